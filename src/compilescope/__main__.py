@@ -1,0 +1,5 @@
+"""`python -m compilescope`."""
+
+from compilescope.cli.main import main
+
+main()

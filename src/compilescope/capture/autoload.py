@@ -1,0 +1,69 @@
+"""What a process of the user's program does when it has imported torch: begin to record.
+
+Called by torch itself, through the entry point in `boot/`, or by the chained sitecustomize.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from compilescope.settings import Settings, read_settings
+
+if TYPE_CHECKING:
+    from compilescope.capture.recorder import Recorder
+
+_hooks = contextlib.ExitStack()
+_begun = False
+
+
+def begin() -> None:
+    """Record this process, if it belongs to a run and is none of torch's own helpers."""
+    global _begun
+    settings = read_settings()
+    if _begun or settings.run_dir is None or _is_helper():
+        return
+    _begun = True
+    from compilescope.capture.journal import DiskJournal
+    from compilescope.capture.recorder import Recorder
+    from compilescope.torchapi.hook import Watch
+    from compilescope.torchapi.install import hooked
+
+    recorder = Recorder(DiskJournal(settings.run_dir))
+    recorder.start()
+    watch = Watch(recorder, ir=settings.ir, planted_fault=settings.planted_fault)
+    # Never closed: other atexit handlers may still compile.
+    _hooks.enter_context(hooked(watch))
+    _compile_for_the_program(settings)
+    atexit.register(recorder.end)
+    _end_with_multiprocessing(recorder)
+
+
+def _compile_for_the_program(settings: Settings) -> None:
+    if settings.compile_names:
+        from compilescope.capture.autocompile import compile_modules
+
+        compile_modules(settings.compile_names, settings.compile_backend)
+
+
+def _is_helper() -> bool:
+    """Inductor's compile workers and torchrun's agent import torch and run nothing of the user's."""
+    words = " ".join(getattr(sys, "orig_argv", sys.argv))
+    if "_inductor/compile_worker" in words.replace(os.sep, "/"):
+        return True
+    return "torch.distributed.run" in words.split() or words.split()[:1] == ["torchrun"]
+
+
+def _end_with_multiprocessing(recorder: Recorder) -> None:
+    """Forked children of multiprocessing skip atexit; its own finalizers do run."""
+    from multiprocessing import parent_process, util
+
+    def register(recorder: Recorder) -> None:
+        util.Finalize(None, recorder.end, exitpriority=-100)
+
+    util.register_after_fork(recorder, register)
+    if parent_process() is not None:
+        register(recorder)

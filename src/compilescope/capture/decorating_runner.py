@@ -1,0 +1,116 @@
+"""Runs a script or module with named functions compiled: `NAMES [-m] TARGET ARGS...`.
+
+A name is `function`, `Class.method`, with `package.module:` or `:` (the program itself) in front.
+The decorator is put into the syntax tree, so lines and columns stay the user's own.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import os
+import sys
+import types
+from importlib.machinery import SourceFileLoader
+from typing import Any
+
+_HELPER = "__compilescope_compiled__"
+
+
+class _Decorate(ast.NodeTransformer):
+    """Puts the decorator on the functions called `names`."""
+
+    def __init__(self, names: set[str]) -> None:
+        self.names = names
+        self.found: set[str] = set()
+        self._path: list[str] = []
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        self._path.append(node.name)
+        self.generic_visit(node)
+        self._path.pop()
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        name = ".".join([*self._path, node.name])
+        if name in self.names:
+            self.found.add(name)
+            helper = ast.copy_location(ast.Name(_HELPER, ast.Load()), node)
+            node.decorator_list.append(helper)
+        return node
+
+
+def decorate(source: bytes, file: str, names: set[str]) -> types.CodeType:
+    tree = ast.parse(source, file)
+    transformer = _Decorate(names)
+    transformer.visit(tree)
+    missing = names - transformer.found
+    if missing:
+        sys.exit(f"compilescope: error: {file} defines no function {', '.join(sorted(missing))}.")
+    return compile(ast.fix_missing_locations(tree), file, "exec")
+
+
+class _Loader(SourceFileLoader):
+    """Compiles a module with its named functions decorated, past the cache of byte code."""
+
+    def __init__(self, fullname: str, path: str, names: set[str]) -> None:
+        super().__init__(fullname, path)
+        self._names = names
+
+    def get_code(self, fullname: str) -> types.CodeType:
+        path = self.get_filename(fullname)
+        return decorate(self.get_data(path), path, self._names)
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        module.__dict__[_HELPER] = _compiled
+        super().exec_module(module)
+
+
+class _Finder:
+    def __init__(self, wanted: dict[str, set[str]]) -> None:
+        self._wanted = wanted
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
+        names = self._wanted.pop(fullname, None)
+        if names is None:
+            return None
+        spec = importlib.util.find_spec(fullname)
+        if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
+            sys.exit(f"compilescope: error: there is no Python source for the module {fullname}.")
+        spec.loader = _Loader(fullname, spec.origin, names)
+        return spec
+
+
+def _compiled(function: Any) -> Any:
+    from compilescope.capture.autocompile import compiled
+    from compilescope.settings import read_settings
+
+    return compiled(function, read_settings().compile_backend)
+
+
+def main(arguments: list[str]) -> None:
+    wanted: dict[str, set[str]] = {}
+    for name in arguments[0].split(","):
+        module, _, function = name.partition(":")
+        wanted.setdefault(module, set()).add(function)
+    own = wanted.pop("", set())
+    sys.meta_path.insert(0, _Finder(wanted))
+    if arguments[1] == "-m":
+        sys.path.insert(0, os.getcwd())
+        spec = importlib.util.find_spec(arguments[2])
+        if spec is None or not spec.origin:
+            sys.exit(f"compilescope: error: there is no module {arguments[2]}.")
+        file, package, rest = spec.origin, spec.parent, arguments[3:]
+    else:
+        file, package, rest = arguments[1], None, arguments[2:]
+        sys.path[0] = os.path.dirname(os.path.abspath(file))
+    sys.argv = [file, *rest]
+    with open(file, "rb") as script:
+        code = decorate(script.read(), file, own)
+    main_module = sys.modules["__main__"] = types.ModuleType("__main__")
+    main_module.__dict__.update({"__file__": file, "__package__": package, _HELPER: _compiled})
+    exec(code, main_module.__dict__)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

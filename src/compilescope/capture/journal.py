@@ -1,0 +1,70 @@
+"""Where a recorder's events go: a file of this process, or memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+from compilescope.model.artifacts import Artifacts, DiskArtifacts, MemoryArtifacts
+from compilescope.model.event import Event, encode
+from compilescope.model.eventfile import EventFile
+
+
+class Journal(Protocol):
+    """Takes events in order. Never raises for want of disk space."""
+
+    artifacts: Artifacts
+
+    def open(self, rank: int) -> str:
+        """Begin; the name of this process within the run comes back."""
+        ...
+
+    def append(self, event: Event) -> None: ...
+    @property
+    def lost(self) -> int: ...
+    def close(self) -> None: ...
+
+
+class DiskJournal:
+    """An event file in the run's folder, claimed when the first event comes."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._file: EventFile | None = None
+        self.artifacts: Artifacts = DiskArtifacts(folder / "artifacts")
+
+    def open(self, rank: int) -> str:
+        self._file, name = EventFile.claim(self._folder, rank)
+        return name
+
+    def append(self, event: Event) -> None:
+        if self._file is not None:
+            self._file.write(encode(event))
+
+    @property
+    def lost(self) -> int:
+        return self._file.lost if self._file is not None else 0
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+class MemoryJournal:
+    """For a capture inside a Python session."""
+
+    lost = 0
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.artifacts: Artifacts = MemoryArtifacts()
+
+    def open(self, rank: int) -> str:
+        return str(rank)
+
+    def append(self, event: Event) -> None:
+        self.events.append(event)
+
+    def close(self) -> None:
+        pass

@@ -1,0 +1,141 @@
+"""Turns what hooks see into events: gives them ids, times, ranks and epochs, and appends them.
+
+Lives inside the user's program, so it never raises and never prints. A forked child begins a
+file of its own with its first event; one that compiles nothing leaves none.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import threading
+import time
+import traceback
+import weakref
+from collections.abc import Sequence
+
+import torch
+
+from compilescope.capture.journal import Journal
+from compilescope.model.bodies import Body, ProcessEnded, ProcessStarted, ToolFault
+from compilescope.model.event import Event
+from compilescope.model.stack import Frame
+from compilescope.settings import current_test, env_rank
+
+_MOST_FAULTS = 100
+_live: weakref.WeakSet[Recorder] = weakref.WeakSet()
+
+
+class Recorder:
+    """The Sink of the hooks of one process."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._lock = threading.RLock()
+        self._name: str | None = None
+        self._sequence = 0
+        self._epoch = 0
+        self._faults = 0
+        self._forked = False
+        self._ended = False
+        _live.add(self)
+
+    def start(self) -> None:
+        """Write the first event, so that a program that never compiles leaves a record too."""
+        with self._lock:
+            self._begin()
+
+    def emit(self, body: Body, stack: Sequence[Frame] = (), compile_id: str | None = None) -> str:
+        with self._lock:
+            if self._ended:
+                return ""
+            self._begin()
+            return self._append(body, stack, compile_id)
+
+    def artifact(self, text: str, kind: str) -> str:
+        return self._journal.artifacts.put(text, kind)
+
+    def new_epoch(self) -> None:
+        self._epoch += 1
+
+    def fault(self, where: str, error: BaseException) -> None:
+        """A hook of ours failed. Say so in the record, and let the program go on."""
+        try:
+            self._faults += 1
+            if self._faults <= _MOST_FAULTS:
+                words = "".join(traceback.format_exception(error))[-4000:]
+                self.emit(ToolFault(where, f"{type(error).__name__}: {error}", words))
+        except Exception:
+            pass  # The third border: nobody is left to tell.
+
+    def end(self) -> None:
+        with self._lock:
+            if self._ended or self._name is None:
+                return
+            self._append(ProcessEnded(self._journal.lost))
+            self._ended = True
+            self._journal.close()
+
+    def after_fork(self) -> None:
+        """In the child: the parent's file is the parent's."""
+        self._lock = threading.RLock()
+        self._journal.close()
+        self._name = None
+        self._sequence = 0
+        self._forked = True
+
+    def _begin(self) -> None:
+        if self._name is not None:
+            return
+        self._name = self._journal.open(env_rank())
+        self._append(
+            ProcessStarted(
+                argv=tuple(getattr(sys, "orig_argv", sys.argv)),
+                python=platform.python_version(),
+                torch=str(torch.__version__),
+                parent_pid=os.getppid(),
+                forked=self._forked,
+                device=_device(),
+            )
+        )
+
+    def _append(
+        self, body: Body, stack: Sequence[Frame] = (), compile_id: str | None = None
+    ) -> str:
+        event = Event(
+            id=f"{self._name}.{self._sequence}",
+            time_ns=time.time_ns(),
+            pid=os.getpid(),
+            rank=_rank(),
+            thread=threading.get_ident(),
+            epoch=self._epoch,
+            compile_id=compile_id,
+            test=current_test(),
+            stack=tuple(stack),
+            body=body,
+        )
+        self._sequence += 1
+        self._journal.append(event)
+        return event.id
+
+
+def _rank() -> int:
+    """The process group knows best; before there is one, torchrun's word."""
+    distributed = torch.distributed
+    if distributed.is_available() and distributed.is_initialized():
+        return int(distributed.get_rank())
+    return env_rank()
+
+
+def _device() -> str:
+    # Asking CUDA for a name would initialise it, which breaks programs that fork later.
+    return "cuda" if torch.version.cuda else "cpu"
+
+
+def _after_fork() -> None:
+    for recorder in list(_live):
+        recorder.after_fork()
+
+
+os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,23 @@
+"""Capture in this process: hooks on, recorder running, both undone at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from compilescope.capture.journal import Journal
+from compilescope.capture.recorder import Recorder
+from compilescope.torchapi.hook import Watch
+from compilescope.torchapi.install import hooked
+
+
+@contextmanager
+def recording(journal: Journal, *, ir: bool = False, planted_fault: str = "") -> Iterator[Recorder]:
+    """Everything torch.compile does within the block goes to `journal`."""
+    recorder = Recorder(journal)
+    recorder.start()
+    try:
+        with hooked(Watch(recorder, ir=ir, planted_fault=planted_fault)):
+            yield recorder
+    finally:
+        recorder.end()

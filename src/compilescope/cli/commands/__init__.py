@@ -1,0 +1,1 @@
+"""One command a file. Each carries a COMMAND."""

@@ -1,0 +1,89 @@
+"""`compilescope list`: the runs on disk."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from compilescope.cli.options import dir_option, has_colour, home_folder, json_option, print_json
+
+if TYPE_CHECKING:
+    from compilescope.model.header import RunHeader
+
+
+@click.command("list", short_help="List the runs on disk, newest first.")
+@json_option
+@dir_option
+def COMMAND(as_json: bool, home: Path | None) -> None:
+    """List the runs on disk, newest first."""
+    from compilescope.model.home import list_runs
+
+    folder = home_folder(home)
+    runs, unreadable = list_runs(folder)
+    if as_json:
+        print_json(
+            {
+                "runs": [_row(path, header) for path, header in runs],
+                "unreadable": [{"path": str(path), "reason": why} for path, why in unreadable],
+            }
+        )
+        return
+    if not runs:
+        print(f"No runs in {folder}. Record one with: compilescope run SCRIPT", file=sys.stderr)
+    else:
+        _print_table(runs)
+    for path, why in unreadable:
+        print(f"{path.name}: {why}", file=sys.stderr)
+
+
+def _row(path: Path, header: RunHeader) -> dict[str, Any]:
+    return {
+        "run": header.run,
+        "path": str(path),
+        "command": list(header.command),
+        "started": header.started_ns / 1e9,
+        "status": _status(header),
+        "exit_status": header.exit_status,
+        "signal": header.signal,
+    }
+
+
+def _status(header: RunHeader) -> str:
+    from compilescope.model.run import is_live
+
+    if header.signal is not None:
+        return signal.Signals(header.signal).name
+    if header.exit_status is not None:
+        return "ok" if header.exit_status == 0 else f"exit {header.exit_status}"
+    if header.launcher_pid is None:
+        return "ok" if header.ended_ns is not None else "open"
+    return "running" if is_live(header) else "cut short"
+
+
+def _print_table(runs: list[tuple[Path, RunHeader]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    colour = has_colour(sys.stdout)
+    console = Console(no_color=not colour, highlight=False, emoji=False, markup=False)
+    table = Table.grid(padding=(0, 2))
+    for name in ("RUN", "WHEN", "STATUS"):
+        table.add_column(name, no_wrap=True)
+    table.add_column("COMMAND", overflow="ellipsis", no_wrap=True)
+    table.add_row("RUN", "WHEN", "STATUS", "COMMAND", style="dim" if colour else None)
+    for _, header in runs:
+        when = _ago(time.time() - header.started_ns / 1e9)
+        table.add_row(header.run, when, _status(header), " ".join(header.command))
+    console.print(table)
+
+
+def _ago(seconds: float) -> str:
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{int(seconds // size)} {unit} ago"
+    return "just now"

@@ -1,0 +1,67 @@
+"""The entry point, and the one `try` around everything."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+import click
+
+from compilescope import __version__
+from compilescope.cli import commands
+from compilescope.errors import ToolError
+from compilescope.plugins import discover
+
+_ORDER = ("run", "list", "show", "clean")
+
+
+class _Group(click.Group):
+    """Commands in the order in which a user meets them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        known = [name for name in _ORDER if name in self.commands]
+        return known + sorted(set(self.commands) - set(known))
+
+
+def build() -> click.Group:
+    @click.group(
+        cls=_Group,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        help="A debugger for torch.compile: run a program unmodified and see every place where "
+        "compilation was lost.",
+        epilog="Start with:  compilescope run your_script.py",
+    )
+    @click.version_option(__version__, prog_name="compilescope")
+    @click.option("-v", "--verbose", count=True, help="Log more; -vv logs everything.")
+    def group(verbose: int) -> None:
+        level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)]
+        logging.basicConfig(level=level, format="%(name)s: %(message)s")
+
+    for command in discover(commands, "COMMAND", click.Command):
+        group.add_command(command)
+    return group
+
+
+def main() -> None:
+    try:
+        status = build()(standalone_mode=False)
+        sys.exit(status if isinstance(status, int) else 0)
+    except ToolError as error:
+        print(f"compilescope: error: {error.message}", file=sys.stderr)
+        if error.hint:
+            print(f"  {error.hint}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        print("compilescope: stopped", file=sys.stderr)
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader (head, less) has seen enough.
+        sys.stderr.close()
+        sys.exit(141)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,48 @@
+"""Options and output that several commands share."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any, TypeVar
+
+import click
+
+from compilescope.settings import read_settings, wants_colour
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def dir_option(function: F) -> F:
+    return click.option(
+        "--dir",
+        "home",
+        type=click.Path(path_type=Path),
+        help="Where runs live. [default: .compilescope, or COMPILESCOPE_DIR]",
+    )(function)
+
+
+def json_option(function: F) -> F:
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(function)
+
+
+def home_folder(given: Path | None) -> Path:
+    return given if given is not None else read_settings().home
+
+
+def has_colour(stream: IO[str]) -> bool:
+    wanted = wants_colour()
+    return stream.isatty() if wanted is None else wanted
+
+
+def report_width() -> int:
+    return max(60, min(shutil.get_terminal_size((80, 24)).columns, 100))
+
+
+def print_json(value: Any) -> None:
+    import msgspec
+
+    sys.stdout.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
+    sys.stdout.flush()

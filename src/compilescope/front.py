@@ -1,0 +1,201 @@
+"""The package's front for Python users: capture in this process, explain a callable, load a run.
+
+Here the parts are joined; none of them knows the others.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from compilescope import __version__
+from compilescope.model import bodies
+from compilescope.model.event import Event
+from compilescope.model.graph import Graph, decode_graph
+from compilescope.model.header import RunHeader, write_header
+from compilescope.model.home import create_run, find_run, new_run_id
+from compilescope.model.run import Run, read_run
+from compilescope.rules.digest import Digest, digest
+from compilescope.settings import read_settings
+
+
+class Capture:
+    """What a capture saw. Readable while it goes on, and after."""
+
+    def __init__(self, read: Callable[[], Run]) -> None:
+        self._read = read
+        self.result: Any = None
+        """What the function returned, for `explain`."""
+
+    @property
+    def run(self) -> Run:
+        """The record itself."""
+        return self._read()
+
+    @property
+    def digest(self) -> Digest:
+        return digest(self.run)
+
+    @property
+    def events(self) -> list[Event]:
+        return self.run.events
+
+    @property
+    def breaks(self) -> list[Any]:
+        """Distinct break sites, not raw reports."""
+        return list(self.digest.sites)
+
+    @property
+    def eager_frames(self) -> list[Any]:
+        return list(self.digest.eager_frames)
+
+    @property
+    def recompiles(self) -> list[Any]:
+        """Functions compiled more than once, with every guard that failed."""
+        return list(self.digest.recompiles)
+
+    @property
+    def failures(self) -> list[Any]:
+        return list(self.digest.failures)
+
+    @property
+    def graphs(self) -> list[CapturedGraph]:
+        """The graphs that Dynamo handed to a backend."""
+        run = self.run
+        return [
+            CapturedGraph(run, event, body)
+            for event, body in run.of(bodies.GraphCaptured)
+            if body.stage == "dynamo"
+        ]
+
+    @property
+    def guards(self) -> list[bodies.Guard]:
+        """The guards of all cache entries."""
+        run = self.run
+        decoder = msgspec.json.Decoder(list[bodies.Guard])
+        texts = (run.artifacts.get(body.artifact) for _, body in run.of(bodies.GuardSet))
+        return [guard for text in texts if text for guard in decoder.decode(text)]
+
+    def summary(self) -> str:
+        """The report as plain text."""
+        from compilescope.report.document import summary_document
+        from compilescope.report.render.terminal import to_text
+
+        return to_text(summary_document(self.digest))
+
+    def to_json(self) -> str:
+        """The digest, as `compilescope show --json` prints it."""
+        return msgspec.json.encode(self.digest).decode()
+
+    def _repr_html_(self) -> str:
+        from compilescope.report.document import summary_document
+        from compilescope.report.render.html import to_html
+
+        return to_html(summary_document(self.digest))
+
+    def __repr__(self) -> str:
+        seen = self.digest
+        return (
+            f"<Capture {seen.run}: {seen.graphs} graphs, {len(seen.sites)} break sites, "
+            f"{len(seen.recompiles)} functions recompiled, {len(seen.failures)} failures>"
+        )
+
+
+class CapturedGraph:
+    """One graph: its facts, its code, and the portable form."""
+
+    def __init__(self, run: Run, event: Event, body: bodies.GraphCaptured) -> None:
+        self._run = run
+        self._body = body
+        self.compile_id = event.compile_id
+        self.ops = body.ops
+        self.backend = body.backend
+        self.frame = body.frame
+        self.reason = body.reason
+
+    @property
+    def code(self) -> str:
+        """The graph as torch prints it."""
+        return (self._body.text and self._run.artifacts.get(self._body.text)) or ""
+
+    @property
+    def graph(self) -> Graph | None:
+        text = self._body.graph and self._run.artifacts.get(self._body.graph)
+        return decode_graph(text) if text else None
+
+    def __repr__(self) -> str:
+        where = f"{self.frame.function} ({self.frame.file}:{self.frame.line})" if self.frame else "?"
+        return f"<graph {self.compile_id} of {where}: {self.ops} ops>"
+
+
+@contextmanager
+def capture(*, dir: str | os.PathLike[str] | None = None, ir: bool = False) -> Iterator[Capture]:
+    """Record everything torch.compile does within the block, in this process.
+
+    The record lives in memory. With `dir` it is a run on disk as well, written as it happens, that
+    the command line can open.
+    """
+    from compilescope.capture.journal import DiskJournal, MemoryJournal
+    from compilescope.capture.session import recording
+
+    header = _header()
+    fault = read_settings().planted_fault
+    if dir is None:
+        memory = MemoryJournal()
+        live = Capture(lambda: Run(header, list(memory.events), memory.artifacts, live=True))
+        with recording(memory, ir=ir, planted_fault=fault):
+            yield live
+        live._read = functools.cache(lambda: Run(header, memory.events, memory.artifacts))
+        return
+    folder = create_run(Path(dir), header)
+    on_disk = Capture(lambda: read_run(folder))
+    try:
+        with recording(DiskJournal(folder), ir=ir, planted_fault=fault):
+            yield on_disk
+    finally:
+        write_header(folder, msgspec.structs.replace(header, ended_ns=time.time_ns()))
+
+
+def explain(function: Callable[..., Any], **options: Any) -> Callable[..., Capture]:
+    """`explain(model)(*args)`: compile, call once, and say what was lost.
+
+    In the manner of `torch._dynamo.explain`, but it leaves Dynamo's caches alone, counts sites and
+    not reports, and keeps what the call returned in `.result`. `options` go to `torch.compile`.
+    """
+
+    def call(*args: Any, **kwargs: Any) -> Capture:
+        import torch
+
+        # Nothing is generated, so nothing but Dynamo's own work is seen or paid for.
+        options.setdefault("backend", "eager")
+        with capture() as seen:
+            seen.result = torch.compile(function, **options)(*args, **kwargs)
+        return seen
+
+    return call
+
+
+def load(run: str | os.PathLike[str] | None = None, *, dir: str | None = None) -> Capture:
+    """A run on disk: a path, an id or the start of one; the latest by default."""
+    home = Path(dir) if dir else read_settings().home
+    folder = find_run(home, os.fspath(run) if run is not None else None)
+    return Capture(functools.cache(lambda: read_run(folder)))
+
+
+def _header() -> RunHeader:
+    return RunHeader(
+        run=new_run_id("capture"),
+        tool=__version__,
+        cwd=os.getcwd(),
+        root=os.getcwd(),
+        host=socket.gethostname(),
+        started_ns=time.time_ns(),
+    )

@@ -1,0 +1,77 @@
+"""Content-addressed text: a graph printed twice is kept once.
+
+Nothing is ever unpickled: artifacts are text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import threading
+from pathlib import Path
+from typing import Protocol
+
+_NAME = re.compile(r"^[0-9a-f]{40}\.[a-z]+$")
+
+
+def artifact_name(text: str, kind: str) -> str:
+    """The name that this text has in every run: its hash and what it is."""
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=20).hexdigest()
+    return f"{digest}.{kind}"
+
+
+class Artifacts(Protocol):
+    """A place for texts."""
+
+    def put(self, text: str, kind: str) -> str: ...
+    def get(self, name: str) -> str | None: ...
+
+
+class MemoryArtifacts:
+    """For captures that live as long as their process."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, str] = {}
+
+    def put(self, text: str, kind: str) -> str:
+        name = artifact_name(text, kind)
+        self._texts[name] = text
+        return name
+
+    def get(self, name: str) -> str | None:
+        return self._texts.get(name)
+
+    def items(self) -> list[tuple[str, str]]:
+        return list(self._texts.items())
+
+
+class DiskArtifacts:
+    """One file a text. Two processes that write the same text write the same file."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def put(self, text: str, kind: str) -> str:
+        name = artifact_name(text, kind)
+        path = self._folder / name
+        if not path.exists():
+            self._folder.mkdir(parents=True, exist_ok=True)
+            # Written aside and renamed: a reader never sees half a text.
+            part = path.with_name(f"{name}.{os.getpid()}.{threading.get_ident()}.part")
+            try:
+                part.write_text(text, encoding="utf-8", errors="surrogatepass")
+                part.replace(path)
+            except OSError:
+                part.unlink(missing_ok=True)
+                raise
+        return name
+
+    def get(self, name: str) -> str | None:
+        # A name comes from a file that anyone may have written: it must not lead elsewhere.
+        if not _NAME.match(name):
+            return None
+        try:
+            return (self._folder / name).read_text(encoding="utf-8", errors="surrogatepass")
+        except OSError:
+            return None

@@ -1,0 +1,268 @@
+"""What an event can say: a tagged union of frozen records with plain JSON values.
+
+A source appends them, a rule reads them. A kind that this version does not know becomes
+`Unknown` and is kept whole.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from compilescope.model.stack import CodeRef, Frame
+
+
+class _Body(msgspec.Struct, frozen=True, tag=True, tag_field="kind", omit_defaults=True):
+    pass
+
+
+BreakOutcome = Literal["resumed", "rest-eager", "frame-eager", "unknown"]
+
+
+class GraphBreak(_Body, frozen=True):
+    """Dynamo could not go on. The event's stack ends at the offending line."""
+
+    gb_type: str
+    """The root cause, never the wrapper ("graph break in loop") around it."""
+    gb_id: str | None = None
+    explanation: str = ""
+    hints: tuple[str, ...] = ()
+    context: str = ""
+    """PyTorch's own debug context."""
+    wrappers: tuple[str, ...] = ()
+    """gb_types raised while the root cause was handled, in order."""
+    outcome: BreakOutcome = "unknown"
+    """What became of the frame: it resumed after the break, or ran eagerly from there, or as a whole."""
+    error: str = ""
+    """The exception's class."""
+    frame: CodeRef | None = None
+    """The code object that was being compiled."""
+
+
+GraphStage = Literal[
+    "dynamo",
+    "aot_joint",
+    "aot_forward",
+    "aot_backward",
+    "aot_inference",
+    "post_grad",
+    "ir_pre_fusion",
+    "ir_post_fusion",
+]
+
+
+class GraphCaptured(_Body, frozen=True):
+    """A graph at one stage of compilation."""
+
+    stage: GraphStage
+    text: str | None = None
+    """Artifact: the graph as readable code."""
+    graph: str | None = None
+    """Artifact: the portable Graph as JSON."""
+    nodes: int | None = None
+    ops: int | None = None
+    """Nodes that compute: neither inputs nor the output."""
+    backend: str | None = None
+    frame: CodeRef | None = None
+    region: CodeRef | None = None
+    """The outermost compiled function under which this one was entered."""
+    ended_by_break: bool | None = None
+    reason: str = ""
+    """Why the graph ended where it does."""
+
+
+class GuardSet(_Body, frozen=True):
+    """The guards of one cache entry."""
+
+    count: int
+    kinds: dict[str, int]
+    artifact: str
+    """Artifact: a JSON list of Guard."""
+    frame: CodeRef | None = None
+
+
+class Guard(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One guard of a cache entry."""
+
+    source: str
+    """What is guarded, as Dynamo writes it: L['x'] is a local, G['x'] a global."""
+    kind: str
+    checks: tuple[str, ...] = ()
+    """The conditions, with dtype, sizes and strides of tensors."""
+    stack: tuple[Frame, ...] = ()
+    """The user's stack that made Dynamo install it, outermost first."""
+
+
+class FailedGuard(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A guard that did not hold, and the value that broke it."""
+
+    guard: str
+    """The condition, e.g. `x.size()[0] == 2`."""
+    subject: str
+    """What it is about, e.g. `x.size()[0]`."""
+    expected: str = ""
+    actual: str = ""
+    kind: str = ""
+    frame: Frame | None = None
+    """The user's line that made Dynamo install the guard."""
+
+
+class CacheEntryMiss(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An earlier compilation of the frame that could not be used again."""
+
+    compile_id: str
+    failed: tuple[FailedGuard, ...] = ()
+    reason: str = ""
+    """PyTorch's own words: the first failed guard only."""
+
+
+class Recompile(_Body, frozen=True):
+    """A frame is compiled again, since no earlier compilation fits."""
+
+    frame: CodeRef
+    entries: tuple[CacheEntryMiss, ...] = ()
+    """Most recently used first."""
+    refused: Literal["", "limit", "error"] = ""
+    """What stopped it: the recompile limit, or `error_on_recompile`."""
+
+
+SkipCause = Literal[
+    "graph-break",
+    "recompile-limit",
+    "dispatch-mode",
+    "disabled",
+    "generator",
+    "backend",
+    "error",
+    "harmless",
+    "unexplained",
+]
+
+
+class FrameSkipped(_Body, frozen=True):
+    """A frame runs eagerly."""
+
+    frame: CodeRef
+    cause: SkipCause
+    reason: str = ""
+    gb_type: str | None = None
+    gb_id: str | None = None
+    because: str | None = None
+    """Id of the event that led to it."""
+
+
+class CompileFailed(_Body, frozen=True):
+    """Compilation raised to the user, or a suppressed error threw it away."""
+
+    error: str
+    """The exception's class."""
+    message: str
+    phase: Literal["forward", "backward"] = "forward"
+    gb_type: str | None = None
+    gb_id: str | None = None
+    hints: tuple[str, ...] = ()
+    backend: str | None = None
+    frame: CodeRef | None = None
+
+
+class CompileTime(_Body, frozen=True):
+    """One compilation of one frame, from start to end."""
+
+    duration_ns: int
+    phases_us: dict[str, int] = {}
+    phase: Literal["forward", "backward"] = "forward"
+    ok: bool = True
+    frame: CodeRef | None = None
+    guards: int | None = None
+    restarts: tuple[str, ...] = ()
+    """Why Dynamo traced the frame again from its start."""
+
+
+class CacheAccess(_Body, frozen=True):
+    """A look into one of PyTorch's on-disk caches."""
+
+    cache: Literal["fx_graph", "aot_autograd"]
+    outcome: Literal["hit", "miss", "bypass"]
+    key: str = ""
+    reason: str = ""
+
+
+class KernelEmitted(_Body, frozen=True):
+    """Inductor's output code for one graph."""
+
+    artifact: str
+    file: str = ""
+    kernels: tuple[str, ...] = ()
+
+
+class CudagraphSkip(_Body, frozen=True):
+    """CUDA graphs were asked for and not used."""
+
+    reason: str
+
+
+class StanceChanged(_Body, frozen=True):
+    """`torch.compiler.set_stance`: under `force_eager` nothing compiles and no hook sees it."""
+
+    stance: str
+
+
+class HookUnavailable(_Body, frozen=True):
+    """This torch lacks a choke point: what it would have shown is unknown, not zero."""
+
+    hook: str
+    target: str
+    loses: str
+
+
+class ToolFault(_Body, frozen=True):
+    """We failed inside the user's program and went on. A bug of ours."""
+
+    where: str
+    error: str
+    traceback: str = ""
+
+
+class ProcessStarted(_Body, frozen=True):
+    """First event of a process."""
+
+    argv: tuple[str, ...]
+    python: str
+    torch: str
+    parent_pid: int
+    forked: bool = False
+    """Forked children may leave by os._exit, which no end mark can follow."""
+    device: str = "cpu"
+
+
+class ProcessEnded(_Body, frozen=True):
+    """Last event of a process that ended in order."""
+
+    lost: int = 0
+    """Events that could not be written."""
+
+
+class Unknown(msgspec.Struct, frozen=True):
+    """A kind this version does not know."""
+
+    raw: dict[str, Any]
+
+
+Body = (
+    GraphBreak
+    | GraphCaptured
+    | GuardSet
+    | Recompile
+    | FrameSkipped
+    | CompileFailed
+    | CompileTime
+    | CacheAccess
+    | KernelEmitted
+    | CudagraphSkip
+    | StanceChanged
+    | HookUnavailable
+    | ToolFault
+    | ProcessStarted
+    | ProcessEnded
+)

@@ -1,0 +1,87 @@
+"""The envelope around every body, and its JSON line.
+
+Invariant: `decode(encode(event)) == event`, and no line, however garbled, raises anything but
+`UnreadableLine`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from compilescope.model.bodies import Body, Unknown
+from compilescope.model.stack import Frame, innermost_user_frame
+
+
+class UnreadableLine(ValueError):
+    """The line is no event: cut, garbled, or not ours."""
+
+
+class Envelope(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """What every event has."""
+
+    id: str
+    """`<process>.<sequence>`; the process is its rank, or `<rank>:<pid>` beside the first of a rank."""
+    time_ns: int
+    pid: int
+    rank: int = 0
+    thread: int = 0
+    epoch: int = 0
+    """How often `torch._dynamo.reset()` had run: compile ids start again with each."""
+    compile_id: str | None = None
+    """Dynamo's `frame/compile_attempt`."""
+    test: str | None = None
+    """The pytest node that was running."""
+    stack: tuple[Frame, ...] = ()
+    """The user's stack, outermost first."""
+
+    @property
+    def site(self) -> Frame | None:
+        return innermost_user_frame(self.stack)
+
+
+class _KnownEvent(Envelope, frozen=True, omit_defaults=True, kw_only=True):
+    body: Body
+
+
+class _RawEvent(Envelope, frozen=True, omit_defaults=True, kw_only=True):
+    body: dict[str, Any]
+
+
+class Event(Envelope, frozen=True, omit_defaults=True, kw_only=True):
+    """One thing that was seen."""
+
+    body: Body | Unknown
+
+
+_ENVELOPE_FIELDS = tuple(field for field in Envelope.__struct_fields__)
+_encoder = msgspec.json.Encoder()
+_known = msgspec.json.Decoder(_KnownEvent)
+_raw = msgspec.json.Decoder(_RawEvent)
+
+
+def encode(event: Event) -> bytes:
+    if isinstance(event.body, Unknown):
+        raw = _RawEvent(**_fields(event), body=event.body.raw)
+        return _encoder.encode(raw)
+    return _encoder.encode(event)
+
+
+def decode(line: bytes) -> Event:
+    body: Body | Unknown
+    envelope: Envelope
+    try:
+        known = _known.decode(line)
+        envelope, body = known, known.body
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        try:
+            raw = _raw.decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise UnreadableLine(str(error)) from None
+        envelope, body = raw, Unknown(raw.body)
+    return Event(**_fields(envelope), body=body)
+
+
+def _fields(envelope: Envelope) -> dict[str, Any]:
+    return {name: getattr(envelope, name) for name in _ENVELOPE_FIELDS}

@@ -1,0 +1,37 @@
+"""A name for a cause that survives edits elsewhere in the file, other machines and other ranks.
+
+Rule + file relative to the script's root (or to the package for installed code) + function +
+normalised source line. Never the line number.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+
+from compilescope.model.stack import Frame
+
+_PACKAGE = re.compile(r".*[/\\](?:site|dist)-packages[/\\]")
+
+
+def relative_file(file: str, root: str) -> str:
+    """`file` as it would be called on another machine."""
+    if _PACKAGE.match(file):
+        return _PACKAGE.sub("", file).replace(os.sep, "/")
+    if root and file.startswith(root.rstrip(os.sep) + os.sep):
+        return os.path.relpath(file, root).replace(os.sep, "/")
+    return os.path.basename(file)
+
+
+def normalised(source: str) -> str:
+    """The line with its spacing evened out."""
+    return " ".join(source.split())
+
+
+def fingerprint(rule: str, frame: Frame | None, root: str) -> str:
+    """Sixteen hex digits."""
+    parts = [rule]
+    if frame is not None:
+        parts += [relative_file(frame.file, root), frame.function, normalised(frame.source)]
+    return hashlib.blake2b("\0".join(parts).encode(), digest_size=8).hexdigest()

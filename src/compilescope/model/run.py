@@ -1,0 +1,115 @@
+"""A Run: one header, the events of all its processes as one stream, and their artifacts."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TypeVar
+
+from compilescope.errors import ToolError
+from compilescope.model import bodies
+from compilescope.model.artifacts import Artifacts, DiskArtifacts
+from compilescope.model.event import Event
+from compilescope.model.eventfile import EventReader, event_files
+from compilescope.model.header import RunHeader, read_header
+
+B = TypeVar("B")
+
+
+class Run:
+    """What was seen. Views and rules read it; nothing changes it."""
+
+    def __init__(
+        self,
+        header: RunHeader,
+        events: list[Event],
+        artifacts: Artifacts,
+        *,
+        unread: int = 0,
+        torn: bool = False,
+        live: bool = False,
+    ) -> None:
+        self.header = header
+        self.events = sorted(events, key=lambda event: event.time_ns)
+        self.artifacts = artifacts
+        self.unread = unread
+        """Lines that could not be read."""
+        self.torn = torn
+        self.live = live
+        """True while it is still being written."""
+
+    def of(self, kind: type[B]) -> Iterator[tuple[Event, B]]:
+        """Events whose body is a `kind`, with that body."""
+        for event in self.events:
+            if isinstance(event.body, kind):
+                yield event, event.body
+
+    def count(self, kind: type[B]) -> int:
+        return sum(1 for _ in self.of(kind))
+
+    @property
+    def torch_version(self) -> str | None:
+        return next((body.torch for _, body in self.of(bodies.ProcessStarted)), None)
+
+    @property
+    def cut_short(self) -> str | None:
+        """Why the record may lack its end; None where it is whole."""
+        if self.live:
+            return None
+        if self.header.signal is not None:
+            return f"the program was ended by signal {self.header.signal}"
+        if self.torn or self.unread:
+            return "an event file ends in the middle of a line" if self.torn else (
+                f"{self.unread} lines could not be read"
+            )
+        lost = sum(body.lost for _, body in self.of(bodies.ProcessEnded))
+        if lost:
+            return f"{lost} events could not be written"
+        ended = {event.pid for event, _ in self.of(bodies.ProcessEnded)}
+        for event, body in self.of(bodies.ProcessStarted):
+            if event.pid in ended or body.forked:
+                continue
+            # os._exit in the program's own process skips the end mark, yet its launcher saw it go.
+            if event.pid == self.header.main_pid and self.header.exit_status is not None:
+                continue
+            return f"process {event.pid} stopped without an end mark"
+        if self.header.launcher_pid is not None and self.header.ended_ns is None:
+            return "compilescope itself was stopped before the program's end"
+        return None
+
+
+def read_run(folder: Path) -> Run:
+    """The run in `folder`, whatever state it was left in."""
+    header = read_header(folder)
+    reader = EventReader()
+    events: list[Event] = []
+    try:
+        for path in event_files(folder):
+            events.extend(reader.read(path))
+    except OSError as error:
+        raise ToolError(f"The run in {folder} cannot be read: {error.strerror}.") from None
+    return Run(
+        header,
+        events,
+        DiskArtifacts(folder / "artifacts"),
+        unread=reader.unread,
+        torn=bool(reader.torn_files),
+        live=is_live(header),
+    )
+
+
+def is_live(header: RunHeader) -> bool:
+    """Is its launcher still at work? Only this machine can tell."""
+    if header.ended_ns is not None or header.launcher_pid is None:
+        return False
+    if header.host != socket.gethostname():
+        return False
+    try:
+        os.kill(header.launcher_pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True

@@ -1,0 +1,78 @@
+"""Where in the user's program something happened: frames, code objects and whose code they are.
+
+Lines count from 1, columns from 0, as in Python's own `ast`. `None` means "not known".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Literal
+
+import msgspec
+
+Origin = Literal["user", "library", "torch", "stdlib", "generated"]
+"""Whose code a file is."""
+
+_RESUME = re.compile(r"^torch_dynamo_resume_in_(.+)_at_\d+$")
+_PACKAGE = re.compile(r"[/\\](?:site|dist)-packages[/\\]([^/\\]+)")
+_STDLIB = re.compile(r"[/\\]lib[/\\]python3\.\d+[/\\]")
+
+
+class Frame(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One line of a stack."""
+
+    file: str
+    line: int
+    function: str
+    """The function's name; a resume function carries the name of the function it resumes."""
+    column: int | None = None
+    end_column: int | None = None
+    source: str = ""
+    """The text of the line when it ran, indentation kept."""
+    origin: Origin = "user"
+
+
+class CodeRef(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A code object: what Dynamo compiles, skips and recompiles."""
+
+    file: str
+    line: int
+    """Its first line: of the decorator, where there is one."""
+    function: str
+    resumed_at: int | None = None
+    """The line at which it goes on after a graph break, for the rest of a function."""
+
+    @property
+    def resumed(self) -> bool:
+        return self.resumed_at is not None
+
+
+def plain_function_name(name: str) -> str:
+    """`torch_dynamo_resume_in_forward_at_8` is still `forward` to its author."""
+    match = _RESUME.match(name)
+    return match.group(1) if match else name
+
+
+def origin_of(file: str) -> Origin:
+    """Whose code `file` is, judged by its path alone."""
+    if file.startswith("<") and not file.startswith("<ipython"):
+        return "generated"
+    match = _PACKAGE.search(file)
+    if match:
+        return "torch" if match.group(1) == "torch" else "library"
+    return "stdlib" if _STDLIB.search(file) else "user"
+
+
+def innermost_user_frame(stack: Iterable[Frame]) -> Frame | None:
+    """The frame to show for a stack (outermost first): the innermost that torch did not write.
+
+    Dynamo often blames its own polyfills or the standard library; the line that called into
+    them is the one the reader can change.
+    """
+    frames = list(stack)
+    for wanted in (("user", "library"), ("stdlib", "generated"), ("torch",)):
+        for frame in reversed(frames):
+            if frame.origin in wanted:
+                return frame
+    return None

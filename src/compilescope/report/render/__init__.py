@@ -1,0 +1,1 @@
+"""One format a file: blocks in, text out."""

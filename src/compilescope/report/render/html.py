@@ -1,0 +1,78 @@
+"""Blocks as an HTML fragment: what a notebook shows. Everything of the user's is escaped."""
+
+from __future__ import annotations
+
+from html import escape
+
+from compilescope.report.blocks import (
+    Block,
+    Document,
+    Excerpt,
+    Facts,
+    Heading,
+    Item,
+    Paragraph,
+    Words,
+)
+
+# Colours come from the page (currentColor, opacity), so that light and dark notebooks both work.
+_CSS = """
+.cscope{font:14px/1.5 system-ui,sans-serif;max-width:52rem}
+.cscope h3{margin:0;font-size:1.1em}.cscope h4{margin:1.2em 0 .3em;font-size:1em;border-bottom:1px solid;border-color:rgba(128,128,128,.4)}
+.cscope p{margin:.15em 0}.cscope .d1{margin-left:2.2em}
+.cscope .dim{opacity:.65}.cscope .strong{font-weight:600}.cscope .good{color:#1a7f37;font-weight:600}
+.cscope .warn{color:#9a6700}.cscope .bad{color:#cf222e;font-weight:600}
+.cscope .item{display:flex;gap:.7em;margin-top:.8em}.cscope .item span:last-child{margin-left:auto}
+.cscope pre{margin:.2em 0 .2em 2.2em;padding:.4em .7em;background:rgba(128,128,128,.12);border-radius:4px;overflow-x:auto}
+.cscope pre b{font-weight:inherit;text-decoration:underline wavy #cf222e;text-underline-offset:3px}
+.cscope td{padding:0 1.2em 0 0;text-align:left}.cscope code{font-family:ui-monospace,monospace}
+@media(prefers-color-scheme:dark){.cscope .good{color:#3fb950}.cscope .warn{color:#d29922}.cscope .bad{color:#ff7b72}}
+"""
+
+
+def to_html(document: Document) -> str:
+    head = f"<h3>{escape(document.title)}</h3>"
+    if document.subtitle:
+        head += f'<p class="dim"><code>{escape(document.subtitle)}</code></p>'
+    body = "".join(_block(block) for block in document.blocks)
+    return f'<div class="cscope"><style>{_CSS}</style>{head}{body}</div>'
+
+
+def _block(block: Block) -> str:
+    if isinstance(block, Heading):
+        note = f' <span class="dim">{escape(block.note)}</span>' if block.note else ""
+        return f"<h4>{escape(block.text)}{note}</h4>"
+    if isinstance(block, Paragraph):
+        hanging = f'<span class="strong">{escape(block.hanging)}</span> ' if block.hanging else ""
+        depth = ' class="d1"' if block.depth else ""
+        return f"<p{depth}>{hanging}{_words(block.words)}</p>"
+    if isinstance(block, Facts):
+        rows = "".join(
+            f'<tr><td class="dim">{escape(label)}</td><td>{_words(value)}</td></tr>'
+            for label, value in block.rows
+        )
+        return f"<table>{rows}</table>"
+    if isinstance(block, Item):
+        return (
+            f'<div class="item"><span class="dim">{escape(block.number)}</span>'
+            f"<span>{_words(block.left)}</span><span>{_words(block.right)}</span></div>"
+        )
+    return _excerpt(block)
+
+
+def _excerpt(block: Excerpt) -> str:
+    if block.column is None:
+        return f"<pre><code>{escape(block.text.strip())}</code></pre>"
+    stop = block.end_column if block.end_column is not None else len(block.text)
+    before = block.text[: block.column].lstrip()
+    marked, after = block.text[block.column : stop], block.text[stop:]
+    return f"<pre><code>{escape(before)}<b>{escape(marked)}</b>{escape(after)}</code></pre>"
+
+
+def _words(parts: Words) -> str:
+    return "".join(
+        escape(part.text)
+        if part.style == "plain"
+        else f'<span class="{part.style}">{escape(part.text)}</span>'
+        for part in parts
+    )

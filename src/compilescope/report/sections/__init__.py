@@ -1,0 +1,1 @@
+"""One section of the report a file. Each carries a SECTION."""

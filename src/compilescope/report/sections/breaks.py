@@ -1,0 +1,52 @@
+"""Graph breaks: each site once, with its line, its id and what to do."""
+
+from __future__ import annotations
+
+from compilescope.report.blocks import Block, Excerpt, Heading, Item, Paragraph, Span, words
+from compilescope.report.places import count, first_line, place
+from compilescope.report.section import Section
+from compilescope.rules.digest import Digest
+from compilescope.rules.sites import Site
+
+_OUTCOMES = {
+    "frame-eager": "the whole function runs eagerly, which may hide further breaks",
+    "rest-eager": "the rest of the function runs eagerly, which may hide further breaks",
+    "resumed": "compilation goes on after it",
+    "unknown": "",
+}
+
+
+def _build(digest: Digest) -> list[Block]:
+    if not digest.sites:
+        return []
+    blocks: list[Block] = [Heading("Graph breaks", "where Dynamo had to stop")]
+    for number, site in enumerate(digest.sites, 1):
+        blocks += _site(number, site, digest.root)
+    return blocks
+
+
+def _site(number: int, site: Site, root: str) -> list[Block]:
+    left = words(Span(place(site.file, site.line, root), "strong"), f" in {site.function}")
+    blocks: list[Block] = [Item(str(number), left, words(Span(site.gb_id or "no id", "warn")))]
+    if site.source:
+        blocks.append(Excerpt(site.source, site.column, site.end_column))
+    blocks.append(Paragraph(words(Span(site.gb_type, "strong")), depth=1))
+    if site.explanation:
+        blocks.append(Paragraph(words(first_line(site.explanation)), depth=1))
+    if site.hints:
+        blocks.append(Paragraph(words(first_line(site.hints[0])), 1, "Try:"))
+    notes = [f"reported {count(site.events, 'time')}"]
+    if len(site.ranks) > 1:
+        notes.append(f"on ranks {', '.join(map(str, site.ranks))}")
+    if site.tests:
+        more = f" and {len(site.tests) - 1} more" if len(site.tests) > 1 else ""
+        notes.append(f"in {site.tests[0]}{more}")
+    if _OUTCOMES[site.outcome]:
+        notes.append(_OUTCOMES[site.outcome])
+    if site.in_torch:
+        notes.append("inside torch itself: nothing in your code to change")
+    blocks.append(Paragraph(words(Span("; ".join(notes), "dim")), depth=1))
+    return blocks
+
+
+SECTION = Section("breaks", 30, _build)

@@ -1,0 +1,37 @@
+"""What the record lacks: cut short, unread lines, faults of ours, hooks this torch has not."""
+
+from __future__ import annotations
+
+from compilescope.report.blocks import Block, Paragraph, Span, words
+from compilescope.report.places import count
+from compilescope.report.section import Section
+from compilescope.rules.digest import Digest
+
+
+def _build(digest: Digest) -> list[Block]:
+    notes: list[Block] = []
+
+    def note(strong: str, rest: str) -> None:
+        notes.append(Paragraph(words(Span(strong, "warn"), f" {rest}"), hanging="!"))
+
+    if digest.live:
+        note("Still running.", "This is what was seen so far.")
+    if digest.cut_short:
+        note("Cut short:", f"{digest.cut_short_reason}. What was seen before is all here.")
+    if digest.unread:
+        note(f"{count(digest.unread, 'line')} could not be read", "and are not counted.")
+    if digest.unknown_events:
+        note(f"{count(digest.unknown_events, 'event')}", "of a kind this version does not know.")
+    for fault in digest.faults[:3]:
+        note("A fault of compilescope's own", f"in {fault.where}: {fault.error}. Please report it.")
+    for hook in digest.unavailable:
+        note(f"Not seen on torch {digest.torch}:", f"{hook.loses} (no {hook.target}).")
+    if "force_eager" in digest.stances:
+        note(
+            "set_stance('force_eager') was in force at times:",
+            "calls made under it ran eagerly and leave no trace.",
+        )
+    return notes
+
+
+SECTION = Section("health", 10, _build)

@@ -1,0 +1,97 @@
+"""The verdict in one sentence, and the counts it rests on."""
+
+from __future__ import annotations
+
+from compilescope.report.blocks import Block, Facts, Paragraph, Span, Words, words
+from compilescope.report.places import count
+from compilescope.report.section import Section
+from compilescope.rules.digest import Digest
+
+
+def _build(digest: Digest) -> list[Block]:
+    blocks: list[Block] = [Paragraph(_verdict(digest))]
+    if digest.torch is not None:
+        blocks.append(Facts(tuple(_facts(digest))))
+    return blocks
+
+
+def _verdict(digest: Digest) -> Words:
+    if digest.torch is None:
+        return words(Span("No process of this program imported torch: there was nothing to see.", "warn"))
+    failed = [failure for failure in digest.failures if not failure.suppressed]
+    lost = bool(digest.sites or digest.eager_frames or digest.recompiles or digest.failures)
+    if not lost and not digest.graphs:
+        return words(
+            Span("Nothing was compiled.", "warn"),
+            " The program never called a compiled function; --compile-all compiles its"
+            " outermost modules for it.",
+        )
+    if not lost:
+        graphs = count(digest.graphs, "graph")
+        return words(Span(f"{graphs}, no graph break, no recompile.", "good"))
+    causes = []
+    if failed:
+        causes.append(count(len(failed), "failed compilation"))
+    if digest.sites:
+        least = "at least " if digest.hidden_breaks_possible else ""
+        causes.append(least + count(len(digest.sites), "graph break site"))
+    if digest.eager_frames:
+        causes.append(count(len(digest.eager_frames), "function") + " left to eager mode")
+    recompiled = sum(frame.count for frame in digest.recompiles)
+    if recompiled:
+        causes.append(count(recompiled, "recompile"))
+    # A failed compilation that was suppressed shows as an eager function; say no more of it here.
+    tail = ": " + ", ".join(causes) + "." if causes else "."
+    hoped = digest.regions
+    if digest.graphs == 0:
+        return words(Span("Nothing was compiled" + tail, "bad"))
+    if digest.graphs == hoped:
+        return words(Span(count(digest.graphs, "graph") + tail, "warn"))
+    return words(Span(f"{count(digest.graphs, 'graph')} where {hoped} {_was(hoped)} hoped for{tail}", "warn"))
+
+
+def _was(number: int) -> str:
+    return "was" if number == 1 else "were"
+
+
+def _facts(digest: Digest) -> list[tuple[str, Words]]:
+    least = "at least " if digest.hidden_breaks_possible else ""
+    sites = f"{least}{len(digest.sites)}"
+    reports = f", reported {count(digest.break_events, 'time')}" if digest.sites else ""
+    whole = sum(not frame.rest_only for frame in digest.eager_frames)
+    rest = len(digest.eager_frames) - whole
+    eager = count(whole, "function") + " as a whole"
+    if rest:
+        eager += f", {count(rest, 'function')} from a break on"
+    recompiled = sum(frame.count for frame in digest.recompiles)
+    functions = f" of {count(len(digest.recompiles), 'function')}" if digest.recompiles else ""
+    rows = [
+        ("Graphs", words(f"{digest.graphs}, with {count(digest.graph_ops, 'op')} in all")),
+        ("Break sites", words(sites + reports)),
+        ("Left to eager", words(eager)),
+        ("Recompiles", words(f"{recompiled}{functions}")),
+        ("Compile time", words(f"{digest.compile_seconds:.2f} s of wall time", *_phases(digest))),
+    ]
+    if digest.unexplained_skips:
+        rows.insert(3, ("Unexplained", words(f"{len(digest.unexplained_skips)} skipped frames")))
+    ranks = sorted({process.rank for process in digest.processes})
+    if len(digest.processes) > 1:
+        label = f", ranks {', '.join(map(str, ranks))}" if len(ranks) > 1 else ""
+        rows.append(("Processes", words(f"{len(digest.processes)}{label}")))
+    return rows
+
+
+def _phases(digest: Digest) -> list[str | Span]:
+    """The three stages that a reader knows, where PyTorch measured them."""
+    seconds = digest.phases_seconds
+    backend = seconds.get("aot_autograd_cumulative_compile_time_us", 0.0)
+    inductor = seconds.get("inductor_cumulative_compile_time_us", 0.0)
+    if not backend:
+        return []
+    parts = f"; {backend:.2f} s in the backend"
+    if inductor:
+        parts += f", {inductor:.2f} s of it in Inductor"
+    return [Span(parts, "dim")]
+
+
+SECTION = Section("verdict", 0, _build)

@@ -1,0 +1,198 @@
+"""The digest: everything a view needs of a Run, counted honestly. Its JSON is `show --json`."""
+
+from __future__ import annotations
+
+import msgspec
+
+from compilescope.model import bodies
+from compilescope.model.run import Run
+from compilescope.rules.eager import EagerFrame, UnexplainedSkip, eager_frames, unexplained_skips
+from compilescope.rules.failures import Failure, failures
+from compilescope.rules.recompiles import RecompiledFrame, recompiled_frames
+from compilescope.rules.sites import Site, break_sites
+
+
+class CacheCount(msgspec.Struct, frozen=True):
+    """How one of PyTorch's on-disk caches fared."""
+
+    hits: int
+    misses: int
+    bypasses: int
+
+
+class MissingHook(msgspec.Struct, frozen=True):
+    """What this torch did not let us see."""
+
+    hook: str
+    target: str
+    loses: str
+
+
+class Fault(msgspec.Struct, frozen=True):
+    """A failure of ours inside the program."""
+
+    where: str
+    error: str
+
+
+class Process(msgspec.Struct, frozen=True):
+    """One process of the program."""
+
+    pid: int
+    rank: int
+    events: int
+    ended: bool | None
+    """None where a forked child may have left without an end mark."""
+
+
+class Digest(msgspec.Struct, frozen=True, kw_only=True):
+    """One run in numbers and lists."""
+
+    run: str
+    command: tuple[str, ...]
+    root: str
+    torch: str | None
+    exit_status: int | None
+    signal: int | None
+    graphs: int
+    """Graphs that Dynamo handed to a backend."""
+    regions: int
+    """Functions at which the program entered compiled code: as many graphs were hoped for."""
+    graph_ops: int
+    break_events: int
+    events: int
+    unread: int
+    tool_faults: int
+    cut_short: bool
+    cut_short_reason: str | None
+    live: bool
+    compile_seconds: float
+    """Wall time of all compilations, summed over threads and processes."""
+    phases_seconds: dict[str, float]
+    sites: tuple[Site, ...]
+    hidden_breaks_possible: bool
+    """Frames were given up at a break: the sites are "at least these"."""
+    eager_frames: tuple[EagerFrame, ...]
+    unexplained_skips: tuple[UnexplainedSkip, ...]
+    recompiles: tuple[RecompiledFrame, ...]
+    failures: tuple[Failure, ...]
+    caches: dict[str, CacheCount]
+    cudagraph_skips: dict[str, int]
+    """Reason -> how often."""
+    guards: int
+    kernels: int
+    stances: tuple[str, ...]
+    unavailable: tuple[MissingHook, ...]
+    faults: tuple[Fault, ...]
+    unknown_events: int
+    processes: tuple[Process, ...]
+
+
+def digest(run: Run) -> Digest:
+    header = run.header
+    eager = tuple(eager_frames(run))
+    graphs = [body for _, body in run.of(bodies.GraphCaptured) if body.stage == "dynamo"]
+    compile_ns = sum(body.duration_ns for _, body in run.of(bodies.CompileTime))
+    cut_short = run.cut_short
+    return Digest(
+        run=header.run,
+        command=header.command,
+        root=header.root,
+        torch=run.torch_version,
+        exit_status=header.exit_status,
+        signal=header.signal,
+        graphs=len(graphs),
+        regions=len({body.region for body in graphs if body.region} | _eager_regions(run, graphs)),
+        graph_ops=sum(body.ops or 0 for body in graphs),
+        break_events=run.count(bodies.GraphBreak),
+        events=len(run.events),
+        unread=run.unread,
+        tool_faults=run.count(bodies.ToolFault),
+        cut_short=cut_short is not None,
+        cut_short_reason=cut_short,
+        live=run.live,
+        compile_seconds=round(compile_ns / 1e9, 3),
+        phases_seconds=_phases(run),
+        sites=tuple(break_sites(run)),
+        hidden_breaks_possible=any(frame.may_hide_breaks for frame in eager),
+        eager_frames=eager,
+        unexplained_skips=tuple(unexplained_skips(run)),
+        recompiles=tuple(recompiled_frames(run)),
+        failures=tuple(failures(run)),
+        caches=_caches(run),
+        cudagraph_skips=_cudagraph_skips(run),
+        guards=sum(body.count for _, body in run.of(bodies.GuardSet)),
+        kernels=sum(len(body.kernels) for _, body in run.of(bodies.KernelEmitted)),
+        stances=tuple(
+            dict.fromkeys(
+                body.stance for _, body in run.of(bodies.StanceChanged) if body.stance != "default"
+            )
+        ),
+        unavailable=tuple(
+            dict.fromkeys(
+                MissingHook(body.hook, body.target, body.loses)
+                for _, body in run.of(bodies.HookUnavailable)
+            )
+        ),
+        faults=tuple(
+            dict.fromkeys(Fault(body.where, body.error) for _, body in run.of(bodies.ToolFault))
+        ),
+        unknown_events=run.count(bodies.Unknown),
+        processes=tuple(_processes(run)),
+    )
+
+
+def _eager_regions(
+    run: Run, graphs: list[bodies.GraphCaptured]
+) -> set[bodies.CodeRef | None]:
+    """Compiled functions of which not one graph was captured: each hoped for one."""
+    seen = {body.frame for body in graphs} | {body.region for body in graphs}
+    return {
+        body.frame
+        for event, body in run.of(bodies.FrameSkipped)
+        if body.cause not in ("harmless", "unexplained")
+        and not body.frame.resumed
+        and body.frame not in seen
+        and not graphs
+    }
+
+
+def _phases(run: Run) -> dict[str, float]:
+    """Cumulative seconds by PyTorch's own phase names. Phases nest, so they do not add up."""
+    total: dict[str, int] = {}
+    for _, body in run.of(bodies.CompileTime):
+        for name, microseconds in body.phases_us.items():
+            total[name] = total.get(name, 0) + microseconds
+    return {name: round(us / 1e6, 4) for name, us in sorted(total.items()) if us}
+
+
+def _caches(run: Run) -> dict[str, CacheCount]:
+    counts: dict[str, dict[str, int]] = {}
+    for _, body in run.of(bodies.CacheAccess):
+        counts.setdefault(body.cache, {"hit": 0, "miss": 0, "bypass": 0})[body.outcome] += 1
+    return {name: CacheCount(c["hit"], c["miss"], c["bypass"]) for name, c in counts.items()}
+
+
+def _cudagraph_skips(run: Run) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for _, body in run.of(bodies.CudagraphSkip):
+        counts[body.reason] = counts.get(body.reason, 0) + 1
+    return counts
+
+
+def _processes(run: Run) -> list[Process]:
+    ended = {event.pid for event, _ in run.of(bodies.ProcessEnded)}
+    events: dict[int, int] = {}
+    ranks: dict[int, int] = {}
+    for event in run.events:
+        events[event.pid] = events.get(event.pid, 0) + 1
+        ranks[event.pid] = event.rank
+    return [
+        Process(
+            pid=event.pid,
+            rank=ranks[event.pid],
+            events=events[event.pid],
+            ended=True if event.pid in ended else (None if body.forked else False),
+        )
+        for event, body in run.of(bodies.ProcessStarted)
+    ]

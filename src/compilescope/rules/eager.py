@@ -1,0 +1,108 @@
+"""Frames that run eagerly, as a whole or from a break to their end, and why."""
+
+from __future__ import annotations
+
+import msgspec
+
+from compilescope.model.bodies import FrameSkipped, GraphBreak
+from compilescope.model.run import Run
+from compilescope.model.stack import CodeRef
+
+
+class EagerFrame(msgspec.Struct, frozen=True, kw_only=True):
+    """A function, or the rest of one, that Dynamo gave up."""
+
+    file: str
+    line: int
+    function: str
+    reason: str
+    cause: str
+    gb_id: str | None
+    rest_only: bool
+    """True where the part before the break is compiled."""
+    may_hide_breaks: bool
+    """Dynamo stopped looking: what comes after the break was never traced."""
+    events: int
+    ranks: tuple[int, ...]
+    because: tuple[str, ...]
+
+
+class _Group(msgspec.Struct):
+    reason: str
+    cause: str
+    gb_id: str | None
+    hides: bool
+    ids: list[str]
+    ranks: set[int]
+
+
+_HIDING = ("graph-break", "generator")
+
+
+def eager_frames(run: Run) -> list[EagerFrame]:
+    """Frames lost for a reason that is known and not harmless."""
+    groups: dict[tuple[str, int, str, str, bool], _Group] = {}
+
+    def add(code: CodeRef, rest: bool, entry: _Group) -> None:
+        key = (code.file, code.line, code.function, entry.reason, rest)
+        group = groups.setdefault(key, entry)
+        if group is not entry:
+            group.ids += entry.ids
+            group.ranks |= entry.ranks
+
+    skipped = set()
+    for event, body in run.of(FrameSkipped):
+        if body.cause in ("harmless", "unexplained"):
+            continue
+        if body.because:
+            skipped.add(body.because)
+        reason = "recompile limit" if body.cause == "recompile-limit" else body.reason
+        entry = _Group(
+            reason, body.cause, body.gb_id, body.cause in _HIDING, [event.id], {event.rank}
+        )
+        add(body.frame, body.frame.resumed, entry)
+    for event, broken in run.of(GraphBreak):
+        if broken.frame is None or broken.outcome not in ("frame-eager", "rest-eager"):
+            continue
+        rest = broken.outcome == "rest-eager" or broken.frame.resumed
+        # Where torch reports the skipped frame too, that report stands for both.
+        if event.id not in skipped:
+            entry = _Group(
+                broken.gb_type, "graph-break", broken.gb_id, True, [event.id], {event.rank}
+            )
+            add(broken.frame, rest, entry)
+    return [
+        EagerFrame(
+            file=file,
+            line=line,
+            function=function,
+            reason=reason,
+            cause=group.cause,
+            gb_id=group.gb_id,
+            rest_only=rest,
+            may_hide_breaks=group.hides,
+            events=len(group.ids),
+            ranks=tuple(sorted(group.ranks)),
+            because=tuple(group.ids),
+        )
+        for (file, line, function, reason, rest), group in groups.items()
+    ]
+
+
+class UnexplainedSkip(msgspec.Struct, frozen=True):
+    """A frame that torch skipped without saying why."""
+
+    file: str
+    line: int
+    function: str
+    reason: str
+
+
+def unexplained_skips(run: Run) -> list[UnexplainedSkip]:
+    return list(
+        dict.fromkeys(
+            UnexplainedSkip(body.frame.file, body.frame.line, body.frame.function, body.reason)
+            for _, body in run.of(FrameSkipped)
+            if body.cause == "unexplained"
+        )
+    )

@@ -1,0 +1,91 @@
+"""Compilations that failed, grouped by what failed and where."""
+
+from __future__ import annotations
+
+import msgspec
+
+from compilescope.model.bodies import CompileFailed, CompileTime, FrameSkipped
+from compilescope.model.event import Event
+from compilescope.model.run import Run
+from compilescope.model.stack import CodeRef
+
+
+class Failure(msgspec.Struct, frozen=True, kw_only=True):
+    """An error of the compiler, or of the program under it."""
+
+    error: str
+    message: str
+    phase: str
+    gb_id: str | None
+    gb_type: str | None
+    hints: tuple[str, ...]
+    backend: str | None
+    file: str
+    line: int
+    column: int | None
+    end_column: int | None
+    function: str
+    source: str
+    suppressed: bool
+    """True where the program went on in eager mode."""
+    count: int
+    ranks: tuple[int, ...]
+    because: tuple[str, ...]
+
+
+def failures(run: Run) -> list[Failure]:
+    suppressed = {body.because for _, body in run.of(FrameSkipped) if body.because}
+    groups: dict[tuple[object, ...], list[tuple[Event, CompileFailed]]] = {}
+    for event, body in run.of(CompileFailed):
+        frame = event.site
+        place = (frame.file, frame.line) if frame else (body.frame,)
+        groups.setdefault((body.error, body.phase, body.gb_type, *place), []).append((event, body))
+    frames = _frames_by_compile_id(run)
+    return [_failure(members, suppressed, frames) for members in groups.values()]
+
+
+_CompileKey = tuple[int, int, str]
+
+
+def _frames_by_compile_id(run: Run) -> dict[_CompileKey, CodeRef]:
+    """A backward compilation knows only the id of its forward one."""
+    return {
+        (event.pid, event.epoch, _without_attempt(event.compile_id)): body.frame
+        for event, body in run.of(CompileTime)
+        if body.frame is not None and event.compile_id is not None
+    }
+
+
+def _without_attempt(compile_id: str) -> str:
+    return compile_id.split("_", 1)[0]
+
+
+def _failure(
+    members: list[tuple[Event, CompileFailed]],
+    suppressed: set[str],
+    frames: dict[_CompileKey, CodeRef],
+) -> Failure:
+    event, body = members[0]
+    frame = event.site
+    code = body.frame
+    if code is None and event.compile_id is not None:
+        code = frames.get((event.pid, event.epoch, _without_attempt(event.compile_id)))
+    return Failure(
+        error=body.error,
+        message=body.message,
+        phase=body.phase,
+        gb_id=body.gb_id,
+        gb_type=body.gb_type,
+        hints=body.hints,
+        backend=body.backend,
+        file=frame.file if frame else (code.file if code else ""),
+        line=frame.line if frame else (code.line if code else 0),
+        column=frame.column if frame else None,
+        end_column=frame.end_column if frame else None,
+        function=frame.function if frame else (code.function if code else ""),
+        source=frame.source if frame else "",
+        suppressed=event.id in suppressed,
+        count=len(members),
+        ranks=tuple(sorted({member.rank for member, _ in members})),
+        because=tuple(member.id for member, _ in members),
+    )

@@ -1,0 +1,116 @@
+"""Recompiles by function and cause: every guard that failed, not only the first."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from compilescope.model.bodies import FailedGuard, GraphBreak, Recompile
+from compilescope.model.event import Event
+from compilescope.model.run import Run
+from compilescope.model.stack import CodeRef
+
+
+class RecompileCause(msgspec.Struct, frozen=True, kw_only=True):
+    """A guard that failed."""
+
+    guard: str
+    subject: str
+    expected: str
+    actual: str
+    """The value that failed it first."""
+    kind: str
+    file: str | None
+    line: int | None
+    """The user's line that made Dynamo install the guard."""
+    source: str
+    count: int
+    """In how many recompiles it failed."""
+
+
+class RecompiledFrame(msgspec.Struct, frozen=True, kw_only=True):
+    """A function compiled more than once."""
+
+    file: str
+    line: int
+    function: str
+    count: int
+    """How often it was compiled again."""
+    resumed_at: int | None
+    """For the part of the function after a graph break: the line at which it goes on."""
+    limit_hit: bool
+    """Dynamo gave up: from here on, calls that fit no compilation run eagerly."""
+    causes: tuple[RecompileCause, ...]
+    ranks: tuple[int, ...]
+    because: tuple[str, ...]
+
+
+_STACK_VALUE = re.compile(r"___stack\d+")
+_Member = tuple[Event, Recompile]
+
+
+def recompiled_frames(run: Run) -> list[RecompiledFrame]:
+    """Most often compiled first."""
+    groups: dict[CodeRef, list[_Member]] = {}
+    for event, body in run.of(Recompile):
+        groups.setdefault(body.frame, []).append((event, body))
+    broken_at = _expressions_at_breaks(run)
+    frames = [
+        RecompiledFrame(
+            file=code.file,
+            line=code.line,
+            function=code.function,
+            resumed_at=code.resumed_at,
+            count=sum(not body.refused for _, body in members),
+            limit_hit=any(body.refused == "limit" for _, body in members),
+            causes=_causes(members, broken_at.get((code.file, code.resumed_at), "")),
+            ranks=tuple(sorted({event.rank for event, _ in members})),
+            because=tuple(event.id for event, _ in members),
+        )
+        for code, members in groups.items()
+    ]
+    shown = [frame for frame in frames if frame.count or frame.limit_hit]
+    return sorted(shown, key=lambda frame: -frame.count)
+
+
+def _expressions_at_breaks(run: Run) -> dict[tuple[str, int | None], str]:
+    """(file, line) -> the expression that broke there, where there is just one.
+
+    After a break Dynamo calls its value `___stack0`; its author calls it `int(n)`.
+    """
+    found: dict[tuple[str, int | None], set[str]] = {}
+    for event, _ in run.of(GraphBreak):
+        for frame in event.stack:
+            if frame.column is not None and frame.end_column is not None:
+                text = frame.source[frame.column : frame.end_column]
+                found.setdefault((frame.file, frame.line), set()).add(text)
+    return {place: texts.pop() for place, texts in found.items() if len(texts) == 1}
+
+
+def _causes(members: list[_Member], broken: str) -> tuple[RecompileCause, ...]:
+    first: dict[str, FailedGuard] = {}
+    hits: dict[str, set[str]] = {}
+    for event, body in members:
+        # The most recently used entry comes first: its guards are what changed since the last call.
+        for entry in body.entries:
+            for failed in entry.failed:
+                first.setdefault(failed.subject, failed)
+                hits.setdefault(failed.subject, set()).add(event.id)
+    # The value of the broken expression is what Dynamo left on top of the stack.
+    top = max(_STACK_VALUE.findall(" ".join(first)), default="") if broken else ""
+    causes = [
+        RecompileCause(
+            guard=failed.guard.replace(top, broken) if top else failed.guard,
+            subject=subject.replace(top, broken) if top else subject,
+            expected=failed.expected,
+            actual=failed.actual,
+            kind=failed.kind,
+            file=failed.frame.file if failed.frame else None,
+            line=failed.frame.line if failed.frame else None,
+            source=failed.frame.source.strip() if failed.frame else "",
+            count=len(hits[subject]),
+        )
+        for subject, failed in first.items()
+    ]
+    return tuple(sorted(causes, key=lambda cause: -cause.count))

@@ -1,0 +1,78 @@
+"""Break sites: one entry for each (root cause, place), however often and from wherever it hit."""
+
+from __future__ import annotations
+
+import msgspec
+
+from compilescope.model.bodies import GraphBreak
+from compilescope.model.event import Event
+from compilescope.model.fingerprint import fingerprint
+from compilescope.model.run import Run
+
+
+class Site(msgspec.Struct, frozen=True, kw_only=True):
+    """A place in the user's code at which Dynamo had to stop."""
+
+    gb_id: str | None
+    gb_type: str
+    file: str
+    line: int
+    column: int | None
+    end_column: int | None
+    function: str
+    source: str
+    explanation: str
+    hints: tuple[str, ...]
+    events: int
+    """How often it was reported: recompiles, resume functions and other callers repeat it."""
+    frames: int
+    """In how many code objects."""
+    ranks: tuple[int, ...]
+    tests: tuple[str, ...]
+    outcome: str
+    """The worst that followed: `frame-eager`, `rest-eager` or `resumed`."""
+    in_torch: bool
+    """True where every frame is torch's own: nothing to change in the user's code."""
+    fingerprint: str
+    because: tuple[str, ...]
+    """Ids of the events behind it."""
+
+
+_WORST_FIRST = ("frame-eager", "rest-eager", "resumed", "unknown")
+
+
+def break_sites(run: Run) -> list[Site]:
+    """In order of appearance."""
+    groups: dict[tuple[object, ...], list[tuple[Event, GraphBreak]]] = {}
+    for event, body in run.of(GraphBreak):
+        frame = event.site
+        place = (frame.file, frame.line, frame.column) if frame else (body.frame,)
+        groups.setdefault((body.gb_type, *place), []).append((event, body))
+    return [_site(members, run.header.root) for members in groups.values()]
+
+
+def _site(members: list[tuple[Event, GraphBreak]], root: str) -> Site:
+    event, body = members[0]
+    frame = event.site
+    code = body.frame
+    outcomes = {member.outcome for _, member in members}
+    return Site(
+        gb_id=body.gb_id,
+        gb_type=body.gb_type,
+        file=frame.file if frame else (code.file if code else ""),
+        line=frame.line if frame else (code.line if code else 0),
+        column=frame.column if frame else None,
+        end_column=frame.end_column if frame else None,
+        function=frame.function if frame else (code.function if code else ""),
+        source=frame.source if frame else "",
+        explanation=body.explanation,
+        hints=body.hints,
+        events=len(members),
+        frames=len({member.frame for _, member in members}),
+        ranks=tuple(sorted({member.rank for member, _ in members})),
+        tests=tuple(sorted({member.test for member, _ in members if member.test})),
+        outcome=next(outcome for outcome in _WORST_FIRST if outcome in outcomes),
+        in_torch=frame is not None and frame.origin == "torch",
+        fingerprint=fingerprint(body.gb_type, frame, root),
+        because=tuple(member.id for member, _ in members),
+    )

@@ -1,0 +1,145 @@
+"""What a hook is, whom it tells, and the wrapper that makes it harmless."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from compilescope.model.bodies import Body, GraphBreak
+from compilescope.model.stack import Frame
+from compilescope.torchapi.break_text import BreakTexts
+
+
+class Sink(Protocol):
+    """Where hooks put what they see. The recorder is one."""
+
+    def emit(self, body: Body, stack: Sequence[Frame] = (), compile_id: str | None = None) -> str:
+        """Append an event; its id comes back."""
+        ...
+
+    def artifact(self, text: str, kind: str) -> str: ...
+    def fault(self, where: str, error: BaseException) -> None: ...
+    def new_epoch(self) -> None: ...
+
+
+@dataclass
+class FrameMemory:
+    """What one thread has seen of the frame it is compiling."""
+
+    code: Any = None
+    last_break: GraphBreak | None = None
+    last_break_id: str | None = None
+    failure_id: str | None = None
+    failure_backend: bool = False
+    misses: list[Any] = field(default_factory=list)
+
+
+@dataclass
+class Watch:
+    """The state that the hooks of one capture share."""
+
+    sink: Sink
+    ir: bool = False
+    planted_fault: str = ""
+    texts: BreakTexts = field(default_factory=BreakTexts)
+    guard_frames: weakref.WeakKeyDictionary[Any, dict[str, Frame]] = field(
+        default_factory=weakref.WeakKeyDictionary
+    )
+    """Guard manager -> source -> the user's line that installed the guard."""
+    _local: threading.local = field(default_factory=threading.local)
+
+    @property
+    def frame(self) -> FrameMemory:
+        memory = getattr(self._local, "frame", None)
+        if memory is None:
+            memory = self._local.frame = FrameMemory()
+        return memory
+
+    def forget_frame(self) -> None:
+        self._local.frame = FrameMemory()
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of a choke point."""
+
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    signature: inspect.Signature
+    result: Any = None
+
+    def __getitem__(self, name: str) -> Any:
+        """The argument called `name`, whichever way it was passed; KeyError if there is none."""
+        return self.signature.bind(*self.args, **self.kwargs).arguments[name]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self.signature.bind(*self.args, **self.kwargs).arguments.get(name, default)
+
+
+Observer = Callable[[Watch, Call], None]
+
+
+@dataclass(frozen=True)
+class Hook:
+    """One choke point of torch and what to note when it is passed."""
+
+    id: str
+    module: str
+    """The module that owns the choke point. It is patched when that module is imported."""
+    target: str
+    """The attribute within it: `function` or `Class.method`."""
+    loses: str
+    """What the record lacks where torch has no such point."""
+    before: Observer | None = None
+    after: Observer | None = None
+    wants: Callable[[tuple[Any, ...]], bool] | None = None
+    """A cheap look at the arguments; False leaves the call alone."""
+    everywhere: bool = False
+    """torch's modules bind the function by name: patch it in each of them."""
+    only_with_ir: bool = False
+
+
+class PlantedFault(Exception):
+    """Raised on request, to show that a hook's failure stays a hook's failure."""
+
+
+def observed(original: Callable[..., Any], hook: Hook, watch: Watch) -> Callable[..., Any]:
+    """`original`, watched. Its value, its exceptions and its arguments stay as they are."""
+    try:
+        signature = inspect.signature(original)
+    except (TypeError, ValueError):
+        signature = inspect.Signature(
+            [
+                inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL),
+                inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD),
+            ]
+        )
+    before, after, wants = hook.before, hook.after, hook.wants
+
+    def note(observer: Observer, call: Call) -> None:
+        try:
+            if watch.planted_fault in (hook.id, "all"):
+                raise PlantedFault(f"planted in {hook.id}")
+            observer(watch, call)
+        except Exception as error:
+            watch.sink.fault(hook.id, error)
+
+    @functools.wraps(original)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        if wants is not None and not wants(args):
+            return original(*args, **kwargs)
+        if before is not None:
+            note(before, Call(args, kwargs, signature))
+        result = original(*args, **kwargs)
+        if after is not None:
+            note(after, Call(args, kwargs, signature, result))
+        return result
+
+    return wrapper
+
+

@@ -1,0 +1,1 @@
+"""One choke point of torch a file. Each carries a HOOK."""

@@ -1,0 +1,30 @@
+"""Remembers the fields of every graph-break message as it is made."""
+
+from __future__ import annotations
+
+from compilescope.torchapi.break_text import BreakFields
+from compilescope.torchapi.hook import Call, Hook, Watch
+
+
+def _remember(watch: Watch, call: Call) -> None:
+    from torch._dynamo import exc
+
+    gb_type = call["gb_type"]
+    load = getattr(exc, "_load_gb_type_to_gb_id_map", dict)
+    fields = BreakFields(
+        gb_type=gb_type,
+        gb_id=load().get(gb_type),
+        explanation=call["explanation"],
+        hints=tuple(call["hints"]),
+        context=call["context"],
+    )
+    watch.texts.remember(call.result, fields)
+
+
+HOOK = Hook(
+    id="break-messages",
+    module="torch._dynamo.exc",
+    target="format_graph_break_message",
+    loses="exact hints and ids of graph breaks: they are read from the message text instead",
+    after=_remember,
+)

@@ -1,0 +1,126 @@
+"""One compilation from start to end: its time by phase, its recompile reasons, how it failed.
+
+The metrics context ends every compilation, backward ones and refused ones too, so what the
+other hooks gathered on the way is written here.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Literal
+
+from compilescope.model.bodies import CompileFailed, CompileTime, Recompile
+from compilescope.model.stack import CodeRef
+from compilescope.torchapi.break_text import is_untyped
+from compilescope.torchapi.compile_ids import current_compile_id
+from compilescope.torchapi.hook import Call, Hook, Watch
+from compilescope.torchapi.stacks import callers, code_ref, frames_of, full_stack, named_code_ref, with_code
+
+_MOST_WORDS = 4000
+_REFUSALS: dict[str, Literal["limit", "error"]] = {
+    "FailOnRecompileLimitHit": "limit",
+    "RecompileError": "error",
+}
+
+
+def _record(watch: Watch, call: Call) -> None:
+    context: Any = call["self"]
+    if getattr(context, "_level", 1) != 1:
+        return  # An inner context: the outermost one speaks for all.
+    metrics: dict[str, Any] = context._metrics
+    error = call.get("exc_value")
+    compile_id = metrics.get("compile_id") or current_compile_id()
+    compile_id = None if compile_id is None else str(compile_id)
+    frame = _frame(metrics, watch)
+    phase: Literal["forward", "backward"] = (
+        "backward" if metrics.get("is_forward") is False else "forward"
+    )
+    _write_recompile(watch, error, compile_id)
+    if error is not None and _is_failure(error):
+        _write_failure(watch, error, phase, frame, compile_id)
+    phases = {name: us for name, us in metrics.items() if name.endswith("_us") and type(us) is int}
+    body = CompileTime(
+        duration_ns=time.time_ns() - context._start_time_ns,
+        phases_us=phases,
+        phase=phase,
+        ok=error is None and metrics.get("fail_type") is None,
+        frame=frame,
+        guards=metrics.get("guard_count"),
+        restarts=tuple(sorted(str(reason) for reason in metrics.get("restart_reasons") or ())),
+    )
+    watch.sink.emit(body, callers() if phase == "forward" else (), compile_id)
+
+
+def _frame(metrics: dict[str, Any], watch: Watch) -> CodeRef | None:
+    name = metrics.get("co_name")
+    if name is None:
+        code = next((code for code, _ in watch.frame.misses), None)
+        return None if code is None else code_ref(code)
+    file, line = metrics.get("co_filename") or "", metrics.get("co_firstlineno") or 0
+    return named_code_ref(file, line, name)
+
+
+def _write_recompile(watch: Watch, error: Any, compile_id: str | None) -> None:
+    misses, watch.frame.misses = watch.frame.misses, []
+    if misses:
+        entries = tuple(miss for _, miss in misses)
+        frame = code_ref(misses[0][0])
+        refused: Literal["", "limit", "error"] = ""
+        if getattr(error, "frame_exec_strategy", None) is not None:
+            refused = "limit"
+        elif error is not None:
+            refused = _REFUSALS.get(type(error).__name__, "")
+        watch.sink.emit(Recompile(frame, entries, refused), callers(), compile_id)
+
+
+def _is_failure(error: BaseException) -> bool:
+    """False for what Dynamo takes in its stride: breaks it logged, frames it gave up."""
+    if getattr(error, "logged", False):
+        return False
+    return getattr(error, "frame_exec_strategy", None) is None
+
+
+def _write_failure(
+    watch: Watch,
+    error: BaseException,
+    phase: Literal["forward", "backward"],
+    frame: CodeRef | None,
+    compile_id: str | None,
+) -> None:
+    from torch._dynamo import exc
+
+    root = None
+    message = getattr(error, "msg", None) or str(error)
+    if isinstance(error, (exc.Unsupported, exc.UserError)) or is_untyped(message):
+        root, _ = watch.texts.root_and_wrappers(message)
+    is_backend = isinstance(error, exc.BackendCompilerFailed)
+    stack = getattr(error, "real_stack", None)
+    body = CompileFailed(
+        error=type(error).__name__,
+        message=_short(message),
+        phase=phase,
+        gb_type=root.gb_type if root else None,
+        gb_id=root.gb_id if root else None,
+        hints=root.hints if root else (),
+        backend=getattr(error, "backend_name", None),
+        frame=frame,
+    )
+    frames = full_stack(stack) if phase == "forward" else frames_of(stack)
+    if frame is not None and (not stack or is_backend):
+        frames = with_code(callers(), frame)
+    memory = watch.frame
+    memory.failure_id = watch.sink.emit(body, frames, compile_id)
+    memory.failure_backend = is_backend
+
+
+def _short(message: str) -> str:
+    return message if len(message) <= _MOST_WORDS else message[:_MOST_WORDS] + "…"
+
+
+HOOK = Hook(
+    id="compile-times",
+    module="torch._dynamo.metrics_context",
+    target="MetricsContext.__exit__",
+    loses="compile time by phase, failures, and recompiles",
+    before=_record,
+)

@@ -1,0 +1,66 @@
+"""Frames that went eager. Called for every frame Dynamo looked at, successes too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compilescope.model.bodies import FrameSkipped, SkipCause
+from compilescope.model.stack import CodeRef
+from compilescope.torchapi.hook import Call, Hook, Watch
+from compilescope.torchapi.stacks import callers, code_ref, origin, region
+
+_CAUSES: dict[str, SkipCause] = {
+    "non-infra torch dispatch mode present": "dispatch-mode",
+    "Dynamo tracing is disabled": "disabled",
+    "an error was suppressed during compilation": "unexplained",
+    "compilation failed with a custom frame execution strategy": "unexplained",
+}
+_SKIP_ASKED_FOR = "Dynamo decided to skip the frame while tracing"
+_NOTHING_TO_COMPILE = "No ops traced"
+
+
+def _record(watch: Watch, call: Call) -> None:
+    result, frame = call["result"], call["frame"]
+    memory, latest = watch.frame, watch.texts.latest
+    watch.forget_frame()
+    watch.texts.latest = None
+    if result.guarded_code is not None or origin(frame.f_code.co_filename) == "torch":
+        return
+    body = _skipped(code_ref(frame.f_code), result, memory, latest, frame.f_code)
+    watch.sink.emit(body, callers())
+
+
+def _skipped(where: CodeRef, result: Any, memory: Any, latest: Any, code: Any) -> FrameSkipped:
+    reason = result.skip_reason or ""
+    if str(result.frame_exec_strategy.cur_action).endswith("RUN_ONLY"):
+        words = latest.explanation if latest else reason
+        return FrameSkipped(where, "recompile-limit", words)
+    if memory.last_break is not None and memory.code is code:
+        root = memory.last_break
+        return FrameSkipped(
+            where, "graph-break", root.gb_type, root.gb_type, root.gb_id, memory.last_break_id
+        )
+    if memory.failure_id is not None:
+        cause: SkipCause = "backend" if memory.failure_backend else "error"
+        return FrameSkipped(where, cause, reason, because=memory.failure_id)
+    cause = next((c for start, c in _CAUSES.items() if reason.startswith(start)), "harmless")
+    if reason.startswith(_SKIP_ASKED_FOR) and _NOTHING_TO_COMPILE not in reason:
+        cause = "backend"
+    if cause == "unexplained" and latest is not None:
+        # The exception was swallowed before any log call: its message is all that is left.
+        cause = "graph-break"
+        if "generator" in latest.gb_type:
+            # Only a generator that was compiled itself is a loss; one that an eager frame drives
+            # (a context manager's, say) would not have been a frame of its own.
+            cause = "generator" if region() is None else "harmless"
+        return FrameSkipped(where, cause, latest.gb_type, latest.gb_type, latest.gb_id)
+    return FrameSkipped(where, cause, reason)
+
+
+HOOK = Hook(
+    id="frame-skips",
+    module="torch._dynamo.convert_frame",
+    target="CatchErrorsWrapper._handle_skip",
+    loses="frames that went eager without a graph break of their own",
+    before=_record,
+)

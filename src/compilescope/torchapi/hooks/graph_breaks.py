@@ -1,0 +1,55 @@
+"""Graph breaks: the root cause, where in the user's code, and what became of the frame."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compilescope.model.bodies import BreakOutcome, GraphBreak
+from compilescope.model.stack import CodeRef
+from compilescope.torchapi.compile_ids import current_compile_id
+from compilescope.torchapi.hook import Call, Hook, Watch
+from compilescope.torchapi.stacks import code_ref, full_stack
+
+
+def _outcome(reason: str, code: CodeRef) -> BreakOutcome:
+    # torch 2.11 and 2.13 say it in words only, at the start of the reason.
+    if reason.startswith("Failed to handle graph break gracefully"):
+        return "rest-eager" if code.resumed else "frame-eager"
+    if reason.startswith("Encountered graph break that we cannot resume from"):
+        return "rest-eager"
+    return "resumed"
+
+
+def _record(watch: Watch, call: Call) -> None:
+    error: Any = call["exc"]
+    if getattr(error, "logged", False):
+        return
+    translator: Any = call["self"]
+    root, wrappers = watch.texts.root_and_wrappers(getattr(error, "msg", None) or str(error))
+    code = translator.f_code
+    where = code_ref(code)
+    body = GraphBreak(
+        gb_type=root.gb_type,
+        gb_id=root.gb_id,
+        explanation=root.explanation,
+        hints=root.hints,
+        context=root.context,
+        wrappers=wrappers,
+        outcome=_outcome(call["reason"], where),
+        error=type(error).__name__,
+        frame=where,
+    )
+    stack = full_stack(getattr(error, "real_stack", None))
+    memory = watch.frame
+    memory.last_break_id = watch.sink.emit(body, stack, current_compile_id())
+    memory.last_break = body
+    memory.code = code
+
+
+HOOK = Hook(
+    id="graph-breaks",
+    module="torch._dynamo.symbolic_convert",
+    target="InstructionTranslatorBase.log_graph_break",
+    loses="graph breaks",
+    before=_record,
+)

@@ -1,0 +1,74 @@
+"""The guards of each cache entry, each with the user's stack that made Dynamo install it.
+
+Two views are joined: Dynamo's Guard objects know the stack, the C++ tree knows what is checked.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import msgspec
+
+from compilescope.model.bodies import Guard, GuardSet
+from compilescope.model.stack import Frame, innermost_user_frame
+from compilescope.torchapi.compile_ids import current_compile_id
+from compilescope.torchapi.guard_checks import tree_nodes, without_comment
+from compilescope.torchapi.hook import Call, Hook, Watch
+from compilescope.torchapi.stacks import code_ref, frames_of
+
+_encode = msgspec.json.Encoder().encode
+
+
+def _record(watch: Watch, call: Call) -> None:
+    manager: Any = call["self"].guard_manager
+    stacks = _stacks(call["guards_out"])
+    guards = list(_guards(manager.root, stacks))
+    frames: dict[str, Frame] = {}
+    for source, stack in stacks.items():
+        frame = innermost_user_frame(stack)
+        if frame is not None:
+            frames[source] = frame
+    watch.guard_frames[manager] = frames
+    body = GuardSet(
+        count=len(guards),
+        kinds=dict(Counter(guard.kind for guard in guards)),
+        artifact=watch.sink.artifact(_encode(guards).decode(), "guards"),
+        frame=code_ref(call["builder"].f_code),
+    )
+    watch.sink.emit(body, compile_id=current_compile_id())
+
+
+def _stacks(guards: Any) -> dict[str, tuple[Frame, ...]]:
+    """Source -> the stack that first guarded it."""
+    stacks: dict[str, tuple[Frame, ...]] = {}
+    seen: dict[int, tuple[Frame, ...]] = {}
+    for guard in guards:
+        name = guard.name() if callable(guard.name) else guard.name
+        summary = guard.user_stack
+        if not summary or name in stacks:
+            continue
+        # Guards of one traced line share one stack object.
+        if id(summary) not in seen:
+            seen[id(summary)] = tuple(frames_of(summary))
+        stacks[name] = seen[id(summary)]
+    return stacks
+
+
+def _guards(root: Any, stacks: dict[str, tuple[Frame, ...]]) -> Any:
+    for source, node in tree_nodes(root):
+        for leaf in node.get_leaf_guards():
+            checks = tuple(without_comment(part) for part in leaf.verbose_code_parts())
+            yield Guard(source, type(leaf).__name__, checks, stacks.get(source, ()))
+    for leaf in getattr(root, "get_epilogue_lambda_guards", list)():
+        checks = tuple(without_comment(part) for part in leaf.verbose_code_parts())
+        yield Guard("", "SHAPE", checks)
+
+
+HOOK = Hook(
+    id="guard-sets",
+    module="torch._dynamo.guards",
+    target="CheckFunctionManager.compile_check_fn",
+    loses="guards, and the user's lines behind failed ones",
+    after=_record,
+)

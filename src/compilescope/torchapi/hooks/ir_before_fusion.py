@@ -1,0 +1,32 @@
+"""Inductor's IR before fusion; opt-in, since rendering it costs about a tenth of the compile."""
+
+from __future__ import annotations
+
+from compilescope.model.bodies import GraphCaptured, GraphStage
+from compilescope.torchapi.compile_ids import current_compile_id
+from compilescope.torchapi.hook import Call, Hook, Observer, Watch
+
+
+def recorder(stage: GraphStage) -> Observer:
+    """An observer that writes the scheduler's nodes as a graph of this stage."""
+
+    def record(watch: Watch, call: Call) -> None:
+        from torch._inductor.debug import DebugFormatter
+
+        nodes = call["nodes"]
+        text = DebugFormatter._write_ir(nodes)
+        body = GraphCaptured(stage=stage, text=watch.sink.artifact(text, "txt"), nodes=len(nodes))
+        watch.sink.emit(body, compile_id=current_compile_id())
+
+    return record
+
+
+HOOK = Hook(
+    id="ir-before-fusion",
+    module="torch._inductor.debug",
+    target="log_ir_pre_fusion",
+    loses="Inductor's IR before fusion",
+    before=recorder("ir_pre_fusion"),
+    everywhere=True,
+    only_with_ir=True,
+)

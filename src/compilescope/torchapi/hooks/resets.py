@@ -1,0 +1,19 @@
+"""`torch._dynamo.reset()` starts compile ids again at 0/0: a new epoch."""
+
+from __future__ import annotations
+
+from compilescope.torchapi.hook import Call, Hook, Watch
+
+
+def _record(watch: Watch, call: Call) -> None:
+    watch.sink.new_epoch()
+
+
+HOOK = Hook(
+    id="resets",
+    module="torch._dynamo.utils",
+    target="reset_frame_count",
+    loses="the borders between compilations before and after torch._dynamo.reset()",
+    after=_record,
+    everywhere=True,
+)

@@ -1,0 +1,119 @@
+"""Puts hooks on torch and takes them off again.
+
+A module that is not imported yet is left alone: a program that never compiles never pays for
+`torch._dynamo`. Its hooks are put on the moment it is imported.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+from compilescope.model.bodies import HookUnavailable
+from compilescope.plugins import discover
+from compilescope.torchapi import hooks as hooks_package
+from compilescope.torchapi.hook import Hook, Watch, observed
+
+
+def all_hooks() -> list[Hook]:
+    return discover(hooks_package, "HOOK", Hook)
+
+
+@contextmanager
+def hooked(watch: Watch) -> Iterator[None]:
+    """Watch torch.compile in this process until the end of the block."""
+    with ExitStack() as undo:
+        waiting: dict[str, list[Hook]] = {}
+        for hook in all_hooks():
+            if hook.only_with_ir and not watch.ir:
+                continue
+            module = sys.modules.get(hook.module)
+            if module is not None and not _importing(module):
+                _attach(hook, module, watch, undo)
+            else:
+                waiting.setdefault(hook.module, []).append(hook)
+        if waiting:
+            finder = _AfterImport(waiting, lambda hook, module: _attach(hook, module, watch, undo))
+            sys.meta_path.insert(0, finder)
+            undo.callback(_remove, finder)
+        yield
+
+
+def _attach(hook: Hook, module: ModuleType, watch: Watch, undo: ExitStack) -> None:
+    try:
+        owner: Any = module
+        *path, name = hook.target.split(".")
+        for part in path:
+            owner = getattr(owner, part)
+        original = vars(owner)[name]
+    except (AttributeError, KeyError):
+        target = f"{hook.module}.{hook.target}"
+        watch.sink.emit(HookUnavailable(hook.id, target, hook.loses))
+        return
+    wrapper = observed(original, hook, watch)
+    if hook.everywhere:
+        _replace_bindings(original, wrapper, name)
+        undo.callback(_replace_bindings, wrapper, original, name)
+    else:
+        setattr(owner, name, wrapper)
+        undo.callback(_put_back, owner, name, wrapper, original)
+
+
+def _put_back(owner: Any, name: str, wrapper: Any, original: Any) -> None:
+    # Someone else may have patched it since; their patch still calls ours, which is harmless.
+    if vars(owner).get(name) is wrapper:
+        setattr(owner, name, original)
+
+
+def _replace_bindings(old: Any, new: Any, name: str) -> None:
+    for module_name, module in list(sys.modules.items()):
+        if module_name.startswith("torch") and getattr(module, "__dict__", {}).get(name) is old:
+            setattr(module, name, new)
+
+
+def _importing(module: ModuleType) -> bool:
+    return bool(getattr(getattr(module, "__spec__", None), "_initializing", False))
+
+
+def _remove(finder: MetaPathFinder) -> None:
+    if finder in sys.meta_path:
+        sys.meta_path.remove(finder)
+
+
+class _AfterImport(MetaPathFinder):
+    """Finds nothing itself: it lets the others find, and acts once their module has run."""
+
+    def __init__(
+        self, waiting: dict[str, list[Hook]], attach: Callable[[Hook, ModuleType], None]
+    ) -> None:
+        self._waiting = waiting
+        self._attach = attach
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if fullname not in self._waiting:
+            return None
+        for finder in sys.meta_path:
+            if finder is self or not hasattr(finder, "find_spec"):
+                continue
+            spec = finder.find_spec(fullname, path, target)
+            if spec is not None:
+                if spec.loader is not None:
+                    self._follow(fullname, spec.loader)
+                return spec
+        return None
+
+    def _follow(self, fullname: str, loader: Loader) -> None:
+        """Attach after the loader has run the module. The loader stays the module's own."""
+        exec_module = loader.exec_module
+
+        def exec_then_attach(module: ModuleType) -> None:
+            exec_module(module)
+            for hook in self._waiting.pop(fullname, ()):
+                self._attach(hook, module)
+
+        loader.exec_module = exec_then_attach  # type: ignore[method-assign]

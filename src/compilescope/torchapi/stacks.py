@@ -1,0 +1,158 @@
+"""From torch's and Python's stacks to the record's frames."""
+
+from __future__ import annotations
+
+import itertools
+import linecache
+import os
+import sys
+import traceback
+from collections.abc import Iterable
+from types import CodeType, FrameType
+from typing import Any
+
+import torch
+
+from compilescope.model.stack import CodeRef, Frame, Origin, origin_of, plain_function_name
+
+_TORCH_ROOT = os.path.dirname(torch.__file__) + os.sep
+_OUR_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_CONVERT_FRAME = os.path.join("_dynamo", "convert_frame.py")
+_EVAL_FRAME = os.path.join("_dynamo", "eval_frame.py")
+_MOST_FRAMES = 64
+_resumed_lines: dict[tuple[str, int, str], int] = {}
+
+
+def origin(file: str) -> Origin:
+    """As `origin_of`, and sure about a torch that was built in place."""
+    return "torch" if file.startswith(_TORCH_ROOT) else origin_of(file)
+
+
+def code_ref(code: CodeType) -> CodeRef:
+    """The code object as its author knows it: a resume function is the function it resumes."""
+    name = plain_function_name(code.co_name)
+    if name == code.co_name:
+        return CodeRef(code.co_filename, code.co_firstlineno, name)
+    resumed = _resumed_code(code)
+    if resumed is not None:
+        key = (code.co_filename, code.co_firstlineno, code.co_name)
+        _resumed_lines[key] = resumed.co_firstlineno
+    return named_code_ref(code.co_filename, code.co_firstlineno, code.co_name)
+
+
+def named_code_ref(file: str, first_line: int, name: str) -> CodeRef:
+    """As `code_ref`, where torch left only the words. Resume functions seen before are known."""
+    plain = plain_function_name(name)
+    if plain == name:
+        return CodeRef(file, first_line, name)
+    line = _resumed_lines.get((file, first_line, name), first_line)
+    return CodeRef(file, line, plain, resumed_at=first_line)
+
+
+def _resumed_code(code: CodeType) -> CodeType | None:
+    from torch._dynamo.resume_execution import ContinueExecutionCache
+
+    metadata = ContinueExecutionCache.generated_code_metadata.get(code)
+    return None if metadata is None else metadata.code
+
+
+def frames_of(stack: Iterable[traceback.FrameSummary] | None) -> list[Frame]:
+    """The frames of a stack that Dynamo kept."""
+    return _collapsed(_traced(stack))
+
+
+def callers() -> list[Frame]:
+    """The user's frames above the compilation that runs now, outermost first."""
+    return _collapsed(_live_callers())[-_MOST_FRAMES:]
+
+
+def full_stack(traced: Iterable[traceback.FrameSummary] | None) -> list[Frame]:
+    """The callers, then the frames that Dynamo was tracing."""
+    return _collapsed([*_live_callers(), *_traced(traced)])[-_MOST_FRAMES:]
+
+
+def with_code(frames: list[Frame], code: CodeRef) -> list[Frame]:
+    """For what concerns a function as a whole: the stack ends at its first line."""
+    return [*frames, _frame(code.file, code.line, code.function, None, None)]
+
+
+def region() -> CodeRef | None:
+    """The function at which compiled code was entered; None if it is the frame compiled now."""
+    outermost: CodeRef | None = None
+    for frame in reversed(_above_dynamo()):
+        if frame.f_code.co_filename.endswith(_EVAL_FRAME):
+            return outermost
+        if not _internal(frame.f_code.co_filename):
+            outermost = code_ref(frame.f_code)
+    return outermost
+
+
+def _above_dynamo() -> list[FrameType]:
+    """Live frames outside the compilation, outermost first."""
+    inner_first: list[FrameType] = []
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        inner_first.append(frame)
+        frame = frame.f_back
+    return list(
+        itertools.takewhile(
+            lambda frame: not frame.f_code.co_filename.endswith(_CONVERT_FRAME),
+            reversed(inner_first),
+        )
+    )
+
+
+def _internal(file: str) -> bool:
+    return origin(file) in ("torch", "generated", "stdlib") or file.startswith(_OUR_ROOT)
+
+
+def _live_callers() -> list[tuple[str, Frame]]:
+    frames = []
+    for frame in _above_dynamo():
+        code: Any = frame.f_code
+        # What lies outside the user's first frame started the program: pytest, a launcher.
+        if _internal(code.co_filename) or (not frames and origin(code.co_filename) != "user"):
+            continue
+        column = end = None
+        if hasattr(code, "co_positions") and frame.f_lasti >= 0:
+            at = itertools.islice(code.co_positions(), frame.f_lasti // 2, None)
+            _, _, column, end = next(at, (None, None, None, None))
+        shown = _frame(code.co_filename, frame.f_lineno, code.co_name, column, end)
+        frames.append((code.co_name, shown))
+    return frames
+
+
+def _traced(stack: Iterable[traceback.FrameSummary] | None) -> Iterable[tuple[str, Frame]]:
+    for summary in stack or ():
+        column, end = getattr(summary, "colno", None), getattr(summary, "end_colno", None)
+        shown = _frame(summary.filename, summary.lineno or 0, summary.name, column, end)
+        yield summary.name, shown
+
+
+def _collapsed(named: Iterable[tuple[str, Frame]]) -> list[Frame]:
+    """A resume function is called by the function it resumes: to its author they are one frame."""
+    kept: list[Frame] = []
+    for name, frame in named:
+        resumes = name != frame.function
+        if resumes and kept and (kept[-1].file, kept[-1].function) == (frame.file, frame.function):
+            kept[-1] = frame
+        else:
+            kept.append(frame)
+    return kept
+
+
+def _frame(file: str, line: int, name: str, column: int | None, end: int | None) -> Frame:
+    source = linecache.getline(file, line).rstrip("\r\n")
+    if column is not None and source:
+        # Python counts bytes; everybody else counts characters.
+        column = _characters(source, column)
+        end = _characters(source, end) if end is not None else None
+    if end is not None and column is not None and end <= column:
+        end = None  # The expression goes on in a later line.
+    return Frame(file, line, plain_function_name(name), column, end, source, origin(file))
+
+
+def _characters(source: str, offset: int) -> int:
+    if source.isascii():
+        return offset
+    return len(source.encode()[:offset].decode(errors="ignore"))

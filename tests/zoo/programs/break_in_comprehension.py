@@ -1,0 +1,15 @@
+"""Shows item called inside a list comprehension."""
+
+import torch
+
+#: graphs 2
+
+
+@torch.compile(backend="eager")
+def f(x):
+    y = x + 1
+    values = [v.item() for v in y]  #: break "v.item()" Unsupported Tensor.item() call with capture_scalar_outputs=False
+    return y * values[0]
+
+
+f(torch.ones(3))

@@ -1,0 +1,18 @@
+"""Shows a loop with a break after an earlier break: the start compiles, the rest runs eagerly."""
+
+import torch
+
+#: graphs 1
+
+
+@torch.compile(backend="eager")  #: eager-rest Failed to trace builtin operator
+def f(x):
+    y = x + 1
+    scale = y.sum().item()  #: break "y.sum().item()" Unsupported Tensor.item() call with capture_scalar_outputs=False
+    for i in range(2):
+        y = y * scale
+        print(i)  #: break "print(" Failed to trace builtin operator
+    return y.relu()
+
+
+f(torch.ones(3))

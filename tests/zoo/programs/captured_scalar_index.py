@@ -1,0 +1,23 @@
+"""Shows a list indexed by a captured scalar, where tracing fails even without fullgraph."""
+
+import torch
+from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
+
+#: graphs 0
+
+
+@torch.compile(backend="eager")
+def f(x):
+    n = x.sum().item()
+    y = x * 2
+    factor = [1, 2, 3, 4][n]  #: failure GuardOnDataDependentSymNode "[1, 2" Could not extract specialized integer from data-dependent expression
+    return y * factor
+
+
+with torch._dynamo.config.patch(capture_scalar_outputs=True):
+    try:
+        f(torch.tensor([1, 2]))
+    except GuardOnDataDependentSymNode:
+        pass
+    else:
+        raise SystemExit("no error")

@@ -1,0 +1,16 @@
+"""Shows a loop that runs until a tensor is small."""
+
+import torch
+
+#: graphs 2
+
+
+@torch.compile(backend="eager")
+def f(x):
+    x = x * 2
+    while x.abs().max() > 1:  #: break "x.abs()" Data-dependent branching
+        x = x / 2
+    return x
+
+
+f(torch.full((3,), 4.0))

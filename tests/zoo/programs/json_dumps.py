@@ -1,0 +1,17 @@
+"""Shows json.dumps of a small dict."""
+
+import json
+
+import torch
+
+#: graphs 2
+
+
+@torch.compile(backend="eager")
+def f(x):
+    y = x + 1
+    text = json.dumps({"a": 1})  #: break "json.dumps(" Unsupported method call
+    return y * len(text)
+
+
+f(torch.ones(3))

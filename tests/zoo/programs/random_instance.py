@@ -1,0 +1,18 @@
+"""Shows a random generator object of the user's own, drawn with gauss."""
+
+import random
+
+import torch
+
+#: graphs 2
+
+rng = random.Random(0)
+
+
+@torch.compile(backend="eager")
+def f(x):
+    y = x + 1
+    return y * rng.gauss(0.0, 1.0)  #: break "rng.gauss(" Unsupported method call
+
+
+f(torch.ones(3))

@@ -1,0 +1,17 @@
+"""Shows a clock read in the middle."""
+
+import time
+
+import torch
+
+#: graphs 2
+
+
+@torch.compile(backend="eager")
+def f(x):
+    y = x + 1
+    start = time.time()  #: break "time.time()" Attempted to call function marked as skipped
+    return y * 2, start
+
+
+f(torch.ones(3))
