@@ -1,8 +1,8 @@
 """compilescope: a debugger for torch.compile.
 
-    with compilescope.capture() as run:
-        compiled(x)
-    print(run.summary())
+with compilescope.capture() as run:
+    compiled(x)
+print(run.summary())
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from compilescope.version import VERSION as __version__
 
 if TYPE_CHECKING:
     from compilescope.front import Capture, load

@@ -16,7 +16,6 @@ from typing import Any
 
 import msgspec
 
-from compilescope import __version__
 from compilescope.model import bodies
 from compilescope.model.event import Event
 from compilescope.model.graph import Graph, decode_graph
@@ -25,6 +24,7 @@ from compilescope.model.home import create_run, find_run, new_run_id
 from compilescope.model.run import Run, read_run
 from compilescope.rules.digest import Digest, digest
 from compilescope.settings import read_settings
+from compilescope.version import VERSION
 
 
 class Capture:
@@ -132,7 +132,9 @@ class CapturedGraph:
         return decode_graph(text) if text else None
 
     def __repr__(self) -> str:
-        where = f"{self.frame.function} ({self.frame.file}:{self.frame.line})" if self.frame else "?"
+        where = (
+            f"{self.frame.function} ({self.frame.file}:{self.frame.line})" if self.frame else "?"
+        )
         return f"<graph {self.compile_id} of {where}: {self.ops} ops>"
 
 
@@ -193,7 +195,7 @@ def load(run: str | os.PathLike[str] | None = None, *, dir: str | None = None) -
 def _header() -> RunHeader:
     return RunHeader(
         run=new_run_id("capture"),
-        tool=__version__,
+        tool=VERSION,
         cwd=os.getcwd(),
         root=os.getcwd(),
         host=socket.gethostname(),

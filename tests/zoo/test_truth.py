@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from truth import (  # noqa: E402
+from truth import (
     BreakTruth,
     EagerTruth,
     FailureTruth,

@@ -27,7 +27,9 @@ PROGRAMS = Path(__file__).parent / "programs"
 
 _EXPR = r'"(?P<expr>[^"]+)"(?:@(?P<nth>[1-9]\d*))?'
 _BREAK = re.compile(rf"{_EXPR} (?P<gb_type>\S.*)")
-_RECOMPILE = re.compile(r'(?P<count>[1-9]\d*) "(?P<guard>[^"]+)" (?P<expected>.+?) -> (?P<actual>.+)')
+_RECOMPILE = re.compile(
+    r'(?P<count>[1-9]\d*) "(?P<guard>[^"]+)" (?P<expected>.+?) -> (?P<actual>.+)'
+)
 _FAILURE = re.compile(rf"(?P<exc_type>\w+) (?:-|{_EXPR}) (?P<gb_type>\S.*)")
 
 

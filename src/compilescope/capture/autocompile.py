@@ -39,7 +39,7 @@ def compile_modules(names: tuple[str, ...], backend: str | None) -> None:
         finally:
             depth.value = outer
 
-    torch.nn.Module.__call__ = compile_then_call  # type: ignore[method-assign]
+    torch.nn.Module.__call__ = compile_then_call
 
 
 def _wanted(module: torch.nn.Module, names: tuple[str, ...], depth: int) -> bool:
@@ -55,4 +55,6 @@ def _wanted(module: torch.nn.Module, names: tuple[str, ...], depth: int) -> bool
 
 def compiled(function: Callable[..., Any], backend: str | None = None) -> Callable[..., Any]:
     """What a function named by --compile becomes where it is defined."""
-    return torch.compile(function, **({"backend": backend} if backend else {}))
+    options = {"backend": backend} if backend else {}
+    wrapped: Callable[..., Any] = torch.compile(function, **options)
+    return wrapped

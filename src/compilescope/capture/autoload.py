@@ -50,7 +50,7 @@ def _compile_for_the_program(settings: Settings) -> None:
 
 
 def _is_helper() -> bool:
-    """Inductor's compile workers and torchrun's agent import torch and run nothing of the user's."""
+    """Inductor's compile workers and torchrun's agent run nothing of the user's."""
     words = " ".join(getattr(sys, "orig_argv", sys.argv))
     if "_inductor/compile_worker" in words.replace(os.sep, "/"):
         return True

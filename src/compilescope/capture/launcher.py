@@ -16,12 +16,12 @@ from pathlib import Path
 
 import msgspec
 
-from compilescope import __version__
 from compilescope.capture.target import Target
 from compilescope.errors import ToolError
 from compilescope.model.header import RunHeader, write_header
 from compilescope.model.home import create_run, new_run_id
 from compilescope.settings import Settings, child_environment, torch_loads_extensions
+from compilescope.version import VERSION
 
 _HERE = Path(__file__).parent
 _FORWARDED = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2")
@@ -45,7 +45,7 @@ def launch(target: Target, settings: Settings) -> Outcome:
     command = target.command(functions)
     header = RunHeader(
         run=new_run_id(target.label),
-        tool=__version__,
+        tool=VERSION,
         command=target.shown,
         cwd=os.getcwd(),
         root=target.root,

@@ -14,7 +14,7 @@ from compilescope.errors import ToolError
 
 
 def resolve_names(names: tuple[str, ...], target: Target) -> tuple[str, ...]:
-    """Class names stay as they are; functions become `module:name`, `:name` in the program itself."""
+    """Class names stay; functions become `module:name`, or `:name` in the program itself."""
     return tuple(_resolve(name, target) for name in names)
 
 

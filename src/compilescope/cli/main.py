@@ -7,10 +7,10 @@ import sys
 
 import click
 
-from compilescope import __version__
 from compilescope.cli import commands
 from compilescope.errors import ToolError
 from compilescope.plugins import discover
+from compilescope.version import VERSION
 
 _ORDER = ("run", "list", "show", "clean")
 
@@ -31,7 +31,7 @@ def build() -> click.Group:
         "compilation was lost.",
         epilog="Start with:  compilescope run your_script.py",
     )
-    @click.version_option(__version__, prog_name="compilescope")
+    @click.version_option(VERSION, prog_name="compilescope")
     @click.option("-v", "--verbose", count=True, help="Log more; -vv logs everything.")
     def group(verbose: int) -> None:
         level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)]

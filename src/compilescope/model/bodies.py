@@ -33,7 +33,7 @@ class GraphBreak(_Body, frozen=True):
     wrappers: tuple[str, ...] = ()
     """gb_types raised while the root cause was handled, in order."""
     outcome: BreakOutcome = "unknown"
-    """What became of the frame: it resumed after the break, or ran eagerly from there, or as a whole."""
+    """The frame resumed after the break, or ran eagerly from there on, or as a whole."""
     error: str = ""
     """The exception's class."""
     frame: CodeRef | None = None

@@ -22,7 +22,7 @@ class Envelope(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """What every event has."""
 
     id: str
-    """`<process>.<sequence>`; the process is its rank, or `<rank>:<pid>` beside the first of a rank."""
+    """`<process>.<sequence>`; a process is its rank, `<rank>:<pid>` beside the first of a rank."""
     time_ns: int
     pid: int
     rank: int = 0

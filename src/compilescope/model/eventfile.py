@@ -6,6 +6,7 @@ every event it finished. Reading counts the lines it cannot read and never stops
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import threading
@@ -52,10 +53,8 @@ class EventFile:
                 self.lost += 1
 
     def close(self) -> None:
-        try:
+        with contextlib.suppress(OSError):
             os.close(self._descriptor)
-        except OSError:
-            pass
 
 
 def event_files(folder: Path) -> list[Path]:

@@ -75,12 +75,12 @@ def check_schema(schema: object, path: Path) -> None:
         return
     if isinstance(schema, int) and schema > SCHEMA:
         raise ToolError(
-            f"{path} was written by a newer compilescope (schema {schema}; this one reads {SCHEMA}).",
+            f"{path} is from a newer compilescope (schema {schema}; this one reads {SCHEMA}).",
             hint="Upgrade compilescope to open it.",
         )
     if isinstance(schema, int):
         raise ToolError(
-            f"{path} was written by an older compilescope (schema {schema}; this one reads {SCHEMA}).",
+            f"{path} is from an older compilescope (schema {schema}; this one reads {SCHEMA}).",
             hint="Record the run again, or open it with the version that wrote it.",
         )
     raise ToolError(f"The header {path} is damaged: it names no schema.")

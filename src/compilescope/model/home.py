@@ -52,7 +52,7 @@ def list_runs(home: Path) -> tuple[list[tuple[Path, RunHeader]], list[tuple[Path
 
 
 def find_run(home: Path, wanted: str | None) -> Path:
-    """The folder of the run called `wanted`: a path, an id, the start of one, or None for the latest."""
+    """The run called `wanted`: a folder, an id, the start of one, or None for the latest."""
     if wanted and (Path(wanted) / FILE_NAME).is_file():
         return Path(wanted)
     runs, unreadable = list_runs(home)

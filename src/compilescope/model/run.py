@@ -61,8 +61,10 @@ class Run:
         if self.header.signal is not None:
             return f"the program was ended by signal {self.header.signal}"
         if self.torn or self.unread:
-            return "an event file ends in the middle of a line" if self.torn else (
-                f"{self.unread} lines could not be read"
+            return (
+                "an event file ends in the middle of a line"
+                if self.torn
+                else (f"{self.unread} lines could not be read")
             )
         lost = sum(body.lost for _, body in self.of(bodies.ProcessEnded))
         if lost:

@@ -64,6 +64,19 @@ def origin_of(file: str) -> Origin:
     return "stdlib" if _STDLIB.search(file) else "user"
 
 
+def shown_code(code: CodeRef, stack: Iterable[Frame]) -> CodeRef:
+    """The code object, or the user's call of it where torch itself wrote it.
+
+    A compiled `nn.Sequential` is a wrapper inside torch: the line that calls it is the place.
+    """
+    if origin_of(code.file) != "torch":
+        return code
+    caller = innermost_user_frame(stack)
+    if caller is None or caller.origin == "torch":
+        return code
+    return CodeRef(caller.file, caller.line, caller.function)
+
+
 def innermost_user_frame(stack: Iterable[Frame]) -> Frame | None:
     """The frame to show for a stack (outermost first): the innermost that torch did not write.
 

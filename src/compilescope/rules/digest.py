@@ -6,6 +6,7 @@ import msgspec
 
 from compilescope.model import bodies
 from compilescope.model.run import Run
+from compilescope.model.stack import CodeRef
 from compilescope.rules.eager import EagerFrame, UnexplainedSkip, eager_frames, unexplained_skips
 from compilescope.rules.failures import Failure, failures
 from compilescope.rules.recompiles import RecompiledFrame, recompiled_frames
@@ -142,9 +143,7 @@ def digest(run: Run) -> Digest:
     )
 
 
-def _eager_regions(
-    run: Run, graphs: list[bodies.GraphCaptured]
-) -> set[bodies.CodeRef | None]:
+def _eager_regions(run: Run, graphs: list[bodies.GraphCaptured]) -> set[CodeRef]:
     """Compiled functions of which not one graph was captured: each hoped for one."""
     seen = {body.frame for body in graphs} | {body.region for body in graphs}
     return {

@@ -6,7 +6,7 @@ import msgspec
 
 from compilescope.model.bodies import FrameSkipped, GraphBreak
 from compilescope.model.run import Run
-from compilescope.model.stack import CodeRef
+from compilescope.model.stack import CodeRef, shown_code
 
 
 class EagerFrame(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,7 +60,7 @@ def eager_frames(run: Run) -> list[EagerFrame]:
         entry = _Group(
             reason, body.cause, body.gb_id, body.cause in _HIDING, [event.id], {event.rank}
         )
-        add(body.frame, body.frame.resumed, entry)
+        add(shown_code(body.frame, event.stack), body.frame.resumed, entry)
     for event, broken in run.of(GraphBreak):
         if broken.frame is None or broken.outcome not in ("frame-eager", "rest-eager"):
             continue
@@ -70,7 +70,7 @@ def eager_frames(run: Run) -> list[EagerFrame]:
             entry = _Group(
                 broken.gb_type, "graph-break", broken.gb_id, True, [event.id], {event.rank}
             )
-            add(broken.frame, rest, entry)
+            add(shown_code(broken.frame, event.stack), rest, entry)
     return [
         EagerFrame(
             file=file,

@@ -9,7 +9,7 @@ import msgspec
 from compilescope.model.bodies import FailedGuard, GraphBreak, Recompile
 from compilescope.model.event import Event
 from compilescope.model.run import Run
-from compilescope.model.stack import CodeRef
+from compilescope.model.stack import CodeRef, Frame, shown_code
 
 
 class RecompileCause(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,7 +54,7 @@ def recompiled_frames(run: Run) -> list[RecompiledFrame]:
     """Most often compiled first."""
     groups: dict[CodeRef, list[_Member]] = {}
     for event, body in run.of(Recompile):
-        groups.setdefault(body.frame, []).append((event, body))
+        groups.setdefault(shown_code(body.frame, event.stack), []).append((event, body))
     broken_at = _expressions_at_breaks(run)
     frames = [
         RecompiledFrame(
@@ -88,14 +88,21 @@ def _expressions_at_breaks(run: Run) -> dict[tuple[str, int | None], str]:
     return {place: texts.pop() for place, texts in found.items() if len(texts) == 1}
 
 
+def _place(failed: FailedGuard, event: Event) -> Frame | None:
+    """The user's line behind a guard; the line that called, where torch's own code made it."""
+    if failed.frame is not None and failed.frame.origin == "torch":
+        return event.site or failed.frame
+    return failed.frame
+
+
 def _causes(members: list[_Member], broken: str) -> tuple[RecompileCause, ...]:
-    first: dict[str, FailedGuard] = {}
+    first: dict[str, tuple[FailedGuard, Frame | None]] = {}
     hits: dict[str, set[str]] = {}
     for event, body in members:
         # The most recently used entry comes first: its guards are what changed since the last call.
         for entry in body.entries:
             for failed in entry.failed:
-                first.setdefault(failed.subject, failed)
+                first.setdefault(failed.subject, (failed, _place(failed, event)))
                 hits.setdefault(failed.subject, set()).add(event.id)
     # The value of the broken expression is what Dynamo left on top of the stack.
     top = max(_STACK_VALUE.findall(" ".join(first)), default="") if broken else ""
@@ -106,11 +113,11 @@ def _causes(members: list[_Member], broken: str) -> tuple[RecompileCause, ...]:
             expected=failed.expected,
             actual=failed.actual,
             kind=failed.kind,
-            file=failed.frame.file if failed.frame else None,
-            line=failed.frame.line if failed.frame else None,
-            source=failed.frame.source.strip() if failed.frame else "",
+            file=frame.file if frame else None,
+            line=frame.line if frame else None,
+            source=frame.source.strip() if frame else "",
             count=len(hits[subject]),
         )
-        for subject, failed in first.items()
+        for subject, (failed, frame) in first.items()
     ]
     return tuple(sorted(causes, key=lambda cause: -cause.count))

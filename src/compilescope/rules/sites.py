@@ -8,6 +8,7 @@ from compilescope.model.bodies import GraphBreak
 from compilescope.model.event import Event
 from compilescope.model.fingerprint import fingerprint
 from compilescope.model.run import Run
+from compilescope.model.stack import CodeRef
 
 
 class Site(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,6 +32,8 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     tests: tuple[str, ...]
     outcome: str
     """The worst that followed: `frame-eager`, `rest-eager` or `resumed`."""
+    gave_up: tuple[CodeRef, ...]
+    """The functions that run eagerly because of it."""
     in_torch: bool
     """True where every frame is torch's own: nothing to change in the user's code."""
     fingerprint: str
@@ -72,6 +75,13 @@ def _site(members: list[tuple[Event, GraphBreak]], root: str) -> Site:
         ranks=tuple(sorted({member.rank for member, _ in members})),
         tests=tuple(sorted({member.test for member, _ in members if member.test})),
         outcome=next(outcome for outcome in _WORST_FIRST if outcome in outcomes),
+        gave_up=tuple(
+            dict.fromkeys(
+                member.frame
+                for _, member in members
+                if member.frame and member.outcome in ("frame-eager", "rest-eager")
+            )
+        ),
         in_torch=frame is not None and frame.origin == "torch",
         fingerprint=fingerprint(body.gb_type, frame, root),
         because=tuple(member.id for member, _ in members),

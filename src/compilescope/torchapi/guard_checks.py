@@ -22,7 +22,9 @@ _COMMENT = re.compile(r"\s{2,}# .*\Z", re.S)
 _LOCAL = re.compile(r"\bL\['([^']+)'\]")
 _KEYS = re.compile(r"list\(dict\.keys\(([\w.\[\]']+)\)\)")
 _COMPARE = re.compile(r"^(?P<subject>.+?) (?P<op>==|!=|is not|is|in) (?P<expected>.+)$", re.S)
-_TYPE = re.compile(r"^___check_type_id\((?P<subject>.+), \d+\), type=<class '(?P<type>[^']+)'>", re.S)
+_TYPE = re.compile(
+    r"^___check_type_id\((?P<subject>.+), \d+\), type=<class '(?P<type>[^']+)'>", re.S
+)
 _TENSOR = re.compile(
     r"^check_tensor\(.*?, (?P<type>[^,()]+), (?P<keys>DispatchKeySet\([^)]*\)), (?P<dtype>[\w.]+), "
     r"device=(?P<device>[^,]+), requires_grad=(?P<grad>\w+), "
@@ -30,13 +32,13 @@ _TENSOR = re.compile(
     re.S,
 )
 _STATE = re.compile(r"___check_global_state\(\) against (\{.*\})", re.S)
-_OPERAND = re.compile(
-    r"[LG]\['[^']+'\][\w.\[\]'()]*?\(\)\[\d+\]|[LG]\['[^']+'\][\w.\[\]']*"
-)
+_OPERAND = re.compile(r"[LG]\['[^']+'\][\w.\[\]'()]*?\(\)\[\d+\]|[LG]\['[^']+'\][\w.\[\]']*")
 _MOST_FAILED = 50
 
 
-def failed_guards(manager: Any, f_locals: dict[str, Any], frames: dict[str, Frame]) -> list[FailedGuard]:
+def failed_guards(
+    manager: Any, f_locals: dict[str, Any], frames: dict[str, Frame]
+) -> list[FailedGuard]:
     """Every guard of `manager` that `f_locals` fails, in the order in which torch checks them."""
     root = getattr(manager, "root", None)
     if root is None or manager.global_scope is None:
@@ -106,9 +108,7 @@ def _failures_of(
             yield FailedGuard(guard, readable(subject), expected, actual, kind, frame)
 
 
-def _explain(
-    text: str, kind: str, source: str, value: Any
-) -> Iterable[tuple[str, str, str, str]]:
+def _explain(text: str, kind: str, source: str, value: Any) -> Iterable[tuple[str, str, str, str]]:
     """(guard, subject, expected, actual) for a check that failed."""
     if kind == "TENSOR_MATCH":
         return (
@@ -139,9 +139,7 @@ def _explain(
     return [(readable(text), source, "", describe(value))]
 
 
-def _tensor_differences(
-    text: str, source: str, value: Any
-) -> Iterator[tuple[str, str, str, str]]:
+def _tensor_differences(text: str, source: str, value: Any) -> Iterator[tuple[str, str, str, str]]:
     match = _TENSOR.match(text)
     if match is None:
         return

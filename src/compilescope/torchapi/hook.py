@@ -51,6 +51,7 @@ class Watch:
         default_factory=weakref.WeakKeyDictionary
     )
     """Guard manager -> source -> the user's line that installed the guard."""
+    _noted: set[tuple[Any, ...]] = field(default_factory=set)
     _local: threading.local = field(default_factory=threading.local)
 
     @property
@@ -59,6 +60,13 @@ class Watch:
         if memory is None:
             memory = self._local.frame = FrameMemory()
         return memory
+
+    def first_time(self, *key: Any) -> bool:
+        """True once for each key."""
+        if key in self._noted:
+            return False
+        self._noted.add(key)
+        return True
 
     def forget_frame(self) -> None:
         self._local.frame = FrameMemory()
@@ -102,6 +110,8 @@ class Hook:
     everywhere: bool = False
     """torch's modules bind the function by name: patch it in each of them."""
     only_with_ir: bool = False
+    unless: str = ""
+    """Stands in for another target of the same module, and is left off where torch has that."""
 
 
 class PlantedFault(Exception):
@@ -141,5 +151,3 @@ def observed(original: Callable[..., Any], hook: Hook, watch: Watch) -> Callable
         return result
 
     return wrapper
-
-

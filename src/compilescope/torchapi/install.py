@@ -45,16 +45,14 @@ def hooked(watch: Watch) -> Iterator[None]:
 
 
 def _attach(hook: Hook, module: ModuleType, watch: Watch, undo: ExitStack) -> None:
-    try:
-        owner: Any = module
-        *path, name = hook.target.split(".")
-        for part in path:
-            owner = getattr(owner, part)
-        original = vars(owner)[name]
-    except (AttributeError, KeyError):
+    if hook.unless and _find(module, hook.unless) is not None:
+        return
+    found = _find(module, hook.target)
+    if found is None:
         target = f"{hook.module}.{hook.target}"
         watch.sink.emit(HookUnavailable(hook.id, target, hook.loses))
         return
+    owner, name, original = found
     wrapper = observed(original, hook, watch)
     if hook.everywhere:
         _replace_bindings(original, wrapper, name)
@@ -62,6 +60,16 @@ def _attach(hook: Hook, module: ModuleType, watch: Watch, undo: ExitStack) -> No
     else:
         setattr(owner, name, wrapper)
         undo.callback(_put_back, owner, name, wrapper, original)
+
+
+def _find(module: ModuleType, target: str) -> tuple[Any, str, Any] | None:
+    """The owner, the name and the function of a choke point, if this torch has it."""
+    owner: Any = module
+    *path, name = target.split(".")
+    for part in path:
+        owner = getattr(owner, part, None)
+    original = getattr(owner, "__dict__", {}).get(name)
+    return None if original is None else (owner, name, original)
 
 
 def _put_back(owner: Any, name: str, wrapper: Any, original: Any) -> None:

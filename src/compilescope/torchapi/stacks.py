@@ -76,6 +76,35 @@ def with_code(frames: list[Frame], code: CodeRef) -> list[Frame]:
     return [*frames, _frame(code.file, code.line, code.function, None, None)]
 
 
+def with_columns(frames: list[Frame], error: BaseException, translator: Any) -> list[Frame]:
+    """Fills in columns where the stack has none, from the translators that raised the error.
+
+    torch 2.11 keeps lines only; each translator in the error's traceback still knows its
+    instruction, and the instruction its place.
+    """
+    if not frames or frames[-1].column is not None:
+        return frames
+    places: dict[tuple[str, int], Any] = {}
+    trace = error.__traceback__
+    translators = [translator]
+    while trace is not None:
+        translators.append(trace.tb_frame.f_locals.get("self"))
+        trace = trace.tb_next
+    for tx in translators:
+        positions = getattr(getattr(tx, "current_instruction", None), "positions", None)
+        code = getattr(tx, "f_code", None)
+        if positions is not None and code is not None and positions.lineno is not None:
+            places[code.co_filename, positions.lineno] = positions
+    return [_placed(frame, places.get((frame.file, frame.line))) for frame in frames]
+
+
+def _placed(frame: Frame, positions: Any) -> Frame:
+    if positions is None or frame.column is not None:
+        return frame
+    column, end = positions.col_offset, positions.end_col_offset
+    return _frame(frame.file, frame.line, frame.function, column, end)
+
+
 def region() -> CodeRef | None:
     """The function at which compiled code was entered; None if it is the frame compiled now."""
     outermost: CodeRef | None = None
@@ -107,7 +136,7 @@ def _internal(file: str) -> bool:
 
 
 def _live_callers() -> list[tuple[str, Frame]]:
-    frames = []
+    frames: list[tuple[str, Frame]] = []
     for frame in _above_dynamo():
         code: Any = frame.f_code
         # What lies outside the user's first frame started the program: pytest, a launcher.

@@ -65,7 +65,11 @@ def _container(value: Any, kind: type, depth: int) -> str:
 
 
 def _qualified(kind: type) -> str:
-    return kind.__qualname__ if kind.__module__ == "__main__" else f"{kind.__module__}.{kind.__qualname__}"
+    return (
+        kind.__qualname__
+        if kind.__module__ == "__main__"
+        else f"{kind.__module__}.{kind.__qualname__}"
+    )
 
 
 def _short(text: str) -> str:

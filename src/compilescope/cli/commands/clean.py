@@ -11,7 +11,9 @@ from compilescope.cli.options import dir_option, home_folder, json_option, print
 
 
 @click.command("clean", short_help="Remove runs from disk; asks first.")
-@click.option("--keep", type=click.IntRange(min=0), default=0, metavar="N", help="Keep the newest N.")
+@click.option(
+    "--keep", type=click.IntRange(min=0), default=0, metavar="N", help="Keep the newest N."
+)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @json_option
 @dir_option
@@ -29,7 +31,9 @@ def COMMAND(keep: int, yes: bool, as_json: bool, home: Path | None) -> None:
     if doomed and not yes:
         if not sys.stdin.isatty():
             raise ToolError("clean asks before it removes, and nobody is there.", hint="Use --yes.")
-        click.confirm(f"Remove {len(doomed)} of {len(runs)} runs in {folder}?", abort=True, err=True)
+        click.confirm(
+            f"Remove {len(doomed)} of {len(runs)} runs in {folder}?", abort=True, err=True
+        )
     for path in doomed:
         remove_run(path)
     if as_json:

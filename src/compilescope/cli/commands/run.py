@@ -66,16 +66,21 @@ class _RunCommand(click.Command):
     "compile_names",
     multiple=True,
     metavar="NAME",
-    help="Compile modules of this class, or the function NAME (Class.method, package.module.function).",
+    help="Compile modules of the class NAME, or a function: f, Class.method, package.module.f.",
 )
 @click.option("--backend", help="The backend for --compile and --compile-all.")
-@click.option("--ir", is_flag=True, help="Record Inductor's IR too; costs about a tenth of the compile.")
+@click.option(
+    "--ir", is_flag=True, help="Record Inductor's IR too; costs about a tenth of the compile."
+)
 @click.option("-q", "--quiet", is_flag=True, help="Print no summary.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON as the last line of stdout instead.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print JSON as the last line of stdout instead."
+)
 @dir_option
 @click.pass_obj
 def COMMAND(
     target: tuple[str, tuple[str, ...]],
+    /,
     compile_all: bool,
     compile_names: tuple[str, ...],
     backend: str | None,

@@ -104,7 +104,11 @@ def _draw_excerpt(console: Console, block: Excerpt) -> None:
     room = console.width - 2 * _INDENT - 2
     if len(text) > room:
         cut = max(0, min(start - room // 4, len(text) - room))
-        text = ("…" if cut else "") + text[cut : cut + room - 2] + ("…" if cut + room - 2 < len(text) else "")
+        text = (
+            ("…" if cut else "")
+            + text[cut : cut + room - 2]
+            + ("…" if cut + room - 2 < len(text) else "")
+        )
         start, stop = start - cut + bool(cut), stop - cut + bool(cut)
     stop = min(stop, len(text))
     console.print(Padding(Text(text, style="cyan", no_wrap=True), (0, 0, 0, 2 * _INDENT)))

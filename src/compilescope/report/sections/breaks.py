@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
+from compilescope.model.stack import CodeRef
 from compilescope.report.blocks import Block, Excerpt, Heading, Item, Paragraph, Span, words
 from compilescope.report.places import count, first_line, place
 from compilescope.report.section import Section
 from compilescope.rules.digest import Digest
 from compilescope.rules.sites import Site
-
-_OUTCOMES = {
-    "frame-eager": "the whole function runs eagerly, which may hide further breaks",
-    "rest-eager": "the rest of the function runs eagerly, which may hide further breaks",
-    "resumed": "compilation goes on after it",
-    "unknown": "",
-}
 
 
 def _build(digest: Digest) -> list[Block]:
@@ -41,12 +35,20 @@ def _site(number: int, site: Site, root: str) -> list[Block]:
     if site.tests:
         more = f" and {len(site.tests) - 1} more" if len(site.tests) > 1 else ""
         notes.append(f"in {site.tests[0]}{more}")
-    if _OUTCOMES[site.outcome]:
-        notes.append(_OUTCOMES[site.outcome])
+    if site.gave_up:
+        given_up = ", ".join(_given_up(code, root) for code in site.gave_up[:2])
+        notes.append(f"{given_up} runs eagerly because of it, which may hide further breaks")
+    elif site.outcome == "resumed":
+        notes.append("compilation goes on after it")
     if site.in_torch:
         notes.append("inside torch itself: nothing in your code to change")
     blocks.append(Paragraph(words(Span("; ".join(notes), "dim")), depth=1))
     return blocks
+
+
+def _given_up(code: CodeRef, root: str) -> str:
+    part = "the rest of " if code.resumed else ""
+    return f"{part}{code.function} ({place(code.file, code.line, root)})"
 
 
 SECTION = Section("breaks", 30, _build)

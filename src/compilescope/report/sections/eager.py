@@ -13,7 +13,9 @@ def _build(digest: Digest) -> list[Block]:
     if digest.eager_frames:
         blocks.append(Heading("Left to eager mode", "functions that Dynamo gave up"))
     for number, frame in enumerate(digest.eager_frames, 1):
-        where = words(Span(place(frame.file, frame.line, digest.root), "strong"), f" {frame.function}")
+        where = words(
+            Span(place(frame.file, frame.line, digest.root), "strong"), f" {frame.function}"
+        )
         share = "from the break on" if frame.rest_only else "as a whole"
         blocks.append(Item(str(number), where, words(Span(share, "warn"))))
         gb_id = f"{frame.gb_id} " if frame.gb_id else ""

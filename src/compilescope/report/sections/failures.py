@@ -22,7 +22,11 @@ def _build(digest: Digest) -> list[Block]:
         blocks.append(Paragraph(words(first_line(failure.message)), depth=1))
         if failure.hints:
             blocks.append(Paragraph(words(first_line(failure.hints[0])), 1, "Try:"))
-        fate = "suppressed: the function runs eagerly" if failure.suppressed else "raised to the program"
+        fate = (
+            "suppressed: the function runs eagerly"
+            if failure.suppressed
+            else "raised to the program"
+        )
         backend = f" by backend {failure.backend}" if failure.backend else ""
         times = count(failure.count, "time")
         note = f"{failure.phase} compilation{backend}, {times}; {fate}"

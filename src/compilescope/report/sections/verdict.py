@@ -17,7 +17,9 @@ def _build(digest: Digest) -> list[Block]:
 
 def _verdict(digest: Digest) -> Words:
     if digest.torch is None:
-        return words(Span("No process of this program imported torch: there was nothing to see.", "warn"))
+        return words(
+            Span("No process of this program imported torch: there was nothing to see.", "warn")
+        )
     failed = [failure for failure in digest.failures if not failure.suppressed]
     lost = bool(digest.sites or digest.eager_frames or digest.recompiles or digest.failures)
     if not lost and not digest.graphs:
@@ -47,7 +49,9 @@ def _verdict(digest: Digest) -> Words:
         return words(Span("Nothing was compiled" + tail, "bad"))
     if digest.graphs == hoped:
         return words(Span(count(digest.graphs, "graph") + tail, "warn"))
-    return words(Span(f"{count(digest.graphs, 'graph')} where {hoped} {_was(hoped)} hoped for{tail}", "warn"))
+    return words(
+        Span(f"{count(digest.graphs, 'graph')} where {hoped} {_was(hoped)} hoped for{tail}", "warn")
+    )
 
 
 def _was(number: int) -> str:

@@ -14,7 +14,15 @@ from compilescope.model.stack import CodeRef
 from compilescope.torchapi.break_text import is_untyped
 from compilescope.torchapi.compile_ids import current_compile_id
 from compilescope.torchapi.hook import Call, Hook, Watch
-from compilescope.torchapi.stacks import callers, code_ref, frames_of, full_stack, named_code_ref, with_code
+from compilescope.torchapi.stacks import (
+    callers,
+    code_ref,
+    frames_of,
+    full_stack,
+    named_code_ref,
+    with_code,
+    with_columns,
+)
 
 _MOST_WORDS = 4000
 _REFUSALS: dict[str, Literal["limit", "error"]] = {
@@ -105,7 +113,9 @@ def _write_failure(
         backend=getattr(error, "backend_name", None),
         frame=frame,
     )
-    frames = full_stack(stack) if phase == "forward" else frames_of(stack)
+    frames = frames_of(stack)
+    if phase == "forward":
+        frames = with_columns(full_stack(stack), error, None)
     if frame is not None and (not stack or is_backend):
         frames = with_code(callers(), frame)
     memory = watch.frame

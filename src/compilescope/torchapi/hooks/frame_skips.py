@@ -61,6 +61,6 @@ HOOK = Hook(
     id="frame-skips",
     module="torch._dynamo.convert_frame",
     target="CatchErrorsWrapper._handle_skip",
-    loses="frames that went eager without a graph break of their own",
+    loses="frames that a dispatch mode, config.disable or a backend made eager",
     before=_record,
 )

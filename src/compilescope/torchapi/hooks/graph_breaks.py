@@ -8,7 +8,7 @@ from compilescope.model.bodies import BreakOutcome, GraphBreak
 from compilescope.model.stack import CodeRef
 from compilescope.torchapi.compile_ids import current_compile_id
 from compilescope.torchapi.hook import Call, Hook, Watch
-from compilescope.torchapi.stacks import code_ref, full_stack
+from compilescope.torchapi.stacks import code_ref, full_stack, with_columns
 
 
 def _outcome(reason: str, code: CodeRef) -> BreakOutcome:
@@ -39,7 +39,7 @@ def _record(watch: Watch, call: Call) -> None:
         error=type(error).__name__,
         frame=where,
     )
-    stack = full_stack(getattr(error, "real_stack", None))
+    stack = with_columns(full_stack(getattr(error, "real_stack", None)), error, translator)
     memory = watch.frame
     memory.last_break_id = watch.sink.emit(body, stack, current_compile_id())
     memory.last_break = body

@@ -27,7 +27,9 @@ _STAGES: dict[str, GraphStage] = {
 }
 _WANTED = frozenset({"artifact", "dynamo_output_graph", "inductor_output_code", *_STAGES})
 _CACHE = re.compile(r"^(fx_graph|aotautograd)_cache_(hit|miss|bypass)$")
-_KERNEL = re.compile(r"^(?:async_compile\.\w+\(|)(\w+) = async_compile\.(?:triton|cpp\w*|cuda)", re.M)
+_KERNEL = re.compile(
+    r"^(?:async_compile\.\w+\(|)(\w+) = async_compile\.(?:triton|cpp\w*|cuda)", re.M
+)
 
 
 def _wants(args: tuple[Any, ...]) -> bool:

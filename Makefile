@@ -1,0 +1,48 @@
+# Two commands do everything on a fresh machine:
+#   make demo   the environment, the installation, the bundled example
+#   make test   the environment, lint, types, tests
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+# Half the cores would idle without it; the tests are made to run side by side.
+JOBS ?= $(shell $(PYTHON) -c "import os; print(len(os.sched_getaffinity(0)))")
+
+.PHONY: demo test test-all lint format system clean
+
+demo: $(STAMP)
+	$(BIN)/compilescope run examples/tour.py
+
+test: $(STAMP) system lint
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not slow"
+
+test-all: $(STAMP) system lint
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+# torch comes first and pinned: without the pin, pip would fetch gigabytes of CUDA.
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=23.2" "setuptools>=77" wheel
+	$(BIN)/python -m pip install --quiet -c constraints.txt torch
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[dev]"
+	@touch $(STAMP)
+
+# Inductor needs a C++ compiler. Installed where we may; tests that need it say so otherwise.
+system:
+	@command -v c++ >/dev/null || command -v g++ >/dev/null || \
+	  { [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y -qq g++; } || \
+	  echo "no C++ compiler: tests that need Inductor will be skipped"
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache build dist

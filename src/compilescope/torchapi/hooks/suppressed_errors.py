@@ -1,0 +1,39 @@
+"""Frames that went eager on a swallowed error; for torch 2.11, which reports no skips."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compilescope.model.bodies import FrameSkipped, SkipCause
+from compilescope.torchapi.hook import Call, Hook, Watch
+from compilescope.torchapi.stacks import callers, code_ref, origin, region
+
+
+def _record(watch: Watch, call: Call) -> None:
+    error: Any = call["exc"]
+    code = call["code"]
+    memory = watch.frame
+    watch.forget_frame()
+    if origin(code.co_filename) == "torch":
+        return
+    root, _ = watch.texts.root_and_wrappers(getattr(error, "msg", None) or str(error))
+    cause: SkipCause = "graph-break"
+    if getattr(error, "frame_exec_strategy", None) is not None:
+        cause = "recompile-limit"
+    elif memory.failure_id is not None:
+        cause = "backend" if memory.failure_backend else "error"
+    elif "generator" in root.gb_type:
+        cause = "generator" if region() is None else "harmless"
+    because = memory.failure_id or memory.last_break_id
+    body = FrameSkipped(code_ref(code), cause, root.gb_type, root.gb_type, root.gb_id, because)
+    watch.sink.emit(body, callers())
+
+
+HOOK = Hook(
+    id="suppressed-errors",
+    module="torch._dynamo.convert_frame",
+    target="format_error_msg",
+    loses="frames that went eager on a swallowed error",
+    before=_record,
+    unless="CatchErrorsWrapper._handle_skip",
+)

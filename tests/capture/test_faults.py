@@ -1,0 +1,80 @@
+"""A hook that fails leaves a ToolFault in the record and no other trace."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from harness import PROGRAMS, assert_transparent, captured_command, finish, show, start
+
+pytestmark = pytest.mark.torch
+
+pytest.importorskip("torch")
+
+from compilescope.torchapi.install import all_hooks  # noqa: E402
+
+HOOKS = {hook.id: hook for hook in all_hooks()}
+NEEDS_INDUCTOR = {"cudagraphs", "ir-before-fusion", "ir-after-fusion"}
+
+
+@pytest.fixture
+def passing_hooks(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.syspath_prepend(str(PROGRAMS))
+    import passing_hooks
+    import torch
+
+    torch._dynamo.reset()
+    yield passing_hooks
+    torch._dynamo.reset()
+
+
+@pytest.mark.parametrize("planted", [*sorted(set(HOOKS) - NEEDS_INDUCTOR), "all"])
+def test_fault_in_one_hook(planted, passing_hooks, monkeypatch, capsys) -> None:
+    import torch
+
+    import compilescope
+
+    passing_hooks.main()
+    plain = capsys.readouterr()
+    torch._dynamo.reset()
+    monkeypatch.setenv("COMPILESCOPE_PLANT_FAULT", planted)
+    with compilescope.capture() as run:
+        passing_hooks.main()
+    captured = capsys.readouterr()
+    assert captured == plain
+    seen = run.digest
+    assert seen.tool_faults >= 1
+    faulty = {fault.where for fault in seen.faults}
+    assert faulty == ({planted} if planted != "all" else set(HOOKS) - NEEDS_INDUCTOR)
+    assert all("PlantedFault" in fault.error for fault in seen.faults)
+    assert not seen.cut_short
+    run.summary()
+
+
+def test_faults_in_inductors_hooks(passing_hooks, monkeypatch, tmp_path) -> None:
+    import torch
+
+    import compilescope
+
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("COMPILESCOPE_PLANT_FAULT", "all")
+    x = torch.ones(3)
+    with compilescope.capture(ir=True) as run:
+        out = torch.compile(passing_hooks.lowered, options={"force_disable_caches": True})(x)
+    assert out.tolist() == [2.0, 2.0, 2.0]
+    assert {fault.where for fault in run.digest.faults} >= NEEDS_INDUCTOR
+
+
+def test_faults_everywhere_in_a_program(tmp_path: Path) -> None:
+    env = {"COMPILESCOPE_PLANT_FAULT": "all"}
+    plain = start([sys.executable, "passing_hooks.py"])
+    captured = start(captured_command(tmp_path, "-q", "passing_hooks.py"), env=env)
+    assert_transparent(finish(plain), finish(captured))
+    seen = show(tmp_path)
+    assert seen["tool_faults"] >= 5
+    assert seen["graphs"] == 0
+    command = [sys.executable, "-m", "compilescope", "show", "--dir", str(tmp_path)]
+    report = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "PlantedFault" in report.stdout

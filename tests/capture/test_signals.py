@@ -1,0 +1,134 @@
+"""Signals reach the program once, its end is ours, and a violent end leaves a run that opens."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from harness import PROGRAMS, TIMEOUT, captured_command, environment, finish, show, start
+
+pytestmark = pytest.mark.torch
+
+EARLY_LINE = 16
+"""Where waiting.py breaks before anything happens to it."""
+
+
+def begin(home: Path, how: str) -> tuple[subprocess.Popen[bytes], int, bytes]:
+    """The launcher, the program's own pid, and what the program has said when it is ready."""
+    # A group of its own, as a shell makes one: our signals must not reach the test session.
+    launcher = start(captured_command(home, "-q", "waiting.py", how), start_new_session=True)
+    assert launcher.stdout is not None
+    said = b""
+    while b"ready" not in said:
+        line = launcher.stdout.readline()
+        assert line, finish(launcher).stderr.decode()
+        said += line
+    return launcher, int(said.split()[-1]), said
+
+
+def assert_opens_cut_short(home: Path) -> dict[str, Any]:
+    seen = show(home)
+    assert seen["cut_short"], seen["cut_short_reason"]
+    assert not seen["live"]
+    assert seen["unread"] == 0
+    assert [site["line"] for site in seen["sites"]] == [EARLY_LINE]
+    assert seen["graphs"] == 1
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("number", "status", "words"),
+    [(signal.SIGINT, 7, b"interrupted\n"), (signal.SIGTERM, 9, b"terminated\n")],
+    ids=["int", "term"],
+)
+def test_signal_to_the_launcher_reaches_the_program(
+    tmp_path: Path, number: signal.Signals, status: int, words: bytes
+) -> None:
+    launcher, _, _ = begin(tmp_path, "handler")
+    os.kill(launcher.pid, number)
+    ended = finish(launcher)
+    assert (ended.status, ended.stdout, ended.stderr) == (status, words, b"")
+    seen = show(tmp_path)
+    assert (seen["exit_status"], seen["cut_short"]) == (status, False)
+
+
+def test_signal_to_the_group_is_not_doubled(tmp_path: Path) -> None:
+    # What `timeout` and many job runners do: the program has the signal already.
+    launcher, _, _ = begin(tmp_path, "handler")
+    os.killpg(launcher.pid, signal.SIGINT)
+    ended = finish(launcher)
+    assert (ended.status, ended.stdout) == (7, b"interrupted\n")
+
+
+def test_killed_by_sigterm(tmp_path: Path) -> None:
+    launcher, _, _ = begin(tmp_path, "default")
+    os.kill(launcher.pid, signal.SIGTERM)
+    assert finish(launcher).status == -signal.SIGTERM
+    assert assert_opens_cut_short(tmp_path)["signal"] == signal.SIGTERM
+
+
+def test_program_killed(tmp_path: Path) -> None:
+    launcher, pid, _ = begin(tmp_path, "default")
+    os.kill(pid, signal.SIGKILL)
+    ended = finish(launcher)
+    assert (ended.status, ended.stdout, ended.stderr) == (-signal.SIGKILL, b"", b"")
+    assert assert_opens_cut_short(tmp_path)["signal"] == signal.SIGKILL
+
+
+def test_segfault(tmp_path: Path) -> None:
+    launcher, _, _ = begin(tmp_path, "segfault")
+    ended = finish(launcher)
+    assert (ended.status, ended.stderr) == (-signal.SIGSEGV, b"")
+    assert assert_opens_cut_short(tmp_path)["signal"] == signal.SIGSEGV
+
+
+def test_launcher_and_program_killed(tmp_path: Path) -> None:
+    launcher, pid, _ = begin(tmp_path, "default")
+    before = show(tmp_path)
+    assert (before["live"], before["cut_short"]) == (True, False)
+    os.killpg(launcher.pid, signal.SIGKILL)
+    finish(launcher)
+    seen = assert_opens_cut_short(tmp_path)
+    assert (seen["exit_status"], seen["signal"]) == (None, None)
+    assert seen["events"] == before["events"]
+
+
+def test_ctrl_c_at_a_terminal_interrupts_once(tmp_path: Path) -> None:
+    pid, terminal = pty.fork()
+    if pid == 0:
+        # The child of a fork in a test session may only become something else.
+        os.chdir(PROGRAMS)
+        command = captured_command(tmp_path, "-q", "waiting.py", "handler")
+        os.execve(sys.executable, command, environment())
+    said = read_until(terminal, b"ready")
+    os.write(terminal, b"\x03")
+    said += read_until(terminal, None)
+    _, status = os.waitpid(pid, 0)
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(status) == 7
+    assert said.count(b"interrupted") == 1
+    assert b"Traceback" not in said
+    assert not show(tmp_path)["cut_short"]
+
+
+def read_until(terminal: int, words: bytes | None) -> bytes:
+    """What the terminal shows up to `words`, or up to the end."""
+    said = b""
+    deadline = time.monotonic() + TIMEOUT
+    # A terminal whose last process has left reads as an error, not as an end.
+    with contextlib.suppress(OSError):
+        while words is None or words not in said:
+            assert time.monotonic() < deadline, said
+            part = os.read(terminal, 4096)
+            if not part:
+                break
+            said += part
+    return said

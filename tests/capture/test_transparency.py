@@ -1,0 +1,164 @@
+"""A program under capture behaves as it does without."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from harness import (
+    PROGRAMS,
+    assert_transparent,
+    captured_command,
+    finish,
+    latest_run,
+    run_both,
+    run_captured,
+    same,
+    show,
+    start,
+)
+
+pytestmark = pytest.mark.torch
+
+# Capture must not import torch's compiler for a program that does not.
+_LOOK_AROUND = """
+import sys
+assert "torch" not in sys.modules
+import torch
+print(sys.argv, sys.path[0], [name for name in sys.modules if name.startswith("torch._dynamo")])
+"""
+
+
+def test_streams_arguments_stdin_status_and_bits(tmp_path: Path) -> None:
+    words = ("steady.py", "--epochs", "1", "-q", "--json", "--dir", "x", "-m", "--", "-")
+    plain, captured = run_both(tmp_path, *words, stdin=b"a b\nc\n")
+    assert plain.status == 3
+    assert b"argv ['--epochs', '1', '-q', '--json', '--dir', 'x', '-m', '--', '-']" in plain.stdout
+    assert b"stdin ['a', 'b', 'c']" in plain.stdout
+    assert_transparent(plain, captured)
+    # Nothing in this program is worth a log line, so the two are the same byte by byte.
+    assert captured == plain
+    seen = show(tmp_path)
+    assert (seen["exit_status"], seen["cut_short"], seen["tool_faults"]) == (3, False, 0)
+    assert [site["line"] for site in seen["sites"]] == [11]
+    assert seen["recompiles"]
+
+
+@pytest.mark.parametrize(
+    "env",
+    [{}, {"TORCHDYNAMO_VERBOSE": "1", "TORCH_LOGS": "graph_breaks,recompiles"}],
+    ids=["default", "verbose-logs"],
+)
+def test_errors_and_warnings(tmp_path: Path, env: dict[str, str]) -> None:
+    plain, captured = run_both(tmp_path, "failing.py", env=env)
+    assert plain.status == 1
+    for words in (
+        b"in the way",
+        b"the backend gives up",
+        b"Recompiling function refused",
+        b"recompile_limit",
+        b"no backward today",
+    ):
+        assert words in plain.stderr
+    assert_transparent(plain, captured)
+    seen = show(tmp_path)
+    assert seen["tool_faults"] == 0
+    assert not seen["cut_short"]
+    failed = {(failure["function"], failure["error"]) for failure in seen["failures"]}
+    assert {name for name, _ in failed} >= {"whole", "unlucky"}
+
+
+def test_summary_comes_after_the_programs_own_stderr(tmp_path: Path) -> None:
+    code = "import sys, torch; print('out'); print('err', file=sys.stderr); sys.exit(4)"
+    captured = run_captured(tmp_path, "-c", code)
+    assert (captured.status, captured.stdout) == (4, b"out\n")
+    assert captured.stderr.startswith(b"err\n")
+    assert len(captured.stderr) > len(b"err\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        (("-m", "parcel.entry", "-q", "--json"), 0),
+        (("-m", "parcel.absent"), 1),
+        (("-c", _LOOK_AROUND, "-x", "--help"), 0),
+        (("-c", "import os, torch; os.write(1, b'gone'); os._exit(5)"), 5),
+        (("-c", "import torch\ndef f(): raise ValueError('oh')\nf()"), 1),
+        (("-c", "import sys; print('torch' in sys.modules)"), 0),
+    ],
+    ids=["module", "no-module", "code", "os-exit", "uncaught", "no-torch"],
+)
+def test_ways_to_start_and_to_leave(tmp_path: Path, words: tuple[str, ...], status: int) -> None:
+    plain, captured = run_both(tmp_path, *words)
+    assert plain.status == status
+    assert captured == plain
+    seen = show(tmp_path)
+    assert seen["exit_status"] == status
+    assert not seen["cut_short"]
+
+
+def test_inherited_descriptors_stay_open(tmp_path: Path) -> None:
+    # A shell's <(...) and make's job server hand descriptors down by number.
+    code = "import os, sys; print(os.read(int(sys.argv[1]), 99))"
+    for command in (["-c", code], captured_command(tmp_path, "-q", "-c", code)[1:]):
+        reading, writing = os.pipe()
+        os.write(writing, b"handed down")
+        os.close(writing)
+        process = start([sys.executable, *command, str(reading)], pass_fds=(reading,))
+        os.close(reading)
+        ended = finish(process)
+        assert (ended.status, ended.stdout) == (0, b"b'handed down'\n"), ended.stderr.decode()
+
+
+def test_closed_stdout_is_the_programs_business(tmp_path: Path) -> None:
+    code = "import sys, torch; sys.stdin.read(); print('x' * 100000)"
+    statuses = []
+    for command in (["-c", code], captured_command(tmp_path, "-q", "-c", code)[1:]):
+        process = start([sys.executable, *command], stdin=subprocess.PIPE)
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.stdin is not None and process.stderr is not None
+        process.stdin.close()
+        stderr = process.stderr.read()
+        process.stderr.close()
+        statuses.append((process.wait(), same(stderr)))
+    assert statuses[0] == statuses[1]
+
+
+@pytest.fixture(scope="module")
+def two_inductor_runs(tmp_path_factory: pytest.TempPathFactory):
+    """The program plainly, then captured, over one cache folder."""
+    home = tmp_path_factory.mktemp("inductor")
+    env = {"TORCHINDUCTOR_CACHE_DIR": str(home / "cache"), "TORCHINDUCTOR_COMPILE_THREADS": "2"}
+    plain = finish(start([sys.executable, str(PROGRAMS / "inductor.py")], env=env))
+    captured = run_captured(home, "-q", "inductor.py", env=env)
+    return home, plain, captured
+
+
+def test_cache_keys_stay_the_same(two_inductor_runs) -> None:
+    home, plain, captured = two_inductor_runs
+    assert plain.status == 0, plain.stderr.decode()
+    assert captured == plain
+    caches = show(home)["caches"]
+    assert caches["aot_autograd"]["hits"] >= 1
+    assert sum(count["misses"] + count["bypasses"] for count in caches.values()) == 0
+
+
+@pytest.mark.slow
+def test_compile_workers_leave_no_events(tmp_path: Path) -> None:
+    env = {
+        "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache"),
+        "TORCHINDUCTOR_COMPILE_THREADS": "2",
+        "SHOW_WORKERS": "1",
+    }
+    captured = run_captured(tmp_path, "-q", "inductor.py", env=env)
+    assert captured.status == 0, captured.stderr.decode()
+    # The program says how many workers it had: without any, this test would show nothing.
+    assert b"workers 0" not in captured.stdout
+    run = latest_run(tmp_path)
+    assert len({event.pid for event in run.events}) == 1
+    caches = show(tmp_path)["caches"]
+    assert caches["fx_graph"]["misses"] >= 1
