@@ -15,8 +15,9 @@ pytest.importorskip("torch")
 
 from compilescope.torchapi.install import all_hooks  # noqa: E402
 
-HOOKS = {hook.id: hook for hook in all_hooks()}
-NEEDS_INDUCTOR = {"cudagraphs", "ir-before-fusion", "ir-after-fusion"}
+IN_INDUCTOR = {"cudagraphs", "cudagraph-logs", "ir-before-fusion", "ir-after-fusion"}
+HOOKS = {hook.id for hook in all_hooks() if not hook.unless} - IN_INDUCTOR
+"""Those that passing_hooks.py passes. One that stands in for another is on older torch only."""
 
 
 @pytest.fixture
@@ -30,7 +31,7 @@ def passing_hooks(monkeypatch: pytest.MonkeyPatch):
     torch._dynamo.reset()
 
 
-@pytest.mark.parametrize("planted", [*sorted(set(HOOKS) - NEEDS_INDUCTOR), "all"])
+@pytest.mark.parametrize("planted", [*sorted(HOOKS), "all"])
 def test_fault_in_one_hook(planted, passing_hooks, monkeypatch, capsys) -> None:
     import torch
 
@@ -47,14 +48,15 @@ def test_fault_in_one_hook(planted, passing_hooks, monkeypatch, capsys) -> None:
     seen = run.digest
     assert seen.tool_faults >= 1
     faulty = {fault.where for fault in seen.faults}
-    assert faulty == ({planted} if planted != "all" else set(HOOKS) - NEEDS_INDUCTOR)
+    assert faulty == ({planted} if planted != "all" else HOOKS)
     assert all("PlantedFault" in fault.error for fault in seen.faults)
     assert not seen.cut_short
     run.summary()
 
 
-def test_faults_in_inductors_hooks(passing_hooks, monkeypatch, tmp_path) -> None:
+def test_faults_in_inductors_hooks(cxx, passing_hooks, monkeypatch, tmp_path) -> None:
     import torch
+    from torch._inductor import cudagraph_utils
 
     import compilescope
 
@@ -62,9 +64,11 @@ def test_faults_in_inductors_hooks(passing_hooks, monkeypatch, tmp_path) -> None
     monkeypatch.setenv("COMPILESCOPE_PLANT_FAULT", "all")
     x = torch.ones(3)
     with compilescope.capture(ir=True) as run:
-        out = torch.compile(passing_hooks.lowered, options={"force_disable_caches": True})(x)
+        out = torch.compile(passing_hooks.lowered)(x)
+        # On a CPU nothing asks for CUDA graphs, so that one is called as torch would.
+        cudagraph_utils.log_cudagraph_skip_and_bump_counter("skipping cudagraphs due to a test")
     assert out.tolist() == [2.0, 2.0, 2.0]
-    assert {fault.where for fault in run.digest.faults} >= NEEDS_INDUCTOR
+    assert {fault.where for fault in run.digest.faults} >= IN_INDUCTOR
 
 
 def test_faults_everywhere_in_a_program(tmp_path: Path) -> None:

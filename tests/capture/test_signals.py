@@ -62,10 +62,10 @@ def test_signal_to_the_launcher_reaches_the_program(
 
 def test_signal_to_the_group_is_not_doubled(tmp_path: Path) -> None:
     # What `timeout` and many job runners do: the program has the signal already.
-    launcher, _, _ = begin(tmp_path, "handler")
-    os.killpg(launcher.pid, signal.SIGINT)
+    launcher, _, _ = begin(tmp_path, "count")
+    os.killpg(launcher.pid, signal.SIGUSR1)
     ended = finish(launcher)
-    assert (ended.status, ended.stdout) == (7, b"interrupted\n")
+    assert (ended.status, ended.stdout) == (7, b"signals 1\n")
 
 
 def test_killed_by_sigterm(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -100,6 +101,23 @@ def test_ways_to_start_and_to_leave(tmp_path: Path, words: tuple[str, ...], stat
     assert not seen["cut_short"]
 
 
+def test_torch_trace_names_torchs_own_lines(tmp_path: Path) -> None:
+    # Each record says which line of torch wrote it; a wrapper around the writer is not that line.
+    code = "import torch; torch.compile(torch.sin, backend='eager')(torch.ones(2))"
+    plain = start([sys.executable, "-c", code], env={"TORCH_TRACE": str(tmp_path / "plain")})
+    command = captured_command(tmp_path / "runs", "-q", "-c", code)
+    captured = start(command, env={"TORCH_TRACE": str(tmp_path / "captured")})
+    assert finish(plain).status == finish(captured).status == 0
+    assert writers(tmp_path / "captured") == writers(tmp_path / "plain") != []
+
+
+def writers(folder: Path) -> list[str]:
+    """`file:line` of every record of a trace."""
+    lines = [line for path in folder.iterdir() for line in path.read_text().splitlines()]
+    found = [re.match(r"V\d+ [\d:.]+ \d+ (\S+:\d+)\] \{", line) for line in lines]
+    return [match[1] for match in found if match]
+
+
 def test_inherited_descriptors_stay_open(tmp_path: Path) -> None:
     # A shell's <(...) and make's job server hand descriptors down by number.
     code = "import os, sys; print(os.read(int(sys.argv[1]), 99))"
@@ -138,7 +156,8 @@ def two_inductor_runs(tmp_path_factory: pytest.TempPathFactory):
     return home, plain, captured
 
 
-def test_cache_keys_stay_the_same(two_inductor_runs) -> None:
+@pytest.mark.slow
+def test_cache_keys_stay_the_same(cxx, two_inductor_runs) -> None:
     home, plain, captured = two_inductor_runs
     assert plain.status == 0, plain.stderr.decode()
     assert captured == plain
@@ -148,7 +167,7 @@ def test_cache_keys_stay_the_same(two_inductor_runs) -> None:
 
 
 @pytest.mark.slow
-def test_compile_workers_leave_no_events(tmp_path: Path) -> None:
+def test_compile_workers_leave_no_events(cxx, tmp_path: Path) -> None:
     env = {
         "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache"),
         "TORCHINDUCTOR_COMPILE_THREADS": "2",
@@ -162,3 +181,10 @@ def test_compile_workers_leave_no_events(tmp_path: Path) -> None:
     assert len({event.pid for event in run.events}) == 1
     caches = show(tmp_path)["caches"]
     assert caches["fx_graph"]["misses"] >= 1
+
+
+def test_record_that_vanishes_costs_no_exit_status(tmp_path: Path) -> None:
+    code = "import os, shutil, sys; shutil.rmtree(os.environ['COMPILESCOPE_RUN']); sys.exit(6)"
+    ended = run_captured(tmp_path, "-c", code)
+    assert ended.status == 6
+    assert b"Traceback" not in ended.stderr

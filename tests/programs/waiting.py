@@ -25,6 +25,18 @@ def terminated(number, frame):
 if how == "handler":
     signal.signal(signal.SIGTERM, terminated)
 early(torch.ones(2))
+if how == "count":
+    # The interpreter joins signals that come close together; the wakeup descriptor counts them.
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    signal.set_wakeup_fd(writing)
+    signal.signal(signal.SIGUSR1, lambda number, frame: None)
+    print("ready", os.getpid(), flush=True)
+    first = os.read(reading, 1)
+    time.sleep(0.7)
+    os.write(writing, b".")
+    print("signals", len(first + os.read(reading, 99)) - 1, flush=True)
+    sys.exit(7)
 try:
     print("ready", os.getpid(), flush=True)
     if how == "segfault":

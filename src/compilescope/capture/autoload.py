@@ -44,7 +44,7 @@ def begin() -> None:
 
 def _compile_for_the_program(settings: Settings) -> None:
     if settings.compile_names:
-        from compilescope.capture.autocompile import compile_modules
+        from compilescope.torchapi.autocompile import compile_modules
 
         compile_modules(settings.compile_names, settings.compile_backend)
 

@@ -82,7 +82,7 @@ class _Finder:
 
 
 def _compiled(function: Any) -> Any:
-    from compilescope.capture.autocompile import compiled
+    from compilescope.torchapi.autocompile import compiled
     from compilescope.settings import read_settings
 
     return compiled(function, read_settings().compile_backend)

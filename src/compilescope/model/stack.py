@@ -56,8 +56,9 @@ def plain_function_name(name: str) -> str:
 
 def origin_of(file: str) -> Origin:
     """Whose code `file` is, judged by its path alone."""
-    if file.startswith("<") and not file.startswith("<ipython"):
-        return "generated"
+    if file.startswith("<"):
+        # Typed at a prompt it is the user's; `<string>`, `<eval_with_key>` and the like are made.
+        return "user" if file.startswith(("<stdin", "<console", "<ipython")) else "generated"
     match = _PACKAGE.search(file)
     if match:
         return "torch" if match.group(1) == "torch" else "library"

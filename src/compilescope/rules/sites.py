@@ -8,7 +8,7 @@ from compilescope.model.bodies import GraphBreak
 from compilescope.model.event import Event
 from compilescope.model.fingerprint import fingerprint
 from compilescope.model.run import Run
-from compilescope.model.stack import CodeRef
+from compilescope.model.stack import CodeRef, origin_of
 
 
 class Site(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,7 +35,7 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     gave_up: tuple[CodeRef, ...]
     """The functions that run eagerly because of it."""
     in_torch: bool
-    """True where every frame is torch's own: nothing to change in the user's code."""
+    """The function that was being compiled is torch's own: nothing in the user's code to change."""
     fingerprint: str
     because: tuple[str, ...]
     """Ids of the events behind it."""
@@ -82,7 +82,7 @@ def _site(members: list[tuple[Event, GraphBreak]], root: str) -> Site:
                 if member.frame and member.outcome in ("frame-eager", "rest-eager")
             )
         ),
-        in_torch=frame is not None and frame.origin == "torch",
+        in_torch=code is not None and origin_of(code.file) == "torch",
         fingerprint=fingerprint(body.gb_type, frame, root),
         because=tuple(member.id for member, _ in members),
     )

@@ -5,7 +5,7 @@ import torch
 #: graphs 2
 
 
-@torch.compile(backend="eager")  #: recompile 1 "bias" None -> Tensor
+@torch.compile(backend="eager")  #: recompile 1 "bias" None -> Tensor(shape=(3,), dtype=torch.float32)
 def f(x, bias=None):
     y = x * 2
     return y if bias is None else y + bias

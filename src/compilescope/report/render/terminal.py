@@ -46,9 +46,9 @@ def to_text(document: Document, *, width: int = 80, colour: bool = False) -> str
         markup=False,
         legacy_windows=False,
     )
-    console.print(Text(document.title, style="bold" if colour else ""))
+    console.print(Text(_printable(document.title), style="bold"))
     if document.subtitle:
-        console.print(Text(document.subtitle, style="dim" if colour else ""))
+        console.print(Text(_printable(document.subtitle), style="dim"))
     console.print()
     for block in document.blocks:
         _draw(console, block)
@@ -96,7 +96,7 @@ def _draw_paragraph(console: Console, block: Paragraph) -> None:
 
 def _draw_excerpt(console: Console, block: Excerpt) -> None:
     """The line and carets under the expression; a long line is cut to show that part."""
-    text = block.text.expandtabs(1)
+    text = _printable(block.text.expandtabs(1))
     lead = len(text) - len(text.lstrip())
     start = max((block.column or 0) - lead, 0)
     stop = (block.end_column if block.end_column is not None else len(text)) - lead
@@ -118,4 +118,11 @@ def _draw_excerpt(console: Console, block: Excerpt) -> None:
 
 
 def _text(parts: Words) -> Text:
-    return Text.assemble(*((part.text, _STYLES[part.style]) for part in parts))
+    return Text.assemble(*((_printable(part.text), _STYLES[part.style]) for part in parts))
+
+
+def _printable(text: str) -> str:
+    """What a program wrote must not steer the reader's terminal."""
+    return "".join(
+        c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text
+    )

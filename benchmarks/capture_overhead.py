@@ -1,0 +1,531 @@
+"""What capture costs: CPU time of one program, run in four ways side by side.
+
+    python benchmarks/capture_overhead.py [--quick] [--rounds N] [--json] [--check]
+
+The ways are `plain`, `capture` (`compilescope run -q`), `trace` (TORCH_TRACE) and `debug`
+(TORCH_COMPILE_DEBUG=1). The programs compile a small model and a transformer of 12 layers, for
+inference and for training, with the inductor backend; see `subjects/model.py`.
+
+How it is measured:
+
+- A round runs the four ways one after the other, each round starting with another. A ratio is
+  taken within its round, against `plain`; the figure is the median over the rounds, and ± is half
+  the width of the interval in which 95% of such medians fall (1.57 x interquartile range / √n).
+- `whole` is user and system CPU time of everything that was started, from `os.wait4`:
+  interpreter, imports, compiling, finished children, and for `capture` the launcher too.
+- `compile` is the CPU time of the program's own process while it compiles and first calls the
+  model, after a function of one line has made torch load its compiler. Nothing dilutes this
+  one: no start-up, no imports, no C++ compiler.
+- `hooks` is thread CPU time inside compilescope's hooks, divided by the rest of the compile. It is
+  read off clocks around every hook (`subjects/hook_times.py`) in a process of its own, so it does
+  not suffer from the noise that hides a percent in a ratio of two processes.
+- Steady state is thread CPU time of a call of a compiled small function, over blocks of calls that
+  alternate between hooks on and off in one process (`subjects/steady.py`).
+
+Every process finds FX and AOT caches empty: it has a cache folder of its own. C++ kernels that
+were built once are put in that folder, for building them takes several times as long as all
+the rest and would drown what is measured; with --cold-kernels the folder is empty.
+TORCHINDUCTOR_COMPILE_THREADS=1 keeps the compile in one process, and torch uses one thread.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+SUBJECTS = Path(__file__).resolve().parent / "subjects"
+WORKLOADS = ("small infer", "small train", "transformer infer", "transformer train")
+WAYS = ("plain", "capture", "trace", "debug")
+CACHES = ("fxgraph", "aotautograd", "locks")
+MOST_CAPTURE_MAY_COST = 1.03
+
+
+@dataclass
+class Sample:
+    """One process: CPU seconds."""
+
+    whole: float
+    start: float
+    """From the interpreter's start until torch is imported and its compiler loaded."""
+    compile: float
+    children: float
+    """Of the program's own children, such as the C++ compiler."""
+    around: float
+    """Outside the program's own account: its shutdown, and compilescope's launcher."""
+
+
+@dataclass
+class Figure:
+    """A median and how far to trust it."""
+
+    value: float
+    noise: float | None
+    """Half of the 95% interval; None where there are too few samples to tell."""
+    samples: int
+
+    def __str__(self) -> str:
+        return f"{self.value:.3f}" + (f" ±{self.noise:.3f}" if self.noise is not None else "")
+
+
+@dataclass
+class Results:
+    """All that was measured, in whatever state it is."""
+
+    rounds: dict[str, list[dict[str, Sample]]] = field(default_factory=dict)
+    """Workload -> its rounds: way -> sample."""
+    hooks: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    """Workload -> runs of hook_times.py."""
+    steady: dict[str, Any] | None = None
+    interrupted: bool = False
+
+
+def figure(values: list[float]) -> Figure:
+    noise = None
+    if len(values) >= 3:
+        low, _, high = statistics.quantiles(values, n=4, method="inclusive")
+        noise = 1.57 * (high - low) / len(values) ** 0.5
+    return Figure(statistics.median(values), noise, len(values))
+
+
+# Running
+
+
+class Bench:
+    """Starts the processes, each in a scratch folder of its own."""
+
+    def __init__(self, scratch: Path, cold_kernels: bool) -> None:
+        self._scratch = scratch
+        self._cold_kernels = cold_kernels
+
+    def build_kernels(self, workload: str) -> None:
+        """Fill the store of C++ kernels that later processes find in their cache folder."""
+        if not self._cold_kernels:
+            for words in ([*_model(workload)], [_subject("hook_times"), *workload.split()]):
+                with self._folder() as folder:
+                    self._call(words, folder)
+                    self._keep_kernels(folder)
+
+    def sample(self, workload: str, way: str) -> Sample:
+        """Run one workload in one way."""
+        with self._folder() as folder:
+            command, extra = _model(workload), {}
+            if way == "capture":
+                command = [
+                    "-m",
+                    "compilescope",
+                    "run",
+                    "-q",
+                    "--dir",
+                    str(folder / "runs"),
+                    *command,
+                ]
+            elif way == "trace":
+                extra = {"TORCH_TRACE": str(folder / "trace")}
+            elif way == "debug":
+                extra = {"TORCH_COMPILE_DEBUG": "1"}
+            whole, marks = self._call(command, folder, extra)
+        loaded, compiled = marks["loaded"], marks["compiled"]
+        return Sample(
+            whole=whole,
+            start=loaded["own"],
+            compile=compiled["own"] - loaded["own"],
+            children=compiled["children"],
+            around=whole - compiled["own"] - compiled["children"],
+        )
+
+    def hook_times(self, workload: str) -> dict[str, Any]:
+        with self._folder() as folder:
+            return self._call([_subject("hook_times"), *workload.split()], folder)[1]
+
+    def steady(self, rounds: int, calls: int) -> dict[str, Any]:
+        with self._folder() as folder:
+            return self._call([_subject("steady"), str(rounds), str(calls)], folder)[1]
+
+    @contextlib.contextmanager
+    def _folder(self) -> Iterator[Path]:
+        """A place to work in, with a cache folder that holds kernels at most."""
+        # Always the same path: it is part of what Inductor's cache of kernels goes by.
+        folder = self._scratch / "process"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        kernels = self._scratch / "kernels"
+        if kernels.exists():
+            shutil.copytree(kernels, folder / "cache")
+        yield folder
+
+    def _keep_kernels(self, folder: Path) -> None:
+        ignore = shutil.ignore_patterns(*CACHES)
+        shutil.copytree(
+            folder / "cache", self._scratch / "kernels", ignore=ignore, dirs_exist_ok=True
+        )
+
+    def _call(
+        self, words: list[str], folder: Path, extra: dict[str, str] | None = None
+    ) -> tuple[float, Any]:
+        """Run Python with `words`: all its CPU seconds, and what it wrote to BENCHMARK_OUT."""
+        out, output = folder / "out.json", folder / "output.txt"
+        settings = {
+            "BENCHMARK_OUT": str(out),
+            "TORCHINDUCTOR_CACHE_DIR": str(folder / "cache"),
+            "TORCHINDUCTOR_COMPILE_THREADS": "1",
+            **(extra or {}),
+        }
+        with output.open("wb") as stream:
+            process = subprocess.Popen(
+                [sys.executable, *words],
+                cwd=folder,
+                env={**_clean_environment(), **settings},
+                stdout=stream,
+                stderr=subprocess.STDOUT,
+            )
+            try:
+                _, status, usage = os.wait4(process.pid, 0)
+            except BaseException:
+                process.kill()
+                process.wait()
+                raise
+            process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode != 0 or not out.exists():
+            tail = output.read_text(errors="replace")[-3000:]
+            sys.exit(f"{' '.join(words)} ended with {process.returncode}:\n{tail}")
+        return usage.ru_utime + usage.ru_stime, json.loads(out.read_text())
+
+
+def _model(workload: str) -> list[str]:
+    return [_subject("model"), *workload.split()]
+
+
+def _subject(name: str) -> str:
+    return str(SUBJECTS / f"{name}.py")
+
+
+def _clean_environment() -> dict[str, str]:
+    """Ours, without what would change how torch or compilescope work."""
+    foreign = ("TORCH_", "TORCHINDUCTOR_", "TORCHDYNAMO_", "COMPILESCOPE_")
+    return {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
+
+
+def measure(bench: Bench, args: argparse.Namespace, results: Results) -> None:
+    """Fill `results`, step by step, so that an interrupted run has what came before."""
+    say = Progress(
+        1 + len(args.workloads) * ((not args.cold_kernels) + args.hook_runs + 4 * args.rounds)
+    )
+    if not args.cold_kernels:
+        for workload in args.workloads:
+            say(f"building the kernels of {workload}")
+            bench.build_kernels(workload)
+    say("steady state")
+    results.steady = bench.steady(args.blocks, args.calls)
+    for turn in range(max(args.rounds, args.hook_runs)):
+        for workload in args.workloads:
+            if turn < args.hook_runs:
+                say(f"{workload}: time in hooks")
+                results.hooks.setdefault(workload, []).append(bench.hook_times(workload))
+            if turn < args.rounds:
+                this: dict[str, Sample] = {}
+                results.rounds.setdefault(workload, []).append(this)
+                for way in WAYS[turn % 4 :] + WAYS[: turn % 4]:
+                    say(f"{workload}: {way}, round {turn + 1} of {args.rounds}")
+                    this[way] = bench.sample(workload, way)
+
+
+class Progress:
+    """Lines on stderr."""
+
+    def __init__(self, steps: int) -> None:
+        self._steps = steps
+        self._done = 0
+
+    def __call__(self, words: str) -> None:
+        self._done += 1
+        print(f"[{self._done}/{self._steps}] {words}", file=sys.stderr, flush=True)
+
+
+# Reading the results
+
+
+def ratios(
+    rounds: list[dict[str, Sample]], measure: str, way: str, base: str = "plain"
+) -> Figure | None:
+    """`way` against `base`, both of the same round."""
+    values = [
+        getattr(this[way], measure) / getattr(this[base], measure)
+        for this in rounds
+        if way in this and base in this
+    ]
+    return figure(values) if values else None
+
+
+def seconds(rounds: list[dict[str, Sample]], measure: str, way: str) -> Figure | None:
+    values = [getattr(this[way], measure) for this in rounds if way in this]
+    return figure(values) if values else None
+
+
+def hook_share(runs: list[dict[str, Any]]) -> Figure | None:
+    """Time in hooks, as 1 + its part of the compile without them: comparable to a ratio."""
+    values = []
+    for run in runs:
+        ours = sum(hook["seconds"] for hook in run["hooks"].values())
+        values.append(run["compile"] / (run["compile"] - ours))
+    return figure(values) if values else None
+
+
+def hook_table(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Each hook: calls, and the median over the runs of its milliseconds and its share."""
+    rows = []
+    for name in {name for run in runs for name in run["hooks"]}:
+        of = [(run["hooks"][name], run["compile"]) for run in runs if name in run["hooks"]]
+        milliseconds = statistics.median(hook["seconds"] * 1e3 for hook, _ in of)
+        percent = statistics.median(100 * hook["seconds"] / whole for hook, whole in of)
+        calls = statistics.median_low(hook["calls"] for hook, _ in of)
+        rows.append({"hook": name, "calls": calls, "ms": milliseconds, "percent": percent})
+    return sorted(rows, key=lambda row: -row["ms"])
+
+
+def steady_ratios(steady: dict[str, Any]) -> dict[str, Figure]:
+    plain = steady["blocks"]["plain"]
+    return {
+        name: figure([ours / theirs for ours, theirs in zip(blocks, plain, strict=True)])
+        for name, blocks in steady["blocks"].items()
+        if name != "plain"
+    }
+
+
+def verdict(found: Figure | None, most: float) -> str:
+    """FAIL and PASS where the bar lies outside the noise, else unknown."""
+    if found is None or found.noise is None:
+        return "unknown"
+    if abs(found.value - most) < found.noise:
+        return "unknown"
+    return "PASS" if found.value <= most else "FAIL"
+
+
+def steady_verdict(found: Figure) -> str:
+    if found.noise is None:
+        return "unknown"
+    # A difference below what two decimals show is none.
+    return "PASS" if found.value - max(found.noise, 0.005) <= 1.0 else "FAIL"
+
+
+def bars(results: Results) -> list[dict[str, Any]]:
+    """Each bar, what was found, and whether it holds."""
+    rows: list[dict[str, Any]] = []
+
+    def add(bar: str, workload: str, by: str, found: Figure | None, says: str) -> None:
+        rows.append({"bar": bar, "workload": workload, "by": by, "found": found, "verdict": says})
+
+    limit = f"capture <= {MOST_CAPTURE_MAY_COST:.2f}x plain"
+    for workload in results.rounds.keys() | results.hooks.keys():
+        rounds = results.rounds.get(workload, [])
+        for by in ("whole", "compile"):
+            found = ratios(rounds, by, "capture")
+            add(limit, workload, by, found, verdict(found, MOST_CAPTURE_MAY_COST))
+        found = hook_share(results.hooks.get(workload, []))
+        add(limit, workload, "hooks", found, verdict(found, MOST_CAPTURE_MAY_COST))
+        for by in ("whole", "compile"):
+            found = ratios(rounds, by, "capture", "trace")
+            add("capture < TORCH_TRACE", workload, by, found, verdict(found, 1.0))
+    order = {bar: index for index, bar in enumerate((limit, "capture < TORCH_TRACE"))}
+    rows.sort(key=lambda row: (order[row["bar"]], WORKLOADS.index(row["workload"])))
+    if results.steady:
+        for name, found in steady_ratios(results.steady).items():
+            words = name.replace("_", " ")
+            add("steady state 1.00x", words, "calls", found, steady_verdict(found))
+    return rows
+
+
+# Printing
+
+
+def text(results: Results, args: argparse.Namespace) -> str:
+    lines = [_conditions(args)]
+    if results.interrupted:
+        lines.append("Interrupted: these are the rounds that were finished.")
+    lines += ["", *_ratio_lines(results), *_hook_lines(results), *_steady_lines(results)]
+    lines += ["Bars", ""]
+    for row in bars(results):
+        found = str(row["found"] or "-")
+        lines.append(
+            f"  {row['verdict']:8} {row['bar']:24} {row['workload']:22} {row['by']:8} {found}"
+        )
+    return "\n".join(lines)
+
+
+def _ratio_lines(results: Results) -> list[str]:
+    head = f"{'':18} {'':8} {'whole':>8} {'x plain':>14} {'compile':>9} {'x plain':>14}"
+    lines = ["CPU seconds, and the ratio to plain within a round: medians ± noise", "", head]
+    for workload, rounds in results.rounds.items():
+        for way in WAYS:
+            cells = []
+            for measure in ("whole", "compile"):
+                found = seconds(rounds, measure, way)
+                cells.append(f"{found.value:.2f} s" if found else "-")
+                cells.append("" if way == "plain" else str(ratios(rounds, measure, way) or "-"))
+            title = workload if way == "plain" else ""
+            lines.append(
+                f"{title:18} {way:8} {cells[0]:>8} {cells[1]:>14} {cells[2]:>9} {cells[3]:>14}"
+            )
+        counts = [sum(way in this for this in rounds) for way in WAYS]
+        lines.append(f"{'':18} {min(counts)} rounds")
+    if results.rounds:
+        lines += [
+            "",
+            "whole: user+sys of all processes by wait4, the launcher's too. compile: the program's",
+            "process alone, after torch had loaded its compiler, so without imports and C++ compiler.",
+            "",
+            "Where capture's whole differs, CPU seconds (median over rounds of capture - plain):",
+            f"{'':18} {'start':>9} {'compile':>9} {'children':>9} {'launcher, end':>14}",
+        ]
+        for workload, rounds in results.rounds.items():
+            cells = []
+            for measure in ("start", "compile", "children", "around"):
+                differences = [
+                    getattr(this["capture"], measure) - getattr(this["plain"], measure)
+                    for this in rounds
+                    if "capture" in this and "plain" in this
+                ]
+                cells.append(f"{statistics.median(differences):+.3f}" if differences else "-")
+            lines.append(f"{workload:18} {cells[0]:>9} {cells[1]:>9} {cells[2]:>9} {cells[3]:>14}")
+    return [*lines, ""]
+
+
+def _hook_lines(results: Results) -> list[str]:
+    lines = []
+    for workload, runs in results.hooks.items():
+        share = hook_share(runs)
+        if share is None:
+            continue
+        whole = statistics.median(run["compile"] for run in runs)
+        install = statistics.median(run["install"] for run in runs)
+        percent = 100 * (share.value - 1)
+        lines += [
+            f"Hooks, {workload}: {percent:.2f}% of {whole:.2f} s; to put them on {install:.3f} s",
+            "thread CPU time inside each hook, clocked exactly, as a part of the compile's:"
+            f" medians of {len(runs)}",
+            f"{'':44} {'calls':>6} {'ms':>9} {'%':>7}",
+        ]
+        lines += [
+            f"  {row['hook']:42} {row['calls']:6} {row['ms']:9.2f} {row['percent']:7.3f}"
+            for row in hook_table(runs)
+        ]
+        lines.append("")
+    return lines
+
+
+def _steady_lines(results: Results) -> list[str]:
+    if not results.steady:
+        return []
+    blocks = results.steady["blocks"]
+    plain = statistics.median(blocks["plain"])
+    lines = [
+        f"Steady state: thread CPU time of a call, medians of {len(blocks['plain'])} blocks that"
+        " alternate in one process",
+        "",
+        f"  {'plain':24} {plain:8.2f} us",
+    ]
+    for name, found in steady_ratios(results.steady).items():
+        value = statistics.median(blocks[name])
+        lines.append(f"  {name.replace('_', ' '):24} {value:8.2f} us  {found}x")
+    if results.steady["events"]:
+        lines.append(f"  {results.steady['events']} events came in: something compiled again.")
+    return [*lines, ""]
+
+
+def _conditions(args: argparse.Namespace) -> str:
+    from importlib.metadata import version
+
+    kernels = "built in each process" if args.cold_kernels else "built beforehand"
+    return (
+        f"torch {version('torch')}, Python {platform.python_version()}, {os.cpu_count()} cores, "
+        f"load {os.getloadavg()[0]:.1f}\nbackend inductor, FX and AOT caches cold, "
+        f"C++ kernels {kernels}, one compile thread, one torch thread"
+    )
+
+
+def as_json(results: Results, args: argparse.Namespace) -> str:
+    ratio_rows = {
+        workload: {
+            way: {
+                measure: {
+                    "seconds": seconds(rounds, measure, way),
+                    "ratio": ratios(rounds, measure, way),
+                }
+                for measure in ("whole", "compile")
+            }
+            for way in WAYS
+        }
+        for workload, rounds in results.rounds.items()
+    }
+    content = {
+        "conditions": _conditions(args).splitlines(),
+        "interrupted": results.interrupted,
+        "ratios": ratio_rows,
+        "hooks": {
+            workload: {"share": hook_share(runs), "by_hook": hook_table(runs)}
+            for workload, runs in results.hooks.items()
+        },
+        "steady": results.steady
+        and {
+            "microseconds": {
+                name: statistics.median(blocks) for name, blocks in results.steady["blocks"].items()
+            },
+            "ratios": steady_ratios(results.steady),
+            "events": results.steady["events"],
+        },
+        "bars": bars(results),
+        "samples": results.rounds,
+    }
+    return json.dumps(content, indent=2, default=asdict)
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
+    parser.add_argument("--rounds", type=int, metavar="N", help="rounds of the four ways (7)")
+    parser.add_argument("--quick", action="store_true", help="the small model only, 3 rounds")
+    parser.add_argument(
+        "--only", action="append", choices=WORKLOADS, metavar="WORKLOAD", help="one workload"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    parser.add_argument("--check", action="store_true", help="exit with 1 if a bar does not hold")
+    parser.add_argument(
+        "--cold-kernels", action="store_true", help="let every process build its C++ kernels"
+    )
+    args = parser.parse_args()
+    args.workloads = args.only or (WORKLOADS[:2] if args.quick else WORKLOADS)
+    if args.rounds is None:
+        args.rounds = 3 if args.quick else 7
+    if args.rounds < 1:
+        parser.error("--rounds must be at least 1")
+    args.hook_runs = 3
+    args.blocks, args.calls = (30, 2000) if args.quick else (90, 5000)
+    return args
+
+
+def main() -> int:
+    args = arguments()
+    results = Results()
+    with tempfile.TemporaryDirectory(prefix="capture-overhead-") as scratch:
+        try:
+            measure(Bench(Path(scratch), args.cold_kernels), args, results)
+        except KeyboardInterrupt:
+            results.interrupted = True
+            print("Interrupted.", file=sys.stderr)
+    print(as_json(results, args) if args.json else text(results, args))
+    failed = any(row["verdict"] == "FAIL" for row in bars(results))
+    return 1 if args.check and failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

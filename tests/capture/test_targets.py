@@ -1,0 +1,86 @@
+"""Programs that pytest runs, and programs that never call torch.compile."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from harness import Ended, finish, functions_of, latest_run, run_captured, show, start
+
+pytestmark = pytest.mark.torch
+
+
+def test_pytest_names_the_test(tmp_path: Path) -> None:
+    # --noconftest: the fixtures of this very session are for this session.
+    words = ("-q", "-p", "no:cacheprovider", "--noconftest", "suite_under_test.py")
+    plain = start([sys.executable, "-m", "pytest", *words])
+    captured = run_captured(tmp_path, "-q", "--pytest", *words)
+    took = re.compile(rb" in \d+\.\d+s")
+    ended = finish(plain)
+    assert captured.status == ended.status == 1
+    assert took.sub(b"", captured.stdout) == took.sub(b"", ended.stdout)
+    assert captured.stderr == ended.stderr
+    tests = {site["function"]: site["tests"] for site in show(tmp_path)["sites"]}
+    file = "suite_under_test.py"
+    assert tests == {
+        "alone": [f"{file}::test_alone"],
+        "helper": [f"{file}::test_shared_first", f"{file}::test_shared_again"],
+    }
+
+
+@pytest.fixture(scope="module")
+def uncompiled() -> Ended:
+    return finish(start([sys.executable, "eager_only.py", "-q", "x"]))
+
+
+def test_compile_all_takes_the_outermost_modules(tmp_path: Path, uncompiled: Ended) -> None:
+    ended = run_captured(
+        tmp_path, "-q", "--compile-all", "--backend", "eager", "eager_only.py", "-q", "x"
+    )
+    assert ended == uncompiled
+    functions = [name for _, name in functions_of(latest_run(tmp_path))]
+    # One compilation of Net, ended by its print; its blocks are inlined, not compiled apart.
+    assert set(functions) == {"forward"}
+    seen = show(tmp_path)
+    assert seen["regions"] == 1
+    assert [site["source"].strip() for site in seen["sites"]] == ['print("half way")']
+
+
+@pytest.mark.parametrize(
+    ("names", "functions"),
+    [
+        (("Block",), {"forward"}),
+        (
+            ("loss_of", "Net.score", "parcel.maths.triple"),
+            {"loss_of", "score", "triple"},
+        ),
+    ],
+    ids=["class", "functions"],
+)
+def test_compile_by_name(
+    tmp_path: Path, uncompiled: Ended, names: tuple[str, ...], functions: set[str]
+) -> None:
+    options = [word for name in names for word in ("--compile", name)]
+    ended = run_captured(tmp_path, "-q", *options, "--backend", "eager", "eager_only.py", "-q", "x")
+    assert ended == uncompiled
+    assert {name for _, name in functions_of(latest_run(tmp_path))} == functions
+
+
+def test_compiled_function_that_raises_shows_the_programs_traceback(tmp_path: Path) -> None:
+    options = ("-q", "--compile", "loss_of", "--backend", "eager")
+    plain = start([sys.executable, "eager_only.py", "raise"])
+    ended = run_captured(tmp_path, *options, "eager_only.py", "raise")
+    expected = finish(plain)
+    assert (ended.status, ended.stdout) == (1, expected.stdout)
+    assert b"compilescope" not in ended.stderr
+    assert ended.stderr == expected.stderr
+
+
+def test_compile_by_name_in_a_package_that_is_run(tmp_path: Path) -> None:
+    plain = start([sys.executable, "-m", "parcel"])
+    options = ("-q", "--compile", "parcel.maths.triple", "--backend", "eager")
+    ended = run_captured(tmp_path, *options, "-m", "parcel")
+    assert ended == finish(plain)
+    assert "triple" in {name for _, name in functions_of(latest_run(tmp_path))}

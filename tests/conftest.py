@@ -1,0 +1,65 @@
+"""Shared fixtures. Unmarked tests need no torch; the marks say what the others need."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+# Tests import their own helpers (`zoo.truth`, `builders`) by name, wherever pytest was started.
+sys.path.insert(0, str(HERE))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.get_closest_marker("gpu") and not _has_gpu():
+            item.add_marker(pytest.mark.skip(reason="no CUDA device"))
+
+
+def _has_gpu() -> bool:
+    import torch
+
+    return torch.cuda.is_available()
+
+
+@pytest.fixture
+def cxx() -> None:
+    """For tests of Inductor itself."""
+    if not (shutil.which("c++") or shutil.which("g++")):
+        pytest.skip("no C++ compiler for Inductor")
+
+
+@pytest.fixture(autouse=True)
+def nothing_survives() -> Iterator[None]:
+    """No hook, no import watcher and no changed torch config outlives a test."""
+    before = _dynamo_config()
+    yield
+    if "compilescope.torchapi.install" in sys.modules:
+        from compilescope.torchapi.install import _AfterImport
+
+        assert not [f for f in sys.meta_path if isinstance(f, _AfterImport)]
+        assert _wrapped_targets() == []
+    if before is not None:
+        assert _dynamo_config() == before
+
+
+def _dynamo_config() -> dict[str, object] | None:
+    if "torch._dynamo.config" not in sys.modules:
+        return None
+    return sys.modules["torch._dynamo.config"].get_config_copy()
+
+
+def _wrapped_targets() -> list[str]:
+    from compilescope.torchapi.install import _find, all_hooks
+
+    wrapped = []
+    for hook in all_hooks():
+        module = sys.modules.get(hook.module)
+        found = _find(module, hook.target) if module is not None else None
+        if found is not None and found[2].__code__.co_filename.endswith("torchapi/hook.py"):
+            wrapped.append(hook.id)
+    return wrapped

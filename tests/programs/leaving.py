@@ -1,0 +1,16 @@
+"""Compiles in a handler that runs at the very end: it was registered before torch came."""
+
+import atexit
+
+
+@atexit.register
+def last():
+    import torch
+
+    def farewell(x):
+        return x + 1
+
+    torch.compile(farewell, backend="eager")(torch.ones(2))
+
+
+import torch  # noqa: F401

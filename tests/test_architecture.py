@@ -1,0 +1,120 @@
+"""The house: layers, rooms, and what may be imported where."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "src" / "compilescope"
+ROOMS = {"model", "rules", "torchapi", "capture", "report", "cli"}
+FRONT = {
+    "__init__.py",
+    "__main__.py",
+    "errors.py",
+    "front.py",
+    "plugins.py",
+    "settings.py",
+    "version.py",
+}
+TORCH_FREE = ("model", "rules", "report", "cli", "plugins", "errors", "settings")
+
+_BLOCK_TORCH = """
+import sys
+class Block:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in ("torch", "numpy"):
+            raise ImportError(f"{name} is blocked")
+sys.meta_path.insert(0, Block())
+"""
+
+
+def sources() -> list[Path]:
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def test_layers_hold() -> None:
+    linter = Path(sys.executable).with_name("lint-imports")
+    if not linter.exists():
+        pytest.skip("import-linter is not installed")
+    done = subprocess.run([linter, "--no-cache"], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+def test_every_file_has_a_room() -> None:
+    for path in sources():
+        inside = path.relative_to(PACKAGE)
+        assert inside.parts[0] in ROOMS | FRONT, f"{inside} has no room"
+
+
+def test_torch_free_packages_import_with_torch_blocked() -> None:
+    names = [
+        f"compilescope.{'.'.join(path.relative_to(PACKAGE).with_suffix('').parts)}"
+        for path in sources()
+        if path.relative_to(PACKAGE).with_suffix("").parts[0] in TORCH_FREE
+    ]
+    code = _BLOCK_TORCH + "\n".join(f"import {name.removesuffix('.__init__')}" for name in names)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("command", [[], ["run"], ["list"], ["show"], ["clean"]])
+def test_help_imports_no_torch(command: list[str]) -> None:
+    code = _BLOCK_TORCH + f"sys.argv = ['compilescope', *{command!r}, '--help']\n"
+    code += "from compilescope.cli.main import main\nmain()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "Usage" in done.stdout
+
+
+def test_only_torchapi_reaches_into_torch() -> None:
+    """Private names of torch live in one package."""
+    for path in sources():
+        room = path.relative_to(PACKAGE).parts[0]
+        for node in ast.walk(ast.parse(path.read_text())):
+            modules = []
+            if isinstance(node, ast.ImportFrom) and node.module:
+                modules = [node.module]
+            elif isinstance(node, ast.Import):
+                modules = [alias.name for alias in node.names]
+            private = [m for m in modules if m.startswith("torch.") and "._" in m]
+            assert not private or room == "torchapi", f"{path}: {private}"
+
+
+def test_only_the_settings_read_the_environment() -> None:
+    for path in sources():
+        if path.name == "settings.py":
+            continue
+        text = path.read_text()
+        assert "os.environ" not in text and "getenv" not in text, path
+
+
+def test_only_the_cli_prints() -> None:
+    for path in sources():
+        if path.relative_to(PACKAGE).parts[0] == "cli":
+            continue
+        calls = [
+            node
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "print"
+        ]
+        assert not calls, path
+
+
+def test_files_stay_small_and_say_what_they_own() -> None:
+    for path in sources():
+        text = path.read_text()
+        assert len(text.splitlines()) <= 400, path
+        assert ast.get_docstring(ast.parse(text)), f"{path} has no docstring"
+
+
+def test_nothing_is_unpickled() -> None:
+    for path in sources():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                names = [alias.name for alias in node.names] + [getattr(node, "module", "") or ""]
+                assert not {"pickle", "marshal", "shelve", "dill"} & set(names), path

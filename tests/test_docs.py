@@ -1,0 +1,120 @@
+"""The documentation is true: its commands run, its snippets run, its keys exist."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from compilescope.rules.digest import Digest
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+BIN = str(Path(sys.executable).parent)
+
+
+def shell(command: str, home: Path, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", "COMPILESCOPE_DIR": str(home)}
+    return subprocess.run(command, shell=True, cwd=cwd, env=env, capture_output=True, text=True)
+
+
+def fenced(kind: str) -> list[str]:
+    return re.findall(rf"```{kind}\n(.*?)```", README, re.S)
+
+
+@pytest.mark.torch
+def test_the_console_session_runs(tmp_path: Path) -> None:
+    commands = re.findall(r"^\$ (.+)$", "\n".join(fenced("console")), re.M)
+    assert commands
+    for command in commands:
+        done = shell(command, tmp_path)
+        assert done.returncode == 0, done.stderr
+    shown = shell("compilescope show", tmp_path).stdout
+    # Times and run ids differ from run to run; everything else in the README is what one sees.
+    for line in fenced("text")[0].splitlines():
+        if line.strip() and not re.search(r"compilescope \w+-tour|wall time|\[\.\.\.\]", line):
+            assert line in shown, line
+
+
+@pytest.mark.torch
+def test_the_python_snippet_runs(tmp_path: Path) -> None:
+    [snippet] = fenced("python")
+    script = tmp_path / "snippet.py"
+    script.write_text(snippet)
+    done = shell(f"{sys.executable} {script}", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("GB0170 7\n")
+
+
+@pytest.mark.torch
+def test_the_listed_commands_run(tmp_path: Path) -> None:
+    """Every `compilescope` line of the README, on programs that have the names it uses."""
+    model = "import torch\nclass Encoder(torch.nn.Linear): pass\nEncoder(2, 2)(torch.ones(1, 2))\n"
+    for name in ("train.py", "infer.py", "package/module.py", "tests/test_model.py"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(model + "def test_model():\n    pass\n")
+    (tmp_path / "package" / "__init__.py").write_text("")
+    lines = re.findall(r"^(compilescope [^#\n]+?)\s*(?:#.*)?$", "\n".join(fenced("sh")), re.M)
+    assert len(lines) >= 9
+    for line in lines:
+        done = shell(line.replace("clean", "clean --yes"), tmp_path / "runs", cwd=tmp_path)
+        assert done.returncode == 0, f"{line}\n{done.stderr}"
+
+
+def test_the_make_targets_exist() -> None:
+    for target in re.findall(r"^make (\S+)", "\n".join(fenced("sh")), re.M):
+        done = subprocess.run(["make", "-n", target], cwd=ROOT, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+
+
+def test_every_key_is_documented() -> None:
+    text = (ROOT / "docs" / "json.md").read_text()
+    documented = set(re.findall(r"`(\w+)`", text)) | set(
+        re.findall(r"\w+", " ".join(re.findall(r"`\{(.+?)\}`", text)))
+    )
+    schema = msgspec.json.schema(Digest)
+    for name in ("Digest", "Site", "EagerFrame", "RecompiledFrame", "RecompileCause", "Failure"):
+        missing = set(schema["$defs"][name]["properties"]) - documented
+        assert not missing, f"{name}: {missing}"
+
+
+def test_the_promised_keys_are_there() -> None:
+    """What the first release promised; later ones only add."""
+    properties = {
+        name: set(d["properties"])
+        for name, d in msgspec.json.schema(Digest)["$defs"].items()
+        if "properties" in d
+    }
+    assert properties["Digest"] >= {
+        "run", "torch", "graphs", "events", "unread", "tool_faults", "cut_short", "compile_seconds",
+        "sites", "eager_frames", "recompiles", "failures",
+    }  # fmt: skip
+    assert properties["Site"] >= {
+        "gb_id", "gb_type", "file", "line", "column", "function", "source", "events", "ranks",
+    }  # fmt: skip
+    assert properties["EagerFrame"] >= {"file", "line", "function", "reason"}
+    assert properties["RecompiledFrame"] >= {"file", "line", "function", "count", "causes"}
+    assert properties["RecompileCause"] >= {"guard", "expected", "actual", "file", "line"}
+
+
+def test_every_hook_and_command_has_its_words() -> None:
+    capture = (ROOT / "docs" / "capture.md").read_text()
+    for path in (ROOT / "src/compilescope/torchapi/hooks").glob("[a-z]*.py"):
+        hook = re.search(r'id="([\w-]+)"', path.read_text())
+        assert hook and f"`{hook[1]}`" in capture, path.name
+    everything = README + (ROOT / "docs" / "json.md").read_text()
+    for path in (ROOT / "src/compilescope/cli/commands").glob("[a-z]*.py"):
+        assert f"compilescope {path.stem}" in everything, path.stem
+
+
+def test_json_of_every_command_parses(tmp_path: Path) -> None:
+    for command in ("list", "clean --yes"):
+        done = shell(f"compilescope {command} --json", tmp_path)
+        assert isinstance(json.loads(done.stdout), dict)
