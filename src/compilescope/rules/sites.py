@@ -35,7 +35,7 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     gave_up: tuple[CodeRef, ...]
     """The functions that run eagerly because of it."""
     in_torch: bool
-    """The function that was being compiled is torch's own: nothing in the user's code to change."""
+    """The function that was being compiled is torch's own."""
     fingerprint: str
     because: tuple[str, ...]
     """Ids of the events behind it."""

@@ -25,6 +25,7 @@ _COMPARE = re.compile(r"^(?P<subject>.+?) (?P<op>==|!=|is not|is|in) (?P<expecte
 _TYPE = re.compile(
     r"^___check_type_id\((?P<subject>.+), \d+\), type=<class '(?P<type>[^']+)'>", re.S
 )
+_IDENTITY = re.compile(r"^___check_obj_id\((?P<subject>.+), \d+\)", re.S)
 _TENSOR = re.compile(
     r"^check_tensor\(.*?, (?P<type>[^,()]+), (?P<keys>DispatchKeySet\([^)]*\)), (?P<dtype>[\w.]+), "
     r"device=(?P<device>[^,]+), requires_grad=(?P<grad>\w+), "
@@ -101,11 +102,19 @@ def _failures_of(
     if leaf(value):
         return
     kind = type(leaf).__name__
-    frame = frames.get(source)
+    frame = _frame_behind(source, frames)
     for check in leaf.verbose_code_parts():
         text = without_comment(check)
         for guard, subject, expected, actual in _explain(text, kind, source, value):
             yield FailedGuard(guard, readable(subject), expected, actual, kind, frame)
+
+
+def _frame_behind(source: str, frames: dict[str, Frame]) -> Frame | None:
+    """The line that made Dynamo guard `source`, or else what `source` is a part of."""
+    if source in frames:
+        return frames[source]
+    owners = [name for name in frames if name and source.startswith(name)]
+    return frames[max(owners, key=len)] if owners else None
 
 
 def _explain(text: str, kind: str, source: str, value: Any) -> Iterable[tuple[str, str, str, str]]:
@@ -129,6 +138,12 @@ def _explain(text: str, kind: str, source: str, value: Any) -> Iterable[tuple[st
         actual = str(len(value)) if hasattr(value, "__len__") else type_name(value)
         guard = f"len({subject}) == {expected}"
         return [(readable(guard), f"len({subject})", expected, actual)]
+    match = _IDENTITY.match(text)
+    if match:
+        subject = match["subject"]
+        return [
+            (readable(f"{subject} is the same object"), subject, "the same object", describe(value))
+        ]
     match = _COMPARE.match(text)
     if match:
         actual = describe(value) if match["subject"] == source else ""
@@ -229,7 +244,7 @@ def _failed_expressions(
         except Exception:
             continue  # An operand is of another type; that guard has failed and is listed.
         subject, expected, actual = _operands(text, globals_, scope)
-        sources = [source for source in frames if source in text]
+        sources = [source for source in frames if source and source in text]
         frame = frames[max(sources, key=len)] if sources else None
         yield FailedGuard(readable(text), readable(subject), expected, actual, "SHAPE", frame)
 

@@ -32,6 +32,8 @@ def describe(value: Any, depth: int = 2) -> str:
         return value.__qualname__ if value.__module__ == "builtins" else _qualified(value)
     if isinstance(value, (types.FunctionType, types.BuiltinFunctionType, types.MethodType)):
         return f"<function {value.__name__}>"
+    if isinstance(value, types.CodeType):
+        return f"<code of {value.co_name}>"
     return f"<{_qualified(kind)} object>"
 
 

@@ -41,7 +41,7 @@ def _site(number: int, site: Site, root: str) -> list[Block]:
     elif site.outcome == "resumed":
         notes.append("compilation goes on after it")
     if site.in_torch:
-        notes.append("inside torch itself: nothing in your code to change")
+        notes.append("the code it was tracing is torch's own")
     blocks.append(Paragraph(words(Span("; ".join(notes), "dim")), depth=1))
     return blocks
 

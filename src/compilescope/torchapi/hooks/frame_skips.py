@@ -24,9 +24,11 @@ def _record(watch: Watch, call: Call) -> None:
     memory, latest = watch.frame, watch.texts.latest
     watch.forget_frame()
     watch.texts.latest = None
-    if result.guarded_code is not None or origin(frame.f_code.co_filename) == "torch":
+    if result.guarded_code is not None:
         return
     body = _skipped(code_ref(frame.f_code), result, memory, latest, frame.f_code)
+    if body.cause == "harmless" and origin(frame.f_code.co_filename) == "torch":
+        return  # Dynamo passes over its own and torch's frames all the time.
     watch.sink.emit(body, callers())
 
 

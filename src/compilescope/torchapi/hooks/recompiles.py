@@ -5,9 +5,14 @@ This point is passed once for each cache entry; `compile_times` ends the frame a
 
 from __future__ import annotations
 
+import re
+
 from compilescope.model.bodies import CacheEntryMiss, FailedGuard
 from compilescope.torchapi.guard_checks import failed_guards, readable, without_comment
 from compilescope.torchapi.hook import Call, Hook, Watch
+
+_NO_ACCESS = re.compile(r"^\w+GuardAccessor: (?P<why>.+) on (?P<subject>\S+)$")
+_SUBJECTS = {"BACKEND_MATCH": "the backend", "Duplicate": "aliasing of arguments"}
 
 
 def _record(watch: Watch, call: Call) -> None:
@@ -21,11 +26,20 @@ def _record(watch: Watch, call: Call) -> None:
     if invalid:
         failed = [FailedGuard(str(invalid), "the guarded object", "alive", "gone", "WEAKREF")]
     elif not failed and words:
-        # The walk cannot ask relational guards, nor see another backend: torch's word stands.
-        text = readable(without_comment(words))
-        failed = [FailedGuard(text, text.split(" ", 1)[0], kind="OTHER")]
+        failed = [_in_torchs_words(readable(without_comment(words)))]
     miss = CacheEntryMiss(str(call["compile_id"]), tuple(failed), words)
     watch.frame.misses.append((call["code"], miss))
+
+
+def _in_torchs_words(text: str) -> FailedGuard:
+    """The walk cannot ask relational guards, nor see another backend: torch's word stands."""
+    gone = _NO_ACCESS.match(text)
+    if gone:
+        what = gone["subject"]
+        return FailedGuard(f"{what} exists", what, "present", gone["why"], "ACCESSOR")
+    return FailedGuard(
+        text, _SUBJECTS.get(text.split(" ", 1)[0], text.split(":", 1)[0]), kind="OTHER"
+    )
 
 
 HOOK = Hook(
