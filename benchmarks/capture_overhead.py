@@ -10,7 +10,9 @@ How it is measured:
 
 - A round runs the four ways one after the other, each round starting with another. A ratio is
   taken within its round, against `plain`; the figure is the median over the rounds, and ± is half
-  the width of the interval in which 95% of such medians fall (1.57 x interquartile range / √n).
+  the width of the interval in which 95% of such medians fall (1.57 x interquartile range / √n;
+  below five rounds, the whole range of what was seen). `least` is the ratio of the smallest CPU
+  times of all rounds: other programs can only add to a time, never take from it.
 - `whole` is user and system CPU time of everything that was started, from `os.wait4`:
   interpreter, imports, compiling, finished children, and for `capture` the launcher too.
 - `compile` is the CPU time of the program's own process while it compiles and first calls the
@@ -18,7 +20,9 @@ How it is measured:
   one: no start-up, no imports, no C++ compiler.
 - `hooks` is thread CPU time inside compilescope's hooks, divided by the rest of the compile. It is
   read off clocks around every hook (`subjects/hook_times.py`) in a process of its own, so it does
-  not suffer from the noise that hides a percent in a ratio of two processes.
+  not suffer from the noise that hides a percent in a ratio of two processes. The same is done
+  for the function through which TORCH_TRACE writes its records; what torch computes on the way
+  there is not in that figure.
 - Steady state is thread CPU time of a call of a compiled small function, over blocks of calls that
   alternate between hooks on and off in one process (`subjects/steady.py`).
 
@@ -72,7 +76,7 @@ class Figure:
 
     value: float
     noise: float | None
-    """Half of the 95% interval; None where there are too few samples to tell."""
+    """Half of the 95% interval; None where one sample cannot tell."""
     samples: int
 
     def __str__(self) -> str:
@@ -86,14 +90,18 @@ class Results:
     rounds: dict[str, list[dict[str, Sample]]] = field(default_factory=dict)
     """Workload -> its rounds: way -> sample."""
     hooks: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
-    """Workload -> runs of hook_times.py."""
+    """Workload -> runs of hook_times.py under capture."""
+    traces: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    """Workload -> runs of hook_times.py under TORCH_TRACE."""
     steady: dict[str, Any] | None = None
     interrupted: bool = False
 
 
 def figure(values: list[float]) -> Figure:
     noise = None
-    if len(values) >= 3:
+    if 1 < len(values) < 5:
+        noise = max(values) - min(values)
+    elif len(values) >= 5:
         low, _, high = statistics.quantiles(values, n=4, method="inclusive")
         noise = 1.57 * (high - low) / len(values) ** 0.5
     return Figure(statistics.median(values), noise, len(values))
@@ -112,10 +120,9 @@ class Bench:
     def build_kernels(self, workload: str) -> None:
         """Fill the store of C++ kernels that later processes find in their cache folder."""
         if not self._cold_kernels:
-            for words in ([*_model(workload)], [_subject("hook_times"), *workload.split()]):
-                with self._folder() as folder:
-                    self._call(words, folder)
-                    self._keep_kernels(folder)
+            with self._folder() as folder:
+                self._call(_model(workload), folder)
+                self._keep_kernels(folder)
 
     def sample(self, workload: str, way: str) -> Sample:
         """Run one workload in one way."""
@@ -145,9 +152,10 @@ class Bench:
             around=whole - compiled["own"] - compiled["children"],
         )
 
-    def hook_times(self, workload: str) -> dict[str, Any]:
+    def hook_times(self, workload: str, watch: str) -> dict[str, Any]:
         with self._folder() as folder:
-            return self._call([_subject("hook_times"), *workload.split()], folder)[1]
+            extra = {"TORCH_TRACE": str(folder / "trace")} if watch == "trace" else {}
+            return self._call([_subject("hook_times"), *workload.split(), watch], folder, extra)[1]
 
     def steady(self, rounds: int, calls: int) -> dict[str, Any]:
         with self._folder() as folder:
@@ -220,7 +228,7 @@ def _clean_environment() -> dict[str, str]:
 def measure(bench: Bench, args: argparse.Namespace, results: Results) -> None:
     """Fill `results`, step by step, so that an interrupted run has what came before."""
     say = Progress(
-        1 + len(args.workloads) * ((not args.cold_kernels) + args.hook_runs + 4 * args.rounds)
+        1 + len(args.workloads) * ((not args.cold_kernels) + 2 * args.hook_runs + 4 * args.rounds)
     )
     if not args.cold_kernels:
         for workload in args.workloads:
@@ -231,8 +239,9 @@ def measure(bench: Bench, args: argparse.Namespace, results: Results) -> None:
     for turn in range(max(args.rounds, args.hook_runs)):
         for workload in args.workloads:
             if turn < args.hook_runs:
-                say(f"{workload}: time in hooks")
-                results.hooks.setdefault(workload, []).append(bench.hook_times(workload))
+                for watch, kept in (("capture", results.hooks), ("trace", results.traces)):
+                    say(f"{workload}: time in the hooks of {watch}")
+                    kept.setdefault(workload, []).append(bench.hook_times(workload, watch))
             if turn < args.rounds:
                 this: dict[str, Sample] = {}
                 results.rounds.setdefault(workload, []).append(this)
@@ -266,6 +275,13 @@ def ratios(
         if way in this and base in this
     ]
     return figure(values) if values else None
+
+
+def least(rounds: list[dict[str, Sample]], measure: str, way: str) -> float | None:
+    """The smallest of `way` against the smallest of `plain`."""
+    ours = [getattr(this[way], measure) for this in rounds if way in this]
+    plain = [getattr(this["plain"], measure) for this in rounds if "plain" in this]
+    return min(ours) / min(plain) if ours and plain else None
 
 
 def seconds(rounds: list[dict[str, Sample]], measure: str, way: str) -> Figure | None:
@@ -332,11 +348,17 @@ def bars(results: Results) -> list[dict[str, Any]]:
         for by in ("whole", "compile"):
             found = ratios(rounds, by, "capture")
             add(limit, workload, by, found, verdict(found, MOST_CAPTURE_MAY_COST))
-        found = hook_share(results.hooks.get(workload, []))
-        add(limit, workload, "hooks", found, verdict(found, MOST_CAPTURE_MAY_COST))
+        found_hooks = hook_share(results.hooks.get(workload, []))
+        says = verdict(found_hooks, MOST_CAPTURE_MAY_COST)
+        add(limit, workload, "hooks", found_hooks, says)
         for by in ("whole", "compile"):
             found = ratios(rounds, by, "capture", "trace")
             add("capture < TORCH_TRACE", workload, by, found, verdict(found, 1.0))
+        trace = hook_share(results.traces.get(workload, []))
+        if found_hooks is not None and trace is not None:
+            noise = (found_hooks.noise or 0.0) + (trace.noise or 0.0)
+            found = Figure(found_hooks.value / trace.value, noise, trace.samples)
+            add("capture < TORCH_TRACE", workload, "hooks", found, verdict(found, 1.0))
     order = {bar: index for index, bar in enumerate((limit, "capture < TORCH_TRACE"))}
     rows.sort(key=lambda row: (order[row["bar"]], WORKLOADS.index(row["workload"])))
     if results.steady:
@@ -364,40 +386,50 @@ def text(results: Results, args: argparse.Namespace) -> str:
 
 
 def _ratio_lines(results: Results) -> list[str]:
-    head = f"{'':18} {'':8} {'whole':>8} {'x plain':>14} {'compile':>9} {'x plain':>14}"
-    lines = ["CPU seconds, and the ratio to plain within a round: medians ± noise", "", head]
+    columns = f"{'CPU':>8} {'x plain':>14} {'least':>7}"
+    lines = [
+        "CPU seconds and ratios to plain within a round: medians ± noise, and ratios of the least",
+        "",
+        f"{'':27} {'whole':>31} {'compile':>31}",
+        f"{'':27} {columns} {columns}",
+    ]
     for workload, rounds in results.rounds.items():
         for way in WAYS:
             cells = []
             for measure in ("whole", "compile"):
-                found = seconds(rounds, measure, way)
-                cells.append(f"{found.value:.2f} s" if found else "-")
-                cells.append("" if way == "plain" else str(ratios(rounds, measure, way) or "-"))
-            title = workload if way == "plain" else ""
-            lines.append(
-                f"{title:18} {way:8} {cells[0]:>8} {cells[1]:>14} {cells[2]:>9} {cells[3]:>14}"
-            )
-        counts = [sum(way in this for this in rounds) for way in WAYS]
-        lines.append(f"{'':18} {min(counts)} rounds")
-    if results.rounds:
-        lines += [
-            "",
-            "whole: user+sys of all processes by wait4, the launcher's too. compile: the program's",
-            "process alone, after torch had loaded its compiler, so without imports and C++ compiler.",
-            "",
-            "Where capture's whole differs, CPU seconds (median over rounds of capture - plain):",
-            f"{'':18} {'start':>9} {'compile':>9} {'children':>9} {'launcher, end':>14}",
-        ]
-        for workload, rounds in results.rounds.items():
-            cells = []
-            for measure in ("start", "compile", "children", "around"):
-                differences = [
-                    getattr(this["capture"], measure) - getattr(this["plain"], measure)
-                    for this in rounds
-                    if "capture" in this and "plain" in this
+                found, low = seconds(rounds, measure, way), least(rounds, measure, way)
+                ratio = ratios(rounds, measure, way)
+                other = way != "plain"
+                cells += [
+                    f"{f'{found.value:.2f} s' if found else '-':>8}",
+                    f"{str(ratio or '-') if other else '':>14}",
+                    f"{(f'{low:.3f}' if low else '-') if other else '':>7}",
                 ]
-                cells.append(f"{statistics.median(differences):+.3f}" if differences else "-")
-            lines.append(f"{workload:18} {cells[0]:>9} {cells[1]:>9} {cells[2]:>9} {cells[3]:>14}")
+            title = workload if way == "plain" else ""
+            lines.append(f"{title:18} {way:8} {' '.join(cells)}".rstrip())
+        counts = [sum(way in this for this in rounds) for way in WAYS]
+        lines.append(f"{'':18} ({min(counts)} rounds)")
+    if not results.rounds:
+        return []
+    lines += [
+        "",
+        "whole: user+sys of all processes by wait4, the launcher's too. compile: CPU time of the",
+        "program's process once torch has loaded its compiler: no start-up, no imports, no C++.",
+        "",
+        "What capture adds, CPU seconds: median over rounds of capture - plain",
+        "",
+        f"{'':18} {'start':>9} {'compile':>9} {'children':>9} {'launcher, end':>14}",
+    ]
+    for workload, rounds in results.rounds.items():
+        cells = []
+        for measure in ("start", "compile", "children", "around"):
+            differences = [
+                getattr(this["capture"], measure) - getattr(this["plain"], measure)
+                for this in rounds
+                if "capture" in this and "plain" in this
+            ]
+            cells.append(f"{statistics.median(differences):+.3f}" if differences else "-")
+        lines.append(f"{workload:18} {cells[0]:>9} {cells[1]:>9} {cells[2]:>9} {cells[3]:>14}")
     return [*lines, ""]
 
 
@@ -411,7 +443,8 @@ def _hook_lines(results: Results) -> list[str]:
         install = statistics.median(run["install"] for run in runs)
         percent = 100 * (share.value - 1)
         lines += [
-            f"Hooks, {workload}: {percent:.2f}% of {whole:.2f} s; to put them on {install:.3f} s",
+            f"Hooks, {workload}: {percent:.2f}% of {whole:.2f} s; to put them on {install:.3f} s;"
+            f" TORCH_TRACE {_percent(hook_share(results.traces.get(workload, [])))}",
             "thread CPU time inside each hook, clocked exactly, as a part of the compile's:"
             f" medians of {len(runs)}",
             f"{'':44} {'calls':>6} {'ms':>9} {'%':>7}",
@@ -422,6 +455,10 @@ def _hook_lines(results: Results) -> list[str]:
         ]
         lines.append("")
     return lines
+
+
+def _percent(share: Figure | None) -> str:
+    return f"{100 * (share.value - 1):.2f}%" if share else "unknown"
 
 
 def _steady_lines(results: Results) -> list[str]:
@@ -461,6 +498,7 @@ def as_json(results: Results, args: argparse.Namespace) -> str:
                 measure: {
                     "seconds": seconds(rounds, measure, way),
                     "ratio": ratios(rounds, measure, way),
+                    "least": least(rounds, measure, way),
                 }
                 for measure in ("whole", "compile")
             }
@@ -473,7 +511,11 @@ def as_json(results: Results, args: argparse.Namespace) -> str:
         "interrupted": results.interrupted,
         "ratios": ratio_rows,
         "hooks": {
-            workload: {"share": hook_share(runs), "by_hook": hook_table(runs)}
+            workload: {
+                "share": hook_share(runs),
+                "share_of_trace": hook_share(results.traces.get(workload, [])),
+                "by_hook": hook_table(runs),
+            }
             for workload, runs in results.hooks.items()
         },
         "steady": results.steady

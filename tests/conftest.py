@@ -60,6 +60,6 @@ def _wrapped_targets() -> list[str]:
     for hook in all_hooks():
         module = sys.modules.get(hook.module)
         found = _find(module, hook.target) if module is not None else None
-        if found is not None and found[2].__code__.co_filename.endswith("torchapi/hook.py"):
+        if found is not None and found[2].__code__.co_name == "wrapper":
             wrapped.append(hook.id)
     return wrapped

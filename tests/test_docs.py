@@ -20,7 +20,9 @@ BIN = str(Path(sys.executable).parent)
 
 
 def shell(command: str, home: Path, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    env = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", "COMPILESCOPE_DIR": str(home)}
+    # Under pytest, a child would take our own test for its own.
+    outer = {k: v for k, v in os.environ.items() if k != "PYTEST_CURRENT_TEST"}
+    env = {**outer, "PATH": f"{BIN}:{outer['PATH']}", "COMPILESCOPE_DIR": str(home)}
     return subprocess.run(command, shell=True, cwd=cwd, env=env, capture_output=True, text=True)
 
 

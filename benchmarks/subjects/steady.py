@@ -1,8 +1,8 @@
 """What a call of a compiled function costs once everything is compiled, with hooks on and off.
 
 Two copies of one small function: `plain` was compiled without capture, `captured` under it.
-Blocks of calls alternate: `plain` with the hooks off, `plain` with the hooks on, `captured` with the
-hooks on. Each round starts with another of the three, so that drift falls on all. A block's
+Blocks of calls alternate: `plain` with the hooks off, `plain` with the hooks on, `captured` with
+the hooks on. Each round starts with another of the three, so that drift falls on all. A block's
 time is the thread's CPU time over its calls; the blocks' times go to the file BENCHMARK_OUT.
 
 `steady.py ROUNDS CALLS`

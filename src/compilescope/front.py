@@ -10,7 +10,7 @@ import os
 import socket
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -153,17 +153,22 @@ def capture(*, dir: str | os.PathLike[str] | None = None, ir: bool = False) -> I
     if dir is None:
         memory = MemoryJournal()
         live = Capture(lambda: Run(header, list(memory.events), memory.artifacts, live=True))
-        with recording(memory, ir=ir, planted_fault=fault):
-            yield live
-        live._read = functools.cache(lambda: Run(header, memory.events, memory.artifacts))
+        try:
+            with recording(memory, ir=ir, planted_fault=fault):
+                yield live
+        finally:
+            live._read = functools.cache(lambda: Run(header, memory.events, memory.artifacts))
         return
     folder = create_run(Path(dir), header)
-    on_disk = Capture(lambda: read_run(folder))
+    on_disk = Capture(lambda: read_run(folder, live=True))
     try:
         with recording(DiskJournal(folder), ir=ir, planted_fault=fault):
             yield on_disk
     finally:
-        write_header(folder, msgspec.structs.replace(header, ended_ns=time.time_ns()))
+        on_disk._read = functools.cache(lambda: read_run(folder))
+        # A full disk must not take the place of the user's own exception.
+        with suppress(OSError):
+            write_header(folder, msgspec.structs.replace(header, ended_ns=time.time_ns()))
 
 
 def explain(function: Callable[..., Any], **options: Any) -> Callable[..., Capture]:

@@ -6,10 +6,13 @@ The launcher hands its wishes to the program's processes through `COMPILESCOPE_*
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+
+from compilescope.errors import ToolError
 
 DEFAULT_DIR = ".compilescope"
 
@@ -87,3 +90,55 @@ def wants_colour() -> bool | None:
     if os.environ.get("FORCE_COLOR"):
         return True
     return None
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    """The language model to ask, if any. Without a model's name nothing is ever sent."""
+
+    model: str | None = None
+    """Its name, as the server calls it."""
+    url: str | None = None
+    """The base URL of an OpenAI-compatible server; None is OpenAI's own."""
+    key: str | None = field(default=None, repr=False)
+    """The secret. Left out of the repr so that no log or traceback shows it."""
+    timeout_s: float = 60.0
+    """From the question to the last word of the answer."""
+    cache_dir: Path = Path(os.path.expanduser("~/.cache/compilescope/llm"))
+    """Where answers are kept."""
+
+
+def read_model_settings(environment: Mapping[str, str] | None = None) -> ModelSettings:
+    env = os.environ if environment is None else environment
+
+    def value(name: str) -> str | None:
+        return env.get(name, "").strip() or None
+
+    own, standard = value("COMPILESCOPE_LLM_URL"), value("OPENAI_BASE_URL")
+    # A key for one server is never shown to another: OpenAI's goes only where OpenAI's client
+    # would have taken it.
+    borrowed = value("OPENAI_API_KEY") if own in (None, standard) else None
+    cache = value("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return ModelSettings(
+        model=value("COMPILESCOPE_LLM_MODEL"),
+        url=own or standard,
+        key=value("COMPILESCOPE_LLM_KEY") or borrowed,
+        timeout_s=_read_timeout(value("COMPILESCOPE_LLM_TIMEOUT")),
+        cache_dir=Path(cache) / "compilescope" / "llm",
+    )
+
+
+def _read_timeout(text: str | None) -> float:
+    if text is None:
+        return ModelSettings.timeout_s
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    # Queues refuse to wait longer than a C long of nanoseconds; a day is long enough.
+    if 0 < seconds <= 86400:
+        return seconds
+    raise ToolError(
+        f"COMPILESCOPE_LLM_TIMEOUT is {text!r}, which is not a number of seconds up to a day.",
+        hint="Set it to something like 60, or unset it.",
+    )

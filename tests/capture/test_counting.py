@@ -10,11 +10,11 @@ import pytest
 
 pytest.importorskip("torch")
 
-import torch  # noqa: E402
-import torch._dynamo  # noqa: E402
+import torch
+import torch._dynamo
 
-import compilescope  # noqa: E402
-from compilescope.model.bodies import GraphBreak, GraphCaptured, StanceChanged  # noqa: E402
+import compilescope
+from compilescope.model.bodies import GraphBreak, GraphCaptured, StanceChanged
 
 pytestmark = pytest.mark.torch
 
@@ -100,8 +100,8 @@ def test_stances() -> None:
 def test_threads() -> None:
     def make(number):
         namespace = {"torch": torch}
-        source = f"def f{number}(x):\n    x = x + {number}\n    torch._dynamo.graph_break()\n    return x"
-        exec(source, namespace)
+        body = f"    x = x + {number}\n    torch._dynamo.graph_break()\n    return x"
+        exec(f"def f{number}(x):\n{body}", namespace)
         return torch.compile(namespace[f"f{number}"], backend="eager")
 
     functions = [make(number) for number in range(6)]

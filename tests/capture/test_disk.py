@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from harness import run_both, run_captured, show
 
 from compilescope.model.eventfile import EventFile, EventReader
+from harness import run_both, run_captured, show
 
 HELLO = ("-c", "print('the program ran')")
 
@@ -97,6 +97,19 @@ def test_disk_that_fills_up(small_disk: Path) -> None:
     seen = show(small_disk)
     assert seen["cut_short"], seen
     assert seen["events"] > 0
+
+
+@pytest.mark.torch
+def test_summary_on_a_full_disk_does_not_call_the_program_alive(small_disk: Path) -> None:
+    code = "import torch; torch.compile(torch.sin, backend='eager')(torch.ones(2))"
+    (small_disk / "ballast").write_bytes(b"x" * (48 - 12) * 1024)
+    ended = run_captured(small_disk, "-c", code)
+    assert ended.status == 0
+    assert b"could not be written" in ended.stderr
+    # The header on disk has no end, but we saw the program end.
+    assert b"running" not in ended.stderr.lower()
+    # No room for the graph's text is no reason to deny the graph.
+    assert b"never called a compiled function" not in ended.stderr
 
 
 @pytest.mark.torch

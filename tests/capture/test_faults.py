@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from harness import PROGRAMS, assert_transparent, captured_command, finish, show, start
 
 pytestmark = pytest.mark.torch

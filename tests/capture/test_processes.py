@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from harness import PROGRAMS, functions_of, latest_folder, latest_run, run_captured, show
 
 from compilescope.model.bodies import ProcessEnded, ProcessStarted
 from compilescope.model.eventfile import event_files
+from harness import PROGRAMS, functions_of, latest_folder, latest_run, run_captured, show
 
 pytestmark = pytest.mark.torch
 

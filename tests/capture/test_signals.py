@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from harness import PROGRAMS, TIMEOUT, captured_command, environment, finish, show, start
 
 pytestmark = pytest.mark.torch
@@ -91,7 +92,7 @@ def test_segfault(tmp_path: Path) -> None:
 
 
 def test_launcher_and_program_killed(tmp_path: Path) -> None:
-    launcher, pid, _ = begin(tmp_path, "default")
+    launcher, _, _ = begin(tmp_path, "default")
     before = show(tmp_path)
     assert (before["live"], before["cut_short"]) == (True, False)
     os.killpg(launcher.pid, signal.SIGKILL)

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from harness import (
     PROGRAMS,
     assert_transparent,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import msgspec
-from builders import ROOT, frame
 
+from builders import ROOT, frame
 from compilescope.model.fingerprint import fingerprint
 
 

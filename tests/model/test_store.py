@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 
 import pytest
-from builders import event
 
+from builders import event
 from compilescope.errors import ToolError
 from compilescope.model.artifacts import DiskArtifacts, artifact_name
 from compilescope.model.bodies import CudagraphSkip, ProcessEnded, ProcessStarted

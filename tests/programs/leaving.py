@@ -5,12 +5,10 @@ import atexit
 
 @atexit.register
 def last():
-    import torch
-
     def farewell(x):
         return x + 1
 
     torch.compile(farewell, backend="eager")(torch.ones(2))
 
 
-import torch  # noqa: F401
+import torch

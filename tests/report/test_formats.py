@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from builders import event, frame, run_of
 
+from builders import event, frame, run_of
 from compilescope.model.bodies import (
     CacheAccess,
     CacheEntryMiss,

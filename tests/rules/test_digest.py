@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from builders import event, frame, run_of
-
 from compilescope.model.bodies import (
     CacheAccess,
     CacheEntryMiss,

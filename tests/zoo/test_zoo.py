@@ -10,10 +10,10 @@ import warnings
 from pathlib import Path
 
 import pytest
-from zoo.truth import Truth, all_programs, read_truth
 
 import compilescope
 from compilescope.rules.digest import Digest
+from zoo.truth import Truth, all_programs, read_truth
 
 pytestmark = pytest.mark.torch
 

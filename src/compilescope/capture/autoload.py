@@ -51,10 +51,12 @@ def _compile_for_the_program(settings: Settings) -> None:
 
 def _is_helper() -> bool:
     """Inductor's compile workers and torchrun's agent run nothing of the user's."""
-    words = " ".join(getattr(sys, "orig_argv", sys.argv))
-    if "_inductor/compile_worker" in words.replace(os.sep, "/"):
+    words = getattr(sys, "orig_argv", sys.argv)
+    if any("_inductor/compile_worker" in word.replace(os.sep, "/") for word in words):
         return True
-    return "torch.distributed.run" in words.split() or words.split()[:1] == ["torchrun"]
+    if words[1:3] == ["-m", "torch.distributed.run"]:
+        return True
+    return any(os.path.basename(word) == "torchrun" for word in words[1:2])
 
 
 def _end_with_multiprocessing(recorder: Recorder) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 import os
+import signal
 import sys
 import types
 from importlib.machinery import SourceFileLoader
@@ -82,8 +83,8 @@ class _Finder:
 
 
 def _compiled(function: Any) -> Any:
-    from compilescope.torchapi.autocompile import compiled
     from compilescope.settings import read_settings
+    from compilescope.torchapi.autocompile import compiled
 
     return compiled(function, read_settings().compile_backend)
 
@@ -98,18 +99,37 @@ def main(arguments: list[str]) -> None:
     if arguments[1] == "-m":
         sys.path.insert(0, os.getcwd())
         spec = importlib.util.find_spec(arguments[2])
+        if spec is not None and spec.submodule_search_locations:
+            spec = importlib.util.find_spec(f"{arguments[2]}.__main__")
         if spec is None or not spec.origin:
-            sys.exit(f"compilescope: error: there is no module {arguments[2]}.")
+            sys.exit(f"compilescope: error: there is no module {arguments[2]} to run.")
         file, package, rest = spec.origin, spec.parent, arguments[3:]
     else:
         file, package, rest = arguments[1], None, arguments[2:]
         sys.path[0] = os.path.dirname(os.path.abspath(file))
     sys.argv = [file, *rest]
+    file = os.path.abspath(file)  # As Python names its main file since 3.9.
     with open(file, "rb") as script:
         code = decorate(script.read(), file, own)
     main_module = sys.modules["__main__"] = types.ModuleType("__main__")
     main_module.__dict__.update({"__file__": file, "__package__": package, _HELPER: _compiled})
-    exec(code, main_module.__dict__)
+    try:
+        exec(code, main_module.__dict__)
+    except SystemExit:
+        raise
+    except BaseException as error:
+        _die_of(error)
+
+
+def _die_of(error: BaseException) -> None:
+    """As Python would, without the frames that are ours."""
+    trace = error.__traceback__.tb_next if error.__traceback__ else None
+    sys.excepthook(type(error), error.with_traceback(trace), trace)
+    sys.stdout.flush()
+    if isinstance(error, KeyboardInterrupt):
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+    sys.exit(1)
 
 
 if __name__ == "__main__":

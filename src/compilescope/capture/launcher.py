@@ -16,6 +16,7 @@ from pathlib import Path
 
 import msgspec
 
+from compilescope.capture.signals import SignalRelay
 from compilescope.capture.target import Target
 from compilescope.errors import ToolError
 from compilescope.model.header import RunHeader, write_header
@@ -24,8 +25,6 @@ from compilescope.settings import Settings, child_environment, torch_loads_exten
 from compilescope.version import VERSION
 
 _HERE = Path(__file__).parent
-_FORWARDED = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2")
-_FROM_KERNEL = 128  # si_code of a signal typed at the terminal, on Linux
 
 
 @dataclass(frozen=True)
@@ -33,14 +32,15 @@ class Outcome:
     """How the program ended."""
 
     folder: Path
+    header: RunHeader
+    """As it is on disk, or would be if the disk were not full."""
     exit_status: int
     """As subprocess has it: negative for a signal."""
-    header_written: bool = True
+    header_written: bool
 
 
 def launch(target: Target, settings: Settings) -> Outcome:
     """Run `target` under capture and wait for its end."""
-    target.check()
     functions = tuple(name for name in settings.compile_names if ":" in name)
     command = target.command(functions)
     header = RunHeader(
@@ -56,20 +56,24 @@ def launch(target: Target, settings: Settings) -> Outcome:
     folder = create_run(settings.home.absolute(), header)
     boot = _HERE / ("boot" if torch_loads_extensions() else "boot_early")
     environment = child_environment(replace(settings, run_dir=folder), boot)
-    try:
-        process = subprocess.Popen(command, env=environment)
-    except OSError as error:
-        raise ToolError(f"Cannot start {command[0]}: {error.strerror}.") from None
-    header = msgspec.structs.replace(header, main_pid=process.pid)
-    _write(folder, header)
-    status = _wait(process)
+    with SignalRelay() as relay:
+        try:
+            # The program inherits what a shell would have given it: descriptors and signal mask.
+            process = subprocess.Popen(
+                command, env=environment, close_fds=False, preexec_fn=relay.restore_mask
+            )
+        except OSError as error:
+            raise ToolError(f"Cannot start {command[0]}: {error.strerror}.") from None
+        header = msgspec.structs.replace(header, main_pid=process.pid)
+        _write(folder, header)
+        status = relay.wait(process)
     header = msgspec.structs.replace(
         header,
         ended_ns=time.time_ns(),
         exit_status=status if status >= 0 else None,
         signal=-status if status < 0 else None,
     )
-    return Outcome(folder, status, _write(folder, header))
+    return Outcome(folder, header, status, _write(folder, header))
 
 
 def die_by(number: int) -> None:
@@ -92,32 +96,3 @@ def _write(folder: Path, header: RunHeader) -> bool:
         return True
     except OSError:
         return False  # A full disk must not cost the program its exit status.
-
-
-def _wait(process: subprocess.Popen[bytes]) -> int:
-    """Wait for the program, handing on signals that were meant for it."""
-    signals = {getattr(signal, name) for name in _FORWARDED if hasattr(signal, name)}
-    if not hasattr(signal, "sigwaitinfo"):
-        return _wait_ignoring(process, signals)
-    previous = signal.pthread_sigmask(signal.SIG_BLOCK, signals | {signal.SIGCHLD})
-    try:
-        while process.poll() is None:
-            info = signal.sigtimedwait(signals | {signal.SIGCHLD}, 0.5)
-            if info is None or info.si_signo == signal.SIGCHLD:
-                continue
-            # Ctrl-C at a terminal reaches the program by itself: both are in the foreground.
-            if info.si_code != _FROM_KERNEL:
-                process.send_signal(info.si_signo)
-        return process.returncode
-    finally:
-        while signal.sigtimedwait(signals, 0) is not None:
-            pass  # What came too late to be handed on must not end us before the header is written.
-        signal.pthread_sigmask(signal.SIG_SETMASK, previous)
-
-
-def _wait_ignoring(process: subprocess.Popen[bytes], signals: set[signal.Signals]) -> int:
-    """Where a signal's sender cannot be known: leave Ctrl-C to the terminal, hand on the rest."""
-    for number in signals - {signal.SIGINT}:
-        signal.signal(number, lambda received, _: process.send_signal(received))
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    return process.wait()

@@ -37,7 +37,9 @@ def _own_source(target: Target) -> Path | None:
         path = Path(target.words[0])
         return path if path.is_file() else path / "__main__.py"
     if target.kind == "module":
-        return _module_source(target.words[0], target)
+        source = _module_source(target.words[0], target)
+        is_package = source is not None and source.name == "__init__.py"
+        return source.with_name("__main__.py") if source and is_package else source
     return None
 
 

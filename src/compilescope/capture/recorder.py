@@ -18,6 +18,7 @@ from collections.abc import Sequence
 import torch
 
 from compilescope.capture.journal import Journal
+from compilescope.model.artifacts import artifact_name
 from compilescope.model.bodies import Body, ProcessEnded, ProcessStarted, ToolFault
 from compilescope.model.event import Event
 from compilescope.model.stack import Frame
@@ -37,6 +38,7 @@ class Recorder:
         self._sequence = 0
         self._epoch = 0
         self._faults = 0
+        self._lost_artifacts = 0
         self._forked = False
         self._ended = False
         _live.add(self)
@@ -48,13 +50,17 @@ class Recorder:
 
     def emit(self, body: Body, stack: Sequence[Frame] = (), compile_id: str | None = None) -> str:
         with self._lock:
-            if self._ended:
-                return ""
+            # Also after the end mark: a late atexit handler may still compile.
             self._begin()
             return self._append(body, stack, compile_id)
 
     def artifact(self, text: str, kind: str) -> str:
-        return self._journal.artifacts.put(text, kind)
+        try:
+            return self._journal.artifacts.put(text, kind)
+        except OSError:
+            # A full disk: the event still tells that there was such a text.
+            self._lost_artifacts += 1
+            return artifact_name(text, kind)
 
     def new_epoch(self) -> None:
         self._epoch += 1
@@ -73,9 +79,8 @@ class Recorder:
         with self._lock:
             if self._ended or self._name is None:
                 return
-            self._append(ProcessEnded(self._journal.lost))
+            self._append(ProcessEnded(self._journal.lost + self._lost_artifacts))
             self._ended = True
-            self._journal.close()
 
     def after_fork(self) -> None:
         """In the child: the parent's file is the parent's."""

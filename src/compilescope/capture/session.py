@@ -21,3 +21,4 @@ def recording(journal: Journal, *, ir: bool = False, planted_fault: str = "") ->
             yield recorder
     finally:
         recorder.end()
+        journal.close()

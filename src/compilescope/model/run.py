@@ -82,9 +82,12 @@ class Run:
         return None
 
 
-def read_run(folder: Path) -> Run:
-    """The run in `folder`, whatever state it was left in."""
-    header = read_header(folder)
+def read_run(folder: Path, *, header: RunHeader | None = None, live: bool | None = None) -> Run:
+    """The run in `folder`, whatever state it was left in.
+
+    Who writes it may know better than the disk how it ended, or that it goes on.
+    """
+    header = header if header is not None else read_header(folder)
     reader = EventReader()
     events: list[Event] = []
     try:
@@ -98,7 +101,7 @@ def read_run(folder: Path) -> Run:
         DiskArtifacts(folder / "artifacts"),
         unread=reader.unread,
         torn=bool(reader.torn_files),
-        live=is_live(header),
+        live=is_live(header) if live is None else live,
     )
 
 

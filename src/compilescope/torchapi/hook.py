@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import logging
 import threading
 import weakref
 from collections.abc import Callable, Sequence
@@ -110,6 +111,8 @@ class Hook:
     everywhere: bool = False
     """torch's modules bind the function by name: patch it in each of them."""
     only_with_ir: bool = False
+    logs: bool = False
+    """It logs in its caller's name, so the wrapper must not look like the caller."""
     unless: str = ""
     """Stands in for another target of the same module, and is left off where torch has that."""
 
@@ -139,7 +142,6 @@ def observed(original: Callable[..., Any], hook: Hook, watch: Watch) -> Callable
         except Exception as error:
             watch.sink.fault(hook.id, error)
 
-    @functools.wraps(original)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         if wants is not None and not wants(args):
             return original(*args, **kwargs)
@@ -150,4 +152,7 @@ def observed(original: Callable[..., Any], hook: Hook, watch: Watch) -> Callable
             note(after, Call(args, kwargs, signature, result))
         return result
 
-    return wrapper
+    if hook.logs:
+        # logging passes over frames of its own file when it looks for the caller.
+        wrapper.__code__ = wrapper.__code__.replace(co_filename=logging.__file__)
+    return functools.update_wrapper(wrapper, original)

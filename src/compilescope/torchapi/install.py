@@ -120,8 +120,13 @@ class _AfterImport(MetaPathFinder):
         exec_module = loader.exec_module
 
         def exec_then_attach(module: ModuleType) -> None:
+            del loader.exec_module  # It has done its work: the loader is torch's own again.
             exec_module(module)
             for hook in self._waiting.pop(fullname, ()):
                 self._attach(hook, module)
 
+        # Python drops the import machinery's frames from tracebacks; this one is of their kind.
+        exec_then_attach.__code__ = exec_then_attach.__code__.replace(
+            co_filename="<frozen importlib._bootstrap>", co_name="_call_with_frames_removed"
+        )
         loader.exec_module = exec_then_attach  # type: ignore[method-assign]

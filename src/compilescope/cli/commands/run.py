@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from compilescope.cli.options import dir_option, has_colour, home_folder, report_width
+
+if TYPE_CHECKING:
+    from compilescope.capture.launcher import Outcome
 
 _MODES = {"-m": "module", "-c": "code", "--pytest": "pytest", "--torchrun": "torchrun"}
 
@@ -108,7 +111,11 @@ def COMMAND(
         compile_backend=backend,
     )
     outcome = launch(program, settings)
-    _report(outcome.folder, quiet=quiet, as_json=as_json)
+    try:
+        _report(outcome, quiet=quiet, as_json=as_json)
+    except ToolError as error:
+        # The program's status outranks the report's.
+        print(f"compilescope: error: {error.message}", file=sys.stderr)
     if not outcome.header_written:
         print("compilescope: the end of the run could not be written: disk full?", file=sys.stderr)
     if outcome.exit_status < 0:
@@ -118,13 +125,13 @@ def COMMAND(
     return outcome.exit_status
 
 
-def _report(folder: Path, *, quiet: bool, as_json: bool) -> None:
+def _report(outcome: Outcome, *, quiet: bool, as_json: bool) -> None:
     if quiet and not as_json:
         return
     from compilescope.model.run import read_run
     from compilescope.rules.digest import digest
 
-    seen = digest(read_run(folder))
+    seen = digest(read_run(outcome.folder, header=outcome.header))
     if as_json:
         import msgspec
 

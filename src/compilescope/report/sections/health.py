@@ -19,7 +19,7 @@ def _build(digest: Digest) -> list[Block]:
     if digest.cut_short:
         note("Cut short:", f"{digest.cut_short_reason}. What was seen before is all here.")
     if digest.unread:
-        note(f"{count(digest.unread, 'line')} could not be read", "and are not counted.")
+        note(f"Not counted: {count(digest.unread, 'line')}", "that could not be read.")
     if digest.unknown_events:
         note(f"{count(digest.unknown_events, 'event')}", "of a kind this version does not know.")
     for fault in digest.faults[:3]:

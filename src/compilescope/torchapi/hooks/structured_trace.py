@@ -139,4 +139,5 @@ HOOK = Hook(
     before=_record,
     wants=_wants,
     everywhere=True,
+    logs=True,
 )

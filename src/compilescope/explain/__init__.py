@@ -1,0 +1,1 @@
+"""Turns findings into words."""
