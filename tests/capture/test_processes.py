@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.model.bodies import ProcessEnded, ProcessStarted
+from compilescope.model.bodies import CompileFailed, ProcessEnded, ProcessStarted
 from compilescope.model.eventfile import event_files
 from harness import PROGRAMS, functions_of, latest_folder, latest_run, run_captured, show
 
@@ -91,10 +91,3 @@ def test_without_torchs_extensions(tmp_path: Path) -> None:
     assert ended.stderr.splitlines().count(b"my own sitecustomize") >= 1
     assert set(ended.stderr.splitlines()) == {b"my own sitecustomize"}
     assert {site["function"] for site in show(tmp_path)["sites"]} == {"shared", "only_one"}
-
-
-def test_compiling_while_leaving(tmp_path: Path) -> None:
-    ended = run_captured(tmp_path, "-q", "leaving.py")
-    assert ended.status == 0, ended.stderr.decode()
-    assert [name for _, name in functions_of(latest_run(tmp_path))] == ["farewell"]
-    assert not show(tmp_path)["cut_short"]

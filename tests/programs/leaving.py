@@ -1,4 +1,4 @@
-"""Compiles in a handler that runs at the very end: it was registered before torch came."""
+"""Tries to compile in a handler that runs at the very end: it was registered before torch came."""
 
 import atexit
 
@@ -12,3 +12,10 @@ def last():
 
 
 import torch
+
+
+def welcome(x):
+    return x * 2
+
+
+torch.compile(welcome, backend="eager")(torch.ones(2))

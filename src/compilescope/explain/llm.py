@@ -33,6 +33,8 @@ CUT_NOTE = "\n[the answer was cut here]"
 
 Message = dict[str, str]
 
+_END = object()  # Not None: a server may well send `null`.
+
 _SYSTEM = f"""\
 You explain to Python programmers why torch.compile lost speed in their code.
 The user message quotes two blocks, each between a BEGIN and an END line that carry the same mark.
@@ -189,7 +191,7 @@ class _Worker(threading.Thread):
     def __init__(self, openai: Any, messages: list[Message], settings: ModelSettings) -> None:
         super().__init__(name="compilescope-llm", daemon=True)
         self.news: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        """Chunks of the answer, then None or the exception that ended it."""
+        """Chunks of the answer, then `_END` or the exception that ended it."""
         self._openai, self._messages, self._settings = openai, messages, settings
         self._client: Any = None
         self._unwanted = threading.Event()
@@ -198,7 +200,7 @@ class _Worker(threading.Thread):
         # A border: whatever the client raises becomes a sentence in the thread that waits.
         try:
             self._stream()
-            self.news.put(None)
+            self.news.put(_END)
         except Exception as error:
             self.news.put(error)
 
@@ -244,7 +246,7 @@ def _chunks(
                 raise _Failed(TimeoutError()) from None
             if isinstance(news, Exception):
                 raise _Failed(news)
-            if news is None:
+            if news is _END:
                 return
             if time.monotonic() > deadline:
                 raise _Failed(TimeoutError())
