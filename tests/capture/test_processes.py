@@ -91,3 +91,12 @@ def test_without_torchs_extensions(tmp_path: Path) -> None:
     assert ended.stderr.splitlines().count(b"my own sitecustomize") >= 1
     assert set(ended.stderr.splitlines()) == {b"my own sitecustomize"}
     assert {site["function"] for site in show(tmp_path)["sites"]} == {"shared", "only_one"}
+
+
+def test_what_happens_after_the_end_mark_is_recorded(tmp_path: Path) -> None:
+    """By then torch has taken its operators down: the attempt fails, and the record has it."""
+    ended = run_captured(tmp_path, "-q", "leaving.py")
+    assert ended.status == 0, ended.stderr.decode()
+    run = latest_run(tmp_path)
+    assert [body.error for _, body in run.of(CompileFailed)] == ["TorchRuntimeError"]
+    assert run.cut_short is None
