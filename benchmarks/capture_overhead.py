@@ -40,6 +40,7 @@ import json
 import os
 import platform
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -557,6 +558,9 @@ def arguments() -> argparse.Namespace:
 
 def main() -> int:
     args = arguments()
+    # Started in the background, a process is told to ignore Ctrl-C; asked to stop, it prints too.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     results = Results()
     with tempfile.TemporaryDirectory(prefix="capture-overhead-") as scratch:
         try:

@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "compilescope"
-ROOMS = {"model", "rules", "torchapi", "capture", "report", "cli"}
+ROOMS = {"model", "registry", "rules", "torchapi", "capture", "report", "explain", "cli"}
 FRONT = {
     "__init__.py",
     "__main__.py",
@@ -21,7 +21,17 @@ FRONT = {
     "settings.py",
     "version.py",
 }
-TORCH_FREE = ("model", "rules", "report", "cli", "plugins", "errors", "settings")
+TORCH_FREE = (
+    "model",
+    "registry",
+    "rules",
+    "report",
+    "explain",
+    "cli",
+    "plugins",
+    "errors",
+    "settings",
+)
 
 _BLOCK_TORCH = """
 import sys

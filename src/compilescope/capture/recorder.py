@@ -6,6 +6,7 @@ file of its own with its first event; one that compiles nothing leaves none.
 
 from __future__ import annotations
 
+import linecache
 import os
 import platform
 import sys
@@ -19,12 +20,22 @@ import torch
 
 from compilescope.capture.journal import Journal
 from compilescope.model.artifacts import artifact_name
-from compilescope.model.bodies import Body, ProcessEnded, ProcessStarted, ToolFault
+from compilescope.model.bodies import (
+    Body,
+    CompileFailed,
+    GraphBreak,
+    ProcessEnded,
+    ProcessStarted,
+    Recompile,
+    SourceSeen,
+    ToolFault,
+)
 from compilescope.model.event import Event
 from compilescope.model.stack import Frame
 from compilescope.settings import current_test, env_rank
 
 _MOST_FAULTS = 100
+_LARGEST_SOURCE = 4_000_000
 _live: weakref.WeakSet[Recorder] = weakref.WeakSet()
 
 
@@ -40,6 +51,7 @@ class Recorder:
         self._faults = 0
         self._lost_artifacts = 0
         self._forked = False
+        self._sources: set[str] = set()
         self._ended = False
         _live.add(self)
 
@@ -52,6 +64,8 @@ class Recorder:
         with self._lock:
             # Also after the end mark: a late atexit handler may still compile.
             self._begin()
+            if isinstance(body, (GraphBreak, CompileFailed, Recompile)):
+                self._keep_sources(stack)
             return self._append(body, stack, compile_id)
 
     def artifact(self, text: str, kind: str) -> str:
@@ -88,6 +102,7 @@ class Recorder:
         self._journal.close()
         self._name = None
         self._sequence = 0
+        self._sources = set()
         self._forked = True
 
     def _begin(self) -> None:
@@ -104,6 +119,16 @@ class Recorder:
                 device=_device(),
             )
         )
+
+    def _keep_sources(self, stack: Sequence[Frame]) -> None:
+        """An explanation shows the lines around a place, long after the file has changed."""
+        for frame in stack:
+            if frame.file in self._sources or frame.origin not in ("user", "library"):
+                continue
+            self._sources.add(frame.file)
+            text = "".join(linecache.getlines(frame.file))
+            if 0 < len(text) <= _LARGEST_SOURCE:
+                self._append(SourceSeen(frame.file, self.artifact(text, "py")))
 
     def _append(
         self, body: Body, stack: Sequence[Frame] = (), compile_id: str | None = None

@@ -119,9 +119,7 @@ def printable(text: str) -> str:
 def _char(c: str) -> str:
     if c in "\n\t\u200c\u200d":  # The last two join letters in some scripts, and emoji.
         return c
-    if c in "\u2028\u2029":
-        return "\n"
-    return "" if unicodedata.category(c) in ("Cc", "Cf", "Cs") else c
+    return "" if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp") else c
 
 
 def _quotable(text: str) -> str:

@@ -202,6 +202,13 @@ class CudagraphSkip(_Body, frozen=True):
     reason: str
 
 
+class SourceSeen(_Body, frozen=True):
+    """The text of a file that a stack names, as it was when it ran."""
+
+    file: str
+    artifact: str
+
+
 class StanceChanged(_Body, frozen=True):
     """`torch.compiler.set_stance`: under `force_eager` nothing compiles and no hook sees it."""
 
@@ -260,6 +267,7 @@ Body = (
     | CacheAccess
     | KernelEmitted
     | CudagraphSkip
+    | SourceSeen
     | StanceChanged
     | HookUnavailable
     | ToolFault

@@ -53,6 +53,13 @@ class Run:
     def torch_version(self) -> str | None:
         return next((body.torch for _, body in self.of(bodies.ProcessStarted)), None)
 
+    def source_of(self, file: str) -> str | None:
+        """The text of a file as it was when it ran."""
+        for _, body in self.of(bodies.SourceSeen):
+            if body.file == file:
+                return self.artifacts.get(body.artifact)
+        return None
+
     @property
     def cut_short(self) -> str | None:
         """Why the record may lack its end; None where it is whole."""

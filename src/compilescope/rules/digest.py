@@ -7,10 +7,12 @@ import msgspec
 from compilescope.model import bodies
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef
+from compilescope.rules.causes import explained_recompiles, explained_sites
 from compilescope.rules.eager import EagerFrame, UnexplainedSkip, eager_frames, unexplained_skips
 from compilescope.rules.failures import Failure, failures
 from compilescope.rules.recompiles import RecompiledFrame, recompiled_frames
 from compilescope.rules.sites import Site, break_sites
+from compilescope.rules.source import Sources
 
 
 class CacheCount(msgspec.Struct, frozen=True):
@@ -92,6 +94,7 @@ class Digest(msgspec.Struct, frozen=True, kw_only=True):
 def digest(run: Run) -> Digest:
     header = run.header
     eager = tuple(eager_frames(run))
+    sources = Sources(run)
     graphs = [body for _, body in run.of(bodies.GraphCaptured) if body.stage == "dynamo"]
     compile_ns = sum(body.duration_ns for _, body in run.of(bodies.CompileTime))
     cut_short = run.cut_short
@@ -114,11 +117,11 @@ def digest(run: Run) -> Digest:
         live=run.live,
         compile_seconds=round(compile_ns / 1e9, 3),
         phases_seconds=_phases(run),
-        sites=tuple(break_sites(run)),
+        sites=tuple(explained_sites(run, break_sites(run), sources)),
         hidden_breaks_possible=any(frame.may_hide_breaks for frame in eager),
         eager_frames=eager,
         unexplained_skips=tuple(unexplained_skips(run)),
-        recompiles=tuple(recompiled_frames(run)),
+        recompiles=tuple(explained_recompiles(recompiled_frames(run), sources)),
         failures=tuple(failures(run)),
         caches=_caches(run),
         cudagraph_skips=_cudagraph_skips(run),

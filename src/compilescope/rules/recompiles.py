@@ -10,6 +10,7 @@ from compilescope.model.bodies import FailedGuard, GraphBreak, Recompile
 from compilescope.model.event import Event
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef, Frame, shown_code
+from compilescope.rules.remedy import Remedy
 
 
 class RecompileCause(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,6 +28,10 @@ class RecompileCause(msgspec.Struct, frozen=True, kw_only=True):
     source: str
     count: int
     """In how many recompiles it failed."""
+    rule: str | None = None
+    """The rule that explains it."""
+    why: str = ""
+    remedy: tuple[Remedy, ...] = ()
 
 
 class RecompiledFrame(msgspec.Struct, frozen=True, kw_only=True):

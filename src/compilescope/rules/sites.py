@@ -9,6 +9,7 @@ from compilescope.model.event import Event
 from compilescope.model.fingerprint import fingerprint
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef, origin_of
+from compilescope.rules.remedy import Remedy
 
 
 class Site(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,6 +25,10 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     source: str
     explanation: str
     hints: tuple[str, ...]
+    context: str
+    """PyTorch's own debug context."""
+    wrappers: tuple[str, ...]
+    """What was reported around the root cause."""
     events: int
     """How often it was reported: recompiles, resume functions and other callers repeat it."""
     frames: int
@@ -39,6 +44,16 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     fingerprint: str
     because: tuple[str, ...]
     """Ids of the events behind it."""
+    category: str = ""
+    """Of the registry's taxonomy."""
+    rule: str | None = None
+    """The rule that explains it; None where only its category does."""
+    why: str = ""
+    remedy: tuple[Remedy, ...] = ()
+    consequence_of: str | None = None
+    """Fingerprint of the earlier break that this one is an echo of."""
+    lost_ms: float | None = None
+    """Time lost outside compiled graphs because of it; None where nothing was timed."""
 
 
 _WORST_FIRST = ("frame-eager", "rest-eager", "resumed", "unknown")
@@ -70,6 +85,8 @@ def _site(members: list[tuple[Event, GraphBreak]], root: str) -> Site:
         source=frame.source if frame else "",
         explanation=body.explanation,
         hints=body.hints,
+        context=body.context,
+        wrappers=body.wrappers,
         events=len(members),
         frames=len({member.frame for _, member in members}),
         ranks=tuple(sorted({member.rank for member, _ in members})),

@@ -1,0 +1,324 @@
+"""`compilescope registry`: PyTorch's own table of graph breaks, sorted and searchable.
+
+Reads files only; torch is never imported.
+"""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from compilescope.cli.options import has_colour, json_option, print_json, report_width
+from compilescope.errors import ToolError
+
+if TYPE_CHECKING:
+    from compilescope.registry.table import Entry, Registry
+    from compilescope.registry.taxonomy import Category, Taxonomy
+    from compilescope.report.blocks import Block, Facts
+
+F = TypeVar("F", bound=Callable[..., Any])
+_SHOWN = 20
+_MEANS = {
+    "config": "a config flag",
+    "rewrite": "a mechanical rewrite",
+    "judgement": "a change that you must judge",
+    "upgrade": "another version of torch or of the backend",
+}
+_NOT_GIVEN = "PyTorch's table gives no explanation."
+
+
+def _file_option(function: F) -> F:
+    return click.option(
+        "--file",
+        "file",
+        type=click.Path(path_type=Path),
+        help="A graph_break_registry.json of another torch. [default: the installed torch's]",
+    )(function)
+
+
+@click.group("registry", short_help="Look up graph breaks in PyTorch's own table.")
+def COMMAND() -> None:
+    """Look up graph breaks in PyTorch's own table, each with its category."""
+
+
+@COMMAND.command("show", short_help="Show graph breaks by id or type.")
+@click.argument("ids", nargs=-1, required=True, metavar="ID...")
+@_file_option
+@json_option
+def show(ids: tuple[str, ...], file: Path | None, as_json: bool) -> None:
+    """Show graph breaks by ID (GB0124, gb124 or 124) or by their type."""
+    from compilescope.registry.table import load_registry
+    from compilescope.registry.taxonomy import load_taxonomy
+
+    table, taxonomy = load_registry(file), load_taxonomy()
+    found = [entry for wanted in ids for entry in _entries(wanted, table, taxonomy)]
+    entries = list({entry.gb_id: entry for entry in found}.values())
+    if as_json:
+        print_json({**_origin(table), "entries": [_full(e, taxonomy) for e in entries]})
+        return
+    for number, entry in enumerate(entries):
+        if number:
+            print()
+        subtitle = f"graph break of {_name(table)}"
+        _print(f"{entry.gb_id} {entry.title}", subtitle, _entry_blocks(entry, taxonomy))
+
+
+@COMMAND.command("search", short_help="Search ids, types, texts and categories.")
+@click.argument("words", nargs=-1, required=True, metavar="WORDS...")
+@click.option("--all", "everything", is_flag=True, help=f"Show all, not the best {_SHOWN}.")
+@_file_option
+@json_option
+def search(words: tuple[str, ...], everything: bool, file: Path | None, as_json: bool) -> None:
+    """Search ids, types, explanations, hints and categories: entries with all WORDS, best first."""
+    from compilescope.registry.table import load_registry
+    from compilescope.registry.taxonomy import load_taxonomy
+
+    table, taxonomy = load_registry(file), load_taxonomy()
+    labels = {e.gb_id: f"{c.id} {c.title}" for e in table if (c := _category(e, taxonomy))}
+    found = table.search(words, labels)
+    if as_json:
+        print_json({**_origin(table), "entries": [_brief(e, taxonomy) for e in found]})
+        return
+    asked = " ".join(words)
+    if not found:
+        print(f"Nothing in the table of {_name(table)} has all of: {asked}", file=sys.stderr)
+        return
+    shown = found if everything else found[:_SHOWN]
+    more = f", the best {len(shown)}; --all shows the rest" if len(shown) < len(found) else ""
+    subtitle = f"{_count(len(found), 'entry', 'entries')} of {_name(table)}{more}"
+    _print(f"Search: {asked}", subtitle, [_rows(shown, taxonomy)])
+
+
+@COMMAND.command("list", short_help="List the graph breaks by category.")
+@click.option("--category", metavar="C", help="Only this category (see `registry categories`).")
+@_file_option
+@json_option
+def list_entries(category: str | None, file: Path | None, as_json: bool) -> None:
+    """List all graph breaks by category."""
+    from compilescope.registry.table import load_registry
+    from compilescope.registry.taxonomy import load_taxonomy
+    from compilescope.report.blocks import Heading
+
+    taxonomy = load_taxonomy()
+    wanted = _category_named(category, taxonomy) if category else None
+    table = load_registry(file)
+    groups: dict[str, list[Entry]] = {c.id: [] for c in taxonomy} | {"": []}
+    for entry in table:
+        known = _category(entry, taxonomy)
+        groups[known.id if known else ""].append(entry)
+    if wanted:
+        groups = {wanted.id: groups[wanted.id]}
+    if as_json:
+        entries = [e for group in groups.values() for e in group]
+        print_json({**_origin(table), "entries": [_brief(e, taxonomy) for e in entries]})
+        return
+    blocks: list[Block] = []
+    for name, group in groups.items():
+        known = taxonomy.get(name)
+        if group or wanted:
+            title = known.title if known else "No category yet"
+            blocks.append(Heading(title, ", ".join(filter(None, (name, str(len(group)))))))
+            blocks.append(_rows(group))
+    total = sum(map(len, groups.values()))
+    _print("Graph breaks", f"{_count(total, 'id', 'ids')} of {_name(table)}", blocks)
+
+
+@COMMAND.command("categories", short_help="List or show the categories.")
+@click.argument("names", nargs=-1, metavar="[CATEGORY]...")
+@_file_option
+@json_option
+def categories(names: tuple[str, ...], file: Path | None, as_json: bool) -> None:
+    """List the categories, or show some: why they break, and what mends them."""
+    from compilescope.registry.taxonomy import load_taxonomy
+
+    taxonomy = load_taxonomy()
+    chosen = [_category_named(name, taxonomy) for name in names] or list(taxonomy)
+    counts, origin = _counts(file, taxonomy)
+    if as_json:
+        print_json({**origin, "categories": [_category_json(c, counts[c.id]) for c in chosen]})
+        return
+    subtitle = f"{len(taxonomy.categories)} in all, with the ids of {_torch(origin)}"
+    if names:
+        blocks = [block for c in chosen for block in _category_blocks(c, counts[c.id])]
+        _print("Categories of graph breaks", subtitle, blocks)
+    else:
+        _print("Categories of graph breaks", subtitle, [_category_rows(chosen, counts)])
+
+
+def _entries(wanted: str, table: Registry, taxonomy: Taxonomy) -> tuple[Entry, ...]:
+    from compilescope.registry.table import normal_id
+
+    entry = table.get(wanted)
+    found = (entry,) if entry else table.by_type(wanted)
+    if found:
+        return found
+    name = normal_id(wanted) or wanted
+    known = taxonomy.category_of(name)
+    if known is not None:
+        raise ToolError(
+            f"{name} is not in the table of {_name(table)}.",
+            f"Another version has it: {known.ids[name]} ({known.id}).",
+        )
+    titles = [title for e in table for title in e.titles]
+    close = _close(wanted, [e.gb_id for e in table]) or _close(wanted, titles)
+    raise ToolError(
+        f"The table of {_name(table)} has no {wanted}{close}.",
+        "" if close else "Search it with: compilescope registry search WORDS",
+    )
+
+
+def _category_named(name: str, taxonomy: Taxonomy) -> Category:
+    found = taxonomy.get(name.casefold())
+    if found is None:
+        close = _close(name, [c.id for c in taxonomy])
+        raise ToolError(
+            f"There is no category {name}{close}.",
+            "" if close else "List them with: compilescope registry categories",
+        )
+    return found
+
+
+def _close(wanted: str, names: Iterable[str]) -> str:
+    by_fold = {name.casefold(): name for name in names}
+    near = difflib.get_close_matches(wanted.casefold(), by_fold, n=3)
+    return "; close: " + ", ".join(by_fold[name] for name in near) if near else ""
+
+
+def _category(entry: Entry, taxonomy: Taxonomy) -> Category | None:
+    return taxonomy.category_of(entry.gb_id, entry.title)
+
+
+def _origin(table: Registry) -> dict[str, Any]:
+    return {"torch": table.torch, "file": table.path}
+
+
+def _torch(origin: dict[str, Any]) -> str:
+    return f"torch {origin['torch']}" if origin["torch"] else origin["file"] or "any torch"
+
+
+def _name(table: Registry) -> str:
+    return _torch(_origin(table))
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"
+
+
+def _brief(entry: Entry, taxonomy: Taxonomy) -> dict[str, Any]:
+    known = _category(entry, taxonomy)
+    return {
+        "gb_id": entry.gb_id,
+        "title": entry.title,
+        "titles": list(entry.titles),
+        "category": known.id if known else None,
+    }
+
+
+def _full(entry: Entry, taxonomy: Taxonomy) -> dict[str, Any]:
+    known = _category(entry, taxonomy)
+    return {
+        **_brief(entry, taxonomy),
+        "explanations": list(entry.explanations),
+        "hints": list(entry.hints),
+        "contexts": list(entry.contexts),
+        "why": known.why if known else None,
+        "fix": known.fix if known else None,
+        "means": list(known.means) if known else [],
+    }
+
+
+def _category_json(category: Category, ids: list[str]) -> dict[str, Any]:
+    return {
+        "id": category.id,
+        "title": category.title,
+        "why": category.why,
+        "fix": category.fix,
+        "means": list(category.means),
+        "from_line": category.from_line,
+        "ids": ids,
+        "types": list(category.types),
+    }
+
+
+def _counts(file: Path | None, taxonomy: Taxonomy) -> tuple[dict[str, list[str]], dict[str, Any]]:
+    """The ids of each category in the table; without a torch, those we know of."""
+    from compilescope.registry.table import load_registry
+
+    try:
+        table = load_registry(file)
+    except ToolError:
+        if file is not None:
+            raise
+        return {c.id: list(c.ids) for c in taxonomy}, {"torch": None, "file": None}
+    counts: dict[str, list[str]] = {c.id: [] for c in taxonomy}
+    for entry in table:
+        if known := _category(entry, taxonomy):
+            counts[known.id].append(entry.gb_id)
+    return counts, _origin(table)
+
+
+def _rows(entries: Iterable[Entry], taxonomy: Taxonomy | None = None) -> Facts:
+    from compilescope.report.blocks import Facts, Span, words
+
+    rows = []
+    for entry in entries:
+        known = _category(entry, taxonomy) if taxonomy else None
+        tail = Span(f"  {known.id}", "dim") if known else ""
+        rows.append((entry.gb_id, words(entry.title, tail)))
+    return Facts(tuple(rows))
+
+
+def _category_rows(chosen: list[Category], counts: dict[str, list[str]]) -> Facts:
+    from compilescope.report.blocks import Facts, Span, words
+
+    return Facts(
+        tuple((c.id, words(c.title, Span(f"  {len(counts[c.id])}", "dim"))) for c in chosen)
+    )
+
+
+def _entry_blocks(entry: Entry, taxonomy: Taxonomy) -> list[Block]:
+    from compilescope.report.blocks import Facts, Heading, Paragraph, words
+
+    blocks: list[Block] = [Heading("What PyTorch says")]
+    for text in entry.explanations or (_NOT_GIVEN,):
+        blocks.append(Paragraph(words(text)))
+    blocks += [Paragraph(words(hint), hanging="-") for hint in entry.hints]
+    rows = [("also called", title) for title in entry.titles[1:]]
+    rows += [("context", text) for text in entry.contexts]
+    if rows:
+        blocks.append(Facts(tuple((label, words(text)) for label, text in rows)))
+    known = _category(entry, taxonomy)
+    if known is None:
+        return [*blocks, Heading("No category yet"), Paragraph(words("Newer than this tool."))]
+    return blocks + _category_blocks(known)
+
+
+def _category_blocks(category: Category, ids: list[str] | None = None) -> list[Block]:
+    from compilescope.report.blocks import Facts, Heading, Paragraph, words
+
+    rows = [("mended by", "; ".join(_MEANS[mean] for mean in category.means))]
+    if category.from_line:
+        rows.append(("decided by", "the id, or what your line does"))
+    if ids is not None:
+        rows.append(("ids", " ".join(ids) or "none"))
+    if ids is not None and category.types:
+        rows.append(("no id", "; ".join(category.types)))
+    return [
+        Heading(category.title, category.id),
+        Paragraph(words(category.why), hanging="why"),
+        Paragraph(words(category.fix), hanging="fix"),
+        Facts(tuple((label, words(text)) for label, text in rows)),
+    ]
+
+
+def _print(title: str, subtitle: str, blocks: Iterable[Block]) -> None:
+    from compilescope.report.blocks import Document
+    from compilescope.report.render.terminal import to_text
+
+    document = Document(title, subtitle, tuple(blocks))
+    sys.stdout.write(to_text(document, width=report_width(), colour=has_colour(sys.stdout)))

@@ -1,0 +1,245 @@
+"""PyTorch's own table of graph breaks, `torch/_dynamo/graph_break_registry.json`.
+
+Found on disk without importing torch, or read from a file given. An id may have several
+variants: the table keeps the words of earlier versions, the newest first.
+"""
+
+from __future__ import annotations
+
+import importlib.machinery
+import importlib.util
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+
+import msgspec
+
+from compilescope.errors import ToolError
+from compilescope.registry.wording import clean_context, clean_explanation, is_code, join_hints
+
+_PLACE = Path("_dynamo") / "graph_break_registry.json"
+_BIGGEST_BYTES = 32 * 1024 * 1024
+_ID = re.compile(r"(?:GB)?0*([0-9]{1,6})", re.IGNORECASE)
+_VERSION = re.compile(r"^__version__[^=]*=\s*['\"]([^'\"]+)['\"]", re.MULTILINE)
+
+
+class Variant(msgspec.Struct, frozen=True):
+    """One wording of a graph break."""
+
+    gb_type: str
+    """The type as PyTorch reports it; in a few places the name of a variable that holds it."""
+    context: str
+    """What PyTorch's debug context shows, with `<placeholders>`."""
+    explanation: str
+    """Empty where PyTorch only makes it at run time."""
+    hints: tuple[str, ...]
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """A graph-break id and all its wordings."""
+
+    gb_id: str
+    variants: tuple[Variant, ...]
+    """The newest first."""
+
+    @property
+    def titles(self) -> tuple[str, ...]:
+        """The distinct types, without those that are only a variable's name."""
+        named = (v.gb_type for v in self.variants if not is_code(v.gb_type))
+        return tuple(dict.fromkeys(named))
+
+    @property
+    def title(self) -> str:
+        return self.titles[0] if self.titles else self.gb_id
+
+    @property
+    def explanations(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(v.explanation for v in self.variants if v.explanation))
+
+    @property
+    def hints(self) -> tuple[str, ...]:
+        """The hints of all variants, each once."""
+        return tuple(dict.fromkeys(hint for v in self.variants for hint in v.hints))
+
+    @property
+    def contexts(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(v.context for v in self.variants if v.context))
+
+
+class Registry(msgspec.Struct, frozen=True, dict=True):
+    """The table: iterate it, look up ids and types, search its words."""
+
+    entries: tuple[Entry, ...]
+    """In order of id."""
+    path: str
+    torch: str | None
+    """The version of the torch it belongs to; None for a file that stands alone."""
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self.entries)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    @cached_property
+    def _by_id(self) -> dict[str, Entry]:
+        return {entry.gb_id: entry for entry in self.entries}
+
+    def get(self, gb_id: str) -> Entry | None:
+        """By id, written GB0124, gb124 or 124."""
+        return self._by_id.get(normal_id(gb_id) or "")
+
+    def by_type(self, gb_type: str) -> tuple[Entry, ...]:
+        """The entries with this type. One type can belong to two ids, and some types have parts
+        that are only known at run time."""
+        wanted = gb_type.strip()
+        exact = tuple(entry for entry in self.entries if wanted in entry.titles)
+        return exact or tuple(
+            entry
+            for entry in self.entries
+            if any("{" in title and _fits(title, wanted) for title in entry.titles)
+        )
+
+    def search(self, words: Iterable[str], labels: Mapping[str, str] | None = None) -> list[Entry]:
+        """Entries that have every one of the words, the best first.
+
+        `labels` are more words for an id, such as its category's.
+        """
+        wanted = [word.casefold() for phrase in words for word in phrase.split()]
+        ranked: list[tuple[float, int, str, Entry]] = []
+        for entry in self.entries:
+            scores = [_score(word, entry, (labels or {}).get(entry.gb_id, "")) for word in wanted]
+            if scores and all(scores):
+                # Of equals, the shorter type is nearer to what was asked.
+                ranked.append((-sum(scores), len(entry.title), entry.gb_id, entry))
+        return [item[-1] for item in sorted(ranked, key=lambda item: item[:-1])]
+
+
+def normal_id(text: str) -> str | None:
+    """`GB0124` for GB0124, gb124 or 124; None for what is no id."""
+    found = _ID.fullmatch(text.strip())
+    return f"GB{int(found[1]):04d}" if found else None
+
+
+def load_registry(file: Path | None = None) -> Registry:
+    """The table of the installed torch, or of `file`."""
+    path = file if file is not None else _installed_table()
+    raw = _decode(_read(path), path)
+    entries = []
+    for gb_id, variants in raw.items():
+        known = normal_id(gb_id)
+        if known is None or not gb_id.upper().startswith("GB") or not variants:
+            raise ToolError(f"{path} is no table of graph breaks: it has the entry {gb_id[:40]!r}.")
+        entries.append(Entry(known, tuple(_variant(variant) for variant in variants)))
+    if not entries:
+        raise ToolError(f"{path} is a table of graph breaks without entries.")
+    if len({entry.gb_id for entry in entries}) < len(entries):
+        raise ToolError(f"{path} is no table of graph breaks: an id stands in it twice.")
+    entries.sort(key=lambda entry: (len(entry.gb_id), entry.gb_id))
+    return Registry(tuple(entries), str(path), _version_beside(path))
+
+
+class _RawVariant(msgspec.Struct, rename="pascal"):
+    gb_type: str = msgspec.field(name="Gb_type")
+    context: str = ""
+    explanation: str = ""
+    hints: list[str] = []
+
+
+def _variant(raw: _RawVariant) -> Variant:
+    return Variant(
+        gb_type=raw.gb_type.strip(),
+        context=clean_context(raw.context),
+        explanation=clean_explanation(raw.explanation),
+        hints=join_hints(raw.hints),
+    )
+
+
+def _installed_table() -> Path:
+    for folder in _torch_folders():
+        if (folder / _PLACE).is_file():
+            return folder / _PLACE
+    raise ToolError(
+        "No torch with a table of graph breaks is installed for this Python.",
+        "Give a table with --file: torch/_dynamo/graph_break_registry.json of any torch.",
+    )
+
+
+def _torch_folders() -> Iterator[Path]:
+    """Where torch lies, found by looking for it only."""
+    # The path first: it answers even where something forbids the import.
+    spec = importlib.machinery.PathFinder.find_spec("torch")
+    if spec is not None:
+        yield from map(Path, spec.submodule_search_locations or ())
+    try:
+        spec = importlib.util.find_spec("torch")
+    except (ImportError, ValueError):
+        return
+    if spec is not None:
+        yield from map(Path, spec.submodule_search_locations or ())
+
+
+def _read(path: Path) -> bytes:
+    try:
+        if path.stat().st_size > _BIGGEST_BYTES:
+            limit = _BIGGEST_BYTES // 1024 // 1024
+            raise ToolError(f"{path} is larger than {limit} MB: no table of graph breaks is.")
+        with path.open("rb") as stream:
+            data = stream.read(_BIGGEST_BYTES + 1)
+    except FileNotFoundError:
+        raise ToolError(f"There is no file {path}.") from None
+    except IsADirectoryError:
+        raise ToolError(f"{path} is a folder, not a table of graph breaks.") from None
+    except OSError as error:
+        raise ToolError(f"{path} could not be read: {error.strerror or error}.") from None
+    if not data.strip():
+        raise ToolError(f"{path} is empty.")
+    return data
+
+
+def _decode(data: bytes, path: Path) -> dict[str, list[_RawVariant]]:
+    try:
+        return msgspec.json.decode(data, type=dict[str, list[_RawVariant]])
+    except msgspec.ValidationError as error:
+        raise ToolError(f"{path} is no table of graph breaks: {error}.") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        why = str(error).rstrip(".") or "it nests too deeply"
+        raise ToolError(f"{path} is not valid JSON: {why}.") from None
+
+
+def _version_beside(path: Path) -> str | None:
+    """From torch/version.py, when the table lies where torch keeps it."""
+    try:
+        text = (path.resolve().parent.parent / "version.py").read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        return None
+    found = _VERSION.search(text)
+    return found[1] if found else None
+
+
+def _fits(pattern: str, text: str) -> bool:
+    """Does `text` have the form of a type with `{placeholders}`?"""
+    parts = re.split(r"\{[^{}]*\}", pattern)
+    return re.fullmatch(".+".join(map(re.escape, parts)), text) is not None
+
+
+_WEIGHTS = (("titles", 12.0), ("hints", 3.0), ("explanations", 3.0), ("contexts", 1.0))
+
+
+def _score(word: str, entry: Entry, label: str) -> float:
+    """How well one word fits: a whole word counts more than a part, a type more than a hint."""
+    if normal_id(word) == entry.gb_id:
+        return 100.0
+    score = 60.0 if word in entry.gb_id.casefold() and word.startswith("gb") else 0.0
+    for field, weight in _WEIGHTS:
+        score = max(score, weight * _fit(word, " ".join(getattr(entry, field))))
+    return max(score, 6.0 * _fit(word, label))
+
+
+def _fit(word: str, text: str) -> float:
+    folded = text.casefold()
+    if word not in folded:
+        return 0.0
+    whole = re.search(rf"(?<!\w){re.escape(word)}(?!\w)", folded)
+    return 1.0 if whole else 0.4

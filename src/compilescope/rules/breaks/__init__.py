@@ -1,0 +1,1 @@
+"""One pattern of graph breaks a file. Each carries a RULE."""

@@ -1,0 +1,66 @@
+"""A comprehension compiled by itself: what is left of a function that broke before.
+
+On Python 3.11 and older a comprehension is a frame of its own. When the function around it is
+given up at an earlier break, Dynamo meets the comprehension alone, with an iterator for an
+argument, and breaks there. It goes away with the earlier break.
+"""
+
+from __future__ import annotations
+
+from compilescope.rules.remedy import Remedy, judgement
+from compilescope.rules.rule import BreakRule, Cause, Example
+
+_ITERATOR_TYPES = ("Missing tp_iternext", "Missing tp_iter")
+
+
+def _applies(cause: Cause) -> bool:
+    return cause.site.gb_type.startswith(_ITERATOR_TYPES) and cause.spot.in_comprehension
+
+
+def _why(cause: Cause) -> str:
+    return (
+        f"The comprehension in `{cause.function}` was compiled by itself, because the function around it "
+        "had been given up at an earlier break; its iterator cannot be an input of a graph."
+    )
+
+
+def _remedies(cause: Cause) -> list[Remedy]:
+    return [
+        judgement(
+            "Mend the earlier break: this one is its echo and goes away with it. (Python 3.12 compiles "
+            f"`{cause.text}` with its function and has no such echo.)"
+        )
+    ]
+
+
+RULE = BreakRule(
+    id="comprehension-echo",
+    category="reconstruction",
+    order=4,
+    echo=True,
+    applies=_applies,
+    why=_why,
+    remedies=_remedies,
+    examples=(
+        Example(
+            bad="""import torch
+
+def f(x, names):
+    for _ in range(2):
+        print("loop")
+    table = {name: x for name in names.items()}
+    return x + 1
+
+torch.compile(f, backend="eager")(torch.ones(3), {"a": 1})
+""",
+            good="""import torch
+
+def f(x, names):
+    table = {name: x for name in names.items()}
+    return x + 1
+
+torch.compile(f, backend="eager")(torch.ones(3), {"a": 1})
+""",
+        ),
+    ),
+)

@@ -1,0 +1,73 @@
+"""A `with` that Dynamo cannot enter."""
+
+from __future__ import annotations
+
+import ast
+
+from compilescope.rules.breaks._trees import shown
+from compilescope.rules.remedy import Remedy, source
+from compilescope.rules.rule import BreakRule, Cause, Example
+
+
+def _applies(cause: Cause) -> bool:
+    return cause.says("context manager", "Context manager")
+
+
+def _manager(cause: Cause) -> str:
+    statement = cause.spot.statement
+    if isinstance(statement, ast.With):
+        return ", ".join(shown(item.context_expr) for item in statement.items)
+    return cause.text
+
+
+def _why(cause: Cause) -> str:
+    return (
+        f"Dynamo does not know what entering `{_manager(cause)}` does, and cannot leave and enter it again "
+        "around a break."
+    )
+
+
+def _remedies(cause: Cause) -> list[Remedy]:
+    return [
+        source(
+            f"Enter `{_manager(cause)}` outside: put the `with` around the call of `{cause.function}`, and "
+            "compile what is inside."
+        )
+    ]
+
+
+RULE = BreakRule(
+    id="context-manager",
+    category="context-manager",
+    order=55,
+    applies=_applies,
+    why=_why,
+    remedies=_remedies,
+    examples=(
+        Example(
+            bad="""import threading
+import torch
+
+lock = threading.Lock()
+
+def f(x):
+    with lock:
+        return x + 1
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+            good="""import threading
+import torch
+
+lock = threading.Lock()
+
+def f(x):
+    return x + 1
+
+compiled = torch.compile(f, backend="eager")
+with lock:
+    compiled(torch.ones(3))
+""",
+        ),
+    ),
+)

@@ -1,0 +1,100 @@
+"""Breaks that someone asked for: `graph_break()` and `disable`."""
+
+from __future__ import annotations
+
+from compilescope.rules.breaks._trees import called
+from compilescope.rules.remedy import Remedy, judgement, source
+from compilescope.rules.rule import BreakRule, Cause, Example
+
+
+def _applies(cause: Cause) -> bool:
+    return cause.says(
+        "torch._dynamo.graph_break()", "torch.compiler.disable()", "torch._dynamo.disable"
+    )
+
+
+def _in_torch(cause: Cause) -> bool:
+    return cause.site.in_torch or (
+        cause.says("graph_break()") and "graph_break" not in cause.site.source
+    )
+
+
+def _why(cause: Cause) -> str:
+    if _in_torch(cause):
+        return f"torch itself asks for a break inside `{cause.text}`. It costs nothing that you could win."
+    if cause.says("disable"):
+        return f"`{called(cause.spot.expression) or cause.text}` is marked to run eagerly."
+    return f"`{cause.text}` asks for a break here."
+
+
+def _remedies(cause: Cause) -> list[Remedy]:
+    if _in_torch(cause):
+        return [
+            judgement(
+                f"Nothing to do: `{cause.text}` is benign. To have one graph, compile the function "
+                "around it without it, and call it outside."
+            )
+        ]
+    if cause.says("disable"):
+        name = called(cause.spot.expression) or "the function"
+        return [
+            source(
+                f"Take the `disable` off `{name}` if the reason for it is gone, or call `{name}` before "
+                f"or after `{cause.function}` instead of inside."
+            )
+        ]
+    return [source(f"Remove `{cause.text}` if the reason for it is gone.")]
+
+
+RULE = BreakRule(
+    id="explicit-break",
+    category="explicit",
+    order=5,
+    applies=_applies,
+    why=_why,
+    remedies=_remedies,
+    examples=(
+        Example(
+            bad="""import torch
+
+def f(x):
+    y = x + 1
+    torch._dynamo.graph_break()
+    return y * 2
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+            good="""import torch
+
+def f(x):
+    y = x + 1
+    return y * 2
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+        ),
+        Example(
+            bad="""import torch
+
+@torch.compiler.disable
+def helper(x):
+    return x * 3
+
+def f(x):
+    return helper(x + 1) * 2
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+            good="""import torch
+
+def helper(x):
+    return x * 3
+
+def f(x):
+    return helper(x + 1) * 2
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+        ),
+    ),
+)

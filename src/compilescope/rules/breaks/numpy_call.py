@@ -1,0 +1,59 @@
+"""NumPy functions that torch has no counterpart for."""
+
+from __future__ import annotations
+
+from compilescope.rules.breaks._trees import called
+from compilescope.rules.remedy import Remedy, source
+from compilescope.rules.rule import BreakRule, Cause, Example
+
+
+def _applies(cause: Cause) -> bool:
+    return cause.says("numpy")
+
+
+def _why(cause: Cause) -> str:
+    return (
+        f"Dynamo turns NumPy into torch where it knows how; for `{called(cause.spot.expression) or cause.text}` "
+        "it does not."
+    )
+
+
+def _remedies(cause: Cause) -> list[Remedy]:
+    return [
+        source(
+            f"Compute `{cause.text}` before the compiled call and pass the result to `{cause.function}` as "
+            "a tensor, or write it with torch functions."
+        )
+    ]
+
+
+RULE = BreakRule(
+    id="numpy-call",
+    category="extension",
+    order=34,
+    applies=_applies,
+    why=_why,
+    remedies=_remedies,
+    examples=(
+        Example(
+            bad="""import numpy as np
+import torch
+
+def f(x):
+    weights = np.polyfit([0.0, 1.0, 2.0], [0.0, 1.0, 4.0], 1)
+    return x + 1
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+            good="""import numpy as np
+import torch
+
+def f(x, weights):
+    return x * weights[0]
+
+weights = torch.from_numpy(np.polyfit([0.0, 1.0, 2.0], [0.0, 1.0, 4.0], 1))
+torch.compile(f, backend="eager")(torch.ones(3), weights)
+""",
+        ),
+    ),
+)

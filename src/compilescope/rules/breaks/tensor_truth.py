@@ -1,0 +1,70 @@
+"""`and`, `or` and `not` between tensors: Python asks each for its truth."""
+
+from __future__ import annotations
+
+import ast
+
+from compilescope.rules.breaks._trees import shown
+from compilescope.rules.remedy import Remedy, source
+from compilescope.rules.rule import BreakRule, Cause, Example
+
+
+def _operation(cause: Cause) -> ast.BoolOp | None:
+    nodes = [cause.spot.expression, *cause.spot.ancestors[:2]]
+    return next((node for node in nodes if isinstance(node, ast.BoolOp)), None)
+
+
+def _applies(cause: Cause) -> bool:
+    return cause.says("Data-dependent branching") and _operation(cause) is not None
+
+
+def _why(cause: Cause) -> str:
+    operation = _operation(cause)
+    assert operation is not None
+    word = "or" if isinstance(operation.op, ast.Or) else "and"
+    return (
+        f"Python's `{word}` asks the tensor `{cause.text}` whether it is true, before it goes on."
+    )
+
+
+def _remedies(cause: Cause) -> list[Remedy]:
+    operation = _operation(cause)
+    assert operation is not None
+    sign = "|" if isinstance(operation.op, ast.Or) else "&"
+    joined = f" {sign} ".join(f"({shown(value)})" for value in operation.values)
+    return [
+        source(
+            f"Join the tensors as tensors: `{joined}`. If an `if` stands around it, it needs "
+            "`torch.where` or `torch.cond` as well."
+        )
+    ]
+
+
+RULE = BreakRule(
+    id="tensor-truth",
+    category="data-dependent-branch",
+    order=22,
+    applies=_applies,
+    why=_why,
+    remedies=_remedies,
+    examples=(
+        Example(
+            bad="""import torch
+
+def f(x, y):
+    flag = x.any() or y.any()
+    return x + y * flag
+
+torch.compile(f, backend="eager")(torch.ones(3), torch.ones(3))
+""",
+            good="""import torch
+
+def f(x, y):
+    flag = (x.any()) | (y.any())
+    return x + y * flag
+
+torch.compile(f, backend="eager")(torch.ones(3), torch.ones(3))
+""",
+        ),
+    ),
+)

@@ -1,0 +1,98 @@
+"""Causes in the user's own terms: category, why, remedies, and which break is another's echo."""
+
+from __future__ import annotations
+
+import functools
+
+import msgspec
+
+from compilescope.model.run import Run
+from compilescope.model.stack import origin_of
+from compilescope.plugins import discover
+from compilescope.registry.taxonomy import Taxonomy, load_taxonomy
+from compilescope.rules import breaks, guards
+from compilescope.rules.general import general_remedies, general_why, library_remedies
+from compilescope.rules.recompiles import RecompileCause, RecompiledFrame
+from compilescope.rules.remedy import Remedy
+from compilescope.rules.rule import BreakRule, Cause, GuardRule, Miss
+from compilescope.rules.sites import Site
+from compilescope.rules.source import Place, Sources
+
+UNCLASSIFIED = "unclassified"
+
+
+@functools.cache
+def break_rules() -> list[BreakRule]:
+    return sorted(discover(breaks, "RULE", BreakRule), key=lambda rule: rule.order)
+
+
+@functools.cache
+def guard_rules() -> list[GuardRule]:
+    return sorted(discover(guards, "RULE", GuardRule), key=lambda rule: rule.order)
+
+
+def explained_sites(run: Run, sites: list[Site], sources: Sources) -> list[Site]:
+    """The sites, each with its category, its reason and its remedies."""
+    taxonomy = load_taxonomy()
+    done: list[Site] = []
+    for site in sites:
+        place = Place(site.file, site.line, site.column, site.end_column, site.source)
+        cause = Cause(site, sources.spot(place))
+        rule = next((rule for rule in break_rules() if rule.applies(cause)), None)
+        explained = _explain(cause, rule, taxonomy)
+        if (rule is not None and rule.echo) or explained.category == "reconstruction":
+            earlier = _earlier(explained, done)
+            explained = msgspec.structs.replace(explained, consequence_of=earlier)
+        done.append(explained)
+    return done
+
+
+def _explain(cause: Cause, rule: BreakRule | None, taxonomy: Taxonomy) -> Site:
+    site = cause.site
+    listed = taxonomy.category_of(site.gb_id, site.gb_type)
+    if rule is not None:
+        category, why, remedies = rule.category, rule.why(cause), rule.remedies(cause)
+    else:
+        category = listed.id if listed is not None else UNCLASSIFIED
+        why = general_why(cause, listed)
+        remedies = general_remedies(cause, listed)
+    if origin_of(site.file) == "library":
+        remedies = [*library_remedies(cause), *remedies]
+    return msgspec.structs.replace(
+        site,
+        rule=rule.id if rule is not None else None,
+        category=category,
+        why=why,
+        remedy=tuple(remedies),
+    )
+
+
+def _earlier(site: Site, before: list[Site]) -> str | None:
+    """The break that gave up the function this one is an echo of; else the last before it."""
+    roots = [earlier for earlier in before if earlier.consequence_of is None]
+    for earlier in reversed(roots):
+        if any(code.file == site.file for code in earlier.gave_up):
+            return earlier.fingerprint
+    return roots[-1].fingerprint if roots else None
+
+
+def explained_recompiles(frames: list[RecompiledFrame], sources: Sources) -> list[RecompiledFrame]:
+    """The recompiled functions, each failed guard with its reason and its remedies."""
+    return [
+        msgspec.structs.replace(
+            frame, causes=tuple(_explain_miss(cause, frame, sources) for cause in frame.causes)
+        )
+        for frame in frames
+    ]
+
+
+def _explain_miss(
+    cause: RecompileCause, frame: RecompiledFrame, sources: Sources
+) -> RecompileCause:
+    place = Place(cause.file or "", cause.line or 0, source=cause.source)
+    miss = Miss(cause, frame, sources.spot(place))
+    rule = next((rule for rule in guard_rules() if rule.applies(miss)), None)
+    if rule is None:
+        return cause
+    remedies: tuple[Remedy, ...] = tuple(rule.remedies(miss))
+    return msgspec.structs.replace(cause, rule=rule.id, why=rule.why(miss), remedy=remedies)

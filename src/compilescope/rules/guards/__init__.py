@@ -1,0 +1,1 @@
+"""One pattern of recompiles a file. Each carries a RULE."""
