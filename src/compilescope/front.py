@@ -8,10 +8,10 @@ from __future__ import annotations
 import functools
 import os
 import socket
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from time import time_ns
 from typing import Any
 
 import msgspec
@@ -139,11 +139,13 @@ class CapturedGraph:
 
 
 @contextmanager
-def capture(*, dir: str | os.PathLike[str] | None = None, ir: bool = False) -> Iterator[Capture]:
+def capture(
+    *, dir: str | os.PathLike[str] | None = None, ir: bool = False, time: bool = False
+) -> Iterator[Capture]:
     """Record everything torch.compile does within the block, in this process.
 
     The record lives in memory. With `dir` it is a run on disk as well, written as it happens, that
-    the command line can open.
+    the command line can open. With `time` every call of compiled code is timed.
     """
     from compilescope.capture.journal import DiskJournal, MemoryJournal
     from compilescope.capture.session import recording
@@ -154,7 +156,7 @@ def capture(*, dir: str | os.PathLike[str] | None = None, ir: bool = False) -> I
         memory = MemoryJournal()
         live = Capture(lambda: Run(header, list(memory.events), memory.artifacts, live=True))
         try:
-            with recording(memory, ir=ir, planted_fault=fault):
+            with recording(memory, ir=ir, time=time, planted_fault=fault):
                 yield live
         finally:
             live._read = functools.cache(lambda: Run(header, memory.events, memory.artifacts))
@@ -162,13 +164,13 @@ def capture(*, dir: str | os.PathLike[str] | None = None, ir: bool = False) -> I
     folder = create_run(Path(dir), header)
     on_disk = Capture(lambda: read_run(folder, live=True))
     try:
-        with recording(DiskJournal(folder), ir=ir, planted_fault=fault):
+        with recording(DiskJournal(folder), ir=ir, time=time, planted_fault=fault):
             yield on_disk
     finally:
         on_disk._read = functools.cache(lambda: read_run(folder))
         # A full disk must not take the place of the user's own exception.
         with suppress(OSError):
-            write_header(folder, msgspec.structs.replace(header, ended_ns=time.time_ns()))
+            write_header(folder, msgspec.structs.replace(header, ended_ns=time_ns()))
 
 
 def explain(function: Callable[..., Any], **options: Any) -> Callable[..., Capture]:
@@ -204,5 +206,5 @@ def _header() -> RunHeader:
         cwd=os.getcwd(),
         root=os.getcwd(),
         host=socket.gethostname(),
-        started_ns=time.time_ns(),
+        started_ns=time_ns(),
     )

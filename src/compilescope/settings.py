@@ -27,6 +27,8 @@ class Settings:
     """The run this process belongs to; None outside `compilescope run`."""
     ir: bool = False
     """Record Inductor's IR before and after fusion."""
+    time: bool = False
+    """Measure the time inside and outside compiled graphs."""
     compile_names: tuple[str, ...] = ()
     """Modules to compile for the program: class names, or "*" for every outermost module."""
     compile_backend: str | None = None
@@ -43,6 +45,7 @@ def read_settings(environment: Mapping[str, str] | None = None) -> Settings:
         home=Path(env.get("COMPILESCOPE_DIR") or DEFAULT_DIR),
         run_dir=Path(run_dir) if run_dir else None,
         ir=env.get("COMPILESCOPE_IR") == "1",
+        time=env.get("COMPILESCOPE_TIME") == "1",
         compile_names=tuple(name for name in names.split(",") if name),
         compile_backend=env.get("COMPILESCOPE_COMPILE_BACKEND") or None,
         planted_fault=env.get("COMPILESCOPE_PLANT_FAULT", ""),
@@ -56,6 +59,8 @@ def child_environment(settings: Settings, boot: Path) -> dict[str, str]:
     env["COMPILESCOPE_RUN"] = str(settings.run_dir)
     if settings.ir:
         env["COMPILESCOPE_IR"] = "1"
+    if settings.time:
+        env["COMPILESCOPE_TIME"] = "1"
     if settings.compile_names:
         env["COMPILESCOPE_COMPILE"] = ",".join(settings.compile_names)
     if settings.compile_backend:

@@ -135,7 +135,7 @@ def test_categories_json(run: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("show", "GB01240"), "close: GB0124"),
+        (("show", "GB01240"), "GB0124."),
         (("show", "Data dependent branchin"), "close: Data-dependent branching"),
         (("show", "GB0124", "nonsense"), "has no nonsense"),
         (("show", "GB0375"), "Another version has it"),

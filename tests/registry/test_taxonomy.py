@@ -69,7 +69,7 @@ def test_every_category_says_why_and_what_helps(taxonomy: Taxonomy) -> None:
             assert len(text) > 60 and text.endswith("."), category.id
             assert "\n" not in text and "  " not in text
         sentences = [s for s in category.why.split(". ") if s]
-        assert 1 <= len(sentences) <= 4, category.id
+        assert 2 <= len(sentences) <= 3, category.id
     titles = [category.title for category in taxonomy]
     assert len(set(titles)) == len(titles)
 

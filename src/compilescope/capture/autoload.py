@@ -9,6 +9,7 @@ import atexit
 import contextlib
 import os
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from compilescope.settings import Settings, read_settings
@@ -34,12 +35,20 @@ def begin() -> None:
 
     recorder = Recorder(DiskJournal(settings.run_dir))
     recorder.start()
-    watch = Watch(recorder, ir=settings.ir, planted_fault=settings.planted_fault)
+    watch = Watch(
+        recorder, ir=settings.ir, time=settings.time, planted_fault=settings.planted_fault
+    )
     # Never closed: other atexit handlers may still compile.
     _hooks.enter_context(hooked(watch))
     _compile_for_the_program(settings)
-    atexit.register(recorder.end)
-    _end_with_multiprocessing(recorder)
+
+    def end() -> None:
+        if watch.timing is not None:
+            watch.timing.write()
+        recorder.end()
+
+    atexit.register(end)
+    _end_with_multiprocessing(recorder, end)
 
 
 def _compile_for_the_program(settings: Settings) -> None:
@@ -59,12 +68,12 @@ def _is_helper() -> bool:
     return any(os.path.basename(word) == "torchrun" for word in words[1:2])
 
 
-def _end_with_multiprocessing(recorder: Recorder) -> None:
+def _end_with_multiprocessing(recorder: Recorder, end: Callable[[], None]) -> None:
     """Forked children of multiprocessing skip atexit; its own finalizers do run."""
     from multiprocessing import parent_process, util
 
     def register(recorder: Recorder) -> None:
-        util.Finalize(None, recorder.end, exitpriority=-100)
+        util.Finalize(None, end, exitpriority=-100)
 
     util.register_after_fork(recorder, register)
     if parent_process() is not None:

@@ -12,12 +12,14 @@ from compilescope.torchapi.install import hooked
 
 
 @contextmanager
-def recording(journal: Journal, *, ir: bool = False, planted_fault: str = "") -> Iterator[Recorder]:
+def recording(
+    journal: Journal, *, ir: bool = False, time: bool = False, planted_fault: str = ""
+) -> Iterator[Recorder]:
     """Everything torch.compile does within the block goes to `journal`."""
     recorder = Recorder(journal)
     recorder.start()
     try:
-        with hooked(Watch(recorder, ir=ir, planted_fault=planted_fault)):
+        with hooked(Watch(recorder, ir=ir, time=time, planted_fault=planted_fault)):
             yield recorder
     finally:
         recorder.end()

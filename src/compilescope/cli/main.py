@@ -12,7 +12,7 @@ from compilescope.errors import ToolError
 from compilescope.plugins import discover
 from compilescope.version import VERSION
 
-_ORDER = ("run", "list", "show", "clean")
+_ORDER = ("run", "show", "explain", "list", "registry", "clean")
 
 
 class _Group(click.Group):

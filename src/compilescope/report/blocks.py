@@ -67,7 +67,18 @@ class Excerpt:
     end_column: int | None = None
 
 
-Block = Heading | Paragraph | Facts | Item | Excerpt
+@dataclass(frozen=True)
+class Listing:
+    """Some lines of a file; in one of them an expression is marked."""
+
+    first_line: int
+    lines: tuple[str, ...]
+    marked_line: int
+    column: int | None = None
+    end_column: int | None = None
+
+
+Block = Heading | Paragraph | Facts | Item | Excerpt | Listing
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,13 @@ from compilescope.model.stack import origin_of
 from compilescope.plugins import discover
 from compilescope.registry.taxonomy import Taxonomy, load_taxonomy
 from compilescope.rules import breaks, guards
-from compilescope.rules.general import general_remedies, general_why, library_remedies
+from compilescope.rules.failures import Failure
+from compilescope.rules.general import (
+    failure_words,
+    general_remedies,
+    general_why,
+    library_remedies,
+)
 from compilescope.rules.recompiles import RecompileCause, RecompiledFrame
 from compilescope.rules.remedy import Remedy
 from compilescope.rules.rule import BreakRule, Cause, GuardRule, Miss
@@ -74,6 +80,68 @@ def _earlier(site: Site, before: list[Site]) -> str | None:
         if any(code.file == site.file for code in earlier.gave_up):
             return earlier.fingerprint
     return roots[-1].fingerprint if roots else None
+
+
+_COSTLIEST_FIRST = ("frame-eager", "rest-eager", "resumed", "unknown")
+
+
+def ranked(sites: list[Site]) -> list[Site]:
+    """Most costly first: by measured time, else by what became of the function; echoes last."""
+    return sorted(
+        sites,
+        key=lambda site: (
+            site.consequence_of is not None,
+            -(site.lost_ms or 0.0),
+            _COSTLIEST_FIRST.index(site.outcome),
+            site.in_torch,
+            -site.events,
+        ),
+    )
+
+
+def explained_failures(failed: list[Failure], sources: Sources) -> list[Failure]:
+    """Failures, each with its category, its reason and its remedies.
+
+    Under fullgraph=True a graph break is an error: the same rules explain it.
+    """
+    taxonomy = load_taxonomy()
+    return [_explain_failure(failure, sources, taxonomy) for failure in failed]
+
+
+def _explain_failure(failure: Failure, sources: Sources, taxonomy: Taxonomy) -> Failure:
+    if failure.gb_type is None:
+        category, why, remedies = failure_words(failure)
+        return msgspec.structs.replace(failure, category=category, why=why, remedy=tuple(remedies))
+    place = Place(failure.file, failure.line, failure.column, failure.end_column, failure.source)
+    site = Site(
+        gb_id=failure.gb_id,
+        gb_type=failure.gb_type,
+        file=failure.file,
+        line=failure.line,
+        column=failure.column,
+        end_column=failure.end_column,
+        function=failure.function,
+        source=failure.source,
+        explanation=failure.message,
+        hints=failure.hints,
+        context="",
+        wrappers=(),
+        events=failure.count,
+        frames=1,
+        ranks=failure.ranks,
+        tests=(),
+        outcome="unknown",
+        gave_up=(),
+        in_torch=False,
+        fingerprint="",
+        because=failure.because,
+    )
+    cause = Cause(site, sources.spot(place))
+    rule = next((rule for rule in break_rules() if rule.applies(cause)), None)
+    explained = _explain(cause, rule, taxonomy)
+    return msgspec.structs.replace(
+        failure, category=explained.category, why=explained.why, remedy=explained.remedy
+    )
 
 
 def explained_recompiles(frames: list[RecompiledFrame], sources: Sources) -> list[RecompiledFrame]:

@@ -7,7 +7,12 @@ import msgspec
 from compilescope.model import bodies
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef
-from compilescope.rules.causes import explained_recompiles, explained_sites
+from compilescope.rules.causes import (
+    explained_failures,
+    explained_recompiles,
+    explained_sites,
+    ranked,
+)
 from compilescope.rules.eager import EagerFrame, UnexplainedSkip, eager_frames, unexplained_skips
 from compilescope.rules.failures import Failure, failures
 from compilescope.rules.recompiles import RecompiledFrame, recompiled_frames
@@ -69,6 +74,8 @@ class Digest(msgspec.Struct, frozen=True, kw_only=True):
     cut_short: bool
     cut_short_reason: str | None
     live: bool
+    coverage: float | None
+    """Percent of the compiled regions' steady-state time spent inside compiled graphs."""
     compile_seconds: float
     """Wall time of all compilations, summed over threads and processes."""
     phases_seconds: dict[str, float]
@@ -115,14 +122,15 @@ def digest(run: Run) -> Digest:
         cut_short=cut_short is not None,
         cut_short_reason=cut_short,
         live=run.live,
+        coverage=None,
         compile_seconds=round(compile_ns / 1e9, 3),
         phases_seconds=_phases(run),
-        sites=tuple(explained_sites(run, break_sites(run), sources)),
+        sites=tuple(ranked(explained_sites(run, break_sites(run), sources))),
         hidden_breaks_possible=any(frame.may_hide_breaks for frame in eager),
         eager_frames=eager,
         unexplained_skips=tuple(unexplained_skips(run)),
         recompiles=tuple(explained_recompiles(recompiled_frames(run), sources)),
-        failures=tuple(failures(run)),
+        failures=tuple(explained_failures(failures(run), sources)),
         caches=_caches(run),
         cudagraph_skips=_cudagraph_skips(run),
         guards=sum(body.count for _, body in run.of(bodies.GuardSet)),

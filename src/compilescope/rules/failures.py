@@ -8,6 +8,7 @@ from compilescope.model.bodies import CompileFailed, CompileTime, FrameSkipped
 from compilescope.model.event import Event
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef
+from compilescope.rules.remedy import Remedy
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,6 +32,9 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     count: int
     ranks: tuple[int, ...]
     because: tuple[str, ...]
+    category: str = ""
+    why: str = ""
+    remedy: tuple[Remedy, ...] = ()
 
 
 def failures(run: Run) -> list[Failure]:

@@ -6,6 +6,7 @@ import ast
 import re
 
 from compilescope.registry.taxonomy import Category
+from compilescope.rules.failures import Failure
 from compilescope.rules.remedy import Remedy, config, judgement, source, upgrade
 from compilescope.rules.rule import Cause
 
@@ -46,6 +47,55 @@ def _flags(cause: Cause) -> list[str]:
     """Config flags that PyTorch's own hints name."""
     found = [flag for hint in cause.site.hints for flag in _CONFIG.findall(hint)]
     return list(dict.fromkeys(found))
+
+
+def failure_words(failure: Failure) -> tuple[str, str, list[Remedy]]:
+    """Category, reason and remedies of a failure that is no graph break."""
+    said = failure.message.strip().split("\n", 1)[0]
+    if failure.error == "BackendCompilerFailed" or failure.backend or failure.phase == "backward":
+        backend = failure.backend or "the backend"
+        return (
+            "backend-failure",
+            f"The {failure.phase} graph of `{failure.function}` was handed to {backend}, which raised: {said}",
+            [
+                judgement(
+                    f'See whether `{failure.function}` compiles with `backend="aot_eager"` and with '
+                    f'`backend="eager"`: the first that works tells which stage fails.'
+                ),
+                upgrade(f"If {backend} is PyTorch's own, a newer PyTorch may have mended it."),
+            ],
+        )
+    if failure.error in ("FailOnRecompileLimitHit", "RecompileError"):
+        return (
+            "recompile-limit",
+            f"`{failure.function}` had to be compiled again, and was told to raise instead: {said}",
+            [
+                judgement(
+                    f"Mend the recompiles of `{failure.function}`; their causes are listed there."
+                )
+            ],
+        )
+    if failure.error == "TorchRuntimeError":
+        return (
+            "user-error",
+            f"The operation fails on tensors of these shapes and dtypes, and would fail in eager mode "
+            f"too: {said}",
+            [
+                judgement(
+                    f"Run `{failure.function}` without torch.compile and mend the error it raises."
+                )
+            ],
+        )
+    return (
+        "compiler-bug",
+        f"Compiling `{failure.function}` raised {failure.error}: {said}",
+        [
+            judgement(
+                f"Leave `{failure.function}` to eager mode with `@torch.compiler.disable` for now."
+            ),
+            upgrade("A newer PyTorch may have mended it; if not, report it with this message."),
+        ],
+    )
 
 
 def library_remedies(cause: Cause) -> list[Remedy]:

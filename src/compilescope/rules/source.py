@@ -100,8 +100,8 @@ class Sources:
                 return _from_line(place)
             statement, ancestors = statements[-1]
             return Spot(place, None, _stmt(statement), _function(ancestors), ancestors)
-        statement = next((n for n in ancestors if isinstance(n, ast.stmt)), None)
-        return Spot(place, expression, _stmt(statement), _function(ancestors), ancestors)
+        owner = next((n for n in ancestors if isinstance(n, ast.stmt)), None)
+        return Spot(place, expression, owner, _function(ancestors), ancestors)
 
     def _index(self, file: str) -> dict[int, list[tuple[ast.AST, tuple[ast.AST, ...]]]]:
         """Line -> the nodes that begin on it, each with its ancestors."""

@@ -9,11 +9,12 @@ import threading
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from compilescope.model.bodies import Body, GraphBreak
 from compilescope.model.stack import Frame
 from compilescope.torchapi.break_text import BreakTexts
+from compilescope.torchapi.timing import Timing
 
 
 class Sink(Protocol):
@@ -38,6 +39,8 @@ class FrameMemory:
     failure_id: str | None = None
     failure_backend: bool = False
     misses: list[Any] = field(default_factory=list)
+    graph_id: str | None = None
+    """Id of the event for the graph that the backend compiles now."""
 
 
 @dataclass
@@ -46,6 +49,9 @@ class Watch:
 
     sink: Sink
     ir: bool = False
+    time: bool = False
+    timing: Timing | None = None
+    """The clock, while hooks are on and `time` asks for one."""
     planted_fault: str = ""
     texts: BreakTexts = field(default_factory=BreakTexts)
     guard_frames: weakref.WeakKeyDictionary[Any, dict[str, Frame]] = field(
@@ -110,7 +116,8 @@ class Hook:
     """A cheap look at the arguments; False leaves the call alone."""
     everywhere: bool = False
     """torch's modules bind the function by name: patch it in each of them."""
-    only_with_ir: bool = False
+    only_with: Literal["", "ir", "time"] = ""
+    """Put on only where the capture asks for it: the name of a field of Watch."""
     logs: bool = False
     """It logs in its caller's name, so the wrapper must not look like the caller."""
     unless: str = ""

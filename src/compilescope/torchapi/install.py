@@ -18,6 +18,7 @@ from compilescope.model.bodies import HookUnavailable
 from compilescope.plugins import discover
 from compilescope.torchapi import hooks as hooks_package
 from compilescope.torchapi.hook import Hook, Watch, observed
+from compilescope.torchapi.timing import Timing
 
 
 def all_hooks() -> list[Hook]:
@@ -28,9 +29,12 @@ def all_hooks() -> list[Hook]:
 def hooked(watch: Watch) -> Iterator[None]:
     """Watch torch.compile in this process until the end of the block."""
     with ExitStack() as undo:
+        if watch.time:
+            watch.timing = Timing(watch.sink)
+            undo.callback(watch.timing.close)
         waiting: dict[str, list[Hook]] = {}
         for hook in all_hooks():
-            if hook.only_with_ir and not watch.ir:
+            if hook.only_with and not getattr(watch, hook.only_with):
                 continue
             module = sys.modules.get(hook.module)
             if module is not None and not _importing(module):
@@ -41,6 +45,8 @@ def hooked(watch: Watch) -> Iterator[None]:
             finder = _AfterImport(waiting, lambda hook, module: _attach(hook, module, watch, undo))
             sys.meta_path.insert(0, finder)
             undo.callback(_remove, finder)
+        if watch.timing is not None:
+            watch.timing.time_existing_regions()
         yield
 
 

@@ -75,6 +75,12 @@ class _RunCommand(click.Command):
 @click.option(
     "--ir", is_flag=True, help="Record Inductor's IR too; costs about a tenth of the compile."
 )
+@click.option(
+    "--time",
+    "timed",
+    is_flag=True,
+    help="Time every call of compiled code: inside graphs and outside them.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="Print no summary.")
 @click.option(
     "--json", "as_json", is_flag=True, help="Print JSON as the last line of stdout instead."
@@ -88,6 +94,7 @@ def COMMAND(
     compile_names: tuple[str, ...],
     backend: str | None,
     ir: bool,
+    timed: bool,
     quiet: bool,
     as_json: bool,
     home: Path | None,
@@ -107,6 +114,7 @@ def COMMAND(
     settings = Settings(
         home=home_folder(home),
         ir=ir,
+        time=timed,
         compile_names=("*", *names) if compile_all else names,
         compile_backend=backend,
     )

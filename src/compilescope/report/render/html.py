@@ -11,6 +11,7 @@ from compilescope.report.blocks import (
     Facts,
     Heading,
     Item,
+    Listing,
     Paragraph,
     Words,
 )
@@ -57,7 +58,21 @@ def _block(block: Block) -> str:
             f'<div class="item"><span class="dim">{escape(block.number)}</span>'
             f"<span>{_words(block.left)}</span><span>{_words(block.right)}</span></div>"
         )
+    if isinstance(block, Listing):
+        return _listing(block)
     return _excerpt(block)
+
+
+def _listing(block: Listing) -> str:
+    rows = []
+    for number, line in enumerate(block.lines, block.first_line):
+        text = escape(line)
+        if number == block.marked_line and block.column is not None:
+            stop = block.end_column if block.end_column is not None else len(line)
+            marked = f"<b>{escape(line[block.column : stop])}</b>"
+            text = escape(line[: block.column]) + marked + escape(line[stop:])
+        rows.append(f'<span class="dim">{number:>4} </span>{text}')
+    return "<pre><code>" + "\n".join(rows) + "</code></pre>"
 
 
 def _excerpt(block: Excerpt) -> str:

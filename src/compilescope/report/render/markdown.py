@@ -11,6 +11,7 @@ from compilescope.report.blocks import (
     Facts,
     Heading,
     Item,
+    Listing,
     Paragraph,
     Span,
     Words,
@@ -40,7 +41,21 @@ def _block(block: Block) -> str:
     if isinstance(block, Item):
         right = f" · {_words(block.right)}" if block.right else ""
         return f"### {block.number}. {_words(block.left)}{right}"
+    if isinstance(block, Listing):
+        return _listing(block)
     return _excerpt(block)
+
+
+def _listing(block: Listing) -> str:
+    text = "\n".join(block.lines)
+    lines: list[str] = []
+    for number, line in enumerate(block.lines, block.first_line):
+        lines.append(line)
+        if number == block.marked_line and block.column is not None:
+            stop = block.end_column if block.end_column is not None else len(line)
+            lines.append(" " * block.column + "^" * max(stop - block.column, 1))
+    fence = _fence(text)
+    return "\n".join([f"{fence}python", *lines, fence])
 
 
 def _excerpt(block: Excerpt) -> str:
@@ -48,10 +63,14 @@ def _excerpt(block: Excerpt) -> str:
     if block.column is not None:
         stop = block.end_column if block.end_column is not None else len(block.text)
         lines.append(" " * block.column + "^" * max(stop - block.column, 1))
-    # A fence longer than any run of backticks in the user's line cannot be closed by it.
-    longest = max((len(run) for run in re.findall(r"`+", block.text)), default=0)
-    fence = "`" * max(3, longest + 1)
+    fence = _fence(block.text)
     return "\n".join([f"{fence}python", *lines, fence])
+
+
+def _fence(text: str) -> str:
+    """Longer than any run of backticks in the user's lines, which then cannot close it."""
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    return "`" * max(3, longest + 1)
 
 
 def _words(parts: Words) -> str:

@@ -16,6 +16,7 @@ from compilescope.report.blocks import (
     Facts,
     Heading,
     Item,
+    Listing,
     Paragraph,
     Style,
     Words,
@@ -78,6 +79,8 @@ def _draw(console: Console, block: Block) -> None:
         table.add_column(justify="right", no_wrap=True)
         table.add_row(block.number, _text(block.left), _text(block.right))
         console.print(table)
+    elif isinstance(block, Listing):
+        _draw_listing(console, block)
     else:
         _draw_excerpt(console, block)
 
@@ -115,6 +118,27 @@ def _draw_excerpt(console: Console, block: Excerpt) -> None:
     if block.column is not None and stop > start:
         carets = " " * start + "^" * (stop - start)
         console.print(Padding(Text(carets, style="bold red"), (0, 0, 0, 2 * _INDENT)))
+
+
+def _draw_listing(console: Console, block: Listing) -> None:
+    digits = len(str(block.first_line + len(block.lines)))
+    gutter = _INDENT + digits + 3
+    room = console.width - gutter - 1
+    for number, line in enumerate(block.lines, block.first_line):
+        text = _printable(line.expandtabs(1))
+        here = number == block.marked_line
+        start = block.column or 0
+        cut = max(0, min(start - room // 4, len(text) - room)) if here and len(text) > room else 0
+        mark = ">" if here else " "
+        label = f"{' ' * (_INDENT - 2)}{mark} {number:>{digits}} │ "
+        style = "cyan" if here else "dim"
+        console.print(Text.assemble((label, "dim"), (text[cut : cut + room], style)), no_wrap=True)
+        if here and block.column is not None:
+            stop = block.end_column if block.end_column is not None else len(text)
+            carets = "^" * max(min(stop, cut + room) - start, 1)
+            console.print(
+                Text(" " * (gutter + start - cut) + carets, style="bold red"), no_wrap=True
+            )
 
 
 def _text(parts: Words) -> Text:

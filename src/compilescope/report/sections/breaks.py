@@ -25,9 +25,11 @@ def _site(number: int, site: Site, root: str) -> list[Block]:
     if site.source:
         blocks.append(Excerpt(site.source, site.column, site.end_column))
     blocks.append(Paragraph(words(Span(site.gb_type, "strong")), depth=1))
-    if site.explanation:
-        blocks.append(Paragraph(words(first_line(site.explanation)), depth=1))
-    if site.hints:
+    if site.why:
+        blocks.append(Paragraph(words(site.why), depth=1))
+    if site.remedy:
+        blocks.append(Paragraph(words(site.remedy[0].text), 1, "Try:"))
+    elif site.hints:
         blocks.append(Paragraph(words(first_line(site.hints[0])), 1, "Try:"))
     notes = [f"reported {count(site.events, 'time')}"]
     if len(site.ranks) > 1:

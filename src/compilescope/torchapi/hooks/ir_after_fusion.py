@@ -12,5 +12,5 @@ HOOK = Hook(
     loses="Inductor's IR after fusion",
     before=recorder("ir_post_fusion"),
     everywhere=True,
-    only_with_ir=True,
+    only_with="ir",
 )

@@ -28,5 +28,5 @@ HOOK = Hook(
     loses="Inductor's IR before fusion",
     before=recorder("ir_pre_fusion"),
     everywhere=True,
-    only_with_ir=True,
+    only_with="ir",
 )

@@ -73,7 +73,7 @@ def _write_dynamo_graph(watch: Watch, call: Call) -> None:
         ended_by_break=getattr(reason, "graph_break", None),
         reason=str(getattr(reason, "reason", ""))[:500],
     )
-    watch.sink.emit(body, compile_id=current_compile_id())
+    watch.frame.graph_id = watch.sink.emit(body, compile_id=current_compile_id())
 
 
 def _backend_name(compiler: Any) -> str | None:

@@ -1,0 +1,20 @@
+"""The start of every compilation: the calls under way are warm-up, not steady state."""
+
+from __future__ import annotations
+
+from compilescope.torchapi.hook import Call, Hook, Watch
+
+
+def _record(watch: Watch, call: Call) -> None:
+    if watch.timing is not None:
+        watch.timing.note_compilation()
+
+
+HOOK = Hook(
+    id="compile-starts",
+    module="torch._dynamo.metrics_context",
+    target="MetricsContext.__enter__",
+    loses="the border between warm-up and steady state in timed runs",
+    before=_record,
+    only_with="time",
+)

@@ -1,0 +1,47 @@
+"""Each compiled graph as generated code will call it, so that its calls are timed.
+
+It is replaced where it is looked up at run time, after every cache has seen the original.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compilescope.torchapi.compile_ids import current_compile_id
+from compilescope.torchapi.hook import Call, Hook, Watch
+from compilescope.torchapi.stacks import code_ref
+from compilescope.torchapi.timing import GraphTotals
+
+_PREFIX = "__compiled_fn"
+
+
+def _wants(args: tuple[Any, ...]) -> bool:
+    return len(args) < 2 or str(args[1]).startswith(_PREFIX)
+
+
+def _record(watch: Watch, call: Call) -> None:
+    name = call["name"]
+    if watch.timing is None or not name.startswith(_PREFIX):
+        return
+    output_graph: Any = call["self"]
+    translator = getattr(output_graph, "root_tx", None)
+    reason = getattr(output_graph, "compile_subgraph_reason", None)
+    captured, watch.frame.graph_id = watch.frame.graph_id, None
+    totals = GraphTotals(
+        compile_id=current_compile_id() or "",
+        captured=captured,
+        frame=code_ref(translator.f_code) if translator is not None else None,
+        breaks=bool(getattr(reason, "graph_break", False)),
+    )
+    watch.timing.time_graph(output_graph.global_scope, name, totals)
+
+
+HOOK = Hook(
+    id="timed-graphs",
+    module="torch._dynamo.output_graph",
+    target="OutputGraph.install_global_unsafe",
+    loses="time inside compiled graphs",
+    after=_record,
+    wants=_wants,
+    only_with="time",
+)
