@@ -52,6 +52,12 @@ def test_break_sites(seen: tuple[Truth, Digest]) -> None:
     assert len(digest.sites) == len(truth.breaks)
 
 
+def test_categories(seen: tuple[Truth, Digest]) -> None:
+    truth, digest = seen
+    assert {(site.line, site.category) for site in digest.sites} == truth.categories
+    assert all(site.why and site.remedy for site in digest.sites)
+
+
 def test_eager_frames(seen: tuple[Truth, Digest]) -> None:
     truth, digest = seen
     found = {

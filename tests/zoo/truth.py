@@ -7,6 +7,7 @@ A marker begins with `#:` and concerns the line it ends; a line may carry severa
     #: eager-rest ROOT                               only the part before ROOT was compiled
     #: recompile COUNT "GUARD" EXPECTED -> ACTUAL    compiled COUNT times more than once
     #: limit                                         the recompile limit was hit
+    #: category CATEGORY                             the taxonomy's category of the line's breaks
     #: failure EXCTYPE "EXPR" GB_TYPE                compiling raised; EXPR and GB_TYPE may be -
     #: graphs N                                      graphs handed to the backend; once a program
 
@@ -74,6 +75,8 @@ class Truth:
     recompiles: frozenset[RecompileTruth]
     limits: frozenset[int]
     failures: frozenset[FailureTruth]
+    categories: frozenset[tuple[int, str]] = frozenset()
+    """(line, category) of the breaks."""
 
 
 def all_programs() -> list[Path]:
@@ -92,6 +95,7 @@ def read_truth(path: Path) -> Truth:
     recompiles: set[RecompileTruth] = set()
     limits: set[int] = set()
     failures: set[FailureTruth] = set()
+    categories: set[tuple[int, str]] = set()
     for line, code, marker in _markers(source):
         try:
             kind, _, rest = marker.partition(" ")
@@ -107,6 +111,8 @@ def read_truth(path: Path) -> Truth:
                     found = _match(_RECOMPILE, rest)
                     values = found["guard"], found["expected"], found["actual"]
                     recompiles.add(RecompileTruth(line, int(found["count"]), *values))
+                case "category" if rest:
+                    categories.add((line, rest))
                 case "limit" if not rest:
                     limits.add(line)
                 case "failure":
@@ -134,6 +140,7 @@ def read_truth(path: Path) -> Truth:
         frozenset(recompiles),
         frozenset(limits),
         frozenset(failures),
+        frozenset(categories),
     )
 
 

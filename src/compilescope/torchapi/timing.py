@@ -212,8 +212,10 @@ class Timing:
     def after_fork(self) -> None:
         """In the child: what the parent measured is the parent's to write."""
         self._writing = threading.Lock()
-        for totals in (*self._regions, *self._graphs):
+        for totals in self._regions:
             totals.clear()
+        for graph in self._graphs:
+            graph.clear()
 
 
 def _wrapper_frame(frame: FrameType | None) -> FrameType | None:
@@ -227,8 +229,11 @@ def _wrapper_frame(frame: FrameType | None) -> FrameType | None:
 
 
 def _is_nested() -> bool:
-    """Is the region call around this one real? A fullgraph call can fail without being left:
-    "found no compiled frames" is raised before torch cleans up (2.13)."""
+    """Is there a region call around this one?
+
+    A fullgraph call may end without being left: torch 2.13 raises "found no compiled frames"
+    before it cleans up.
+    """
     entering = _wrapper_frame(sys._getframe(2))
     return entering is not None and _wrapper_frame(entering.f_back) is not None
 

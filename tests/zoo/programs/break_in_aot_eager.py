@@ -11,7 +11,7 @@ weight = torch.randn(3, requires_grad=True)
 @torch.compile(backend="aot_eager")
 def loss_of(x):
     y = (x * weight).sum()
-    print("between")  #: break "print(" Failed to trace builtin operator
+    print("between")  #: break "print(" Failed to trace builtin operator #: category logging
     return y.square()
 
 

@@ -8,7 +8,7 @@ import torch
 def repeat(x):  #: eager Failed to trace builtin operator
     for i in range(2):
         x = x * 2
-        print(i)  #: break "print(" Failed to trace builtin operator
+        print(i)  #: break "print(" Failed to trace builtin operator #: category logging
     return x
 
 

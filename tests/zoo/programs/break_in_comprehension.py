@@ -8,7 +8,7 @@ import torch
 @torch.compile(backend="eager")
 def f(x):
     y = x + 1
-    values = [v.item() for v in y]  #: break "v.item()" Unsupported Tensor.item() call with capture_scalar_outputs=False
+    values = [v.item() for v in y]  #: break "v.item()" Unsupported Tensor.item() call with capture_scalar_outputs=False #: category scalar-extraction
     return y * values[0]
 
 

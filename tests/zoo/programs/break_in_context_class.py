@@ -17,7 +17,7 @@ class Scope:
 def f(x):
     y = x + 1
     with Scope():
-        print("inside")  #: break "print(" Failed to trace builtin operator
+        print("inside")  #: break "print(" Failed to trace builtin operator #: category logging
         y = y * 2
     return y.relu()
 

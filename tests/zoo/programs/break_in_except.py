@@ -11,7 +11,7 @@ def f(x, table):
     try:
         scale = table["scale"]
     except KeyError:
-        scale = y.sum().item()  #: break "y.sum().item()" Unsupported Tensor.item() call with capture_scalar_outputs=False
+        scale = y.sum().item()  #: break "y.sum().item()" Unsupported Tensor.item() call with capture_scalar_outputs=False #: category scalar-extraction
     return y * scale
 
 

@@ -10,7 +10,7 @@ def f(x):
     try:
         y = x + 1
     finally:
-        print("finally")  #: break "print(" Failed to trace builtin operator
+        print("finally")  #: break "print(" Failed to trace builtin operator #: category logging
     return y * 2
 
 

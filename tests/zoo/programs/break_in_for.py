@@ -10,7 +10,7 @@ def f(x):
     x = x + 1
     for i in range(3):
         x = x * 2
-        print(i)  #: break "print(" Failed to trace builtin operator
+        print(i)  #: break "print(" Failed to trace builtin operator #: category logging
     return x.relu()
 
 

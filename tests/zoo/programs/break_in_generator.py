@@ -7,7 +7,7 @@ import torch
 
 def pieces(x):
     for i in range(2):
-        print("piece")  #: break "print(" Failed to trace builtin operator
+        print("piece")  #: break "print(" Failed to trace builtin operator #: category logging
         yield x * i
 
 

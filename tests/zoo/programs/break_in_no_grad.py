@@ -9,7 +9,7 @@ import torch
 def f(x):
     with torch.no_grad():
         y = x + 1
-        print("inside")  #: break "print(" Failed to trace builtin operator
+        print("inside")  #: break "print(" Failed to trace builtin operator #: category logging
         y = y * 2
     return y.relu()
 

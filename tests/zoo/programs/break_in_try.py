@@ -9,7 +9,7 @@ import torch
 def f(x):
     y = x + 1
     try:
-        scale = y.sum().item()  #: break "y.sum().item()" Unsupported Tensor.item() call with capture_scalar_outputs=False
+        scale = y.sum().item()  #: break "y.sum().item()" Unsupported Tensor.item() call with capture_scalar_outputs=False #: category scalar-extraction
     except ValueError:
         scale = 1.0
     return y * scale

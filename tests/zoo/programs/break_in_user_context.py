@@ -16,7 +16,7 @@ def scaled(factor):
 def f(x):
     y = x + 1
     with scaled(2.0) as factor:
-        print("inside")  #: break "print(" Failed to trace builtin operator
+        print("inside")  #: break "print(" Failed to trace builtin operator #: category logging
         y = y * factor
     return y.relu()
 

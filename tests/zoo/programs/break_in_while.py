@@ -10,7 +10,7 @@ def f(x):
     i = 0
     while i < 2:
         x = x * 2
-        print(i)  #: break "print(" Failed to trace builtin operator
+        print(i)  #: break "print(" Failed to trace builtin operator #: category logging
         i += 1
     return x.relu()
 

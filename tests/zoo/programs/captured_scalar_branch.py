@@ -9,7 +9,7 @@ import torch
 def f(x):
     n = x.sum().item()
     y = x * 2
-    if n > 3:  #: break "n > 3" Data-dependent branching
+    if n > 3:  #: break "n > 3" Data-dependent branching #: category data-dependent-branch
         return y + 1
     return y - 1
 

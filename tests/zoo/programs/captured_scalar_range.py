@@ -9,7 +9,7 @@ import torch
 def f(x):
     n = x.sum().item()
     y = x * 2
-    steps = range(n)  #: break "range(n)" Could not extract specialized integer from data-dependent expression
+    steps = range(n)  #: break "range(n)" Could not extract specialized integer from data-dependent expression #: category scalar-extraction
     return y * len(steps)
 
 

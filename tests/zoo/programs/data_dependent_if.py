@@ -8,7 +8,7 @@ import torch
 @torch.compile(backend="eager")
 def f(x):
     y = x * 2
-    if y.sum() > 0:  #: break "y.sum() > 0" Data-dependent branching
+    if y.sum() > 0:  #: break "y.sum() > 0" Data-dependent branching #: category data-dependent-branch
         return y + 1
     return y - 1
 

@@ -8,7 +8,7 @@ import torch
 @torch.compile(backend="eager")
 def f(x):
     x = x * 2
-    while x.abs().max() > 1:  #: break "x.abs()" Data-dependent branching
+    while x.abs().max() > 1:  #: break "x.abs()" Data-dependent branching #: category data-dependent-branch
         x = x / 2
     return x
 

@@ -7,7 +7,7 @@ import torch
 
 def fourth(x):
     y = x + 4
-    print("deep")  #: break "print(" Failed to trace builtin operator
+    print("deep")  #: break "print(" Failed to trace builtin operator #: category logging
     return y * 4
 
 

@@ -12,7 +12,7 @@ def helper(x):
 
 @torch.compile(backend="eager")
 def f(x):
-    y = helper(x + 1)  #: break "helper(" Skip calling `torch.compiler.disable()`d function
+    y = helper(x + 1)  #: break "helper(" Skip calling `torch.compiler.disable()`d function #: category explicit
     return y.relu()
 
 

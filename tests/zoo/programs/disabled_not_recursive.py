@@ -16,7 +16,7 @@ def helper(x):
 
 @torch.compile(backend="eager")
 def f(x):
-    y = helper(x + 1)  #: break "helper(" Skip inlining `torch.compiler.disable()`d function
+    y = helper(x + 1)  #: break "helper(" Skip inlining `torch.compiler.disable()`d function #: category explicit
     return y.relu()
 
 

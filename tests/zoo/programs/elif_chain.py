@@ -8,9 +8,9 @@ import torch
 @torch.compile(backend="eager")
 def f(x):
     total = x.sum()
-    if total > 10:  #: break "total > 10" Data-dependent branching
+    if total > 10:  #: break "total > 10" Data-dependent branching #: category data-dependent-branch
         y = x + 1
-    elif total < -10:  #: break "total < -10" Data-dependent branching
+    elif total < -10:  #: break "total < -10" Data-dependent branching #: category data-dependent-branch
         y = x - 1
     else:
         y = x * 2

@@ -8,7 +8,7 @@ import torch
 @torch.compile(backend="eager")
 def f(x):
     y = x + 1
-    torch._dynamo.graph_break()  #: break "torch._dynamo.graph_break()" Call to `torch._dynamo.graph_break()`
+    torch._dynamo.graph_break()  #: break "torch._dynamo.graph_break()" Call to `torch._dynamo.graph_break()` #: category explicit
     return y * 2
 
 

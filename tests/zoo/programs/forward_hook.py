@@ -8,7 +8,7 @@ torch.manual_seed(0)
 
 
 def hook(module, args, output):
-    print("hook")  #: break "print(" Failed to trace builtin operator
+    print("hook")  #: break "print(" Failed to trace builtin operator #: category logging
 
 
 layer = torch.nn.Linear(3, 3)

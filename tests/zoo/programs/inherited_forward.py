@@ -8,7 +8,7 @@ import torch
 class Base(torch.nn.Module):
     def forward(self, x):  #: recompile 1 "type(self)" Relu -> Tanh
         y = self.act(x + 1)
-        print("forward")  #: break "print(" Failed to trace builtin operator
+        print("forward")  #: break "print(" Failed to trace builtin operator #: category logging
         return y * 2
 
 

@@ -7,7 +7,7 @@ import torch
 
 @torch.compile(backend="eager")
 def f(x):
-    scale = x.sum().item()  #: break "x.sum().item()" Unsupported Tensor.item() call with capture_scalar_outputs=False
+    scale = x.sum().item()  #: break "x.sum().item()" Unsupported Tensor.item() call with capture_scalar_outputs=False #: category scalar-extraction
     return x * scale
 
 

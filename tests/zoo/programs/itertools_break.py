@@ -8,7 +8,7 @@ import torch
 
 
 def small(n):
-    print(n)  #: break "print(" Failed to trace builtin operator
+    print(n)  #: break "print(" Failed to trace builtin operator #: category logging
     return n < 3
 
 

@@ -4,7 +4,7 @@ import torch
 
 #: graphs 3
 
-show = lambda y: print("lambda") or y * 2  #: break "print(" Failed to trace builtin operator
+show = lambda y: print("lambda") or y * 2  #: break "print(" Failed to trace builtin operator #: category logging
 
 
 @torch.compile(backend="eager")

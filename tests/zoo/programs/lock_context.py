@@ -12,7 +12,7 @@ lock = threading.Lock()
 @torch.compile(backend="eager")  #: eager Unsupported context manager
 def f(x):
     y = x + 1
-    with lock:  #: break "with lock" Unsupported context manager
+    with lock:  #: break "with lock" Unsupported context manager #: category context-manager
         y = y * 2
     return y.relu()
 

@@ -8,7 +8,7 @@ import torch
 @torch.compile(backend="eager")
 def f(x, n):
     y = x + 1
-    for _ in range(int(n)):  #: break "int(n)" Unsupported Tensor.item() call with capture_scalar_outputs=False #: recompile 1 "int(n)" 2 -> 3
+    for _ in range(int(n)):  #: break "int(n)" Unsupported Tensor.item() call with capture_scalar_outputs=False #: recompile 1 "int(n)" 2 -> 3 #: category scalar-extraction
         y = y * 2
     return y
 

@@ -7,7 +7,7 @@ import torch
 
 @torch.compile(backend="eager")
 def f(x):
-    picked = x[x > 0]  #: break "x[x" Dynamic shape operator
+    picked = x[x > 0]  #: break "x[x" Dynamic shape operator #: category dynamic-shape-operator
     return picked * 2
 
 

@@ -9,7 +9,7 @@ import torch
 def f(x):
     for i in range(2):
         x = x * 2
-        print(i)  #: break "print(" Failed to trace builtin operator
+        print(i)  #: break "print(" Failed to trace builtin operator #: category logging
     return x * x.sum().item()
 
 

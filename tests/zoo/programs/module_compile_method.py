@@ -14,7 +14,7 @@ class Net(torch.nn.Module):
 
     def forward(self, x):
         y = self.linear(x)
-        print("forward")  #: break "print(" Failed to trace builtin operator
+        print("forward")  #: break "print(" Failed to trace builtin operator #: category logging
         return y.relu()
 
 

@@ -14,7 +14,7 @@ class Layer(torch.nn.Module):
 
     def forward(self, x):
         y = self.linear(x)
-        print("layer")  #: break "print(" Failed to trace builtin operator
+        print("layer")  #: break "print(" Failed to trace builtin operator #: category logging
         return y.relu()
 
 

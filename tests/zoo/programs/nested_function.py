@@ -9,7 +9,7 @@ import torch
 def f(x):
     def inner(y):
         z = y + 1
-        print("inner")  #: break "print(" Failed to trace builtin operator
+        print("inner")  #: break "print(" Failed to trace builtin operator #: category logging
         return z * 2
 
     return inner(x * 3) - 1

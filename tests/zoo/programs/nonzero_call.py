@@ -7,7 +7,7 @@ import torch
 
 @torch.compile(backend="eager")
 def f(x):
-    where = (x > 0).nonzero()  #: break "(x > 0).nonzero()" Dynamic shape operator
+    where = (x > 0).nonzero()  #: break "(x > 0).nonzero()" Dynamic shape operator #: category dynamic-shape-operator
     return where + 1
 
 

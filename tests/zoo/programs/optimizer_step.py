@@ -11,7 +11,7 @@ optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 
 @torch.compile(backend="eager")
 def step():
-    optimizer.step()  #: break "optimizer.step()" Call to `torch._dynamo.graph_break()`
+    optimizer.step()  #: break "optimizer.step()" Call to `torch._dynamo.graph_break()` #: category explicit
 
 
 model(torch.ones(2, 3)).sum().backward()

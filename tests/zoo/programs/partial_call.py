@@ -9,7 +9,7 @@ import torch
 
 def scale(x, factor):
     y = x * factor
-    print("scale")  #: break "print(" Failed to trace builtin operator
+    print("scale")  #: break "print(" Failed to trace builtin operator #: category logging
     return y + 1
 
 

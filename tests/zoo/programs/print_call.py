@@ -8,7 +8,7 @@ import torch
 @torch.compile(backend="eager")
 def f(x):
     y = x + 1
-    print("between")  #: break "print(" Failed to trace builtin operator
+    print("between")  #: break "print(" Failed to trace builtin operator #: category logging
     return y * 2
 
 

@@ -12,7 +12,7 @@ class Net(torch.nn.Module):
 
     @property
     def scale(self):
-        return self.factor.item()  #: break "self.factor.item()" Unsupported Tensor.item() call with capture_scalar_outputs=False
+        return self.factor.item()  #: break "self.factor.item()" Unsupported Tensor.item() call with capture_scalar_outputs=False #: category scalar-extraction
 
     def forward(self, x):  #: eager Unsupported Tensor.item() call with capture_scalar_outputs=False
         y = x + 1

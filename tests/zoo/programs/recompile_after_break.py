@@ -8,7 +8,7 @@ import torch
 @torch.compile(backend="eager")  #: recompile 1 "x.dtype" torch.float32 -> torch.float64
 def f(x):
     y = x + 1
-    print("between")  #: break "print(" Failed to trace builtin operator #: recompile 1 "y.dtype" torch.float32 -> torch.float64
+    print("between")  #: break "print(" Failed to trace builtin operator #: recompile 1 "y.dtype" torch.float32 -> torch.float64 #: category logging
     return y * 2
 
 

@@ -7,7 +7,7 @@ import torch
 
 @torch.compile(backend="eager")
 def f(x, y):
-    n = int(x.sum())  #: break "int(" Unsupported Tensor.item() call with capture_scalar_outputs=False #: recompile 1 "int(x.sum())" 2 -> 3
+    n = int(x.sum())  #: break "int(" Unsupported Tensor.item() call with capture_scalar_outputs=False #: recompile 1 "int(x.sum())" 2 -> 3 #: category scalar-extraction
     return y.expand(n, 3)
 
 

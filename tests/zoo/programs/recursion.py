@@ -8,7 +8,7 @@ import torch
 @torch.compile(backend="eager")  #: recompile 2 "depth" 2 -> 1
 def f(x, depth):
     if depth == 0:
-        print("bottom")  #: break "print(" Failed to trace builtin operator
+        print("bottom")  #: break "print(" Failed to trace builtin operator #: category logging
         return x + 1
     return f(x * 2, depth - 1) - 1
 

@@ -9,7 +9,7 @@ torch.manual_seed(0)
 
 class Noisy(torch.nn.Module):
     def forward(self, x):
-        print("noisy")  #: break "print(" Failed to trace builtin operator
+        print("noisy")  #: break "print(" Failed to trace builtin operator #: category logging
         return x * 2
 
 

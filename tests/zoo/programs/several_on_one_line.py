@@ -7,7 +7,7 @@ import torch
 
 @torch.compile(backend="eager")
 def f(x):
-    pair = x.sum().item() + x.max().item()  #: break "x.sum().item()" Unsupported Tensor.item() call with capture_scalar_outputs=False #: break "x.max().item()" Unsupported Tensor.item() call with capture_scalar_outputs=False
+    pair = x.sum().item() + x.max().item()  #: break "x.sum().item()" Unsupported Tensor.item() call with capture_scalar_outputs=False #: break "x.max().item()" Unsupported Tensor.item() call with capture_scalar_outputs=False #: category scalar-extraction
     return x * pair
 
 

@@ -8,7 +8,7 @@ import torch
 class Base(torch.nn.Module):
     def forward(self, x):
         y = x + 1
-        print("base")  #: break "print(" Failed to trace builtin operator
+        print("base")  #: break "print(" Failed to trace builtin operator #: category logging
         return y * 2
 
 

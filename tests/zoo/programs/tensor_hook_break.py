@@ -6,14 +6,14 @@ import torch
 
 
 def show(grad):
-    print("grad")  #: break "print(" Failed to trace builtin operator
+    print("grad")  #: break "print(" Failed to trace builtin operator #: category logging
     return grad
 
 
 @torch.compile(backend="eager")
 def f(x):
     y = (x * 2).sum()
-    y.backward()  #: break "y.backward()" Unsupported Tensor.backward() call
+    y.backward()  #: break "y.backward()" Unsupported Tensor.backward() call #: category autograd
     return x * 3
 
 

@@ -8,11 +8,11 @@ import torch
 @torch.compile(backend="eager")
 def f(x):
     x = x + 1
-    print("one")  #: break "print(" Failed to trace builtin operator
+    print("one")  #: break "print(" Failed to trace builtin operator #: category logging
     x = x * 2
-    print("two")  #: break "print(" Failed to trace builtin operator
+    print("two")  #: break "print(" Failed to trace builtin operator #: category logging
     x = x - 3
-    print("three")  #: break "print(" Failed to trace builtin operator
+    print("three")  #: break "print(" Failed to trace builtin operator #: category logging
     return x.relu()
 
 

@@ -7,7 +7,7 @@ import torch
 
 @torch.compile(backend="eager")
 def f(x, sizes):
-    first, second = (sizes + 1).tolist()  #: break "(sizes" Data dependent operator
+    first, second = (sizes + 1).tolist()  #: break "(sizes" Data dependent operator #: category scalar-extraction
     return x * first + second
 
 

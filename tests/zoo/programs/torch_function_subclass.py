@@ -8,7 +8,7 @@ import torch
 class Counted(torch.Tensor):
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
-        torch._dynamo.graph_break()  #: break "torch._dynamo.graph_break()" Call to `torch._dynamo.graph_break()`
+        torch._dynamo.graph_break()  #: break "torch._dynamo.graph_break()" Call to `torch._dynamo.graph_break()` #: category explicit
         return super().__torch_function__(func, types, args, kwargs)
 
 

@@ -7,7 +7,7 @@ import torch
 
 def guess(x):  #: eager Unsupported Tensor.item() call with capture_scalar_outputs=False
     try:
-        return x.sum().item()  #: break "x.sum().item()" Unsupported Tensor.item() call with capture_scalar_outputs=False
+        return x.sum().item()  #: break "x.sum().item()" Unsupported Tensor.item() call with capture_scalar_outputs=False #: category scalar-extraction
     except RuntimeError:
         return 1.0
 

@@ -7,7 +7,7 @@ import torch
 
 def noisy(x):
     y = x + 1
-    print("noisy")  #: break "print(" Failed to trace builtin operator
+    print("noisy")  #: break "print(" Failed to trace builtin operator #: category logging
     return y * 2
 
 

@@ -10,14 +10,14 @@ import torch
 @torch.compile(backend="eager")
 def f(x):
     y = x + 1
-    print("f")  #: break "print(" Failed to trace builtin operator
+    print("f")  #: break "print(" Failed to trace builtin operator #: category logging
     return y * 2
 
 
 @torch.compile(backend="eager")
 def g(x):
     y = x - 1
-    scale = y.sum().item()  #: break "y.sum().item()" Unsupported Tensor.item() call with capture_scalar_outputs=False
+    scale = y.sum().item()  #: break "y.sum().item()" Unsupported Tensor.item() call with capture_scalar_outputs=False #: category scalar-extraction
     return y * scale
 
 

@@ -7,7 +7,7 @@ import torch
 
 @torch.compile(backend="eager")
 def f(x):
-    values = torch.unique(x * 2)  #: break "torch.unique(" Dynamic shape operator
+    values = torch.unique(x * 2)  #: break "torch.unique(" Dynamic shape operator #: category dynamic-shape-operator
     return values + 1
 
 

@@ -10,7 +10,7 @@ import torch
 @torch.compile(backend="eager")
 def f(x):
     y = x + 1
-    warnings.warn("careful", stacklevel=1)  #: break "warnings.warn(" Attempted to call function marked as skipped
+    warnings.warn("careful", stacklevel=1)  #: break "warnings.warn(" Attempted to call function marked as skipped #: category logging
     return y * 2
 
 

@@ -12,9 +12,9 @@ optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 @torch.compile(backend="eager")
 def step(x):
     loss = model(x).square().mean()
-    loss.backward()  #: break "loss.backward()" Unsupported Tensor.backward() call
-    optimizer.step()  #: break "optimizer.step()" Call to `torch._dynamo.graph_break()`
-    optimizer.zero_grad()  #: break "optimizer.zero_grad()" Attempted to inline function marked as skipped
+    loss.backward()  #: break "loss.backward()" Unsupported Tensor.backward() call #: category autograd
+    optimizer.step()  #: break "optimizer.step()" Call to `torch._dynamo.graph_break()` #: category explicit
+    optimizer.zero_grad()  #: break "optimizer.zero_grad()" Attempted to inline function marked as skipped #: category autograd
     return loss
 
 

@@ -14,9 +14,7 @@ def _applies(cause: Cause) -> bool:
 
 
 def _in_torch(cause: Cause) -> bool:
-    return cause.site.in_torch or (
-        cause.says("graph_break()") and "graph_break" not in cause.site.source
-    )
+    return cause.site.in_torch or (cause.says("graph_break()") and "graph_break" not in cause.text)
 
 
 def _why(cause: Cause) -> str:

@@ -44,14 +44,36 @@ def _feeds_a_count(cause: Cause) -> bool:
     return isinstance(outer, ast.Subscript)
 
 
+def _as_tensor(cause: Cause, tensor: str) -> str:
+    """The tensor that has the value of the number."""
+    node = cause.spot.expression
+    assert isinstance(node, ast.Call)
+    if isinstance(node.func, ast.Attribute) and node.func.attr == "tolist":
+        return f"({tensor}).unbind()"
+    if isinstance(node.func, ast.Name) and node.func.id == "int":
+        return f"({tensor}).trunc()"
+    return tensor
+
+
 def _remedies(cause: Cause) -> list[Remedy]:
+    if cause.says("data-dependent expression"):
+        return [
+            source(
+                f"`{cause.text}` needs a real number, and what it gets was read from a tensor. Pass it to "
+                f"`{cause.function}` as a Python number."
+            ),
+            config(
+                "`torch._dynamo.config.capture_scalar_outputs = False` again: a break takes the place of "
+                "this error."
+            ),
+        ]
     tensor = _tensor_in(cause)
     remedies = []
     if tensor and not _feeds_a_count(cause):
         remedies.append(
             source(
-                f"Stay with the tensor: use `{tensor}` where `{cause.text}` stands. Arithmetic, comparisons "
-                "and `torch.where` take a tensor of one element as they take a number."
+                f"Stay with the tensor: use `{_as_tensor(cause, tensor)}` where `{cause.text}` stands. Arithmetic, "
+                "comparisons and `torch.where` take a tensor of one element as they take a number."
             )
         )
     elif tensor:
@@ -104,6 +126,40 @@ def f(x):
 
 with torch._dynamo.config.patch(capture_scalar_outputs=True):
     torch.compile(f, backend="eager")(torch.ones(3))
+""",
+        ),
+        Example(
+            bad="""import torch
+
+def f(x, sizes):
+    first, second = (sizes + 1).tolist()
+    return x * first + second
+
+torch.compile(f, backend="eager")(torch.ones(3), torch.tensor([1, 2]))
+""",
+            good="""import torch
+
+def f(x, sizes):
+    first, second = (sizes + 1).unbind()
+    return x * first + second
+
+torch.compile(f, backend="eager")(torch.ones(3), torch.tensor([1, 2]))
+""",
+        ),
+        Example(
+            bad="""import torch
+
+def f(x):
+    return x * int(x.sum())
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+            good="""import torch
+
+def f(x):
+    return x * (x.sum()).trunc()
+
+torch.compile(f, backend="eager")(torch.ones(3))
 """,
         ),
         Example(

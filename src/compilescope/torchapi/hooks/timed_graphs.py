@@ -10,7 +10,7 @@ from typing import Any
 from compilescope.torchapi.compile_ids import current_compile_id
 from compilescope.torchapi.hook import Call, Hook, Watch
 from compilescope.torchapi.stacks import code_ref
-from compilescope.torchapi.timing import GraphTotals
+from compilescope.torchapi.totals import GraphTotals
 
 _PREFIX = "__compiled_fn"
 
