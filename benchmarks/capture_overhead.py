@@ -23,6 +23,9 @@ How it is measured:
   not suffer from the noise that hides a percent in a ratio of two processes. The same is done
   for the function through which TORCH_TRACE writes its records; what torch computes on the way
   there is not in that figure.
+- `sum` is 1 + (launcher + installing the hooks + hooks) / plain's whole: what `whole` would be
+  without noise. The launcher's part is `compilescope run -q` of an empty file, less a plain run
+  of it. Installing is the thread CPU time of importing compilescope and putting the hooks on.
 - Steady state is thread CPU time of a call of a compiled small function, over blocks of calls that
   alternate between hooks on and off in one process (`subjects/steady.py`).
 
@@ -55,6 +58,8 @@ WORKLOADS = ("small infer", "small train", "transformer infer", "transformer tra
 WAYS = ("plain", "capture", "trace", "debug")
 CACHES = ("fxgraph", "aotautograd", "locks")
 MOST_CAPTURE_MAY_COST = 1.03
+MOST_NOISE = 0.02
+"""Above it, nothing can be said of calls that should cost the same."""
 
 
 @dataclass
@@ -94,6 +99,8 @@ class Results:
     """Workload -> runs of hook_times.py under capture."""
     traces: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     """Workload -> runs of hook_times.py under TORCH_TRACE."""
+    launcher: list[float] = field(default_factory=list)
+    """CPU seconds that `compilescope run` adds to a file that does nothing."""
     steady: dict[str, Any] | None = None
     interrupted: bool = False
 
@@ -153,6 +160,15 @@ class Bench:
             around=whole - compiled["own"] - compiled["children"],
         )
 
+    def launcher(self) -> float:
+        """CPU seconds of running an empty file, under capture less plain."""
+        with self._folder() as folder:
+            empty = folder / "empty.py"
+            empty.touch()
+            plain, _ = self._call([str(empty)], folder)
+            capture = ["-m", "compilescope", "run", "-q", "--dir", str(folder / "runs")]
+            return self._call([*capture, str(empty)], folder)[0] - plain
+
     def hook_times(self, workload: str, watch: str) -> dict[str, Any]:
         with self._folder() as folder:
             extra = {"TORCH_TRACE": str(folder / "trace")} if watch == "trace" else {}
@@ -206,10 +222,11 @@ class Bench:
                 process.wait()
                 raise
             process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode != 0 or not out.exists():
+        if process.returncode != 0:
             tail = output.read_text(errors="replace")[-3000:]
             sys.exit(f"{' '.join(words)} ended with {process.returncode}:\n{tail}")
-        return usage.ru_utime + usage.ru_stime, json.loads(out.read_text())
+        written = json.loads(out.read_text()) if out.exists() else None
+        return usage.ru_utime + usage.ru_stime, written
 
 
 def _model(workload: str) -> list[str]:
@@ -229,12 +246,15 @@ def _clean_environment() -> dict[str, str]:
 def measure(bench: Bench, args: argparse.Namespace, results: Results) -> None:
     """Fill `results`, step by step, so that an interrupted run has what came before."""
     say = Progress(
-        1 + len(args.workloads) * ((not args.cold_kernels) + 2 * args.hook_runs + 4 * args.rounds)
+        2 + len(args.workloads) * ((not args.cold_kernels) + 2 * args.hook_runs + 4 * args.rounds)
     )
     if not args.cold_kernels:
         for workload in args.workloads:
             say(f"building the kernels of {workload}")
             bench.build_kernels(workload)
+    say("launcher")
+    for _ in range(15):
+        results.launcher.append(bench.launcher())
     say("steady state")
     results.steady = bench.steady(args.blocks, args.calls)
     for turn in range(max(args.rounds, args.hook_runs)):
@@ -299,6 +319,23 @@ def hook_share(runs: list[dict[str, Any]]) -> Figure | None:
     return figure(values) if values else None
 
 
+def whole_by_sum(results: Results, workload: str) -> Figure | None:
+    """What `whole` should be, from parts that were measured one by one."""
+    plain = seconds(results.rounds.get(workload, []), "whole", "plain")
+    runs = results.hooks.get(workload, [])
+    if plain is None or not runs or not results.launcher:
+        return None
+    launcher = statistics.median(results.launcher)
+    return figure(
+        [
+            1
+            + (launcher + run["install"] + sum(h["seconds"] for h in run["hooks"].values()))
+            / plain.value
+            for run in runs
+        ]
+    )
+
+
 def hook_table(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Each hook: calls, and the median over the runs of its milliseconds and its share."""
     rows = []
@@ -330,7 +367,7 @@ def verdict(found: Figure | None, most: float) -> str:
 
 
 def steady_verdict(found: Figure) -> str:
-    if found.noise is None:
+    if found.noise is None or found.noise > MOST_NOISE:
         return "unknown"
     # A difference below what two decimals show is none.
     return "PASS" if found.value - max(found.noise, 0.005) <= 1.0 else "FAIL"
@@ -349,6 +386,8 @@ def bars(results: Results) -> list[dict[str, Any]]:
         for by in ("whole", "compile"):
             found = ratios(rounds, by, "capture")
             add(limit, workload, by, found, verdict(found, MOST_CAPTURE_MAY_COST))
+        found = whole_by_sum(results, workload)
+        add(limit, workload, "sum", found, verdict(found, MOST_CAPTURE_MAY_COST))
         found_hooks = hook_share(results.hooks.get(workload, []))
         says = verdict(found_hooks, MOST_CAPTURE_MAY_COST)
         add(limit, workload, "hooks", found_hooks, says)
@@ -431,6 +470,9 @@ def _ratio_lines(results: Results) -> list[str]:
             ]
             cells.append(f"{statistics.median(differences):+.3f}" if differences else "-")
         lines.append(f"{workload:18} {cells[0]:>9} {cells[1]:>9} {cells[2]:>9} {cells[3]:>14}")
+    if results.launcher:
+        alone = statistics.median(results.launcher)
+        lines.append(f"The launcher alone, on an empty file: {alone:+.3f} (wait4, median of 15).")
     return [*lines, ""]
 
 
@@ -475,7 +517,8 @@ def _steady_lines(results: Results) -> list[str]:
     ]
     for name, found in steady_ratios(results.steady).items():
         value = statistics.median(blocks[name])
-        lines.append(f"  {name.replace('_', ' '):24} {value:8.2f} us  {found}x")
+        low = min(blocks[name]) / min(blocks["plain"])
+        lines.append(f"  {name.replace('_', ' '):24} {value:8.2f} us  {found}x  least {low:.3f}x")
     if results.steady["events"]:
         lines.append(f"  {results.steady['events']} events came in: something compiled again.")
     return [*lines, ""]
@@ -519,6 +562,7 @@ def as_json(results: Results, args: argparse.Namespace) -> str:
             }
             for workload, runs in results.hooks.items()
         },
+        "launcher_seconds": figure(results.launcher) if results.launcher else None,
         "steady": results.steady
         and {
             "microseconds": {
@@ -552,7 +596,7 @@ def arguments() -> argparse.Namespace:
     if args.rounds < 1:
         parser.error("--rounds must be at least 1")
     args.hook_runs = 3
-    args.blocks, args.calls = (30, 2000) if args.quick else (90, 5000)
+    args.blocks, args.calls = (150 if args.quick else 400), 500
     return args
 
 

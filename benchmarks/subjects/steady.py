@@ -36,14 +36,10 @@ def compiled_copy() -> Callable[[Tensor, Tensor], Tensor]:
 def microseconds(function: Callable[[Tensor, Tensor], Tensor], calls: int) -> float:
     """CPU time of one call, over a block of them."""
     x, y = torch.ones(32), torch.ones(32)
-    gc.collect()
-    gc.disable()
     start = thread_time()
     for _ in range(calls):
         function(x, y)
-    elapsed = thread_time() - start
-    gc.enable()
-    return elapsed / calls * 1e6
+    return (thread_time() - start) / calls * 1e6
 
 
 def main() -> None:
@@ -60,6 +56,7 @@ def main() -> None:
     }
     blocks: dict[str, list[float]] = {name: [] for name in kinds}
     seen = 0
+    gc.disable()
     for turn in range(rounds):
         names = list(kinds)
         for name in names[turn % 3 :] + names[: turn % 3]:
@@ -69,6 +66,7 @@ def main() -> None:
                 blocks[name].append(microseconds(function, calls))
             # Start and end are two events; any more would mean that it compiled again.
             seen += len(run.events) - 2 if run is not None else 0
+        gc.collect(0)
     with open(os.environ["BENCHMARK_OUT"], "w") as file:
         json.dump({"blocks": blocks, "events": seen}, file)
 

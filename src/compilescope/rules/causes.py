@@ -40,17 +40,22 @@ def guard_rules() -> list[GuardRule]:
 def explained_sites(run: Run, sites: list[Site], sources: Sources) -> list[Site]:
     """The sites, each with its category, its reason and its remedies."""
     taxonomy = load_taxonomy()
-    done: list[Site] = []
-    for site in sites:
+    explained: list[Site] = []
+    echoes: set[int] = set()
+    for number, site in enumerate(sites):
         place = Place(site.file, site.line, site.column, site.end_column, site.source)
         cause = Cause(site, sources.spot(place))
         rule = next((rule for rule in break_rules() if rule.applies(cause)), None)
-        explained = _explain(cause, rule, taxonomy)
-        if (rule is not None and rule.echo) or explained.category == "reconstruction":
-            earlier = _earlier(explained, done)
-            explained = msgspec.structs.replace(explained, consequence_of=earlier)
-        done.append(explained)
-    return done
+        done = _explain(cause, rule, taxonomy)
+        if (rule is not None and rule.echo) or done.category == "reconstruction":
+            echoes.add(number)
+        explained.append(done)
+    return [
+        msgspec.structs.replace(site, consequence_of=_root_of(number, explained, echoes))
+        if number in echoes
+        else site
+        for number, site in enumerate(explained)
+    ]
 
 
 def _explain(cause: Cause, rule: BreakRule | None, taxonomy: Taxonomy) -> Site:
@@ -62,10 +67,12 @@ def _explain(cause: Cause, rule: BreakRule | None, taxonomy: Taxonomy) -> Site:
         category = listed.id if listed is not None else UNCLASSIFIED
         why = general_why(cause, listed)
         remedies = general_remedies(cause, listed)
-    if origin_of(site.file) == "library":
+    if origin_of(site.file) == "library" and not (rule is not None and rule.echo):
         remedies = [*library_remedies(cause), *remedies]
     return msgspec.structs.replace(
         site,
+        # Torch gives the last column of the last line: on this line it says nothing.
+        end_column=None if cause.spot.several_lines else site.end_column,
         rule=rule.id if rule is not None else None,
         category=category,
         why=why,
@@ -73,13 +80,21 @@ def _explain(cause: Cause, rule: BreakRule | None, taxonomy: Taxonomy) -> Site:
     )
 
 
-def _earlier(site: Site, before: list[Site]) -> str | None:
-    """The break that gave up the function this one is an echo of; else the last before it."""
-    roots = [earlier for earlier in before if earlier.consequence_of is None]
-    for earlier in reversed(roots):
-        if any(code.file == site.file for code in earlier.gave_up):
-            return earlier.fingerprint
-    return roots[-1].fingerprint if roots else None
+def _root_of(number: int, sites: list[Site], echoes: set[int]) -> str | None:
+    """The break that this one is an echo of.
+
+    One of its own type, else the last that gave up a function of its file, else the last before.
+    """
+    site = sites[number]
+    roots = [other for other in range(len(sites)) if other not in echoes]
+    for other in roots:
+        if sites[other].gb_type == site.gb_type:
+            return sites[other].fingerprint
+    earlier = [other for other in roots if other < number]
+    for other in reversed(earlier):
+        if any(code.file == site.file for code in sites[other].gave_up):
+            return sites[other].fingerprint
+    return sites[earlier[-1]].fingerprint if earlier else None
 
 
 _COSTLIEST_FIRST = ("frame-eager", "rest-eager", "resumed", "unknown")

@@ -159,7 +159,7 @@ class _Ledger:
 
     def charge(self, fingerprints: Sequence[str], ns: int) -> None:
         """What cannot be told apart is shared alike."""
-        for name in fingerprints:
+        for name in fingerprints if ns else ():
             self.lost_ns[name] = self.lost_ns.get(name, 0.0) + ns / len(fingerprints)
 
 

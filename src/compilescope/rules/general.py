@@ -38,7 +38,7 @@ def general_remedies(cause: Cause, category: Category | None) -> list[Remedy]:
                 f"A newer PyTorch may trace `{cause.text}`: if it does not, report it with this line."
             )
         )
-    if "judgement" in means or not remedies:
+    if not remedies:
         remedies.append(judgement(f"About `{cause.text}`: {fix}"))
     return remedies
 

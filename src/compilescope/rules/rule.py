@@ -10,6 +10,8 @@ from compilescope.rules.remedy import Remedy
 from compilescope.rules.sites import Site
 from compilescope.rules.source import Spot
 
+_LONGEST = 90
+
 
 @dataclass(frozen=True)
 class Example:
@@ -31,8 +33,9 @@ class Cause:
 
     @property
     def text(self) -> str:
-        """The offending expression, on one line."""
-        return " ".join(self.spot.text.split())
+        """The offending expression, on one line, cut where it grows too long to read."""
+        text = " ".join(self.spot.text.split())
+        return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
     @property
     def function(self) -> str:

@@ -39,10 +39,25 @@ class Spot:
         """The expression as its author wrote it."""
         if self.expression is not None:
             return ast.unparse(self.expression)
+        if isinstance(self.statement, (ast.If, ast.While, ast.Assert)):
+            return ast.unparse(self.statement.test)
         source, column = self.place.source, self.place.column
         if column is not None and self.place.end_column is not None:
             return source[column : self.place.end_column]
         return source.strip()
+
+    @property
+    def several_lines(self) -> bool:
+        """Does the expression go on in later lines?"""
+        end = self.expression.end_lineno if self.expression is not None else None
+        return end is not None and end > self.place.line
+
+    @property
+    def in_finally(self) -> bool:
+        for node in self._inside_function():
+            if isinstance(node, ast.Try) and node.finalbody:
+                return self.place.line >= node.finalbody[0].lineno
+        return False
 
     @property
     def in_loop(self) -> bool:
@@ -132,13 +147,11 @@ def _expression(
     if start is None:
         return None, ()
     here = [(n, a) for n, a in nodes if isinstance(n, ast.expr) and n.col_offset == start]
-    exact = [
-        (n, a)
-        for n, a in here
-        if end is not None and n.end_lineno == line and n.end_col_offset == end
-    ]
+    exact = [(n, a) for n, a in here if n.end_lineno == line and n.end_col_offset == end]
     # Without a known end the outermost expression is meant: the one with the fewest ancestors.
-    candidates = exact or (here if end is None else [])
+    # An expression of several lines ends at its column of a later line.
+    later = [(n, a) for n, a in here if (n.end_lineno or line) > line and n.end_col_offset == end]
+    candidates = exact or later or (here if end is None else [])
     if not candidates:
         return None, ()
     node, ancestors = min(candidates, key=lambda item: len(item[1]))

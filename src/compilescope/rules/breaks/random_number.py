@@ -9,7 +9,7 @@ from compilescope.rules.rule import BreakRule, Cause, Example
 
 def _applies(cause: Cause) -> bool:
     name = called(cause.spot.expression)
-    if name.startswith(("random.", "np.random.", "numpy.random.")):
+    if name.startswith("random.") or "np.random." in cause.text or "numpy.random." in cause.text:
         return True
     return cause.says("Random.random", "RandomVariable()", "numpy.random")
 

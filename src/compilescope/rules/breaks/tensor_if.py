@@ -64,7 +64,8 @@ def _where(cause: Cause) -> str:
         other = (
             single_assignment(node.orelse) if node.orelse else (name, ast.Name(name, ast.Load()))
         )
-        if other is not None and other[0] == name:
+        # A flag or a text that only the branch sets is no tensor: nothing to pick between.
+        if other is not None and other[0] == name and not isinstance(value, ast.Constant):
             picked = f"{name} = {_call(condition, value, other[1])}"
             return f"Compute both and pick: `{picked}` instead of the `if`."
     returned, otherwise = single_return(node.body), single_return(node.orelse)

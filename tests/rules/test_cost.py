@@ -1,0 +1,168 @@
+"""Coverage and time lost, from records written by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from builders import ROOT, event, frame, run_of
+from compilescope.model.bodies import (
+    GraphBreak,
+    GraphCaptured,
+    GraphTime,
+    HookUnavailable,
+    RegionTime,
+    ToolFault,
+)
+from compilescope.model.event import Event
+from compilescope.model.run import Run
+from compilescope.model.stack import CodeRef
+from compilescope.rules.cost import coverage, lost_by_site, region_costs
+from compilescope.rules.sites import break_sites
+
+MS = 1_000_000
+FILE = f"{ROOT}/model.py"
+FORWARD = CodeRef(FILE, 4, "forward")
+
+
+def rest(line: int) -> CodeRef:
+    return CodeRef(FILE, 4, "forward", resumed_at=line)
+
+
+def broke(line: int, compile_id: str, code: CodeRef = FORWARD, **fields: object) -> Event:
+    body = GraphBreak(gb_type=f"type {line}", outcome="resumed", frame=code)
+    at = frame(line, source=f"line {line}")
+    return event(body, compile_id=compile_id, stack=(at,), **fields)
+
+
+def graph(compile_id: str, code: CodeRef, *, broken: bool, **fields: object) -> Event:
+    body = GraphCaptured(stage="dynamo", frame=code, region=FORWARD, ended_by_break=broken)
+    return event(body, compile_id=compile_id, **fields)
+
+
+def spent(graph: str, after_ms: int, captured: str | None = None, **fields: object) -> Event:
+    body = GraphTime(graph, 2, 5 * MS, after_ms * MS, captured=captured)
+    return event(body, compile_id=graph, **fields)
+
+
+def region(total_ms: int, inside_ms: int, entry_ms: int = 0, **fields: object) -> Event:
+    body = RegionTime(
+        region=FORWARD,
+        calls=2,
+        total_ns=total_ms * MS,
+        inside_ns=inside_ms * MS,
+        entry_ns=entry_ms * MS,
+        warmup_calls=1,
+        warmup_ns=900 * MS,
+    )
+    return event(body, **fields)
+
+
+def lost(run: Run) -> dict[int, float]:
+    """Line -> milliseconds."""
+    sites = break_sites(run)
+    by_name = lost_by_site(run, sites)
+    return {s.line: by_name[s.fingerprint] for s in sites if s.fingerprint in by_name}
+
+
+def test_nothing_timed_is_not_zero() -> None:
+    run = run_of(broke(8, "0/0"), graph("0/0_1", FORWARD, broken=True))
+    assert coverage(run) is None
+    assert lost(run) == {}
+    assert region_costs(run) == []
+
+
+def test_warm_up_alone_is_no_measurement() -> None:
+    run = run_of(region(0, 0))
+    assert coverage(run) is None
+    assert region_costs(run)[0].coverage is None
+    assert region_costs(run)[0].warmup_ms == 900
+
+
+def test_events_add_up_over_time_and_processes() -> None:
+    run = run_of(region(100, 90), region(100, 90, pid=101, number=1), region(200, 100, number=2))
+    assert coverage(run) == 70.0
+    [cost] = region_costs(run)
+    assert (cost.calls, cost.total_ms, cost.inside_ms) == (6, 400, 280)
+    assert (cost.function, cost.line, cost.warmup_calls) == ("forward", 4, 3)
+
+
+def test_each_gap_goes_to_the_break_that_ended_the_graph_before_it() -> None:
+    run = run_of(
+        broke(8, "0/0"),
+        graph("0/0_1", FORWARD, broken=True),
+        broke(12, "1/0", rest(8)),
+        graph("1/0_1", rest(8), broken=True),
+        graph("2/0", rest(12), broken=False),
+        region(100, 15, 5),
+        spent("0/0_1", 20),
+        spent("1/0_1", 60),
+        spent("2/0", 0),
+    )
+    assert lost(run) == {8: 20.0, 12: 60.0}
+
+
+def test_the_last_break_before_an_attempt_ended_its_graph() -> None:
+    """Dynamo traces a frame again for each break it meets; the graph is the last attempt's."""
+    run = run_of(
+        broke(8, "0/0"),
+        broke(6, "0/0_1"),
+        graph("0/0_2", FORWARD, broken=True),
+        region(100, 5),
+        spent("0/0_2", 30),
+    )
+    assert lost(run) == {6: 30.0}
+
+
+def test_a_break_without_a_graph_shares_with_the_one_it_resumed_after() -> None:
+    run = run_of(
+        broke(8, "0/0"),
+        graph("0/0_1", FORWARD, broken=True),
+        broke(9, "1/0", rest(8)),
+        broke(10, "2/0", rest(9)),
+        graph("3/0", rest(10), broken=False),
+        region(100, 15, 5),
+        spent("0/0_1", 30),
+        spent("3/0", 0),
+    )
+    assert lost(run) == {8: 10.0, 9: 10.0, 10: 10.0}
+
+
+def test_a_frame_given_up_is_charged_with_the_time_before_any_graph() -> None:
+    body = GraphBreak(gb_type="in loop", outcome="frame-eager", frame=FORWARD)
+    run = run_of(event(body, compile_id="0/0", stack=(frame(8),)), region(100, 0, 100))
+    assert lost(run) == {8: 100.0}
+
+
+def test_a_break_elsewhere_is_not_charged_for_this_region() -> None:
+    body = GraphBreak(gb_type="other", frame=CodeRef(FILE, 40, "other"))
+    run = run_of(
+        event(body, compile_id="0/0", stack=(frame(41, function="other"),)), region(100, 50, 50)
+    )
+    assert lost(run) == {}
+
+
+def test_compile_ids_begin_again_after_a_reset() -> None:
+    """Times are written long after a compilation: the graph's own event tells its epoch."""
+    run = run_of(
+        broke(8, "0/0"),
+        graph("0/0_1", FORWARD, broken=True),
+        broke(12, "0/0", epoch=1),
+        graph("0/0_1", FORWARD, broken=True, epoch=1),
+        region(100, 15, 5, epoch=1),
+        spent("0/0_1", 20, captured="0.2", epoch=1),
+        spent("0/0_1", 60, captured="0.4", epoch=1),
+    )
+    assert lost(run) == {8: 20.0, 12: 60.0}
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        ToolFault("timed-graphs", "PlantedFault"),
+        HookUnavailable("timed-regions", "torch._dynamo.x", "time"),
+    ],
+)
+def test_a_broken_clock_measures_nothing(trouble: ToolFault | HookUnavailable) -> None:
+    run = run_of(event(trouble), region(100, 0, 100))
+    assert coverage(run) is None
+    assert region_costs(run) == []

@@ -1,0 +1,318 @@
+"""Timed captures of real programs. Sleeps are long, so that what is asserted is sure."""
+
+from __future__ import annotations
+
+import json
+import sys
+import textwrap
+import threading
+import time
+import traceback
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.torch
+
+torch = pytest.importorskip("torch")
+
+import compilescope  # noqa: E402
+from compilescope.model.bodies import GraphTime, RegionTime  # noqa: E402
+from compilescope.model.home import list_runs  # noqa: E402
+from compilescope.model.run import Run, read_run  # noqa: E402
+from compilescope.rules.cost import coverage, lost_by_site, region_costs  # noqa: E402
+from compilescope.rules.sites import break_sites  # noqa: E402
+
+CALLS = 4
+NAP = 0.03
+
+
+@pytest.fixture(autouse=True)
+def fresh_dynamo() -> Any:
+    torch._dynamo.reset()
+    yield
+    torch._dynamo.reset()
+
+
+def lost_by_line(run: Run) -> dict[str, float]:
+    """Source line -> milliseconds."""
+    sites = break_sites(run)
+    lost = lost_by_site(run, sites)
+    return {s.source.strip(): lost[s.fingerprint] for s in sites if s.fingerprint in lost}
+
+
+def timed(function: Any, *args: Any, calls: int = CALLS) -> Run:
+    with compilescope.capture(time=True) as seen:
+        for _ in range(calls):
+            function(*args)
+    assert not seen.digest.faults
+    return seen.run
+
+
+def busy(x: torch.Tensor) -> torch.Tensor:
+    for _ in range(30):
+        x = torch.tanh(x @ x)
+    return x
+
+
+def one_nap(x: torch.Tensor) -> torch.Tensor:
+    y = x + 1
+    time.sleep(NAP)  # a nap
+    return y * 2
+
+
+def two_naps(x: torch.Tensor) -> torch.Tensor:
+    y = x + 1
+    time.sleep(NAP)  # short
+    y = y * 2
+    time.sleep(3 * NAP)  # long
+    return y - 1
+
+
+def nap_in_a_loop(x: torch.Tensor) -> torch.Tensor:
+    for _ in range(2):
+        x = x + 1
+        time.sleep(NAP)  # in a loop
+    return x
+
+
+class Model(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return one_nap(x) + 1
+
+
+def test_one_clean_graph_is_covered() -> None:
+    run = timed(torch.compile(busy, backend="eager"), torch.randn(256, 256))
+    covered = coverage(run)
+    assert covered is not None and covered > 80
+    [cost] = region_costs(run)
+    assert (cost.function, cost.calls, cost.warmup_calls) == ("busy", CALLS - 1, 1)
+    [(event, body)] = run.of(GraphTime)
+    assert (body.calls, event.compile_id, body.graph) == (CALLS - 1, "0/0", "0/0")
+    assert body.frame is not None and body.frame.function == "busy"
+
+
+def test_a_nap_between_graphs_is_lost_time() -> None:
+    run = timed(torch.compile(one_nap, backend="eager"), torch.ones(3))
+    covered = coverage(run)
+    assert covered is not None and covered < 50
+    [(line, ms)] = lost_by_line(run).items()
+    assert line.endswith("# a nap")
+    assert ms >= (CALLS - 1) * NAP * 1000 * 0.9
+
+
+def test_each_nap_is_charged_to_its_own_line() -> None:
+    lost = lost_by_line(timed(torch.compile(two_naps, backend="eager"), torch.ones(3)))
+    short = next(ms for line, ms in lost.items() if line.endswith("# short"))
+    long = next(ms for line, ms in lost.items() if line.endswith("# long"))
+    assert short >= (CALLS - 1) * NAP * 1000 * 0.9
+    assert long >= (CALLS - 1) * 3 * NAP * 1000 * 0.9
+    assert long > short
+
+
+def test_a_break_in_a_callee_of_a_module() -> None:
+    run = timed(torch.compile(Model(), backend="eager"), torch.ones(3))
+    [cost] = region_costs(run)
+    assert cost.function == "forward" and cost.calls == CALLS - 1
+    [(line, ms)] = lost_by_line(run).items()
+    assert line.endswith("# a nap") and ms >= (CALLS - 1) * NAP * 1000 * 0.9
+
+
+def test_a_frame_that_went_eager_is_charged_to_its_break() -> None:
+    run = timed(torch.compile(nap_in_a_loop, backend="eager"), torch.ones(3))
+    assert coverage(run) == 0
+    [(line, ms)] = lost_by_line(run).items()
+    assert line.endswith("# in a loop") and ms >= (CALLS - 1) * 2 * NAP * 1000 * 0.9
+
+
+def test_what_compiles_is_warm_up() -> None:
+    compiled = torch.compile(lambda x: x + 1, backend="eager", dynamic=False)
+    with compilescope.capture(time=True) as seen:
+        for size in (2, 2, 3, 3, 3, 2):
+            compiled(torch.ones(size))
+    [cost] = region_costs(seen.run)
+    assert (cost.calls, cost.warmup_calls) == (4, 2)
+
+
+def test_only_the_outermost_entry_is_a_region() -> None:
+    inner = torch._dynamo.disable(torch.compile(one_nap, backend="eager"))
+
+    def outer(x: torch.Tensor) -> torch.Tensor:
+        y = x * 3
+        torch._dynamo.graph_break()
+        return inner(y)
+
+    run = timed(torch.compile(outer, backend="eager"), torch.ones(3))
+    assert [cost.function for cost in region_costs(run)] == ["outer"]
+    assert sum(lost_by_line(run).values()) >= (CALLS - 1) * NAP * 1000 * 0.9
+
+
+def test_threads_are_timed_apart() -> None:
+    compiled = torch.compile(one_nap, backend="eager")
+    x = torch.ones(3)
+    with compilescope.capture(time=True) as seen:
+        compiled(x)
+        work = lambda: [compiled(x) for _ in range(CALLS)]  # noqa: E731
+        threads = [threading.Thread(target=work) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    [cost] = region_costs(seen.run)
+    assert cost.calls + cost.warmup_calls == 2 * CALLS + 1
+
+
+def test_a_call_with_very_many_graphs_is_settled_in_parts(monkeypatch: Any) -> None:
+    from compilescope.torchapi import timing
+
+    monkeypatch.setattr(timing, "_MOST_WAITING", 8)
+    step = torch.compile(lambda x: x + 1, backend="eager")
+
+    def loop(x: torch.Tensor) -> torch.Tensor:
+        for _ in range(50):
+            x = step(x)
+            print(end="")
+        return x
+
+    run = timed(torch.compile(loop, backend="eager"), torch.ones(3), calls=1)
+    [cost] = region_costs(run)
+    assert cost.calls + cost.warmup_calls == 1
+    assert cost.total_ms > 0 and cost.warmup_ms > 0
+    assert cost.coverage is not None and 0 < cost.coverage < 100
+
+
+def failing_backend(graph: Any, inputs: Any) -> Any:
+    def run(*args: Any) -> Any:
+        raise ValueError("from the graph")
+
+    return run
+
+
+def test_a_traceback_does_not_show_the_clock() -> None:
+    compiled = torch.compile(lambda x: x + 1, backend=failing_backend)
+
+    def trace() -> str:
+        try:
+            compiled(torch.ones(3))
+        except ValueError:
+            return traceback.format_exc()
+        raise AssertionError("nothing was raised")
+
+    plain = trace()
+    torch._dynamo.reset()
+    with compilescope.capture(time=True) as seen:
+        first, second = trace(), trace()
+    if sys.version_info >= (3, 11):
+        assert first == second == plain
+    [(_, body)] = seen.run.of(RegionTime)
+    assert (body.calls, body.warmup_calls) == (1, 1)
+
+
+def test_fullgraph_allows_the_clock(monkeypatch: Any) -> None:
+    name = "error_on_dynamo_callback_in_fullgraph_compiled_code"
+    if not hasattr(torch._dynamo.config, name):
+        pytest.skip("this torch has no such check")
+    with torch._dynamo.config.patch({name: True}):
+        run = timed(torch.compile(lambda x: x + 1, backend="eager", fullgraph=True), torch.ones(3))
+    assert region_costs(run)[0].calls == CALLS - 1
+
+
+def test_nothing_is_left_behind() -> None:
+    before = torch.compile(one_nap, backend="eager")
+    with compilescope.capture(time=True):
+        during = torch.compile(two_naps, backend="eager")
+        before(torch.ones(3))
+        during(torch.ones(3))
+    for value in list(globals().values()):
+        assert not hasattr(value, "_compilescope_home")
+    for compiled in (before, during):
+        for cell in compiled.__closure__ or ():
+            for hook in getattr(cell.cell_contents, "enter_exit_hooks", ()):
+                assert "compilescope" not in hook.__module__
+    with compilescope.capture(time=True) as seen:
+        before(torch.ones(3))
+    assert [body.calls for _, body in seen.run.of(RegionTime)] == [1]
+
+
+def test_untimed_captures_have_no_clock() -> None:
+    compiled = torch.compile(lambda x: x + 1, backend="eager")
+    with compilescope.capture() as seen:
+        compiled(torch.ones(3))
+        compiled(torch.ones(3))
+    assert not list(seen.run.of(RegionTime)) and not list(seen.run.of(GraphTime))
+    assert coverage(seen.run) is None
+
+
+@pytest.mark.parametrize("hook", ["timed-regions", "timed-graphs", "compile-starts"])
+def test_a_fault_in_a_clock_harms_nothing(hook: str, monkeypatch: Any) -> None:
+    monkeypatch.setenv("COMPILESCOPE_PLANT_FAULT", hook)
+    with compilescope.capture(time=True) as seen:
+        compiled = torch.compile(one_nap, backend="eager")
+        results = [compiled(torch.ones(2)).tolist() for _ in range(2)]
+    assert results == [[4.0, 4.0]] * 2
+    assert {fault.where for fault in seen.digest.faults} == {hook}
+    assert coverage(seen.run) is None
+
+
+PROGRAM = """
+    import os, sys, time, torch
+    def f(x):
+        y = x + 1
+        time.sleep(0.02)
+        return y * 2
+    g = torch.compile(f, backend="eager")
+    x = torch.ones(3)
+    for _ in range(4):
+        g(x)
+    if "fork" in sys.argv:
+        pid = os.fork()
+        g(x); g(x)
+        if pid:
+            os.waitpid(pid, 0)
+    if "kill" in sys.argv:
+        end = time.monotonic() + 4
+        while time.monotonic() < end:
+            g(x)
+        os._exit(0)
+"""
+
+
+def run_program(tmp_path: Path, *words: str) -> tuple[Run, dict[str, Any]]:
+    import subprocess
+
+    script = tmp_path / "program.py"
+    script.write_text(textwrap.dedent(PROGRAM))
+    command = [sys.executable, "-W", "ignore", "-m", "compilescope", "run", "--time", "--json"]
+    done = subprocess.run(
+        [*command, "--dir", str(tmp_path / "runs"), str(script), *words],
+        capture_output=True,
+        text=True,
+        timeout=200,
+    )
+    assert done.returncode == 0, done.stderr
+    run = read_run(list_runs(tmp_path / "runs")[0][0][0])
+    return run, json.loads(done.stdout.splitlines()[-1])
+
+
+def test_a_timed_program(tmp_path: Path) -> None:
+    run, seen = run_program(tmp_path)
+    assert seen["tool_faults"] == 0
+    [cost] = region_costs(run)
+    assert (cost.calls, cost.warmup_calls, cost.function) == (3, 1, "f")
+    assert sum(lost_by_line(run).values()) >= 3 * 20 * 0.9
+    assert not seen["cut_short"]
+
+
+def test_a_forked_child_counts_its_own_calls(tmp_path: Path) -> None:
+    run, _ = run_program(tmp_path, "fork")
+    calls: dict[int, int] = {}
+    for event, body in run.of(RegionTime):
+        calls[event.pid] = calls.get(event.pid, 0) + body.calls
+    assert sorted(calls.values()) == [2, 5]
+
+
+def test_a_program_that_leaves_abruptly_loses_little(tmp_path: Path) -> None:
+    run, _ = run_program(tmp_path, "kill")
+    [cost] = region_costs(run)
+    assert cost.total_ms >= 1500
