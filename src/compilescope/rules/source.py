@@ -183,7 +183,9 @@ def _part(statement: ast.stmt, place: Place) -> ast.expr | None:
 
 
 def _byte(source: str, column: int | None) -> int | None:
-    return None if column is None else len(source[:column].encode())
+    if column is None or column > len(source):
+        return column  # Beyond this line: the column of a later one.
+    return len(source[:column].encode())
 
 
 def _stmt(node: ast.AST | None) -> ast.stmt | None:

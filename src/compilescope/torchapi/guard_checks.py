@@ -69,11 +69,16 @@ def tree_nodes(root: Any) -> Iterator[tuple[str, Any]]:
     while stack:
         node = stack.pop()
         yield node.get_source(), node
-        children = list(node.get_child_managers())
-        if hasattr(node, "get_key_value_managers"):
-            for key, value in node.get_key_value_managers().values():
-                children += [child for child in (key, value) if child is not None]
-        stack.extend(reversed(children))
+        stack.extend(reversed(child_nodes(node)))
+
+
+def child_nodes(node: Any) -> list[Any]:
+    """The nodes right below one, in the order in which they are checked."""
+    children = list(node.get_child_managers())
+    if hasattr(node, "get_key_value_managers"):
+        for key, value in node.get_key_value_managers().values():
+            children += [child for child in (key, value) if child is not None]
+    return children
 
 
 def _walk(

@@ -1,0 +1,172 @@
+"""What checking a cache entry's guards costs, as a whole and for each part of the tree.
+
+torch hands over every guard tree the moment it is finished, with the locals it was made for: the
+one moment at which all of them hold for sure. Whole trees are timed against an empty one; a part is
+timed as the difference between two copies of the tree, one with it and one without.
+"""
+
+from __future__ import annotations
+
+import heapq
+import inspect
+import itertools
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from compilescope.errors import ToolError
+from compilescope.model.guards import GuardCheck, GuardCost, GuardNode
+from compilescope.torchapi.compile_ids import current_compile_id
+from compilescope.torchapi.guard_checks import child_nodes, without_comment
+from compilescope.torchapi.stacks import code_ref
+
+_BATCH = 100
+_REPEATS = 15
+_PART_REPEATS = 7
+_COLD_REPEATS = 5
+_SECONDS = 3.0
+
+
+def own_entries(options: dict[str, Any]) -> dict[str, Any]:
+    """Options for a `torch.compile` that shares no cache entry with others, where torch can."""
+    if "isolate_recompiles" in inspect.signature(torch.compile).parameters:
+        return {"isolate_recompiles": True, **options}
+    return dict(options)
+
+
+@contextmanager
+def measured_guards(fault: Callable[[str, BaseException], None]) -> Iterator[list[GuardCost]]:
+    """Measure the guards of everything that is compiled within the block."""
+    from torch._dynamo import guards
+
+    if not hasattr(guards, "guard_manager_testing_hook_fn"):
+        raise ToolError(
+            "This torch does not hand over its guard trees.", hint="torch 2.11 to 2.13 do."
+        )
+    measured: list[GuardCost] = []
+
+    def measure(manager: Any, f_locals: dict[str, Any], builder: Any) -> None:
+        try:
+            measured.append(_measure(manager.root, f_locals, builder))
+        except Exception as error:  # The border of a hook.
+            fault("guard-cost", error)
+
+    before = guards.guard_manager_testing_hook_fn
+    guards.guard_manager_testing_hook_fn = measure
+    try:
+        yield measured
+    finally:
+        guards.guard_manager_testing_hook_fn = before
+
+
+def _measure(root: Any, f_locals: dict[str, Any], builder: Any) -> GuardCost:
+    from torch._C._dynamo.guards import RootGuardManager, profile_guard_manager
+
+    warm = _difference(root, RootGuardManager(), f_locals, _REPEATS)
+    cold = [profile_guard_manager(root, f_locals, 1) for _ in range(_COLD_REPEATS)]
+    parts = _measure_parts(root, f_locals)
+    tree = _tree(root, parts)
+    nodes = tree.walk()
+    code = getattr(builder, "f_code", None)
+    return GuardCost(
+        compile_id=current_compile_id(),
+        frame=code_ref(code) if code is not None else None,
+        tree=tree,
+        warm_ns=round(warm, 1),
+        cold_ns=round(statistics.median(cold) * 1000, 1),
+        guards=sum(len(node.checks) for node in nodes),
+        unmeasured=sum(node.total_ns is None for node in nodes[1:]),
+    )
+
+
+def _difference(one: Any, other: Any, f_locals: dict[str, Any], repeats: int) -> float:
+    """Nanoseconds by which checking `one` takes longer. In turns, so that drift hits both."""
+    gaps = []
+    for _ in range(repeats):
+        first = _batch(one.check, f_locals)
+        gaps.append(first - _batch(other.check, f_locals))
+    return max(statistics.median(gaps), 0.0)
+
+
+def _batch(check: Callable[[Any], bool], f_locals: dict[str, Any]) -> float:
+    now = time.perf_counter_ns
+    start = now()
+    for _ in itertools.repeat(None, _BATCH):
+        check(f_locals)
+    return (now() - start) / _BATCH
+
+
+_Path = tuple[str, ...]
+
+
+def _measure_parts(root: Any, f_locals: dict[str, Any]) -> dict[_Path, float]:
+    """Path -> nanoseconds. The costliest parts are opened first, until the time is up."""
+    if not hasattr(root, "clone_manager"):
+        return {}
+    found: dict[_Path, float] = {}
+    deadline = time.monotonic() + _SECONDS
+    order = itertools.count()
+    open_parts = [(0.0, next(order), (root.get_source(),), root)]
+    while open_parts:
+        _, _, path, node = heapq.heappop(open_parts)
+        for child in child_nodes(node):
+            if time.monotonic() > deadline:
+                return found
+            below = (*path, child.get_source())
+            cost = found[below] = _part(root, set(path), child, f_locals)
+            heapq.heappush(open_parts, (-cost, next(order), below, child))
+    return found
+
+
+def _part(root: Any, above: set[str], node: Any, f_locals: dict[str, Any]) -> float:
+    """The way to the node and all below it, less the way alone."""
+    below: set[str] = set()
+    waiting = [node]
+    while waiting:
+        part = waiting.pop()
+        below.add(part.get_source())
+        waiting += child_nodes(part)
+    with_part = root.clone_manager(lambda m: m.get_source() in above or m.get_source() in below)
+    without = root.clone_manager(lambda m: m.get_source() in above)
+    return round(_difference(with_part, without, f_locals, _PART_REPEATS), 1)
+
+
+def _tree(node: Any, parts: dict[_Path, float], above: _Path = ()) -> GuardNode:
+    source = node.get_source()
+    path = (*above, source)
+    children = tuple(_tree(child, parts, path) for child in child_nodes(node))
+    total = parts.get(path)
+    below = [child.total_ns for child in children]
+    own = None
+    if total is not None and None not in below:
+        own = round(max(total - sum(ns for ns in below if ns is not None), 0.0), 1)
+    leaves = [*node.get_leaf_guards(), *getattr(node, "get_epilogue_lambda_guards", list)()]
+    return GuardNode(
+        source=source,
+        type="" if not above else _type_name(node),
+        checks=tuple(
+            GuardCheck(
+                type(leaf).__name__,
+                tuple(without_comment(part) for part in leaf.verbose_code_parts()),
+            )
+            for leaf in leaves
+        ),
+        total_ns=total,
+        own_ns=own,
+        children=children,
+    )
+
+
+def _type_name(node: Any) -> str:
+    kind = getattr(node, "get_type_of_guarded_value", lambda: None)()
+    if kind is None:
+        return ""
+    return kind.__qualname__ if kind.__module__ == "builtins" else _qualified(kind)
+
+
+def _qualified(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}".removeprefix("__main__.")
