@@ -18,6 +18,7 @@ test: $(STAMP) system lint
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not slow"
 
 test-all: $(STAMP) system lint
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[dev,models]"
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
 lint: $(STAMP)

@@ -214,11 +214,13 @@ class Bench:
                 env={**_clean_environment(), **settings},
                 stdout=stream,
                 stderr=subprocess.STDOUT,
+                start_new_session=True,
             )
             try:
                 _, status, usage = os.wait4(process.pid, 0)
             except BaseException:
-                process.kill()
+                # The launcher has a child of its own.
+                os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
                 raise
             process.returncode = os.waitstatus_to_exitcode(status)
@@ -448,7 +450,7 @@ def _ratio_lines(results: Results) -> list[str]:
             title = workload if way == "plain" else ""
             lines.append(f"{title:18} {way:8} {' '.join(cells)}".rstrip())
         counts = [sum(way in this for this in rounds) for way in WAYS]
-        lines.append(f"{'':18} ({min(counts)} rounds)")
+        lines.append(f"{'':18} (rounds: {min(counts)})")
     if not results.rounds:
         return []
     lines += [

@@ -10,6 +10,7 @@ of the digest with all rules, and of drawing the explanation. No torch is needed
 from __future__ import annotations
 
 import argparse
+import itertools
 import tempfile
 import time
 from pathlib import Path
@@ -100,13 +101,11 @@ def main() -> None:
         document = explanation(run, seen, list(enumerate(seen.sites, 1)), with_rest=True)
         text = to_text(document)
         times.append(time.process_time())
-    read, rules, draw = (after - before for before, after in zip(times, times[1:], strict=False))
-    print(
-        f"{len(run.events)} events, {len(seen.sites)} sites, {len(text.splitlines())} lines drawn"
-    )
-    print(
-        f"CPU seconds: read {read:.2f}, rules {rules:.2f}, draw {draw:.2f}, all {sum((read, rules, draw)):.2f}"
-    )
+    read, rules, draw = (after - before for before, after in itertools.pairwise(times))
+    lines = len(text.splitlines())
+    print(f"{len(run.events)} events, {len(seen.sites)} sites, {lines} lines drawn")
+    whole = read + rules + draw
+    print(f"CPU seconds: read {read:.2f}, rules {rules:.2f}, draw {draw:.2f}, all {whole:.2f}")
 
 
 if __name__ == "__main__":

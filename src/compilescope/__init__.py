@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from compilescope.front import Capture, load
     from compilescope.front import capture as capture
     from compilescope.front import explain as explain
+    from compilescope.inspector import GuardInspector
 
-__all__ = ["Capture", "__version__", "capture", "explain", "load"]
+__all__ = ["Capture", "GuardInspector", "__version__", "capture", "explain", "load"]
 
 
 def __getattr__(name: str) -> Any:
@@ -27,6 +28,10 @@ def __getattr__(name: str) -> Any:
         from compilescope import front
 
         return getattr(front, name)
+    if name == "GuardInspector":
+        from compilescope.inspector import GuardInspector
+
+        return GuardInspector
     raise AttributeError(f"module 'compilescope' has no attribute {name!r}")
 
 

@@ -102,7 +102,7 @@ def guard_lines(guards: Iterable[Guard]) -> list[GuardLine]:
     kinds: dict[tuple[str, int, str, str], Counter[str]] = {}
     for guard in guards:
         frame = innermost_user_frame(guard.stack)
-        if frame is not None:
+        if frame is not None and frame.origin in ("user", "library"):
             key = (frame.file, frame.line, frame.function, frame.source.strip())
             kinds.setdefault(key, Counter())[guard.kind] += 1
     lines = [

@@ -1,0 +1,161 @@
+"""The guard inspector: compile once, then say what each call pays to have its guards checked.
+
+print(compilescope.GuardInspector(model).inspect(x))
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from compilescope.errors import ToolError
+from compilescope.model.guards import GuardCost, GuardNode
+from compilescope.model.header import RunHeader
+from compilescope.model.home import new_run_id
+from compilescope.model.run import Run
+from compilescope.model.stack import Frame, innermost_user_frame
+from compilescope.report.guards import MEASURED, costliest, inspection_document
+from compilescope.rules.guarded import GuardedGraph, guarded_graphs
+from compilescope.version import VERSION
+
+
+class InspectedGraph(msgspec.Struct, frozen=True):
+    """One cache entry: its guards, and what checking them costs."""
+
+    graph: GuardedGraph
+    cost: GuardCost | None
+    """None where it could not be measured."""
+    expensive: tuple[GuardNode, ...] = ()
+    """The parts of the tree by their own cost, dearest first; their children are left out."""
+
+
+class GuardReport:
+    """What an inspection found."""
+
+    def __init__(self, name: str, backend: str, graphs: list[InspectedGraph], result: Any) -> None:
+        self.name = name
+        self.backend = backend
+        self.graphs = graphs
+        """One for each cache entry, in the order in which they were compiled."""
+        self.result = result
+        """What the call returned."""
+
+    @property
+    def guards(self) -> int:
+        """Guards of all graphs."""
+        return sum(entry.graph.guards for entry in self.graphs)
+
+    @property
+    def check_ns(self) -> float | None:
+        """One check of all entries with warm caches; None where one was not measured."""
+        costs = [entry.cost.warm_ns if entry.cost else None for entry in self.graphs]
+        return sum(ns for ns in costs if ns is not None) if None not in costs else None
+
+    def summary(self) -> str:
+        """The report as plain text, 80 columns wide."""
+        from compilescope.report.render.terminal import to_text
+
+        return to_text(self._document())
+
+    def to_json(self) -> str:
+        fields = {
+            "name": self.name,
+            "backend": self.backend,
+            "guards": self.guards,
+            "check_ns": self.check_ns,
+            "graphs": self.graphs,
+            "measured": MEASURED,
+        }
+        return msgspec.json.encode(fields).decode()
+
+    def _repr_html_(self) -> str:
+        from compilescope.report.render.html import to_html
+
+        return to_html(self._document())
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def __repr__(self) -> str:
+        return f"<GuardReport of {self.name}: {len(self.graphs)} frames, {self.guards} guards>"
+
+    def _document(self) -> Any:
+        check = self.check_ns
+        cost = f", {check / 1000:.1f} us a check of all" if check is not None else ""
+        frames = f"{len(self.graphs)} compiled frame{'' if len(self.graphs) == 1 else 's'}"
+        subtitle = f"{frames}, {self.guards} guards{cost}; backend {self.backend}"
+        entries = [(entry.graph, entry.cost) for entry in self.graphs]
+        return inspection_document(f"Guards of {self.name}", subtitle, entries, os.getcwd())
+
+
+class GuardInspector:
+    """Compiles a model or function on its own and measures the guards of what was compiled.
+
+    `options` go to `torch.compile`. The backend matters little here: guards are Dynamo's.
+    """
+
+    def __init__(
+        self, model: Callable[..., Any], backend: str | Callable[..., Any] = "eager", **options: Any
+    ) -> None:
+        self.model = model
+        self.backend = backend
+        self.options = options
+
+    def inspect(self, *inputs: Any, **kwargs: Any) -> GuardReport:
+        """Call the model once with these inputs. One tuple or list alone holds the inputs."""
+        if len(inputs) == 1 and not kwargs and isinstance(inputs[0], (tuple, list)):
+            inputs = tuple(inputs[0])
+        import torch
+
+        from compilescope.capture.journal import MemoryJournal
+        from compilescope.capture.session import recording
+        from compilescope.torchapi.guard_cost import measured_guards, own_entries
+
+        journal = MemoryJournal()
+        compiled = torch.compile(self.model, backend=self.backend, **own_entries(self.options))
+        with recording(journal) as recorder, measured_guards(recorder.fault) as costs:
+            result = compiled(*inputs, **kwargs)
+        run = Run(_header(), journal.events, journal.artifacts)
+        graphs = guarded_graphs(run)
+        if not graphs:
+            raise ToolError(
+                f"Nothing of {_name(self.model)} was compiled, so there are no guards.",
+                hint="compilescope.explain(model)(*inputs) says why. If it was compiled before, "
+                "torch._dynamo.reset() makes it compile anew.",
+            )
+        by_id = {cost.compile_id: cost for cost in costs}
+        order = {event.compile_id: number for number, event in enumerate(journal.events)}
+        graphs.sort(key=lambda graph: order.get(graph.compile_id, 0))
+        entries = [_inspected(graph, by_id.get(graph.compile_id)) for graph in graphs]
+        return GuardReport(_name(self.model), _name(self.backend), entries, result)
+
+
+def _inspected(graph: GuardedGraph, cost: GuardCost | None) -> InspectedGraph:
+    if cost is None:
+        return InspectedGraph(graph, None)
+    frames: dict[str, Frame] = {}
+    for guard in graph.all:
+        frame = innermost_user_frame(guard.stack)
+        if frame is not None:
+            frames.setdefault(guard.source, frame)
+    cost = msgspec.structs.replace(cost, tree=_with_frames(cost.tree, frames))
+    expensive = tuple(msgspec.structs.replace(node, children=()) for node in costliest(cost))
+    return InspectedGraph(graph, cost, expensive)
+
+
+def _with_frames(node: GuardNode, frames: dict[str, Frame]) -> GuardNode:
+    children = tuple(_with_frames(child, frames) for child in node.children)
+    return msgspec.structs.replace(node, frame=frames.get(node.source), children=children)
+
+
+def _name(thing: Any) -> str:
+    if isinstance(thing, str):
+        return thing
+    return getattr(thing, "__name__", None) or type(thing).__name__
+
+
+def _header() -> RunHeader:
+    return RunHeader(run=new_run_id("guards"), tool=VERSION, cwd=os.getcwd(), root=os.getcwd())
