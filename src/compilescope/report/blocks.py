@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,11 +18,20 @@ class Span:
 
 
 Words = tuple[Span, ...]
+_CODE = re.compile(r"(`[^`\n]+`)")
 
 
 def words(*parts: str | Span) -> Words:
     """Text and spans, side by side."""
     return tuple(part if isinstance(part, Span) else Span(part) for part in parts)
+
+
+def prose(text: str) -> Words:
+    """A sentence; what stands between backticks is code."""
+    parts = _CODE.split(text)
+    return tuple(
+        Span(part, "code" if number % 2 else "plain") for number, part in enumerate(parts) if part
+    )
 
 
 @dataclass(frozen=True)

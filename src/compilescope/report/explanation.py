@@ -12,6 +12,7 @@ from compilescope.report.blocks import (
     Paragraph,
     Span,
     Words,
+    prose,
     words,
 )
 from compilescope.report.places import count, first_line, place
@@ -67,7 +68,7 @@ def _site(
     if site.consequence_of in titles:
         echo = f"An echo of break {titles[site.consequence_of]}: mend that one, and this goes away."
         blocks.append(Paragraph(words(Span(echo, "warn")), depth=1))
-    blocks.append(Paragraph(words(site.why), 1, "Why:"))
+    blocks.append(Paragraph(prose(site.why), 1, "Why:"))
     said = first_line(site.explanation)
     if said and said not in site.why:
         blocks.append(Paragraph(words(Span(f"{site.gb_type}. {said}", "dim")), 1, "PyTorch:"))
@@ -123,7 +124,7 @@ def _failed_guard(cause: RecompileCause, digest: Digest, sources: Sources) -> li
     if cause.file and cause.line:
         blocks += _listing(sources, cause.file, cause.line, None, None, cause.source, around=0)
     if cause.why:
-        blocks.append(Paragraph(words(cause.why), 1, "Why:"))
+        blocks.append(Paragraph(prose(cause.why), 1, "Why:"))
     return blocks + _remedies(cause.remedy)
 
 
@@ -136,12 +137,12 @@ def _failure(number: int, failure: Failure, digest: Digest, sources: Sources) ->
         blocks += _listing(
             sources, failure.file, failure.line, failure.column, failure.end_column, failure.source
         )
-    blocks.append(Paragraph(words(failure.why or first_line(failure.message)), 1, "Why:"))
+    blocks.append(Paragraph(prose(failure.why or first_line(failure.message)), 1, "Why:"))
     return blocks + _remedies(failure.remedy)
 
 
 def _remedies(remedies: tuple[Remedy, ...]) -> list[Block]:
-    return [Paragraph(words(remedy.text), 1, _KINDS[remedy.kind]) for remedy in remedies]
+    return [Paragraph(prose(remedy.text), 1, _KINDS[remedy.kind]) for remedy in remedies]
 
 
 def _listing(

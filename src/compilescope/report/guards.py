@@ -114,8 +114,8 @@ MEASURED = (
     "Warm: the median over batches of checks of the whole guard tree, less an empty tree in "
     "turns with it. Cold: the median of torch's own profiler, which flushes the caches before each "
     "check. A part: two copies of the tree, one with the part and one with only the way to it, in "
-    "turns; the difference of the two. What is left is the root's own: global state, and guards "
-    "that compare several values (no aliasing)."
+    "turns, the fastest batch of each; the difference of the two. What is left is the root's own: "
+    "global state, and guards that compare several values (no aliasing)."
 )
 
 

@@ -13,6 +13,7 @@ from compilescope.report.blocks import (
     Item,
     Listing,
     Paragraph,
+    Span,
     Words,
 )
 
@@ -26,7 +27,8 @@ _CSS = """
 .cscope .item{display:flex;gap:.7em;margin-top:.8em}.cscope .item span:last-child{margin-left:auto}
 .cscope pre{margin:.2em 0 .2em 2.2em;padding:.4em .7em;background:rgba(128,128,128,.12);border-radius:4px;overflow-x:auto}
 .cscope pre b{font-weight:inherit;text-decoration:underline wavy #cf222e;text-underline-offset:3px}
-.cscope td{padding:0 1.2em 0 0;text-align:left}.cscope code{font-family:ui-monospace,monospace}
+.cscope td{padding:0 1.2em 0 0;text-align:left}.cscope code{font-family:ui-monospace,monospace;font-size:.93em}
+.cscope p code{background:rgba(128,128,128,.12);border-radius:3px;padding:0 .25em}.cscope table{font-size:inherit}
 @media(prefers-color-scheme:dark){.cscope .good{color:#3fb950}.cscope .warn{color:#d29922}.cscope .bad{color:#ff7b72}}
 """
 
@@ -85,9 +87,11 @@ def _excerpt(block: Excerpt) -> str:
 
 
 def _words(parts: Words) -> str:
-    return "".join(
-        escape(part.text)
-        if part.style == "plain"
-        else f'<span class="{part.style}">{escape(part.text)}</span>'
-        for part in parts
-    )
+    return "".join(_span(part) for part in parts)
+
+
+def _span(part: Span) -> str:
+    if part.style == "code":
+        return f"<code>{escape(part.text.strip('`'))}</code>"
+    text = escape(part.text)
+    return text if part.style == "plain" else f'<span class="{part.style}">{text}</span>'

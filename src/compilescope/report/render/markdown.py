@@ -81,7 +81,7 @@ def _span(span: Span) -> str:
     if not span.text.strip():
         return span.text
     if span.style == "code":
-        return _code(span.text)
+        return _code(span.text.strip("`"))
     if span.style in ("strong", "bad"):
         return f"**{_escape(span.text.strip())}**"
     return _escape(span.text)

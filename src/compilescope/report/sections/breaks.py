@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compilescope.model.stack import CodeRef
-from compilescope.report.blocks import Block, Excerpt, Heading, Item, Paragraph, Span, words
+from compilescope.report.blocks import Block, Excerpt, Heading, Item, Paragraph, Span, prose, words
 from compilescope.report.places import count, first_line, place
 from compilescope.report.section import Section
 from compilescope.rules.digest import Digest
@@ -26,11 +26,11 @@ def _site(number: int, site: Site, root: str) -> list[Block]:
         blocks.append(Excerpt(site.source, site.column, site.end_column))
     blocks.append(Paragraph(words(Span(site.gb_type, "strong")), depth=1))
     if site.why:
-        blocks.append(Paragraph(words(site.why), depth=1))
+        blocks.append(Paragraph(prose(site.why), depth=1))
     if site.remedy:
-        blocks.append(Paragraph(words(site.remedy[0].text), 1, "Try:"))
+        blocks.append(Paragraph(prose(site.remedy[0].text), 1, "Try:"))
     elif site.hints:
-        blocks.append(Paragraph(words(first_line(site.hints[0])), 1, "Try:"))
+        blocks.append(Paragraph(prose(first_line(site.hints[0])), 1, "Try:"))
     notes = [f"reported {count(site.events, 'time')}"]
     if len(site.ranks) > 1:
         notes.append(f"on ranks {', '.join(map(str, site.ranks))}")

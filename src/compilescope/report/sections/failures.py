@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compilescope.report.blocks import Block, Excerpt, Heading, Item, Paragraph, Span, words
+from compilescope.report.blocks import Block, Excerpt, Heading, Item, Paragraph, Span, prose, words
 from compilescope.report.places import count, first_line, place
 from compilescope.report.section import Section
 from compilescope.rules.digest import Digest
@@ -19,9 +19,9 @@ def _build(digest: Digest) -> list[Block]:
         blocks.append(Item(str(number), left, words(Span(name + failure.error, "bad"))))
         if failure.source:
             blocks.append(Excerpt(failure.source, failure.column, failure.end_column))
-        blocks.append(Paragraph(words(first_line(failure.message)), depth=1))
-        if failure.hints:
-            blocks.append(Paragraph(words(first_line(failure.hints[0])), 1, "Try:"))
+        blocks.append(Paragraph(prose(failure.why or first_line(failure.message)), depth=1))
+        if failure.remedy:
+            blocks.append(Paragraph(prose(failure.remedy[0].text), 1, "Try:"))
         fate = (
             "suppressed: the function runs eagerly"
             if failure.suppressed

@@ -16,7 +16,7 @@ def one_graph_each(miss: Miss) -> list[Remedy]:
             "Every instance is then traced in its own place, in one compilation."
         ),
         source(
-            "Or compile each instance with `torch.compile(..., isolate_recompiles=True)` (new in torch 2.13): as many "
+            "Or compile each instance with `torch.compile(..., isolate_recompiles=True)` (torch 2.13): as many "
             "compilations as now, but each instance keeps its own, and none uses up the recompile limit of another."
         ),
     ]

@@ -1,0 +1,112 @@
+"""Two arguments are one object at one call and two at another."""
+
+from __future__ import annotations
+
+import re
+
+from compilescope.rules.guards._subjects import shown
+from compilescope.rules.remedy import Remedy, judgement, source
+from compilescope.rules.rule import Example, GuardRule, Miss
+
+_IS = re.compile(r"^(?P<one>\S+) is (?P<two>\S+)$")
+_DUPLICATES = re.compile(r'"([^"]+)"')
+
+
+def _applies(miss: Miss) -> bool:
+    if miss.cause.subject == "aliasing of arguments" or miss.cause.guard.startswith(
+        "Duplicate tensors"
+    ):
+        return True
+    return miss.cause.kind == "SHAPE" and _IS.match(miss.cause.subject) is not None
+
+
+def _pair(miss: Miss) -> list[str]:
+    match = _IS.match(miss.cause.subject)
+    names = [match["one"], match["two"]] if match else _DUPLICATES.findall(miss.cause.guard)
+    return [shown(name) for name in names]
+
+
+def _listed(names: list[str]) -> str:
+    return " and ".join(f"`{name}`" for name in names) or "two arguments"
+
+
+def _why(miss: Miss) -> str:
+    names = _listed(_pair(miss))
+    if _IS.match(miss.cause.subject):
+        change = f"{names} were one and the same object; now they are two"
+    else:
+        change = f"{names} were different tensors; now they are one and the same"
+    return (
+        f"When `{miss.frame.function}` was compiled, {change}. A change to the one is seen through the other, so Dynamo "
+        "does not let the two cases share a graph."
+    )
+
+
+def _remedies(miss: Miss) -> list[Remedy]:
+    names = _pair(miss)
+    last = names[-1] if names else "one of them"
+    return [
+        source(
+            f"If they should always be independent, pass a tensor of its own where they coincide: `{last}.clone()` (a copy), or "
+            f"`{last}.view_as({last})` (no copy; the same memory, but another object)."
+        ),
+        judgement(
+            f"If the same one is meant in both places, let `{miss.frame.function}` take it once, or leave the two compilations "
+            "as they are: there will be no third."
+        ),
+    ]
+
+
+RULE = GuardRule(
+    id="aliasing",
+    order=100,
+    applies=_applies,
+    why=_why,
+    remedies=_remedies,
+    examples=(
+        Example(
+            bad="""import torch
+
+@torch.compile(backend="eager")
+def f(x, y):
+    return x + y
+
+same = torch.ones(3)
+f(same, same)
+f(same, torch.ones(3))
+""",
+            good="""import torch
+
+@torch.compile(backend="eager")
+def f(x, y):
+    return x + y
+
+same = torch.ones(3)
+f(same, same.view_as(same))
+f(same, torch.ones(3))
+""",
+        ),
+        Example(
+            bad="""import torch
+
+@torch.compile(backend="eager")
+def f(x, y):
+    return x + y
+
+same = torch.ones(3)
+f(same, torch.ones(3))
+f(same, same)
+""",
+            good="""import torch
+
+@torch.compile(backend="eager")
+def f(x, y):
+    return x + y
+
+same = torch.ones(3)
+f(same, torch.ones(3))
+f(same, same.clone())
+""",
+        ),
+    ),
+)

@@ -1,0 +1,120 @@
+"""Calls inside and outside autocast, or with another autocast dtype."""
+
+from __future__ import annotations
+
+import ast
+
+from compilescope.rules.guards._dispatch import dispatch_tensor, keys_gone_and_new
+from compilescope.rules.guards._dtypes import dtype_of_code
+from compilescope.rules.guards._subjects import shown
+from compilescope.rules.remedy import Remedy, source
+from compilescope.rules.rule import Example, GuardRule, Miss
+
+_DEVICES = ("cpu", "cuda")
+"""The first two of torch's list of devices with autocast; the rest are told by number."""
+
+
+def _applies(miss: Miss) -> bool:
+    if miss.cause.subject == "autocast_state":
+        return True
+    gone, new = keys_gone_and_new(miss)
+    changed = gone | new
+    return bool(changed) and all(key.startswith("Autocast") for key in changed)
+
+
+def _state(text: str) -> dict[str, str]:
+    """Device -> "off", or the dtype to which autocast casts there."""
+    try:
+        state = ast.literal_eval(text)
+        pairs = list(zip(state["enabled"], state["dtype"], strict=False))
+    except (ValueError, SyntaxError, TypeError, KeyError, MemoryError, RecursionError):
+        return {}
+    found = {}
+    for index, (enabled, dtype) in enumerate(pairs):
+        device = _DEVICES[index] if index < len(_DEVICES) else f"device type {index}"
+        found[device] = dtype_of_code(str(dtype)) if enabled else "off"
+    return found
+
+
+def _change(miss: Miss) -> str:
+    was, now = _state(miss.cause.expected), _state(miss.cause.actual)
+    changes = [
+        f"{device}: {was[device]} before, {now[device]} now"
+        for device in was
+        if device in now and was[device] != now[device]
+    ]
+    return f" ({'; '.join(changes)})" if changes else ""
+
+
+def _why(miss: Miss) -> str:
+    tensor = dispatch_tensor(miss)
+    about = f"which changes how operations on `{shown(tensor)}` are dispatched" if tensor else ""
+    return (
+        f"Autocast is not what it was when `{miss.frame.function}` was compiled{_change(miss)}"
+        f"{', ' + about if about else ''}. The casts are part of the graph, so another autocast is another graph."
+    )
+
+
+def _remedies(miss: Miss) -> list[Remedy]:
+    function = miss.frame.function
+    return [
+        source(
+            f"Put every call of `{function}` under the same `torch.autocast(...)`, warm-up and evaluation too; or open it "
+            f"inside `{function}`, which then brings its own."
+        )
+    ]
+
+
+RULE = GuardRule(
+    id="autocast",
+    order=40,
+    applies=_applies,
+    why=_why,
+    remedies=_remedies,
+    examples=(
+        Example(
+            bad="""import torch
+
+@torch.compile(backend="eager")
+def f(x):
+    return x @ x
+
+f(torch.ones(3, 3))
+with torch.autocast("cpu", torch.bfloat16):
+    f(torch.ones(3, 3))
+""",
+            good="""import torch
+
+@torch.compile(backend="eager")
+def f(x):
+    with torch.autocast("cpu", torch.bfloat16):
+        return x @ x
+
+f(torch.ones(3, 3))
+f(torch.ones(3, 3))
+""",
+        ),
+        Example(
+            bad="""import torch
+
+@torch.compile(backend="eager")
+def f(x):
+    return x @ x
+
+for dtype in (torch.bfloat16, torch.float16):
+    with torch.autocast("cpu", dtype):
+        f(torch.ones(3, 3))
+""",
+            good="""import torch
+
+@torch.compile(backend="eager")
+def f(x):
+    return x @ x
+
+for _ in range(2):
+    with torch.autocast("cpu", torch.bfloat16):
+        f(torch.ones(3, 3))
+""",
+        ),
+    ),
+)

@@ -1,0 +1,134 @@
+"""One function compiled with two backends, or with two settings of one."""
+
+from __future__ import annotations
+
+import re
+
+from compilescope.rules.guards._subjects import cut
+from compilescope.rules.remedy import Remedy, source
+from compilescope.rules.rule import Example, GuardRule, Miss
+
+_WRAPPED = re.compile(
+    r"backend: _TorchCompile\w*\(compiler='(?P<name>[^']*)', dynamic=(?P<dynamic>\w+)\)"
+)
+_BARE = re.compile(r"(?:Cached|New) backend: (?P<name>.+?) \(id=")
+
+
+def _applies(miss: Miss) -> bool:
+    return miss.cause.subject == "the backend" or miss.cause.guard.startswith("BACKEND_MATCH")
+
+
+def _backends(miss: Miss) -> list[str]:
+    """The earlier backend and the new one, as far as torch tells them."""
+    wrapped = _WRAPPED.findall(miss.cause.guard)
+    if len(wrapped) == 2:
+        (one, was), (two, now) = wrapped
+        if was != now:
+            return [f"{one} with dynamic={was}", f"{two} with dynamic={now}"]
+        return [one, two]
+    return [cut(name) for name in _BARE.findall(miss.cause.guard)]
+
+
+def _why(miss: Miss) -> str:
+    function, backends = miss.frame.function, _backends(miss)
+    if len(backends) != 2:
+        return f"`{function}` was compiled before for another backend or with other settings of torch.compile."
+    if backends[0] == backends[1]:
+        return (
+            f"`{function}` was compiled before for a backend `{backends[0]}`, and is now compiled for one of the same name "
+            "that is another object: Dynamo compares backends by identity."
+        )
+    return (
+        f"`{function}` was compiled before for the backend `{backends[0]}`, and is now called through a torch.compile "
+        f"with `{backends[1]}`. A compilation serves one backend."
+    )
+
+
+def _remedies(miss: Miss) -> list[Remedy]:
+    function, backends = miss.frame.function, _backends(miss)
+    if len(backends) == 2 and backends[0] == backends[1]:
+        first = source(
+            f"Define the backend `{backends[0]}` once, outside the loop or function that calls torch.compile, and pass "
+            "that one object each time."
+        )
+    else:
+        first = source(
+            f"Call `torch.compile({function}, ...)` once, with one backend and one set of options, and keep what it "
+            "returns."
+        )
+    return [
+        first,
+        source(
+            "Where both are meant, as in a comparison: give each call of torch.compile `isolate_recompiles=True` (torch "
+            "2.13). The work is the same, but neither counts against the recompile limit of the other."
+        ),
+    ]
+
+
+RULE = GuardRule(
+    id="backend-change",
+    order=20,
+    applies=_applies,
+    why=_why,
+    remedies=_remedies,
+    examples=(
+        Example(
+            bad="""import torch
+
+def f(x):
+    return x * 2
+
+for _ in range(2):
+    torch.compile(f, backend=lambda module, inputs: module.forward)(torch.ones(3))
+""",
+            good="""import torch
+
+def f(x):
+    return x * 2
+
+def backend(module, inputs):
+    return module.forward
+
+for _ in range(2):
+    torch.compile(f, backend=backend)(torch.ones(3))
+""",
+        ),
+        Example(
+            bad="""import torch
+
+def f(x):
+    return x * 2
+
+for backend in ("eager", "aot_eager"):
+    torch.compile(f, backend=backend)(torch.ones(3))
+""",
+            good="""import torch
+
+def f(x):
+    return x * 2
+
+for backend in ("eager", "aot_eager"):
+    torch.compile(f, backend=backend, isolate_recompiles=True)(torch.ones(3))
+""",
+        ),
+        Example(
+            bad="""import torch
+
+def f(x):
+    return x * 2
+
+for dynamic in (True, False):
+    torch.compile(f, backend="eager", dynamic=dynamic)(torch.ones(3))
+""",
+            good="""import torch
+
+def f(x):
+    return x * 2
+
+compiled = torch.compile(f, backend="eager", dynamic=True)
+for _ in range(2):
+    compiled(torch.ones(3))
+""",
+        ),
+    ),
+)

@@ -1,0 +1,67 @@
+"""The default device changed."""
+
+from __future__ import annotations
+
+from compilescope.rules.remedy import Remedy, source
+from compilescope.rules.rule import Example, GuardRule, Miss
+
+
+def _applies(miss: Miss) -> bool:
+    return miss.cause.kind == "DEFAULT_DEVICE" or "CURRENT_DEVICE" in miss.cause.subject
+
+
+def _why(miss: Miss) -> str:
+    was = miss.cause.expected
+    before = (
+        "there was no default device" if was in ("None", "") else f"the default device was {was}"
+    )
+    return (
+        f"When `{miss.frame.function}` was compiled {before}; since then `torch.set_default_device` or a "
+        "`with torch.device(...)` has changed it. Tensors made inside the graph would lie elsewhere."
+    )
+
+
+def _remedies(miss: Miss) -> list[Remedy]:
+    return [
+        source(
+            f"Set it once, before the first call of `{miss.frame.function}`; or leave it alone and give `device=` (best the "
+            f"device of an input, such as `device=x.device`) to each tensor that `{miss.frame.function}` makes."
+        )
+    ]
+
+
+RULE = GuardRule(
+    id="default-device",
+    order=70,
+    applies=_applies,
+    why=_why,
+    remedies=_remedies,
+    examples=(
+        Example(
+            bad="""import torch
+
+@torch.compile(backend="eager")
+def f(x):
+    return x * 2
+
+x = torch.ones(3)
+f(x)
+torch.set_default_device("cpu")
+f(x)
+torch.set_default_device(None)
+""",
+            good="""import torch
+
+@torch.compile(backend="eager")
+def f(x):
+    return x * 2
+
+torch.set_default_device("cpu")
+x = torch.ones(3)
+f(x)
+f(x)
+torch.set_default_device(None)
+""",
+        ),
+    ),
+)

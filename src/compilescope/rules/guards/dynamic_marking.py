@@ -1,0 +1,76 @@
+"""A tensor is marked dynamic or static at a later call than the first."""
+
+from __future__ import annotations
+
+import re
+
+from compilescope.rules.guards._subjects import shown
+from compilescope.rules.remedy import Remedy, source
+from compilescope.rules.rule import Example, GuardRule, Miss
+
+_MARK = re.compile(r"(?:hasattr|getattr)\((?P<tensor>[^,]+), '_dynamo_\w*indices'")
+
+
+def _applies(miss: Miss) -> bool:
+    return (
+        miss.cause.kind == "DIMENSION_DYNAMIC_MARKING_GUARD"
+        or _MARK.search(miss.cause.guard) is not None
+    )
+
+
+def _tensor(miss: Miss) -> str:
+    match = _MARK.search(miss.cause.guard)
+    return shown(match["tensor"] if match else miss.cause.subject)
+
+
+def _why(miss: Miss) -> str:
+    return (
+        f"`{_tensor(miss)}` carries marks (mark_dynamic, mark_static, mark_unbacked) that it did not carry when "
+        f"`{miss.frame.function}` was compiled. The mark asks for another graph, so it is compiled again."
+    )
+
+
+def _remedies(miss: Miss) -> list[Remedy]:
+    tensor = _tensor(miss)
+    return [
+        source(
+            f"Mark `{tensor}` before the first call of `{miss.frame.function}`, with the same dimensions each time. Once "
+            "compiled with the mark, calls without it are served too."
+        )
+    ]
+
+
+RULE = GuardRule(
+    id="dynamic-marking",
+    order=110,
+    applies=_applies,
+    why=_why,
+    remedies=_remedies,
+    examples=(
+        Example(
+            bad="""import torch
+
+@torch.compile(backend="eager")
+def f(x):
+    return x * 2
+
+f(torch.ones(4))
+x = torch.ones(4)
+torch._dynamo.mark_dynamic(x, 0)
+f(x)
+""",
+            good="""import torch
+
+@torch.compile(backend="eager")
+def f(x):
+    return x * 2
+
+x = torch.ones(4)
+torch._dynamo.mark_dynamic(x, 0)
+f(x)
+f(torch.ones(4))
+f(torch.ones(5))
+""",
+        ),
+    ),
+)

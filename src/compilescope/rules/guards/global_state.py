@@ -1,0 +1,99 @@
+"""Another switch of torch that holds for the whole process."""
+
+from __future__ import annotations
+
+from compilescope.rules.guards._subjects import cut, named
+from compilescope.rules.remedy import Remedy, source
+from compilescope.rules.rule import Example, GuardRule, Miss
+
+_SWITCHES = {
+    "deterministic_algorithms": "torch.use_deterministic_algorithms(...)",
+    "deterministic_algorithms_warn_only": "torch.use_deterministic_algorithms(..., warn_only=...)",
+    "allow_tf32": "torch.backends.cuda.matmul.allow_tf32 or torch.set_float32_matmul_precision(...)",
+    "allow_fp16_reduce": "torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction",
+    "allow_bf16_reduce": "torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction",
+}
+
+
+def _applies(miss: Miss) -> bool:
+    return miss.cause.kind == "GLOBAL_STATE" or miss.cause.subject in _SWITCHES
+
+
+def _why(miss: Miss) -> str:
+    change = f"was {cut(miss.cause.expected)} at compilation and is {cut(miss.cause.actual)} now"
+    if not miss.cause.expected:
+        change = "has changed since the compilation"
+    return (
+        f"`{named(miss)}`, a switch of torch for the whole process, {change}. It decides which kernels may be used, so every "
+        f"compiled function depends on it; `{miss.frame.function}` does too."
+    )
+
+
+def _remedies(miss: Miss) -> list[Remedy]:
+    switch = _SWITCHES.get(miss.cause.subject, "")
+    what = f"`{switch}`" if switch else f"what sets `{named(miss)}`"
+    return [
+        source(
+            f"Set it once at the start of the program, before `{miss.frame.function}` is first called. Look for {what} between "
+            "the calls; a library may set it and set it back."
+        )
+    ]
+
+
+RULE = GuardRule(
+    id="global-state",
+    order=90,
+    applies=_applies,
+    why=_why,
+    remedies=_remedies,
+    examples=(
+        Example(
+            bad="""import torch
+
+@torch.compile(backend="eager")
+def f(x):
+    return x @ x
+
+f(torch.ones(3, 3))
+torch.use_deterministic_algorithms(True)
+f(torch.ones(3, 3))
+torch.use_deterministic_algorithms(False)
+""",
+            good="""import torch
+
+@torch.compile(backend="eager")
+def f(x):
+    return x @ x
+
+torch.use_deterministic_algorithms(True)
+f(torch.ones(3, 3))
+f(torch.ones(3, 3))
+torch.use_deterministic_algorithms(False)
+""",
+        ),
+        Example(
+            bad="""import torch
+
+@torch.compile(backend="eager")
+def f(x):
+    return x @ x
+
+f(torch.ones(3, 3))
+torch.set_float32_matmul_precision("high")
+f(torch.ones(3, 3))
+torch.set_float32_matmul_precision("highest")
+""",
+            good="""import torch
+
+@torch.compile(backend="eager")
+def f(x):
+    return x @ x
+
+torch.set_float32_matmul_precision("high")
+f(torch.ones(3, 3))
+f(torch.ones(3, 3))
+torch.set_float32_matmul_precision("highest")
+""",
+        ),
+    ),
+)

@@ -1,0 +1,71 @@
+"""Calls with and without gradients."""
+
+from __future__ import annotations
+
+from compilescope.rules.remedy import Remedy, judgement, source
+from compilescope.rules.rule import Example, GuardRule, Miss
+
+
+def _applies(miss: Miss) -> bool:
+    return miss.cause.subject == "grad_mode"
+
+
+def _mode(value: str) -> str:
+    return {"True": "gradients on", "False": "gradients off"}.get(value, f"grad mode {value}")
+
+
+def _why(miss: Miss) -> str:
+    return (
+        f"`{miss.frame.function}` was compiled with {_mode(miss.cause.expected)}, and this call came with "
+        f"{_mode(miss.cause.actual)} (torch.no_grad(), inference_mode() or set_grad_enabled() around one of the calls, or "
+        "a thread of its own: each thread begins with gradients on). The graph with a backward and the one without are "
+        "two graphs."
+    )
+
+
+def _remedies(miss: Miss) -> list[Remedy]:
+    function = miss.frame.function
+    return [
+        source(
+            f"Where only one is wanted, put every call of `{function}` under the same mode, warm-up calls too: a first call "
+            "outside `torch.no_grad()` already costs a compilation. `no_grad()` inside the function does not help: the mode at "
+            "entry is what is compared."
+        ),
+        judgement(
+            f"Where `{function}` both trains and evaluates, two compilations are right. They stay two; Dynamo picks "
+            "the one that fits."
+        ),
+    ]
+
+
+RULE = GuardRule(
+    id="grad-mode",
+    order=30,
+    applies=_applies,
+    why=_why,
+    remedies=_remedies,
+    examples=(
+        Example(
+            bad="""import torch
+
+@torch.compile(backend="eager")
+def f(x):
+    return x * 2
+
+f(torch.ones(3))
+with torch.no_grad():
+    f(torch.ones(3))
+""",
+            good="""import torch
+
+@torch.compile(backend="eager")
+def f(x):
+    return x * 2
+
+with torch.no_grad():
+    f(torch.ones(3))
+    f(torch.ones(3))
+""",
+        ),
+    ),
+)

@@ -1,0 +1,64 @@
+"""The number of CPU threads changed."""
+
+from __future__ import annotations
+
+from compilescope.rules.remedy import Remedy, source
+from compilescope.rules.rule import Example, GuardRule, Miss
+
+
+def _applies(miss: Miss) -> bool:
+    return miss.cause.subject == "num_threads"
+
+
+def _why(miss: Miss) -> str:
+    return (
+        f"`{miss.frame.function}` was compiled while torch used {miss.cause.expected} CPU threads; now it uses "
+        f"{miss.cause.actual}. Generated CPU code is cut to the number of threads, so Dynamo compiles again."
+    )
+
+
+def _remedies(miss: Miss) -> list[Remedy]:
+    return [
+        source(
+            f"Call `torch.set_num_threads({miss.cause.actual})` once, before the first call of `{miss.frame.function}`, and "
+            "leave it. A worker process or a library that sets it later (data loaders set 1 in their workers) brings "
+            "this on too."
+        )
+    ]
+
+
+RULE = GuardRule(
+    id="num-threads",
+    order=50,
+    applies=_applies,
+    why=_why,
+    remedies=_remedies,
+    examples=(
+        Example(
+            bad="""import torch
+
+@torch.compile(backend="eager")
+def f(x):
+    return x * 2
+
+before = torch.get_num_threads()
+f(torch.ones(3))
+torch.set_num_threads(before + 1)
+f(torch.ones(3))
+torch.set_num_threads(before)
+""",
+            good="""import torch
+
+@torch.compile(backend="eager")
+def f(x):
+    return x * 2
+
+before = torch.get_num_threads()
+torch.set_num_threads(before + 1)
+f(torch.ones(3))
+f(torch.ones(3))
+torch.set_num_threads(before)
+""",
+        ),
+    ),
+)

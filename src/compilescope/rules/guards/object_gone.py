@@ -1,0 +1,79 @@
+"""Something that a compilation was bound to has been freed since."""
+
+from __future__ import annotations
+
+import re
+
+from compilescope.rules.guards._subjects import shown
+from compilescope.rules.remedy import Remedy, judgement, source
+from compilescope.rules.rule import Example, GuardRule, Miss
+
+_OBJECT = re.compile(r"because (?P<object>.+) got deallocated")
+
+
+def _applies(miss: Miss) -> bool:
+    return miss.cause.kind == "WEAKREF"
+
+
+def _object(miss: Miss) -> str:
+    match = _OBJECT.search(miss.cause.guard)
+    return shown(match["object"]) if match else shown(miss.cause.subject)
+
+
+def _why(miss: Miss) -> str:
+    return (
+        f"A compilation of `{miss.frame.function}` was bound to one object, `{_object(miss)}`. That object no longer "
+        "exists, and Dynamo threw the compilation away with it."
+    )
+
+
+def _remedies(miss: Miss) -> list[Remedy]:
+    return [
+        source(
+            f"Make `{_object(miss)}` once and keep it for as long as `{miss.frame.function}` is called, instead of making "
+            "it anew before each call."
+        ),
+        judgement(
+            "If a new one for each call is meant (a function made by `exec`, a class defined within a function), pass what "
+            "differs as data: tensors do not bind a compilation."
+        ),
+    ]
+
+
+RULE = GuardRule(
+    id="object-gone",
+    order=10,
+    applies=_applies,
+    why=_why,
+    remedies=_remedies,
+    examples=(
+        Example(
+            bad="""import gc
+
+import torch
+
+@torch.compile(backend="eager")
+def f(x, g):
+    return g(x)
+
+for _ in range(3):
+    made = {}
+    exec("def g(x): return x + 1", made)
+    f(torch.ones(3), made["g"])
+    made = None
+    gc.collect()
+""",
+            good="""import torch
+
+@torch.compile(backend="eager")
+def f(x, g):
+    return g(x)
+
+made = {}
+exec("def g(x): return x + 1", made)
+for _ in range(3):
+    f(torch.ones(3), made["g"])
+""",
+        ),
+    ),
+)

@@ -1,0 +1,96 @@
+"""A torch function mode is active at one call and not at another."""
+
+from __future__ import annotations
+
+from compilescope.rules.remedy import Remedy, source
+from compilescope.rules.rule import Example, GuardRule, Miss
+
+_STATES = ("torch_function", "torch_function_all_disabled")
+
+
+def _applies(miss: Miss) -> bool:
+    return miss.cause.kind == "TORCH_FUNCTION_MODE_STACK" or miss.cause.subject in _STATES
+
+
+def _why(miss: Miss) -> str:
+    if miss.cause.subject in _STATES:
+        change = f"`{miss.cause.subject}` was {miss.cause.expected} at compilation and is {miss.cause.actual} now"
+    else:
+        change = "the modes that are active (`TorchFunctionMode`, a default device is one too) are not those of the compilation"
+    return (
+        f"Calls to torch inside `{miss.frame.function}` may be handled by Python code: {change}. Dynamo traces through such "
+        "handlers, so each set of them has its own graph."
+    )
+
+
+def _remedies(miss: Miss) -> list[Remedy]:
+    return [
+        source(
+            f"Enter the mode around every call of `{miss.frame.function}`, or around none: a mode meant for eager code only "
+            "(a counter, a logger, a device context) should be left before the compiled call."
+        )
+    ]
+
+
+RULE = GuardRule(
+    id="torch-function-mode",
+    order=80,
+    applies=_applies,
+    why=_why,
+    remedies=_remedies,
+    examples=(
+        Example(
+            bad="""import torch
+from torch.overrides import TorchFunctionMode
+
+class Plain(TorchFunctionMode):
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        return func(*args, **(kwargs or {}))
+
+@torch.compile(backend="eager")
+def f(x):
+    return x * 2
+
+f(torch.ones(3))
+with Plain():
+    f(torch.ones(3))
+""",
+            good="""import torch
+from torch.overrides import TorchFunctionMode
+
+class Plain(TorchFunctionMode):
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        return func(*args, **(kwargs or {}))
+
+@torch.compile(backend="eager")
+def f(x):
+    return x * 2
+
+with Plain():
+    f(torch.ones(3))
+    f(torch.ones(3))
+""",
+        ),
+        Example(
+            bad="""import torch
+
+@torch.compile(backend="eager")
+def f(x):
+    return x * 2
+
+f(torch.ones(3))
+with torch._C.DisableTorchFunction():
+    f(torch.ones(3))
+""",
+            good="""import torch
+
+@torch.compile(backend="eager")
+def f(x):
+    return x * 2
+
+f(torch.ones(3))
+f(torch.ones(3))
+""",
+        ),
+    ),
+)

@@ -1,0 +1,115 @@
+"""`compilescope analyze` on a run made by hand and on a real one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from click.testing import CliRunner
+
+from compilescope.cli.commands.analyze import COMMAND
+from compilescope.model.artifacts import DiskArtifacts
+from compilescope.model.bodies import CompileTime, GraphCaptured, Guard, GuardSet
+from compilescope.model.event import Event, encode
+from compilescope.model.header import RunHeader
+from compilescope.model.home import create_run
+from compilescope.model.stack import CodeRef, Frame
+
+FORWARD = CodeRef("/project/model.py", 4, "forward")
+
+
+def guard(kind: str, line: int | None, source: str = "L['x']") -> Guard:
+    frames = (
+        () if line is None else (Frame("/project/model.py", line, "forward", source="  y = x"),)
+    )
+    return Guard(source, kind, (f"check {kind}",), frames)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A run of two cache entries; torch measured the second one's guards."""
+    folder = create_run(tmp_path, RunHeader(run="abc123-model", tool="0", root="/project"))
+    artifacts = DiskArtifacts(folder / "artifacts")
+    few = [guard("TENSOR_MATCH", 5)]
+    many = [guard("TENSOR_MATCH", 8), guard("TYPE_MATCH", 8), guard("TYPE_MATCH", 9)]
+    many.append(guard("GLOBAL_STATE", None, ""))
+    bodies: list[tuple[Any, str]] = []
+    for compile_id, guards in (("0/0", few), ("1/0", many)):
+        name = artifacts.put(msgspec.json.encode(guards).decode(), "guards")
+        kinds: dict[str, int] = {}
+        for one in guards:
+            kinds[one.kind] = kinds.get(one.kind, 0) + 1
+        bodies += [
+            (GraphCaptured(stage="dynamo", ops=7, frame=FORWARD, backend="eager"), compile_id),
+            (GuardSet(len(guards), kinds, name, FORWARD), compile_id),
+        ]
+    bodies.append((CompileTime(5, {"guard_latency_us": 42}), "1/0"))
+    events = [
+        Event(id=f"0.{n}", time_ns=n, pid=1, compile_id=compile_id, body=body)
+        for n, (body, compile_id) in enumerate(bodies)
+    ]
+    (folder / "events-0.jsonl").write_bytes(b"".join(encode(event) + b"\n" for event in events))
+    return tmp_path
+
+
+def analyze(home: Path, *words: str) -> str:
+    done = CliRunner().invoke(COMMAND, ["--dir", str(home), *words], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def test_guards_most_numerous_first(home: Path) -> None:
+    text = analyze(home, "--type", "guards")
+    assert "5 guards of 2 compiled frames" in text
+    assert text.index("1/0") < text.index("0/0")
+    assert "TYPE_MATCH 2, TENSOR_MATCH 1, GLOBAL_STATE 1" in text
+    assert "model.py:8" in text and "1 with no line of yours" in text
+    assert "42 us" in text and "was not measured" in text
+    assert max(map(len, text.splitlines())) <= 100
+
+
+def test_guards_as_json(home: Path) -> None:
+    seen = json.loads(analyze(home, "--type", "guards", "--json"))
+    assert (seen["run"], seen["type"]) == ("abc123-model", "guards")
+    first, second = seen["graphs"]
+    assert (first["compile_id"], first["guards"], first["latency_us"]) == ("1/0", 4, 42)
+    assert second["latency_us"] is None
+    assert (first["file"], first["line"], first["function"]) == ("/project/model.py", 4, "forward")
+    assert [(line["line"], line["guards"]) for line in first["lines"]] == [(8, 2), (9, 1)]
+    assert first["elsewhere"] == 1 and len(first["all"]) == 4
+    assert first["all"][0]["checks"] == ["check TENSOR_MATCH"]
+
+
+def test_graphs(home: Path) -> None:
+    text = analyze(home, "--type", "graphs")
+    assert "2 graphs, 14 ops" in text and "backend eager" in text
+    seen = json.loads(analyze(home, "abc", "--type", "graphs", "--json"))
+    assert [graph["ops"] for graph in seen["graphs"]] == [7, 7]
+
+
+def test_summary_is_the_report(home: Path) -> None:
+    assert "compilescope abc123-model" in analyze(home)
+    assert json.loads(analyze(home, "--json"))["graphs"] == 2
+
+
+def test_a_run_without_guards(tmp_path: Path) -> None:
+    create_run(tmp_path, RunHeader(run="abc123-model", tool="0"))
+    assert "No guards were recorded" in analyze(tmp_path, "--type", "guards")
+    assert "No graph was captured" in analyze(tmp_path, "--type", "graphs")
+
+
+@pytest.mark.torch
+def test_a_real_run(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    import compilescope
+
+    torch._dynamo.reset()
+    with compilescope.capture(dir=tmp_path):
+        torch.compile(lambda x: x + 1, backend="eager")(torch.ones(3))
+    [graph] = json.loads(analyze(tmp_path, "--type", "guards", "--json"))["graphs"]
+    assert graph["kinds"]["TENSOR_MATCH"] == 1
+    assert graph["latency_us"] is not None
+    assert graph["lines"][0]["file"] == __file__

@@ -1,0 +1,144 @@
+"""The guard inspector on real models."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.torch
+
+torch = pytest.importorskip("torch")
+
+import compilescope  # noqa: E402
+from compilescope.errors import ToolError  # noqa: E402
+from compilescope.inspector import GuardReport  # noqa: E402
+
+
+class Block(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = torch.nn.ModuleList(torch.nn.Linear(4, 4) for _ in range(3))
+        self.table = {"scale": 2}
+
+    def forward(self, x: Any, y: Any) -> Any:
+        for layer in self.layers:
+            x = layer(x)
+        return x * self.table["scale"] + y
+
+
+def broken(x: Any) -> Any:
+    y = x + 1
+    print(end="")
+    return y * 2
+
+
+@pytest.fixture(autouse=True)
+def fresh_dynamo() -> Any:
+    torch._dynamo.reset()
+    yield
+    torch._dynamo.reset()
+
+
+@pytest.fixture
+def report() -> GuardReport:
+    return compilescope.GuardInspector(Block()).inspect(torch.ones(2, 4), torch.ones(2, 4))
+
+
+def test_guards_by_kind_and_by_line(report: GuardReport) -> None:
+    [entry] = report.graphs
+    graph = entry.graph
+    assert graph.function == "forward" and graph.ops and graph.ops >= 5
+    assert graph.guards == sum(graph.kinds.values()) == len(graph.all) == report.guards
+    assert graph.kinds["TENSOR_MATCH"] >= 8
+    assert list(graph.kinds.values()) == sorted(graph.kinds.values(), reverse=True)
+    scale = next(line for line in graph.lines if "table" in line.source)
+    assert scale.kinds["EQUALS_MATCH"] == 1 and scale.file == __file__
+    loop = {"x = layer(x)", "for layer in self.layers:"}
+    assert sum(line.guards for line in graph.lines if line.source in loop) >= 6
+
+
+def test_the_tree_is_nested_and_measured(report: GuardReport) -> None:
+    cost = report.graphs[0].cost
+    assert cost is not None
+    assert cost.warm_ns and cost.warm_ns > 0
+    assert cost.cold_ns and cost.cold_ns > 0
+    nodes = {node.source: node for node in cost.tree.walk()}
+    assert cost.tree.total_ns == cost.warm_ns
+    x = nodes["L['x']"]
+    assert x.type == "torch.Tensor" and not x.children
+    [match] = [check for check in x.checks if check.kind == "TENSOR_MATCH"]
+    assert "size=[2, 4]" in match.conditions[0]
+    below = {node.source for node in nodes["L['self']"].walk()}
+    assert "L['self'].table['scale']" in below and "L['x']" not in below
+    assert all(node.total_ns is not None for node in nodes.values()) and not cost.unmeasured
+    scale = nodes["L['self'].table['scale']"]
+    assert scale.frame is not None and scale.frame.file == __file__
+    assert sum(len(node.checks) for node in nodes.values()) == cost.guards == report.guards
+
+
+def test_the_dearest_come_first(report: GuardReport) -> None:
+    entry = report.graphs[0]
+    assert entry.cost is not None
+    costs = [node.own_ns or 0 for node in entry.expensive]
+    assert costs == sorted(costs, reverse=True) and costs
+    # Seven tensors to check, each far dearer than comparing one int.
+    assert any("TENSOR_MATCH" in {c.kind for c in node.checks} for node in entry.expensive[:4])
+    whole = entry.cost.tree
+    assert sum(child.total_ns or 0 for child in whole.children) > 0
+
+
+def test_each_part_of_a_broken_function() -> None:
+    report = compilescope.GuardInspector(broken).inspect(torch.ones(3))
+    assert report.result.tolist() == [4.0, 4.0, 4.0]
+    assert [entry.graph.function for entry in report.graphs] == ["broken", "broken"]
+    assert [entry.graph.resumed_at is None for entry in report.graphs] == [True, False]
+    assert all(entry.cost is not None for entry in report.graphs)
+    assert report.check_ns and report.check_ns > 0
+
+
+def test_inputs_may_come_as_one_tuple() -> None:
+    x = torch.ones(2, 4)
+    report = compilescope.GuardInspector(Block()).inspect((x, x + 1))
+    assert report.graphs[0].graph.ops
+    named = compilescope.GuardInspector(Block()).inspect(x, y=x + 1)
+    assert named.guards == report.guards
+
+
+def test_inspecting_twice_measures_twice() -> None:
+    inspector = compilescope.GuardInspector(broken, dynamic=False)
+    first, second = inspector.inspect(torch.ones(3)), inspector.inspect(torch.ones(3))
+    if len(second.graphs) != len(first.graphs):
+        pytest.fail("the second inspection saw other frames")
+    assert first.guards == second.guards
+
+
+def test_every_form(report: GuardReport) -> None:
+    text = str(report)
+    assert text == report.summary()
+    assert max(map(len, text.splitlines())) <= 80
+    for words in ("Guards of Block", "check, warm", "Most expensive guards", "Guard tree"):
+        assert words in text
+    assert "How it was measured" in text
+    assert "<h3>Guards of Block</h3>" in report._repr_html_()
+    values = json.loads(report.to_json())
+    assert values["guards"] == report.guards
+    [entry] = values["graphs"]
+    assert entry["cost"]["tree"]["children"] and entry["expensive"][0]["own_ns"] > 0
+    assert repr(report) == f"<GuardReport of Block: 1 frames, {report.guards} guards>"
+
+
+def test_nothing_compiled_is_said() -> None:
+    def plain(x: int) -> int:
+        return x
+
+    with pytest.raises(ToolError, match="Nothing of plain was compiled"):
+        compilescope.GuardInspector(torch._dynamo.disable(plain)).inspect(1)
+
+
+def test_torchs_hook_is_put_back() -> None:
+    from torch._dynamo import guards
+
+    compilescope.GuardInspector(broken).inspect(torch.ones(3))
+    assert guards.guard_manager_testing_hook_fn is None
