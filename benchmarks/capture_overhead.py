@@ -398,7 +398,8 @@ def bars(results: Results) -> list[dict[str, Any]]:
             add("capture < TORCH_TRACE", workload, by, found, verdict(found, 1.0))
         trace = hook_share(results.traces.get(workload, []))
         if found_hooks is not None and trace is not None:
-            noise = (found_hooks.noise or 0.0) + (trace.noise or 0.0)
+            one_sample = found_hooks.noise is None or trace.noise is None
+            noise = None if one_sample else found_hooks.noise + trace.noise
             found = Figure(found_hooks.value / trace.value, noise, trace.samples)
             add("capture < TORCH_TRACE", workload, "hooks", found, verdict(found, 1.0))
     order = {bar: index for index, bar in enumerate((limit, "capture < TORCH_TRACE"))}

@@ -96,7 +96,7 @@ def test_html_escapes_what_users_write() -> None:
 
 def test_markdown_escapes_what_users_write() -> None:
     text = to_markdown(summary_document(digest(hostile_run())))
-    outside_code = re.sub(r"(`+).*?\1", "", text, flags=re.S)
+    outside_code = re.sub(r"(`+).*?\1", "", text.replace("\\`", ""), flags=re.S)
     assert "<script>" not in outside_code.replace("\\<script\\>", "")
 
 

@@ -2,49 +2,52 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
+import pkgutil
 import sys
 
 import click
 
 from compilescope.cli import commands
 from compilescope.errors import ToolError
-from compilescope.plugins import discover
 from compilescope.version import VERSION
 
 _ORDER = ("run", "show", "explain", "list", "registry", "clean")
 
 
 class _Group(click.Group):
-    """Commands in the order in which a user meets them."""
+    """Commands in the order in which a user meets them, each imported when it is asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        known = [name for name in _ORDER if name in self.commands]
-        return known + sorted(set(self.commands) - set(known))
+        names = {info.name for info in pkgutil.iter_modules(commands.__path__)}
+        return [name for name in _ORDER if name in names] + sorted(names - set(_ORDER))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        module = importlib.import_module(f"{commands.__name__}.{cmd_name}")
+        command: click.Command = module.COMMAND
+        return command
 
 
-def build() -> click.Group:
-    @click.group(
-        cls=_Group,
-        context_settings={"help_option_names": ["-h", "--help"]},
-        help="A debugger for torch.compile: run a program unmodified and see every place where "
-        "compilation was lost.",
-        epilog="Start with:  compilescope run your_script.py",
-    )
-    @click.version_option(VERSION, prog_name="compilescope")
-    @click.option("-v", "--verbose", count=True, help="Log more; -vv logs everything.")
-    def group(verbose: int) -> None:
-        level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)]
-        logging.basicConfig(level=level, format="%(name)s: %(message)s")
-
-    for command in discover(commands, "COMMAND", click.Command):
-        group.add_command(command)
-    return group
+@click.group(
+    cls=_Group,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="A debugger for torch.compile: run a program unmodified and see every place where "
+    "compilation was lost.",
+    epilog="Start with:  compilescope run your_script.py",
+)
+@click.version_option(VERSION, prog_name="compilescope")
+@click.option("-v", "--verbose", count=True, help="Log more; -vv logs everything.")
+def group(verbose: int) -> None:
+    level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)]
+    logging.basicConfig(level=level, format="%(name)s: %(message)s")
 
 
 def main() -> None:
     try:
-        status = build()(standalone_mode=False)
+        status = group(standalone_mode=False)
         sys.exit(status if isinstance(status, int) else 0)
     except ToolError as error:
         print(f"compilescope: error: {error.message}", file=sys.stderr)

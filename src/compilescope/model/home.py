@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 import shutil
 from pathlib import Path
 
@@ -15,7 +15,7 @@ _NO_RUNS = "Record one with `compilescope run SCRIPT`."
 def new_run_id(label: str) -> str:
     """Random digits first, so that a few of them are enough to name the run."""
     stem = "".join(c if c.isalnum() else "-" for c in label).strip("-")[:24].lower()
-    return f"{secrets.token_hex(3)}-{stem or 'run'}"
+    return f"{os.urandom(3).hex()}-{stem or 'run'}"
 
 
 def create_run(home: Path, header: RunHeader) -> Path:

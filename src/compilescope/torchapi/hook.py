@@ -88,12 +88,16 @@ class Call:
     signature: inspect.Signature
     result: Any = None
 
+    @functools.cached_property
+    def _bound(self) -> dict[str, Any]:
+        return self.signature.bind(*self.args, **self.kwargs).arguments
+
     def __getitem__(self, name: str) -> Any:
         """The argument called `name`, whichever way it was passed; KeyError if there is none."""
-        return self.signature.bind(*self.args, **self.kwargs).arguments[name]
+        return self._bound[name]
 
     def get(self, name: str, default: Any = None) -> Any:
-        return self.signature.bind(*self.args, **self.kwargs).arguments.get(name, default)
+        return self._bound.get(name, default)
 
 
 Observer = Callable[[Watch, Call], None]

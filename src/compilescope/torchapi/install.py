@@ -44,7 +44,7 @@ def hooked(watch: Watch) -> Iterator[None]:
         if waiting:
             finder = _AfterImport(waiting, lambda hook, module: _attach(hook, module, watch, undo))
             sys.meta_path.insert(0, finder)
-            undo.callback(_remove, finder)
+            undo.callback(_undo, _remove, finder)
         if watch.timing is not None:
             watch.timing.time_existing_regions()
         yield
@@ -62,10 +62,16 @@ def _attach(hook: Hook, module: ModuleType, watch: Watch, undo: ExitStack) -> No
     wrapper = observed(original, hook, watch)
     if hook.everywhere:
         _replace_bindings(original, wrapper, name)
-        undo.callback(_replace_bindings, wrapper, original, name)
+        undo.callback(_undo, _replace_bindings, wrapper, original, name)
     else:
         setattr(owner, name, wrapper)
-        undo.callback(_put_back, owner, name, wrapper, original)
+        undo.callback(_undo, _put_back, owner, name, wrapper, original)
+
+
+def _undo(function: Callable[..., None], *args: Any) -> None:
+    """Hooks that stay on to the end are not worth taking off while Python itself comes down."""
+    if not sys.is_finalizing():
+        function(*args)
 
 
 def _find(module: ModuleType, target: str) -> tuple[Any, str, Any] | None:

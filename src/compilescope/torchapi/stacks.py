@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import linecache
 import os
@@ -170,6 +171,7 @@ def _collapsed(named: Iterable[tuple[str, Frame]]) -> list[Frame]:
     return kept
 
 
+@functools.lru_cache(maxsize=4096)
 def _frame(file: str, line: int, name: str, column: int | None, end: int | None) -> Frame:
     source = linecache.getline(file, line).rstrip("\r\n")
     if column is not None and source:

@@ -2,54 +2,57 @@
 
 from __future__ import annotations
 
-import re
-
-from compilescope.rules.remedy import Remedy, judgement, source
+from compilescope.rules.guards._subjects import dynamo_name, shown, size_of, wrapper_note
+from compilescope.rules.remedy import Remedy, config, judgement, source
 from compilescope.rules.rule import Example, GuardRule, Miss
-
-_SIZE = re.compile(r"^(?P<tensor>.+)\.size\(\)\[(?P<dim>\d+)\]$")
 
 
 def _applies(miss: Miss) -> bool:
-    return _SIZE.match(miss.cause.subject) is not None
+    return size_of(miss.cause.subject) is not None and miss.cause.kind != "SHAPE"
+
+
+def _parts(miss: Miss) -> tuple[str, int]:
+    return size_of(miss.cause.subject) or (miss.cause.subject, 0)
 
 
 def _why(miss: Miss) -> str:
+    tensor, dim = _parts(miss)
     return (
-        f"The graph was made for `{miss.cause.subject}` = {miss.cause.expected}; this call has "
-        f"{miss.cause.actual}."
+        f"`{miss.frame.function}` was compiled for a `{shown(tensor)}` whose dimension {dim} is {miss.cause.expected}; this call has "
+        f"{miss.cause.actual}. Dynamo takes a size for a constant until it sees a second one, and with `dynamic=False` always."
+        f"{wrapper_note(miss)}"
     )
 
 
 def _remedies(miss: Miss) -> list[Remedy]:
-    match = _SIZE.match(miss.cause.subject)
-    assert match is not None
-    tensor, dim = match["tensor"], match["dim"]
-    if miss.cause.actual in ("0", "1") or miss.cause.expected in ("0", "1"):
-        return [
-            source(
-                f"Sizes 0 and 1 always compile by themselves. Pad `{tensor}` so that dimension {dim} is "
-                "at least 2, or accept the one extra compilation."
-            ),
-            judgement(
-                f"`torch._dynamo.decorators.mark_unbacked({tensor}, {dim})` before the call makes even "
-                "these sizes dynamic; code that branches on the size then fails."
-            ),
-        ]
-    return [
+    tensor, dim = _parts(miss)
+    text, name = shown(tensor), dynamo_name(tensor)
+    remedies = [
         source(
-            f"Say that it varies, before the first call: `torch._dynamo.mark_dynamic({tensor}, {dim})`, or "
-            f"`torch.compile(..., dynamic=True)` for `{miss.frame.function}`."
-        ),
-        judgement(
-            f"Or keep to few sizes: pad `{tensor}` to a multiple, if shapes come from the data."
-        ),
+            f"Say that it varies, before the first call: `torch._dynamo.mark_dynamic({text}, {dim})`, or "
+            f"`torch.compile(..., dynamic=True)` for all sizes of `{miss.frame.function}`. One graph then serves every size from 2 up; its "
+            "kernels may be a little slower than those made for one size."
+        )
     ]
+    if name:
+        remedies.append(
+            config(
+                f'Where `{text}` is out of reach before the call: `torch.compiler.config.dynamic_sources = "{name}:{dim}"` marks the '
+                "same dimension by name."
+            )
+        )
+    remedies.append(
+        judgement(
+            f"Or keep to few sizes: pad dimension {dim} of `{text}` to one length or a few, if shapes come from the data (a last, "
+            "smaller batch: `drop_last=True`). The padding is computed too."
+        )
+    )
+    return remedies
 
 
 RULE = GuardRule(
     id="size-change",
-    order=10,
+    order=220,
     applies=_applies,
     why=_why,
     remedies=_remedies,
@@ -75,6 +78,17 @@ for size in (3, 4, 5):
     torch._dynamo.mark_dynamic(x, 0)
     compiled(x)
 """,
+            configured="""import torch
+import torch.compiler.config
+
+def f(x):
+    return x * 2
+
+compiled = torch.compile(f, backend="eager")
+with torch.compiler.config.patch(dynamic_sources="L['x']:0"):
+    for size in (3, 4, 5):
+        compiled(torch.ones(size))
+""",
         ),
         Example(
             bad="""import torch
@@ -94,6 +108,26 @@ def f(x):
 compiled = torch.compile(f, backend="eager", dynamic=True)
 for size in (3, 4, 5):
     compiled(torch.ones(size))
+""",
+        ),
+        Example(
+            bad="""import torch
+
+@torch.compile(backend="eager")
+def f(x):
+    return x * 2
+
+for size in (3, 5, 7):
+    f(torch.ones(size))
+""",
+            good="""import torch
+
+@torch.compile(backend="eager")
+def f(x):
+    return x * 2
+
+for size in (3, 5, 7):
+    f(torch.nn.functional.pad(torch.ones(size), (0, 8 - size)))
 """,
         ),
     ),

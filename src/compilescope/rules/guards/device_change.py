@@ -1,0 +1,88 @@
+"""A tensor lies on another device."""
+
+from __future__ import annotations
+
+from compilescope.rules.guards._dispatch import device_among, dispatch_tensor, keys_gone_and_new
+from compilescope.rules.guards._subjects import of_a_module, shown, wrapper_note
+from compilescope.rules.remedy import Remedy, judgement, source
+from compilescope.rules.rule import Example, GuardRule, Miss
+
+_INDEX = ".device.index"
+
+
+def _devices(miss: Miss) -> tuple[str, str] | None:
+    """(at compilation, now)"""
+    if miss.cause.subject.endswith(_INDEX):
+        was, now = miss.cause.expected, miss.cause.actual
+        # Only a CPU tensor has no index.
+        return tuple("cpu" if index == "None" else f"index {index}" for index in (was, now))  # type: ignore[return-value]
+    gone, new = keys_gone_and_new(miss)
+    was, now = device_among(gone), device_among(new)
+    return (was, now) if was and now and was != now else None
+
+
+def _tensor(miss: Miss) -> str:
+    return shown(dispatch_tensor(miss) or miss.cause.subject.removesuffix(_INDEX))
+
+
+def _applies(miss: Miss) -> bool:
+    return _devices(miss) is not None
+
+
+def _why(miss: Miss) -> str:
+    was, now = _devices(miss) or ("another device", "this one")
+    return (
+        f"`{_tensor(miss)}` lay on {was} when `{miss.frame.function}` was compiled and lies on {now} now. A graph is made "
+        f"for the devices of its inputs.{wrapper_note(miss)}"
+    )
+
+
+def _remedies(miss: Miss) -> list[Remedy]:
+    tensor, function = _tensor(miss), miss.frame.function
+    was, now = _devices(miss) or ("the first device", "this one")
+    if of_a_module(miss.cause.subject) or of_a_module(dispatch_tensor(miss)):
+        first = source(
+            f"Move the module to its device before the first call of `{function}`, not between calls."
+        )
+    else:
+        first = source(
+            f"Move `{tensor}` to one device before the call, `{tensor}.to(device)`. A stray first call on {was} costs a "
+            "compilation that is never used again."
+        )
+    return [
+        first,
+        judgement(
+            f"If `{function}` really runs on both, two compilations are right: one for {was}, one for {now}."
+        ),
+    ]
+
+
+RULE = GuardRule(
+    id="device-change",
+    order=120,
+    applies=_applies,
+    why=_why,
+    remedies=_remedies,
+    examples=(
+        Example(
+            bad="""import torch
+
+@torch.compile(backend="eager")
+def f(x):
+    return x * 2
+
+f(torch.ones(3))
+f(torch.ones(3, device="meta"))
+""",
+            good="""import torch
+
+@torch.compile(backend="eager")
+def f(x):
+    return x * 2
+
+f(torch.ones(3).to("meta"))
+f(torch.ones(3, device="meta"))
+""",
+        ),
+    ),
+)

@@ -1,0 +1,110 @@
+"""A tensor is dispatched otherwise: a conjugate view, a batched tensor under vmap, and so on."""
+
+from __future__ import annotations
+
+from compilescope.rules.guards._dispatch import dispatch_tensor, keys_gone_and_new
+from compilescope.rules.guards._subjects import shown
+from compilescope.rules.remedy import Remedy, judgement, source
+from compilescope.rules.rule import Example, GuardRule, Miss
+
+_LAZY_VIEWS = {"Conjugate": "resolve_conj", "Negative": "resolve_neg"}
+_TRANSFORMS = (
+    "FuncTorchBatched",
+    "FuncTorchGradWrapper",
+    "BatchedNestedTensor",
+    "FuncTorchVmapMode",
+)
+
+
+def _applies(miss: Miss) -> bool:
+    return dispatch_tensor(miss) != ""
+
+
+def _why(miss: Miss) -> str:
+    gone, new = keys_gone_and_new(miss)
+    changes = [f"without {', '.join(sorted(gone))}"] if gone else []
+    changes += [f"with {', '.join(sorted(new))}"] if new else []
+    return (
+        f"`{shown(dispatch_tensor(miss))}` looks the same, but torch dispatches it otherwise than at the compilation of "
+        f"`{miss.frame.function}`: now {' and '.join(changes) or 'in another mode'}."
+    )
+
+
+def _remedies(miss: Miss) -> list[Remedy]:
+    tensor, function = shown(dispatch_tensor(miss)), miss.frame.function
+    gone, new = keys_gone_and_new(miss)
+    for key, resolve in _LAZY_VIEWS.items():
+        if key in gone | new:
+            return [
+                source(
+                    f"It is a lazy view ({key.lower()}) in one call and not in the other. Pass `{tensor}.{resolve}()`, which "
+                    "makes it an ordinary tensor (a copy where it is lazy, nothing where it is not)."
+                )
+            ]
+    if any(key in _TRANSFORMS for key in gone | new):
+        return [
+            source(
+                f"`{function}` is called under torch.func (vmap, grad) in one call and plainly in another. Put the compile outside: "
+                f"`torch.compile(torch.vmap(f))` rather than `torch.vmap(torch.compile(f))`, with a compiled function for each."
+            )
+        ]
+    return [
+        judgement(
+            f"Find what is active around one call of `{function}` and not around the other (a mode, a transform, a tensor "
+            f"subclass that makes `{tensor}`), and make all calls alike."
+        )
+    ]
+
+
+RULE = GuardRule(
+    id="dispatch-keys",
+    order=140,
+    applies=_applies,
+    why=_why,
+    remedies=_remedies,
+    examples=(
+        Example(
+            bad="""import torch
+
+@torch.compile(backend="eager")
+def f(x):
+    return x * 2
+
+x = torch.ones(3, dtype=torch.cfloat)
+f(x)
+f(x.conj())
+""",
+            good="""import torch
+
+@torch.compile(backend="eager")
+def f(x):
+    return x * 2
+
+x = torch.ones(3, dtype=torch.cfloat)
+f(x)
+f(x.conj().resolve_conj())
+""",
+        ),
+        Example(
+            bad="""import torch
+
+def f(x):
+    return x * 2
+
+compiled = torch.compile(f, backend="eager")
+compiled(torch.ones(3))
+torch.vmap(compiled)(torch.ones(2, 3))
+""",
+            good="""import torch
+
+def f(x):
+    return x * 2
+
+compiled = torch.compile(f, backend="eager")
+batched = torch.compile(torch.vmap(f), backend="eager")
+compiled(torch.ones(3))
+batched(torch.ones(2, 3))
+""",
+        ),
+    ),
+)

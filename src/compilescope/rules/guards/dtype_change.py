@@ -1,0 +1,108 @@
+"""A tensor has another dtype."""
+
+from __future__ import annotations
+
+from compilescope.rules.guards._subjects import of_a_module, shown, wrapper_note
+from compilescope.rules.remedy import Remedy, judgement, source
+from compilescope.rules.rule import Example, GuardRule, Miss
+
+_SUFFIX = ".dtype"
+
+
+def _applies(miss: Miss) -> bool:
+    return miss.cause.subject.endswith(_SUFFIX) and miss.cause.kind == "TENSOR_MATCH"
+
+
+def _tensor(miss: Miss) -> str:
+    return shown(miss.cause.subject.removesuffix(_SUFFIX))
+
+
+def _why(miss: Miss) -> str:
+    return (
+        f"`{_tensor(miss)}` was {miss.cause.expected} when `{miss.frame.function}` was compiled and is {miss.cause.actual} "
+        f"now. Every operation of a graph is fixed to the dtypes of its inputs.{wrapper_note(miss)}"
+    )
+
+
+def _remedies(miss: Miss) -> list[Remedy]:
+    tensor, function = _tensor(miss), miss.frame.function
+    if of_a_module(miss.cause.subject):
+        return [
+            source(
+                f"Convert the module (`.to({miss.cause.actual})`, `.half()`, `.double()`) before the first call of `{function}`, not "
+                "between calls."
+            )
+        ]
+    return [
+        source(
+            f"Convert before the call so that all calls agree: `{tensor}.to({miss.cause.expected})`. Look where the other "
+            "dtype comes from: NumPy gives float64, an index built from a Python list int64."
+        ),
+        judgement(
+            f"If `{function}` serves both dtypes, two compilations are right, and there will be no third."
+        ),
+    ]
+
+
+RULE = GuardRule(
+    id="dtype-change",
+    order=150,
+    applies=_applies,
+    why=_why,
+    remedies=_remedies,
+    examples=(
+        Example(
+            bad="""import torch
+
+@torch.compile(backend="eager")
+def f(x):
+    return x * 2
+
+f(torch.ones(3))
+f(torch.ones(3, dtype=torch.float64))
+""",
+            good="""import torch
+
+@torch.compile(backend="eager")
+def f(x):
+    return x * 2
+
+f(torch.ones(3))
+f(torch.ones(3, dtype=torch.float64).to(torch.float32))
+""",
+        ),
+        Example(
+            bad="""import torch
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(3))
+
+    def forward(self):
+        return self.weight * 2
+
+net = Net()
+compiled = torch.compile(net, backend="eager")
+compiled()
+net.double()
+compiled()
+""",
+            good="""import torch
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(3))
+
+    def forward(self):
+        return self.weight * 2
+
+net = Net().double()
+compiled = torch.compile(net, backend="eager")
+compiled()
+compiled()
+""",
+        ),
+    ),
+)

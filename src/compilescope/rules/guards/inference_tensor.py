@@ -1,0 +1,72 @@
+"""A tensor made in inference mode, or a call within it."""
+
+from __future__ import annotations
+
+from compilescope.rules.guards._dispatch import dispatch_tensor, keys_gone_and_new
+from compilescope.rules.guards._subjects import shown
+from compilescope.rules.remedy import Remedy, source
+from compilescope.rules.rule import Example, GuardRule, Miss
+
+_KEY = "ADInplaceOrView"
+"""Every tensor has this key but those made in inference mode."""
+
+
+def _applies(miss: Miss) -> bool:
+    gone, new = keys_gone_and_new(miss)
+    return _KEY in gone or _KEY in new
+
+
+def _why(miss: Miss) -> str:
+    gone, _ = keys_gone_and_new(miss)
+    change = "came from inference mode, unlike" if _KEY in gone else "is an ordinary tensor, unlike"
+    return (
+        f"`{shown(dispatch_tensor(miss))}` {change} the one that `{miss.frame.function}` was compiled with. Tensors made "
+        "in `torch.inference_mode()` carry no versions for autograd and are dispatched otherwise, so they have a "
+        "graph of their own."
+    )
+
+
+def _remedies(miss: Miss) -> list[Remedy]:
+    tensor = shown(dispatch_tensor(miss))
+    return [
+        source(
+            f"Make `{tensor}` and call `{miss.frame.function}` in the same mode each time. Where eager code must use inference "
+            f"mode, pass `{tensor}.clone()` made outside of it (a copy); `torch.no_grad()` instead of inference mode leaves "
+            "tensors ordinary."
+        )
+    ]
+
+
+RULE = GuardRule(
+    id="inference-tensor",
+    order=130,
+    applies=_applies,
+    why=_why,
+    remedies=_remedies,
+    examples=(
+        Example(
+            bad="""import torch
+
+@torch.compile(backend="eager")
+def f(x):
+    return x * 2
+
+f(torch.ones(3))
+with torch.inference_mode():
+    x = torch.ones(3)
+f(x)
+""",
+            good="""import torch
+
+@torch.compile(backend="eager")
+def f(x):
+    return x * 2
+
+f(torch.ones(3))
+with torch.inference_mode():
+    x = torch.ones(3)
+f(x.clone())
+""",
+        ),
+    ),
+)

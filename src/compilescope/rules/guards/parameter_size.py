@@ -1,0 +1,99 @@
+"""Instances whose parameters differ in size share one compiled function."""
+
+from __future__ import annotations
+
+from compilescope.rules.guards._advice import one_graph_each
+from compilescope.rules.guards._subjects import shown, size_of, wrapper_note
+from compilescope.rules.remedy import Remedy, config
+from compilescope.rules.rule import Example, GuardRule, Miss
+
+
+def _applies(miss: Miss) -> bool:
+    size = size_of(miss.cause.subject)
+    stored = size is not None and ("._parameters[" in size[0] or "._buffers[" in size[0])
+    return stored and miss.cause.kind == "TENSOR_MATCH"
+
+
+def _why(miss: Miss) -> str:
+    return (
+        f"`{miss.frame.function}` was compiled for an instance with `{shown(miss.cause.subject)}` = {miss.cause.expected}; this one "
+        f"has {miss.cause.actual}. Sizes of parameters and buffers stay constants even with `dynamic=True`."
+        f"{wrapper_note(miss)}"
+    )
+
+
+def _remedies(miss: Miss) -> list[Remedy]:
+    return [
+        *one_graph_each(miss),
+        config(
+            "`torch._dynamo.config.force_parameter_static_shapes = False` and `force_nn_module_property_static_shapes = False`, with "
+            "`dynamic=True`, let one graph serve all sizes; kernels then know no size of a weight, which is slower."
+        ),
+    ]
+
+
+RULE = GuardRule(
+    id="parameter-size",
+    order=200,
+    applies=_applies,
+    why=_why,
+    remedies=_remedies,
+    examples=(
+        Example(
+            bad="""import torch
+
+class Layer(torch.nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(size))
+
+    def forward(self, x):
+        return x * self.weight.sum()
+
+for size in (3, 4, 5):
+    torch.compile(Layer(size), backend="eager")(torch.ones(2))
+""",
+            good="""import torch
+
+class Layer(torch.nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(size))
+
+    def forward(self, x):
+        return x * self.weight.sum()
+
+layers = torch.nn.Sequential(*[Layer(size) for size in (3, 4, 5)])
+torch.compile(layers, backend="eager")(torch.ones(2))
+""",
+            configured="""import torch
+
+class Layer(torch.nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(size))
+
+    def forward(self, x):
+        return x * self.weight.sum()
+
+static = {"force_parameter_static_shapes": False, "force_nn_module_property_static_shapes": False}
+with torch._dynamo.config.patch(static):
+    for size in (3, 4, 5):
+        torch.compile(Layer(size), backend="eager", dynamic=True)(torch.ones(2))
+""",
+        ),
+        Example(
+            bad="""import torch
+
+for size in (3, 4, 5):
+    torch.compile(torch.nn.Linear(size, 2), backend="eager")(torch.ones(size))
+""",
+            good="""import torch
+
+for size in (3, 4, 5):
+    layer = torch.nn.Linear(size, 2)
+    torch.compile(layer, backend="eager", isolate_recompiles=True)(torch.ones(size))
+""",
+        ),
+    ),
+)

@@ -1,0 +1,86 @@
+"""A tensor has another number of dimensions."""
+
+from __future__ import annotations
+
+from compilescope.rules.guards._subjects import shown, wrapper_note
+from compilescope.rules.remedy import Remedy, judgement, source
+from compilescope.rules.rule import Example, GuardRule, Miss
+
+_SUFFIX = ".dim()"
+
+
+def _applies(miss: Miss) -> bool:
+    return miss.cause.subject.endswith(_SUFFIX)
+
+
+def _tensor(miss: Miss) -> str:
+    return shown(miss.cause.subject.removesuffix(_SUFFIX))
+
+
+def _why(miss: Miss) -> str:
+    return (
+        f"`{_tensor(miss)}` had {miss.cause.expected} dimension(s) when `{miss.frame.function}` was compiled and has "
+        f"{miss.cause.actual} now. Sizes can vary within one graph, the number of dimensions cannot.{wrapper_note(miss)}"
+    )
+
+
+def _remedies(miss: Miss) -> list[Remedy]:
+    tensor = _tensor(miss)
+    return [
+        source(
+            f"Give `{tensor}` the same number of dimensions in every call: `{tensor}.unsqueeze(0)` for a single sample without its "
+            f"batch dimension, or `{tensor}.reshape(-1, {tensor}.shape[-1])` to fold leading dimensions, and undo it on the result."
+        ),
+        judgement("Or leave it: one compilation for each number of dimensions that occurs."),
+    ]
+
+
+RULE = GuardRule(
+    id="rank-change",
+    order=170,
+    applies=_applies,
+    why=_why,
+    remedies=_remedies,
+    examples=(
+        Example(
+            bad="""import torch
+
+@torch.compile(backend="eager")
+def f(x):
+    return x * 2
+
+f(torch.ones(1, 3))
+f(torch.ones(3))
+""",
+            good="""import torch
+
+@torch.compile(backend="eager")
+def f(x):
+    return x * 2
+
+f(torch.ones(1, 3))
+f(torch.ones(3).unsqueeze(0))
+""",
+        ),
+        Example(
+            bad="""import torch
+
+@torch.compile(backend="eager")
+def f(x):
+    return x * 2
+
+f(torch.ones(6, 3))
+f(torch.ones(2, 3, 3))
+""",
+            good="""import torch
+
+@torch.compile(backend="eager")
+def f(x):
+    return x * 2
+
+for x in (torch.ones(6, 3), torch.ones(2, 3, 3)):
+    f(x.reshape(-1, x.shape[-1])).reshape(x.shape)
+""",
+        ),
+    ),
+)

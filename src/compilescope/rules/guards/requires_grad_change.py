@@ -1,0 +1,119 @@
+"""A tensor requires grad at one call and not at another."""
+
+from __future__ import annotations
+
+from compilescope.rules.guards._subjects import of_a_module, shown, wrapper_note
+from compilescope.rules.remedy import Remedy, judgement, source
+from compilescope.rules.rule import Example, GuardRule, Miss
+
+_SUFFIX = ".requires_grad"
+
+
+def _applies(miss: Miss) -> bool:
+    return miss.cause.subject.endswith(_SUFFIX) and miss.cause.kind == "TENSOR_MATCH"
+
+
+def _tensor(miss: Miss) -> str:
+    return shown(miss.cause.subject.removesuffix(_SUFFIX))
+
+
+def _why(miss: Miss) -> str:
+    was, now = (
+        ("did not require", "requires")
+        if miss.cause.actual == "True"
+        else ("required", "does not require")
+    )
+    return (
+        f"`{_tensor(miss)}` {was} grad when `{miss.frame.function}` was compiled and {now} it now. It decides whether "
+        f"the graph gets a backward, so each case has its own.{wrapper_note(miss)}"
+    )
+
+
+def _remedies(miss: Miss) -> list[Remedy]:
+    tensor, function = _tensor(miss), miss.frame.function
+    if of_a_module(miss.cause.subject):
+        return [
+            source(
+                f"Freeze or unfreeze `{tensor}` (`requires_grad_`) before the first call of `{function}`; each change of what is "
+                "trained costs one more compilation."
+            ),
+            judgement(
+                "A schedule that unfreezes layer by layer compiles once for each stage, and that is right."
+            ),
+        ]
+    return [
+        source(
+            f"Where no gradient should flow through it, pass `{tensor}.detach()` each time (no copy). A state carried from call to "
+            f"call starts without grad and comes back with it: start it from an output of `{function}`, or detach it between calls."
+        ),
+        judgement("Where both are meant, two compilations are right, and there will be no third."),
+    ]
+
+
+RULE = GuardRule(
+    id="requires-grad-change",
+    order=160,
+    applies=_applies,
+    why=_why,
+    remedies=_remedies,
+    examples=(
+        Example(
+            bad="""import torch
+
+@torch.compile(backend="eager")
+def f(x, state):
+    return x + state
+
+x = torch.ones(3, requires_grad=True)
+state = torch.zeros(3)
+for _ in range(3):
+    state = f(x, state)
+""",
+            good="""import torch
+
+@torch.compile(backend="eager")
+def f(x, state):
+    return x + state
+
+x = torch.ones(3, requires_grad=True)
+state = torch.zeros(3)
+for _ in range(3):
+    state = f(x, state.detach())
+""",
+        ),
+        Example(
+            bad="""import torch
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(3))
+
+    def forward(self):
+        return self.weight * 2
+
+net = Net()
+compiled = torch.compile(net, backend="eager")
+compiled()
+net.weight.requires_grad_(False)
+compiled()
+""",
+            good="""import torch
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(3))
+
+    def forward(self):
+        return self.weight * 2
+
+net = Net()
+net.weight.requires_grad_(False)
+compiled = torch.compile(net, backend="eager")
+compiled()
+compiled()
+""",
+        ),
+    ),
+)

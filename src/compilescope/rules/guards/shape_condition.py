@@ -1,0 +1,144 @@
+"""A condition on sizes: the code goes one way for these shapes and another way for those."""
+
+from __future__ import annotations
+
+from compilescope.rules.guards._subjects import condition, line_of, shown
+from compilescope.rules.remedy import Remedy, judgement, source
+from compilescope.rules.rule import Example, GuardRule, Miss
+
+
+def _applies(miss: Miss) -> bool:
+    return miss.cause.kind == "SHAPE" and ".size()" in miss.cause.guard
+
+
+def _why(miss: Miss) -> str:
+    line = line_of(miss)
+    where = f", and comes from `{line}`" if line else ""
+    return (
+        f"The graph of `{miss.frame.function}` holds only while `{shown(miss.cause.guard)}`{where}. In this call "
+        f"`{shown(miss.cause.subject)}` is {miss.cause.actual}."
+    )
+
+
+def _remedies(miss: Miss) -> list[Remedy]:
+    test = condition(miss)
+    if test:
+        return [
+            source(
+                f"`{test}` decides by a size, and each side of it has its own graph. To have one: `torch.cond({test}, on_true, on_false, "
+                "(tensors,))`, or `torch.where` (which computes both sides), or `torch.sym_max`/`sym_min` where the branch only clips."
+            ),
+            judgement(
+                f"Or leave it: with dynamic sizes there is one compilation for each way through `{miss.frame.function}`, not one for "
+                "each size."
+            ),
+        ]
+    return [
+        source(
+            f"Keep `{shown(miss.cause.subject)}` on one side of `{shown(miss.cause.guard)}` by padding or by cutting, if the shapes come from "
+            "the data. If `mark_dynamic` was given a `min` or `max`, widen it."
+        ),
+        judgement(
+            f"Or leave it: one compilation for each side, not one for each size. An operator behind the line picks its algorithm by the "
+            f"size; `{miss.frame.function}` cannot take that from it."
+        ),
+    ]
+
+
+RULE = GuardRule(
+    id="shape-condition",
+    order=240,
+    applies=_applies,
+    why=_why,
+    remedies=_remedies,
+    examples=(
+        Example(
+            bad="""import torch
+
+@torch.compile(backend="eager", dynamic=True)
+def f(x):
+    if x.shape[0] > 4:
+        return x * 2
+    return x + 1
+
+for size in (3, 5, 6, 4):
+    f(torch.ones(size))
+""",
+            good="""import torch
+
+@torch.compile(backend="eager", dynamic=True)
+def f(x):
+    return torch.cond(x.shape[0] > 4, lambda x: x * 2, lambda x: x + 1, (x,))
+
+for size in (3, 5, 6, 4):
+    f(torch.ones(size))
+""",
+        ),
+        Example(
+            bad="""import torch
+
+@torch.compile(backend="eager", dynamic=True)
+def f(x, y):
+    return x * 2 if x.shape[0] == y.shape[0] else x + 1
+
+f(torch.ones(3), torch.ones(4))
+f(torch.ones(3), torch.ones(3))
+""",
+            good="""import torch
+
+@torch.compile(backend="eager", dynamic=True)
+def f(x, y):
+    same = torch.tensor(x.shape[0]) == torch.tensor(y.shape[0])
+    return torch.where(same, x * 2, x + 1)
+
+f(torch.ones(3), torch.ones(4))
+f(torch.ones(3), torch.ones(3))
+""",
+        ),
+        Example(
+            bad="""import torch
+
+@torch.compile(backend="eager", dynamic=True)
+def f(x):
+    count = x.shape[0] if x.shape[0] > 4 else 4
+    return x * count
+
+for size in (3, 5, 6, 4):
+    f(torch.ones(size))
+""",
+            good="""import torch
+
+@torch.compile(backend="eager", dynamic=True)
+def f(x):
+    return x * torch.sym_max(x.shape[0], 4)
+
+for size in (3, 5, 6, 4):
+    f(torch.ones(size))
+""",
+        ),
+        Example(
+            bad="""import torch
+
+@torch.compile(backend="eager")
+def f(x):
+    return x * 2
+
+for size in (3, 9):
+    x = torch.ones(size)
+    torch._dynamo.mark_dynamic(x, 0, min=2, max=8)
+    f(x)
+""",
+            good="""import torch
+
+@torch.compile(backend="eager")
+def f(x):
+    return x * 2
+
+for size in (3, 9):
+    x = torch.ones(size)
+    torch._dynamo.mark_dynamic(x, 0, min=2, max=16)
+    f(x)
+""",
+        ),
+    ),
+)

@@ -1,0 +1,71 @@
+"""A loop over a size: each size has a graph of its own length."""
+
+from __future__ import annotations
+
+from compilescope.rules.guards._subjects import line_of, member, shown, size_of, uses
+from compilescope.rules.remedy import Remedy, judgement, source
+from compilescope.rules.rule import Example, GuardRule, Miss
+
+
+def _applies(miss: Miss) -> bool:
+    size = size_of(miss.cause.subject)
+    return (
+        size is not None
+        and miss.cause.kind == "TENSOR_MATCH"
+        and "range" in uses(miss, member(size[0]))
+    )
+
+
+def _why(miss: Miss) -> str:
+    return (
+        f"`{line_of(miss)}` runs as often as `{shown(miss.cause.subject)}` says. Dynamo unrolls the loop, so the graph for "
+        f"{miss.cause.expected} does not serve {miss.cause.actual}, whatever is marked dynamic."
+    )
+
+
+def _remedies(miss: Miss) -> list[Remedy]:
+    size = size_of(miss.cause.subject)
+    tensor, dim = (shown(size[0]), size[1]) if size else ("the tensor", 0)
+    return [
+        source(
+            f"Replace the loop by operations on whole tensors (`torch.arange({tensor}.shape[{dim}])`, cumsum, a batched product) and "
+            f"use `dynamic=True`. `mark_dynamic({tensor}, {dim})` alone raises an error as long as the loop is there."
+        ),
+        judgement(
+            f"Or pad `{tensor}` to one length, or a few: each length that occurs is compiled once, up to the recompile limit."
+        ),
+    ]
+
+
+RULE = GuardRule(
+    id="size-unrolled",
+    order=190,
+    applies=_applies,
+    why=_why,
+    remedies=_remedies,
+    examples=(
+        Example(
+            bad="""import torch
+
+@torch.compile(backend="eager", dynamic=True)
+def f(x):
+    total = x.sum()
+    for i in range(x.shape[0]):
+        total = total + i
+    return total
+
+for size in (3, 4, 5):
+    f(torch.ones(size))
+""",
+            good="""import torch
+
+@torch.compile(backend="eager", dynamic=True)
+def f(x):
+    return x.sum() + torch.arange(x.shape[0]).sum()
+
+for size in (3, 4, 5):
+    f(torch.ones(size))
+""",
+        ),
+    ),
+)
