@@ -17,6 +17,7 @@ FRONT = {
     "__main__.py",
     "errors.py",
     "front.py",
+    "inspector.py",
     "plugins.py",
     "settings.py",
     "version.py",

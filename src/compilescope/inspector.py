@@ -108,14 +108,12 @@ class GuardInspector:
         """Call the model once with these inputs. One tuple or list alone holds the inputs."""
         if len(inputs) == 1 and not kwargs and isinstance(inputs[0], (tuple, list)):
             inputs = tuple(inputs[0])
-        import torch
-
         from compilescope.capture.journal import MemoryJournal
         from compilescope.capture.session import recording
-        from compilescope.torchapi.guard_cost import measured_guards, own_entries
+        from compilescope.torchapi.guard_cost import compiled_apart, measured_guards
 
         journal = MemoryJournal()
-        compiled = torch.compile(self.model, backend=self.backend, **own_entries(self.options))
+        compiled = compiled_apart(self.model, self.backend, self.options)
         with recording(journal) as recorder, measured_guards(recorder.fault) as costs:
             result = compiled(*inputs, **kwargs)
         run = Run(_header(), journal.events, journal.artifacts)

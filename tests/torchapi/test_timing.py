@@ -18,6 +18,12 @@ pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch")
 
 import compilescope  # noqa: E402
+from capture.harness import (  # noqa: E402
+    assert_transparent,
+    captured_command,
+    finish,
+    start,
+)
 from compilescope.model.bodies import GraphTime, RegionTime  # noqa: E402
 from compilescope.model.home import list_runs  # noqa: E402
 from compilescope.model.run import Run, read_run  # noqa: E402
@@ -164,9 +170,10 @@ def test_threads_are_timed_apart() -> None:
 
 
 def test_a_call_with_very_many_graphs_is_settled_in_parts(monkeypatch: Any) -> None:
-    from compilescope.torchapi import timing
+    from compilescope.torchapi import timing, totals
 
-    monkeypatch.setattr(timing, "_MOST_WAITING", 8)
+    monkeypatch.setattr(timing, "_MOST_ITEMS", 12)
+    monkeypatch.setattr(totals, "_MOST_GRAPHS", 6)
     step = torch.compile(lambda x: x + 1, backend="eager")
 
     def loop(x: torch.Tensor) -> torch.Tensor:
@@ -316,3 +323,10 @@ def test_a_program_that_leaves_abruptly_loses_little(tmp_path: Path) -> None:
     run, _ = run_program(tmp_path, "kill")
     [cost] = region_costs(run)
     assert cost.total_ms >= 1500
+
+
+@pytest.mark.parametrize("program", ["passing_hooks.py", "steady.py"])
+def test_a_program_does_not_notice_the_clock(program: str, tmp_path: Path) -> None:
+    plain = start([sys.executable, program])
+    captured = start(captured_command(tmp_path, "--time", "-q", program))
+    assert_transparent(finish(plain), finish(captured))

@@ -13,6 +13,7 @@ from compilescope.rules.causes import (
     explained_sites,
     ranked,
 )
+from compilescope.rules.cost import RegionCost, coverage, lost_by_site, region_costs
 from compilescope.rules.eager import EagerFrame, UnexplainedSkip, eager_frames, unexplained_skips
 from compilescope.rules.failures import Failure, failures
 from compilescope.rules.recompiles import RecompiledFrame, recompiled_frames
@@ -76,6 +77,8 @@ class Digest(msgspec.Struct, frozen=True, kw_only=True):
     live: bool
     coverage: float | None
     """Percent of the compiled regions' steady-state time spent inside compiled graphs."""
+    region_costs: tuple[RegionCost, ...]
+    """Where the time of each compiled region went, in a timed run."""
     compile_seconds: float
     """Wall time of all compilations, summed over threads and processes."""
     phases_seconds: dict[str, float]
@@ -122,10 +125,11 @@ def digest(run: Run) -> Digest:
         cut_short=cut_short is not None,
         cut_short_reason=cut_short,
         live=run.live,
-        coverage=None,
+        coverage=coverage(run),
+        region_costs=tuple(region_costs(run)),
         compile_seconds=round(compile_ns / 1e9, 3),
         phases_seconds=_phases(run),
-        sites=tuple(ranked(explained_sites(run, break_sites(run), sources))),
+        sites=tuple(ranked(_with_losses(run, explained_sites(run, break_sites(run), sources)))),
         hidden_breaks_possible=any(frame.may_hide_breaks for frame in eager),
         eager_frames=eager,
         unexplained_skips=tuple(unexplained_skips(run)),
@@ -165,6 +169,11 @@ def _eager_regions(run: Run, graphs: list[bodies.GraphCaptured]) -> set[CodeRef]
         and body.frame not in seen
         and not graphs
     }
+
+
+def _with_losses(run: Run, sites: list[Site]) -> list[Site]:
+    lost = lost_by_site(run, sites)
+    return [msgspec.structs.replace(s, lost_ms=lost.get(s.fingerprint)) for s in sites]
 
 
 def _phases(run: Run) -> dict[str, float]:

@@ -99,22 +99,24 @@ def _graph(
 
 def guard_lines(guards: Iterable[Guard]) -> list[GuardLine]:
     """The user's lines behind these guards, most guards first."""
-    kinds: dict[tuple[str, int, str, str], Counter[str]] = {}
+    kinds: dict[tuple[str, int, str], Counter[str]] = {}
+    functions: dict[tuple[str, int, str], str] = {}
     for guard in guards:
         frame = innermost_user_frame(guard.stack)
         if frame is not None and frame.origin in ("user", "library"):
-            key = (frame.file, frame.line, frame.function, frame.source.strip())
+            key = (frame.file, frame.line, frame.source.strip())
+            functions.setdefault(key, frame.function)
             kinds.setdefault(key, Counter())[guard.kind] += 1
     lines = [
         GuardLine(
             file=file,
             line=line,
-            function=function,
+            function=functions[file, line, source],
             source=source,
             guards=count.total(),
             kinds=dict(count.most_common()),
         )
-        for (file, line, function, source), count in kinds.items()
+        for (file, line, source), count in kinds.items()
     ]
     return sorted(lines, key=lambda line: -line.guards)
 

@@ -2,8 +2,8 @@
 
 A region is timed by a pair of functions that torch itself calls when compiled code is entered and
 left, so no frame of ours stands in the user's stack. A graph is timed by a wrapper around what its
-backend returned. Times are kept in a list while a call lasts and added up when it ends: a call in
-which anything compiled is warm-up, and only its end tells.
+backend returned. Both only note the time in a list of their thread; now and then the list is read
+and added up, away from the calls that it is about.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
 from compilescope.model.stack import CodeRef
-from compilescope.torchapi.stacks import code_ref, region
-from compilescope.torchapi.totals import Call, GraphTotals, RegionTotals
+from compilescope.torchapi.stacks import code_ref, origin, region
+from compilescope.torchapi.totals import GraphTotals, RegionTotals, ThreadLog
 
 if TYPE_CHECKING:
     from compilescope.torchapi.hook import Sink
 
-_MOST_WAITING = 4096
-"""Graph calls that wait for their region call to end; more are settled as a part of the call."""
+_MOST_ITEMS = 3 * 512
+"""A list that is longer is read and added up."""
 _SHORTEST_PERIOD_NS = 2_000_000_000
 _PERIOD_SHARE = 16
 """Totals are written when a sixteenth of the run has passed: a long run writes ever less often."""
@@ -35,8 +35,12 @@ _live: weakref.WeakSet[Timing] = weakref.WeakSet()
 
 
 class _Local(threading.local):
-    def __init__(self) -> None:
-        self.call = Call()
+    """A list for each thread, made when the thread first comes by."""
+
+    def __init__(self, logs: list[ThreadLog]) -> None:
+        self.thread = ThreadLog()
+        self.log = self.thread.log
+        logs.append(self.thread)
 
 
 class Timing:
@@ -44,7 +48,8 @@ class Timing:
 
     def __init__(self, sink: Sink) -> None:
         self._sink = sink
-        self._local = _Local()
+        self._logs: list[ThreadLog] = []
+        self._local = _Local(self._logs)
         self._compiles = [0]
         self._graphs: list[GraphTotals] = []
         self._regions: list[RegionTotals] = []
@@ -53,8 +58,8 @@ class Timing:
         )
         self._wrappers: weakref.WeakSet[Any] = weakref.WeakSet()
         self._began = time.perf_counter_ns()
-        self._due = self._began + _SHORTEST_PERIOD_NS
-        self._writing = threading.Lock()
+        self._due = [self._began + _SHORTEST_PERIOD_NS]
+        self._reading = threading.Lock()
         _live.add(self)
 
     def note_compilation(self) -> None:
@@ -80,52 +85,45 @@ class Timing:
         context.enter_exit_hooks.append(enter)
 
     def _region_clock(self, totals: RegionTotals) -> Callable[[], Callable[[], None]]:
-        local, compiles, now, settle = self._local, self._compiles, time.perf_counter_ns, self._end
+        local, compiles, due, now = self._local, self._compiles, self._due, time.perf_counter_ns
+        read, name = self._read, self._name
 
         def leave() -> None:
             end = now()
-            call = local.call
-            call.depth -= 1
-            if call.depth == 0:
-                settle(call, end)
+            log = local.log
+            log += (None, compiles[0], end)
+            if not totals.named:
+                name(totals)
+            if end > due[0] or len(log) > _MOST_ITEMS:
+                read()
 
         def enter() -> Callable[[], None]:
-            call = local.call
-            if call.depth:
-                # A compiled function within another's eager part belongs to the outer one.
-                if not call.region.fullgraph or _is_nested():
-                    call.depth += 1
-                    return leave
-                call.log.clear()
-            call.depth = 1
-            call.region = totals
-            call.owner = None
-            call.compiles = compiles[0]
-            call.start = now()
+            log = local.log
+            log += (totals, compiles[0], now())
             return leave
 
         return enter
 
     def time_graph(self, scope: dict[str, Any], name: str, totals: GraphTotals) -> None:
         """Time the compiled graph that generated code calls as the global `name`."""
-        call = self._local.call
         wrapper = self._graph_clock(scope[name], totals)
         wrapper._compilescope_home = (scope, name)
         scope[name] = wrapper
         self._wrappers.add(wrapper)
         self._graphs.append(totals)
-        if call.depth == 1 and call.region.ref is None:
-            call.region.ref = region() or totals.frame
+        thread = self._local.thread
+        with self._reading:
+            thread.read(self._compiles[0])
+            entered = thread.outermost
+        if entered is not None and entered.ref is None:
+            entered.ref = region() or totals.frame
 
     def _graph_clock(self, graph: Callable[..., Any], totals: GraphTotals) -> Any:
         from torch._dynamo.eval_frame import skip_code
 
-        local, now, settle = self._local, time.perf_counter_ns, self._settle_part
+        local, now, read = self._local, time.perf_counter_ns, self._read
 
         def timed(*args: Any, **kwargs: Any) -> Any:
-            call = local.call
-            nested = call.in_graph
-            call.in_graph = True
             start = now()
             try:
                 return graph(*args, **kwargs)
@@ -136,67 +134,53 @@ class Timing:
                 raise
             finally:
                 end = now()
-                call.in_graph = nested
-                if nested:
-                    pass  # Its time is that of the graph around it.
-                elif call.depth:
-                    call.log.append((totals, start, end))
-                    if len(call.log) > _MOST_WAITING:
-                        settle(call, end)
-                else:
-                    totals.calls += 1
-                    totals.inside_ns += end - start
+                log = local.log
+                log += (totals, start, end)
+                if len(log) > _MOST_ITEMS:
+                    read()
 
         # Dynamo must run it as it is, as it does torch's own wrapper around a graph.
         skip_code(timed.__code__)
         return functools.update_wrapper(timed, graph)
 
-    def _end(self, call: Call, end: int) -> None:
-        """A region call has ended."""
+    def _name(self, totals: RegionTotals) -> None:
+        """Called once, when a region is left for the first time."""
+        totals.named = True
         try:
-            region = call.region
-            steady = call.compiles == self._compiles[0]
-            if steady:
-                region.calls += 1
-            else:
-                region.warmup_calls += 1
-            call.settle(end, steady)
-            if region.ref is None:
-                region.ref = _entered_code()
-            if end > self._due:
-                self.write()
+            if totals.ref is None or origin(totals.ref.file) == "torch":
+                totals.ref = _entered_code() or totals.ref
         except Exception as error:  # The border of a hook.
-            call.log.clear()
             self._sink.fault("timing", error)
 
-    def _settle_part(self, call: Call, end: int) -> None:
-        """A call so long that a part of it has to be settled: one that ran for the whole program.
-
-        What follows is judged anew: the rest of such a call need not all be warm-up.
-        """
+    def _read(self) -> None:
+        """This thread's list is long, or it is time to write."""
+        if not self._reading.acquire(blocking=False):
+            return  # Another thread is at it, or we interrupted ourselves: next time.
         try:
-            call.settle(end, call.compiles == self._compiles[0])
-            call.compiles = self._compiles[0]
-            call.start = end
-        except Exception as error:
-            call.log.clear()
+            self._local.thread.read(self._compiles[0])
+            if time.perf_counter_ns() > self._due[0]:
+                self._write()
+        except Exception as error:  # The border of a hook.
             self._sink.fault("timing", error)
+        finally:
+            self._reading.release()
 
     def write(self) -> None:
-        """Write what was added since the last time."""
-        if not self._writing.acquire(blocking=False):
-            return
-        try:
-            now = time.perf_counter_ns()
-            self._due = now + max(_SHORTEST_PERIOD_NS, (now - self._began) // _PERIOD_SHARE)
-            for totals in self._regions:
-                if totals.total_ns or totals.warmup_ns:
-                    self._sink.emit(totals.take())
-            for graph in self._graphs:
-                if graph.calls or graph.after_ns:
-                    self._sink.emit(graph.take(), compile_id=graph.compile_id)
-        finally:
-            self._writing.release()
+        """Write what was added since the last time, of all threads."""
+        with self._reading:
+            self._write()
+
+    def _write(self) -> None:
+        now = time.perf_counter_ns()
+        self._due[0] = now + max(_SHORTEST_PERIOD_NS, (now - self._began) // _PERIOD_SHARE)
+        for thread in list(self._logs):
+            thread.read(self._compiles[0])
+        for totals in self._regions:
+            if totals.total_ns or totals.warmup_ns:
+                self._sink.emit(totals.take())
+        for graph in self._graphs:
+            if graph.calls or graph.after_ns:
+                self._sink.emit(graph.take(), compile_id=graph.compile_id)
 
     def close(self) -> None:
         """Write the rest and take every clock off again."""
@@ -211,41 +195,26 @@ class Timing:
 
     def after_fork(self) -> None:
         """In the child: what the parent measured is the parent's to write."""
-        self._writing = threading.Lock()
+        self._reading = threading.Lock()
+        for thread in self._logs:
+            thread.forget()
         for totals in self._regions:
             totals.clear()
         for graph in self._graphs:
             graph.clear()
 
 
-def _wrapper_frame(frame: FrameType | None) -> FrameType | None:
-    """The nearest frame, outwards, in which torch entered compiled code."""
-    while frame is not None:
-        code = frame.f_code
-        if code.co_name == "compile_wrapper" and code.co_filename.endswith("eval_frame.py"):
-            return frame
-        frame = frame.f_back
-    return None
-
-
-def _is_nested() -> bool:
-    """Is there a region call around this one?
-
-    A fullgraph call may end without being left: torch 2.13 raises "found no compiled frames"
-    before it cleans up.
-    """
-    entering = _wrapper_frame(sys._getframe(2))
-    return entering is not None and _wrapper_frame(entering.f_back) is not None
-
-
 def _entered_code() -> CodeRef | None:
-    """What the region that is being left runs, where no graph of it said so."""
-    frame = _wrapper_frame(sys._getframe(2))
+    """What the region that is being left runs."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and frame.f_code.co_name != "compile_wrapper":
+        frame = frame.f_back
     function: Any = frame.f_locals.get("fn") if frame is not None else None
-    module = getattr(function, "__self__", None)
-    function = getattr(type(module), "forward", function) if module is not None else function
     while hasattr(function, "__wrapped__"):
         function = function.__wrapped__
+    module = getattr(function, "__self__", function)
+    if hasattr(type(module), "forward"):
+        function = type(module).forward
     code = getattr(function, "__code__", None)
     return code_ref(code) if isinstance(code, CodeType) else None
 

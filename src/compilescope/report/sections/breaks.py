@@ -31,7 +31,8 @@ def _site(number: int, site: Site, root: str) -> list[Block]:
         blocks.append(Paragraph(prose(site.remedy[0].text), 1, "Try:"))
     elif site.hints:
         blocks.append(Paragraph(prose(first_line(site.hints[0])), 1, "Try:"))
-    notes = [f"reported {count(site.events, 'time')}"]
+    notes = [f"{site.lost_ms:.1f} ms lost outside graphs"] if site.lost_ms is not None else []
+    notes.append(f"reported {count(site.events, 'time')}")
     if len(site.ranks) > 1:
         notes.append(f"on ranks {', '.join(map(str, site.ranks))}")
     if site.tests:

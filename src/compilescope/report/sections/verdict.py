@@ -76,6 +76,11 @@ def _facts(digest: Digest) -> list[tuple[str, Words]]:
         ("Recompiles", words(f"{recompiled}{functions}")),
         ("Compile time", words(f"{digest.compile_seconds:.2f} s of wall time", *_phases(digest))),
     ]
+    if digest.coverage is not None:
+        calls = sum(region.calls for region in digest.region_costs)
+        measured = Span(f"; {count(calls, 'call')} after warm-up, by the host's clock", "dim")
+        covered = f"{digest.coverage:.1f} % of the time inside graphs"
+        rows.append(("Coverage", words(covered, measured)))
     if digest.unexplained_skips:
         rows.insert(3, ("Unexplained", words(f"{len(digest.unexplained_skips)} skipped frames")))
     ranks = sorted({process.rank for process in digest.processes})

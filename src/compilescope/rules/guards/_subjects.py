@@ -9,7 +9,8 @@ from typing import Literal
 from compilescope.rules.rule import Miss
 
 _LONGEST = 120
-_FROM_NUMPY = re.compile(r"___from_numpy\(([^()]*)\)")
+_HELPER = re.compile(r"___\w+\(([^(),]*)\)")
+"""What torch wraps around a value in order to compare it."""
 _CLASS_MEMBER = re.compile(r"dict\(type\(([^()]*)\)\.__dict__\)\['([^']*)'\]")
 _BUILTIN = re.compile(r"G\['__builtins_dict__\w*'\]\['([^']*)'\]")
 _IMPORTED = re.compile(r"G\['__import_(\w+)'\]")
@@ -24,7 +25,7 @@ _SIZE = re.compile(r"^(?P<tensor>.+)\.size\(\)\[(?P<dim>\d+)\]$")
 _TENSOR = re.compile(r"^\w+\(shape=|^<\w*(?:Tensor|Parameter)>$")
 
 ValueKind = Literal["none", "bool", "int", "float", "str", "tensor", "other"]
-Use = Literal["branch", "range", "index", "math"]
+Use = Literal["branch", "range", "index", "math", "call"]
 
 
 def cut(text: str) -> str:
@@ -35,7 +36,7 @@ def cut(text: str) -> str:
 
 def shown(subject: str) -> str:
     """`self._modules['layer']._modules['0'].flag` is `self.layer[0].flag` to its author."""
-    text = _FROM_NUMPY.sub(r"\1", subject)
+    text = _HELPER.sub(r"\1", subject)
     text = _CLASS_MEMBER.sub(r"type(\1).\2", text)
     text = _BUILTIN.sub(r"\1", text)
     text = _IMPORTED.sub(lambda match: match[1].replace("_dot_", "."), text)
@@ -124,6 +125,12 @@ def both(miss: Miss, *kinds: ValueKind) -> bool:
     return value_kind(miss.cause.expected) in kinds and value_kind(miss.cause.actual) in kinds
 
 
+def called(miss: Miss) -> str:
+    """The compiled function's name: of a module of torch's own it is the module's `forward`."""
+    through_torch = miss.frame.function == "<module>" or wrapper_note(miss) != ""
+    return "forward" if through_torch else miss.frame.function
+
+
 def line_of(miss: Miss) -> str:
     """The user's line behind the guard; empty where it is not known."""
     return cut(miss.cause.source)
@@ -132,21 +139,26 @@ def line_of(miss: Miss) -> str:
 def at_line(miss: Miss) -> str:
     """Words for the line that reads the value, to follow a verb."""
     line = line_of(miss)
-    return f"in `{line}`" if line else f"in `{miss.frame.function}`"
+    return f"in `{line}`" if line else f"in `{called(miss)}`"
 
 
 def reader(miss: Miss) -> str:
     """The line that reads the value, or the function, between backticks."""
-    return f"`{line_of(miss) or miss.frame.function}`"
+    return f"`{line_of(miss) or called(miss)}`"
 
 
 def wrapper_note(miss: Miss) -> str:
     """Dynamo compiles torch's own modules through a function of torch's with names of its own."""
-    names = {"fn": "`fn` is the module given to torch.compile", "args": "`args` its arguments"}
-    root = _IDENTIFIER.match(inside(miss.cause.subject, "type") or miss.cause.subject)
+    names = {
+        "fn": "`fn` is the module given to torch.compile",
+        "args": "`args` are the positional arguments of the call",
+        "kwargs": "the name is that of a keyword argument of the call",
+    }
+    subject = inside(miss.cause.subject, "type") or inside(miss.cause.subject, "len")
+    root = _IDENTIFIER.match(subject or miss.cause.subject)
     if root is None or root[0] not in names or _takes(miss, root[0]):
         return ""
-    return f" ({names[root[0]]}.)"
+    return f" ({names[root[0]]}.)".replace("(the", "(The")
 
 
 def _takes(miss: Miss, name: str) -> bool:
@@ -166,13 +178,19 @@ def uses(miss: Miss, name: str) -> set[Use]:
                     _add(found, "branch", test, name)
             elif isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Slice):
                 _add(found, "index", node.slice, name)
-            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-                if node.func.id == "range":
-                    _add(found, "range", node, name)
-            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-                module = node.func.value
-                if isinstance(module, ast.Name) and module.id == "math":
-                    _add(found, "math", node, name)
+            elif isinstance(node, ast.Call):
+                found |= _uses_in_call(node, name)
+    return found
+
+
+def _uses_in_call(node: ast.Call, name: str) -> set[Use]:
+    found: set[Use] = {"call"} if _is_called(node.func, name) else set()
+    function = ast.unparse(node.func)
+    for argument in (*node.args, *(keyword.value for keyword in node.keywords)):
+        if function == "range":
+            _add(found, "range", argument, name)
+        elif function.startswith("math."):
+            _add(found, "math", argument, name)
     return found
 
 
@@ -205,13 +223,25 @@ def _read_at(miss: Miss) -> list[ast.AST]:
     return [statement] if statement is not None else []
 
 
-def condition(miss: Miss) -> str:
+def condition(miss: Miss, *, of_numbers: bool = False) -> str:
     """The test of the guarding line, as its author wrote it."""
     for top in _read_at(miss):
         for node in ast.walk(top):
-            if isinstance(node, (ast.If, ast.IfExp, ast.While, ast.Assert)):
+            if isinstance(node, (ast.If, ast.IfExp, ast.While, ast.Assert)) and (
+                _compares_numbers(node.test) or not of_numbers
+            ):
                 return cut(ast.unparse(node.test))
     return ""
+
+
+def _compares_numbers(test: ast.expr) -> bool:
+    """Not `mask is None`, nor `"key" in options`, nor a bare flag."""
+    numeric = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
+    return any(
+        isinstance(node, ast.BinOp)
+        or (isinstance(node, ast.Compare) and any(isinstance(op, numeric) for op in node.ops))
+        for node in ast.walk(test)
+    )
 
 
 def is_closed_over(miss: Miss, name: str) -> bool:

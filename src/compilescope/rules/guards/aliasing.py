@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from compilescope.rules.guards._subjects import shown
+from compilescope.rules.guards._subjects import called, shown
 from compilescope.rules.remedy import Remedy, judgement, source
 from compilescope.rules.rule import Example, GuardRule, Miss
 
@@ -37,7 +37,7 @@ def _why(miss: Miss) -> str:
     else:
         change = f"{names} were different tensors; now they are one and the same"
     return (
-        f"When `{miss.frame.function}` was compiled, {change}. A change to the one is seen through the other, so Dynamo "
+        f"When `{called(miss)}` was compiled, {change}. A change to the one is seen through the other, so Dynamo "
         "does not let the two cases share a graph."
     )
 
@@ -51,7 +51,7 @@ def _remedies(miss: Miss) -> list[Remedy]:
             f"`{last}.view_as({last})` (no copy; the same memory, but another object)."
         ),
         judgement(
-            f"If the same one is meant in both places, let `{miss.frame.function}` take it once, or leave the two compilations "
+            f"If the same one is meant in both places, let `{called(miss)}` take it once, or leave the two compilations "
             "as they are: there will be no third."
         ),
     ]

@@ -6,7 +6,7 @@ import ast
 
 from compilescope.rules.guards._dispatch import dispatch_tensor, keys_gone_and_new
 from compilescope.rules.guards._dtypes import dtype_of_code
-from compilescope.rules.guards._subjects import shown
+from compilescope.rules.guards._subjects import called, shown
 from compilescope.rules.remedy import Remedy, source
 from compilescope.rules.rule import Example, GuardRule, Miss
 
@@ -50,13 +50,13 @@ def _why(miss: Miss) -> str:
     tensor = dispatch_tensor(miss)
     about = f"which changes how operations on `{shown(tensor)}` are dispatched" if tensor else ""
     return (
-        f"Autocast is not what it was when `{miss.frame.function}` was compiled{_change(miss)}"
+        f"Autocast is not what it was when `{called(miss)}` was compiled{_change(miss)}"
         f"{', ' + about if about else ''}. The casts are part of the graph, so another autocast is another graph."
     )
 
 
 def _remedies(miss: Miss) -> list[Remedy]:
-    function = miss.frame.function
+    function = called(miss)
     return [
         source(
             f"Put every call of `{function}` under the same `torch.autocast(...)`, warm-up and evaluation too; or open it "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from compilescope.rules.guards._subjects import cut
+from compilescope.rules.guards._subjects import called, cut
 from compilescope.rules.remedy import Remedy, source
 from compilescope.rules.rule import Example, GuardRule, Miss
 
@@ -30,7 +30,7 @@ def _backends(miss: Miss) -> list[str]:
 
 
 def _why(miss: Miss) -> str:
-    function, backends = miss.frame.function, _backends(miss)
+    function, backends = called(miss), _backends(miss)
     if len(backends) != 2:
         return f"`{function}` was compiled before for another backend or with other settings of torch.compile."
     if backends[0] == backends[1]:
@@ -45,7 +45,7 @@ def _why(miss: Miss) -> str:
 
 
 def _remedies(miss: Miss) -> list[Remedy]:
-    function, backends = miss.frame.function, _backends(miss)
+    function, backends = called(miss), _backends(miss)
     if len(backends) == 2 and backends[0] == backends[1]:
         first = source(
             f"Define the backend `{backends[0]}` once, outside the loop or function that calls torch.compile, and pass "

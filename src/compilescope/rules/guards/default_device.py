@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from compilescope.rules.guards._subjects import called
 from compilescope.rules.remedy import Remedy, source
 from compilescope.rules.rule import Example, GuardRule, Miss
 
@@ -16,7 +17,7 @@ def _why(miss: Miss) -> str:
         "there was no default device" if was in ("None", "") else f"the default device was {was}"
     )
     return (
-        f"When `{miss.frame.function}` was compiled {before}; since then `torch.set_default_device` or a "
+        f"When `{called(miss)}` was compiled {before}; since then `torch.set_default_device` or a "
         "`with torch.device(...)` has changed it. Tensors made inside the graph would lie elsewhere."
     )
 
@@ -24,8 +25,8 @@ def _why(miss: Miss) -> str:
 def _remedies(miss: Miss) -> list[Remedy]:
     return [
         source(
-            f"Set it once, before the first call of `{miss.frame.function}`; or leave it alone and give `device=` (best the "
-            f"device of an input, such as `device=x.device`) to each tensor that `{miss.frame.function}` makes."
+            f"Set it once, before the first call of `{called(miss)}`; or leave it alone and give `device=` (best the "
+            f"device of an input, such as `device=x.device`) to each tensor that `{called(miss)}` makes."
         )
     ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from compilescope.rules.guards._dtypes import dtype_of_code
+from compilescope.rules.guards._subjects import called
 from compilescope.rules.remedy import Remedy, source
 from compilescope.rules.rule import Example, GuardRule, Miss
 
@@ -14,7 +15,7 @@ def _applies(miss: Miss) -> bool:
 def _why(miss: Miss) -> str:
     was, now = dtype_of_code(miss.cause.expected), dtype_of_code(miss.cause.actual)
     return (
-        f"The default dtype was {was} when `{miss.frame.function}` was compiled and is {now} now. New tensors and results "
+        f"The default dtype was {was} when `{called(miss)}` was compiled and is {now} now. New tensors and results "
         "of Python numbers take it, so every graph depends on it."
     )
 
@@ -22,9 +23,9 @@ def _why(miss: Miss) -> str:
 def _remedies(miss: Miss) -> list[Remedy]:
     return [
         source(
-            f"Set the default dtype once, before the first call of `{miss.frame.function}`. Code that builds a model under "
+            f"Set the default dtype once, before the first call of `{called(miss)}`. Code that builds a model under "
             "another default (a loader that sets it and sets it back) should finish before the first compiled call; inside "
-            f"`{miss.frame.function}` say `dtype=` instead."
+            f"`{called(miss)}` say `dtype=` instead."
         )
     ]
 

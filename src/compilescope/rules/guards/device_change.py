@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compilescope.rules.guards._dispatch import device_among, dispatch_tensor, keys_gone_and_new
-from compilescope.rules.guards._subjects import of_a_module, shown, wrapper_note
+from compilescope.rules.guards._subjects import called, of_a_module, shown, wrapper_note
 from compilescope.rules.remedy import Remedy, judgement, source
 from compilescope.rules.rule import Example, GuardRule, Miss
 
@@ -32,13 +32,13 @@ def _applies(miss: Miss) -> bool:
 def _why(miss: Miss) -> str:
     was, now = _devices(miss) or ("another device", "this one")
     return (
-        f"`{_tensor(miss)}` lay on {was} when `{miss.frame.function}` was compiled and lies on {now} now. A graph is made "
+        f"`{_tensor(miss)}` lay on {was} when `{called(miss)}` was compiled and lies on {now} now. A graph is made "
         f"for the devices of its inputs.{wrapper_note(miss)}"
     )
 
 
 def _remedies(miss: Miss) -> list[Remedy]:
-    tensor, function = _tensor(miss), miss.frame.function
+    tensor, function = _tensor(miss), called(miss)
     was, now = _devices(miss) or ("the first device", "this one")
     if of_a_module(miss.cause.subject) or of_a_module(dispatch_tensor(miss)):
         first = source(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compilescope.rules.guards._dispatch import dispatch_tensor, keys_gone_and_new
-from compilescope.rules.guards._subjects import shown
+from compilescope.rules.guards._subjects import called, shown
 from compilescope.rules.remedy import Remedy, judgement, source
 from compilescope.rules.rule import Example, GuardRule, Miss
 
@@ -26,12 +26,12 @@ def _why(miss: Miss) -> str:
     changes += [f"with {', '.join(sorted(new))}"] if new else []
     return (
         f"`{shown(dispatch_tensor(miss))}` looks the same, but torch dispatches it otherwise than at the compilation of "
-        f"`{miss.frame.function}`: now {' and '.join(changes) or 'in another mode'}."
+        f"`{called(miss)}`: now {' and '.join(changes) or 'in another mode'}."
     )
 
 
 def _remedies(miss: Miss) -> list[Remedy]:
-    tensor, function = shown(dispatch_tensor(miss)), miss.frame.function
+    tensor, function = shown(dispatch_tensor(miss)), called(miss)
     gone, new = keys_gone_and_new(miss)
     for key, resolve in _LAZY_VIEWS.items():
         if key in gone | new:

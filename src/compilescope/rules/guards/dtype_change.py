@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compilescope.rules.guards._subjects import of_a_module, shown, wrapper_note
+from compilescope.rules.guards._subjects import called, of_a_module, shown, wrapper_note
 from compilescope.rules.remedy import Remedy, judgement, source
 from compilescope.rules.rule import Example, GuardRule, Miss
 
@@ -19,13 +19,13 @@ def _tensor(miss: Miss) -> str:
 
 def _why(miss: Miss) -> str:
     return (
-        f"`{_tensor(miss)}` was {miss.cause.expected} when `{miss.frame.function}` was compiled and is {miss.cause.actual} "
+        f"`{_tensor(miss)}` was {miss.cause.expected} when `{called(miss)}` was compiled and is {miss.cause.actual} "
         f"now. Every operation of a graph is fixed to the dtypes of its inputs.{wrapper_note(miss)}"
     )
 
 
 def _remedies(miss: Miss) -> list[Remedy]:
-    tensor, function = _tensor(miss), miss.frame.function
+    tensor, function = _tensor(miss), called(miss)
     if of_a_module(miss.cause.subject):
         return [
             source(

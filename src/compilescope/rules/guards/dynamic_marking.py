@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from compilescope.rules.guards._subjects import shown
+from compilescope.rules.guards._subjects import called, shown
 from compilescope.rules.remedy import Remedy, source
 from compilescope.rules.rule import Example, GuardRule, Miss
 
@@ -26,7 +26,7 @@ def _tensor(miss: Miss) -> str:
 def _why(miss: Miss) -> str:
     return (
         f"`{_tensor(miss)}` carries marks (mark_dynamic, mark_static, mark_unbacked) that it did not carry when "
-        f"`{miss.frame.function}` was compiled. The mark asks for another graph, so it is compiled again."
+        f"`{called(miss)}` was compiled. The mark asks for another graph, so it is compiled again."
     )
 
 
@@ -34,7 +34,7 @@ def _remedies(miss: Miss) -> list[Remedy]:
     tensor = _tensor(miss)
     return [
         source(
-            f"Mark `{tensor}` before the first call of `{miss.frame.function}`, with the same dimensions each time. Once "
+            f"Mark `{tensor}` before the first call of `{called(miss)}`, with the same dimensions each time. Once "
             "compiled with the mark, calls without it are served too."
         )
     ]

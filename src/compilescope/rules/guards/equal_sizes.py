@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from compilescope.rules.guards._subjects import at_line, shown, size_of
+from compilescope.rules.guards._subjects import at_line, called, shown, size_of
 from compilescope.rules.remedy import Remedy, config, judgement, source
 from compilescope.rules.rule import Example, GuardRule, Miss
 
@@ -23,7 +23,7 @@ def _applies(miss: Miss) -> bool:
 
 def _why(miss: Miss) -> str:
     return (
-        f"When `{miss.frame.function}` was compiled, `{shown(miss.cause.guard)}` held, and Dynamo took the two sizes for one variable. In "
+        f"When `{called(miss)}` was compiled, `{shown(miss.cause.guard)}` held, and Dynamo took the two sizes for one variable. In "
         f"this call they are {miss.cause.actual}."
     )
 
@@ -34,7 +34,7 @@ def _remedies(miss: Miss) -> list[Remedy]:
     )
     return [
         source(
-            f"If they are equal by chance: {marks} before each call tells them apart, whatever the first sizes are."
+            f"If they are equal by chance: {marks} before each call tell them apart, whatever the first sizes are."
         ),
         config(
             "`torch.fx.experimental._config.use_duck_shape = False` tells all sizes apart; more variables make guards and "

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from compilescope.rules.guards._subjects import cut, named
+from compilescope.rules.guards._subjects import called, cut, named
 from compilescope.rules.remedy import Remedy, source
 from compilescope.rules.rule import Example, GuardRule, Miss
 
 _SWITCHES = {
     "deterministic_algorithms": "torch.use_deterministic_algorithms(...)",
     "deterministic_algorithms_warn_only": "torch.use_deterministic_algorithms(..., warn_only=...)",
-    "allow_tf32": "torch.backends.cuda.matmul.allow_tf32 or torch.set_float32_matmul_precision(...)",
+    "allow_tf32": "torch.backends.cuda.matmul.allow_tf32` or `torch.set_float32_matmul_precision(...)",
     "allow_fp16_reduce": "torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction",
     "allow_bf16_reduce": "torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction",
 }
@@ -25,7 +25,7 @@ def _why(miss: Miss) -> str:
         change = "has changed since the compilation"
     return (
         f"`{named(miss)}`, a switch of torch for the whole process, {change}. It decides which kernels may be used, so every "
-        f"compiled function depends on it; `{miss.frame.function}` does too."
+        f"compiled function depends on it; `{called(miss)}` does too."
     )
 
 
@@ -34,7 +34,7 @@ def _remedies(miss: Miss) -> list[Remedy]:
     what = f"`{switch}`" if switch else f"what sets `{named(miss)}`"
     return [
         source(
-            f"Set it once at the start of the program, before `{miss.frame.function}` is first called. Look for {what} between "
+            f"Set it once at the start of the program, before `{called(miss)}` is first called. Look for {what} between "
             "the calls; a library may set it and set it back."
         )
     ]

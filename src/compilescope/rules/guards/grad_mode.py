@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from compilescope.rules.guards._subjects import called
 from compilescope.rules.remedy import Remedy, judgement, source
 from compilescope.rules.rule import Example, GuardRule, Miss
 
@@ -16,7 +17,7 @@ def _mode(value: str) -> str:
 
 def _why(miss: Miss) -> str:
     return (
-        f"`{miss.frame.function}` was compiled with {_mode(miss.cause.expected)}, and this call came with "
+        f"`{called(miss)}` was compiled with {_mode(miss.cause.expected)}, and this call came with "
         f"{_mode(miss.cause.actual)} (torch.no_grad(), inference_mode() or set_grad_enabled() around one of the calls, or "
         "a thread of its own: each thread begins with gradients on). The graph with a backward and the one without are "
         "two graphs."
@@ -24,7 +25,7 @@ def _why(miss: Miss) -> str:
 
 
 def _remedies(miss: Miss) -> list[Remedy]:
-    function = miss.frame.function
+    function = called(miss)
     return [
         source(
             f"Where only one is wanted, put every call of `{function}` under the same mode, warm-up calls too: a first call "

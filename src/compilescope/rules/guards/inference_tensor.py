@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compilescope.rules.guards._dispatch import dispatch_tensor, keys_gone_and_new
-from compilescope.rules.guards._subjects import shown
+from compilescope.rules.guards._subjects import called, shown
 from compilescope.rules.remedy import Remedy, source
 from compilescope.rules.rule import Example, GuardRule, Miss
 
@@ -20,7 +20,7 @@ def _why(miss: Miss) -> str:
     gone, _ = keys_gone_and_new(miss)
     change = "came from inference mode, unlike" if _KEY in gone else "is an ordinary tensor, unlike"
     return (
-        f"`{shown(dispatch_tensor(miss))}` {change} the one that `{miss.frame.function}` was compiled with. Tensors made "
+        f"`{shown(dispatch_tensor(miss))}` {change} the one that `{called(miss)}` was compiled with. Tensors made "
         "in `torch.inference_mode()` carry no versions for autograd and are dispatched otherwise, so they have a "
         "graph of their own."
     )
@@ -30,7 +30,7 @@ def _remedies(miss: Miss) -> list[Remedy]:
     tensor = shown(dispatch_tensor(miss))
     return [
         source(
-            f"Make `{tensor}` and call `{miss.frame.function}` in the same mode each time. Where eager code must use inference "
+            f"Make `{tensor}` and call `{called(miss)}` in the same mode each time. Where eager code must use inference "
             f"mode, pass `{tensor}.clone()` made outside of it (a copy); `torch.no_grad()` instead of inference mode leaves "
             "tensors ordinary."
         )

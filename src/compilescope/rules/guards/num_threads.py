@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from compilescope.rules.guards._subjects import called
 from compilescope.rules.remedy import Remedy, source
 from compilescope.rules.rule import Example, GuardRule, Miss
 
@@ -12,7 +13,7 @@ def _applies(miss: Miss) -> bool:
 
 def _why(miss: Miss) -> str:
     return (
-        f"`{miss.frame.function}` was compiled while torch used {miss.cause.expected} CPU threads; now it uses "
+        f"`{called(miss)}` was compiled while torch used {miss.cause.expected} CPU threads; now it uses "
         f"{miss.cause.actual}. Generated CPU code is cut to the number of threads, so Dynamo compiles again."
     )
 
@@ -20,9 +21,9 @@ def _why(miss: Miss) -> str:
 def _remedies(miss: Miss) -> list[Remedy]:
     return [
         source(
-            f"Call `torch.set_num_threads({miss.cause.actual})` once, before the first call of `{miss.frame.function}`, and "
-            "leave it. A worker process or a library that sets it later (data loaders set 1 in their workers) brings "
-            "this on too."
+            f"Call `torch.set_num_threads({miss.cause.actual})` once, before the first call of `{called(miss)}`, and "
+            "leave it. A library that sets it later, or "
+            "for a while, brings this on too."
         )
     ]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compilescope.rules.guards._subjects import condition, reader, shown
+from compilescope.rules.guards._subjects import called, condition, reader, shown
 from compilescope.rules.remedy import Remedy, judgement, source
 from compilescope.rules.rule import Example, GuardRule, Miss
 
@@ -13,15 +13,15 @@ def _applies(miss: Miss) -> bool:
 
 def _why(miss: Miss) -> str:
     return (
-        f"The graph of `{miss.frame.function}` holds only while `{shown(miss.cause.guard)}`, which {reader(miss)} depends on. In this call "
+        f"The graph of `{called(miss)}` holds only while `{shown(miss.cause.guard)}`, which {reader(miss)} depends on. In this call "
         f"`{shown(miss.cause.subject)}` is {miss.cause.actual}."
     )
 
 
 def _remedies(miss: Miss) -> list[Remedy]:
-    name, test = shown(miss.cause.subject), condition(miss)
+    name, test = shown(miss.cause.subject), condition(miss, of_numbers=True)
     leave = judgement(
-        f"Or leave it: one compilation for each way through `{miss.frame.function}`, not one for each value of `{name}`."
+        f"Or leave it: one compilation for each way through `{called(miss)}`, not one for each value of `{name}`."
     )
     if test:
         return [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from compilescope.rules.guards._subjects import line_of, member, reader, shown, uses
+from compilescope.rules.guards._subjects import called, line_of, member, reader, shown, uses
 from compilescope.rules.remedy import Remedy, judgement, source
 from compilescope.rules.rule import Example, GuardRule, Miss
 
@@ -44,7 +44,7 @@ def _remedies(miss: Miss) -> list[Remedy]:
         )
     else:
         first = (
-            f"Do what needs the number before the call, and pass `{miss.frame.function}` the result; an operator with a tensor in place of "
+            f"Do what needs the number before the call, and pass `{called(miss)}` the result; an operator with a tensor in place of "
             f"`{name}` (`torch.rand_like(x) < p` for a probability) can vary."
         )
     return [source(first), leave]

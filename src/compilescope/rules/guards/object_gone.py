@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from compilescope.rules.guards._subjects import shown
+from compilescope.rules.guards._subjects import called, shown
 from compilescope.rules.remedy import Remedy, judgement, source
 from compilescope.rules.rule import Example, GuardRule, Miss
 
@@ -17,12 +17,12 @@ def _applies(miss: Miss) -> bool:
 
 def _object(miss: Miss) -> str:
     match = _OBJECT.search(miss.cause.guard)
-    return shown(match["object"]) if match else shown(miss.cause.subject)
+    return shown(match["object"]).removesuffix(".__code__") if match else shown(miss.cause.subject)
 
 
 def _why(miss: Miss) -> str:
     return (
-        f"A compilation of `{miss.frame.function}` was bound to one object, `{_object(miss)}`. That object no longer "
+        f"A compilation of `{called(miss)}` was bound to one object, `{_object(miss)}`. That object no longer "
         "exists, and Dynamo threw the compilation away with it."
     )
 
@@ -30,7 +30,7 @@ def _why(miss: Miss) -> str:
 def _remedies(miss: Miss) -> list[Remedy]:
     return [
         source(
-            f"Make `{_object(miss)}` once and keep it for as long as `{miss.frame.function}` is called, instead of making "
+            f"Make `{_object(miss)}` once and keep it for as long as `{called(miss)}` is called, instead of making "
             "it anew before each call."
         ),
         judgement(

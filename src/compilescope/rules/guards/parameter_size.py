@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compilescope.rules.guards._advice import one_graph_each
-from compilescope.rules.guards._subjects import shown, size_of, wrapper_note
+from compilescope.rules.guards._subjects import called, shown, size_of, wrapper_note
 from compilescope.rules.remedy import Remedy, config
 from compilescope.rules.rule import Example, GuardRule, Miss
 
@@ -16,7 +16,7 @@ def _applies(miss: Miss) -> bool:
 
 def _why(miss: Miss) -> str:
     return (
-        f"`{miss.frame.function}` was compiled for an instance with `{shown(miss.cause.subject)}` = {miss.cause.expected}; this one "
+        f"`{called(miss)}` was compiled for an instance with `{shown(miss.cause.subject)}` = {miss.cause.expected}; this one "
         f"has {miss.cause.actual}. Sizes of parameters and buffers stay constants even with `dynamic=True`."
         f"{wrapper_note(miss)}"
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compilescope.rules.guards._subjects import shown, wrapper_note
+from compilescope.rules.guards._subjects import called, shown, wrapper_note
 from compilescope.rules.remedy import Remedy, judgement, source
 from compilescope.rules.rule import Example, GuardRule, Miss
 
@@ -19,7 +19,7 @@ def _tensor(miss: Miss) -> str:
 
 def _why(miss: Miss) -> str:
     return (
-        f"`{_tensor(miss)}` had {miss.cause.expected} dimension(s) when `{miss.frame.function}` was compiled and has "
+        f"`{_tensor(miss)}` had {miss.cause.expected} dimension(s) when `{called(miss)}` was compiled and has "
         f"{miss.cause.actual} now. Sizes can vary within one graph, the number of dimensions cannot.{wrapper_note(miss)}"
     )
 

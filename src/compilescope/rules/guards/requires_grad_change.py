@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compilescope.rules.guards._subjects import of_a_module, shown, wrapper_note
+from compilescope.rules.guards._subjects import called, of_a_module, shown, wrapper_note
 from compilescope.rules.remedy import Remedy, judgement, source
 from compilescope.rules.rule import Example, GuardRule, Miss
 
@@ -24,13 +24,13 @@ def _why(miss: Miss) -> str:
         else ("required", "does not require")
     )
     return (
-        f"`{_tensor(miss)}` {was} grad when `{miss.frame.function}` was compiled and {now} it now. It decides whether "
+        f"`{_tensor(miss)}` {was} grad when `{called(miss)}` was compiled and {now} it now. It decides whether "
         f"the graph gets a backward, so each case has its own.{wrapper_note(miss)}"
     )
 
 
 def _remedies(miss: Miss) -> list[Remedy]:
-    tensor, function = _tensor(miss), miss.frame.function
+    tensor, function = _tensor(miss), called(miss)
     if of_a_module(miss.cause.subject):
         return [
             source(
@@ -44,7 +44,7 @@ def _remedies(miss: Miss) -> list[Remedy]:
     return [
         source(
             f"Where no gradient should flow through it, pass `{tensor}.detach()` each time (no copy). A state carried from call to "
-            f"call starts without grad and comes back with it: start it from an output of `{function}`, or detach it between calls."
+            f"call starts without grad and comes back with it: detach it between calls, or, where gradients should flow, start with one that requires grad."
         ),
         judgement("Where both are meant, two compilations are right, and there will be no third."),
     ]
@@ -79,6 +79,30 @@ x = torch.ones(3, requires_grad=True)
 state = torch.zeros(3)
 for _ in range(3):
     state = f(x, state.detach())
+""",
+        ),
+        Example(
+            bad="""import torch
+
+@torch.compile(backend="eager")
+def f(x, state):
+    return x + state
+
+x = torch.ones(3, requires_grad=True)
+state = torch.zeros(3)
+for _ in range(3):
+    state = f(x, state)
+""",
+            good="""import torch
+
+@torch.compile(backend="eager")
+def f(x, state):
+    return x + state
+
+x = torch.ones(3, requires_grad=True)
+state = torch.zeros(3, requires_grad=True)
+for _ in range(3):
+    state = f(x, state)
 """,
         ),
         Example(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compilescope.rules.guards._subjects import condition, line_of, shown
+from compilescope.rules.guards._subjects import called, condition, line_of, shown
 from compilescope.rules.remedy import Remedy, judgement, source
 from compilescope.rules.rule import Example, GuardRule, Miss
 
@@ -15,13 +15,13 @@ def _why(miss: Miss) -> str:
     line = line_of(miss)
     where = f", and comes from `{line}`" if line else ""
     return (
-        f"The graph of `{miss.frame.function}` holds only while `{shown(miss.cause.guard)}`{where}. In this call "
+        f"The graph of `{called(miss)}` holds only while `{shown(miss.cause.guard)}`{where}. In this call "
         f"`{shown(miss.cause.subject)}` is {miss.cause.actual}."
     )
 
 
 def _remedies(miss: Miss) -> list[Remedy]:
-    test = condition(miss)
+    test = condition(miss, of_numbers=True)
     if test:
         return [
             source(
@@ -29,7 +29,7 @@ def _remedies(miss: Miss) -> list[Remedy]:
                 "(tensors,))`, or `torch.where` (which computes both sides), or `torch.sym_max`/`sym_min` where the branch only clips."
             ),
             judgement(
-                f"Or leave it: with dynamic sizes there is one compilation for each way through `{miss.frame.function}`, not one for "
+                f"Or leave it: with dynamic sizes there is one compilation for each way through `{called(miss)}`, not one for "
                 "each size."
             ),
         ]
@@ -40,7 +40,7 @@ def _remedies(miss: Miss) -> list[Remedy]:
         ),
         judgement(
             f"Or leave it: one compilation for each side, not one for each size. An operator behind the line picks its algorithm by the "
-            f"size; `{miss.frame.function}` cannot take that from it."
+            f"size; `{called(miss)}` cannot take that from it."
         ),
     ]
 
@@ -123,10 +123,10 @@ for size in (3, 5, 6, 4):
 def f(x):
     return x * 2
 
-for size in (3, 9):
-    x = torch.ones(size)
-    torch._dynamo.mark_dynamic(x, 0, min=2, max=8)
-    f(x)
+x = torch.ones(3)
+torch._dynamo.mark_dynamic(x, 0, min=2, max=8)
+f(x)
+f(torch.ones(9))
 """,
             good="""import torch
 
@@ -134,10 +134,10 @@ for size in (3, 9):
 def f(x):
     return x * 2
 
-for size in (3, 9):
-    x = torch.ones(size)
-    torch._dynamo.mark_dynamic(x, 0, min=2, max=16)
-    f(x)
+x = torch.ones(3)
+torch._dynamo.mark_dynamic(x, 0, min=2, max=16)
+f(x)
+f(torch.ones(9))
 """,
         ),
     ),

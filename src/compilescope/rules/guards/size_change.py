@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compilescope.rules.guards._subjects import dynamo_name, shown, size_of, wrapper_note
+from compilescope.rules.guards._subjects import called, dynamo_name, shown, size_of, wrapper_note
 from compilescope.rules.remedy import Remedy, config, judgement, source
 from compilescope.rules.rule import Example, GuardRule, Miss
 
@@ -18,7 +18,7 @@ def _parts(miss: Miss) -> tuple[str, int]:
 def _why(miss: Miss) -> str:
     tensor, dim = _parts(miss)
     return (
-        f"`{miss.frame.function}` was compiled for a `{shown(tensor)}` whose dimension {dim} is {miss.cause.expected}; this call has "
+        f"`{called(miss)}` was compiled for a `{shown(tensor)}` whose dimension {dim} is {miss.cause.expected}; this call has "
         f"{miss.cause.actual}. Dynamo takes a size for a constant until it sees a second one, and with `dynamic=False` always."
         f"{wrapper_note(miss)}"
     )
@@ -30,7 +30,7 @@ def _remedies(miss: Miss) -> list[Remedy]:
     remedies = [
         source(
             f"Say that it varies, before the first call: `torch._dynamo.mark_dynamic({text}, {dim})`, or "
-            f"`torch.compile(..., dynamic=True)` for all sizes of `{miss.frame.function}`. One graph then serves every size from 2 up; its "
+            f"`torch.compile(..., dynamic=True)` for all sizes of `{called(miss)}`. One graph then serves every size from 2 up; its "
             "kernels may be a little slower than those made for one size."
         )
     ]

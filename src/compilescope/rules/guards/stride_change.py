@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from compilescope.rules.guards._subjects import shown, wrapper_note
+from compilescope.rules.guards._subjects import called, shown, wrapper_note
 from compilescope.rules.remedy import Remedy, judgement, source
 from compilescope.rules.rule import Example, GuardRule, Miss
 
@@ -28,7 +28,7 @@ def _why(miss: Miss) -> str:
             f"`{shown(miss.cause.subject)}` was {miss.cause.expected} and is {miss.cause.actual}"
         )
     return (
-        f"`{_tensor(miss)}` does not lie in memory as it did when `{miss.frame.function}` was compiled: {change} (a transposed, "
+        f"`{_tensor(miss)}` does not lie in memory as it did when `{called(miss)}` was compiled: {change} (a transposed, "
         "sliced or expanded view, or channels-last, where it was laid out otherwise before). Kernels are made for the "
         f"layout.{wrapper_note(miss)}"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from compilescope.rules.guards._subjects import called
 from compilescope.rules.remedy import Remedy, source
 from compilescope.rules.rule import Example, GuardRule, Miss
 
@@ -18,7 +19,7 @@ def _why(miss: Miss) -> str:
     else:
         change = "the modes that are active (`TorchFunctionMode`, a default device is one too) are not those of the compilation"
     return (
-        f"Calls to torch inside `{miss.frame.function}` may be handled by Python code: {change}. Dynamo traces through such "
+        f"Calls to torch inside `{called(miss)}` may be handled by Python code: {change}. Dynamo traces through such "
         "handlers, so each set of them has its own graph."
     )
 
@@ -26,7 +27,7 @@ def _why(miss: Miss) -> str:
 def _remedies(miss: Miss) -> list[Remedy]:
     return [
         source(
-            f"Enter the mode around every call of `{miss.frame.function}`, or around none: a mode meant for eager code only "
+            f"Enter the mode around every call of `{called(miss)}`, or around none: a mode meant for eager code only "
             "(a counter, a logger, a device context) should be left before the compiled call."
         )
     ]

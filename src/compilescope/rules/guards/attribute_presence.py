@@ -1,0 +1,126 @@
+"""An object that has an attribute at one call and lacks it at another."""
+
+from __future__ import annotations
+
+import re
+
+from compilescope.rules.guards._subjects import called, reader, shown
+from compilescope.rules.remedy import Remedy, source
+from compilescope.rules.rule import Example, GuardRule, Miss
+
+_HAS = re.compile(r"^(?P<no>not )?hasattr\((?P<object>.+), '(?P<name>\w+)'\)")
+_FAILED = re.compile(r"^getattr failed on source (?P<object>.+)$")
+_KINDS = ("NO_HASATTR", "HASATTR", "NOT_PRESENT_IN_GENERIC_DICT", "ACCESSOR")
+
+
+def _applies(miss: Miss) -> bool:
+    has = _HAS.match(miss.cause.guard) or _FAILED.match(miss.cause.guard)
+    return miss.cause.kind in _KINDS or has is not None
+
+
+def _parts(miss: Miss) -> tuple[str, str]:
+    """(object, attribute), the attribute empty where torch does not name it"""
+    match = _HAS.match(miss.cause.guard)
+    if match:
+        return shown(match["object"]), match["name"]
+    failed = _FAILED.match(miss.cause.guard)
+    if failed:
+        return shown(failed["object"]), ""
+    owner, dot, name = miss.cause.subject.rpartition(".")
+    return (shown(owner), name) if dot else (shown(miss.cause.subject), "")
+
+
+def _why(miss: Miss) -> str:
+    owner, name = _parts(miss)
+    what = f"attribute `{name}`" if name else "an attribute that was read"
+    match = _HAS.match(miss.cause.guard)
+    change = "had no" if match and match["no"] else "had the"
+    now = "has it" if match and match["no"] else "lacks it"
+    if not name:
+        change, now = "had", "lacks it"
+    return (
+        f"When `{called(miss)}` was compiled, `{owner}` {change} {what}; now it {now}. {reader(miss)} depends on it, and "
+        "the two ways are two graphs."
+    )
+
+
+def _remedies(miss: Miss) -> list[Remedy]:
+    owner, name = _parts(miss)
+    return [
+        source(
+            f"Give every `{owner}` the attribute{f' `{name}`' if name else ''} from the start, set in `__init__`, and branch on its value rather "
+            "than on its presence; do not add or delete it between calls."
+        )
+    ]
+
+
+RULE = GuardRule(
+    id="attribute-presence",
+    order=370,
+    applies=_applies,
+    why=_why,
+    remedies=_remedies,
+    examples=(
+        Example(
+            bad="""import torch
+
+class Options:
+    pass
+
+@torch.compile(backend="eager")
+def f(x, options):
+    return x * 2 if hasattr(options, "double") else x + 1
+
+options = Options()
+f(torch.ones(3), options)
+options.double = True
+f(torch.ones(3), options)
+""",
+            good="""import torch
+
+class Options:
+    def __init__(self):
+        self.double = torch.tensor(False)
+
+@torch.compile(backend="eager")
+def f(x, options):
+    return torch.where(options.double, x * 2, x + 1)
+
+options = Options()
+f(torch.ones(3), options)
+options.double = torch.tensor(True)
+f(torch.ones(3), options)
+""",
+        ),
+        Example(
+            bad="""import torch
+
+class Options:
+    pass
+
+@torch.compile(backend="eager")
+def f(x, options):
+    return x * options.scale if hasattr(options, "scale") else x + 1
+
+options = Options()
+options.scale = 2
+f(torch.ones(3), options)
+del options.scale
+f(torch.ones(3), options)
+""",
+            good="""import torch
+
+class Options:
+    scale = 2
+
+@torch.compile(backend="eager")
+def f(x, options):
+    return x * options.scale
+
+options = Options()
+for _ in range(2):
+    f(torch.ones(3), options)
+""",
+        ),
+    ),
+)

@@ -1,0 +1,83 @@
+"""A dtype, a device, a tuple or another constant that changes."""
+
+from __future__ import annotations
+
+from compilescope.rules.guards._advice import keep_both
+from compilescope.rules.guards._subjects import called, cut, named, reader, wrapper_note
+from compilescope.rules.remedy import Remedy, source
+from compilescope.rules.rule import Example, GuardRule, Miss
+
+_KINDS = ("EQUALS_MATCH", "CONSTANT_MATCH", "RANGE_ITERATOR_MATCH")
+
+
+def _applies(miss: Miss) -> bool:
+    return miss.cause.kind in _KINDS and bool(miss.cause.expected and miss.cause.actual)
+
+
+def _why(miss: Miss) -> str:
+    return (
+        f"`{named(miss)}` was {cut(miss.cause.expected)} when `{called(miss)}` was compiled and is {cut(miss.cause.actual)} now. {reader(miss)} reads it; it is "
+        f"not a tensor, so its value is a constant of the graph.{wrapper_note(miss)}"
+    )
+
+
+def _remedies(miss: Miss) -> list[Remedy]:
+    name = named(miss)
+    return [
+        source(
+            f"Do what depends on `{name}` before or after the call of `{called(miss)}`, on its inputs or its result; or compile a function for each value and "
+            "choose between them."
+        ),
+        keep_both(miss, f"value of `{name}`"),
+    ]
+
+
+RULE = GuardRule(
+    id="constant-change",
+    order=490,
+    applies=_applies,
+    why=_why,
+    remedies=_remedies,
+    examples=(
+        Example(
+            bad="""import torch
+
+@torch.compile(backend="eager")
+def f(x, dtype):
+    return (x * 2).to(dtype)
+
+for dtype in (torch.float32, torch.float64):
+    f(torch.ones(3), dtype)
+""",
+            good="""import torch
+
+@torch.compile(backend="eager")
+def f(x):
+    return x * 2
+
+for dtype in (torch.float32, torch.float64):
+    f(torch.ones(3)).to(dtype)
+""",
+        ),
+        Example(
+            bad="""import torch
+
+@torch.compile(backend="eager")
+def f(x, counts):
+    return x * len(list(counts))
+
+for length in (3, 4):
+    f(torch.ones(3), iter(range(length)))
+""",
+            good="""import torch
+
+@torch.compile(backend="eager")
+def f(x, length):
+    return x * length
+
+for length in (3, 4):
+    f(torch.ones(3), torch.tensor(len(list(iter(range(length))))))
+""",
+        ),
+    ),
+)

@@ -1,0 +1,113 @@
+"""The default of an argument differs between functions made from one `def`."""
+
+from __future__ import annotations
+
+import re
+
+from compilescope.rules.guards._subjects import called, cut, reader, shown
+from compilescope.rules.remedy import Remedy, source
+from compilescope.rules.rule import Example, GuardRule, Miss
+
+_DEFAULT = re.compile(r"^(?P<function>.+)\.__(?:kw)?defaults__\[(?P<which>[^\]]+)\]")
+
+
+def _applies(miss: Miss) -> bool:
+    return _DEFAULT.match(miss.cause.subject) is not None
+
+
+def _parts(miss: Miss) -> tuple[str, str]:
+    match = _DEFAULT.match(miss.cause.subject)
+    if match is None:
+        return shown(miss.cause.subject), "an argument"
+    which = match["which"].strip("'")
+    return shown(match["function"]), "an argument" if which.isdigit() else f"`{which}`"
+
+
+def _why(miss: Miss) -> str:
+    function, which = _parts(miss)
+    return (
+        f"`{called(miss)}` calls `{function}` without giving {which}, whose default was {cut(miss.cause.expected)} at the compilation and is "
+        f"{cut(miss.cause.actual)} now ({reader(miss)}). Defaults are constants of the graph, numbers too."
+    )
+
+
+def _remedies(miss: Miss) -> list[Remedy]:
+    function, _ = _parts(miss)
+    return [
+        source(
+            f"Give it at the call of `{function}`, passed through `{called(miss)}` as an argument of its own: with `dynamic=True` a number may then vary within one "
+            "graph. Or make the default a tensor."
+        )
+    ]
+
+
+RULE = GuardRule(
+    id="default-argument",
+    order=420,
+    applies=_applies,
+    why=_why,
+    remedies=_remedies,
+    examples=(
+        Example(
+            bad="""import torch
+
+def make(scale):
+    def g(x, by=scale):
+        return x * by
+
+    return g
+
+@torch.compile(backend="eager")
+def f(x, g):
+    return g(x)
+
+for scale in (2, 3, 4):
+    f(torch.ones(3), make(scale))
+""",
+            good="""import torch
+
+def g(x, by):
+    return x * by
+
+@torch.compile(backend="eager", dynamic=True)
+def f(x, g, by):
+    return g(x, by)
+
+for scale in (2, 3, 4):
+    f(torch.ones(3), g, scale)
+""",
+        ),
+        Example(
+            bad="""import torch
+
+def make(scale):
+    def g(x, *, by=scale):
+        return x * by
+
+    return g
+
+@torch.compile(backend="eager")
+def f(x, g):
+    return g(x)
+
+for scale in (2, 3, 4):
+    f(torch.ones(3), make(scale))
+""",
+            good="""import torch
+
+def make(scale):
+    def g(x, *, by=scale):
+        return x * by
+
+    return g
+
+@torch.compile(backend="eager")
+def f(x, g):
+    return g(x)
+
+for scale in (2, 3, 4):
+    f(torch.ones(3), make(torch.tensor(scale)))
+""",
+        ),
+    ),
+)

@@ -1,0 +1,181 @@
+"""A dict or set with other keys."""
+
+from __future__ import annotations
+
+import re
+
+from compilescope.rules.guards._subjects import called, cut, shown
+from compilescope.rules.remedy import Remedy, judgement, source
+from compilescope.rules.rule import Example, GuardRule, Miss
+
+_KEYS = re.compile(r"^(?P<dict>.+)\.keys\(\)(?:\[\d+\])?$")
+_ALL_KEYS = re.compile(r"^list\((?P<dict>.+)\.keys\(\)\)$")
+_CONTAINS = re.compile(r"^(?P<no>not )?___dict_contains\((?P<key>.+), (?P<dict>[^,]+)\)$")
+_IN_SET = re.compile(r"^(?P<no>not )?set\.__contains__\((?P<dict>[^,]+), (?P<key>.+)\)$")
+_MISSING = re.compile(r"^KeyError on (?P<dict>.+)\[(?P<key>'[^']*'|\d+)\]$")
+
+
+def _match(miss: Miss) -> re.Match[str] | None:
+    guard, subject = miss.cause.guard, miss.cause.subject
+    return (
+        _CONTAINS.match(guard)
+        or _IN_SET.match(guard)
+        or _MISSING.match(guard)
+        or _ALL_KEYS.match(subject)
+        or _KEYS.match(subject)
+    )
+
+
+def _applies(miss: Miss) -> bool:
+    return _match(miss) is not None
+
+
+def _name(miss: Miss) -> str:
+    match = _match(miss)
+    return shown(match["dict"]) if match else shown(miss.cause.subject)
+
+
+def _why(miss: Miss) -> str:
+    match, name = _match(miss), _name(miss)
+    if match is None:
+        return f"The keys of `{name}` have changed."
+    if match.re is _ALL_KEYS:
+        change = f"they were {cut(miss.cause.expected)}"
+    elif match.re is _KEYS:
+        change = (
+            f"the key {cut(miss.cause.expected)} stood where {cut(miss.cause.actual)} stands now"
+        )
+    elif match.re is _MISSING:
+        change = f"it had the key {match['key']}, which it lacks now"
+    else:
+        change = f"it {'lacked' if match['no'] else 'had'} {match['key']}, which it {'has' if match['no'] else 'lacks'} now"
+    return (
+        f"When `{called(miss)}` was compiled, `{name}` had other keys: {change}. Keys and their order are part of the graph, values "
+        "that are tensors are not."
+    )
+
+
+def _remedies(miss: Miss) -> list[Remedy]:
+    name = _name(miss)
+    return [
+        source(
+            f"Build `{name}` with the same keys in the same order in every call, a neutral value where there is nothing to say; or pass its "
+            "tensors as arguments of their own, and leave names to the code around."
+        ),
+        judgement("Or leave it, if there are few sets of keys: one compilation for each."),
+    ]
+
+
+RULE = GuardRule(
+    id="key-change",
+    order=360,
+    applies=_applies,
+    why=_why,
+    remedies=_remedies,
+    examples=(
+        Example(
+            bad="""import torch
+
+@torch.compile(backend="eager")
+def f(batch):
+    return sum(value * 2 for value in batch.values())
+
+f({"a": torch.ones(3)})
+f({"b": torch.ones(3)})
+""",
+            good="""import torch
+
+@torch.compile(backend="eager")
+def f(value):
+    return value * 2
+
+for batch in ({"a": torch.ones(3)}, {"b": torch.ones(3)}):
+    sum(f(value) for value in batch.values())
+""",
+        ),
+        Example(
+            bad="""import torch
+
+@torch.compile(backend="eager")
+def f(x, options):
+    return x * 2 if "double" in options else x + 1
+
+f(torch.ones(3), {"other": 1})
+f(torch.ones(3), {"double": 1})
+""",
+            good="""import torch
+
+@torch.compile(backend="eager")
+def f(x, options):
+    return torch.where(options["double"], x * 2, x + 1)
+
+f(torch.ones(3), {"double": torch.tensor(False)})
+f(torch.ones(3), {"double": torch.tensor(True)})
+""",
+        ),
+        Example(
+            bad="""import torch
+
+@torch.compile(backend="eager")
+def f(x, options):
+    return x * 2 if "double" in options else x + 1
+
+f(torch.ones(3), {"other"})
+f(torch.ones(3), {"double"})
+""",
+            good="""import torch
+
+@torch.compile(backend="eager")
+def f(x, options):
+    return x * 2 if "double" in options else x + 1
+
+f(torch.ones(3), {"double", "other"})
+f(torch.ones(3), {"double", "other"})
+""",
+        ),
+        Example(
+            bad="""import types
+
+import torch
+
+@torch.compile(backend="eager")
+def f(x, options):
+    return x * options["scale"]
+
+f(torch.ones(3), types.MappingProxyType({"scale": 2}))
+f(torch.ones(3), types.MappingProxyType({"scale": 2, "name": "a"}))
+""",
+            good="""import types
+
+import torch
+
+@torch.compile(backend="eager")
+def f(x, options):
+    return x * options["scale"]
+
+f(torch.ones(3), types.MappingProxyType({"scale": 2, "name": ""}))
+f(torch.ones(3), types.MappingProxyType({"scale": 2, "name": ""}))
+""",
+        ),
+        Example(
+            bad="""import torch
+
+@torch.compile(backend="eager")
+def f(x, options):
+    return x * 2 if options.get("double") else x + 1
+
+f(torch.ones(3), {"double": True})
+f(torch.ones(3), {"other": True})
+""",
+            good="""import torch
+
+@torch.compile(backend="eager")
+def f(x, options):
+    return x * 2 if options.get("double") else x + 1
+
+f(torch.ones(3), {"double": True, "other": False})
+f(torch.ones(3), {"double": True, "other": True})
+""",
+        ),
+    ),
+)

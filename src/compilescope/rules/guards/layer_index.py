@@ -1,0 +1,155 @@
+"""Layers that know their own number share one compiled function."""
+
+from __future__ import annotations
+
+import re
+
+from compilescope.rules.guards._advice import one_graph_each
+from compilescope.rules.guards._subjects import both, called, line_of, member, shown, uses
+from compilescope.rules.remedy import Remedy, source
+from compilescope.rules.rule import Example, GuardRule, Miss
+
+_INDEX = re.compile(
+    r"^(?:(?:layer|block|stage|expert|depth|head|group)_?)?(?:idx|index|id|num|number|no)$|^(?:layer|block|stage)$"
+)
+
+
+def _applies(miss: Miss) -> bool:
+    subject = miss.cause.subject
+    return (
+        "." in subject
+        and both(miss, "int")
+        and _INDEX.match(member(subject)) is not None
+        and miss.cause.kind != "SHAPE"
+    )
+
+
+def _why(miss: Miss) -> str:
+    return (
+        f"`{called(miss)}` was compiled for a layer with `{shown(miss.cause.subject)}` = {miss.cause.expected}; this one has "
+        f"{miss.cause.actual}. All layers of a class share the code of `{called(miss)}`, and the number is a constant of each graph: "
+        "one compilation for each layer, up to the recompile limit."
+    )
+
+
+def _remedies(miss: Miss) -> list[Remedy]:
+    name = member(miss.cause.subject)
+    remedies = one_graph_each(miss)
+    if "index" in uses(miss, name):
+        remedies.insert(
+            1,
+            source(
+                f"Or take the entry outside, and pass it instead of the whole: what `{line_of(miss)}` picks by `{name}` becomes an argument, and one "
+                "graph serves all layers."
+            ),
+        )
+    return remedies
+
+
+RULE = GuardRule(
+    id="layer-index",
+    order=390,
+    applies=_applies,
+    why=_why,
+    remedies=_remedies,
+    examples=(
+        Example(
+            bad="""import torch
+
+class Layer(torch.nn.Module):
+    def __init__(self, layer_idx):
+        super().__init__()
+        self.layer_idx = layer_idx
+
+    def forward(self, x, cache):
+        return x + cache[self.layer_idx]
+
+cache = [torch.ones(3) for _ in range(3)]
+for index in range(3):
+    torch.compile(Layer(index), backend="eager")(torch.ones(3), cache)
+""",
+            good="""import torch
+
+class Layer(torch.nn.Module):
+    def __init__(self, layer_idx):
+        super().__init__()
+        self.layer_idx = layer_idx
+
+    def forward(self, x, cache):
+        return x + cache[self.layer_idx]
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = torch.nn.ModuleList([Layer(index) for index in range(3)])
+
+    def forward(self, x, cache):
+        for layer in self.layers:
+            x = layer(x, cache)
+        return x
+
+cache = [torch.ones(3) for _ in range(3)]
+torch.compile(Net(), backend="eager")(torch.ones(3), cache)
+""",
+        ),
+        Example(
+            bad="""import torch
+
+class Layer(torch.nn.Module):
+    def __init__(self, layer_idx):
+        super().__init__()
+        self.layer_idx = layer_idx
+
+    def forward(self, x, cache):
+        return x + cache[self.layer_idx]
+
+cache = [torch.ones(3) for _ in range(3)]
+for index in range(3):
+    torch.compile(Layer(index), backend="eager")(torch.ones(3), cache)
+""",
+            good="""import torch
+
+class Layer(torch.nn.Module):
+    def __init__(self, layer_idx):
+        super().__init__()
+        self.layer_idx = layer_idx
+
+    def forward(self, x, past):
+        return x + past
+
+cache = [torch.ones(3) for _ in range(3)]
+for index in range(3):
+    layer = Layer(index)
+    torch.compile(layer, backend="eager")(torch.ones(3), cache[layer.layer_idx])
+""",
+        ),
+        Example(
+            bad="""import torch
+
+class Layer(torch.nn.Module):
+    def __init__(self, layer_idx):
+        super().__init__()
+        self.layer_idx = layer_idx
+
+    def forward(self, x):
+        return x * (self.layer_idx + 1)
+
+for index in range(3):
+    torch.compile(Layer(index), backend="eager")(torch.ones(3))
+""",
+            good="""import torch
+
+class Layer(torch.nn.Module):
+    def __init__(self, layer_idx):
+        super().__init__()
+        self.layer_idx = layer_idx
+
+    def forward(self, x):
+        return x * (self.layer_idx + 1)
+
+for index in range(3):
+    torch.compile(Layer(index), backend="eager", isolate_recompiles=True)(torch.ones(3))
+""",
+        ),
+    ),
+)

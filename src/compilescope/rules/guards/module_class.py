@@ -1,0 +1,152 @@
+"""Another module stands in the same place."""
+
+from __future__ import annotations
+
+import re
+
+from compilescope.rules.guards._advice import one_graph_each
+from compilescope.rules.guards._subjects import called, inside, member, shown, uses, wrapper_note
+from compilescope.rules.remedy import Remedy, source
+from compilescope.rules.rule import Example, GuardRule, Miss
+
+_MODULE = re.compile(r"^torch\.nn\.(?!parameter\.)|(?:^|\.)nn\.modules\.")
+
+
+def _applies(miss: Miss) -> bool:
+    inner = inside(miss.cause.subject, "type")
+    if not inner or miss.cause.expected == miss.cause.actual:
+        return False
+    a_part = re.search(r"\._modules\['[^']*'\]$", inner) is not None
+    return a_part or _of_torch(miss) or "call" in uses(miss, member(inner))
+
+
+def _of_torch(miss: Miss) -> bool:
+    """Torch's own modules are compiled through one function of torch's, and share it."""
+    classes = (miss.cause.expected, miss.cause.actual)
+    return any(_MODULE.search(name) is not None for name in classes)
+
+
+def _class(name: str) -> str:
+    return name.rsplit(".", 1)[-1]
+
+
+def _why(miss: Miss) -> str:
+    place = shown(inside(miss.cause.subject, "type"))
+    return (
+        f"`{place}` was of class {_class(miss.cause.expected)} when `{called(miss)}` was compiled and is of class {_class(miss.cause.actual)} now. "
+        "What it does when it is called is traced into the graph, so another class is another graph. "
+        f"One compiled `{called(miss)}` serves callers that differ in it.{wrapper_note(miss)}"
+    )
+
+
+def _remedies(miss: Miss) -> list[Remedy]:
+    inner = inside(miss.cause.subject, "type")
+    if "._modules[" in inner:
+        return one_graph_each(miss)
+    if _of_torch(miss):
+        return [
+            source(
+                f"Give each its own compiled caller: `torch.compile(..., isolate_recompiles=True)` (torch 2.13) once for each `{shown(inner)}`; as many compilations "
+                "as now, but none uses up the recompile limit of another. Or pass them as parts of one module and compile that."
+            )
+        ]
+    return [
+        source(
+            f"Compile what is called rather than its caller: `torch.compile({shown(inner)})` once for each, and leave `{called(miss)}` uncompiled, or let it take "
+            "tensors only."
+        ),
+        *one_graph_each(miss)[1:],
+    ]
+
+
+RULE = GuardRule(
+    id="module-class",
+    order=300,
+    applies=_applies,
+    why=_why,
+    remedies=_remedies,
+    examples=(
+        Example(
+            bad="""import torch
+
+class Block(torch.nn.Module):
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, x):
+        return self.inner(x)
+
+for inner in (torch.nn.ReLU(), torch.nn.Tanh()):
+    torch.compile(Block(inner), backend="eager")(torch.ones(3))
+""",
+            good="""import torch
+
+class Block(torch.nn.Module):
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, x):
+        return self.inner(x)
+
+blocks = torch.nn.Sequential(*[Block(inner) for inner in (torch.nn.ReLU(), torch.nn.Tanh())])
+torch.compile(blocks, backend="eager")(torch.ones(3))
+""",
+        ),
+        Example(
+            bad="""import torch
+
+class Relu(torch.nn.Module):
+    def forward(self, x):
+        return x.relu()
+
+class Tanh(torch.nn.Module):
+    def forward(self, x):
+        return x.tanh()
+
+@torch.compile(backend="eager")
+def f(x, layer):
+    return layer(x)
+
+for layer in (Relu(), Tanh()):
+    f(torch.ones(3), layer)
+""",
+            good="""import torch
+
+def f(x, layer):
+    return layer(x)
+
+class Relu(torch.nn.Module):
+    def forward(self, x):
+        return x.relu()
+
+class Tanh(torch.nn.Module):
+    def forward(self, x):
+        return x.tanh()
+
+for layer in (Relu(), Tanh()):
+    f(torch.ones(3), torch.compile(layer, backend="eager"))
+""",
+        ),
+        Example(
+            bad="""import torch
+
+@torch.compile(backend="eager")
+def f(x, layer):
+    return layer(x)
+
+for layer in (torch.nn.ReLU(), torch.nn.Tanh()):
+    f(torch.ones(3), layer)
+""",
+            good="""import torch
+
+def f(x, layer):
+    return layer(x)
+
+for layer in (torch.nn.ReLU(), torch.nn.Tanh()):
+    torch.compile(f, backend="eager", isolate_recompiles=True)(torch.ones(3), layer)
+""",
+        ),
+    ),
+)

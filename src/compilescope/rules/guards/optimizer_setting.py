@@ -1,0 +1,77 @@
+"""A learning rate or another setting of an optimizer, changed by a schedule."""
+
+from __future__ import annotations
+
+import re
+
+from compilescope.rules.guards._subjects import called, shown
+from compilescope.rules.remedy import Remedy, source
+from compilescope.rules.rule import Example, GuardRule, Miss
+
+_SETTING = re.compile(r"\.param_groups\[\d+\]\['(?P<name>\w+)'\]")
+
+
+def _name(miss: Miss) -> str:
+    match = _SETTING.search(miss.cause.subject)
+    return match["name"] if match else ""
+
+
+def _applies(miss: Miss) -> bool:
+    return _name(miss) != ""
+
+
+def _why(miss: Miss) -> str:
+    return (
+        f"`{shown(miss.cause.subject)}` was {miss.cause.expected} when `{called(miss)}` was compiled and is {miss.cause.actual} now: the "
+        "schedule has changed a Python number that is a constant of the graph."
+    )
+
+
+def _remedies(miss: Miss) -> list[Remedy]:
+    name = _name(miss)
+    return [
+        source(
+            f"Give the optimizer a tensor, `{name}=torch.tensor({miss.cause.expected})`: schedulers then change the tensor, whose value is not part "
+            "of the graph. For `lr` torch's own optimizers take one (Adam and its kin not together with `foreach=True` unless "
+            "`capturable=True`), for other settings not all do."
+        )
+    ]
+
+
+RULE = GuardRule(
+    id="optimizer-setting",
+    order=380,
+    applies=_applies,
+    why=_why,
+    remedies=_remedies,
+    examples=(
+        Example(
+            bad="""import torch
+
+weight = torch.nn.Parameter(torch.ones(3))
+optimizer = torch.optim.SGD([weight], lr=0.1)
+
+@torch.compile(backend="eager")
+def step(value, gradient):
+    return value - optimizer.param_groups[0]["lr"] * gradient
+
+for _ in range(3):
+    step(torch.ones(3), torch.ones(3))
+    optimizer.param_groups[0]["lr"] *= 0.5
+""",
+            good="""import torch
+
+weight = torch.nn.Parameter(torch.ones(3))
+optimizer = torch.optim.SGD([weight], lr=torch.tensor(0.1))
+
+@torch.compile(backend="eager")
+def step(value, gradient):
+    return value - optimizer.param_groups[0]["lr"] * gradient
+
+for _ in range(3):
+    step(torch.ones(3), torch.ones(3))
+    optimizer.param_groups[0]["lr"] *= 0.5
+""",
+        ),
+    ),
+)

@@ -1,0 +1,88 @@
+"""Any other guard: what failed, told as far as it is known."""
+
+from __future__ import annotations
+
+from compilescope.rules.guards._subjects import (
+    at_line,
+    called,
+    cut,
+    line_of,
+    named,
+    shown,
+    wrapper_note,
+)
+from compilescope.rules.remedy import Remedy, judgement, source
+from compilescope.rules.rule import Example, GuardRule, Miss
+
+
+def _applies(miss: Miss) -> bool:
+    return True
+
+
+def _values(miss: Miss) -> str:
+    expected, actual = cut(miss.cause.expected), cut(miss.cause.actual)
+    if expected and actual:
+        return f"was {expected} at the compilation and is {actual} now"
+    if expected:
+        return f"was {expected} at the compilation and is not now"
+    if actual:
+        return f"is {actual} now, which does not fit"
+    return "is not what it was at the compilation"
+
+
+def _why(miss: Miss) -> str:
+    guard = shown(miss.cause.guard)
+    told = f" The condition that failed: `{guard}`." if guard and guard != named(miss) else ""
+    return f"`{named(miss)}` {_values(miss)}, and `{called(miss)}` was compiled for what it was.{told}{wrapper_note(miss)}"
+
+
+def _remedies(miss: Miss) -> list[Remedy]:
+    name, function = named(miss), called(miss)
+    where = f" {at_line(miss)}" if line_of(miss) else ""
+    return [
+        source(
+            f"Find what changes `{name}` between the calls of `{function}`{where}. Where it need not change, set it once before the first call; where it is data, "
+            "pass it as a tensor, whose value is not part of the graph."
+        ),
+        judgement(
+            f"If it takes a few values only, `{function}` is compiled once for each of them, and that may be right. This tool has no closer advice for this kind of "
+            f"guard{f' ({miss.cause.kind})' if miss.cause.kind else ''}."
+        ),
+    ]
+
+
+RULE = GuardRule(
+    id="other-change",
+    order=10_000,
+    applies=_applies,
+    why=_why,
+    remedies=_remedies,
+    examples=(
+        Example(
+            bad="""import itertools
+
+import torch
+
+@torch.compile(backend="eager")
+def f(x, numbers):
+    return x * next(numbers)
+
+numbers = itertools.count()
+for _ in range(2):
+    f(torch.ones(3), numbers)
+""",
+            good="""import itertools
+
+import torch
+
+@torch.compile(backend="eager")
+def f(x, number):
+    return x * number
+
+numbers = itertools.count()
+for _ in range(2):
+    f(torch.ones(3), torch.tensor(next(numbers)))
+""",
+        ),
+    ),
+)

@@ -1,0 +1,65 @@
+"""A string argument that selects what is done."""
+
+from __future__ import annotations
+
+from compilescope.rules.guards._advice import keep_both
+from compilescope.rules.guards._subjects import both, called, cut, named, reader
+from compilescope.rules.remedy import Remedy, source
+from compilescope.rules.rule import Example, GuardRule, Miss
+
+
+def _applies(miss: Miss) -> bool:
+    return both(miss, "str")
+
+
+def _why(miss: Miss) -> str:
+    return (
+        f"`{named(miss)}` was {cut(miss.cause.expected)} when `{called(miss)}` was compiled and is {cut(miss.cause.actual)} now. {reader(miss)} reads it; a string "
+        "cannot be an input of a graph, so each one has its own."
+    )
+
+
+def _remedies(miss: Miss) -> list[Remedy]:
+    name = named(miss)
+    return [
+        source(
+            f"Choose before the call: a compiled function for each `{name}`, looked up in a dict ({{{cut(miss.cause.expected)}: ..., {cut(miss.cause.actual)}: ...}}). If "
+            "the string is only a label (for a log, a cache), keep it out of the compiled function."
+        ),
+        keep_both(miss, f"`{name}`"),
+    ]
+
+
+RULE = GuardRule(
+    id="string-change",
+    order=480,
+    applies=_applies,
+    why=_why,
+    remedies=_remedies,
+    examples=(
+        Example(
+            bad="""import torch
+
+@torch.compile(backend="eager")
+def f(x, mode):
+    return x.relu() if mode == "relu" else x.tanh()
+
+for mode in ("relu", "tanh"):
+    f(torch.ones(3), mode)
+""",
+            good="""import torch
+
+@torch.compile(backend="eager")
+def relu(x):
+    return x.relu()
+
+@torch.compile(backend="eager")
+def tanh(x):
+    return x.tanh()
+
+for mode in ("relu", "tanh"):
+    {"relu": relu, "tanh": tanh}[mode](torch.ones(3))
+""",
+        ),
+    ),
+)

@@ -1,0 +1,99 @@
+"""A module in training mode at one call and in evaluation mode at another."""
+
+from __future__ import annotations
+
+from compilescope.rules.guards._subjects import called, reader, shown, wrapper_note
+from compilescope.rules.remedy import Remedy, judgement, source
+from compilescope.rules.rule import Example, GuardRule, Miss
+
+_SUFFIX = ".training"
+
+
+def _applies(miss: Miss) -> bool:
+    return miss.cause.subject.endswith(_SUFFIX)
+
+
+def _mode(value: str) -> str:
+    return {"True": "training", "False": "evaluation"}.get(value, value)
+
+
+def _why(miss: Miss) -> str:
+    module = shown(miss.cause.subject.removesuffix(_SUFFIX))
+    return (
+        f"`{module}` was in {_mode(miss.cause.expected)} mode when `{called(miss)}` was compiled and is in "
+        f"{_mode(miss.cause.actual)} mode now; {reader(miss)} reads it. Dropout, batch norm and the like differ, so each mode has its "
+        f"own graph.{wrapper_note(miss)}"
+    )
+
+
+def _remedies(miss: Miss) -> list[Remedy]:
+    module = shown(miss.cause.subject.removesuffix(_SUFFIX))
+    call = ".eval()" if miss.cause.actual == "False" else ".train()"
+    return [
+        source(
+            f"If only one mode is wanted, call `{call}` on the model before the first compiled call: a new module is in "
+            f"training mode, and so was `{module}` at a warm-up."
+            if call == ".eval()"
+            else f"If only one mode is wanted, put `{module}` into it with `{call}` before the first compiled call."
+        ),
+        judgement(
+            "A loop that trains and evaluates needs both, and has two compilations however often it goes from one to the other. To keep "
+            "them from one another's recompile limit, compile the model twice with `isolate_recompiles=True` (torch 2.13) and call one for "
+            "training, the other for evaluation."
+        ),
+    ]
+
+
+RULE = GuardRule(
+    id="train-eval",
+    order=280,
+    applies=_applies,
+    why=_why,
+    remedies=_remedies,
+    examples=(
+        Example(
+            bad="""import torch
+
+class Net(torch.nn.Module):
+    def forward(self, x):
+        return torch.nn.functional.dropout(x, 0.5, self.training)
+
+net = Net()
+compiled = torch.compile(net, backend="eager")
+compiled(torch.ones(3))
+net.eval()
+compiled(torch.ones(3))
+""",
+            good="""import torch
+
+class Net(torch.nn.Module):
+    def forward(self, x):
+        return torch.nn.functional.dropout(x, 0.5, self.training) + 1
+
+net = Net().eval()
+compiled = torch.compile(net, backend="eager")
+compiled(torch.ones(3))
+compiled(torch.ones(3))
+""",
+        ),
+        Example(
+            bad="""import torch
+
+net = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Dropout())
+compiled = torch.compile(net, backend="eager")
+compiled(torch.ones(3))
+net.eval()
+compiled(torch.ones(3))
+""",
+            good="""import torch
+
+net = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Dropout())
+training = torch.compile(net, backend="eager", isolate_recompiles=True)
+evaluating = torch.compile(net, backend="eager", isolate_recompiles=True)
+training(torch.ones(3))
+net.eval()
+evaluating(torch.ones(3))
+""",
+        ),
+    ),
+)

@@ -1,0 +1,215 @@
+"""An argument of another type."""
+
+from __future__ import annotations
+
+from compilescope.rules.guards._subjects import (
+    called,
+    cut,
+    inside,
+    reader,
+    shown,
+    value_kind,
+    wrapper_note,
+)
+from compilescope.rules.remedy import Remedy, source
+from compilescope.rules.rule import Example, GuardRule, Miss
+
+_SORTS = ("bool", "int", "float", "str", "tensor")
+_WORDS = {"tensor": "torch.Tensor"}
+
+
+def _types(miss: Miss) -> tuple[str, str] | None:
+    """(at compilation, now), where the two differ in type."""
+    if inside(miss.cause.subject, "type"):
+        return cut(miss.cause.expected) or "one type", cut(miss.cause.actual) or "another type"
+    was, now = value_kind(miss.cause.expected), value_kind(miss.cause.actual)
+    if was not in _SORTS or not miss.cause.actual or miss.cause.kind == "SHAPE":
+        return None
+    if now in _SORTS and was != now:
+        return _WORDS.get(was, was), _WORDS.get(now, now)
+    if now == "other" and was != "str" and not _is_mark(miss):
+        return was, _type_told(miss.cause.actual)
+    return None
+
+
+def _type_told(value: str) -> str:
+    """The type of a value that is told by its items or as an object."""
+    brackets = {"[": "list", "(": "tuple", "{": "dict" if ": " in value or value == "{}" else "set"}
+    return brackets.get(value[0]) or cut(value.removeprefix("<").removesuffix(" object>"))
+
+
+def _is_mark(miss: Miss) -> bool:
+    return miss.cause.subject.startswith(("hasattr(", "___"))
+
+
+def _name(miss: Miss) -> str:
+    return shown(inside(miss.cause.subject, "type") or miss.cause.subject)
+
+
+def _applies(miss: Miss) -> bool:
+    return _types(miss) is not None
+
+
+def _why(miss: Miss) -> str:
+    was, now = _types(miss) or ("another type", "this one")
+    if was == now:
+        return (
+            f"`{_name(miss)}` is of type {now}, but not of the same class as at the compilation of `{called(miss)}`: two classes of that name "
+            f"exist, one defined anew (inside a function, or by a reload).{wrapper_note(miss)}"
+        )
+    return (
+        f"`{_name(miss)}` was of type {was} when `{called(miss)}` was compiled and is of type {now} now; {reader(miss)} reads it. Python code does "
+        f"other things for other types, so each has its own graph.{wrapper_note(miss)}"
+    )
+
+
+def _remedies(miss: Miss) -> list[Remedy]:
+    was, now = _types(miss) or ("", "")
+    name = _name(miss)
+    if was == now:
+        return [
+            source(
+                f"Define the class {now} once, at module level, so that every `{name}` is of the same one."
+            )
+        ]
+    numbers = {"bool", "int", "float"}
+    if was in numbers and (now in numbers or now.startswith("numpy.")):
+        return [
+            source(
+                f"Convert before the call so that every call passes one type: `float({name})` if any of them is a float (`2` and `2.5` are two "
+                "types), and `dynamic=True` lets the number vary."
+            ),
+            source(f"Or pass `torch.tensor(float({name}))`: its value is not part of the graph."),
+        ]
+    if {"torch.Tensor", "Tensor", "Parameter"} & {was, now}:
+        return [
+            source(
+                f"Pass a tensor in every call: `torch.as_tensor({name})`, with the dtype that the others have."
+            )
+        ]
+    return [
+        source(
+            f"Convert before the call so that every call passes the same type, {was} or {now}: for example `{was}({name})`."
+            if was in ("list", "tuple", "dict", "set")
+            else f"Build every `{name}` as the same type, {was} or {now}, before the call."
+        )
+    ]
+
+
+RULE = GuardRule(
+    id="type-change",
+    order=320,
+    applies=_applies,
+    why=_why,
+    remedies=_remedies,
+    examples=(
+        Example(
+            bad="""import torch
+
+@torch.compile(backend="eager")
+def f(xs):
+    return xs[0] * 2
+
+f([torch.ones(3)])
+f((torch.ones(3),))
+""",
+            good="""import torch
+
+@torch.compile(backend="eager")
+def f(xs):
+    return xs[0] * 2
+
+f([torch.ones(3)])
+f(list((torch.ones(3),)))
+""",
+        ),
+        Example(
+            bad="""import torch
+
+@torch.compile(backend="eager")
+def f(x, v):
+    return x * v
+
+f(torch.ones(3), 2)
+f(torch.ones(3), 2.5)
+""",
+            good="""import torch
+
+@torch.compile(backend="eager", dynamic=True)
+def f(x, v):
+    return x * v
+
+f(torch.ones(3), float(2))
+f(torch.ones(3), float(2.5))
+""",
+        ),
+        Example(
+            bad="""import torch
+
+@torch.compile(backend="eager")
+def f(x, v):
+    return x * v
+
+f(torch.ones(3), 2.5)
+f(torch.ones(3), torch.tensor(2.5))
+""",
+            good="""import torch
+
+@torch.compile(backend="eager")
+def f(x, v):
+    return x * v
+
+f(torch.ones(3), torch.as_tensor(2.5))
+f(torch.ones(3), torch.tensor(2.5))
+""",
+        ),
+        Example(
+            bad="""import torch
+
+@torch.compile(backend="eager")
+def f(x, options):
+    return x * options.scale
+
+def run():
+    class Options:
+        scale = 2
+    f(torch.ones(3), Options())
+    return Options
+
+kept = [run(), run()]
+""",
+            good="""import torch
+
+@torch.compile(backend="eager")
+def f(x, options):
+    return x * options.scale
+
+class Options:
+    scale = 2
+
+for _ in range(2):
+    f(torch.ones(3), Options())
+""",
+        ),
+        Example(
+            bad="""import torch
+
+@torch.compile(backend="eager")
+def f(x, scale):
+    return x * scale
+
+f(torch.ones(3), torch.tensor(2.0))
+f(torch.ones(3), 3.0)
+""",
+            good="""import torch
+
+@torch.compile(backend="eager")
+def f(x, scale):
+    return x * scale
+
+f(torch.ones(3), torch.tensor(2.0))
+f(torch.ones(3), torch.as_tensor(3.0))
+""",
+        ),
+    ),
+)
