@@ -108,8 +108,8 @@ def measure(name: str, source: str, graphs: int, batches: int, calls: int) -> Re
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--batches", type=int, default=301)
-    parser.add_argument("--calls", type=int, default=300)
+    parser.add_argument("--batches", type=int, default=201)
+    parser.add_argument("--calls", type=int, default=512)
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
     logging.getLogger("torch").setLevel(logging.ERROR)

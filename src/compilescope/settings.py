@@ -27,6 +27,8 @@ class Settings:
     """The run this process belongs to; None outside `compilescope run`."""
     ir: bool = False
     """Record Inductor's IR before and after fusion."""
+    launcher_pid: int | None = None
+    """The process that started the program."""
     time: bool = False
     """Measure the time inside and outside compiled graphs."""
     compile_names: tuple[str, ...] = ()
@@ -40,11 +42,13 @@ class Settings:
 def read_settings(environment: Mapping[str, str] | None = None) -> Settings:
     env = os.environ if environment is None else environment
     run_dir = env.get("COMPILESCOPE_RUN")
+    launcher = env.get("COMPILESCOPE_LAUNCHER", "")
     names = env.get("COMPILESCOPE_COMPILE", "")
     return Settings(
         home=Path(env.get("COMPILESCOPE_DIR") or DEFAULT_DIR),
         run_dir=Path(run_dir) if run_dir else None,
         ir=env.get("COMPILESCOPE_IR") == "1",
+        launcher_pid=int(launcher) if launcher.isdigit() else None,
         time=env.get("COMPILESCOPE_TIME") == "1",
         compile_names=tuple(name for name in names.split(",") if name),
         compile_backend=env.get("COMPILESCOPE_COMPILE_BACKEND") or None,
@@ -57,6 +61,7 @@ def child_environment(settings: Settings, boot: Path) -> dict[str, str]:
     env = dict(os.environ)
     assert settings.run_dir is not None
     env["COMPILESCOPE_RUN"] = str(settings.run_dir)
+    env["COMPILESCOPE_LAUNCHER"] = str(os.getpid())
     if settings.ir:
         env["COMPILESCOPE_IR"] = "1"
     if settings.time:

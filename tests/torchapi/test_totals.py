@@ -1,120 +1,230 @@
-"""How a thread's notes are added up. Times are small numbers here."""
+"""How calls are added up, with a clock that the test turns."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
-from compilescope.torchapi import totals
-from compilescope.torchapi.totals import GraphTotals, RegionTotals, ThreadLog
+pytestmark = pytest.mark.torch
+
+pytest.importorskip("torch")
+
+from compilescope.torchapi.timing import Timing  # noqa: E402
+from compilescope.torchapi.totals import GraphTotals, RegionTotals  # noqa: E402
 
 
-def graph(*, breaks: bool) -> GraphTotals:
-    return GraphTotals("0/0", None, None, breaks)
+class Sink:
+    def __init__(self) -> None:
+        self.bodies: list[Any] = []
+
+    def emit(self, body: Any, stack: Any = (), compile_id: str | None = None) -> str:
+        self.bodies.append(body)
+        return ""
+
+    def artifact(self, text: str, kind: str) -> str:
+        return ""
+
+    def fault(self, where: str, error: BaseException) -> None:
+        raise error
+
+    def new_epoch(self) -> None: ...
 
 
-def read(*notes: tuple[object, int, int], compiles: int = 0) -> ThreadLog:
-    log = ThreadLog()
-    for note in notes:
-        log.log += note
-    log.read(compiles)
-    assert not log.log
-    return log
+class Bench:
+    """Regions and graphs under a clock that stands still unless told."""
+
+    def __init__(self) -> None:
+        self.now = 100
+        self.sink = Sink()
+        self.timing = Timing(self.sink, now=lambda: self.now)
+        self.entered: list[Callable[[], None]] = []
+
+    def region(self, *, fullgraph: bool = False) -> tuple[RegionTotals, Callable[[], Any]]:
+        totals = RegionTotals(fullgraph)
+        totals.named = True
+        self.timing._regions.append(totals)
+        return totals, self.timing._region_clock(totals)
+
+    def graph(self, takes: int = 0, *, breaks: bool = False, inner: Any = None) -> Any:
+        totals = GraphTotals("0/0", None, None, breaks)
+        self.timing._graphs.append(totals)
+
+        def run() -> None:
+            if inner is not None:
+                inner()
+            self.wait(takes)
+
+        call = self.timing._graph_clock(run, totals)
+        call.totals = totals
+        return call
+
+    def wait(self, time: int) -> None:
+        self.now += time
 
 
 def times(region: RegionTotals) -> tuple[int, int, int, int]:
-    return region.calls, region.total_ns, region.inside_ns, region.entry_ns
+    return region.calls, region.total_ns, region.inside_ns, region.outside_ns
 
 
-def test_one_graph() -> None:
-    region, whole = RegionTotals(False), graph(breaks=False)
-    read((region, 0, 100), (whole, 110, 150), (None, 0, 155))
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+def test_one_graph(bench: Bench) -> None:
+    region, enter = bench.region()
+    whole = bench.graph(40)
+    leave = enter()
+    bench.wait(10)
+    whole()
+    bench.wait(5)
+    leave()
     assert times(region) == (1, 55, 40, 15)
-    assert (whole.calls, whole.inside_ns, whole.after_ns) == (1, 40, 0)
+    assert (whole.totals.calls, whole.totals.inside_ns, whole.totals.outside_ns) == (1, 40, 0)
 
 
-def test_gaps_go_to_the_last_graph_that_a_break_ended() -> None:
-    region, first, callee, last = (
-        RegionTotals(False),
-        graph(breaks=True),
-        graph(breaks=False),
-        graph(breaks=False),
-    )
-    notes = [(region, 0, 100), (first, 110, 120), (callee, 150, 160), (last, 165, 170)]
-    read(*notes, (None, 0, 171))
+def test_gaps_go_to_the_last_graph_that_a_break_ended(bench: Bench) -> None:
+    region, enter = bench.region()
+    first, callee, last = bench.graph(10, breaks=True), bench.graph(10), bench.graph(5)
+    leave = enter()
+    bench.wait(10)
+    first()
+    bench.wait(30)
+    callee()
+    bench.wait(5)
+    last()
+    bench.wait(1)
+    leave()
     assert times(region) == (1, 71, 25, 10)
-    assert first.after_ns == 30 + 5 + 1
-    assert callee.after_ns == last.after_ns == 0
-    assert sum(times(region)[2:]) + first.after_ns == 71
+    assert first.totals.outside_ns == 30 + 5 + 1
+    assert callee.totals.outside_ns == last.totals.outside_ns == 0
 
 
-def test_one_graph_that_a_break_ended() -> None:
-    region, first = RegionTotals(False), graph(breaks=True)
-    read((region, 0, 100), (first, 110, 120), (None, 0, 150))
-    assert times(region) == (1, 50, 10, 10)
-    assert first.after_ns == 30
-
-
-def test_a_graph_within_a_graph_is_not_counted_twice() -> None:
-    region, inner, outer = RegionTotals(False), graph(breaks=False), graph(breaks=False)
-    read((region, 0, 100), (inner, 120, 130), (outer, 110, 150), (None, 0, 160))
+def test_a_graph_within_a_graph_is_not_counted_twice(bench: Bench) -> None:
+    region, enter = bench.region()
+    inner = bench.graph(10)
+    outer = bench.graph(30, inner=inner)
+    leave = enter()
+    outer()
+    bench.wait(20)
+    leave()
     assert times(region) == (1, 60, 40, 20)
-    assert (inner.calls, outer.calls) == (0, 1)
+    assert (inner.totals.calls, outer.totals.calls) == (0, 1)
 
 
-def test_a_call_that_compiled_is_warm_up() -> None:
-    region, whole = RegionTotals(False), graph(breaks=True)
-    read((region, 3, 100), (whole, 110, 150), (None, 4, 400))
+def test_a_call_that_compiles_is_warm_up_from_its_last_graph_on(bench: Bench) -> None:
+    region, enter = bench.region()
+    first, last = bench.graph(10, breaks=True), bench.graph(10)
+    leave = enter()
+    bench.wait(1)
+    first()
+    bench.wait(20)
+    bench.timing.note_compilation()
+    bench.wait(300)
+    last()
+    leave()
+    assert times(region) == (0, 11, 10, 1)
+    assert (region.warmup_calls, region.warmup_ns) == (1, 330)
+    assert (first.totals.calls, first.totals.outside_ns, last.totals.calls) == (1, 0, 0)
+    leave = enter()
+    last()
+    leave()
+    assert times(region) == (1, 21, 20, 1)
+
+
+def test_a_compilation_within_a_graph_is_warm_up(bench: Bench) -> None:
+    region, enter = bench.region()
+    lazy = bench.graph(100, inner=bench.timing.note_compilation)
+    leave = enter()
+    lazy()
+    leave()
     assert times(region) == (0, 0, 0, 0)
-    assert (region.warmup_calls, region.warmup_ns, whole.calls) == (1, 300, 0)
+    assert (region.warmup_calls, region.warmup_ns, lazy.totals.calls) == (1, 100, 0)
 
 
-def test_a_region_within_a_region_belongs_to_it() -> None:
-    outer, inner, part = RegionTotals(False), RegionTotals(False), graph(breaks=False)
-    notes = [(outer, 0, 100), (inner, 0, 110), (part, 111, 119), (None, 0, 120)]
-    read(*notes, (None, 0, 150))
+def test_a_region_within_a_region_belongs_to_it(bench: Bench) -> None:
+    outer, enter = bench.region()
+    inner, enter_inner = bench.region()
+    part = bench.graph(8)
+    leave = enter()
+    leave_inner = enter_inner()
+    part()
+    leave_inner()
+    bench.wait(42)
+    leave()
     assert times(outer) == (1, 50, 8, 42)
     assert times(inner) == (0, 0, 0, 0)
 
 
-def test_a_fullgraph_region_that_was_never_left() -> None:
-    failed, region, whole = RegionTotals(True), RegionTotals(False), graph(breaks=False)
-    read((failed, 0, 50), (region, 0, 100), (whole, 110, 150), (None, 0, 155))
-    assert times(region) == (1, 55, 40, 15)
+def test_a_fullgraph_region_that_was_never_left(bench: Bench) -> None:
+    failed, enter_failed = bench.region(fullgraph=True)
+    region, enter = bench.region()
+    whole = bench.graph(40)
+    enter_failed()
+    bench.wait(7)
+    leave = enter()
+    whole()
+    leave()
+    assert times(region) == (1, 40, 40, 0)
     assert times(failed) == (0, 0, 0, 0)
 
 
-def test_a_call_read_in_two_goes() -> None:
-    region, first, last = RegionTotals(False), graph(breaks=True), graph(breaks=False)
-    log = read((region, 0, 100), (first, 110, 120))
-    assert log.outermost is region and times(region) == (0, 0, 0, 0)
-    for note in ((last, 150, 160), (None, 0, 165)):
-        log.log += note
-    log.read(0)
-    assert log.outermost is None
-    assert times(region) == (1, 65, 20, 10) and first.after_ns == 35
+def test_a_region_entered_from_within_a_fullgraph_graph(bench: Bench) -> None:
+    outer, enter = bench.region(fullgraph=True)
+    inner, enter_inner = bench.region()
+
+    def operator() -> None:
+        enter_inner()()
+
+    whole = bench.graph(40, inner=operator)
+    leave = enter()
+    whole()
+    leave()
+    assert times(outer) == (1, 40, 40, 0)
+    assert times(inner) == (0, 0, 0, 0)
 
 
-def test_a_very_long_call_is_settled_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(totals, "_MOST_GRAPHS", 1)
-    region, first, last = RegionTotals(False), graph(breaks=True), graph(breaks=False)
-    # Something compiled early on; the rest of the call is steady.
-    log = read((region, 0, 100), (first, 110, 120), (first, 130, 140), compiles=1)
-    assert (region.warmup_ns, region.warmup_calls) == (40, 0)
-    for note in ((last, 150, 160), (None, 1, 165)):
-        log.log += note
-    log.read(1)
-    assert times(region) == (1, 25, 10, 0)
-    assert first.after_ns == 10 + 5, "what follows is still the first break's doing"
+def test_graphs_in_no_region(bench: Bench) -> None:
+    lone = bench.graph(5, breaks=True)
+    lone()
+    bench.wait(50)
+    lone()
+    assert (lone.totals.calls, lone.totals.inside_ns, lone.totals.outside_ns) == (2, 10, 0)
 
 
-def test_graphs_in_no_region() -> None:
-    lone = graph(breaks=True)
-    read((lone, 10, 15), (lone, 20, 25), (None, 0, 30))
-    assert (lone.calls, lone.inside_ns, lone.after_ns) == (2, 10, 0)
+def test_a_graph_that_raises_has_run(bench: Bench) -> None:
+    region, enter = bench.region()
+
+    def fail() -> None:
+        raise ValueError
+
+    failing = bench.graph(5, inner=fail)
+    leave = enter()
+    with pytest.raises(ValueError):
+        failing()
+    leave()
+    assert times(region)[0] == 1 and failing.totals.calls == 1
+    assert not bench.timing._local.call.busy
 
 
-def test_taking_starts_anew() -> None:
-    region = RegionTotals(False)
-    read((region, 0, 1), (None, 0, 3))
-    assert region.take().total_ns == 2
-    assert region.take().total_ns == 0
+def test_writing_starts_anew(bench: Bench) -> None:
+    _, enter = bench.region()
+    whole = bench.graph(4)
+    for _ in range(2):
+        leave = enter()
+        whole()
+        leave()
+        bench.timing.write()
+    bench.timing.write()
+    assert [body.calls for body in bench.sink.bodies] == [1, 1, 1, 1]
+
+
+def test_a_long_run_writes_on_the_way(bench: Bench) -> None:
+    _, enter = bench.region()
+    for _ in range(4):
+        leave = enter()
+        bench.wait(1_500_000_000)
+        leave()
+    assert [body.calls for body in bench.sink.bodies] == [2, 2]

@@ -34,7 +34,9 @@ def begin() -> None:
     from compilescope.torchapi.install import hooked
 
     recorder = Recorder(DiskJournal(settings.run_dir))
-    recorder.start()
+    if os.getppid() == settings.launcher_pid:
+        # The program itself leaves a record even if it never compiles; its children need not.
+        recorder.start()
     watch = Watch(
         recorder, ir=settings.ir, time=settings.time, planted_fault=settings.planted_fault
     )

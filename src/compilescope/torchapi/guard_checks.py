@@ -33,7 +33,13 @@ _TENSOR = re.compile(
     re.S,
 )
 _STATE = re.compile(r"___check_global_state\(\) against (\{.*\})", re.S)
-_OPERAND = re.compile(r"[LG]\['[^']+'\][\w.\[\]'()]*?\(\)\[\d+\]|[LG]\['[^']+'\][\w.\[\]']*")
+_OPERAND = re.compile(
+    r"[LG]\['[^']+'\][\w.\[\]'()]*?\(\)\[\d+\]|[LG]\['[^']+'\][\w.\[\]']*(?:(?<=\.item)\(\))?"
+)
+_PROCESS_STATE = {
+    "TORCH_FUNCTION_MODE_STACK": "torch function modes",
+    "DEFAULT_DEVICE": "default device",
+}
 _MOST_FAILED = 50
 
 
@@ -104,11 +110,17 @@ def _failures_of(
 ) -> Iterator[FailedGuard]:
     if not callable(leaf):
         return  # Relational guards keep state between calls; asking one would change it.
-    if leaf(value):
-        return
+    try:
+        if leaf(value):
+            return
+    except Exception:
+        return  # Not a value for this leaf at all: the guard on its type has failed and is listed.
     kind = type(leaf).__name__
     frame = _frame_behind(source, frames)
-    for check in leaf.verbose_code_parts():
+    checks = leaf.verbose_code_parts()
+    if kind == "DIMENSION_DYNAMIC_MARKING_GUARD":
+        checks = checks[:1]  # One leaf, many conditions: which of them failed it does not say.
+    for check in checks:
         text = without_comment(check)
         for guard, subject, expected, actual in _explain(text, kind, source, value):
             yield FailedGuard(guard, readable(subject), expected, actual, kind, frame)
@@ -130,6 +142,14 @@ def _explain(text: str, kind: str, source: str, value: Any) -> Iterable[tuple[st
             or list(_dispatch_keys(text, source, value))
             or [(readable(text), source, "", describe(value))]
         )
+    if kind in _PROCESS_STATE:
+        subject, actual = _PROCESS_STATE[kind], "another"
+        if kind == "DEFAULT_DEVICE":
+            actual = str(getattr(torch.utils._device, "CURRENT_DEVICE", "another"))
+        match = _COMPARE.match(text)
+        return [(f"{subject} unchanged", subject, match["expected"] if match else "", actual)]
+    if "__math_isnan" in text:
+        return [(f"{readable(source)} is nan", source, "nan", describe(value))]
     if kind == "GLOBAL_STATE":
         return list(_state_differences(text)) or [("global state", "global state", "", "changed")]
     match = _TYPE.match(text)

@@ -166,7 +166,7 @@ def _tree(node: Any, parts: dict[_Path, float], above: _Path = ()) -> GuardNode:
     if total is not None and None not in below:
         own = round(max(total - sum(ns for ns in below if ns is not None), 0.0), 1)
     leaves = [(type(leaf).__name__, leaf) for leaf in node.get_leaf_guards()]
-    epilogue = getattr(node, "get_epilogue_lambda_guards", list)()
+    epilogue: list[Any] = getattr(node, "get_epilogue_lambda_guards", list)()
     leaves += [("SHAPE", leaf) for leaf in epilogue]
     return GuardNode(
         source=source,

@@ -2,8 +2,8 @@
 
 A region is timed by a pair of functions that torch itself calls when compiled code is entered and
 left, so no frame of ours stands in the user's stack. A graph is timed by a wrapper around what its
-backend returned. Both only note the time in a list of their thread; now and then the list is read
-and added up, away from the calls that it is about.
+backend returned. Both run at every call, so they are plain additions, written out where they are
+needed; whatever is rare is a method.
 """
 
 from __future__ import annotations
@@ -21,13 +21,11 @@ from typing import TYPE_CHECKING, Any
 
 from compilescope.model.stack import CodeRef
 from compilescope.torchapi.stacks import code_ref, origin, region
-from compilescope.torchapi.totals import GraphTotals, RegionTotals, ThreadLog
+from compilescope.torchapi.totals import Call, GraphTotals, RegionTotals
 
 if TYPE_CHECKING:
     from compilescope.torchapi.hook import Sink
 
-_MOST_ITEMS = 3 * 512
-"""A list that is longer is read and added up."""
 _SHORTEST_PERIOD_NS = 2_000_000_000
 _PERIOD_SHARE = 16
 """Totals are written when a sixteenth of the run has passed: a long run writes ever less often."""
@@ -35,36 +33,36 @@ _live: weakref.WeakSet[Timing] = weakref.WeakSet()
 
 
 class _Local(threading.local):
-    """A list for each thread, made when the thread first comes by."""
+    """A call for each thread, made when the thread first comes by."""
 
-    def __init__(self, logs: list[ThreadLog]) -> None:
-        self.thread = ThreadLog()
-        self.log = self.thread.log
-        logs.append(self.thread)
+    def __init__(self, calls: list[Call]) -> None:
+        self.call = Call()
+        calls.append(self.call)
 
 
 class Timing:
     """The clock of one capture."""
 
-    def __init__(self, sink: Sink) -> None:
+    def __init__(self, sink: Sink, now: Callable[[], int] = time.perf_counter_ns) -> None:
         self._sink = sink
-        self._logs: list[ThreadLog] = []
-        self._local = _Local(self._logs)
-        self._compiles = [0]
+        self._now = now
+        self._calls: list[Call] = []
+        self._local = _Local(self._calls)
         self._graphs: list[GraphTotals] = []
         self._regions: list[RegionTotals] = []
         self._enters: weakref.WeakKeyDictionary[Any, Callable[[], Any]] = (
             weakref.WeakKeyDictionary()
         )
         self._wrappers: weakref.WeakSet[Any] = weakref.WeakSet()
-        self._began = time.perf_counter_ns()
+        self._began = now()
         self._due = [self._began + _SHORTEST_PERIOD_NS]
-        self._reading = threading.Lock()
+        self._writing = threading.Lock()
         _live.add(self)
 
     def note_compilation(self) -> None:
         """Whatever region calls are under way, in this thread or another, are warm-up."""
-        self._compiles[0] += 1
+        for call in self._calls:
+            call.warm_up()
 
     def time_existing_regions(self) -> None:
         """Functions that were compiled before we came are entered like any other."""
@@ -85,21 +83,31 @@ class Timing:
         context.enter_exit_hooks.append(enter)
 
     def _region_clock(self, totals: RegionTotals) -> Callable[[], Callable[[], None]]:
-        local, compiles, due, now = self._local, self._compiles, self._due, time.perf_counter_ns
-        read, name = self._read, self._name
+        local, now, due, seldom = self._local, self._now, self._due, self._seldom
 
         def leave() -> None:
             end = now()
-            log = local.log
-            log += (None, compiles[0], end)
-            if not totals.named:
-                name(totals)
-            if end > due[0] or len(log) > _MOST_ITEMS:
-                read()
+            call = local.call
+            if call.depth != 1:
+                call.depth = max(call.depth - 1, 0)
+                return
+            call.depth = 0
+            if call.busy:
+                call.end_warm(end)
+            else:
+                call.owner.outside_ns += end - call.last
+                totals.calls += 1
+                totals.total_ns += end - call.start
+                totals.inside_ns += call.inside_ns
+            if end > due[0] or not totals.named:
+                seldom(totals)
 
         def enter() -> Callable[[], None]:
-            log = local.log
-            log += (totals, compiles[0], now())
+            call = local.call
+            if call.depth and not call.abandoned:
+                call.depth += 1  # Within another one's eager part: it belongs to that one.
+            else:
+                call.begin(totals, now())
             return leave
 
         return enter
@@ -111,19 +119,19 @@ class Timing:
         scope[name] = wrapper
         self._wrappers.add(wrapper)
         self._graphs.append(totals)
-        thread = self._local.thread
-        with self._reading:
-            thread.read(self._compiles[0])
-            entered = thread.outermost
-        if entered is not None and entered.ref is None:
-            entered.ref = region() or totals.frame
+        call = self._local.call
+        if call.depth == 1 and call.region.ref is None:
+            call.region.ref = region() or totals.frame
 
     def _graph_clock(self, graph: Callable[..., Any], totals: GraphTotals) -> Any:
         from torch._dynamo.eval_frame import skip_code
 
-        local, now, read = self._local, time.perf_counter_ns, self._read
+        local, now, breaks = self._local, self._now, totals.breaks
 
         def timed(*args: Any, **kwargs: Any) -> Any:
+            call = local.call
+            idle = not call.busy
+            call.busy = True
             start = now()
             try:
                 return graph(*args, **kwargs)
@@ -134,53 +142,50 @@ class Timing:
                 raise
             finally:
                 end = now()
-                log = local.log
-                log += (totals, start, end)
-                if len(log) > _MOST_ITEMS:
-                    read()
+                # A graph within a graph is part of that one; what warms up is left out.
+                if idle and not call.warming:
+                    inside = end - start
+                    totals.calls += 1
+                    totals.inside_ns += inside
+                    if call.depth:
+                        call.owner.outside_ns += start - call.last
+                        call.last = end
+                        call.inside_ns += inside
+                        if breaks:
+                            call.owner = totals
+                    call.busy = False
 
         # Dynamo must run it as it is, as it does torch's own wrapper around a graph.
         skip_code(timed.__code__)
         return functools.update_wrapper(timed, graph)
 
-    def _name(self, totals: RegionTotals) -> None:
-        """Called once, when a region is left for the first time."""
-        totals.named = True
+    def _seldom(self, totals: RegionTotals) -> None:
+        """A region was left for the first time, or it is time to write."""
         try:
-            if totals.ref is None or origin(totals.ref.file) == "torch":
-                totals.ref = _entered_code() or totals.ref
+            if not totals.named:
+                totals.named = True
+                if totals.ref is None or origin(totals.ref.file) == "torch":
+                    totals.ref = _entered_code() or totals.ref
+            if self._now() > self._due[0]:
+                self.write()
         except Exception as error:  # The border of a hook.
             self._sink.fault("timing", error)
-
-    def _read(self) -> None:
-        """This thread's list is long, or it is time to write."""
-        if not self._reading.acquire(blocking=False):
-            return  # Another thread is at it, or we interrupted ourselves: next time.
-        try:
-            self._local.thread.read(self._compiles[0])
-            if time.perf_counter_ns() > self._due[0]:
-                self._write()
-        except Exception as error:  # The border of a hook.
-            self._sink.fault("timing", error)
-        finally:
-            self._reading.release()
 
     def write(self) -> None:
-        """Write what was added since the last time, of all threads."""
-        with self._reading:
-            self._write()
-
-    def _write(self) -> None:
-        now = time.perf_counter_ns()
-        self._due[0] = now + max(_SHORTEST_PERIOD_NS, (now - self._began) // _PERIOD_SHARE)
-        for thread in list(self._logs):
-            thread.read(self._compiles[0])
-        for totals in self._regions:
-            if totals.total_ns or totals.warmup_ns:
-                self._sink.emit(totals.take())
-        for graph in self._graphs:
-            if graph.calls or graph.after_ns:
-                self._sink.emit(graph.take(), compile_id=graph.compile_id)
+        """Write what was added since the last time."""
+        if not self._writing.acquire(blocking=False):
+            return  # Another thread is at it, or we interrupted ourselves: next time.
+        try:
+            now = self._now()
+            self._due[0] = now + max(_SHORTEST_PERIOD_NS, (now - self._began) // _PERIOD_SHARE)
+            for totals in self._regions:
+                if totals.total_ns or totals.warmup_ns:
+                    self._sink.emit(totals.take())
+            for graph in self._graphs:
+                if graph.calls or graph.outside_ns:
+                    self._sink.emit(graph.take(), compile_id=graph.compile_id)
+        finally:
+            self._writing.release()
 
     def close(self) -> None:
         """Write the rest and take every clock off again."""
@@ -195,9 +200,7 @@ class Timing:
 
     def after_fork(self) -> None:
         """In the child: what the parent measured is the parent's to write."""
-        self._reading = threading.Lock()
-        for thread in self._logs:
-            thread.forget()
+        self._writing = threading.Lock()
         for totals in self._regions:
             totals.clear()
         for graph in self._graphs:

@@ -5,6 +5,7 @@ Nothing of the user's runs: no `repr` of their classes, no tensor data is read.
 
 from __future__ import annotations
 
+import enum
 import types
 from typing import Any
 
@@ -32,6 +33,8 @@ def describe(value: Any, depth: int = 2) -> str:
         return value.__qualname__ if value.__module__ == "builtins" else _qualified(value)
     if isinstance(value, (types.FunctionType, types.BuiltinFunctionType, types.MethodType)):
         return f"<function {value.__name__}>"
+    if isinstance(value, enum.Enum):
+        return f"{kind.__qualname__}.{value._name_}"
     if isinstance(value, types.CodeType):
         return f"<code of {value.co_name}>"
     return f"<{_qualified(kind)} object>"

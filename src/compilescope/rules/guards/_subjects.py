@@ -176,7 +176,9 @@ def uses(miss: Miss, name: str) -> set[Use]:
             elif isinstance(node, ast.comprehension):
                 for test in node.ifs:
                     _add(found, "branch", test, name)
-            elif isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Slice):
+            elif isinstance(node, ast.Subscript) and not isinstance(
+                node.slice, (ast.Slice, ast.Constant)
+            ):
                 _add(found, "index", node.slice, name)
             elif isinstance(node, ast.Call):
                 found |= _uses_in_call(node, name)

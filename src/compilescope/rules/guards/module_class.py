@@ -17,7 +17,7 @@ def _applies(miss: Miss) -> bool:
     if not inner or miss.cause.expected == miss.cause.actual:
         return False
     a_part = re.search(r"\._modules\['[^']*'\]$", inner) is not None
-    return a_part or _of_torch(miss) or "call" in uses(miss, member(inner))
+    return inner == "self" or a_part or _of_torch(miss) or "call" in uses(miss, member(inner))
 
 
 def _of_torch(miss: Miss) -> bool:
@@ -31,6 +31,11 @@ def _class(name: str) -> str:
 
 
 def _why(miss: Miss) -> str:
+    if inside(miss.cause.subject, "type") == "self":
+        return (
+            f"`{called(miss)}` was compiled for a {_class(miss.cause.expected)} and is now called for a {_class(miss.cause.actual)}, which has it from the same "
+            "base class. They share the code, and so its compilations, but what else they define may differ."
+        )
     place = shown(inside(miss.cause.subject, "type"))
     return (
         f"`{place}` was of class {_class(miss.cause.expected)} when `{called(miss)}` was compiled and is of class {_class(miss.cause.actual)} now. "
@@ -41,7 +46,7 @@ def _why(miss: Miss) -> str:
 
 def _remedies(miss: Miss) -> list[Remedy]:
     inner = inside(miss.cause.subject, "type")
-    if "._modules[" in inner:
+    if "._modules[" in inner or inner == "self":
         return one_graph_each(miss)
     if _of_torch(miss):
         return [
@@ -92,6 +97,42 @@ class Block(torch.nn.Module):
 
 blocks = torch.nn.Sequential(*[Block(inner) for inner in (torch.nn.ReLU(), torch.nn.Tanh())])
 torch.compile(blocks, backend="eager")(torch.ones(3))
+""",
+        ),
+        Example(
+            bad="""import torch
+
+class Base(torch.nn.Module):
+    def forward(self, x):
+        return self.act(x) * 2
+
+class Relu(Base):
+    def act(self, x):
+        return x.relu()
+
+class Tanh(Base):
+    def act(self, x):
+        return x.tanh()
+
+for net in (Relu(), Tanh()):
+    torch.compile(net, backend="eager")(torch.ones(3))
+""",
+            good="""import torch
+
+class Base(torch.nn.Module):
+    def forward(self, x):
+        return self.act(x) * 2
+
+class Relu(Base):
+    def act(self, x):
+        return x.relu()
+
+class Tanh(Base):
+    def act(self, x):
+        return x.tanh()
+
+for net in (Relu(), Tanh()):
+    torch.compile(net, backend="eager", isolate_recompiles=True)(torch.ones(3))
 """,
         ),
         Example(

@@ -15,12 +15,19 @@ def _parts(miss: Miss) -> tuple[str, int]:
     return size_of(miss.cause.subject) or (miss.cause.subject, 0)
 
 
+def _again(miss: Miss) -> str:
+    """The values told are the first that failed; more may have."""
+    if miss.cause.count < 2:
+        return ""
+    return f" It failed in {miss.cause.count} recompiles: other sizes came after, and 0 and 1 are never served by a dynamic graph."
+
+
 def _why(miss: Miss) -> str:
     tensor, dim = _parts(miss)
     return (
         f"`{called(miss)}` was compiled for a `{shown(tensor)}` whose dimension {dim} is {miss.cause.expected}; this call has "
         f"{miss.cause.actual}. Dynamo takes a size for a constant until it sees a second one, and with `dynamic=False` always."
-        f"{wrapper_note(miss)}"
+        f"{_again(miss)}{wrapper_note(miss)}"
     )
 
 

@@ -43,7 +43,7 @@ def _record(watch: Watch, call: Call) -> None:
     phase: Literal["forward", "backward"] = (
         "backward" if metrics.get("is_forward") is False else "forward"
     )
-    _write_recompile(watch, error, compile_id)
+    _write_recompile(watch, error, frame, compile_id)
     if error is not None and _is_failure(error):
         _write_failure(watch, error, phase, frame, compile_id)
     phases = {name: us for name, us in metrics.items() if name.endswith("_us") and type(us) is int}
@@ -62,17 +62,23 @@ def _record(watch: Watch, call: Call) -> None:
 def _frame(metrics: dict[str, Any], watch: Watch) -> CodeRef | None:
     name = metrics.get("co_name")
     if name is None:
-        code = next((code for code, _ in watch.frame.misses), None)
+        code = next((code for code, _ in watch.frame.misses if code is not None), None)
         return None if code is None else code_ref(code)
     file, line = metrics.get("co_filename") or "", metrics.get("co_firstlineno") or 0
     return named_code_ref(file, line, name)
 
 
-def _write_recompile(watch: Watch, error: Any, compile_id: str | None) -> None:
+def _write_recompile(
+    watch: Watch, error: Any, compiled: CodeRef | None, compile_id: str | None
+) -> None:
     misses, watch.frame.misses = watch.frame.misses, []
     if misses:
         entries = tuple(miss for _, miss in misses)
-        frame = code_ref(misses[0][0])
+        # An entry whose objects are gone has no code left; the frame at hand is the same one.
+        code = next((code for code, _ in misses if code is not None), None)
+        frame = code_ref(code) if code is not None else compiled
+        if frame is None:
+            return
         refused: Literal["", "limit", "error"] = ""
         if getattr(error, "frame_exec_strategy", None) is not None:
             refused = "limit"

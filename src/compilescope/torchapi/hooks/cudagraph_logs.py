@@ -11,7 +11,9 @@ _PREFIX = "skipping cudagraphs due to "
 
 def record_skip(watch: Watch, reason: str) -> None:
     """Once for each compilation and reason: torch may both log it and keep it on the graph."""
-    reason = reason.removeprefix(_PREFIX).strip()
+    while reason.startswith(_PREFIX):  # torch 2.11 puts it in front twice
+        reason = reason.removeprefix(_PREFIX)
+    reason = reason.strip()
     compile_id = current_compile_id()
     if watch.first_time("cudagraph", compile_id, reason):
         watch.sink.emit(CudagraphSkip(reason), compile_id=compile_id)
