@@ -65,7 +65,7 @@ class Bench:
 
 
 def times(region: RegionTotals) -> tuple[int, int, int, int]:
-    return region.calls, region.total_ns, region.inside_ns, region.outside_ns
+    return region.calls, region.total_ns, region.inside_ns, region.outside.ns
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def test_one_graph(bench: Bench) -> None:
     bench.wait(5)
     leave()
     assert times(region) == (1, 55, 40, 15)
-    assert (whole.totals.calls, whole.totals.inside_ns, whole.totals.outside_ns) == (1, 40, 0)
+    assert (whole.totals.calls, whole.totals.inside_ns, whole.totals.outside.ns) == (1, 40, 0)
 
 
 def test_gaps_go_to_the_last_graph_that_a_break_ended(bench: Bench) -> None:
@@ -98,8 +98,8 @@ def test_gaps_go_to_the_last_graph_that_a_break_ended(bench: Bench) -> None:
     bench.wait(1)
     leave()
     assert times(region) == (1, 71, 25, 10)
-    assert first.totals.outside_ns == 30 + 5 + 1
-    assert callee.totals.outside_ns == last.totals.outside_ns == 0
+    assert first.totals.outside.ns == 30 + 5 + 1
+    assert callee.totals.outside.ns == last.totals.outside.ns == 0
 
 
 def test_a_graph_within_a_graph_is_not_counted_twice(bench: Bench) -> None:
@@ -127,7 +127,7 @@ def test_a_call_that_compiles_is_warm_up_from_its_last_graph_on(bench: Bench) ->
     leave()
     assert times(region) == (0, 11, 10, 1)
     assert (region.warmup_calls, region.warmup_ns) == (1, 330)
-    assert (first.totals.calls, first.totals.outside_ns, last.totals.calls) == (1, 0, 0)
+    assert (first.totals.calls, first.totals.outside.ns, last.totals.calls) == (1, 0, 0)
     leave = enter()
     last()
     leave()
@@ -191,7 +191,7 @@ def test_graphs_in_no_region(bench: Bench) -> None:
     lone()
     bench.wait(50)
     lone()
-    assert (lone.totals.calls, lone.totals.inside_ns, lone.totals.outside_ns) == (2, 10, 0)
+    assert (lone.totals.calls, lone.totals.inside_ns, lone.totals.outside.ns) == (2, 10, 0)
 
 
 def test_a_graph_that_raises_has_run(bench: Bench) -> None:

@@ -84,6 +84,7 @@ class Timing:
 
     def _region_clock(self, totals: RegionTotals) -> Callable[[], Callable[[], None]]:
         local, now, due, seldom = self._local, self._now, self._due, self._seldom
+        outside = totals.outside
 
         def leave() -> None:
             end = now()
@@ -95,7 +96,7 @@ class Timing:
             if call.busy:
                 call.end_warm(end)
             else:
-                call.owner.outside_ns += end - call.last
+                call.owner.ns += end - call.last
                 totals.calls += 1
                 totals.total_ns += end - call.start
                 totals.inside_ns += call.inside_ns
@@ -104,10 +105,16 @@ class Timing:
 
         def enter() -> Callable[[], None]:
             call = local.call
-            if call.depth and not call.abandoned:
-                call.depth += 1  # Within another one's eager part: it belongs to that one.
-            else:
-                call.begin(totals, now())
+            if call.depth:
+                if not call.abandoned:
+                    call.depth += 1  # Within another one's eager part: it belongs to that one.
+                    return leave
+                call.busy = call.warming = False
+            call.depth = 1
+            call.region = totals
+            call.owner = outside
+            call.inside_ns = 0
+            call.start = call.last = now()
             return leave
 
         return enter
@@ -126,7 +133,7 @@ class Timing:
     def _graph_clock(self, graph: Callable[..., Any], totals: GraphTotals) -> Any:
         from torch._dynamo.eval_frame import skip_code
 
-        local, now, breaks = self._local, self._now, totals.breaks
+        local, now, breaks, outside = self._local, self._now, totals.breaks, totals.outside
 
         def timed(*args: Any, **kwargs: Any) -> Any:
             call = local.call
@@ -148,11 +155,11 @@ class Timing:
                     totals.calls += 1
                     totals.inside_ns += inside
                     if call.depth:
-                        call.owner.outside_ns += start - call.last
+                        call.owner.ns += start - call.last
                         call.last = end
                         call.inside_ns += inside
                         if breaks:
-                            call.owner = totals
+                            call.owner = outside
                     call.busy = False
 
         # Dynamo must run it as it is, as it does torch's own wrapper around a graph.
@@ -182,7 +189,7 @@ class Timing:
                 if totals.total_ns or totals.warmup_ns:
                     self._sink.emit(totals.take())
             for graph in self._graphs:
-                if graph.calls or graph.outside_ns:
+                if graph.calls or graph.outside.ns:
                     self._sink.emit(graph.take(), compile_id=graph.compile_id)
         finally:
             self._writing.release()

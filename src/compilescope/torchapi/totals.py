@@ -10,10 +10,22 @@ from compilescope.model.bodies import GraphTime, RegionTime
 from compilescope.model.stack import CodeRef
 
 
+class Outside:
+    """Time outside graphs, on somebody's account.
+
+    One class for all accounts: the interpreter is quick about attributes of a class it expects.
+    """
+
+    __slots__ = ("ns",)
+
+    def __init__(self) -> None:
+        self.ns = 0
+
+
 class GraphTotals:
     """What is known of one compiled graph and not written yet."""
 
-    __slots__ = ("breaks", "calls", "captured", "compile_id", "frame", "inside_ns", "outside_ns")
+    __slots__ = ("breaks", "calls", "captured", "compile_id", "frame", "inside_ns", "outside")
 
     def __init__(
         self, compile_id: str, captured: str | None, frame: CodeRef | None, breaks: bool
@@ -22,10 +34,11 @@ class GraphTotals:
         self.captured = captured
         self.frame = frame
         self.breaks = breaks
+        self.outside = Outside()
         self.clear()
 
     def clear(self) -> None:
-        self.calls = self.inside_ns = self.outside_ns = 0
+        self.calls = self.inside_ns = self.outside.ns = 0
 
     def take(self) -> GraphTime:
         body = GraphTime(
@@ -34,7 +47,7 @@ class GraphTotals:
             captured=self.captured,
             calls=self.calls,
             inside_ns=self.inside_ns,
-            after_ns=self.outside_ns,
+            after_ns=self.outside.ns,
         )
         self.clear()
         return body
@@ -44,7 +57,7 @@ class RegionTotals:
     """What is known of one `torch.compile` and not written yet."""
 
     __slots__ = (
-        "calls", "fullgraph", "inside_ns", "named", "outside_ns", "ref", "total_ns", "warmup_calls",
+        "calls", "fullgraph", "inside_ns", "named", "outside", "ref", "total_ns", "warmup_calls",
         "warmup_ns",
     )  # fmt: skip
 
@@ -53,10 +66,11 @@ class RegionTotals:
         self.named = False
         """Whether `ref` is settled."""
         self.fullgraph = fullgraph
+        self.outside = Outside()
         self.clear()
 
     def clear(self) -> None:
-        self.calls = self.total_ns = self.inside_ns = self.outside_ns = 0
+        self.calls = self.total_ns = self.inside_ns = self.outside.ns = 0
         self.warmup_calls = self.warmup_ns = 0
 
     def take(self) -> RegionTime:
@@ -65,7 +79,7 @@ class RegionTotals:
             calls=self.calls,
             total_ns=self.total_ns,
             inside_ns=self.inside_ns,
-            entry_ns=self.outside_ns,
+            entry_ns=self.outside.ns,
             warmup_calls=self.warmup_calls,
             warmup_ns=self.warmup_ns,
         )
@@ -80,21 +94,14 @@ class Call:
 
     def __init__(self) -> None:
         self.region = RegionTotals(fullgraph=False)
-        self.owner: RegionTotals | GraphTotals = self.region
-        """Whose doing time outside graphs is: the last graph that a break ended, or the region."""
+        self.owner = self.region.outside
+        """Of whose doing time outside graphs is: the last graph a break ended, or the region."""
         self.depth = 0
         """Regions entered and not left: only the outermost is timed."""
         self.busy = False
         """Graphs are not timed now: one of them runs, or the call is warming up."""
         self.warming = False
         self.start = self.last = self.inside_ns = 0
-
-    def begin(self, region: RegionTotals, now: int) -> None:
-        self.region = self.owner = region
-        self.depth = 1
-        self.busy = self.warming = False
-        self.inside_ns = 0
-        self.start = self.last = now
 
     def warm_up(self) -> None:
         """Something compiles: what is left of the call is no steady state."""

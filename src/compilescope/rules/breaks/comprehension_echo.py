@@ -7,6 +7,9 @@ argument, and breaks there. It goes away with the earlier break.
 
 from __future__ import annotations
 
+import ast
+
+from compilescope.rules.breaks._trees import shown
 from compilescope.rules.remedy import Remedy, judgement
 from compilescope.rules.rule import BreakRule, Cause, Example
 
@@ -24,11 +27,19 @@ def _why(cause: Cause) -> str:
     )
 
 
+def _subject(cause: Cause) -> str:
+    """The variable that the comprehension fills, or else the comprehension."""
+    statement = cause.spot.statement
+    if isinstance(statement, ast.Assign):
+        return shown(statement.targets[0])
+    return cause.text
+
+
 def _remedies(cause: Cause) -> list[Remedy]:
     return [
         judgement(
-            "Mend the earlier break: this one is its echo and goes away with it. (Python 3.12 compiles "
-            f"`{cause.text}` with its function and has no such echo.)"
+            f"Mend the earlier break: this one, at `{_subject(cause)}`, is its echo and goes away with it. "
+            "(From Python 3.12 on a comprehension is compiled with its function and has no such echo.)"
         )
     ]
 
