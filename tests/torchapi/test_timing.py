@@ -94,8 +94,11 @@ def test_one_clean_graph_is_covered() -> None:
     assert covered is not None and covered > 80
     [cost] = region_costs(run)
     assert (cost.function, cost.calls, cost.warmup_calls) == ("busy", CALLS - 1, 1)
-    [(event, body)] = run.of(GraphTime)
-    assert (body.calls, event.compile_id, body.graph) == (CALLS - 1, "0/0", "0/0")
+    # On a slow machine the totals are written more than once.
+    graphs = list(run.of(GraphTime))
+    assert sum(body.calls for _, body in graphs) == CALLS - 1
+    event, body = graphs[0]
+    assert event.compile_id == body.graph == "0/0"
     assert body.frame is not None and body.frame.function == "busy"
 
 
@@ -207,8 +210,8 @@ def test_a_traceback_does_not_show_the_clock() -> None:
         first, second = trace(), trace()
     if sys.version_info >= (3, 11):
         assert first == second == plain
-    [(_, body)] = seen.run.of(RegionTime)
-    assert (body.calls, body.warmup_calls) == (1, 1)
+    [cost] = region_costs(seen.run)
+    assert (cost.calls, cost.warmup_calls) == (1, 1)
 
 
 def test_fullgraph_allows_the_clock(monkeypatch: Any) -> None:
@@ -234,7 +237,7 @@ def test_nothing_is_left_behind() -> None:
                 assert "compilescope" not in hook.__module__
     with compilescope.capture(time=True) as seen:
         before(torch.ones(3))
-    assert [body.calls for _, body in seen.run.of(RegionTime)] == [1]
+    assert [cost.calls for cost in region_costs(seen.run)] == [1]
 
 
 def test_untimed_captures_have_no_clock() -> None:
