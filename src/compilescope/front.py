@@ -86,20 +86,22 @@ class Capture:
 
     def summary(self) -> str:
         """The report as plain text."""
-        from compilescope.report.document import summary_document
+        from compilescope.report.document import report_document
         from compilescope.report.render.terminal import to_text
+        from compilescope.report.section import Reading
 
-        return to_text(summary_document(self.digest))
+        return to_text(report_document(Reading(self.run)))
 
     def to_json(self) -> str:
         """The digest, as `compilescope show --json` prints it."""
         return msgspec.json.encode(self.digest).decode()
 
     def _repr_html_(self) -> str:
-        from compilescope.report.document import summary_document
+        from compilescope.report.document import report_document
         from compilescope.report.render.html import to_html
+        from compilescope.report.section import Reading
 
-        return to_html(summary_document(self.digest))
+        return to_html(report_document(Reading(self.run)))
 
     def __repr__(self) -> str:
         seen = self.digest

@@ -22,11 +22,11 @@ from compilescope.model.bodies import (
 )
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef
-from compilescope.report.document import all_sections, summary_document
+from compilescope.report.document import all_sections, report_document
 from compilescope.report.render.html import to_html
 from compilescope.report.render.markdown import to_markdown
 from compilescope.report.render.terminal import to_text
-from compilescope.rules.digest import digest
+from compilescope.report.section import Reading
 
 CODE = CodeRef("/home/ada/project/model.py", 6, "forward")
 HOSTILE = "<script>alert('x')</script> `*_[|]\x1b[31m" + "y" * 200
@@ -67,48 +67,48 @@ RUNS = {
 
 @pytest.mark.parametrize("name", RUNS)
 def test_every_format_draws_every_run(name: str) -> None:
-    document = summary_document(digest(RUNS[name]))
+    document = report_document(Reading(RUNS[name]))
     for draw in (to_text, to_markdown, to_html):
         assert document.title in draw(document).replace("\\", "")
 
 
 @pytest.mark.parametrize("name", RUNS)
 def test_the_terminal_report_fits_eighty_columns(name: str) -> None:
-    text = to_text(summary_document(digest(RUNS[name])), width=80)
+    text = to_text(report_document(Reading(RUNS[name])), width=80)
     assert max(len(line) for line in text.splitlines()) <= 80
 
 
 def test_no_colour_unless_asked() -> None:
-    document = summary_document(digest(full_run()))
+    document = report_document(Reading(full_run()))
     assert "\x1b[" not in to_text(document)
     assert "\x1b[" in to_text(document, colour=True)
 
 
 def test_what_users_write_cannot_steer_the_terminal() -> None:
-    assert "\x1b" not in to_text(summary_document(digest(hostile_run())))
+    assert "\x1b" not in to_text(report_document(Reading(hostile_run())))
 
 
 def test_html_escapes_what_users_write() -> None:
-    html = to_html(summary_document(digest(hostile_run())))
+    html = to_html(report_document(Reading(hostile_run())))
     assert "<script>" not in html
     assert "&lt;script&gt;" in html
 
 
 def test_markdown_escapes_what_users_write() -> None:
-    text = to_markdown(summary_document(digest(hostile_run())))
+    text = to_markdown(report_document(Reading(hostile_run())))
     outside_code = re.sub(r"(`+).*?\1", "", text.replace("\\`", ""), flags=re.S)
     assert "<script>" not in outside_code.replace("\\<script\\>", "")
 
 
 def test_carets_stand_under_the_expression() -> None:
-    lines = to_text(summary_document(digest(full_run()))).splitlines()
+    lines = to_text(report_document(Reading(full_run()))).splitlines()
     at = next(i for i, line in enumerate(lines) if "if h.mean() > 0:" in line)
     start = lines[at].index("h.mean() > 0")
     assert lines[at + 1] == " " * start + "^" * len("h.mean() > 0")
 
 
 def test_each_kind_of_event_shows() -> None:
-    text = to_text(summary_document(digest(full_run())), width=80)
+    text = to_text(report_document(Reading(full_run())), width=80)
     for words in (
         "GB0170",
         "torch.cond",
@@ -126,10 +126,10 @@ def test_each_kind_of_event_shows() -> None:
 
 def test_verdicts() -> None:
     graph = GraphCaptured(stage="dynamo", ops=3, frame=CODE, region=CODE)
-    clean = to_text(summary_document(digest(run_of(event(graph, number=1)))))
+    clean = to_text(report_document(Reading(run_of(event(graph, number=1)))))
     assert "1 graph, no graph break, no recompile." in clean
-    assert "Nothing was compiled." in to_text(summary_document(digest(run_of())))
-    cut = to_text(summary_document(digest(run_of(ended=False))))
+    assert "Nothing was compiled." in to_text(report_document(Reading(run_of())))
+    cut = to_text(report_document(Reading(run_of(ended=False))))
     assert "Cut short" in cut
 
 

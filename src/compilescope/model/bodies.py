@@ -179,6 +179,31 @@ class CompileTime(_Body, frozen=True):
     """Why Dynamo traced the frame again from its start."""
 
 
+class Phase(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A stretch of a compilation that torch itself times, under torch's own name."""
+
+    name: str
+    start_ns: int
+    """By the clock of the events' times."""
+    duration_ns: int
+    depth: int = 0
+    """How many phases of its thread it lies in."""
+    compile_id: str | None = None
+    """Where it is not the event's: a compilation within another."""
+    detail: str = ""
+    """What torch notes of it: the cache's answer, the kernel it works on."""
+    ended: bool = True
+    """False where no end was seen: the duration is the least that is known."""
+
+
+class CompilePhases(_Body, frozen=True):
+    """The phases of one compilation and of those within it, in order of their start."""
+
+    phases: tuple[Phase, ...]
+    thread: int | None = None
+    """The thread they ran in, where another one wrote the event."""
+
+
 class GraphTime(_Body, frozen=True):
     """Steady-state calls of one compiled graph since the last such event; they add up.
 
@@ -235,6 +260,56 @@ class CudagraphSkip(_Body, frozen=True):
     """CUDA graphs were asked for and not used."""
 
     reason: str
+
+
+class Violation(_Body, frozen=True):
+    """Something in a graph that a device cannot run. The event's stack ends at the user's line."""
+
+    rule: str
+    """The constraint."""
+    device: str
+    op: str
+    found: str
+    allowed: str
+    severity: Literal["error", "warning", "unknown"] = "error"
+    """`unknown`: the constraint could not tell."""
+    remedy: str = ""
+    stage: GraphStage = "dynamo"
+    model: str = ""
+    node: str = ""
+    """The graph's node."""
+
+
+class TensorDiff(_Body, frozen=True):
+    """One value of the reference held against the same value under test."""
+
+    path: str
+    """Where in the result it lies: `output['logits'][0]`, `grad of encoder.weight`."""
+    verdict: Literal["pass", "fail", "unknown"]
+    reason: str = ""
+    model: str = ""
+    reference: str = "eager"
+    test: str = ""
+    """The backend under test."""
+    metrics: dict[str, float] = {}
+    guilty: str = ""
+    """The operation at which they part, where it was looked for."""
+
+
+class Measurement(_Body, frozen=True):
+    """A figure, and how it was obtained."""
+
+    name: str
+    """What was measured, with its unit: `step_ms`, `compile_s`."""
+    value: float
+    subject: str = ""
+    """The model or program."""
+    variant: str = ""
+    """What distinguishes it from others of the same name and subject: a backend, a mode."""
+    spread: float | None = None
+    """Half the distance between the quartiles, or what `how` says."""
+    samples: int | None = None
+    how: str = ""
 
 
 class SourceSeen(_Body, frozen=True):
@@ -299,11 +374,15 @@ Body = (
     | FrameSkipped
     | CompileFailed
     | CompileTime
+    | CompilePhases
     | GraphTime
     | RegionTime
     | CacheAccess
     | KernelEmitted
     | CudagraphSkip
+    | Violation
+    | TensorDiff
+    | Measurement
     | SourceSeen
     | StanceChanged
     | HookUnavailable

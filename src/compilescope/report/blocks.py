@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
+
+from compilescope.rules.findings import Finding
 
 Style = Literal["plain", "strong", "dim", "code", "good", "warn", "bad"]
 
 
-@dataclass(frozen=True)
-class Span:
+class Span(msgspec.Struct, frozen=True, omit_defaults=True):
     """A stretch of text and what it means."""
 
     text: str
     style: Style = "plain"
+    target: str = ""
+    """The anchor of an item elsewhere in the document that this text speaks of."""
 
 
 Words = tuple[Span, ...]
@@ -34,42 +38,46 @@ def prose(text: str) -> Words:
     )
 
 
-@dataclass(frozen=True)
-class Heading:
-    """The title of a section."""
+def plain(parts: Words) -> str:
+    """The text alone."""
+    return "".join(part.text for part in parts)
+
+
+class _Block(msgspec.Struct, frozen=True, tag_field="block", tag=str.lower, omit_defaults=True):
+    pass
+
+
+class Heading(_Block, frozen=True):
+    """A title within a part."""
 
     text: str
     note: str = ""
 
 
-@dataclass(frozen=True)
-class Paragraph:
+class Paragraph(_Block, frozen=True):
     """A sentence or more."""
 
     words: Words
-    depth: int = 0
     hanging: str = ""
     """A word that stands before the first line, the rest is set in under it."""
 
 
-@dataclass(frozen=True)
-class Facts:
+class Facts(_Block, frozen=True):
     """Labels and values, one below the other."""
 
     rows: tuple[tuple[str, Words], ...]
 
 
-@dataclass(frozen=True)
-class Item:
-    """A numbered entry: its place at the left, its name at the right."""
+class Table(_Block, frozen=True):
+    """Rows under named columns."""
 
-    number: str
-    left: Words
-    right: Words = ()
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Words, ...], ...]
+    numeric: tuple[int, ...] = ()
+    """Columns whose values stand at the right."""
 
 
-@dataclass(frozen=True)
-class Excerpt:
+class Excerpt(_Block, frozen=True):
     """A line of the user's source with the offending expression marked."""
 
     text: str
@@ -77,8 +85,7 @@ class Excerpt:
     end_column: int | None = None
 
 
-@dataclass(frozen=True)
-class Listing:
+class Listing(_Block, frozen=True):
     """Some lines of a file; in one of them an expression is marked."""
 
     first_line: int
@@ -88,13 +95,118 @@ class Listing:
     end_column: int | None = None
 
 
-Block = Heading | Paragraph | Facts | Item | Excerpt | Listing
+class CodeLine(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A line of code and what it is akin to."""
+
+    text: str
+    kin: tuple[int, ...] = ()
+    """Numbers that it shares with the lines of other panes that it came from or became."""
+    number: int | None = None
+    """Its number in the file it was taken from."""
 
 
-@dataclass(frozen=True)
-class Document:
+class Pane(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One stage of a graph: its code."""
+
+    title: str
+    lines: tuple[CodeLine, ...]
+    note: str = ""
+
+
+class Panes(_Block, frozen=True):
+    """The same computation at several stages, side by side: kin lines light up together."""
+
+    panes: tuple[Pane, ...]
+
+
+class Bar(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Something that took time."""
+
+    label: str
+    start_ns: int
+    """Since the timeline's beginning."""
+    duration_ns: int
+    depth: int = 0
+    """How many bars of its lane it lies in."""
+    kind: str = ""
+    """What it is, in one word: colours go by it."""
+    detail: str = ""
+
+
+class Lane(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The bars of one thread."""
+
+    title: str
+    bars: tuple[Bar, ...]
+
+
+class Timeline(_Block, frozen=True):
+    """What ran when."""
+
+    duration_ns: int
+    lanes: tuple[Lane, ...]
+
+
+class Branch(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A node of a tree with all that is below it."""
+
+    words: Words
+    note: Words = ()
+    branches: tuple[Branch, ...] = ()
+
+
+class Tree(_Block, frozen=True):
+    """What came out of what."""
+
+    branches: tuple[Branch, ...]
+
+
+class Fold(_Block, frozen=True):
+    """Something that only some readers want: shut until it is asked for."""
+
+    summary: Words
+    blocks: tuple[Block, ...]
+
+
+class Item(_Block, frozen=True):
+    """A numbered entry: its place at the left, its name at the right, then what it says."""
+
+    number: str
+    left: Words
+    right: Words = ()
+    blocks: tuple[Block, ...] = ()
+    anchor: str = ""
+    """What links to it name."""
+    tags: tuple[str, ...] = ()
+    """What a reader may filter by."""
+
+
+Block = (
+    Heading | Paragraph | Facts | Table | Excerpt | Listing | Panes | Timeline | Tree | Fold | Item
+)
+
+
+class Part(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A section as it was drawn."""
+
+    id: str
+    title: str
+    blocks: tuple[Block, ...]
+    note: str = ""
+
+
+class Document(msgspec.Struct, frozen=True, omit_defaults=True):
     """A report."""
 
     title: str
     subtitle: str
-    blocks: tuple[Block, ...]
+    parts: tuple[Part, ...]
+    findings: tuple[Finding, ...] = ()
+    """What was found, for formats that carry findings and not words."""
+    root: str = ""
+    """The folder that the findings' files are named relative to."""
+
+
+def note(text: str) -> Paragraph:
+    """A remark in a lower voice."""
+    return Paragraph(words(Span(text, "dim")))

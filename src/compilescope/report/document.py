@@ -4,25 +4,31 @@ from __future__ import annotations
 
 from compilescope.plugins import discover
 from compilescope.report import sections
-from compilescope.report.blocks import Block, Document
-from compilescope.report.section import Section
-from compilescope.rules.digest import Digest
+from compilescope.report.blocks import Document, Part
+from compilescope.report.section import Reading, Section
+from compilescope.rules.findings import findings
 
 
 def all_sections() -> list[Section]:
     return sorted(discover(sections, "SECTION", Section), key=lambda section: section.order)
 
 
-def summary_document(digest: Digest) -> Document:
-    """The report that a user sees first."""
-    blocks: list[Block] = []
+def report_document(reading: Reading) -> Document:
+    """The whole story, or what a user sees first."""
+    parts = []
     for section in all_sections():
-        blocks += section.build(digest)
-    command = " ".join(digest.command)
+        if not (reading.full or section.in_summary):
+            continue
+        blocks = tuple(section.build(reading))
+        if blocks:
+            parts.append(Part(section.id, section.title, blocks, section.note))
+    seen = reading.digest
+    command = " ".join(seen.command)
+    torch = f"torch {seen.torch}" if seen.torch else ""
     return Document(
-        title=f"compilescope {digest.run}",
-        subtitle=" · ".join(part for part in (command, f"torch {digest.torch}") if part)
-        if digest.torch
-        else command,
-        blocks=tuple(blocks),
+        title=f"compilescope {seen.run}",
+        subtitle=" · ".join(text for text in (command, torch) if text),
+        parts=tuple(parts),
+        findings=tuple(findings(seen)),
+        root=seen.root,
     )

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from compilescope.model.run import Run
+from compilescope.model.stack import origin_of
 from compilescope.report.blocks import (
     Block,
     Document,
-    Heading,
     Item,
     Listing,
     Paragraph,
+    Part,
     Span,
     Words,
+    note,
     prose,
     words,
 )
 from compilescope.report.places import count, first_line, place
+from compilescope.report.section import Reading
+from compilescope.report.stacks import folded_stacks
 from compilescope.rules.digest import Digest
 from compilescope.rules.failures import Failure
 from compilescope.rules.recompiles import RecompileCause, RecompiledFrame
@@ -32,49 +35,54 @@ _KINDS = {
 }
 
 
-def explanation(
-    run: Run, digest: Digest, sites: list[tuple[int, Site]], *, with_rest: bool
-) -> Document:
+def explanation(reading: Reading, sites: list[tuple[int, Site]], *, with_rest: bool) -> Document:
     """These sites, each with its number in the digest; and the failures and recompiles too."""
-    sources = Sources(run)
-    titles = {site.fingerprint: number for number, site in enumerate(digest.sites, 1)}
-    blocks: list[Block] = []
-    if with_rest and digest.failures:
-        blocks.append(Heading("Failures", "compilation raised an error"))
-        for number, failure in enumerate(digest.failures, 1):
-            blocks += _failure(number, failure, digest, sources)
+    seen = reading.digest
+    parts = []
+    if with_rest and seen.failures:
+        failed = [failure_item(n, failure, reading) for n, failure in enumerate(seen.failures, 1)]
+        parts.append(Part("failures", "Failures", tuple(failed), "compilation raised an error"))
     if sites:
-        blocks.append(Heading("Graph breaks", "most costly first"))
-    for number, site in sites:
-        blocks += _site(number, site, digest, sources, titles)
-    if with_rest and digest.recompiles:
-        blocks.append(Heading("Recompiles", "most frequent first"))
-        for number, frame in enumerate(digest.recompiles, 1):
-            blocks += _recompiled(number, frame, digest, sources)
-    if not blocks:
-        blocks.append(
-            Paragraph(words(Span("Nothing was lost: there is nothing to explain.", "good")))
-        )
-    return Document(f"compilescope explain {digest.run}", " ".join(digest.command), tuple(blocks))
+        broken = [site_item(number, site, reading) for number, site in sites]
+        parts.append(Part("breaks", "Graph breaks", tuple(broken), "most costly first"))
+    if with_rest and seen.recompiles:
+        again = [recompile_item(n, frame, reading) for n, frame in enumerate(seen.recompiles, 1)]
+        parts.append(Part("recompiles", "Recompiles", tuple(again), "most frequent first"))
+    if not parts:
+        nothing = words(Span("Nothing was lost: there is nothing to explain.", "good"))
+        parts.append(Part("nothing", "", (Paragraph(nothing),)))
+    return Document(f"compilescope explain {seen.run}", " ".join(seen.command), tuple(parts))
 
 
-def _site(
-    number: int, site: Site, digest: Digest, sources: Sources, titles: dict[str, int]
-) -> list[Block]:
-    where = words(Span(place(site.file, site.line, digest.root), "strong"), f" in {site.function}")
-    right = words(Span(f"{site.gb_id or 'no id'} {site.category}", "warn"))
-    blocks: list[Block] = [Item(str(number), where, right)]
-    blocks += _listing(sources, site.file, site.line, site.column, site.end_column, site.source)
+def site_item(number: int, site: Site, reading: Reading) -> Item:
+    """A break."""
+    seen = reading.digest
+    blocks = _listing(
+        reading.sources, site.file, site.line, site.column, site.end_column, site.source
+    )
+    titles = {other.fingerprint: n for n, other in enumerate(seen.sites, 1)}
     if site.consequence_of in titles:
-        echo = f"An echo of break {titles[site.consequence_of]}: mend that one, and this goes away."
-        blocks.append(Paragraph(words(Span(echo, "warn")), depth=1))
-    blocks.append(Paragraph(prose(site.why), 1, "Why:"))
+        root = Span(f"break {titles[site.consequence_of]}", "warn", site.consequence_of)
+        echo = words(
+            Span("An echo of ", "warn"), root, Span(": mend that one, and this goes away.", "warn")
+        )
+        blocks.append(Paragraph(echo))
+    blocks.append(Paragraph(prose(site.why), "Why:"))
     said = first_line(site.explanation)
     if said and said not in site.why:
-        blocks.append(Paragraph(words(Span(f"{site.gb_type}. {said}", "dim")), 1, "PyTorch:"))
+        blocks.append(Paragraph(words(Span(f"{site.gb_type}. {said}", "dim")), "PyTorch:"))
     blocks += _remedies(site.remedy)
-    blocks.append(Paragraph(_toll(site, digest), 1, "Toll:"))
-    return blocks
+    blocks.append(Paragraph(_toll(site, seen), "Toll:"))
+    if reading.full:
+        blocks += folded_stacks(site.because, reading)
+    left = words(Span(place(site.file, site.line, seen.root), "strong"), f" in {site.function}")
+    right = words(Span(f"{site.gb_id or 'no id'} {site.category}", "warn"))
+    tags = ("kind:break", f"category:{site.category}", _whose(site.file))
+    return Item(str(number), left, right, tuple(blocks), site.fingerprint, tags)
+
+
+def _whose(file: str) -> str:
+    return "whose:yours" if origin_of(file) == "user" else "whose:library"
 
 
 def _toll(site: Site, digest: Digest) -> Words:
@@ -96,53 +104,81 @@ def _toll(site: Site, digest: Digest) -> Words:
     return words(Span("; ".join(parts) + ".", "dim"))
 
 
-def _recompiled(
-    number: int, frame: RecompiledFrame, digest: Digest, sources: Sources
-) -> list[Block]:
+def recompile_item(number: int, frame: RecompiledFrame, reading: Reading) -> Item:
+    """A function compiled more than once."""
     part = f" from line {frame.resumed_at} on" if frame.resumed_at else ""
-    at = place(frame.file, frame.line, digest.root)
+    at = place(frame.file, frame.line, reading.root)
     left = words(Span(at, "strong"), f" {frame.function}{part}")
     right = words(Span(count(frame.count, "recompile"), "warn"))
-    blocks: list[Block] = [Item(str(number), left, right)]
+    blocks: list[Block] = []
     for cause in frame.causes:
-        blocks += _failed_guard(cause, digest, sources)
+        blocks += _failed_guard(cause, reading.sources)
     if frame.limit_hit:
         gave_up = (
             f"{frame.function} was compiled {count(frame.count + 1, 'time')}, then Dynamo gave up: "
             "from the next call that fitted none of these, it runs such calls eagerly."
         )
-        blocks.append(Paragraph(words(Span(gave_up, "bad")), depth=1))
-    return blocks
+        blocks.append(Paragraph(words(Span(gave_up, "bad"))))
+    if reading.full:
+        blocks += folded_stacks(frame.because, reading)
+    tags = ("kind:recompile", _whose(frame.file))
+    return Item(str(number), left, right, tuple(blocks), recompile_anchor(frame), tags)
 
 
-def _failed_guard(cause: RecompileCause, digest: Digest, sources: Sources) -> list[Block]:
+def recompile_anchor(frame: RecompiledFrame) -> str:
+    return f"recompile-{frame.because[0]}" if frame.because else ""
+
+
+def _failed_guard(cause: RecompileCause, sources: Sources) -> list[Block]:
     change = f": expected {cause.expected or '?'}, got {cause.actual or '?'}"
     times = f" (in {count(cause.count, 'recompile')})"
     blocks: list[Block] = [
-        Paragraph(words(Span(cause.subject, "code"), change, Span(times, "dim")), 1, "-")
+        Paragraph(words(Span(cause.subject, "code"), change, Span(times, "dim")), "-")
     ]
     if cause.file and cause.line:
         blocks += _listing(sources, cause.file, cause.line, None, None, cause.source, around=0)
     if cause.why:
-        blocks.append(Paragraph(prose(cause.why), 1, "Why:"))
+        blocks.append(Paragraph(prose(cause.why), "Why:"))
     return blocks + _remedies(cause.remedy)
 
 
-def _failure(number: int, failure: Failure, digest: Digest, sources: Sources) -> list[Block]:
-    at = place(failure.file, failure.line, digest.root) if failure.file else "no place known"
+def failure_item(number: int, failure: Failure, reading: Reading) -> Item:
+    """A compilation that raised."""
+    at = place(failure.file, failure.line, reading.root) if failure.file else "no place known"
     left = words(Span(at, "strong"), f" in {failure.function}" if failure.function else "")
     right = words(Span(f"{failure.gb_id or failure.error} {failure.category}", "bad"))
-    blocks: list[Block] = [Item(str(number), left, right)]
+    blocks: list[Block] = []
     if failure.file:
         blocks += _listing(
-            sources, failure.file, failure.line, failure.column, failure.end_column, failure.source
+            reading.sources,
+            failure.file,
+            failure.line,
+            failure.column,
+            failure.end_column,
+            failure.source,
         )
-    blocks.append(Paragraph(prose(failure.why or first_line(failure.message)), 1, "Why:"))
-    return blocks + _remedies(failure.remedy)
+    blocks.append(Paragraph(prose(failure.why or first_line(failure.message)), "Why:"))
+    blocks += _remedies(failure.remedy)
+    blocks.append(note(fate(failure)))
+    if reading.full:
+        blocks += folded_stacks(failure.because, reading)
+    tags = ("kind:failure", f"category:{failure.category}", _whose(failure.file))
+    return Item(str(number), left, right, tuple(blocks), failure_anchor(failure), tags)
+
+
+def failure_anchor(failure: Failure) -> str:
+    return f"failure-{failure.because[0]}" if failure.because else ""
+
+
+def fate(failure: Failure) -> str:
+    """In which compilation it failed, how often, and what became of the program."""
+    end = "suppressed: the function runs eagerly" if failure.suppressed else "raised to the program"
+    backend = f" by backend {failure.backend}" if failure.backend else ""
+    return f"{failure.phase} compilation{backend}, {count(failure.count, 'time')}; {end}"
 
 
 def _remedies(remedies: tuple[Remedy, ...]) -> list[Block]:
-    return [Paragraph(prose(remedy.text), 1, _KINDS[remedy.kind]) for remedy in remedies]
+    return [Paragraph(prose(remedy.text), _KINDS[remedy.kind]) for remedy in remedies]
 
 
 def _listing(

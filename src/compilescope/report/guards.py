@@ -13,8 +13,10 @@ from compilescope.report.blocks import (
     Heading,
     Item,
     Paragraph,
+    Part,
     Span,
     Words,
+    note,
     words,
 )
 from compilescope.report.places import count, place
@@ -34,18 +36,16 @@ def guards_document(title: str, graphs: Sequence[GuardedGraph], root: str) -> Do
     if not graphs:
         blocks.append(Paragraph(words("No guards were recorded: nothing was compiled.")))
     for number, graph in enumerate(graphs, 1):
-        blocks += graph_blocks(number, graph, root)
         if graph.latency_us is None:
-            blocks.append(_note("the cost of a check was not measured"))
+            latency = "the cost of a check was not measured"
         else:
-            blocks.append(
-                _note(
-                    f"a check took {graph.latency_us} us with cold caches, measured once by torch "
-                    "when it compiled; for more see GuardInspector"
-                )
+            latency = (
+                f"a check took {graph.latency_us} us with cold caches, measured once by torch "
+                "when it compiled; for more see GuardInspector"
             )
+        blocks.append(guarded_item(number, graph, root, [note(latency)]))
     subtitle = f"{count(total, 'guard')} of {count(len(graphs), 'compiled frame')}"
-    return Document(title, subtitle, tuple(blocks))
+    return Document(title, subtitle, (Part("guards", "", tuple(blocks)),))
 
 
 def graphs_document(title: str, graphs: Sequence[CapturedGraph], root: str) -> Document:
@@ -56,32 +56,32 @@ def graphs_document(title: str, graphs: Sequence[CapturedGraph], root: str) -> D
     for number, graph in enumerate(graphs, 1):
         left = _where(graph.file, graph.line, graph.function, graph.resumed_at, root)
         right = words(f"{count(graph.ops or 0, 'op')}  {graph.compile_id or ''}")
-        blocks.append(Item(str(number), left, right))
         end = "ended by a graph break" if graph.ended_by_break else "ran to the end of the frame"
         backend = f"backend {graph.backend}; " if graph.backend else ""
-        blocks.append(_note(f"{backend}{end}"))
+        blocks.append(Item(str(number), left, right, (note(f"{backend}{end}"),)))
     ops = sum(graph.ops or 0 for graph in graphs)
-    return Document(title, f"{count(len(graphs), 'graph')}, {count(ops, 'op')}", tuple(blocks))
+    subtitle = f"{count(len(graphs), 'graph')}, {count(ops, 'op')}"
+    return Document(title, subtitle, (Part("graphs", "", tuple(blocks)),))
 
 
-def graph_blocks(number: int, graph: GuardedGraph, root: str) -> list[Block]:
-    """A cache entry: its guards by kind and by the user's line."""
+def guarded_item(number: int, graph: GuardedGraph, root: str, rest: Iterable[Block] = ()) -> Item:
+    """A cache entry: its guards by kind and by the user's line; then the rest."""
     left = _where(graph.file, graph.line, graph.function, graph.resumed_at, root)
     right = words(Span(count(graph.guards, "guard"), "strong"), f"  {graph.compile_id or ''}")
-    blocks: list[Block] = [Item(str(number), left, right)]
+    blocks: list[Block] = []
     kinds = ", ".join(f"{kind} {times}" for kind, times in graph.kinds.items())
     if kinds:
-        blocks.append(Paragraph(words(kinds), depth=1))
+        blocks.append(Paragraph(words(kinds)))
     for line in graph.lines[:_MOST_LINES]:
         inner = ", ".join(f"{kind} {times}" for kind, times in line.kinds.items())
         at = Span(place(line.file, line.line, root), "strong")
         text = words(at, " ", Span(line.source, "code"), Span(f"  {inner}", "dim"))
-        blocks.append(Paragraph(text, depth=1, hanging=str(line.guards)))
+        blocks.append(Paragraph(text, hanging=str(line.guards)))
     if len(graph.lines) > _MOST_LINES:
-        blocks.append(_note(f"and {len(graph.lines) - _MOST_LINES} more lines; see --json"))
+        blocks.append(note(f"and {len(graph.lines) - _MOST_LINES} more lines; see --json"))
     if graph.elsewhere > 0:
-        blocks.append(_note(f"{graph.elsewhere} with no line of yours: torch's own state"))
-    return blocks
+        blocks.append(note(f"{graph.elsewhere} with no line of yours: torch's own state"))
+    return Item(str(number), left, right, (*blocks, *rest))
 
 
 def inspection_document(
@@ -90,24 +90,24 @@ def inspection_document(
     """What a guard inspector found, with measured costs."""
     blocks: list[Block] = []
     for number, (graph, cost) in enumerate(entries, 1):
-        blocks += graph_blocks(number, graph, root)
         if cost is None:
-            blocks.append(_note("the cost of its check could not be measured"))
+            missing = note("the cost of its check could not be measured")
+            blocks.append(guarded_item(number, graph, root, [missing]))
             continue
-        blocks.append(
-            Facts(
-                (
-                    ("graph", words(count(graph.ops, "op") if graph.ops is not None else "none")),
-                    ("check, warm", words(Span(_ns(cost.warm_ns), "strong"), " a call")),
-                    ("check, cold", words(_ns(cost.cold_ns), " with the caches flushed first")),
-                )
+        facts = Facts(
+            (
+                ("graph", words(count(graph.ops, "op") if graph.ops is not None else "none")),
+                ("check, warm", words(Span(_ns(cost.warm_ns), "strong"), " a call")),
+                ("check, cold", words(_ns(cost.cold_ns), " with the caches flushed first")),
             )
         )
-        blocks += _costly(cost)
-        blocks += _tree(cost)
-    blocks.append(Heading("How it was measured"))
-    blocks.append(Paragraph(words(MEASURED)))
-    return Document(title, subtitle, tuple(blocks))
+        rest = [facts, *_costly(cost), *_tree(cost)]
+        blocks.append(guarded_item(number, graph, root, rest))
+    parts = (
+        Part("guards", "", tuple(blocks)),
+        Part("measured", "How it was measured", (Paragraph(words(MEASURED)),)),
+    )
+    return Document(title, subtitle, parts)
 
 
 MEASURED = (
@@ -129,9 +129,9 @@ def _costly(cost: GuardCost) -> list[Block]:
     blocks: list[Block] = [Heading("Most expensive guards", "each value without what is below it")]
     for node in costliest(cost)[:_MOST_COSTLY]:
         text = words(Span(node.source, "code"), Span(f"  {_kinds(node)}", "dim"))
-        blocks.append(Paragraph(text, depth=1, hanging=f"{_ns(node.own_ns):>8}"))
+        blocks.append(Paragraph(text, hanging=f"{_ns(node.own_ns):>8}"))
     if len(blocks) == 1:
-        blocks.append(_note("none could be told from the noise"))
+        blocks.append(note("none could be told from the noise"))
     return blocks
 
 
@@ -142,11 +142,11 @@ def _tree(cost: GuardCost) -> list[Block]:
         lead = Span("│ " * min(depth, _MOST_DEPTH), "dim")
         kind = f"  {node.type.rsplit('.', 1)[-1]}" if node.type else ""
         text = words(lead, Span(name, "code"), kind, Span(f"  {_kinds(node)}", "dim"))
-        blocks.append(Paragraph(text, depth=1, hanging=f"{_ns(node.total_ns):>8}"))
+        blocks.append(Paragraph(text, hanging=f"{_ns(node.total_ns):>8}"))
     if len(rows) > _MOST_NODES:
-        blocks.append(_note(f"and {len(rows) - _MOST_NODES} more; see to_json()"))
+        blocks.append(note(f"and {len(rows) - _MOST_NODES} more; see to_json()"))
     if cost.unmeasured:
-        blocks.append(_note(f"{count(cost.unmeasured, 'value')} not measured: the time was up"))
+        blocks.append(note(f"{count(cost.unmeasured, 'value')} not measured: the time was up"))
     return blocks
 
 
@@ -167,10 +167,6 @@ def _where(file: str, line: int, function: str, resumed_at: int | None, root: st
     part = f" from line {resumed_at} on" if resumed_at else ""
     shown = place(file, line, root) if file else os.curdir
     return words(Span(shown, "strong"), f" {function}{part}")
-
-
-def _note(text: str) -> Paragraph:
-    return Paragraph(words(Span(text, "dim")), depth=1)
 
 
 def _ns(value: float | None) -> str:

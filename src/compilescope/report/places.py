@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from compilescope.model.stack import origin_of
+from compilescope.rules.findings import Finding
 
 _PACKAGE = re.compile(r"^.*[/\\](?:site|dist)-packages[/\\]")
 
@@ -20,6 +21,13 @@ def shown_path(file: str, root: str) -> str:
 
 def place(file: str, line: int, root: str) -> str:
     return f"{shown_path(file, root)}:{line}"
+
+
+def anchor_of(finding: Finding) -> str:
+    """The item that tells of a finding."""
+    if finding.kind == "break" or not finding.because:
+        return finding.fingerprint
+    return f"{finding.kind}-{finding.because[0]}"
 
 
 def count(number: int, one: str, many: str = "") -> str:

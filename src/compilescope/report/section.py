@@ -1,18 +1,51 @@
-"""What a section of a report is."""
+"""What a section of a report is, and what it is drawn from."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from compilescope.model.event import Event
+from compilescope.model.run import Run
 from compilescope.report.blocks import Block
-from compilescope.rules.digest import Digest
+from compilescope.rules.digest import Digest, digest
+from compilescope.rules.source import Sources
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A run as a report reads it."""
+
+    run: Run
+    full: bool = False
+    """The whole story, or the summary that a user sees first."""
+
+    @functools.cached_property
+    def digest(self) -> Digest:
+        return digest(self.run)
+
+    @functools.cached_property
+    def sources(self) -> Sources:
+        return Sources(self.run)
+
+    @functools.cached_property
+    def events_by_id(self) -> dict[str, Event]:
+        return {event.id: event for event in self.run.events}
+
+    @property
+    def root(self) -> str:
+        return self.run.header.root
 
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the report. An empty list of blocks leaves it out."""
+    """A part of the report. One that builds no blocks is left out."""
 
     id: str
     order: int
-    build: Callable[[Digest], list[Block]]
+    build: Callable[[Reading], list[Block]]
+    title: str = ""
+    note: str = ""
+    in_summary: bool = True
+    """Part of what `show` prints; every section is part of the full report."""

@@ -65,8 +65,8 @@ def _look(run: Any, side: str) -> tuple[Any, Any]:
         captured = captured_graphs(run)
         value = {"run": run.header.run, "type": side, "graphs": captured}
         return value, graphs_document(title, captured, root)
-    from compilescope.report.document import summary_document
-    from compilescope.rules.digest import digest
+    from compilescope.report.document import report_document
+    from compilescope.report.section import Reading
 
-    whole = digest(run)
-    return whole, summary_document(whole)
+    reading = Reading(run)
+    return reading.digest, report_document(reading)

@@ -45,10 +45,10 @@ def COMMAND(
     """Explain what was lost in RUN (the latest by default), most costly first."""
     from compilescope.model.home import find_run
     from compilescope.model.run import read_run
-    from compilescope.rules.digest import digest
+    from compilescope.report.section import Reading
 
-    record = read_run(find_run(home_folder(home), run))
-    seen = digest(record)
+    reading = Reading(read_run(find_run(home_folder(home), run)))
+    record, seen = reading.run, reading.digest
     chosen = _choose(seen, number, site)
     if llm_dry_run:
         _show_prompts(record, seen, chosen)
@@ -61,7 +61,7 @@ def COMMAND(
     from compilescope.report.explanation import explanation
     from compilescope.report.render.terminal import to_text
 
-    document = explanation(record, seen, chosen, with_rest=whole)
+    document = explanation(reading, chosen, with_rest=whole)
     sys.stdout.write(to_text(document, width=report_width(), colour=has_colour(sys.stdout)))
     for fingerprint, words in replies.items():
         label = next(n for n, s in chosen if s.fingerprint == fingerprint)

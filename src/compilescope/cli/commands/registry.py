@@ -317,8 +317,8 @@ def _category_blocks(category: Category, ids: list[str] | None = None) -> list[B
 
 
 def _print(title: str, subtitle: str, blocks: Iterable[Block]) -> None:
-    from compilescope.report.blocks import Document
+    from compilescope.report.blocks import Document, Part
     from compilescope.report.render.terminal import to_text
 
-    document = Document(title, subtitle, tuple(blocks))
+    document = Document(title, subtitle, (Part("registry", "", tuple(blocks)),))
     sys.stdout.write(to_text(document, width=report_width(), colour=has_colour(sys.stdout)))

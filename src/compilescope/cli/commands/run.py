@@ -137,16 +137,17 @@ def _report(outcome: Outcome, *, quiet: bool, as_json: bool) -> None:
     if quiet and not as_json:
         return
     from compilescope.model.run import read_run
-    from compilescope.rules.digest import digest
+    from compilescope.report.section import Reading
 
-    seen = digest(read_run(outcome.folder, header=outcome.header))
+    reading = Reading(read_run(outcome.folder, header=outcome.header))
     if as_json:
         import msgspec
 
-        print(msgspec.json.encode(seen).decode(), flush=True)
+        print(msgspec.json.encode(reading.digest).decode(), flush=True)
         return
-    from compilescope.report.document import summary_document
+    from compilescope.report.document import report_document
     from compilescope.report.render.terminal import to_text
 
-    text = to_text(summary_document(seen), width=report_width(), colour=has_colour(sys.stderr))
+    document = report_document(reading)
+    text = to_text(document, width=report_width(), colour=has_colour(sys.stderr))
     print(f"\n{text}", file=sys.stderr, flush=True)

@@ -32,17 +32,17 @@ def COMMAND(run: str | None, form: str, as_json: bool, home: Path | None) -> Non
     """Show a run: the latest, or RUN by its id, the start of its id, or its folder."""
     from compilescope.model.home import find_run
     from compilescope.model.run import read_run
-    from compilescope.rules.digest import digest
+    from compilescope.report.section import Reading
 
-    seen = digest(read_run(find_run(home_folder(home), run)))
+    reading = Reading(read_run(find_run(home_folder(home), run)))
     if as_json or form == "json":
-        print_json(seen)
+        print_json(reading.digest)
         return
-    from compilescope.report.document import summary_document
+    from compilescope.report.document import report_document
     from compilescope.report.render.markdown import to_markdown
     from compilescope.report.render.terminal import to_text
 
-    document = summary_document(seen)
+    document = report_document(reading)
     if form == "md":
         sys.stdout.write(to_markdown(document))
     else:

@@ -3,47 +3,130 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from compilescope.report.blocks import (
     Block,
+    Branch,
     Document,
     Excerpt,
     Facts,
+    Fold,
     Heading,
     Item,
+    Lane,
     Listing,
+    Pane,
+    Panes,
     Paragraph,
     Span,
+    Table,
+    Timeline,
     Words,
+    words,
 )
+from compilescope.report.render.spans import duration
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~])")
+_MOST_BARS = 40
+_MOST_LINES = 200
 
 
 def to_markdown(document: Document) -> str:
     parts = [f"# {_escape(document.title)}"]
     if document.subtitle:
         parts.append(_code(document.subtitle))
-    parts += [_block(block) for block in document.blocks]
+    for part in document.parts:
+        if part.title:
+            parts.append(_heading(part.title, part.note, "##"))
+        parts += [_block(block) for block in part.blocks]
     return "\n\n".join(parts) + "\n"
 
 
 def _block(block: Block) -> str:
     if isinstance(block, Heading):
-        note = f" — {_escape(block.note)}" if block.note else ""
-        return f"## {_escape(block.text)}{note}"
+        return _heading(block.text, block.note, "###")
     if isinstance(block, Paragraph):
         hanging = f"**{_escape(block.hanging)}** " if block.hanging not in ("", "-") else ""
         return ("- " if block.hanging == "-" else hanging) + _words(block.words)
     if isinstance(block, Facts):
         rows = [f"| {_escape(label)} | {_words(value)} |" for label, value in block.rows]
         return "\n".join(["| | |", "|---|---|", *rows])
+    if isinstance(block, Table):
+        return _table(block)
     if isinstance(block, Item):
         right = f" · {_words(block.right)}" if block.right else ""
-        return f"### {block.number}. {_words(block.left)}{right}"
+        title = f"### {_escape(block.number)}. {_words(block.left)}{right}"
+        return "\n\n".join([title, *map(_block, block.blocks)])
+    if isinstance(block, Fold):
+        return _fold(block.summary, map(_block, block.blocks))
+    if isinstance(block, Timeline):
+        return "\n\n".join(_lane(lane) for lane in block.lanes)
+    if isinstance(block, Panes):
+        return "\n\n".join(_fold(_pane_title(pane), [_pane(pane)]) for pane in block.panes)
     if isinstance(block, Listing):
         return _listing(block)
-    return _excerpt(block)
+    if isinstance(block, Excerpt):
+        return _excerpt(block)
+    return "\n".join(_branches(block.branches, 0))
+
+
+def _heading(text: str, note: str, marks: str) -> str:
+    return f"{marks} {_escape(text)}" + (f" — {_escape(note)}" if note else "")
+
+
+def _fold(summary: Words, inside: Iterable[str]) -> str:
+    # Inside <summary> GitHub reads HTML, where a backslash escapes nothing.
+    label = "".join(part.text for part in summary)
+    for mark, name in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
+        label = label.replace(mark, name)
+    label = " ".join(label.split())
+    return "\n\n".join([f"<details><summary>{label}</summary>", *inside, "</details>"])
+
+
+def _table(block: Table) -> str:
+    rule = ["---:" if number in block.numeric else "---" for number in range(len(block.columns))]
+    lines = [_row(map(_escape, block.columns)), _row(rule)]
+    return "\n".join(lines + [_row(map(_words, row)) for row in block.rows])
+
+
+def _row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _lane(lane: Lane) -> str:
+    longest = sorted(lane.bars, key=lambda bar: -bar.duration_ns)[:_MOST_BARS]
+    rows = tuple(
+        (
+            words("· " * bar.depth + bar.label),
+            words(duration(bar.start_ns)),
+            words(duration(bar.duration_ns)),
+            words(bar.detail),
+        )
+        for bar in sorted(longest, key=lambda bar: (bar.start_ns, bar.depth))
+    )
+    table = _table(Table(("", "begins at", "takes", ""), rows, (1, 2)))
+    left_out = len(lane.bars) - len(longest)
+    rest = f"\n\nand {left_out} shorter ones" if left_out else ""
+    return f"**{_escape(lane.title)}**\n\n{table}{rest}"
+
+
+def _pane_title(pane: Pane) -> Words:
+    return words(pane.title + (f" ({pane.note})" if pane.note else ""))
+
+
+def _pane(pane: Pane) -> str:
+    text = "\n".join(line.text for line in pane.lines[:_MOST_LINES])
+    rest = len(pane.lines) - _MOST_LINES
+    fence = _fence(text)
+    return f"{fence}python\n{text}\n{fence}" + (f"\n\nand {rest} more lines" if rest > 0 else "")
+
+
+def _branches(branches: Iterable[Branch], depth: int) -> Iterable[str]:
+    for branch in branches:
+        note = f" {_words(branch.note)}" if branch.note else ""
+        yield f"{'  ' * depth}- {_words(branch.words)}{note}"
+        yield from _branches(branch.branches, depth + 1)
 
 
 def _listing(block: Listing) -> str:
@@ -91,7 +174,8 @@ def _code(text: str) -> str:
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * (longest + 1)
     pad = " " if text.startswith("`") or text.endswith("`") else ""
-    return f"{fence}{pad}{text}{pad}{fence}"
+    # A bar would end the cell of a table even inside code.
+    return f"{fence}{pad}{text}{pad}{fence}".replace("|", "\\|")
 
 
 def _escape(text: str) -> str:

@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterable
 
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
-from rich.table import Table
+from rich.table import Table as Grid
 from rich.text import Text
+from rich.tree import Tree as RichTree
 
 from compilescope.report.blocks import (
+    Bar,
     Block,
+    Branch,
     Document,
     Excerpt,
     Facts,
+    Fold,
     Heading,
     Item,
     Listing,
+    Panes,
     Paragraph,
     Style,
+    Table,
+    Timeline,
+    Tree,
     Words,
 )
+from compilescope.report.render.spans import duration
 
 _STYLES: dict[Style, str] = {
     "plain": "",
@@ -32,6 +42,8 @@ _STYLES: dict[Style, str] = {
     "bad": "bold red",
 }
 _INDENT = 4
+_MOST_BARS = 40
+_MOST_LINES = 60
 
 
 def to_text(document: Document, *, width: int = 80, colour: bool = False) -> str:
@@ -51,60 +63,152 @@ def to_text(document: Document, *, width: int = 80, colour: bool = False) -> str
     if document.subtitle:
         console.print(Text(_printable(document.subtitle), style="dim"))
     console.print()
-    for block in document.blocks:
-        _draw(console, block)
+    for part in document.parts:
+        if part.title:
+            _draw(console, Heading(part.title, part.note), 0)
+        _draw_all(console, part.blocks, 0)
     # Rich pads lines to the width of the table; nobody wants to copy those blanks.
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 
-def _draw(console: Console, block: Block) -> None:
+def _draw_all(console: Console, blocks: Iterable[Block], indent: int) -> None:
+    for block in blocks:
+        _draw(console, block, indent)
+
+
+def _draw(console: Console, block: Block, indent: int) -> None:
     if isinstance(block, Heading):
-        title = Text(f"\n{block.text}", style="bold underline")
+        title = Text(f"\n{_printable(block.text)}", style="bold underline")
         console.print(Text.assemble(title, (f"  {block.note}" if block.note else "", "dim")))
     elif isinstance(block, Paragraph):
-        _draw_paragraph(console, block)
+        _draw_paragraph(console, block, indent)
     elif isinstance(block, Facts):
         console.print()
-        table = Table.grid(padding=(0, 2))
-        table.add_column(style="dim", no_wrap=True)
-        table.add_column(ratio=1)
+        grid = Grid.grid(padding=(0, 2))
+        grid.add_column(style="dim", no_wrap=True)
+        grid.add_column(ratio=1)
         for label, value in block.rows:
-            table.add_row(label, _text(value))
-        console.print(Padding(table, (0, 0, 0, 2)))
+            grid.add_row(_printable(label), _text(value))
+        console.print(Padding(grid, (0, 0, 0, max(indent, 2))))
     elif isinstance(block, Item):
-        console.print()
-        table = Table.grid(padding=(0, 1), expand=True)
-        table.add_column(width=3, justify="right", style="dim")
-        table.add_column(ratio=1, overflow="fold")
-        table.add_column(justify="right", no_wrap=True)
-        table.add_row(block.number, _text(block.left), _text(block.right))
-        console.print(table)
+        _draw_item(console, block, indent)
+    elif isinstance(block, Fold):
+        console.print(Padding(_text(block.summary), (0, 0, 0, indent), style="bold"))
+        _draw_all(console, block.blocks, indent + 2)
     elif isinstance(block, Listing):
-        _draw_listing(console, block)
+        _draw_listing(console, block, indent)
+    elif isinstance(block, Excerpt):
+        _draw_excerpt(console, block, indent)
     else:
-        _draw_excerpt(console, block)
+        console.print(Padding(_drawing(console, block), (1, 0, 0, max(indent, 2))))
 
 
-def _draw_paragraph(console: Console, block: Paragraph) -> None:
-    indent = block.depth * _INDENT
+def _drawing(console: Console, block: Table | Tree | Timeline | Panes) -> RenderableType:
+    if isinstance(block, Table):
+        return _table(block)
+    if isinstance(block, Tree):
+        tree = RichTree("", hide_root=True, guide_style="dim")
+        _grow(tree, block.branches)
+        return tree
+    if isinstance(block, Timeline):
+        return _timeline(block, console.width)
+    return _panes(block)
+
+
+def _table(block: Table) -> Grid:
+    grid = Grid(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for number, name in enumerate(block.columns):
+        right = number in block.numeric
+        grid.add_column(
+            _printable(name), justify="right" if right else "left", no_wrap=right, overflow="fold"
+        )
+    for row in block.rows:
+        grid.add_row(*(_text(cell) for cell in row))
+    return grid
+
+
+def _grow(tree: RichTree, branches: Iterable[Branch]) -> None:
+    for branch in branches:
+        label = _text(branch.words)
+        if branch.note:
+            label = Text.assemble(label, "  ", _text(branch.note))
+        _grow(tree.add(label), branch.branches)
+
+
+def _timeline(block: Timeline, width: int) -> RenderableType:
+    """The longest bars of each lane in order, each as a stroke on the same scale."""
+    room = max(10, min(24, width // 4))
+    grid = Grid.grid(padding=(0, 1), expand=True)
+    grid.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
+    grid.add_column(justify="right", no_wrap=True)
+    grid.add_column(width=room, no_wrap=True)
+    for lane in block.lanes:
+        grid.add_row(Text(_printable(lane.title), style="bold"))
+        longest = sorted(lane.bars, key=lambda bar: -bar.duration_ns)[:_MOST_BARS]
+        for bar in sorted(longest, key=lambda bar: (bar.start_ns, bar.depth)):
+            name = Text("  " * (min(bar.depth, 8) + 1) + _printable(bar.label))
+            grid.add_row(name, duration(bar.duration_ns), _stroke(bar, block.duration_ns, room))
+        if len(lane.bars) > len(longest):
+            rest = f"  and {len(lane.bars) - len(longest)} shorter ones"
+            grid.add_row(Text(rest, style="dim"))
+    return grid
+
+
+def _stroke(bar: Bar, whole_ns: int, room: int) -> Text:
+    start = min(room - 1, bar.start_ns * room // max(whole_ns, 1))
+    length = max(1, min(room - start, round(bar.duration_ns * room / max(whole_ns, 1))))
+    return Text(" " * start + "━" * length, style="cyan")
+
+
+def _panes(block: Panes) -> RenderableType:
+    """One stage after the other: a terminal has no room beside them."""
+    drawn: list[RenderableType] = []
+    for pane in block.panes:
+        title = Text(_printable(pane.title), style="bold")
+        if pane.note:
+            title.append(f"  {_printable(pane.note)}", style="dim")
+        drawn.append(title)
+        for line in pane.lines[:_MOST_LINES]:
+            number = f"{line.number:>5} " if line.number is not None else "  "
+            text = _printable(line.text.expandtabs(4))
+            drawn.append(Text(number + text, style="cyan", no_wrap=True, overflow="ellipsis"))
+        if len(pane.lines) > _MOST_LINES:
+            rest = f"  and {len(pane.lines) - _MOST_LINES} more lines"
+            drawn.append(Text(rest, style="dim"))
+    return Group(*drawn)
+
+
+def _draw_item(console: Console, block: Item, indent: int) -> None:
+    console.print()
+    grid = Grid.grid(padding=(0, 1), expand=True)
+    grid.add_column(width=3, justify="right", style="dim")
+    grid.add_column(ratio=1, overflow="fold")
+    grid.add_column(justify="right", no_wrap=True)
+    grid.add_row(block.number, _text(block.left), _text(block.right))
+    console.print(Padding(grid, (0, 0, 0, indent)))
+    _draw_all(console, block.blocks, indent + _INDENT)
+
+
+def _draw_paragraph(console: Console, block: Paragraph, indent: int) -> None:
     if not block.hanging:
         console.print(Padding(_text(block.words), (0, 0, 0, indent)))
         return
-    table = Table.grid(padding=(0, 1))
-    table.add_column(no_wrap=True, style="bold")
-    table.add_column(ratio=1, overflow="fold")
-    table.add_row(block.hanging, _text(block.words))
-    console.print(Padding(table, (0, 0, 0, indent)))
+    grid = Grid.grid(padding=(0, 1))
+    grid.add_column(no_wrap=True, style="bold")
+    grid.add_column(ratio=1, overflow="fold")
+    grid.add_row(block.hanging, _text(block.words))
+    console.print(Padding(grid, (0, 0, 0, indent)))
 
 
-def _draw_excerpt(console: Console, block: Excerpt) -> None:
+def _draw_excerpt(console: Console, block: Excerpt, indent: int) -> None:
     """The line and carets under the expression; a long line is cut to show that part."""
     text = _printable(block.text.expandtabs(1))
     lead = len(text) - len(text.lstrip())
     start = max((block.column or 0) - lead, 0)
     stop = (block.end_column if block.end_column is not None else len(text)) - lead
     text = text.lstrip()
-    room = console.width - 2 * _INDENT - 2
+    inset = indent + _INDENT
+    room = console.width - inset - 2
     if len(text) > room:
         cut = max(0, min(start - room // 4, len(text) - room))
         text = (
@@ -114,15 +218,15 @@ def _draw_excerpt(console: Console, block: Excerpt) -> None:
         )
         start, stop = start - cut + bool(cut), stop - cut + bool(cut)
     stop = min(stop, len(text))
-    console.print(Padding(Text(text, style="cyan", no_wrap=True), (0, 0, 0, 2 * _INDENT)))
+    console.print(Padding(Text(text, style="cyan", no_wrap=True), (0, 0, 0, inset)))
     if block.column is not None and stop > start:
         carets = " " * start + "^" * (stop - start)
-        console.print(Padding(Text(carets, style="bold red"), (0, 0, 0, 2 * _INDENT)))
+        console.print(Padding(Text(carets, style="bold red"), (0, 0, 0, inset)))
 
 
-def _draw_listing(console: Console, block: Listing) -> None:
+def _draw_listing(console: Console, block: Listing, indent: int) -> None:
     digits = len(str(block.first_line + len(block.lines)))
-    gutter = _INDENT + digits + 3
+    gutter = indent + digits + 3
     room = console.width - gutter - 1
     for number, line in enumerate(block.lines, block.first_line):
         text = _printable(line.expandtabs(1))
@@ -130,7 +234,7 @@ def _draw_listing(console: Console, block: Listing) -> None:
         start = block.column or 0
         cut = max(0, min(start - room // 4, len(text) - room)) if here and len(text) > room else 0
         mark = ">" if here else " "
-        label = f"{' ' * (_INDENT - 2)}{mark} {number:>{digits}} │ "
+        label = f"{' ' * max(indent - 2, 0)}{mark} {number:>{digits}} │ "
         style = "cyan" if here else "dim"
         console.print(Text.assemble((label, "dim"), (text[cut : cut + room], style)), no_wrap=True)
         if here and block.column is not None:

@@ -3,34 +3,38 @@
 from __future__ import annotations
 
 from compilescope.model.stack import CodeRef
-from compilescope.report.blocks import Block, Excerpt, Heading, Item, Paragraph, Span, prose, words
+from compilescope.report.blocks import Block, Excerpt, Item, Paragraph, Span, note, prose, words
+from compilescope.report.explanation import site_item
 from compilescope.report.places import count, first_line, place
-from compilescope.report.section import Section
-from compilescope.rules.digest import Digest
+from compilescope.report.section import Reading, Section
 from compilescope.rules.sites import Site
 
 
-def _build(digest: Digest) -> list[Block]:
-    if not digest.sites:
-        return []
-    blocks: list[Block] = [Heading("Graph breaks", "where Dynamo had to stop")]
-    for number, site in enumerate(digest.sites, 1):
-        blocks += _site(number, site, digest.root)
-    return blocks
+def _build(reading: Reading) -> list[Block]:
+    sites = enumerate(reading.digest.sites, 1)
+    if reading.full:
+        return [site_item(number, site, reading) for number, site in sites]
+    return [_site(number, site, reading.root) for number, site in sites]
 
 
-def _site(number: int, site: Site, root: str) -> list[Block]:
-    left = words(Span(place(site.file, site.line, root), "strong"), f" in {site.function}")
-    blocks: list[Block] = [Item(str(number), left, words(Span(site.gb_id or "no id", "warn")))]
+def _site(number: int, site: Site, root: str) -> Item:
+    blocks: list[Block] = []
     if site.source:
         blocks.append(Excerpt(site.source, site.column, site.end_column))
-    blocks.append(Paragraph(words(Span(site.gb_type, "strong")), depth=1))
+    blocks.append(Paragraph(words(Span(site.gb_type, "strong"))))
     if site.why:
-        blocks.append(Paragraph(prose(site.why), depth=1))
+        blocks.append(Paragraph(prose(site.why)))
     if site.remedy:
-        blocks.append(Paragraph(prose(site.remedy[0].text), 1, "Try:"))
+        blocks.append(Paragraph(prose(site.remedy[0].text), "Try:"))
     elif site.hints:
-        blocks.append(Paragraph(prose(first_line(site.hints[0])), 1, "Try:"))
+        blocks.append(Paragraph(prose(first_line(site.hints[0])), "Try:"))
+    blocks.append(note("; ".join(_notes(site, root))))
+    left = words(Span(place(site.file, site.line, root), "strong"), f" in {site.function}")
+    right = words(Span(site.gb_id or "no id", "warn"))
+    return Item(str(number), left, right, tuple(blocks), site.fingerprint)
+
+
+def _notes(site: Site, root: str) -> list[str]:
     notes = [f"{site.lost_ms:.1f} ms lost outside graphs"] if site.lost_ms is not None else []
     notes.append(f"reported {count(site.events, 'time')}")
     if len(site.ranks) > 1:
@@ -45,8 +49,7 @@ def _site(number: int, site: Site, root: str) -> list[Block]:
         notes.append("compilation goes on after it")
     if site.in_torch:
         notes.append("the code it was tracing is torch's own")
-    blocks.append(Paragraph(words(Span("; ".join(notes), "dim")), depth=1))
-    return blocks
+    return notes
 
 
 def _given_up(code: CodeRef, root: str) -> str:
@@ -54,4 +57,4 @@ def _given_up(code: CodeRef, root: str) -> str:
     return f"{part}{code.function} ({place(code.file, code.line, root)})"
 
 
-SECTION = Section("breaks", 30, _build)
+SECTION = Section("breaks", 30, _build, "Graph breaks", "where Dynamo had to stop")

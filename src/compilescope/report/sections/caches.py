@@ -1,31 +1,22 @@
-"""PyTorch's on-disk caches, and CUDA graphs that were not used."""
+"""PyTorch's on-disk caches."""
 
 from __future__ import annotations
 
-from compilescope.report.blocks import Block, Facts, Heading, Paragraph, Words, words
+from compilescope.report.blocks import Block, Facts, Words, words
 from compilescope.report.places import count
-from compilescope.report.section import Section
-from compilescope.rules.digest import Digest
+from compilescope.report.section import Reading, Section
 
 _NAMES = {"fx_graph": "Inductor", "aot_autograd": "AOTAutograd"}
 
 
-def _build(digest: Digest) -> list[Block]:
-    blocks: list[Block] = []
-    if digest.caches:
-        blocks.append(Heading("Caches", "on disk"))
-        rows: list[tuple[str, Words]] = []
-        for name, cache in digest.caches.items():
-            seen = [count(cache.hits, "hit"), count(cache.misses, "miss", "misses")]
-            if cache.bypasses:
-                seen.append(count(cache.bypasses, "bypass", "bypasses"))
-            rows.append((_NAMES.get(name, name), words(", ".join(seen))))
-        blocks.append(Facts(tuple(rows)))
-    if digest.cudagraph_skips:
-        blocks.append(Heading("CUDA graphs not used"))
-        for reason, times in digest.cudagraph_skips.items():
-            blocks.append(Paragraph(words(f"{reason} ({count(times, 'time')})"), hanging="-"))
-    return blocks
+def _build(reading: Reading) -> list[Block]:
+    rows: list[tuple[str, Words]] = []
+    for name, cache in reading.digest.caches.items():
+        seen = [count(cache.hits, "hit"), count(cache.misses, "miss", "misses")]
+        if cache.bypasses:
+            seen.append(count(cache.bypasses, "bypass", "bypasses"))
+        rows.append((_NAMES.get(name, name), words(", ".join(seen))))
+    return [Facts(tuple(rows))] if rows else []
 
 
-SECTION = Section("caches", 60, _build)
+SECTION = Section("caches", 100, _build, "Caches", "on disk")

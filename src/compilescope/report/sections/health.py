@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from compilescope.report.blocks import Block, Paragraph, Span, words
 from compilescope.report.places import count
-from compilescope.report.section import Section
-from compilescope.rules.digest import Digest
+from compilescope.report.section import Reading, Section
 
 
-def _build(digest: Digest) -> list[Block]:
+def _build(reading: Reading) -> list[Block]:
+    digest = reading.digest
     notes: list[Block] = []
 
     def note(strong: str, rest: str) -> None:

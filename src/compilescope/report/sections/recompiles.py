@@ -2,41 +2,38 @@
 
 from __future__ import annotations
 
-from compilescope.report.blocks import Block, Heading, Item, Paragraph, Span, Words, words
+from compilescope.report.blocks import Block, Item, Paragraph, Span, Words, note, words
+from compilescope.report.explanation import recompile_item
 from compilescope.report.places import count, place
-from compilescope.report.section import Section
-from compilescope.rules.digest import Digest
+from compilescope.report.section import Reading, Section
 from compilescope.rules.recompiles import RecompileCause, RecompiledFrame
 
 _MOST_CAUSES = 5
 
 
-def _build(digest: Digest) -> list[Block]:
-    if not digest.recompiles:
-        return []
-    blocks: list[Block] = [Heading("Recompiles", "guards that did not hold")]
-    for number, frame in enumerate(digest.recompiles, 1):
-        blocks += _frame(number, frame, digest.root)
-    return blocks
+def _build(reading: Reading) -> list[Block]:
+    frames = enumerate(reading.digest.recompiles, 1)
+    if reading.full:
+        return [recompile_item(number, frame, reading) for number, frame in frames]
+    return [_frame(number, frame, reading.root) for number, frame in frames]
 
 
-def _frame(number: int, frame: RecompiledFrame, root: str) -> list[Block]:
+def _frame(number: int, frame: RecompiledFrame, root: str) -> Item:
     part = f" from line {frame.resumed_at} on" if frame.resumed_at else ""
     left = words(Span(place(frame.file, frame.line, root), "strong"), f" {frame.function}{part}")
     right = words(Span(count(frame.count, "recompile"), "warn"))
-    blocks: list[Block] = [Item(str(number), left, right)]
-    for cause in frame.causes[:_MOST_CAUSES]:
-        blocks.append(Paragraph(_cause(cause, root), depth=1, hanging="-"))
+    blocks: list[Block] = [
+        Paragraph(_cause(cause, root), "-") for cause in frame.causes[:_MOST_CAUSES]
+    ]
     if len(frame.causes) > _MOST_CAUSES:
-        more = f"and {len(frame.causes) - _MOST_CAUSES} more; see --json"
-        blocks.append(Paragraph(words(Span(more, "dim")), depth=1))
+        blocks.append(note(f"and {len(frame.causes) - _MOST_CAUSES} more; see --json"))
     if frame.limit_hit:
         gave_up = (
             f"The recompile limit was hit after {count(frame.count + 1, 'compilation')}: "
             "calls that fit none of them now run eagerly."
         )
-        blocks.append(Paragraph(words(Span(gave_up, "bad")), depth=1))
-    return blocks
+        blocks.append(Paragraph(words(Span(gave_up, "bad"))))
+    return Item(str(number), left, right, tuple(blocks))
 
 
 def _cause(cause: RecompileCause, root: str) -> Words:
@@ -50,4 +47,4 @@ def _cause(cause: RecompileCause, root: str) -> Words:
     return words(Span(cause.subject, "code"), change, Span(where, "dim"))
 
 
-SECTION = Section("recompiles", 50, _build)
+SECTION = Section("recompiles", 70, _build, "Recompiles", "guards that did not hold")

@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
-from compilescope.report.blocks import Block, Facts, Paragraph, Span, Words, words
-from compilescope.report.places import count
-from compilescope.report.section import Section
+from compilescope.report.blocks import Block, Facts, Paragraph, Span, Words, prose, words
+from compilescope.report.places import anchor_of, count, place
+from compilescope.report.section import Reading, Section
 from compilescope.rules.digest import Digest
+from compilescope.rules.findings import findings
 
 
-def _build(digest: Digest) -> list[Block]:
+def _build(reading: Reading) -> list[Block]:
+    digest = reading.digest
     blocks: list[Block] = [Paragraph(_verdict(digest))]
     if digest.torch is not None:
         blocks.append(Facts(tuple(_facts(digest))))
+    if reading.full:
+        blocks += _first(digest)
     return blocks
+
+
+def _first(digest: Digest) -> list[Block]:
+    """What to do first: the worst of what was found, and its remedy."""
+    found = sorted(findings(digest), key=lambda finding: _WORST_FIRST.index(finding.level))
+    if not found:
+        return []
+    worst = found[0]
+    at = Span(place(worst.file, worst.line, digest.root), "strong", anchor_of(worst))
+    todo = prose(worst.remedy) if worst.remedy else words("see what it says there.")
+    return [Paragraph(words(at, f" ({worst.title}): ", *todo), "Start with:")]
+
+
+_WORST_FIRST = ("error", "warning", "note")
 
 
 def _verdict(digest: Digest) -> Words:
@@ -103,4 +121,4 @@ def _phases(digest: Digest) -> list[str | Span]:
     return [Span(parts, "dim")]
 
 
-SECTION = Section("verdict", 0, _build)
+SECTION = Section("summary", 0, _build)

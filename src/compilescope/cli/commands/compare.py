@@ -1,0 +1,83 @@
+"""`compilescope compare`: two runs side by side."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from compilescope.cli.options import (
+    dir_option,
+    has_colour,
+    home_folder,
+    json_option,
+    print_json,
+    report_width,
+)
+from compilescope.errors import ToolError
+
+if TYPE_CHECKING:
+    from compilescope.model.run import Run
+
+_OF_RANK = re.compile(r"^(?P<run>.*)@(?P<rank>\d+)$")
+
+
+@click.command("compare", short_help="Two runs side by side: causes gone, new, moved.")
+@click.argument("before", metavar="RUN_A")
+@click.argument("after", metavar="RUN_B")
+@click.option(
+    "--format", "form", type=click.Choice(["terminal", "md", "html"]), help="How to draw it."
+)
+@json_option
+@dir_option
+def COMMAND(before: str, after: str, form: str | None, as_json: bool, home: Path | None) -> None:
+    """What changed from RUN_A to RUN_B: causes gone, new and moved, and the figures of both.
+
+    RUN@1 is rank 1 of a run alone: `compare RUN@0 RUN@1` holds two ranks against each other.
+    """
+    from compilescope.rules.comparison import compare
+    from compilescope.rules.digest import digest
+
+    runs, names = zip(*(_read(home_folder(home), name) for name in (before, after)), strict=True)
+    seen = compare(digest(runs[0]), digest(runs[1]), names)
+    if as_json:
+        print_json(seen)
+        return
+    from compilescope.report.comparison import comparison_document
+
+    document = comparison_document(seen, (runs[0].header.root, runs[1].header.root))
+    if form == "md":
+        from compilescope.report.render.markdown import to_markdown
+
+        sys.stdout.write(to_markdown(document))
+    elif form == "html":
+        from compilescope.report.render.page import to_page
+
+        sys.stdout.write(to_page([document]))
+    else:
+        from compilescope.report.render.terminal import to_text
+
+        text = to_text(document, width=report_width(), colour=has_colour(sys.stdout))
+        sys.stdout.write(text)
+
+
+def _read(home: Path, name: str) -> tuple[Run, str]:
+    """A run, or one rank of it, and what to call it."""
+    from compilescope.model.home import find_run
+    from compilescope.model.run import read_run
+
+    match = _OF_RANK.match(name)
+    if match is None:
+        run = read_run(find_run(home, name))
+        return run, run.header.run
+    rank = int(match["rank"])
+    whole = read_run(find_run(home, match["run"] or None))
+    ranks = sorted({event.rank for event in whole.events})
+    if rank not in ranks:
+        there = ", ".join(map(str, ranks)) or "none"
+        raise ToolError(f"{whole.header.run} has no rank {rank}; its ranks: {there}.")
+    run = whole.narrowed(lambda event: event.rank == rank)
+    return run, f"{whole.header.run}@{rank}"

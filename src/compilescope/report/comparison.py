@@ -1,0 +1,139 @@
+"""Two runs side by side, for people."""
+
+from __future__ import annotations
+
+from compilescope.report.blocks import (
+    Block,
+    Document,
+    Excerpt,
+    Item,
+    Paragraph,
+    Part,
+    Span,
+    Style,
+    Table,
+    Words,
+    note,
+    prose,
+    words,
+)
+from compilescope.report.places import count, place
+from compilescope.rules.comparison import Changed, Comparison, Figure, Moved
+from compilescope.rules.findings import Finding
+
+_MOST = 200
+
+
+def comparison_document(seen: Comparison, roots: tuple[str, str]) -> Document:
+    """What went, what came, what moved; then the figures."""
+    parts = [Part("summary", "", (Paragraph(_verdict(seen)), _table(seen)))]
+    for title, remark, found, root in (
+        ("New", "not in the run before", seen.new, roots[1]),
+        ("Gone", "no longer seen", seen.gone, roots[0]),
+    ):
+        if found:
+            blocks: list[Block] = []
+            blocks += [_item(n, finding, root) for n, finding in enumerate(found[:_MOST], 1)]
+            if len(found) > _MOST:
+                blocks.append(note(f"and {len(found) - _MOST} more; see --json"))
+            parts.append(Part(title.lower(), title, tuple(blocks), remark))
+    if seen.moved:
+        moved = tuple(_moved(pair, roots) for pair in seen.moved[:_MOST])
+        parts.append(Part("moved", "Moved", moved, "the same cause in another place"))
+    if seen.changed:
+        changed = tuple(_changed(pair, roots[1]) for pair in seen.changed[:_MOST])
+        parts.append(Part("changed", "More or less often", changed))
+    title = f"compilescope compare {seen.before} {seen.after}"
+    return Document(title, _subtitle(seen), tuple(parts), root=roots[1])
+
+
+def _subtitle(seen: Comparison) -> str:
+    before, after = seen.torch
+    if before == after:
+        return f"torch {before}" if before else ""
+    return f"torch {before or '?'} against {after or '?'}"
+
+
+def _verdict(seen: Comparison) -> Words:
+    if seen.equal:
+        return words(Span(f"The same causes in both: {seen.same}.", "good"))
+    told = []
+    if seen.new:
+        told.append(Span(f"{count(len(seen.new), 'new cause')}", "bad"))
+    if seen.gone:
+        told.append(Span(f"{len(seen.gone)} gone", "good"))
+    if seen.moved:
+        told.append(Span(f"{len(seen.moved)} moved"))
+    if seen.changed:
+        told.append(Span(f"{len(seen.changed)} more or less often"))
+    told.append(Span(f"{seen.same} as before"))
+    parts: list[Span] = []
+    for number, span in enumerate(told):
+        parts += [Span(", ")] if number else []
+        parts.append(span)
+    return words(*parts, ".")
+
+
+def _table(seen: Comparison) -> Table:
+    rows = tuple(_row(figure) for figure in seen.figures)
+    return Table(("", "before", "after", "change"), rows, (1, 2, 3))
+
+
+def _row(figure: Figure) -> tuple[Words, ...]:
+    change: Words = ()
+    if figure.before is not None and figure.after is not None and figure.before != figure.after:
+        step = figure.after - figure.before
+        good = (step < 0) == (figure.better == "less")
+        style: Style = "plain" if not figure.better else "good" if good else "bad"
+        ratio = f" ({figure.after / figure.before:.2f}x)" if figure.before else ""
+        change = words(Span(f"{step:+g}" if step % 1 == 0 else f"{step:+.2f}", style), ratio)
+    before, after = _number(figure, figure.before), _number(figure, figure.after)
+    return words(figure.name), before, after, change
+
+
+def _number(figure: Figure, value: float | None) -> Words:
+    if value is None:
+        return words(Span("not known", "dim"))
+    text = f"{value:g}" if value % 1 == 0 else f"{value:.2f}"
+    return words(f"{text} {figure.unit}".rstrip())
+
+
+def _item(number: int, finding: Finding, root: str) -> Item:
+    blocks: list[Block] = []
+    if finding.source:
+        blocks.append(Excerpt(finding.source, finding.column, finding.end_column))
+    blocks.append(Paragraph(words(Span(finding.title, "strong"))))
+    blocks.append(Paragraph(prose(finding.message)))
+    if finding.remedy:
+        blocks.append(Paragraph(prose(finding.remedy), "Try:"))
+    tags = (f"kind:{finding.kind}",)
+    return Item(str(number), _where(finding, root), _rule(finding), tuple(blocks), tags=tags)
+
+
+def _moved(pair: Moved, roots: tuple[str, str]) -> Item:
+    old = Span(place(pair.before.file, pair.before.line, roots[0]), "strong")
+    new = Span(place(pair.after.file, pair.after.line, roots[1]), "strong")
+    blocks: list[Block] = [Paragraph(words(pair.after.title))]
+    if pair.before.source.split() != pair.after.source.split():
+        blocks.append(Paragraph(words(Span(pair.before.source.strip(), "code")), "was:"))
+        blocks.append(Paragraph(words(Span(pair.after.source.strip(), "code")), "is:"))
+    tags = (f"kind:{pair.after.kind}",)
+    return Item("", words(old, " to ", new), _rule(pair.after), tuple(blocks), tags=tags)
+
+
+def _changed(pair: Changed, root: str) -> Item:
+    times = f"{pair.before.count} times before, {pair.after.count} now"
+    blocks = (Paragraph(words(pair.after.title)), note(times))
+    return Item(
+        "", _where(pair.after, root), _rule(pair.after), blocks, tags=(f"kind:{pair.after.kind}",)
+    )
+
+
+def _where(finding: Finding, root: str) -> Words:
+    at = place(finding.file, finding.line, root) if finding.file else "no place known"
+    function = f" in {finding.function}" if finding.function else ""
+    return words(Span(at, "strong"), function)
+
+
+def _rule(finding: Finding) -> Words:
+    return words(Span(finding.rule, "bad" if finding.level == "error" else "warn"))

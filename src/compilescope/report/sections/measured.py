@@ -1,0 +1,86 @@
+"""How the run was recorded: versions, flags, and what the record lacks."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+
+from compilescope.model.bodies import ProcessStarted, RegionTime
+from compilescope.report.blocks import Block, Facts, Fold, Paragraph, Table, Words, note, words
+from compilescope.report.places import count
+from compilescope.report.section import Reading, Section
+
+
+def _build(reading: Reading) -> list[Block]:
+    blocks: list[Block] = [Facts(tuple(_facts(reading)))]
+    blocks.append(_processes(reading))
+    blocks += [
+        Paragraph(words(f"{hook.hook}: no {hook.target}, so {hook.loses} is not seen."), "-")
+        for hook in reading.digest.unavailable
+    ]
+    blocks += [
+        Paragraph(words(f"A fault of compilescope's own in {fault.where}: {fault.error}"), "-")
+        for fault in reading.digest.faults
+    ]
+    phases = reading.digest.phases_seconds
+    if phases:
+        rows = tuple(
+            (words(name.removesuffix("_us")), words(f"{seconds:.3f}"))
+            for name, seconds in sorted(phases.items(), key=lambda item: -item[1])
+        )
+        table = Table(("phase, in PyTorch's words", "seconds"), rows, (1,))
+        blocks.append(Fold(words("Seconds by phase; phases nest, so they do not add up"), (table,)))
+    return blocks
+
+
+def _facts(reading: Reading) -> list[tuple[str, Words]]:
+    header, seen = reading.run.header, reading.digest
+    started = next((body for _, body in reading.run.of(ProcessStarted)), None)
+    rows = [("compilescope", words(header.tool))]
+    if started is not None:
+        rows += [("torch", words(started.torch)), ("Python", words(started.python))]
+        rows.append(("build", words(started.device)))
+    rows += [
+        ("command", words(" ".join(seen.command) or "-")),
+        ("folder", words(header.cwd or "-")),
+        ("host", words(header.host or "-")),
+    ]
+    if header.started_ns:
+        began = datetime.fromtimestamp(header.started_ns / 1e9, tz=timezone.utc)
+        rows.append(("began", words(f"{began:%Y-%m-%d %H:%M:%S} UTC")))
+    rows.append(("ended", words(_end(reading))))
+    timed = any(True for _ in reading.run.of(RegionTime))
+    rows.append(("calls", words("timed, by the host's clock" if timed else "not timed")))
+    rows.append(("events", words(f"{seen.events} read")))
+    rows.append(("not read", words(count(seen.unread, "line"))))
+    rows.append(("of unknown kind", words(count(seen.unknown_events, "event"))))
+    rows.append(("tool faults", words(str(seen.tool_faults))))
+    return rows
+
+
+def _end(reading: Reading) -> str:
+    seen = reading.digest
+    if seen.live:
+        return "not yet: it goes on"
+    if seen.cut_short:
+        return f"cut short: {seen.cut_short_reason}"
+    return f"with exit status {seen.exit_status}" if seen.exit_status is not None else "in order"
+
+
+def _processes(reading: Reading) -> Block:
+    processes = reading.digest.processes
+    if not processes:
+        return note("No process imported torch.")
+    ends = {True: "in order", False: "without an end mark", None: "forked, end not known"}
+    rows = tuple(
+        (
+            words(str(process.rank)),
+            words(str(process.pid)),
+            words(str(process.events)),
+            words(ends[process.ended]),
+        )
+        for process in processes
+    )
+    return Table(("rank", "process", "events", "ended"), rows, (0, 1, 2))
+
+
+SECTION = Section("measured", 900, _build, "How this was measured", in_summary=False)

@@ -1,0 +1,71 @@
+"""What differs between ranks, and where they first part ways."""
+
+from __future__ import annotations
+
+from compilescope.report.blocks import Block, Heading, Item, Paragraph, Span, Table, words
+from compilescope.report.places import count, place
+from compilescope.report.section import Reading, Section
+from compilescope.rules.ranks import Divergence, RankReport, compare_ranks
+
+_MOST = 50
+
+
+def _build(reading: Reading) -> list[Block]:
+    report = compare_ranks(reading.run)
+    if report is None:
+        return []
+    blocks: list[Block] = [_verdict(report), _table(report)]
+    blocks += [_divergence(number, found) for number, found in enumerate(report.divergences, 1)]
+    if report.partial:
+        blocks.append(Heading("Causes that only some ranks met"))
+    for finding in report.partial[:_MOST]:
+        at = Span(place(finding.file, finding.line, reading.root), "strong")
+        ranks = ", ".join(map(str, finding.ranks))
+        only = Span(f"  only on rank {ranks}", "warn")
+        blocks.append(Paragraph(words(at, f" {finding.title}", only), "-"))
+    if len(report.partial) > _MOST:
+        blocks.append(Paragraph(words(f"and {len(report.partial) - _MOST} more"), "-"))
+    return blocks
+
+
+def _verdict(report: RankReport) -> Paragraph:
+    if not report.divergences:
+        return Paragraph(words(Span("All ranks compiled the same, in the same order.", "good")))
+    apart = [str(found.rank) for found in report.divergences]
+    label = "Rank" if len(apart) == 1 else "Ranks"
+    goes = "goes its own way" if len(apart) == 1 else "go their own ways"
+    return Paragraph(words(Span(f"{label} {', '.join(apart)} {goes}.", "bad")))
+
+
+def _table(report: RankReport) -> Table:
+    columns = ("rank", "graphs", "breaks", "eager", "recompiles", "failures", "compile s")
+    rows = tuple(
+        tuple(
+            words(text)
+            for text in (
+                str(rank.rank),
+                str(rank.graphs),
+                str(rank.sites),
+                str(rank.eager),
+                str(rank.recompiles),
+                str(rank.failures),
+                f"{rank.compile_seconds:.2f}",
+            )
+        )
+        for rank in report.ranks
+    )
+    return Table(columns, rows, tuple(range(len(columns))))
+
+
+def _divergence(number: int, found: Divergence) -> Item:
+    alike = f"after {count(found.step, 'step')} alike" if found.step else "from the first step on"
+    nothing = "had nothing more to compile"
+    blocks = (
+        Paragraph(words(found.expected or nothing), "lowest rank:"),
+        Paragraph(words(found.found or nothing), f"rank {found.rank}:"),
+    )
+    left = words(Span(f"rank {found.rank}", "strong"), f" parts ways {alike}")
+    return Item(str(number), left, blocks=blocks, tags=("kind:divergence",))
+
+
+SECTION = Section("ranks", 90, _build, "Ranks", "what differs between them", in_summary=False)

@@ -1,0 +1,152 @@
+"""Two runs side by side: which causes went, which came, which moved, and what it cost.
+
+Before and after a change, one torch against another, one rank against another.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from compilescope.model.fingerprint import relative_file
+from compilescope.rules.digest import Digest
+from compilescope.rules.findings import Finding, findings
+
+
+class Moved(msgspec.Struct, frozen=True, kw_only=True):
+    """The same cause at another line, or a line that was rewritten and breaks as before."""
+
+    before: Finding
+    after: Finding
+
+
+class Changed(msgspec.Struct, frozen=True, kw_only=True):
+    """The same cause, seen more or less often."""
+
+    before: Finding
+    after: Finding
+
+
+class Figure(msgspec.Struct, frozen=True, kw_only=True):
+    """A number in both runs. None: not known there."""
+
+    name: str
+    before: float | None
+    after: float | None
+    better: str = "less"
+    """Which way is better: `less`, `more`, or empty where neither is."""
+    unit: str = ""
+
+
+class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+    """What differs."""
+
+    before: str
+    after: str
+    torch: tuple[str | None, str | None]
+    commands: tuple[tuple[str, ...], tuple[str, ...]]
+    figures: tuple[Figure, ...]
+    gone: tuple[Finding, ...]
+    new: tuple[Finding, ...]
+    moved: tuple[Moved, ...]
+    changed: tuple[Changed, ...]
+    same: int
+    """Causes that are as they were."""
+
+    @property
+    def equal(self) -> bool:
+        return not (self.gone or self.new or self.moved or self.changed)
+
+
+def compare(before: Digest, after: Digest, names: tuple[str, str] | None = None) -> Comparison:
+    old, new = findings(before), findings(after)
+    pairs = _by_fingerprint(old, new)
+    gone, came = _left(old, pairs, 0), _left(new, pairs, 1)
+    rewritten = _rewritten(gone, came)
+    stayed = [(a, b) for a, b in pairs if _at(a, before) == _at(b, after)]
+    moved = [(a, b) for a, b in pairs if _at(a, before) != _at(b, after)] + rewritten
+    return Comparison(
+        before=names[0] if names else before.run,
+        after=names[1] if names else after.run,
+        torch=(before.torch, after.torch),
+        commands=(before.command, after.command),
+        figures=tuple(_figures(before, after)),
+        gone=tuple(_left(gone, rewritten, 0)),
+        new=tuple(_left(came, rewritten, 1)),
+        moved=tuple(Moved(before=a, after=b) for a, b in moved),
+        changed=tuple(Changed(before=a, after=b) for a, b in stayed if a.count != b.count),
+        same=sum(a.count == b.count for a, b in stayed),
+    )
+
+
+_Pairs = list[tuple[Finding, Finding]]
+
+
+def _left(found: list[Finding], pairs: _Pairs, side: int) -> list[Finding]:
+    """Those of `found` that are on no pair's `side`."""
+    paired = {id(pair[side]) for pair in pairs}
+    return [finding for finding in found if id(finding) not in paired]
+
+
+def _at(finding: Finding, digest: Digest) -> tuple[str, int]:
+    """Its place, whatever folder the program lay in."""
+    return relative_file(finding.file, digest.root), finding.line
+
+
+def _by_fingerprint(old: list[Finding], new: list[Finding]) -> _Pairs:
+    waiting = {(finding.kind, finding.fingerprint): finding for finding in new}
+    return [
+        (finding, waiting[finding.kind, finding.fingerprint])
+        for finding in old
+        if (finding.kind, finding.fingerprint) in waiting
+    ]
+
+
+def _rewritten(gone: list[Finding], came: list[Finding]) -> _Pairs:
+    """The same rule in the same function, once before and once after: its line was rewritten.
+
+    Only where it is the one candidate on both sides; a guess between several would be a lie.
+    """
+    before: dict[tuple[str, ...], list[Finding]] = {}
+    after: dict[tuple[str, ...], list[Finding]] = {}
+    for found, by_place in ((gone, before), (came, after)):
+        for finding in found:
+            by_place.setdefault(_place(finding), []).append(finding)
+    return [
+        (old[0], after[place][0])
+        for place, old in before.items()
+        if len(old) == 1 and len(after.get(place, ())) == 1
+    ]
+
+
+def _place(finding: Finding) -> tuple[str, ...]:
+    # The folder may differ between machines and checkouts; the file's name does not.
+    name = finding.file.replace("\\", "/").rsplit("/", 1)[-1]
+    return finding.kind, finding.rule, name, finding.function
+
+
+def _figures(before: Digest, after: Digest) -> list[Figure]:
+    def figure(name: str, of: str, better: str = "less", unit: str = "") -> Figure:
+        pair = [_value(digest, of) for digest in (before, after)]
+        return Figure(name=name, before=pair[0], after=pair[1], better=better, unit=unit)
+
+    return [
+        figure("graphs", "graphs"),
+        figure("ops in graphs", "graph_ops", "more"),
+        figure("break sites", "sites"),
+        figure("functions left to eager", "eager_frames"),
+        figure("recompiles", "recompiles"),
+        figure("failures", "failures"),
+        figure("guards", "guards"),
+        figure("kernels", "kernels", ""),
+        figure("coverage", "coverage", "more", "%"),
+        figure("compile time", "compile_seconds", "less", "s"),
+    ]
+
+
+def _value(digest: Digest, of: str) -> float | None:
+    if digest.torch is None:
+        return None
+    if of == "recompiles":
+        return sum(frame.count for frame in digest.recompiles)
+    value = getattr(digest, of)
+    return len(value) if isinstance(value, tuple) else value
