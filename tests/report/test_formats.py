@@ -1,114 +1,177 @@
-"""Every format draws every run, escapes what users write, and fits eighty columns."""
+"""Every format draws every section of every run, escapes what users write, fits eighty columns."""
 
 from __future__ import annotations
 
+import json
 import re
+from html.parser import HTMLParser
 
 import pytest
 
-from builders import event, frame, run_of
-from compilescope.model.bodies import (
-    CacheAccess,
-    CacheEntryMiss,
-    CompileFailed,
-    CudagraphSkip,
-    FailedGuard,
-    FrameSkipped,
-    GraphBreak,
-    GraphCaptured,
-    HookUnavailable,
-    Recompile,
-    ToolFault,
-)
-from compilescope.model.run import Run
-from compilescope.model.stack import CodeRef
+from builders import event, run_of
+from compilescope.model.bodies import GraphCaptured
+from compilescope.report.blocks import Document
 from compilescope.report.document import all_sections, report_document
 from compilescope.report.render.html import to_html
 from compilescope.report.render.markdown import to_markdown
+from compilescope.report.render.page import to_page
+from compilescope.report.render.sarif import to_sarif
+from compilescope.report.render.structured import to_json
 from compilescope.report.render.terminal import to_text
 from compilescope.report.section import Reading
+from samples import CODE, RUNS, full_run, hostile_run
 
-CODE = CodeRef("/home/ada/project/model.py", 6, "forward")
-HOSTILE = "<script>alert('x')</script> `*_[|]\x1b[31m" + "y" * 200
-
-
-def full_run() -> Run:
-    guard = FailedGuard("x.size()[0] == 2", "x.size()[0]", "2", "3", frame=frame())
-    bodies = [
-        GraphCaptured(stage="dynamo", ops=3, frame=CODE, region=CODE),
-        GraphBreak(
-            gb_type="Data-dependent branching", gb_id="GB0170", hints=("Use cond.",), frame=CODE
-        ),
-        FrameSkipped(CODE, "graph-break", "Data-dependent branching", because="0.2"),
-        FrameSkipped(CODE, "unexplained", "?"),
-        Recompile(CODE, (CacheEntryMiss("0/0", (guard,)),), refused="limit"),
-        CompileFailed("BackendCompilerFailed", "no such op", backend="toy", frame=CODE),
-        CacheAccess("fx_graph", "miss"),
-        CudagraphSkip("mutated inputs"),
-        HookUnavailable("h", "torch.x", "something"),
-        ToolFault("hook", "KeyError: 1"),
-    ]
-    return run_of(*(event(body, number=n, stack=(frame(),)) for n, body in enumerate(bodies)))
+DEPTHS = {"summary": False, "full": True}
 
 
-def hostile_run() -> Run:
-    bad = frame(source=HOSTILE, column=0, end_column=8, function=HOSTILE)
-    body = GraphBreak(gb_type=HOSTILE, explanation=HOSTILE, hints=(HOSTILE,), frame=CODE)
-    return run_of(event(body, number=1, stack=(bad,)))
+def document(name: str, *, full: bool = True) -> Document:
+    return report_document(Reading(RUNS[name], full=full))
 
 
-RUNS = {
-    "empty": run_of(),
-    "nothing": run_of(ended=False),
-    "full": full_run(),
-    "hostile": hostile_run(),
+def page(documents: Document) -> str:
+    return to_page([documents])
+
+
+def as_json(drawn: Document) -> str:
+    reading = next(Reading(run) for run in RUNS.values() if run.header.run in drawn.title)
+    return to_json([drawn], [reading.digest])
+
+
+def as_sarif(drawn: Document) -> str:
+    return to_sarif([drawn])
+
+
+FORMATS = {
+    "terminal": to_text,
+    "md": to_markdown,
+    "fragment": to_html,
+    "html": page,
+    "json": as_json,
+    "sarif": as_sarif,
 }
 
 
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("depth", DEPTHS)
 @pytest.mark.parametrize("name", RUNS)
-def test_every_format_draws_every_run(name: str) -> None:
-    document = report_document(Reading(RUNS[name]))
-    for draw in (to_text, to_markdown, to_html):
-        assert document.title in draw(document).replace("\\", "")
+def test_every_format_draws_every_run(name: str, depth: str, form: str) -> None:
+    drawn = document(name, full=DEPTHS[depth])
+    text = FORMATS[form](drawn)
+    assert RUNS[name].header.run in text.replace("\\", "")
+    if form != "sarif":  # It carries findings, not sections.
+        for part in drawn.parts:
+            assert part.title in text
+
+
+@pytest.mark.parametrize("section", all_sections(), ids=lambda section: section.id)
+def test_every_section_is_drawn_in_some_run(section: object) -> None:
+    """A section that no sample fills would never be drawn by any of these tests."""
+    drawn = [part.id for name in RUNS for part in document(name).parts]
+    assert section.id in drawn  # type: ignore[attr-defined]
+
+
+def test_an_empty_run_has_no_section_about_nothing() -> None:
+    assert [part.id for part in document("empty").parts] == ["summary", "measured"]
 
 
 @pytest.mark.parametrize("name", RUNS)
 def test_the_terminal_report_fits_eighty_columns(name: str) -> None:
-    text = to_text(report_document(Reading(RUNS[name])), width=80)
+    text = to_text(document(name), width=80)
     assert max(len(line) for line in text.splitlines()) <= 80
 
 
 def test_no_colour_unless_asked() -> None:
-    document = report_document(Reading(full_run()))
-    assert "\x1b[" not in to_text(document)
-    assert "\x1b[" in to_text(document, colour=True)
+    assert "\x1b[" not in to_text(document("full"))
+    assert "\x1b[" in to_text(document("full"), colour=True)
 
 
 def test_what_users_write_cannot_steer_the_terminal() -> None:
-    assert "\x1b" not in to_text(report_document(Reading(hostile_run())))
+    assert "\x1b" not in to_text(report_document(Reading(hostile_run(), full=True)))
 
 
-def test_html_escapes_what_users_write() -> None:
-    html = to_html(report_document(Reading(hostile_run())))
-    assert "<script>" not in html
+class _Tags(HTMLParser):
+    """Which elements and attributes a page really has, by Python's own parser."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+
+@pytest.mark.parametrize("draw", [to_html, page])
+def test_html_escapes_what_users_write(draw: object) -> None:
+    html = draw(document("hostile"))  # type: ignore[operator]
+    parser = _Tags()
+    parser.feed(html)
+    names = [tag for tag, _ in parser.tags]
+    assert names.count("script") == (1 if draw is page else 0)
+    assert "img" not in names
+    assert not [attrs for _, attrs in parser.tags if any(name.startswith("on") for name in attrs)]
     assert "&lt;script&gt;" in html
+    assert "\x00" not in html and "\x1b" not in html and "\u202e" not in html
+
+
+def test_ids_on_a_page_are_unique_also_with_several_runs() -> None:
+    parser = _Tags()
+    parser.feed(to_page([document("full"), document("full")]))
+    ids = [attrs["id"] for _, attrs in parser.tags if "id" in attrs]
+    assert len(ids) == len(set(ids))
+
+
+def test_links_within_a_page_lead_somewhere() -> None:
+    for name in RUNS:
+        parser = _Tags()
+        parser.feed(page(document(name)))
+        ids = {attrs.get("id") for _, attrs in parser.tags}
+        for tag, attrs in parser.tags:
+            if tag == "a":
+                assert (attrs.get("href") or "#")[1:] in ids, attrs
+
+
+def test_a_page_asks_for_nothing_outside_itself() -> None:
+    html = page(document("full"))
+    parser = _Tags()
+    parser.feed(html)
+    assert not [attrs for _, attrs in parser.tags if "src" in attrs or tag_is_remote(attrs)]
+    assert "default-src 'none'" in html
+
+
+def tag_is_remote(attrs: dict[str, str | None]) -> bool:
+    return any((value or "").startswith(("http:", "https:", "//")) for value in attrs.values())
 
 
 def test_markdown_escapes_what_users_write() -> None:
-    text = to_markdown(report_document(Reading(hostile_run())))
+    text = to_markdown(document("hostile"))
     outside_code = re.sub(r"(`+).*?\1", "", text.replace("\\`", ""), flags=re.S)
     assert "<script>" not in outside_code.replace("\\<script\\>", "")
+    assert "<img" not in outside_code.replace("\\<img", "")
+
+
+def test_json_has_the_blocks_of_every_section() -> None:
+    data = json.loads(as_json(document("full")))
+    (report,) = data["reports"]
+    sections = {section["id"]: section for section in report["sections"]}
+    assert {"summary", "breaks", "recompiles", "failures", "measured"} <= set(sections)
+    assert sections["breaks"]["blocks"][0]["block"] == "item"
+    assert report["summary"]["graphs"] == 1
+    assert {"break", "recompile", "failure"} <= {f["kind"] for f in report["findings"]}
 
 
 def test_carets_stand_under_the_expression() -> None:
-    lines = to_text(report_document(Reading(full_run()))).splitlines()
+    lines = to_text(document("full", full=False)).splitlines()
     at = next(i for i, line in enumerate(lines) if "if h.mean() > 0:" in line)
     start = lines[at].index("h.mean() > 0")
     assert lines[at + 1] == " " * start + "^" * len("h.mean() > 0")
 
 
+def test_the_page_marks_the_expression() -> None:
+    assert "<mark>h.mean() &gt; 0</mark>" in page(document("full"))
+
+
 def test_each_kind_of_event_shows() -> None:
-    text = to_text(report_document(Reading(full_run())), width=80)
+    text = to_text(document("full", full=False), width=80)
     for words in (
         "GB0170",
         "torch.cond",
@@ -124,15 +187,39 @@ def test_each_kind_of_event_shows() -> None:
         assert words in " ".join(text.split()), words
 
 
+def test_kinds_that_other_sources_append_show() -> None:
+    text = " ".join(to_text(document("later"), width=100).split())
+    for words in ("alignment", "multiples of 16", "Pad it.", "output[0]", "step_ms", "±0.1"):
+        assert words in text, words
+
+
+def test_the_full_report_says_what_to_do_first() -> None:
+    assert "Start with:" in to_text(document("full"))
+    assert "Start with:" not in to_text(document("empty"))
+
+
+def test_the_first_divergence_of_ranks_is_named() -> None:
+    text = " ".join(to_text(document("ranks")).split())
+    assert "Rank 1 goes its own way." in text
+    assert "rank 1 parts ways after 1 step alike" in text
+    assert "broke the graph of forward (model.py:6) at line 8: Data-dependent branching" in text
+    assert "had nothing more to compile" in text
+
+
 def test_verdicts() -> None:
     graph = GraphCaptured(stage="dynamo", ops=3, frame=CODE, region=CODE)
     clean = to_text(report_document(Reading(run_of(event(graph, number=1)))))
     assert "1 graph, no graph break, no recompile." in clean
-    assert "Nothing was compiled." in to_text(report_document(Reading(run_of())))
-    cut = to_text(report_document(Reading(run_of(ended=False))))
-    assert "Cut short" in cut
+    assert "Nothing was compiled." in to_text(document("empty", full=False))
+    assert "Cut short" in to_text(document("nothing", full=False))
 
 
 def test_sections_are_ordered_and_unique() -> None:
     orders = [section.order for section in all_sections()]
     assert orders == sorted(set(orders))
+
+
+def test_a_full_run_is_told_at_both_depths() -> None:
+    short, long = (to_text(report_document(Reading(full_run(), full=f))) for f in (False, True))
+    assert len(short) < len(long)
+    assert "The stack" in long and "The stack" not in short

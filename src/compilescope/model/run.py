@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -49,6 +49,26 @@ class Run:
     def count(self, kind: type[B]) -> int:
         return sum(1 for _ in self.of(kind))
 
+    def narrowed(self, keep: Callable[[Event], bool]) -> Run:
+        """The same run, of which only the events to keep are seen.
+
+        What is known of their processes as a whole stays, so that the part knows its torch, its
+        sources and whether its record is whole.
+        """
+        kept = {event.id: event for event in self.events if keep(event)}
+        processes = {event.pid for event in kept.values()}
+        for event in self.events:
+            if is_standing(event) and (event.pid in processes or not processes):
+                kept[event.id] = event
+        return Run(
+            self.header,
+            list(kept.values()),
+            self.artifacts,
+            unread=self.unread,
+            torn=self.torn,
+            live=self.live,
+        )
+
     @property
     def torch_version(self) -> str | None:
         return next((body.torch for _, body in self.of(bodies.ProcessStarted)), None)
@@ -87,6 +107,19 @@ class Run:
         if self.header.launcher_pid is not None and self.header.ended_ns is None:
             return "compilescope itself was stopped before the program's end"
         return None
+
+
+_STANDING = (
+    bodies.ProcessStarted,
+    bodies.ProcessEnded,
+    bodies.SourceSeen,
+    bodies.HookUnavailable,
+)
+
+
+def is_standing(event: Event) -> bool:
+    """Does it speak of the whole process, and not of what was done at the time?"""
+    return isinstance(event.body, _STANDING)
 
 
 def read_run(folder: Path, *, header: RunHeader | None = None, live: bool | None = None) -> Run:

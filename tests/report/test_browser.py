@@ -1,0 +1,242 @@
+"""The page in a real browser: what a reader clicks works, and nothing that a program wrote does."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from compilescope.report.document import report_document
+from compilescope.report.render.page import to_page
+from compilescope.report.section import Reading
+from samples import RUNS, big_run
+
+pytestmark = pytest.mark.browser
+
+# The contrast of every bit of text with what is painted behind it, as WCAG 2 computes it.
+CONTRAST = """
+const channel = (v) => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+const light = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
+const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
+function rgba(text) {
+  canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = text; canvas.fillRect(0, 0, 1, 1);
+  const d = canvas.getImageData(0, 0, 1, 1).data; return [d[0], d[1], d[2], d[3] / 255];
+}
+function behind(element) {
+  const layers = [];
+  for (let up = element; up; up = up.parentElement) {
+    const colour = rgba(getComputedStyle(up).backgroundColor);
+    if (colour[3] > 0) layers.push(colour);
+    if (colour[3] === 1) break;
+  }
+  let base = [255, 255, 255];
+  for (const [r, g, b, a] of layers.reverse()) {
+    base = [r, g, b].map((v, i) => v * a + base[i] * (1 - a));
+  }
+  return base;
+}
+const poor = [];
+const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+while (walker.nextNode()) {
+  const element = walker.currentNode.parentElement;
+  if (!walker.currentNode.data.trim() || element.closest('script, style')) continue;
+  if (!element.checkVisibility()) continue;
+  const colour = rgba(getComputedStyle(element).color);
+  if (colour[3] === 0) continue;
+  const [a, b] = [light(colour), light(behind(element))];
+  const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+  if (ratio < 4.5) poor.push([element.className, walker.currentNode.data.slice(0, 30), ratio]);
+}
+return poor.slice(0, 10);
+"""
+
+
+@pytest.fixture(scope="module")
+def driver() -> Iterator[Any]:
+    if not (shutil.which("chromium") and shutil.which("chromedriver")):
+        pytest.skip("no Chromium: install the packages chromium and chromium-driver")
+    webdriver = pytest.importorskip("selenium.webdriver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = shutil.which("chromium")
+    for flag in ("headless=new", "no-sandbox", "disable-gpu", "disable-dev-shm-usage"):
+        options.add_argument(f"--{flag}")
+    options.add_argument("--window-size=1280,1000")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    service = webdriver.ChromeService(shutil.which("chromedriver"))
+    with webdriver.Chrome(options=options, service=service) as browser:
+        yield browser
+
+
+def show(driver: Any, folder: Path, *names: str) -> None:
+    documents = [report_document(Reading(RUNS[name], full=True)) for name in names]
+    open_page(driver, folder / "page.html", to_page(documents))
+
+
+def open_page(driver: Any, path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+    for log in ("browser", "performance"):
+        driver.get_log(log)  # What earlier pages left behind.
+    driver.get(path.as_uri())
+
+
+def complaints(driver: Any) -> list[str]:
+    return [entry["message"] for entry in driver.get_log("browser")]
+
+
+def requests(driver: Any) -> list[str]:
+    messages = [json.loads(entry["message"])["message"] for entry in driver.get_log("performance")]
+    return [
+        message["params"]["request"]["url"]
+        for message in messages
+        if message["method"] == "Network.requestWillBeSent"
+    ]
+
+
+def shown(driver: Any, selector: str) -> list[Any]:
+    return [e for e in driver.find_elements("css selector", selector) if e.is_displayed()]
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_sections_are_there_and_nothing_complains(driver: Any, tmp_path: Path, name: str) -> None:
+    show(driver, tmp_path, name)
+    parts = report_document(Reading(RUNS[name], full=True)).parts
+    assert [e.get_attribute("id") for e in shown(driver, ".part")] == [part.id for part in parts]
+    assert len(shown(driver, "nav a")) == len(parts)
+    assert complaints(driver) == []
+    assert requests(driver) == [(tmp_path / "page.html").as_uri()]
+
+
+def test_hostile_names_are_inert(driver: Any, tmp_path: Path) -> None:
+    show(driver, tmp_path, "hostile")
+    assert driver.execute_script("return window.hurt") is None
+    assert driver.find_elements("css selector", "img") == []
+    assert len(driver.find_elements("css selector", "script")) == 1
+    assert "<script>window.hurt=1</script>" in driver.find_element("css selector", "main").text
+    # A name of hundreds of letters must not push the page wider than the window.
+    wide = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    assert driver.execute_script(wide) == 0
+
+
+def test_search_filters_and_folding_by_clicking(driver: Any, tmp_path: Path) -> None:
+    show(driver, tmp_path, "full", "ranks")
+    everything = len(shown(driver, ".item[data-tags]"))
+    find = driver.find_element("id", "find")
+    find.send_keys("BackendCompilerFailed")
+    wait_until(driver, "return document.getElementById('found').value !== ''")
+    assert len(shown(driver, ".item[data-tags]")) == 1
+    assert driver.find_element("id", "found").text == f"1 of {everything}"
+    find.clear()
+    find.send_keys("\ue00c")  # Escape.
+    assert len(shown(driver, ".item[data-tags]")) == everything
+    chip = driver.find_element("css selector", ".chip[data-tag='kind:recompile']")
+    chip.click()
+    kinds = {e.get_attribute("data-tags").split()[0] for e in shown(driver, ".item[data-tags]")}
+    assert kinds == {"kind:recompile"}
+    chip.click()
+    stack = driver.find_element("css selector", ".breaks details")
+    assert stack.get_attribute("open") is None
+    stack.find_element("tag name", "summary").click()
+    assert stack.get_attribute("open") is not None
+    driver.find_element("id", "shut").click()
+    assert stack.get_attribute("open") is None
+    driver.find_element("id", "open").click()
+    assert stack.get_attribute("open") is not None
+    assert complaints(driver) == []
+
+
+def wait_until(driver: Any, condition: str) -> None:
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    WebDriverWait(driver, 10).until(lambda browser: browser.execute_script(condition))
+
+
+def test_a_link_opens_what_it_leads_to(driver: Any, tmp_path: Path) -> None:
+    show(driver, tmp_path, "full")
+    link = driver.find_element("css selector", ".summary p a")
+    target = link.get_attribute("href").rpartition("#")[2]
+    link.click()
+    assert driver.find_element("id", target).is_displayed()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["full", "later", "ranks"])
+def test_contrast_is_aa(driver: Any, tmp_path: Path, name: str, scheme: str) -> None:
+    feature = [{"name": "prefers-color-scheme", "value": scheme}]
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": feature})
+    try:
+        show(driver, tmp_path, name)
+        driver.execute_script("document.querySelectorAll('details').forEach(d => d.open = true)")
+        assert driver.execute_script(CONTRAST) == []
+    finally:
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+def test_everything_can_be_reached_by_keyboard(driver: Any, tmp_path: Path) -> None:
+    show(driver, tmp_path, "full")
+    out_of_reach = """
+    const scrolls = (e) => ['auto', 'scroll'].includes(getComputedStyle(e).overflowX)
+      && e.scrollWidth > e.clientWidth + 1;
+    const acts = [...document.querySelectorAll('a, button, input, summary')];
+    const boxes = [...document.querySelectorAll('main *')].filter(scrolls);
+    return [...acts, ...boxes].filter((e) => e.tabIndex < 0).map((e) => e.outerHTML.slice(0, 80));
+    """
+    assert driver.execute_script(out_of_reach) == []
+    body = driver.find_element("tag name", "body")
+    reached = set()
+    for _ in range(40):
+        body = driver.switch_to.active_element
+        body.send_keys("\ue004")  # Tab.
+        reached.add(driver.switch_to.active_element.tag_name)
+    assert {"a", "input", "button", "summary"} <= reached
+    assert driver.find_elements("css selector", "html[lang]") and driver.title
+
+
+def test_it_reads_without_javascript(driver: Any, tmp_path: Path) -> None:
+    driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    try:
+        show(driver, tmp_path, "full")
+        text = driver.find_element("tag name", "main").text
+        assert "GB0170" in text and "expected 2, got 3" in text
+        assert shown(driver, ".tools") == []
+        driver.find_element("css selector", ".breaks summary").click()
+        assert driver.find_element("css selector", ".breaks details p").is_displayed()
+    finally:
+        driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+
+
+def test_it_prints(driver: Any, tmp_path: Path) -> None:
+    show(driver, tmp_path, "full")
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        assert shown(driver, "nav") == [] and shown(driver, ".tools") == []
+        assert shown(driver, ".item")
+    finally:
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    assert driver.execute_cdp_cmd("Page.printToPDF", {})["data"].startswith("JVBERi0")
+
+
+def test_a_narrow_window_needs_no_sideways_scrolling(driver: Any, tmp_path: Path) -> None:
+    size = {"width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": True}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    try:
+        show(driver, tmp_path, "full")
+        wide = "return document.documentElement.scrollWidth"
+        assert driver.execute_script(wide) <= 390
+    finally:
+        driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_a_long_job_opens_and_filters(driver: Any, tmp_path: Path) -> None:
+    """Ten thousand events and five hundred graphs: under 15 MB, and it still works."""
+    text = to_page([report_document(Reading(big_run(), full=True))])
+    assert len(text.encode()) < 15_000_000
+    open_page(driver, tmp_path / "big.html", text)
+    find = driver.find_element("id", "find")
+    find.send_keys("f17")
+    wait_until(driver, "return document.getElementById('found').value !== ''")
+    assert driver.find_element("id", "found").text.split()[0] != "0"
+    assert complaints(driver) == []

@@ -1,0 +1,103 @@
+"""Two runs side by side, and the ranks of one."""
+
+from __future__ import annotations
+
+from builders import ROOT, event, frame, run_of
+from compilescope.model.bodies import CompileTime, GraphBreak, GraphCaptured
+from compilescope.model.run import Run
+from compilescope.model.stack import CodeRef, Frame
+from compilescope.rules.comparison import Comparison, compare
+from compilescope.rules.digest import digest
+from compilescope.rules.ranks import compare_ranks
+from samples import full_run, ranks_run
+
+CODE = CodeRef(f"{ROOT}/model.py", 6, "forward")
+
+
+def broken_at(*frames: Frame, root: str = ROOT, gb_type: str = "Data-dependent branching") -> Run:
+    events = [
+        event(GraphBreak(gb_type=gb_type, gb_id="GB0170", frame=CODE), number=n, stack=(at,))
+        for n, at in enumerate(frames)
+    ]
+    return run_of(*events, root=root)
+
+
+def compared(before: Run, after: Run) -> Comparison:
+    return compare(digest(before), digest(after))
+
+
+def test_a_run_equals_itself() -> None:
+    seen = compared(full_run(), full_run())
+    assert seen.equal and seen.same > 0
+    assert all(figure.before == figure.after for figure in seen.figures)
+
+
+def test_a_cause_that_went_and_one_that_came() -> None:
+    first = frame(8)
+    second = frame(20, source="    while y.sum() > 0:", function="loop")
+    seen = compared(broken_at(first), broken_at(second))
+    assert [finding.line for finding in seen.gone] == [8]
+    assert [finding.line for finding in seen.new] == [20]
+    assert not seen.moved and not seen.equal
+
+
+def test_lines_above_push_a_cause_down() -> None:
+    seen = compared(broken_at(frame(8)), broken_at(frame(15)))
+    assert [(pair.before.line, pair.after.line) for pair in seen.moved] == [(8, 15)]
+    assert not seen.gone and not seen.new
+
+
+def test_a_rewritten_line_that_breaks_as_before_has_moved() -> None:
+    seen = compared(broken_at(frame(8)), broken_at(frame(8, source="        if mean(h) > 0:")))
+    assert len(seen.moved) == 1 and not seen.gone and not seen.new
+
+
+def test_no_guess_where_two_lines_could_be_meant() -> None:
+    one, two = frame(8, source="if a > 0:"), frame(9, source="if b > 0:")
+    three, four = frame(8, source="if c > 0:"), frame(9, source="if d > 0:")
+    seen = compared(broken_at(one, two), broken_at(three, four))
+    assert len(seen.gone) == len(seen.new) == 2 and not seen.moved
+
+
+def test_another_checkout_is_no_move() -> None:
+    there = frame(8, file="/elsewhere/copy/model.py")
+    seen = compared(broken_at(frame(8)), broken_at(there, root="/elsewhere/copy"))
+    assert seen.equal and seen.same == 1
+
+
+def test_more_often_is_told() -> None:
+    seen = compared(broken_at(frame(8)), broken_at(frame(8), frame(8)))
+    assert [(pair.before.count, pair.after.count) for pair in seen.changed] == [(1, 2)]
+
+
+def test_figures() -> None:
+    graph = GraphCaptured(stage="dynamo", ops=3, frame=CODE, region=CODE)
+    seen = compared(
+        run_of(event(graph, number=1), event(graph, number=2)),
+        run_of(event(graph, number=1), event(CompileTime(2 * 10**9), number=2)),
+    )
+    figures = {figure.name: (figure.before, figure.after) for figure in seen.figures}
+    assert figures["graphs"] == (2, 1)
+    assert figures["compile time"] == (0.0, 2.0)
+    assert figures["coverage"] == (None, None)
+
+
+def test_ranks_that_part_ways() -> None:
+    report = compare_ranks(ranks_run())
+    assert report is not None
+    (apart,) = report.divergences
+    assert (apart.rank, apart.step, apart.expected) == (1, 1, "")
+    assert "broke the graph" in apart.found
+    assert [finding.ranks for finding in report.partial] == [(1,)]
+    assert [(rank.rank, rank.sites) for rank in report.ranks] == [(0, 0), (1, 1)]
+
+
+def test_one_rank_has_nothing_to_compare() -> None:
+    assert compare_ranks(full_run()) is None
+
+
+def test_ranks_that_did_the_same() -> None:
+    run = ranks_run()
+    alike = [e for e in run.events if not isinstance(e.body, GraphBreak)]
+    report = compare_ranks(Run(run.header, alike, run.artifacts))
+    assert report is not None and not report.divergences and not report.partial

@@ -1,0 +1,211 @@
+"""Runs of every shape, made without torch: what every section and every format must draw."""
+
+from __future__ import annotations
+
+import itertools
+
+from builders import ROOT, event, frame, run_of
+from compilescope.model.artifacts import MemoryArtifacts
+from compilescope.model.bodies import (
+    Body,
+    CacheAccess,
+    CacheEntryMiss,
+    CompileFailed,
+    CompileTime,
+    CudagraphSkip,
+    FailedGuard,
+    FrameSkipped,
+    GraphBreak,
+    GraphCaptured,
+    Guard,
+    GuardSet,
+    HookUnavailable,
+    KernelEmitted,
+    Measurement,
+    ProcessEnded,
+    ProcessStarted,
+    Recompile,
+    SourceSeen,
+    TensorDiff,
+    ToolFault,
+    Unknown,
+    Violation,
+)
+from compilescope.model.event import Event
+from compilescope.model.graph import Graph, Node, TensorInfo, encode_graph
+from compilescope.model.header import RunHeader
+from compilescope.model.run import Run
+from compilescope.model.stack import CodeRef, Frame
+
+CODE = CodeRef(f"{ROOT}/model.py", 6, "forward")
+HOSTILE = (
+    "<script>window.hurt=1</script><img src=x onerror=window.hurt=1>'\"`*_[|]"
+    "\x00\x1b[31m\u202etxt\u202c</pre></details>&lt;" + "y" * 300
+)
+SOURCE = "\n".join(
+    ["import torch", "", "", "class Model(torch.nn.Module):", ""]
+    + ["    def forward(self, x):", "        h = self.layer(x)", "        if h.mean() > 0:"]
+    + ["            h = h * 2", "        return h", ""]
+)
+
+
+def full_run() -> Run:
+    """One of everything that capture records."""
+    guard = FailedGuard("x.size()[0] == 2", "x.size()[0]", "2", "3", frame=frame())
+    bodies: list[Body] = [
+        GraphCaptured(stage="dynamo", ops=3, frame=CODE, region=CODE),
+        GraphBreak(
+            gb_type="Data-dependent branching", gb_id="GB0170", hints=("Use cond.",), frame=CODE
+        ),
+        FrameSkipped(CODE, "graph-break", "Data-dependent branching", because="0.2"),
+        FrameSkipped(CODE, "unexplained", "?"),
+        Recompile(CODE, (CacheEntryMiss("0/0", (guard,)),), refused="limit"),
+        CompileFailed("BackendCompilerFailed", "no such op", backend="toy", frame=CODE),
+        CacheAccess("fx_graph", "miss"),
+        CudagraphSkip("mutated inputs"),
+        HookUnavailable("h", "torch.x", "something"),
+        ToolFault("hook", "KeyError: 1"),
+        CompileTime(40_000_000, {"inductor_cumulative_compile_time_us": 9000}, frame=CODE),
+    ]
+    return run_of(
+        *(
+            event(body, number=n, stack=(frame(),), compile_id="0/0")
+            for n, body in enumerate(bodies)
+        )
+    )
+
+
+def later_run() -> Run:
+    """The kinds that other sources append: devices, numbers, benchmarks, one from the future."""
+    bodies: list[Body | Unknown] = [
+        Violation(
+            "alignment", "npu-a", "aten.mm.default", "7", "multiples of 16", remedy="Pad it."
+        ),
+        Violation("dtype", "npu-a", "aten.sin.default", "float64", "float32", severity="unknown"),
+        TensorDiff(
+            "output[0]", "fail", "too far", "toy", test="inductor", metrics={"max_abs": 0.5}
+        ),
+        TensorDiff("output[1]", "pass", metrics={"max_abs": 0.0}),
+        Measurement("step_ms", 1.5, "toy", "inductor", spread=0.1, samples=20, how="medians"),
+        Unknown({"kind": "FromTomorrow", "x": 1}),
+    ]
+    return run_of(*(event(body, number=n, stack=(frame(),)) for n, body in enumerate(bodies)))
+
+
+def hostile_run() -> Run:
+    """Names that would steer a browser, a terminal or a document if anything let them."""
+    bad = frame(
+        source=HOSTILE, column=0, end_column=8, function=HOSTILE, file=f"{ROOT}/{HOSTILE}.py"
+    )
+    code = CodeRef(bad.file, 3, HOSTILE)
+    guard = FailedGuard(HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE, frame=bad)
+    artifacts = MemoryArtifacts()
+    text = artifacts.put(f"# File: {bad.file}:8 in {HOSTILE}, code: {HOSTILE}\n{HOSTILE}", "py")
+    guards = [Guard(HOSTILE, HOSTILE, (HOSTILE,), (bad,))]
+    bodies: list[Body] = [
+        GraphBreak(gb_type=HOSTILE, explanation=HOSTILE, hints=(HOSTILE,), frame=code),
+        GraphCaptured("dynamo", text=text, ops=1, backend=HOSTILE, frame=code, reason=HOSTILE),
+        GuardSet(1, {HOSTILE: 1}, artifacts.put(_json(guards), "json"), code),
+        Recompile(code, (CacheEntryMiss(HOSTILE, (guard,), HOSTILE),)),
+        FrameSkipped(code, "dispatch-mode", HOSTILE),
+        CompileFailed(HOSTILE, HOSTILE, backend=HOSTILE, frame=code),
+        CompileTime(5, {HOSTILE: 3}, frame=code, restarts=(HOSTILE,)),
+        KernelEmitted(text, HOSTILE, (HOSTILE,)),
+        CudagraphSkip(HOSTILE),
+        Violation(HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE, remedy=HOSTILE, model=HOSTILE),
+        TensorDiff(HOSTILE, "fail", HOSTILE, HOSTILE, metrics={HOSTILE: 1.0}),
+        Measurement(HOSTILE, 1.0, HOSTILE, HOSTILE, how=HOSTILE),
+        SourceSeen(bad.file, artifacts.put(HOSTILE, "py")),
+        HookUnavailable(HOSTILE, HOSTILE, HOSTILE),
+        ToolFault(HOSTILE, HOSTILE, HOSTILE),
+    ]
+    events = [
+        event(body, number=n, stack=(bad,), compile_id=HOSTILE) for n, body in enumerate(bodies)
+    ]
+    return with_artifacts(run_of(*events, command=(HOSTILE,), cwd=HOSTILE, host=HOSTILE), artifacts)
+
+
+def ranks_run() -> Run:
+    """Two ranks that part ways: the second breaks where the first does not."""
+    same = GraphCaptured(stage="dynamo", ops=3, frame=CODE, region=CODE)
+    broken = GraphBreak(gb_type="Data-dependent branching", gb_id="GB0170", frame=CODE)
+    events = []
+    for rank in (0, 1):
+        started = ProcessStarted(argv=("m.py",), python="3.11", torch="2.13.0", parent_pid=1)
+        bodies = [started, same, *([broken] if rank else []), ProcessEnded()]
+        events += [
+            Event(
+                id=f"{rank}.{n}",
+                time_ns=10 * n + rank,
+                pid=100 + rank,
+                rank=rank,
+                stack=(frame(),),
+                body=body,
+            )
+            for n, body in enumerate(bodies)
+        ]
+    header = RunHeader(run="abc123-ranks", tool="0.1.0", root=ROOT, exit_status=0)
+    return Run(header, events, MemoryArtifacts())
+
+
+def big_run(causes: int = 200, graphs: int = 500, events: int = 10_000) -> Run:
+    """As much as a long training job leaves behind."""
+    artifacts = MemoryArtifacts()
+    made: list[Event] = []
+    numbers = itertools.count()
+
+    def add(body: Body, at: Frame, compile_id: str) -> None:
+        made.append(event(body, number=next(numbers), stack=(at,), compile_id=compile_id))
+
+    made.append(event(SourceSeen(f"{ROOT}/model.py", artifacts.put(SOURCE, "py")), number=0))
+    for number in range(graphs):
+        code = CodeRef(f"{ROOT}/layer{number % 40}.py", 10 + number, f"forward{number}")
+        compile_id = f"{number}/0"
+        lines = [
+            f"        # File: {code.file}:{code.line} in {code.function}, code: x = x * {n}\n"
+            f'        mul_{n}: "f32[64, 64]" = l_x_ * {n};  l_x_ = None'
+            for n in range(40)
+        ]
+        text = f"class GraphModule{number}(torch.nn.Module):\n" + "\n".join(lines)
+        graph = Graph(tuple(_mul(n, code) for n in range(40)))
+        kept = artifacts.put(encode_graph(graph), "json")
+        for stage in ("dynamo", "aot_forward", "post_grad"):
+            shown = artifacts.put(f"# {stage}\n{text}", "py")
+            body = GraphCaptured(stage, shown, kept, 40, 40, "inductor", code, code)
+            add(body, frame(code.line, file=code.file), compile_id)
+        kernels = artifacts.put(f"# kernels of {number}\n{text}", "py")
+        add(KernelEmitted(kernels, kernels=(f"k{number}",)), frame(), compile_id)
+        add(CompileTime(3_000_000, {"phase_us": 10}, frame=code), frame(), compile_id)
+    while len(made) < events:
+        number = len(made) % causes
+        at = frame(8 + number, source=f"        if h.mean() > {number}:", function=f"f{number}")
+        code = CodeRef(at.file, at.line, at.function)
+        body = GraphBreak(gb_type="Data-dependent branching", gb_id="GB0170", frame=code)
+        add(body, at, f"{number}/1")
+    return with_artifacts(run_of(*made), artifacts)
+
+
+def _mul(number: int, code: CodeRef) -> Node:
+    tensor = TensorInfo((64, 64), "float32", (64, 1), "cpu", 16384)
+    at = Frame(code.file, code.line, code.function)
+    return Node(f"mul_{number}", "call_function", "aten.mul.Tensor", ("x",), (tensor,), at)
+
+
+def with_artifacts(run: Run, artifacts: MemoryArtifacts) -> Run:
+    return Run(run.header, run.events, artifacts)
+
+
+def _json(value: object) -> str:
+    import msgspec
+
+    return msgspec.json.encode(value).decode()
+
+
+RUNS = {
+    "empty": run_of(),
+    "nothing": run_of(ended=False),
+    "full": full_run(),
+    "later": later_run(),
+    "ranks": ranks_run(),
+    "hostile": hostile_run(),
+}
