@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
+
+import msgspec
 
 from builders import ROOT, event, frame, run_of
-from compilescope.model.artifacts import MemoryArtifacts
+from compilescope.model.artifacts import DiskArtifacts, MemoryArtifacts
 from compilescope.model.bodies import (
     Body,
     CacheAccess,
@@ -31,9 +34,9 @@ from compilescope.model.bodies import (
     Unknown,
     Violation,
 )
-from compilescope.model.event import Event
+from compilescope.model.event import Event, encode
 from compilescope.model.graph import Graph, Node, TensorInfo, encode_graph
-from compilescope.model.header import RunHeader
+from compilescope.model.header import RunHeader, write_header
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef, Frame
 
@@ -191,13 +194,24 @@ def _mul(number: int, code: CodeRef) -> Node:
     return Node(f"mul_{number}", "call_function", "aten.mul.Tensor", ("x",), (tensor,), at)
 
 
+def store(run: Run, home: Path, name: str) -> Path:
+    """A run on disk, as capture would have left it."""
+    folder = home / name
+    folder.mkdir(parents=True)
+    write_header(folder, msgspec.structs.replace(run.header, run=name))
+    (folder / "events-0.jsonl").write_bytes(b"".join(encode(e) + b"\n" for e in run.events))
+    artifacts = DiskArtifacts(folder / "artifacts")
+    assert isinstance(run.artifacts, MemoryArtifacts)
+    for kept, text in run.artifacts.items():
+        assert artifacts.put(text, kept.rpartition(".")[2]) == kept
+    return folder
+
+
 def with_artifacts(run: Run, artifacts: MemoryArtifacts) -> Run:
     return Run(run.header, run.events, artifacts)
 
 
 def _json(value: object) -> str:
-    import msgspec
-
     return msgspec.json.encode(value).decode()
 
 

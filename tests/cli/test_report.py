@@ -10,27 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.model.event import encode
-from compilescope.model.header import write_header
-from compilescope.model.run import Run
-from samples import full_run, ranks_run
-
-
-def stored(run: Run, home: Path, name: str) -> Path:
-    """A run on disk, as capture would have left it."""
-    import msgspec
-
-    folder = home / name
-    folder.mkdir(parents=True)
-    write_header(folder, msgspec.structs.replace(run.header, run=name))
-    (folder / "events-0.jsonl").write_bytes(b"".join(encode(e) + b"\n" for e in run.events))
-    return folder
+from samples import full_run, ranks_run, store
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    stored(full_run(), tmp_path / "runs", "aaa111-full")
-    stored(ranks_run(), tmp_path / "runs", "bbb222-ranks")
+    store(full_run(), tmp_path / "runs", "aaa111-full")
+    store(ranks_run(), tmp_path / "runs", "bbb222-ranks")
     return tmp_path / "runs"
 
 
