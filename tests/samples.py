@@ -215,11 +215,19 @@ def _json(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
+def _named(name: str, run: Run) -> Run:
+    run.header = msgspec.structs.replace(run.header, run=f"abc123-{name}")
+    return run
+
+
 RUNS = {
-    "empty": run_of(),
-    "nothing": run_of(ended=False),
-    "full": full_run(),
-    "later": later_run(),
-    "ranks": ranks_run(),
-    "hostile": hostile_run(),
+    name: _named(name, run)
+    for name, run in {
+        "empty": run_of(),
+        "nothing": run_of(ended=False),
+        "full": full_run(),
+        "later": later_run(),
+        "ranks": ranks_run(),
+        "hostile": hostile_run(),
+    }.items()
 }

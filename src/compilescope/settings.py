@@ -102,6 +102,16 @@ def wants_colour() -> bool | None:
     return None
 
 
+def in_github_actions() -> bool:
+    """Does a GitHub workflow read our output?"""
+    return os.environ.get("GITHUB_ACTIONS") == "true"
+
+
+def github_workspace() -> str:
+    """The folder of the checkout in a GitHub workflow; empty elsewhere."""
+    return os.environ.get("GITHUB_WORKSPACE", "")
+
+
 @dataclass(frozen=True)
 class ModelSettings:
     """The language model to ask, if any. Without a model's name nothing is ever sent."""

@@ -16,7 +16,13 @@ pytest.importorskip("torch")
 
 from compilescope.torchapi.install import all_hooks  # noqa: E402
 
-IN_INDUCTOR = {"cudagraphs", "cudagraph-logs", "ir-before-fusion", "ir-after-fusion"}
+IN_INDUCTOR = {
+    "cudagraphs",
+    "cudagraph-logs",
+    "ir-before-fusion",
+    "ir-after-fusion",
+    "kernel-calls",
+}
 HOOKS = {h.id for h in all_hooks() if not h.unless and h.only_with != "time"} - IN_INDUCTOR
 """Those that passing_hooks.py passes. One that stands in for another is on older torch only."""
 

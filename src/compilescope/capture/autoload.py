@@ -47,6 +47,8 @@ def begin() -> None:
     def end() -> None:
         if watch.timing is not None:
             watch.timing.write()
+        if watch.phases is not None:
+            watch.phases.close()
         recorder.end()
 
     atexit.register(end)

@@ -14,7 +14,7 @@ import threading
 import time
 import traceback
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import torch
 
@@ -34,7 +34,8 @@ from compilescope.model.event import Event
 from compilescope.model.stack import Frame
 from compilescope.settings import current_test, env_rank
 
-_MOST_FAULTS = 100
+_MOST_FAULTS = 20
+"""Of one hook. One that always fails must not hide the faults of another."""
 _LARGEST_SOURCE = 4_000_000
 _live: weakref.WeakSet[Recorder] = weakref.WeakSet()
 
@@ -48,7 +49,7 @@ class Recorder:
         self._name: str | None = None
         self._sequence = 0
         self._epoch = 0
-        self._faults = 0
+        self._faults: dict[str, int] = {}
         self._lost_artifacts = 0
         self._forked = False
         self._sources: set[str] = set()
@@ -60,12 +61,19 @@ class Recorder:
         with self._lock:
             self._begin()
 
-    def emit(self, body: Body, stack: Sequence[Frame] = (), compile_id: str | None = None) -> str:
+    def emit(
+        self,
+        body: Body,
+        stack: Sequence[Frame] = (),
+        compile_id: str | None = None,
+        sources: Iterable[Frame] = (),
+    ) -> str:
         with self._lock:
             # Also after the end mark: a late atexit handler may still compile.
             self._begin()
             if isinstance(body, (GraphBreak, CompileFailed, Recompile)):
                 self._keep_sources(stack)
+            self._keep_sources(sources)
             return self._append(body, stack, compile_id)
 
     def artifact(self, text: str, kind: str) -> str:
@@ -82,8 +90,8 @@ class Recorder:
     def fault(self, where: str, error: BaseException) -> None:
         """A hook of ours failed. Say so in the record, and let the program go on."""
         try:
-            self._faults += 1
-            if self._faults <= _MOST_FAULTS:
+            self._faults[where] = self._faults.get(where, 0) + 1
+            if self._faults[where] <= _MOST_FAULTS:
                 words = "".join(traceback.format_exception(error))[-4000:]
                 self.emit(ToolFault(where, f"{type(error).__name__}: {error}", words))
         except Exception:
@@ -120,9 +128,9 @@ class Recorder:
             )
         )
 
-    def _keep_sources(self, stack: Sequence[Frame]) -> None:
-        """An explanation shows the lines around a place, long after the file has changed."""
-        for frame in stack:
+    def _keep_sources(self, frames: Iterable[Frame]) -> None:
+        """A report shows the lines around a place, long after the file has changed."""
+        for frame in frames:
             if frame.file in self._sources or frame.origin not in ("user", "library"):
                 continue
             self._sources.add(frame.file)

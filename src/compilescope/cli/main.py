@@ -13,7 +13,20 @@ from compilescope.cli import commands
 from compilescope.errors import ToolError
 from compilescope.version import VERSION
 
-_ORDER = ("run", "show", "explain", "list", "registry", "clean")
+_ORDER = (
+    "run",
+    "show",
+    "explain",
+    "report",
+    "compare",
+    "check",
+    "list",
+    "analyze",
+    "registry",
+    "export",
+    "import",
+    "clean",
+)
 
 
 class _Group(click.Group):

@@ -70,6 +70,8 @@ class GraphCaptured(_Body, frozen=True):
     ended_by_break: bool | None = None
     reason: str = ""
     """Why the graph ended where it does."""
+    origins: str | None = None
+    """Artifact: which nodes of Dynamo's graph its nodes came from, as JSON (Origins)."""
 
 
 class GuardSet(_Body, frozen=True):
@@ -254,6 +256,8 @@ class KernelEmitted(_Body, frozen=True):
     artifact: str
     file: str = ""
     kernels: tuple[str, ...] = ()
+    origins: str | None = None
+    """Artifact: what each call of a kernel computes, as JSON (KernelOrigins)."""
 
 
 class CudagraphSkip(_Body, frozen=True):

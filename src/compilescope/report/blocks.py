@@ -7,6 +7,7 @@ from typing import Literal
 
 import msgspec
 
+from compilescope.rules.doubts import Doubt
 from compilescope.rules.findings import Finding
 
 Style = Literal["plain", "strong", "dim", "code", "good", "warn", "bad"]
@@ -195,6 +196,19 @@ class Part(msgspec.Struct, frozen=True, omit_defaults=True):
     note: str = ""
 
 
+class Record(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """The run that a document is about."""
+
+    run: str = ""
+    command: tuple[str, ...] = ()
+    cwd: str = ""
+    torch: str | None = None
+    exit_status: int | None = None
+    signal: int | None = None
+    doubts: tuple[Doubt, ...] = ()
+    """Why less may have been seen than there was."""
+
+
 class Document(msgspec.Struct, frozen=True, omit_defaults=True):
     """A report."""
 
@@ -205,6 +219,9 @@ class Document(msgspec.Struct, frozen=True, omit_defaults=True):
     """What was found, for formats that carry findings and not words."""
     root: str = ""
     """The folder that the findings' files are named relative to."""
+    record: Record = Record()
+    accepted: tuple[str, ...] | None = None
+    """Fingerprints that a baseline accepts; None where the run was held against none."""
 
 
 def note(text: str) -> Paragraph:

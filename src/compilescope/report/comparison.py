@@ -5,7 +5,6 @@ from __future__ import annotations
 from compilescope.report.blocks import (
     Block,
     Document,
-    Excerpt,
     Item,
     Paragraph,
     Part,
@@ -14,9 +13,9 @@ from compilescope.report.blocks import (
     Table,
     Words,
     note,
-    prose,
     words,
 )
+from compilescope.report.finding import finding_item
 from compilescope.report.places import count, place
 from compilescope.rules.comparison import Changed, Comparison, Figure, Moved
 from compilescope.rules.findings import Finding
@@ -33,7 +32,7 @@ def comparison_document(seen: Comparison, roots: tuple[str, str]) -> Document:
     ):
         if found:
             blocks: list[Block] = []
-            blocks += [_item(n, finding, root) for n, finding in enumerate(found[:_MOST], 1)]
+            blocks += [finding_item(n, finding, root) for n, finding in enumerate(found[:_MOST], 1)]
             if len(found) > _MOST:
                 blocks.append(note(f"and {len(found) - _MOST} more; see --json"))
             parts.append(Part(title.lower(), title, tuple(blocks), remark))
@@ -96,18 +95,6 @@ def _number(figure: Figure, value: float | None) -> Words:
         return words(Span("not known", "dim"))
     text = f"{value:g}" if value % 1 == 0 else f"{value:.2f}"
     return words(f"{text} {figure.unit}".rstrip())
-
-
-def _item(number: int, finding: Finding, root: str) -> Item:
-    blocks: list[Block] = []
-    if finding.source:
-        blocks.append(Excerpt(finding.source, finding.column, finding.end_column))
-    blocks.append(Paragraph(words(Span(finding.title, "strong"))))
-    blocks.append(Paragraph(prose(finding.message)))
-    if finding.remedy:
-        blocks.append(Paragraph(prose(finding.remedy), "Try:"))
-    tags = (f"kind:{finding.kind}",)
-    return Item(str(number), _where(finding, root), _rule(finding), tuple(blocks), tags=tags)
 
 
 def _moved(pair: Moved, roots: tuple[str, str]) -> Item:

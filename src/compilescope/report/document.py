@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from compilescope.plugins import discover
 from compilescope.report import sections
-from compilescope.report.blocks import Document, Part
+from compilescope.report.blocks import Document, Part, Record
 from compilescope.report.section import Reading, Section
+from compilescope.rules.doubts import doubts
 from compilescope.rules.findings import findings
 
 
@@ -31,4 +32,18 @@ def report_document(reading: Reading) -> Document:
         parts=tuple(parts),
         findings=tuple(findings(seen)),
         root=seen.root,
+        record=record_of(reading),
+    )
+
+
+def record_of(reading: Reading) -> Record:
+    seen = reading.digest
+    return Record(
+        run=seen.run,
+        command=seen.command,
+        cwd=reading.run.header.cwd,
+        torch=seen.torch,
+        exit_status=seen.exit_status,
+        signal=seen.signal,
+        doubts=tuple(doubts(seen)),
     )

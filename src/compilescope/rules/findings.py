@@ -5,6 +5,7 @@ What a gate counts, a baseline keeps, a comparison matches and a code scanner sh
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Literal
 
@@ -12,6 +13,13 @@ import msgspec
 
 from compilescope.model.fingerprint import fingerprint
 from compilescope.model.stack import Frame, origin_of
+from compilescope.registry.taxonomy import load_taxonomy
+from compilescope.rules.behind import (
+    failures_behind,
+    recompiles_behind,
+    sites_behind,
+    told_elsewhere,
+)
 from compilescope.rules.digest import Digest
 from compilescope.rules.eager import EagerFrame
 from compilescope.rules.failures import Failure
@@ -22,8 +30,8 @@ from compilescope.rules.sites import Site
 FindingKind = Literal["break", "recompile", "eager", "failure"]
 Level = Literal["error", "warning", "note"]
 
-# Eager for a reason that a break, a recompile or a failure tells already.
-_TOLD_ELSEWHERE = frozenset({"graph-break", "recompile-limit", "backend", "error"})
+# What differs from run to run in Dynamo's names: addresses, ids, counters, lines to resume at.
+_PASSING = re.compile(r"0x[0-9a-fA-F]+|\b\d{9,}\b|(?<=___)\d+|(?<=__resume_at_)\d+_\d+")
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,7 +63,15 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def own(self) -> bool:
         """In the user's own files, not in an installed package."""
-        return origin_of(self.file) == "user"
+        return is_own(self.file)
+
+
+def is_own(file: str) -> bool:
+    """Is a cause at this place the user's? A place that is not known may well be.
+
+    Code without a file (`-c`, a prompt) is named only where no file of anybody's is on the stack.
+    """
+    return origin_of(file) in ("user", "generated")
 
 
 def findings(digest: Digest) -> list[Finding]:
@@ -65,14 +81,28 @@ def findings(digest: Digest) -> list[Finding]:
     found += [
         _eager(frame, digest.root)
         for frame in digest.eager_frames
-        if frame.cause not in _TOLD_ELSEWHERE
+        if not told_elsewhere(frame, digest)
     ]
     for frame in digest.recompiles:
-        found += [_recompile(cause, frame, digest.root) for cause in _causes(frame)]
-    return _distinct(found)
+        found += recompile_findings(frame, digest.root)
+    return distinct(found)
 
 
-def _distinct(found: Iterable[Finding]) -> list[Finding]:
+def eager_findings(frame: EagerFrame, digest: Digest) -> list[Finding]:
+    """What made one function eager: a break, recompiles, a failure; else the function itself."""
+    found = [_site(site) for site in sites_behind(frame, digest)]
+    for again in recompiles_behind(frame, digest):
+        found += recompile_findings(again, digest.root)
+    found += [_failure(failure, digest.root) for failure in failures_behind(frame, digest)]
+    return found or [_eager(frame, digest.root)]
+
+
+def recompile_findings(frame: RecompiledFrame, root: str) -> list[Finding]:
+    """The guards that made one function compile again."""
+    return [_recompile(cause, frame, root) for cause in _causes(frame)]
+
+
+def distinct(found: Iterable[Finding]) -> list[Finding]:
     """The same line twice in a function, or one value guarded in two of its parts, is one cause."""
     merged: dict[tuple[str, str], Finding] = {}
     for finding in found:
@@ -112,13 +142,16 @@ def _site(site: Site) -> Finding:
 
 def _failure(failure: Failure, root: str) -> Finding:
     frame = Frame(failure.file, failure.line, failure.function, source=failure.source)
-    key = f"failure {failure.phase} {failure.gb_type or failure.error}"
+    inner = _inner_error(failure)
+    name = failure.gb_type or failure.error
+    key = f"failure {failure.phase} {name} {inner.split(':')[0]}".rstrip()
+    why = failure.why or failure.message.strip()
     return Finding(
         kind="failure",
         rule=failure.gb_id or f"failure/{failure.error}",
         fingerprint=fingerprint(key, frame, root),
-        title=f"{failure.phase} compilation failed: {failure.gb_type or failure.error}",
-        message=failure.why or failure.message,
+        title=f"{failure.phase} compilation failed: {name}",
+        message=why if inner in why else f"{why.rstrip(': ')}: {inner}",
         remedy=_first(failure.remedy),
         level="error",
         file=failure.file,
@@ -133,15 +166,24 @@ def _failure(failure: Failure, root: str) -> Finding:
     )
 
 
+def _inner_error(failure: Failure) -> str:
+    """`RuntimeError: no such op`, of a backend's error that Dynamo wraps in one of its own."""
+    lines = [line.strip() for line in failure.message.strip().splitlines() if line.strip()]
+    if failure.gb_type is None and len(lines) > 1 and lines[0].endswith(" raised:"):
+        return lines[1]
+    return ""
+
+
 def _eager(frame: EagerFrame, root: str) -> Finding:
     place = Frame(frame.file, frame.line, frame.function)
+    category = load_taxonomy().category_of(frame.gb_id, frame.reason)
     return Finding(
         kind="eager",
         rule=f"eager/{frame.cause}",
         fingerprint=fingerprint(f"eager {frame.cause}", place, root),
         title=f"{frame.function} runs eagerly",
         message=frame.reason,
-        remedy="",
+        remedy=category.fix if category is not None else "",
         level="warning",
         file=frame.file,
         line=frame.line,
@@ -165,24 +207,23 @@ def _causes(frame: RecompiledFrame) -> tuple[RecompileCause, ...]:
         file=None,
         line=None,
         source="",
-        count=frame.count,
+        count=max(frame.count, int(frame.limit_hit)),
     )
     return (unknown,)
 
 
 def _recompile(cause: RecompileCause, frame: RecompiledFrame, root: str) -> Finding:
     file, line = cause.file or frame.file, cause.line or frame.line
-    place = Frame(file, line, frame.function, source=cause.source)
-    change = f"expected {cause.expected or '?'}, got {cause.actual or '?'}"
-    subject = cause.subject or "an unknown guard"
+    # The value names the cause: which of its function's lines looks at it is no part of that.
+    place = Frame(file, line, frame.function)
+    subject = _PASSING.sub("N", cause.subject)
     return Finding(
         kind="recompile",
         rule=f"recompile/{cause.rule or cause.kind or 'unknown'}",
-        fingerprint=fingerprint(f"recompile {cause.kind} {cause.subject}", place, root),
-        title=f"{frame.function} recompiles: {subject} {change}"
-        if cause.subject
-        else f"{frame.function} recompiles",
-        message=cause.why or cause.guard or f"{frame.function} was compiled more than once.",
+        fingerprint=fingerprint(f"recompile {cause.kind} {subject}", place, root),
+        # No values here: the next run has others, and the cause is the same.
+        title=f"{frame.function} recompiles" + (f": {cause.subject}" if cause.subject else ""),
+        message=cause.why or _change(cause, frame),
         remedy=_first(cause.remedy),
         level="error" if frame.limit_hit else "warning",
         file=file,
@@ -193,6 +234,15 @@ def _recompile(cause: RecompileCause, frame: RecompiledFrame, root: str) -> Find
         ranks=frame.ranks,
         because=frame.because,
     )
+
+
+def _change(cause: RecompileCause, frame: RecompiledFrame) -> str:
+    if not cause.guard:
+        return f"{frame.function} was compiled more than once; torch named no guard that failed."
+    if not (cause.expected or cause.actual):
+        return f"The guard {cause.guard} did not hold."
+    expected, actual = cause.expected or "?", cause.actual or "?"
+    return f"The guard {cause.guard} did not hold: expected {expected}, got {actual}."
 
 
 def _first(remedies: tuple[Remedy, ...]) -> str:

@@ -51,7 +51,7 @@ def _flags(cause: Cause) -> list[str]:
 
 def failure_words(failure: Failure) -> tuple[str, str, list[Remedy]]:
     """Category, reason and remedies of a failure that is no graph break."""
-    said = failure.message.strip().split("\n", 1)[0]
+    said = _said(failure.message)
     if failure.error == "BackendCompilerFailed" or failure.backend or failure.phase == "backward":
         backend = failure.backend or "the backend"
         return (
@@ -96,6 +96,12 @@ def failure_words(failure: Failure) -> tuple[str, str, list[Remedy]]:
             upgrade("A newer PyTorch may have mended it; if not, report it with this message."),
         ],
     )
+
+
+def _said(message: str) -> str:
+    """The first line that says something: Dynamo puts `backend='x' raised:` before the error."""
+    lines = message.strip().split("\n", 2)
+    return lines[1] if len(lines) > 1 and lines[0].endswith(" raised:") else lines[0]
 
 
 def library_remedies(cause: Cause) -> list[Remedy]:

@@ -69,7 +69,7 @@ def compare_ranks(run: Run) -> RankReport | None:
     ranks = sorted({event.rank for event in run.events})
     if len(ranks) < 2:
         return None
-    narrowed = {rank: run.narrowed(lambda event, r=rank: event.rank == r) for rank in ranks}
+    narrowed = {rank: _of_rank(run, rank) for rank in ranks}
     steps = {rank: _steps(narrowed[rank]) for rank in ranks}
     first = ranks[0]
     divergences = [_first_divergence(rank, steps[first], steps[rank]) for rank in ranks[1:]]
@@ -79,6 +79,10 @@ def compare_ranks(run: Run) -> RankReport | None:
         divergences=tuple(found for found in divergences if found is not None),
         partial=tuple(finding for finding in whole if len(finding.ranks) < len(ranks)),
     )
+
+
+def _of_rank(run: Run, rank: int) -> Run:
+    return run.narrowed(lambda event: event.rank == rank)
 
 
 def _rank_digest(rank: int, seen: Digest) -> RankDigest:

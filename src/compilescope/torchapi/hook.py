@@ -7,21 +7,32 @@ import inspect
 import logging
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from compilescope.model.bodies import Body, GraphBreak
 from compilescope.model.stack import Frame
 from compilescope.torchapi.break_text import BreakTexts
+from compilescope.torchapi.phases import PhaseLog
 from compilescope.torchapi.timing import Timing
+
+
+_MOST_FAULTS = 10
+"""That one hook reports: one that is passed hundreds of times must not crowd out the others."""
 
 
 class Sink(Protocol):
     """Where hooks put what they see. The recorder is one."""
 
-    def emit(self, body: Body, stack: Sequence[Frame] = (), compile_id: str | None = None) -> str:
-        """Append an event; its id comes back."""
+    def emit(
+        self,
+        body: Body,
+        stack: Sequence[Frame] = (),
+        compile_id: str | None = None,
+        sources: Iterable[Frame] = (),
+    ) -> str:
+        """Append an event; its id comes back. The files that `sources` names are kept."""
         ...
 
     def artifact(self, text: str, kind: str) -> str: ...
@@ -52,6 +63,8 @@ class Watch:
     time: bool = False
     timing: Timing | None = None
     """The clock, while hooks are on and `time` asks for one."""
+    phases: PhaseLog | None = None
+    """The phases of compilations, while hooks are on."""
     planted_fault: str = ""
     texts: BreakTexts = field(default_factory=BreakTexts)
     guard_frames: weakref.WeakKeyDictionary[Any, dict[str, Frame]] = field(
@@ -144,14 +157,18 @@ def observed(original: Callable[..., Any], hook: Hook, watch: Watch) -> Callable
             ]
         )
     before, after, wants = hook.before, hook.after, hook.wants
+    faults = 0
 
     def note(observer: Observer, call: Call) -> None:
+        nonlocal faults
         try:
             if watch.planted_fault in (hook.id, "all"):
                 raise PlantedFault(f"planted in {hook.id}")
             observer(watch, call)
         except Exception as error:
-            watch.sink.fault(hook.id, error)
+            faults += 1
+            if faults <= _MOST_FAULTS:
+                watch.sink.fault(hook.id, error)
 
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         if wants is not None and not wants(args):

@@ -18,6 +18,8 @@ from compilescope.model.bodies import HookUnavailable
 from compilescope.plugins import discover
 from compilescope.torchapi import hooks as hooks_package
 from compilescope.torchapi.hook import Hook, Watch, observed
+from compilescope.torchapi.phases import PhaseLog
+from compilescope.torchapi.sinks import announced
 from compilescope.torchapi.timing import Timing
 
 
@@ -29,6 +31,9 @@ def all_hooks() -> list[Hook]:
 def hooked(watch: Watch) -> Iterator[None]:
     """Watch torch.compile in this process until the end of the block."""
     with ExitStack() as undo:
+        undo.enter_context(announced(watch.sink))
+        watch.phases = PhaseLog(watch.sink)
+        undo.callback(watch.phases.close)
         if watch.time:
             watch.timing = Timing(watch.sink)
             undo.callback(watch.timing.close)

@@ -105,4 +105,4 @@ def _trace(runs: list[Run]) -> str:
 
     if len(runs) > 1:
         raise ToolError("A trace is of one run.", hint="Name one RUN.")
-    return to_trace(runs[0])
+    return to_trace(runs[0]).decode()

@@ -8,70 +8,28 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from compilescope.cli.options import dir_option, has_colour, home_folder, report_width
+from compilescope.cli.options import dir_option, has_colour, report_width
+from compilescope.cli.program import (
+    ProgramCommand,
+    Words,
+    launch_program,
+    program_options,
+    warn_of_lost_end,
+)
 
 if TYPE_CHECKING:
     from compilescope.capture.launcher import Outcome
 
-_MODES = {"-m": "module", "-c": "code", "--pytest": "pytest", "--torchrun": "torchrun"}
-
-
-class _RunCommand(click.Command):
-    """Our options end where the program begins; whatever follows is the program's own."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        takes_value = {
-            name
-            for option in self.params
-            if isinstance(option, click.Option) and not option.is_flag
-            for name in option.opts
-        }
-        index = 0
-        while index < len(args):
-            word = args[index]
-            if word in _MODES:
-                ctx.obj = (_MODES[word], tuple(args[index + 1 :]))
-                break
-            if word == "--" or not word.startswith("-") or word == "-":
-                rest = args[index + 1 :] if word == "--" else args[index:]
-                ctx.obj = ("script", tuple(rest))
-                break
-            index += 2 if word in takes_value else 1
-        else:
-            ctx.obj = ("script", ())
-        return super().parse_args(ctx, args[:index])
-
-    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        formatter.write_usage("compilescope run", "[OPTIONS] SCRIPT [ARGS]...")
-        for rest in ("-m MODULE [ARGS]...", "--pytest [ARGS]...", "--torchrun [ARGS]..."):
-            formatter.write_usage("compilescope run", f"[OPTIONS] {rest}", prefix="       ")
-
 
 @click.command(
     "run",
-    cls=_RunCommand,
+    cls=ProgramCommand,
     short_help="Run a program under capture, then show what was lost.",
     help="Run a program unmodified, record all that torch.compile does, and print a summary.\n\n"
     "The program keeps its output, its signals and its exit status; the summary goes to stderr. "
     "Everything after SCRIPT, -m, -c, --pytest or --torchrun belongs to the program.",
 )
-@click.option("-m", "_m", is_flag=True, help="Run a module.")
-@click.option("-c", "_c", is_flag=True, help="Run a string of Python.")
-@click.option("--pytest", "_pytest", is_flag=True, help="Run pytest; events name their test.")
-@click.option("--torchrun", "_torchrun", is_flag=True, help="Run torchrun; events name their rank.")
-@click.option(
-    "--compile-all",
-    is_flag=True,
-    help="Compile the outermost modules of a program that never calls torch.compile.",
-)
-@click.option(
-    "--compile",
-    "compile_names",
-    multiple=True,
-    metavar="NAME",
-    help="Compile modules of the class NAME, or a function: f, Class.method, package.module.f.",
-)
-@click.option("--backend", help="The backend for --compile and --compile-all.")
+@program_options
 @click.option(
     "--ir", is_flag=True, help="Record Inductor's IR too; costs about a tenth of the compile."
 )
@@ -88,7 +46,7 @@ class _RunCommand(click.Command):
 @dir_option
 @click.pass_obj
 def COMMAND(
-    target: tuple[str, tuple[str, ...]],
+    target: Words,
     /,
     compile_all: bool,
     compile_names: tuple[str, ...],
@@ -100,32 +58,24 @@ def COMMAND(
     home: Path | None,
     **_flags: Any,
 ) -> int:
-    from compilescope.capture.launcher import die_by, launch
-    from compilescope.capture.names import resolve_names
-    from compilescope.capture.target import Target
+    from compilescope.capture.launcher import die_by
     from compilescope.errors import ToolError
-    from compilescope.settings import Settings
 
-    program = Target(target[0], target[1])  # type: ignore[arg-type]
-    if backend and not (compile_all or compile_names):
-        raise ToolError("--backend needs --compile-all or --compile NAME.")
-    program.check()
-    names = resolve_names(compile_names, program)
-    settings = Settings(
-        home=home_folder(home),
+    outcome = launch_program(
+        target,
+        home=home,
+        compile_all=compile_all,
+        compile_names=compile_names,
+        backend=backend,
         ir=ir,
-        time=timed,
-        compile_names=("*", *names) if compile_all else names,
-        compile_backend=backend,
+        timed=timed,
     )
-    outcome = launch(program, settings)
     try:
         _report(outcome, quiet=quiet, as_json=as_json)
     except ToolError as error:
         # The program's status outranks the report's.
         print(f"compilescope: error: {error.message}", file=sys.stderr)
-    if not outcome.header_written:
-        print("compilescope: the end of the run could not be written: disk full?", file=sys.stderr)
+    warn_of_lost_end(outcome)
     if outcome.exit_status < 0:
         sys.stdout.flush()
         sys.stderr.flush()

@@ -6,17 +6,20 @@ Only the records we want are ever rendered; the rest pass untouched.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
 from torch.fx import GraphModule
 
 from compilescope.model.bodies import CacheAccess, GraphCaptured, GraphStage, KernelEmitted
-from compilescope.model.graph import encode_graph
+from compilescope.model.graph import Graph, KernelOrigins, encode_graph, encode_origins
+from compilescope.model.stack import CodeRef, Frame
 from compilescope.torchapi.compile_ids import current_compile_id
-from compilescope.torchapi.fx_graph import portable
+from compilescope.torchapi.fx_graph import origins, portable
 from compilescope.torchapi.hook import Call, Hook, Watch
-from compilescope.torchapi.stacks import code_ref, region
+from compilescope.torchapi.kernel_calls import current_graph, take_calls
+from compilescope.torchapi.stacks import code_ref, origin, region
 
 _STAGES: dict[str, GraphStage] = {
     "aot_joint_graph": "aot_joint",
@@ -25,6 +28,12 @@ _STAGES: dict[str, GraphStage] = {
     "aot_inference_graph": "aot_inference",
     "inductor_post_grad_graph": "post_grad",
 }
+_LOCALS: dict[GraphStage, str] = {
+    "aot_joint": "fx_g",
+    "aot_forward": "fw_module",
+    "aot_backward": "bw_module",
+}
+"""What the function that writes the record calls the graph (torch 2.13)."""
 _WANTED = frozenset({"artifact", "dynamo_output_graph", "inductor_output_code", *_STAGES})
 _CACHE = re.compile(r"^(fx_graph|aotautograd)_cache_(hit|miss|bypass)$")
 _KERNEL = re.compile(
@@ -73,7 +82,21 @@ def _write_dynamo_graph(watch: Watch, call: Call) -> None:
         ended_by_break=getattr(reason, "graph_break", None),
         reason=str(getattr(reason, "reason", ""))[:500],
     )
-    watch.frame.graph_id = watch.sink.emit(body, compile_id=current_compile_id())
+    watch.frame.graph_id = watch.sink.emit(
+        body, compile_id=current_compile_id(), sources=_files(graph, frame)
+    )
+
+
+def _files(graph: Graph | None, code: CodeRef | None) -> Iterable[Frame]:
+    """One frame for each file that the graph came from."""
+    files: dict[str, Frame] = {}
+    if code is not None:
+        files[code.file] = Frame(code.file, code.line, code.function, origin=origin(code.file))
+    if graph is not None:
+        frames = [node.frame for node in graph.nodes if node.frame is not None]
+        for frame in (*frames, *(frame for stack in graph.stacks for frame in stack)):
+            files.setdefault(frame.file, frame)
+    return files.values()
 
 
 def _backend_name(compiler: Any) -> str | None:
@@ -92,8 +115,28 @@ def _write_text_graph(watch: Watch, stage: GraphStage, payload: Callable[[], Any
         return
     # One assignment a line is one node; the text is all that torch offers here.
     ops = len(re.findall(r"^\s+\w+(?::\s*\".*?\")? = (?!self\.)", text, re.M))
-    body = GraphCaptured(stage=stage, text=watch.sink.artifact(str(text), "py"), ops=ops)
+    module = _live_module(stage, payload)
+    body = GraphCaptured(
+        stage=stage,
+        text=watch.sink.artifact(str(text), "py"),
+        ops=ops,
+        origins=watch.sink.artifact(encode_origins(origins(module)), "json") if module else None,
+    )
     watch.sink.emit(body, compile_id=current_compile_id())
+
+
+def _live_module(stage: GraphStage, payload: Callable[[], Any]) -> GraphModule | None:
+    """The graph behind a record's text, if it is still there: a cached one is text alone."""
+    for value in _closure(payload).values():
+        if isinstance(value, GraphModule):
+            return value
+    if stage not in _LOCALS:
+        return None
+    frame = sys._getframe(1)
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith("compilescope."):
+        frame = frame.f_back
+    module = frame.f_locals.get(_LOCALS[stage])
+    return module if isinstance(module, GraphModule) else None
 
 
 def _write_output_code(watch: Watch, call: Call) -> None:
@@ -102,8 +145,24 @@ def _write_output_code(watch: Watch, call: Call) -> None:
         return
     file = call["metadata_fn"]().get("filename", "") if call.get("metadata_fn") else ""
     kernels = tuple(dict.fromkeys(_KERNEL.findall(text)))
-    body = KernelEmitted(watch.sink.artifact(str(text), "py"), str(file or ""), kernels)
+    body = KernelEmitted(
+        artifact=watch.sink.artifact(str(text), "py"),
+        file=str(file or ""),
+        kernels=kernels,
+        origins=_kernel_origins(watch),
+    )
     watch.sink.emit(body, compile_id=current_compile_id())
+
+
+def _kernel_origins(watch: Watch) -> str | None:
+    """Code from a cache was lowered in another process, or earlier: nobody knows of what."""
+    graph = current_graph()
+    calls = take_calls(watch, graph) if graph is not None else ()
+    if not calls:
+        return None
+    module = getattr(graph, "module", None)
+    known = KernelOrigins(calls, origins(module)) if module is not None else KernelOrigins(calls)
+    return watch.sink.artifact(encode_origins(known), "json")
 
 
 def _write_cache_access(watch: Watch, name: re.Match[str], seen: dict[str, Any]) -> None:

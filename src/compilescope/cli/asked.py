@@ -1,0 +1,141 @@
+"""What `check` was asked: the command line over the project's settings, and the baseline read."""
+
+from __future__ import annotations
+
+import math
+import os
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from compilescope.cli.program import Words
+from compilescope.errors import ToolError
+from compilescope.project import Project, read_project
+from compilescope.report.gate import Terms
+from compilescope.report.section import Reading
+from compilescope.rules.baseline import FILE_NAME, Baseline, read_baseline
+from compilescope.rules.gate import (
+    NOTHING_LOST,
+    Judgement,
+    Known,
+    Limits,
+    complete,
+    project_limits,
+)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a run is held against."""
+
+    limits: Limits
+    own: bool
+    baseline: Baseline | None
+    """None where nothing is held against a baseline."""
+    baseline_file: Path | None
+    project: Project
+    given: dict[str, Any]
+    """The options of the command line."""
+
+    @property
+    def accepted(self) -> tuple[Known, ...] | None:
+        return self.baseline.findings if self.baseline is not None else None
+
+    def terms(self, run: str) -> Terms:
+        """For people: what counted, and the commands that come next."""
+        given, baseline = self.given, self.baseline
+        name = given["run"] or run
+        home = ["--dir", str(given["home"])] if given["home"] is not None else []
+        accept = ["compilescope", "check", "--run", name, *home]
+        if given["own"] is not None:
+            accept.append("--own" if self.own else "--no-own")
+        if given["baseline"] is not None:
+            accept += ["--baseline", str(given["baseline"])]
+        return Terms(
+            own=self.own,
+            baseline=_from_here(self.baseline_file) if baseline is not None else "",
+            baseline_torch=baseline.torch if baseline is not None else None,
+            project=_from_here(self.project.file) if project_limits(self.project).given else "",
+            by_default=baseline is None and self.limits is NOTHING_LOST,
+            accept="" if given["no_baseline"] else shlex.join([*accept, "--update-baseline"]),
+            more=shlex.join(["compilescope", "explain", name, *home]),
+        )
+
+    def value(
+        self, judgement: Judgement, reading: Reading, code: int, files: dict[str, str]
+    ) -> dict[str, Any]:
+        """For machines."""
+        seen, project = reading.digest, self.project.file
+        return {
+            "run": seen.run,
+            "command": seen.command,
+            "torch": seen.torch,
+            "exit_status": seen.exit_status,
+            "signal": seen.signal,
+            "outcome": judgement.outcome,
+            "exit_code": code,
+            "checks": judgement.checks,
+            "new": judgement.new,
+            "known": judgement.known,
+            "gone": judgement.gone,
+            "limits": self.limits,
+            "own": self.own,
+            "baseline": str(self.baseline_file) if self.baseline is not None else None,
+            "project": str(project) if project is not None else None,
+            "files": files,
+        }
+
+
+def _from_here(path: Path | None) -> str:
+    return os.path.relpath(path) if path is not None else ""
+
+
+def ask(target: Words, given: dict[str, Any]) -> Asked:
+    _check_usage(target, given)
+    project = read_project()
+    limits = Limits(**{name: given[name] for name in Limits.__struct_fields__})
+    file = _baseline_file(given, project)
+    baseline = None
+    if file is not None and (file.exists() or not given["update_baseline"]):
+        baseline = read_baseline(file)
+    elif file is not None and not file.absolute().parent.is_dir():
+        raise ToolError(f"Cannot write the baseline {file}: there is no folder {file.parent}.")
+    return Asked(
+        limits=complete(limits.over(project_limits(project)), with_baseline=baseline is not None),
+        own=bool(project.own) if given["own"] is None else given["own"],
+        baseline=baseline,
+        baseline_file=file,
+        project=project,
+        given=given,
+    )
+
+
+def _check_usage(target: Words, given: dict[str, Any]) -> None:
+    named = bool(target[1]) or target[0] not in ("script", "module", "code")
+    if given["coverage"] is not None and math.isnan(given["coverage"]):
+        raise ToolError("--min-coverage wants a number from 0 to 100, not nan.")
+    if given["run"] is None and not named:
+        raise ToolError(
+            "There is nothing to check.",
+            hint="Try `compilescope check script.py`, or --run RUN for a recorded run.",
+        )
+    if given["run"] is not None and named:
+        raise ToolError("A program and --run do not go together: check one or the other.")
+    options = ("compile_all", "compile_names", "backend")
+    if given["run"] is not None and any(given[name] for name in options):
+        raise ToolError("--compile-all, --compile and --backend need a program to run.")
+    if given["no_baseline"] and (given["baseline"] or given["update_baseline"]):
+        other = "--update-baseline" if given["update_baseline"] else "--baseline"
+        raise ToolError(f"--no-baseline and {other} do not go together.")
+
+
+def _baseline_file(given: dict[str, Any], project: Project) -> Path | None:
+    """The one that was named, or the usual one if it is there or to be made."""
+    if given["no_baseline"]:
+        return None
+    named: Path | None = given["baseline"] or project.baseline
+    if named is not None:
+        return named
+    usual = Path(FILE_NAME)
+    return usual if usual.exists() or given["update_baseline"] else None

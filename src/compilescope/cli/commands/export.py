@@ -1,0 +1,113 @@
+"""`compilescope export`: a run as one file to hand to somebody."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from compilescope.cli.options import dir_option, home_folder, json_option, print_json
+from compilescope.cli.progress import progress_note
+from compilescope.errors import ToolError
+
+if TYPE_CHECKING:
+    from compilescope.model.run import Run
+
+
+@click.command("export", short_help="Pack a run into one file, if you like without your names.")
+@click.argument("run", required=False)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Where to. [default: the run's id and .zip]",
+)
+@click.option(
+    "--redact",
+    is_flag=True,
+    help="Replace your paths, names, constants and source; causes and counts stay.",
+)
+@click.option("--force", is_flag=True, help="Overwrite FILE.")
+@json_option
+@dir_option
+def COMMAND(
+    run: str | None,
+    output: Path | None,
+    redact: bool,
+    force: bool,
+    as_json: bool,
+    home: Path | None,
+) -> None:
+    """Pack RUN (the latest by default) into one zip file that `compilescope import` opens."""
+    from compilescope.model.archive import write_archive
+    from compilescope.model.home import find_run
+    from compilescope.model.run import read_run
+
+    folder = find_run(home_folder(home), run)
+    read = read_run(folder)
+    if read.live:
+        print("The run goes on: the file holds what was seen so far.", file=sys.stderr)
+    with tempfile.TemporaryDirectory(prefix="compilescope-") as scratch:
+        name, same = read.header.run, None
+        if redact:
+            folder = Path(scratch)
+            name, same = _redacted(read, folder)
+        target = output or Path(f"{name}.zip")
+        _check_target(target, force)
+        with progress_note("packing") as progress:
+            archived = write_archive(folder, target, progress)
+    if as_json:
+        print_json(
+            {
+                "run": name,
+                "file": str(target),
+                "bytes": archived.bytes,
+                "files": archived.files,
+                "redacted": redact,
+                "same_diagnosis": same,
+            }
+        )
+    else:
+        what = f"a redacted copy of {read.header.run}" if redact else f"the run {name}"
+        size = f"{archived.bytes / 1000:.0f} kB"
+        print(f"Exported {what} to {target}: {archived.files} files, {size}.")
+
+
+def _check_target(target: Path, force: bool) -> None:
+    if target.is_dir():
+        raise ToolError(f"{target} is a folder.", hint="Name a file with -o.")
+    if target.exists() and not force:
+        raise ToolError(f"{target} is there already.", hint="Overwrite it with --force.")
+    if not target.absolute().parent.is_dir():
+        raise ToolError(f"There is no folder {target.absolute().parent} to write {target.name} to.")
+
+
+def _redacted(run: Run, folder: Path) -> tuple[str, bool]:
+    """Write the redacted run into `folder`: its id, and whether the rules say the same of it."""
+    from compilescope.model.archive import ARTIFACTS, write_run
+    from compilescope.model.artifacts import DiskArtifacts
+    from compilescope.model.run import read_run
+    from compilescope.rules.digest import digest
+    from compilescope.rules.redaction.check import leaked_names
+    from compilescope.rules.redaction.diagnosis import changed
+    from compilescope.rules.redaction.run import redact
+
+    redaction = redact(run, DiskArtifacts(folder / ARTIFACTS))
+    write_run(folder, redaction.run)
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    leaked = leaked_names(redaction, (f.read_text("utf-8", "surrogatepass") for f in files))
+    if leaked:
+        shown = ", ".join(leaked[:5])
+        raise ToolError(
+            f"Redaction would have left names of yours in the file, such as {shown}: not written.",
+            hint="This is a bug of compilescope; please report it.",
+        )
+    different = changed(digest(run), digest(read_run(folder)))
+    if different:
+        listed = ", ".join(different)
+        print(f"Note: the rules read the redacted run otherwise, in: {listed}.", file=sys.stderr)
+    return redaction.run.header.run, not different

@@ -1,0 +1,131 @@
+"""A program on the command line, for the commands that run one under capture."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from compilescope.cli.options import home_folder
+
+if TYPE_CHECKING:
+    from compilescope.capture.launcher import Outcome
+
+F = TypeVar("F", bound=Callable[..., Any])
+Words = tuple[str, tuple[str, ...]]
+"""How the program is named (a script, a module, ...), and its words."""
+_MODES = {"-m": "module", "-c": "code", "--pytest": "pytest", "--torchrun": "torchrun"}
+
+
+class ProgramCommand(click.Command):
+    """Our options end where the program begins; whatever follows is the program's own."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        takes_value = {
+            name
+            for option in self.params
+            if isinstance(option, click.Option) and not option.is_flag
+            for name in option.opts
+        }
+        index = 0
+        while index < len(args):
+            word = args[index]
+            if word in _MODES:
+                ctx.obj = (_MODES[word], tuple(args[index + 1 :]))
+                break
+            if word == "--" or not word.startswith("-") or word == "-":
+                rest = args[index + 1 :] if word == "--" else args[index:]
+                ctx.obj = ("script", tuple(rest))
+                break
+            index += 2 if word in takes_value else 1
+        else:
+            ctx.obj = ("script", ())
+        return super().parse_args(ctx, args[:index])
+
+    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        name = f"compilescope {self.name}"
+        formatter.write_usage(name, "[OPTIONS] SCRIPT [ARGS]...")
+        for rest in ("-m MODULE [ARGS]...", "--pytest [ARGS]...", "--torchrun [ARGS]..."):
+            formatter.write_usage(name, f"[OPTIONS] {rest}", prefix="       ")
+
+
+def program_options(function: F) -> F:
+    """How to run it, and what to compile in it."""
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function
+
+
+_OPTIONS: tuple[Callable[[Any], Any], ...] = (
+    click.option("-m", "_m", is_flag=True, help="Run a module."),
+    click.option("-c", "_c", is_flag=True, help="Run a string of Python."),
+    click.option("--pytest", "_pytest", is_flag=True, help="Run pytest; events name their test."),
+    click.option(
+        "--torchrun", "_torchrun", is_flag=True, help="Run torchrun; events name their rank."
+    ),
+    click.option(
+        "--compile-all",
+        is_flag=True,
+        help="Compile the outermost modules of a program that never calls torch.compile.",
+    ),
+    click.option(
+        "--compile",
+        "compile_names",
+        multiple=True,
+        metavar="NAME",
+        help="Compile modules of the class NAME, or a function: f, Class.method, package.module.f.",
+    ),
+    click.option("--backend", help="The backend for --compile and --compile-all."),
+)
+
+
+def launch_program(
+    words: Words,
+    *,
+    home: Path | None,
+    compile_all: bool,
+    compile_names: tuple[str, ...],
+    backend: str | None,
+    ir: bool = False,
+    timed: bool = False,
+) -> Outcome:
+    """Run it to its end."""
+    from compilescope.capture.launcher import launch
+    from compilescope.capture.names import resolve_names
+    from compilescope.capture.target import Target
+    from compilescope.errors import ToolError
+    from compilescope.settings import Settings
+
+    program = Target(words[0], words[1])  # type: ignore[arg-type]
+    if backend and not (compile_all or compile_names):
+        raise ToolError("--backend needs --compile-all or --compile NAME.")
+    program.check()
+    _check_text((*program.words, program.root))
+    names = resolve_names(compile_names, program)
+    settings = Settings(
+        home=home_folder(home),
+        ir=ir,
+        time=timed,
+        compile_names=("*", *names) if compile_all else names,
+        compile_backend=backend,
+    )
+    return launch(program, settings)
+
+
+def _check_text(words: tuple[str, ...]) -> None:
+    """A record is UTF-8: say so before the program runs, not when it has."""
+    from compilescope.errors import ToolError
+
+    for word in words:
+        try:
+            word.encode()
+        except UnicodeEncodeError:
+            raise ToolError(f"{word!r} is not UTF-8, so it cannot be recorded.") from None
+
+
+def warn_of_lost_end(outcome: Outcome) -> None:
+    if not outcome.header_written:
+        print("compilescope: the end of the run could not be written: disk full?", file=sys.stderr)

@@ -1,0 +1,132 @@
+"""How `check` gives its judgement: to people, to GitHub, as JSON, and into files."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from compilescope.cli.files import write_whole
+from compilescope.cli.options import has_colour, report_width
+from compilescope.errors import ToolError
+from compilescope.settings import github_workspace
+
+if TYPE_CHECKING:
+    from compilescope.report.blocks import Document
+    from compilescope.report.section import Reading
+    from compilescope.rules.gate import Judgement, Known
+
+EXIT_CODES = {"pass": 0, "fail": 1, "unknown": 2}
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which forms were asked for."""
+
+    as_json: bool = False
+    annotations: bool = False
+    junit: Path | None = None
+    sarif: Path | None = None
+    after_program: bool = False
+    """The program may have left an unfinished line on our stdout."""
+
+    def check(self) -> None:
+        """Say what cannot be written before the program runs, not after."""
+        for path in (self.junit, self.sarif):
+            if path is not None and not path.absolute().parent.is_dir():
+                raise ToolError(f"Cannot write {path}: there is no folder {path.parent}.")
+            if path is not None and path.is_dir():
+                raise ToolError(f"Cannot write {path}: it is a folder.")
+
+
+@dataclass
+class Files:
+    """What was written, and what could not be."""
+
+    written: dict[str, str] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+
+    def write(self, kind: str, path: Path, text: str) -> None:
+        try:
+            write_whole(path, text)
+            self.written[kind] = str(path)
+        except ToolError as error:
+            self.problems.append(error.message)
+
+    def exit_code(self, code: int) -> int:
+        """A file that is missing is no pass; what failed has failed all the same."""
+        for problem in self.problems:
+            print(f"compilescope: error: {problem}", file=sys.stderr)
+        return 2 if self.problems and code == 0 else code
+
+
+def write_files(
+    wanted: Wanted,
+    judgement: Judgement,
+    reading: Reading,
+    *,
+    own: bool,
+    baseline: tuple[Known, ...] | None,
+) -> Files:
+    files = Files()
+    if wanted.junit is not None:
+        from compilescope.report.render.junit import to_junit
+
+        files.write("junit", wanted.junit, to_junit(judgement, reading.root))
+    if wanted.sarif is not None:
+        from compilescope.report.render.sarif import to_sarif
+
+        document = _scanned(reading, own=own, baseline=baseline)
+        files.write("sarif", wanted.sarif, to_sarif([document]))
+    return files
+
+
+def _scanned(reading: Reading, *, own: bool, baseline: tuple[Known, ...] | None) -> Document:
+    """All findings, those that the baseline accepts too: a scanner keeps its own account."""
+    from compilescope.report.blocks import Document
+    from compilescope.report.document import record_of
+    from compilescope.rules.findings import findings
+
+    found = tuple(f for f in findings(reading.digest) if f.own or not own)
+    accepted = None if baseline is None else tuple(known.fingerprint for known in baseline)
+    return Document(
+        f"compilescope check {reading.digest.run}",
+        "",
+        (),
+        findings=found,
+        root=reading.root,
+        record=record_of(reading),
+        accepted=accepted,
+    )
+
+
+def say(wanted: Wanted, judgement: Judgement | None, document: Document, value: Any) -> None:
+    """The judgement on stdout, after all that the program wrote there."""
+    lines = ["\n"] if wanted.after_program else []
+    if not wanted.as_json:
+        lines.append(_text(document, guarded=wanted.annotations))
+    if wanted.annotations and judgement is not None:
+        from compilescope.report.render.annotations import to_annotations
+
+        lines.append(to_annotations(judgement, github_workspace()))
+    if wanted.as_json:
+        # Escaped to ASCII: it can be printed whatever the names in it, and on any terminal.
+        lines.append(json.dumps(msgspec.to_builtins(value)) + "\n")
+    sys.stdout.write("".join(lines))
+    sys.stdout.flush()
+
+
+def _text(document: Document, *, guarded: bool) -> str:
+    from compilescope.report.render.terminal import to_text
+
+    text = to_text(document, width=report_width(), colour=has_colour(sys.stdout))
+    if not guarded:
+        return text
+    # GitHub obeys commands in any line that it reads, and the text quotes the user's lines.
+    token = secrets.token_hex(16)
+    return f"::stop-commands::{token}\n{text}::{token}::\n"

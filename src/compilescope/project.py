@@ -1,0 +1,146 @@
+"""What the project asks for: `[tool.compilescope]` of its pyproject.toml.
+
+The command line wins over what stands here. A key that is not known, or a value of the wrong kind,
+is an error: a limit that nobody reads is a limit that never fails.
+"""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from compilescope.errors import ToolError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+FILE_NAME = "pyproject.toml"
+TABLE = "tool.compilescope"
+
+
+@dataclass(frozen=True)
+class Project:
+    """The limits of the gate. None: the project does not say."""
+
+    file: Path | None = None
+    """The pyproject.toml they stand in; None where no file has the table."""
+    max_breaks: int | None = None
+    max_recompiles: int | None = None
+    max_graphs: int | None = None
+    max_eager: int | None = None
+    max_failures: int | None = None
+    min_coverage: float | None = None
+    """Percent."""
+    own: bool | None = None
+    """Count only causes in the user's own files."""
+    baseline: Path | None = None
+    """Named relative to the folder of `file`, given here as a path that can be opened."""
+
+
+def read_project(folder: Path | None = None) -> Project:
+    """The table nearest to `folder` (the current one): there, or in a folder above it.
+
+    The search ends with the folder that holds a repository: what lies above is another project.
+    """
+    start = (folder if folder is not None else Path.cwd()).absolute()
+    for place in (start, *start.parents):
+        file = place / FILE_NAME
+        table = _table(file)
+        if table is not None:
+            return _project(file, table)
+        if (place / ".git").exists():
+            break
+    return Project()
+
+
+def _table(file: Path) -> dict[str, Any] | None:
+    """The table in `file`; None where there is no such file, or no such table in it."""
+    try:
+        text = file.read_bytes().decode()
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        return None
+    except UnicodeDecodeError:
+        raise ToolError(f"{file} is not valid TOML: it is not UTF-8.") from None
+    except OSError as error:
+        raise ToolError(f"{file} cannot be read: {error.strerror}.") from None
+    try:
+        data: Any = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ToolError(f"{file} is not valid TOML: {error}.") from None
+    except RecursionError:
+        raise ToolError(f"{file} is not valid TOML: it nests too deeply.") from None
+    for key in TABLE.split("."):
+        data = data.get(key) if isinstance(data, dict) else None
+    if data is None or isinstance(data, dict):
+        return data
+    raise ToolError(f"{TABLE} in {file} is not a table.", hint=f"Write it as [{TABLE}].")
+
+
+def _project(file: Path, table: dict[str, Any]) -> Project:
+    values: dict[str, Any] = {}
+    for key, value in table.items():
+        name = key.replace("-", "_")
+        reader = _READERS.get(name)
+        if reader is None:
+            raise _unknown(file, key)
+        if name in values:
+            raise ToolError(f"[{TABLE}] in {file} has {key} twice, with a hyphen and without.")
+        try:
+            values[name] = reader(value)
+        except ValueError as wanted:
+            shown = repr(value)
+            shown = shown if len(shown) <= 60 else f"{shown[:59]}…"
+            raise ToolError(f"{key} in [{TABLE}] of {file} is {shown}, not {wanted}.") from None
+    if "baseline" in values:
+        values["baseline"] = file.parent / values["baseline"]
+    return Project(file=file, **values)
+
+
+def _unknown(file: Path, key: str) -> ToolError:
+    keys = [name.replace("_", "-") for name in _READERS]
+    near = difflib.get_close_matches(key.replace("_", "-").lower(), keys, n=1, cutoff=0.5)
+    hint = f"Did you mean {near[0]}?" if near else f"The keys are {', '.join(keys)}."
+    return ToolError(f"[{TABLE}] in {file} has the unknown key {key!r}.", hint=hint)
+
+
+def _count(value: Any) -> int:
+    # To Python, True is a number.
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return value
+    raise ValueError("a whole number from 0 up")
+
+
+def _percent(value: Any) -> float:
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 100:
+        return float(value)
+    raise ValueError("a number from 0 to 100")
+
+
+def _flag(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise ValueError("true or false")
+
+
+def _path(value: Any) -> Path:
+    if isinstance(value, str) and value.strip() and "\0" not in value:
+        return Path(value)
+    raise ValueError("the name of a file")
+
+
+_READERS: dict[str, Callable[[Any], Any]] = {
+    "max_breaks": _count,
+    "max_recompiles": _count,
+    "max_graphs": _count,
+    "max_eager": _count,
+    "max_failures": _count,
+    "min_coverage": _percent,
+    "own": _flag,
+    "baseline": _path,
+}

@@ -1,0 +1,27 @@
+"""Bytes and floating point operations as people read them. Unknown is never zero."""
+
+from __future__ import annotations
+
+from compilescope.rules.statistics import Amount
+
+_BYTES = ("B", "KB", "MB", "GB", "TB")
+_FLOPS = ("FLOPs", "kFLOPs", "MFLOPs", "GFLOPs", "TFLOPs", "PFLOPs")
+
+
+def shown_bytes(amount: Amount) -> str:
+    """`1.5 MB`, `at least 2.0 KB`, `unknown`; a kilobyte is 1024 bytes."""
+    return _shown(amount, _BYTES, 1024)
+
+
+def shown_flops(amount: Amount) -> str:
+    return _shown(amount, _FLOPS, 1000)
+
+
+def _shown(amount: Amount, units: tuple[str, ...], step: int) -> str:
+    if amount.at_least and not amount.known:
+        return "unknown"
+    value, unit = float(amount.known), 0
+    while value >= step and unit < len(units) - 1:
+        value, unit = value / step, unit + 1
+    number = f"{value:.0f}" if not unit or value >= 100 else f"{value:.1f}"
+    return f"{'at least ' if amount.at_least else ''}{number} {units[unit]}"

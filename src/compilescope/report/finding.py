@@ -1,0 +1,25 @@
+"""One finding as an item: what a gate, a comparison and a failed test show of a cause."""
+
+from __future__ import annotations
+
+from compilescope.report.blocks import Block, Excerpt, Item, Paragraph, Span, prose, words
+from compilescope.report.places import first_line, place
+from compilescope.rules.findings import Finding
+
+
+def finding_item(number: int, finding: Finding, root: str) -> Item:
+    """One cause: its place, its line, why, and what to try."""
+    blocks: list[Block] = []
+    if finding.source.strip():
+        blocks.append(Excerpt(finding.source, finding.column, finding.end_column))
+    blocks.append(Paragraph(words(Span(finding.title, "strong"))))
+    why = first_line(finding.message)
+    if why and why != finding.title:
+        blocks.append(Paragraph(prose(why)))
+    if finding.remedy:
+        blocks.append(Paragraph(prose(first_line(finding.remedy)), "Try:"))
+    at = place(finding.file, finding.line, root) if finding.file else "no place known"
+    left = words(Span(at, "strong"), f" in {finding.function}" if finding.function else "")
+    right = words(Span(finding.rule, "bad" if finding.level == "error" else "warn"))
+    tags = (f"kind:{finding.kind}",)
+    return Item(str(number), left, right, tuple(blocks), finding.fingerprint, tags)

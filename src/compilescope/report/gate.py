@@ -1,0 +1,202 @@
+"""What the gate says, for people: the verdict, each check, each cause that counts, what to do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import msgspec
+
+from compilescope.report.blocks import (
+    Block,
+    Document,
+    Paragraph,
+    Part,
+    Record,
+    Span,
+    Style,
+    Table,
+    Words,
+    note,
+    words,
+)
+from compilescope.report.finding import finding_item
+from compilescope.report.places import count
+from compilescope.rules.findings import Finding
+from compilescope.rules.gate import Check, Judgement, Known, Outcome
+
+_VERDICTS: dict[Outcome, tuple[str, Style]] = {
+    "pass": ("PASS", "good"),
+    "fail": ("FAIL", "bad"),
+    "unknown": ("CANNOT TELL", "warn"),
+}
+_OUTCOMES: dict[Outcome, str] = {"pass": "ok", "fail": "too many", "unknown": "cannot tell"}
+_MOST_CAUSES = 20
+_MOST_GONE = 10
+
+
+class Terms(msgspec.Struct, frozen=True, kw_only=True):
+    """What the run was held against, and where that stands."""
+
+    own: bool = False
+    baseline: str = ""
+    """The file; empty where there was none."""
+    baseline_torch: str | None = None
+    project: str = ""
+    """The pyproject.toml that the limits come from; empty where none gave any."""
+    accept: str = ""
+    """The command that accepts what was found."""
+    by_default: bool = False
+    """Nobody gave a limit or a baseline."""
+    more: str = ""
+    """The command that tells more."""
+
+
+def gate_document(judgement: Judgement, terms: Terms, *, root: str, record: Record) -> Document:
+    against = judgement.against
+    parts = [Part("verdict", "", (Paragraph(_verdict(judgement)), _table(judgement.checks)))]
+    if against:
+        title = "New causes" if set(against) == set(judgement.new) else "What counts"
+        parts.append(Part("causes", title, tuple(_causes(against, root)), "most costly first"))
+    parts.append(Part("terms", "", tuple(_terms(judgement, terms, record))))
+    command = " ".join(" ".join(record.command).split())
+    torch = f"torch {record.torch}" if record.torch else ""
+    return Document(
+        title=f"compilescope check {record.run}",
+        subtitle=" · ".join(text for text in (command, torch) if text),
+        parts=tuple(parts),
+        root=root,
+        record=record,
+    )
+
+
+def _verdict(judgement: Judgement) -> Words:
+    outcome = judgement.outcome
+    label, style = _VERDICTS[outcome]
+    unsure = [check.message for check in judgement.unsure]
+    told = [check.message for check in judgement.checks if check.outcome == "fail"] or unsure
+    sentence = f": {'; '.join(told or _held(judgement.checks))}."
+    if outcome == "fail" and unsure:
+        sentence += f" Beside that, {'; '.join(unsure)}."
+    return words(Span(label, style), sentence)
+
+
+def _held(checks: tuple[Check, ...]) -> list[str]:
+    limits = sum(check.name != "baseline" for check in checks)
+    held = [f"within {'the limit' if limits == 1 else f'all {limits} limits'}"] if limits else []
+    return held + [check.message for check in checks if check.name == "baseline"]
+
+
+def _table(checks: Iterable[Check]) -> Table:
+    rows = []
+    for check in checks:
+        outcome = Span(_OUTCOMES[check.outcome], _VERDICTS[check.outcome][1])
+        if check.name == "coverage" and check.outcome == "fail":
+            outcome = Span("too little", "bad")
+        elif check.name == "baseline" and check.outcome == "fail":
+            outcome = Span("new", "bad")
+        rows.append(
+            (words(check.name), words(_found(check)), words(_allowed(check)), words(outcome))
+        )
+    return Table(("check", "found", "allowed", ""), tuple(rows), numeric=(1, 2))
+
+
+def _found(check: Check) -> str:
+    if check.found is None:
+        return "?" if check.limit is not None else ""
+    if check.outcome == "unknown":
+        return f"so far {check.found:g}"
+    if check.name == "coverage":
+        # Rounded down, as in the message: it must not look like the limit that it misses.
+        return f"{math.floor(check.found * 10) / 10:.1f} %"
+    return f"{check.found:g}"
+
+
+def _allowed(check: Check) -> str:
+    if check.limit is None:
+        return ""
+    if check.name == "baseline":
+        return "known only"
+    return f">= {check.limit:g} %" if check.name == "coverage" else f"{check.limit:g}"
+
+
+def _causes(against: tuple[Finding, ...], root: str) -> list[Block]:
+    shown = against[:_MOST_CAUSES]
+    blocks: list[Block] = [finding_item(n, finding, root) for n, finding in enumerate(shown, 1)]
+    if len(against) > len(shown):
+        blocks += [note(""), note(f"and {count(len(against) - len(shown), 'more cause')}")]
+    return blocks
+
+
+def _terms(judgement: Judgement, terms: Terms, record: Record) -> list[Block]:
+    lines: list[Block] = [note("")]
+    if terms.baseline:
+        lines.append(note(_baseline_words(judgement, terms, record)))
+    if terms.project:
+        lines.append(note(f"Limits from {terms.project}."))
+    if terms.by_default:
+        lines.append(note("No limit and no baseline was given, so nothing may be lost."))
+    if terms.own:
+        lines.append(note("Only causes in your own files count (--own)."))
+    whole = not any(check.outcome == "unknown" for check in judgement.checks)
+    if judgement.gone and whole:
+        lines += _gone(judgement.gone)
+    if judgement.against and terms.accept:
+        lines.append(_command("To accept all of it:", terms.accept))
+    if terms.more:
+        lines.append(_command("To see more:", terms.more))
+    return lines
+
+
+def _baseline_words(judgement: Judgement, terms: Terms, record: Record) -> str:
+    known = count(len(judgement.known), "cause")
+    text = f"Held against the baseline {terms.baseline}, which accepts {known} of this run."
+    if terms.baseline_torch and record.torch and terms.baseline_torch != record.torch:
+        text += (
+            f" It was made with torch {terms.baseline_torch}; torch {record.torch} may name the "
+            "same causes otherwise."
+        )
+    return text
+
+
+def _gone(gone: tuple[Known, ...]) -> list[Block]:
+    are, them = ("is", "it") if len(gone) == 1 else ("are", "them")
+    head = (
+        f"{count(len(gone), 'cause')} of the baseline {are} gone; --update-baseline drops {them}:"
+    )
+    lines: list[Block] = [note(head)]
+    for known in gone[:_MOST_GONE]:
+        lines.append(Paragraph(words(Span(_known_words(known), "dim")), "-"))
+    if len(gone) > _MOST_GONE:
+        lines.append(note(f"and {len(gone) - _MOST_GONE} more"))
+    return lines
+
+
+def _known_words(known: Known) -> str:
+    where = " in ".join(text for text in (known.file, known.function) if text)
+    return f"{known.title} ({where})" if where else known.title
+
+
+def update_document(
+    added: Iterable[Finding], removed: tuple[Known, ...], kept: int, *, file: str, root: str
+) -> Document:
+    """What --update-baseline wrote."""
+    new, blocks = tuple(added), []
+    for number, finding in enumerate(new, 1):
+        blocks.append(finding_item(number, finding, root))
+    dropped = [Paragraph(words(_known_words(known)), "-") for known in removed]
+    total = count(kept + len(new), "cause")
+    head = words(
+        Span(f"{file} accepts {total} now", "good"),
+        f": {len(new)} added, {len(removed)} removed, {kept} kept.",
+    )
+    parts = [Part("baseline", "", (Paragraph(head),))]
+    if blocks:
+        parts.append(Part("added", "Added", tuple(blocks)))
+    if dropped:
+        parts.append(Part("removed", "Removed", tuple(dropped)))
+    return Document("compilescope check --update-baseline", "", tuple(parts), root=root)
+
+
+def _command(label: str, command: str) -> Paragraph:
+    return Paragraph(words(f"{label} ", Span(command, "code")))

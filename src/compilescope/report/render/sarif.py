@@ -1,0 +1,180 @@
+"""Findings as SARIF 2.1.0, for code scanners. One run of the log for each document.
+
+Every result has a place with a file: GitHub refuses a whole log for one result without.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Sequence
+from typing import Any
+
+from compilescope.report.blocks import Document, Record
+from compilescope.report.render.printable import printable
+from compilescope.report.render.uris import UriBases, folder_uri
+from compilescope.rules.catalogue import RuleWords, rule_words
+from compilescope.rules.findings import Finding
+from compilescope.version import VERSION
+
+DOCS = "https://github.com/compilescope/compilescope/tree/main/docs"
+SCHEMA = (
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+)
+_MOST_EVENTS = 20
+_Object = dict[str, Any]
+
+
+def to_sarif(documents: Sequence[Document]) -> str:
+    names: dict[str, int] = {}
+    runs = []
+    for document in documents:
+        name = _program(document.record)
+        names[name] = names.get(name, 0) + 1
+        # GitHub takes runs of one category for one analysis, and refuses two of them in one log.
+        category = f"compilescope/{name}" + (f"-{names[name]}" if names[name] > 1 else "")
+        runs.append(_run(document, f"{category}/{document.record.run}"))
+    log = {"$schema": SCHEMA, "version": "2.1.0", "runs": runs}
+    # Escaped to ASCII: names that are not valid text would make the file invalid.
+    return json.dumps(log, indent=1) + "\n"
+
+
+def _run(document: Document, automation_id: str) -> _Object:
+    bases = UriBases(document.root, document.record.cwd)
+    rules: dict[str, int] = {}
+    for finding in document.findings:
+        rules.setdefault(finding.rule, len(rules))
+    results = [_result(f, rules[f.rule], document, bases) for f in document.findings]
+    driver = {
+        "name": "compilescope",
+        "version": VERSION,
+        "semanticVersion": VERSION,
+        "informationUri": DOCS,
+        "rules": [_rule(rule) for rule in rules],
+    }
+    return {
+        "tool": {"driver": driver},
+        "automationDetails": {"id": automation_id},
+        "invocations": [_invocation(document.record)],
+        # Our columns count characters, as Python's strings do.
+        "columnKind": "unicodeCodePoints",
+        "originalUriBaseIds": bases.declared(),
+        "results": results,
+        "properties": {"run": document.record.run, "torch": document.record.torch},
+    }
+
+
+def _rule(rule: str) -> _Object:
+    words = rule_words(rule)
+    described: _Object = {
+        "id": rule,
+        "shortDescription": {"text": _text(words.title or rule)},
+        "helpUri": f"{DOCS}/registry.md" if rule.startswith("GB") else f"{DOCS}/gate.md",
+        "help": _help(words),
+    }
+    if words.why:
+        described["fullDescription"] = {"text": _text(words.why)}
+    tags = ["torch.compile", *([words.category] if words.category else [])]
+    described["properties"] = {"tags": tags}
+    return described
+
+
+def _help(words: RuleWords) -> _Object:
+    parts = [words.title + ".", words.why, words.fix and f"What helps: {words.fix}"]
+    return {"text": _text("\n\n".join(part for part in parts if part))}
+
+
+def _result(finding: Finding, rule: int, document: Document, bases: UriBases) -> _Object:
+    result: _Object = {
+        "ruleId": finding.rule,
+        "ruleIndex": rule,
+        "level": finding.level,
+        "message": {"text": _text(_message(finding))},
+        "locations": [_location(finding, bases, document.record)],
+        "partialFingerprints": {"compilescope/v1": finding.fingerprint},
+        "occurrenceCount": max(finding.count, 1),
+        "properties": {
+            "kind": finding.kind,
+            "own": finding.own,
+            "ranks": list(finding.ranks),
+            "because": list(finding.because[:_MOST_EVENTS]),
+        },
+    }
+    if document.accepted is not None:
+        known = finding.fingerprint in document.accepted
+        result["baselineState"] = "unchanged" if known else "new"
+    return result
+
+
+def _message(finding: Finding) -> str:
+    parts = [finding.title.rstrip(".") + ".", finding.message]
+    if finding.remedy:
+        parts.append(f"Try: {finding.remedy}")
+    return "\n".join(part.strip() for part in parts if part.strip())
+
+
+def _location(finding: Finding, bases: UriBases, record: Record) -> _Object:
+    # A failure may have no place; what was run is then the nearest there is.
+    file = finding.file or next((word for word in record.command if word.endswith(".py")), "")
+    if file and not finding.file and record.cwd and not file.startswith("/"):
+        file = f"{record.cwd.rstrip('/')}/{file}"
+    physical: _Object = {"artifactLocation": bases.location(file)}
+    if finding.file and finding.line > 0:
+        physical["region"] = _region(finding)
+        if finding.source.strip():
+            snippet = {"text": finding.source}
+            physical["contextRegion"] = {"startLine": finding.line, "snippet": snippet}
+    location: _Object = {"physicalLocation": physical}
+    if finding.function:
+        logical = {"name": finding.function, "kind": "function"}
+        location["logicalLocations"] = [logical]
+    return location
+
+
+def _region(finding: Finding) -> _Object:
+    """Columns count from 1 there, and the end is the first that no longer belongs to it."""
+    region = {"startLine": finding.line}
+    if finding.column is not None and finding.column >= 0:
+        region["startColumn"] = finding.column + 1
+        if finding.end_column is not None and finding.end_column > finding.column:
+            region["endColumn"] = finding.end_column + 1
+    return region
+
+
+def _invocation(record: Record) -> _Object:
+    invocation: _Object = {
+        # A program that compiles nothing was watched all the same.
+        "executionSuccessful": all(doubt.name == "compiled" for doubt in record.doubts),
+        "toolExecutionNotifications": [
+            {
+                "descriptor": {"id": doubt.name},
+                "level": "error",
+                "message": {"text": _text(f"Could not tell: {doubt.message}.")},
+            }
+            for doubt in record.doubts
+        ],
+    }
+    if record.command:
+        invocation["commandLine"] = shlex.join(record.command)
+    if record.exit_status is not None:
+        invocation["exitCode"] = record.exit_status
+    if record.signal is not None:
+        invocation["exitSignalNumber"] = record.signal
+    if record.cwd:
+        invocation["workingDirectory"] = {"uri": folder_uri(record.cwd)}
+    return invocation
+
+
+def _program(record: Record) -> str:
+    """A name for what was run, the same whenever it is run."""
+    if record.command[:1] == ("-c",):
+        return "code"
+    words = [word for word in record.command if not word.startswith("-")]
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", words[0] if words else "").strip("-.")
+    return name[-60:] or "program"
+
+
+def _text(text: str) -> str:
+    """A plain message: no placeholder, no link, nothing that steers a terminal."""
+    return printable(text).replace("{", "{{").replace("}", "}}").replace("](", "] (")

@@ -1,0 +1,97 @@
+"""Reads the artifacts of a run's stages. What a file says is never trusted to be what it should."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import msgspec
+
+from compilescope.model.graph import (
+    Graph,
+    Origins,
+    decode_graph,
+    decode_kernel_origins,
+    decode_origins,
+)
+from compilescope.model.run import Run
+from compilescope.rules.source import Sources
+from compilescope.rules.stages.collect import KERNELS, Stage, StagedGraph, order_stages
+from compilescope.rules.stages.kernels import read_output_code
+from compilescope.rules.stages.kin import Family, ReadStage
+from compilescope.rules.stages.printed import Printed, read_printed
+from compilescope.rules.stages.source import Functions
+
+
+@dataclass
+class StageReader:
+    """Reads the texts of a run's stages, each once."""
+
+    run: Run
+    sources: Sources
+    allowance: int = 8_000_000
+    """Characters that may still be read for figures' sake: about a second's work."""
+    _printed: dict[str, Printed] = field(default_factory=dict)
+    _caught: dict[str, Graph | None] = field(default_factory=dict)
+    _functions: Functions | None = None
+
+    @property
+    def functions(self) -> Functions:
+        if self._functions is None:
+            self._functions = Functions(self.sources)
+        return self._functions
+
+    def text(self, stage: Stage) -> str:
+        return (stage.text and self.run.artifacts.get(stage.text)) or ""
+
+    def printed(self, stage: Stage) -> Printed:
+        if not stage.text:
+            return Printed()
+        if stage.text not in self._printed:
+            self._printed[stage.text] = read_printed(self.text(stage))
+        return self._printed[stage.text]
+
+    def affordable(self, stage: Stage) -> Printed | None:
+        """As `printed`, unless that would go beyond the allowance."""
+        if stage.text not in self._printed:
+            length = len(self.text(stage))
+            if length > self.allowance:
+                return None
+            self.allowance -= length
+        return self.printed(stage)
+
+    def caught(self, graph: StagedGraph) -> Graph | None:
+        """What Dynamo caught, with the user's frames."""
+        name = graph.body.graph if graph.body is not None else None
+        if not name:
+            return None
+        if name not in self._caught:
+            text = self.run.artifacts.get(name)
+            try:
+                self._caught[name] = decode_graph(text) if text else None
+            except msgspec.DecodeError:
+                self._caught[name] = None
+        return self._caught[name]
+
+    def family(self, graph: StagedGraph, stages: Iterable[Stage]) -> Family:
+        return Family(
+            [self._read(stage) for stage in order_stages(list(stages))], self.caught(graph)
+        )
+
+    def _read(self, stage: Stage) -> ReadStage:
+        text = self.run.artifacts.get(stage.origins) if stage.origins else None
+        if stage.kind.startswith("ir_"):
+            return ReadStage(stage)
+        try:
+            if stage.kind == KERNELS:
+                calls = decode_kernel_origins(text).calls if text else ()
+                return ReadStage(stage, code=read_output_code(self.text(stage), calls))
+            origins = decode_origins(text) if text else self._lowered_origins(stage)
+        except msgspec.DecodeError:
+            origins = Origins()
+        return ReadStage(stage, self.printed(stage), origins)
+
+    def _lowered_origins(self, stage: Stage) -> Origins:
+        """Those of a post-grad graph were noted with the kernels that were made of it."""
+        text = self.run.artifacts.get(stage.after) if stage.after else None
+        return decode_kernel_origins(text).graph if text else Origins()
