@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import click
 
@@ -21,7 +21,12 @@ _MODES = {"-m": "module", "-c": "code", "--pytest": "pytest", "--torchrun": "tor
 
 
 class ProgramCommand(click.Command):
-    """Our options end where the program begins; whatever follows is the program's own."""
+    """Our options end where the program begins; whatever follows is the program's own.
+
+    But for those that `may_follow`, by their parameters' names: `check train.py --max-breaks 0`.
+    """
+
+    may_follow: ClassVar[frozenset[str]] = frozenset()
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         takes_value = {
@@ -43,7 +48,38 @@ class ProgramCommand(click.Command):
             index += 2 if word in takes_value else 1
         else:
             ctx.obj = ("script", ())
-        return super().parse_args(ctx, args[:index])
+        return super().parse_args(ctx, args[:index] + self._taken_back(ctx))
+
+    def _taken_back(self, ctx: click.Context) -> list[str]:
+        """Our own options that follow the program; it keeps all others, and all after `--`."""
+        mode, words = ctx.obj
+        ours: list[str] = []
+        theirs: list[str] = []
+        rest = iter(words)
+        for word in rest:
+            name, _, value = word.partition("=")
+            option = self._after.get(name)
+            if word == "--" and self._after:
+                theirs += rest
+            elif option is None:
+                theirs.append(word)
+            else:
+                ours.append(word)
+                if not option.is_flag and not value:
+                    ours += [next(rest)] if len(ours) + len(theirs) < len(words) else []
+        ctx.obj = (mode, tuple(theirs))
+        return ours
+
+    @property
+    def _after(self) -> dict[str, click.Option]:
+        """The options that may follow the program, by name."""
+        options = [option for option in self.params if isinstance(option, click.Option)]
+        return {
+            name: option
+            for option in options
+            if option.name in self.may_follow
+            for name in (*option.opts, *option.secondary_opts)
+        }
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         name = f"compilescope {self.name}"

@@ -31,6 +31,15 @@ _COUNT = click.IntRange(min=0)
 
 
 class _CheckCommand(ProgramCommand):
+    # Not those that a training script may well have itself, such as --backend.
+    may_follow = frozenset(
+        {
+            *("breaks", "recompiles", "graphs", "eager", "failures", "coverage", "own"),
+            *("baseline", "no_baseline", "update_baseline"),
+            *("annotations", "junit", "sarif", "as_json"),
+        }
+    )
+
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         super().format_usage(ctx, formatter)
         formatter.write_usage("compilescope check", "[OPTIONS] --run RUN", prefix="       ")
@@ -44,7 +53,8 @@ class _CheckCommand(ProgramCommand):
     "against limits, against a committed baseline, or both. Without any, nothing may be lost.\n\n"
     "Exit status: 0 within the limits, 1 exceeded or something new, 2 could not tell. Limits may "
     "stand in [tool.compilescope] of pyproject.toml; the command line wins. "
-    "Everything after SCRIPT, -m, -c, --pytest or --torchrun belongs to the program.",
+    "Everything after SCRIPT, -m, -c, --pytest or --torchrun belongs to the program, but for "
+    "limits, baseline and output options, which may follow it; after -- all is the program's.",
 )
 @click.option("--run", "run", metavar="RUN", help="Judge a recorded run instead of a program.")
 @click.option("--max-breaks", "breaks", type=_COUNT, metavar="N", help="Graph break sites.")

@@ -100,7 +100,9 @@ def _facts(digest: Digest) -> list[tuple[str, Words]]:
         covered = f"{digest.coverage:.1f} % of the time inside graphs"
         rows.append(("Coverage", words(covered, measured)))
     if digest.unexplained_skips:
-        rows.insert(3, ("Unexplained", words(count(len(digest.unexplained_skips), "skipped frame"))))
+        rows.insert(
+            3, ("Unexplained", words(count(len(digest.unexplained_skips), "skipped frame")))
+        )
     ranks = sorted({process.rank for process in digest.processes})
     if len(digest.processes) > 1:
         label = f", ranks {', '.join(map(str, ranks))}" if len(ranks) > 1 else ""
