@@ -39,8 +39,8 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[dev]"
 	@touch $(STAMP)
 
-# Inductor needs a C++ compiler, the tests of pages a browser. Installed where we may; tests that
-# need them say so otherwise.
+# Inductor needs a C++ compiler, the tests of pages a browser, those of traces node (it runs Perfetto's
+# own reader). Installed where we may; tests that need them say so otherwise.
 system:
 	@command -v c++ >/dev/null || command -v g++ >/dev/null || \
 	  { [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y -qq g++; } || \
@@ -48,6 +48,9 @@ system:
 	@{ command -v chromium && command -v chromedriver; } >/dev/null || \
 	  { [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y -qq chromium chromium-driver; } || \
 	  echo "no Chromium: tests that need a browser will be skipped"
+	@command -v node >/dev/null || \
+	  { [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y -qq nodejs; } || \
+	  echo "no node: tests that load a trace in Perfetto will be skipped"
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache build dist

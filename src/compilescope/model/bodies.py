@@ -10,17 +10,17 @@ from typing import Any, Literal
 
 import msgspec
 
+from compilescope.model.body import EventBody
+from compilescope.model.body import GraphStage as GraphStage
+from compilescope.model.outcomes import Measurement as Measurement
+from compilescope.model.outcomes import TensorDiff as TensorDiff
+from compilescope.model.outcomes import Violation as Violation
 from compilescope.model.stack import CodeRef, Frame
-
-
-class _Body(msgspec.Struct, frozen=True, tag=True, tag_field="kind", omit_defaults=True):
-    pass
-
 
 BreakOutcome = Literal["resumed", "rest-eager", "frame-eager", "unknown"]
 
 
-class GraphBreak(_Body, frozen=True):
+class GraphBreak(EventBody, frozen=True):
     """Dynamo could not go on. The event's stack ends at the offending line."""
 
     gb_type: str
@@ -40,19 +40,7 @@ class GraphBreak(_Body, frozen=True):
     """The code object that was being compiled."""
 
 
-GraphStage = Literal[
-    "dynamo",
-    "aot_joint",
-    "aot_forward",
-    "aot_backward",
-    "aot_inference",
-    "post_grad",
-    "ir_pre_fusion",
-    "ir_post_fusion",
-]
-
-
-class GraphCaptured(_Body, frozen=True):
+class GraphCaptured(EventBody, frozen=True):
     """A graph at one stage of compilation."""
 
     stage: GraphStage
@@ -74,7 +62,7 @@ class GraphCaptured(_Body, frozen=True):
     """Artifact: which nodes of Dynamo's graph its nodes came from, as JSON (Origins)."""
 
 
-class GuardSet(_Body, frozen=True):
+class GuardSet(EventBody, frozen=True):
     """The guards of one cache entry."""
 
     count: int
@@ -119,7 +107,7 @@ class CacheEntryMiss(msgspec.Struct, frozen=True, omit_defaults=True):
     """PyTorch's own words: the first failed guard only."""
 
 
-class Recompile(_Body, frozen=True):
+class Recompile(EventBody, frozen=True):
     """A frame is compiled again, since no earlier compilation fits."""
 
     frame: CodeRef
@@ -142,7 +130,7 @@ SkipCause = Literal[
 ]
 
 
-class FrameSkipped(_Body, frozen=True):
+class FrameSkipped(EventBody, frozen=True):
     """A frame runs eagerly."""
 
     frame: CodeRef
@@ -154,7 +142,7 @@ class FrameSkipped(_Body, frozen=True):
     """Id of the event that led to it."""
 
 
-class CompileFailed(_Body, frozen=True):
+class CompileFailed(EventBody, frozen=True):
     """Compilation raised to the user, or a suppressed error threw it away."""
 
     error: str
@@ -168,11 +156,11 @@ class CompileFailed(_Body, frozen=True):
     frame: CodeRef | None = None
 
 
-class CompileTime(_Body, frozen=True):
+class CompileTime(EventBody, frozen=True):
     """One compilation of one frame, from start to end."""
 
     duration_ns: int
-    phases_us: dict[str, int] = {}
+    phases_us: dict[str, int] = msgspec.field(default_factory=dict)
     phase: Literal["forward", "backward"] = "forward"
     ok: bool = True
     frame: CodeRef | None = None
@@ -198,7 +186,7 @@ class Phase(msgspec.Struct, frozen=True, omit_defaults=True):
     """False where no end was seen: the duration is the least that is known."""
 
 
-class CompilePhases(_Body, frozen=True):
+class CompilePhases(EventBody, frozen=True):
     """The phases of one compilation and of those within it, in order of their start."""
 
     phases: tuple[Phase, ...]
@@ -206,7 +194,7 @@ class CompilePhases(_Body, frozen=True):
     """The thread they ran in, where another one wrote the event."""
 
 
-class GraphTime(_Body, frozen=True):
+class GraphTime(EventBody, frozen=True):
     """Steady-state calls of one compiled graph since the last such event; they add up.
 
     Host time. A GPU works on after its kernels are launched, so there this is the time to launch
@@ -225,7 +213,7 @@ class GraphTime(_Body, frozen=True):
     """Id of the event that has the graph."""
 
 
-class RegionTime(_Body, frozen=True):
+class RegionTime(EventBody, frozen=True):
     """Calls into one compiled region since the last such event; they add up. Host time."""
 
     region: CodeRef
@@ -241,7 +229,7 @@ class RegionTime(_Body, frozen=True):
     warmup_ns: int = 0
 
 
-class CacheAccess(_Body, frozen=True):
+class CacheAccess(EventBody, frozen=True):
     """A look into one of PyTorch's on-disk caches."""
 
     cache: Literal["fx_graph", "aot_autograd"]
@@ -250,7 +238,7 @@ class CacheAccess(_Body, frozen=True):
     reason: str = ""
 
 
-class KernelEmitted(_Body, frozen=True):
+class KernelEmitted(EventBody, frozen=True):
     """Inductor's output code for one graph."""
 
     artifact: str
@@ -260,76 +248,26 @@ class KernelEmitted(_Body, frozen=True):
     """Artifact: what each call of a kernel computes, as JSON (KernelOrigins)."""
 
 
-class CudagraphSkip(_Body, frozen=True):
+class CudagraphSkip(EventBody, frozen=True):
     """CUDA graphs were asked for and not used."""
 
     reason: str
 
 
-class Violation(_Body, frozen=True):
-    """Something in a graph that a device cannot run. The event's stack ends at the user's line."""
-
-    rule: str
-    """The constraint."""
-    device: str
-    op: str
-    found: str
-    allowed: str
-    severity: Literal["error", "warning", "unknown"] = "error"
-    """`unknown`: the constraint could not tell."""
-    remedy: str = ""
-    stage: GraphStage = "dynamo"
-    model: str = ""
-    node: str = ""
-    """The graph's node."""
-
-
-class TensorDiff(_Body, frozen=True):
-    """One value of the reference held against the same value under test."""
-
-    path: str
-    """Where in the result it lies: `output['logits'][0]`, `grad of encoder.weight`."""
-    verdict: Literal["pass", "fail", "unknown"]
-    reason: str = ""
-    model: str = ""
-    reference: str = "eager"
-    test: str = ""
-    """The backend under test."""
-    metrics: dict[str, float] = {}
-    guilty: str = ""
-    """The operation at which they part, where it was looked for."""
-
-
-class Measurement(_Body, frozen=True):
-    """A figure, and how it was obtained."""
-
-    name: str
-    """What was measured, with its unit: `step_ms`, `compile_s`."""
-    value: float
-    subject: str = ""
-    """The model or program."""
-    variant: str = ""
-    """What distinguishes it from others of the same name and subject: a backend, a mode."""
-    spread: float | None = None
-    """Half the distance between the quartiles, or what `how` says."""
-    samples: int | None = None
-    how: str = ""
-
-
-class SourceSeen(_Body, frozen=True):
+class SourceSeen(EventBody, frozen=True):
     """The text of a file that a stack names, as it was when it ran."""
 
     file: str
     artifact: str
 
 
-class StanceChanged(_Body, frozen=True):
+class StanceChanged(EventBody, frozen=True):
     """`torch.compiler.set_stance`: under `force_eager` nothing compiles and no hook sees it."""
 
     stance: str
 
 
-class HookUnavailable(_Body, frozen=True):
+class HookUnavailable(EventBody, frozen=True):
     """This torch lacks a choke point: what it would have shown is unknown, not zero."""
 
     hook: str
@@ -337,7 +275,7 @@ class HookUnavailable(_Body, frozen=True):
     loses: str
 
 
-class ToolFault(_Body, frozen=True):
+class ToolFault(EventBody, frozen=True):
     """We failed inside the user's program and went on. A bug of ours."""
 
     where: str
@@ -345,7 +283,7 @@ class ToolFault(_Body, frozen=True):
     traceback: str = ""
 
 
-class ProcessStarted(_Body, frozen=True):
+class ProcessStarted(EventBody, frozen=True):
     """First event of a process."""
 
     argv: tuple[str, ...]
@@ -357,7 +295,7 @@ class ProcessStarted(_Body, frozen=True):
     device: str = "cpu"
 
 
-class ProcessEnded(_Body, frozen=True):
+class ProcessEnded(EventBody, frozen=True):
     """Last event of a process that ended in order."""
 
     lost: int = 0

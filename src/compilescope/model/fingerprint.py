@@ -34,4 +34,5 @@ def fingerprint(rule: str, frame: Frame | None, root: str) -> str:
     parts = [rule]
     if frame is not None:
         parts += [relative_file(frame.file, root), frame.function, normalised(frame.source)]
-    return hashlib.blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+    text = "\0".join(parts).encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(text, digest_size=8).hexdigest()

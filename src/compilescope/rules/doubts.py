@@ -33,7 +33,7 @@ def doubts(digest: Digest) -> list[Doubt]:
     if digest.torch is None:
         found.append(Doubt("compiled", "no process of the program imported torch"))
     elif not (digest.graphs or digest.sites or digest.failures):
-        # Functions that ran eagerly, as where torch.compile is switched off, hold nothing to a limit.
+        # Functions that ran eagerly, as where torch.compile is switched off, prove nothing.
         found.append(Doubt("compiled", "nothing was compiled"))
     if digest.live:
         found.append(Doubt("record", "the run goes on"))

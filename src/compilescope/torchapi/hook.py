@@ -17,7 +17,6 @@ from compilescope.torchapi.break_text import BreakTexts
 from compilescope.torchapi.phases import PhaseLog
 from compilescope.torchapi.timing import Timing
 
-
 _MOST_FAULTS = 10
 """That one hook reports: one that is passed hundreds of times must not crowd out the others."""
 
@@ -60,6 +59,8 @@ class Watch:
 
     sink: Sink
     ir: bool = False
+    calls: bool = False
+    """Look for the ATen operators behind each node of Dynamo's graphs."""
     time: bool = False
     timing: Timing | None = None
     """The clock, while hooks are on and `time` asks for one."""

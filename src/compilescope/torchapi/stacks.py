@@ -108,12 +108,18 @@ def _placed(frame: Frame, positions: Any) -> Frame:
 
 def region() -> CodeRef | None:
     """The function at which compiled code was entered; None if it is the frame compiled now."""
-    outermost: CodeRef | None = None
+    frame = entered_frame()
+    return None if frame is None else code_ref(frame.f_code)
+
+
+def entered_frame() -> FrameType | None:
+    """The running frame of that function."""
+    outermost: FrameType | None = None
     for frame in reversed(_above_dynamo()):
         if frame.f_code.co_filename.endswith(_EVAL_FRAME):
             return outermost
         if not _internal(frame.f_code.co_filename):
-            outermost = code_ref(frame.f_code)
+            outermost = frame
     return outermost
 
 

@@ -25,7 +25,7 @@ from compilescope.report.blocks import (
     Words,
     words,
 )
-from compilescope.report.render.spans import duration
+from compilescope.report.render.spans import duration, taken
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~])")
 _MOST_BARS = 40
@@ -100,7 +100,7 @@ def _lane(lane: Lane) -> str:
         (
             words("· " * bar.depth + bar.label),
             words(duration(bar.start_ns)),
-            words(duration(bar.duration_ns)),
+            words(taken(bar.duration_ns)),
             words(bar.detail),
         )
         for bar in sorted(longest, key=lambda bar: (bar.start_ns, bar.depth))

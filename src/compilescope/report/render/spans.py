@@ -10,3 +10,8 @@ def duration(ns: float) -> str:
     if ns >= 1e6:
         return f"{ns / 1e6:.0f} ms" if ns >= 1e7 else f"{ns / 1e6:.1f} ms"
     return f"{ns / 1e3:.0f} us"
+
+
+def taken(ns: int) -> str:
+    """The duration of a bar; a moment takes none."""
+    return duration(ns) if ns else "·"

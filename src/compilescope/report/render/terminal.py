@@ -30,7 +30,7 @@ from compilescope.report.blocks import (
     Tree,
     Words,
 )
-from compilescope.report.render.spans import duration
+from compilescope.report.render.spans import taken
 
 _STYLES: dict[Style, str] = {
     "plain": "",
@@ -147,7 +147,7 @@ def _timeline(block: Timeline, width: int) -> RenderableType:
         longest = sorted(lane.bars, key=lambda bar: -bar.duration_ns)[:_MOST_BARS]
         for bar in sorted(longest, key=lambda bar: (bar.start_ns, bar.depth)):
             name = Text("  " * (min(bar.depth, 8) + 1) + _printable(bar.label))
-            grid.add_row(name, duration(bar.duration_ns), _stroke(bar, block.duration_ns, room))
+            grid.add_row(name, taken(bar.duration_ns), _stroke(bar, block.duration_ns, room))
         if len(lane.bars) > len(longest):
             rest = f"  and {len(lane.bars) - len(longest)} shorter ones"
             grid.add_row(Text(rest, style="dim"))

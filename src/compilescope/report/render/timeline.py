@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from compilescope.report.blocks import Bar, Lane, Timeline
-from compilescope.report.render.spans import duration
+from compilescope.report.render.spans import duration, taken
 
 _ROW_PX = 19
 _KINDS = ("frame", "attempt", "phase", "backend", "cache", "break", "failed", "instant")
@@ -45,7 +45,7 @@ def _bar(bar: Bar, whole: int, clean: Callable[[str], str]) -> str:
     width = 100 * min(bar.duration_ns / whole, 1)
     kind = bar.kind if bar.kind in _KINDS else "phase"
     detail = f"\n{bar.detail}" if bar.detail else ""
-    title = clean(f"{bar.label}: {duration(bar.duration_ns)}{detail}")
+    title = clean(f"{bar.label}: {taken(bar.duration_ns)}{detail}")
     style = f"left:{left:.2f}%;width:{width:.2f}%;top:{bar.depth * _ROW_PX}px"
     return f'<div class="bar {kind}" style="{style}" title="{title}">{clean(bar.label)}</div>'
 

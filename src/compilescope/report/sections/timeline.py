@@ -1,0 +1,157 @@
+"""When what was compiled: a lane a thread, and where the time went by phase and function."""
+
+from __future__ import annotations
+
+from compilescope.report import blocks
+from compilescope.report.blocks import Block, Heading, Span, Table, Words, note, words
+from compilescope.report.places import count, place
+from compilescope.report.render.spans import duration
+from compilescope.report.section import Reading, Section
+from compilescope.report.strokes import Drawing, drawing_of, drawn_lane
+from compilescope.rules.timeline.lanes import Lane, Timeline, timeline
+from compilescope.rules.timeline.phase_times import (
+    ATTEMPT,
+    OUTSIDE,
+    UNKNOWN,
+    FunctionTime,
+    PhaseTime,
+    function_times,
+    phase_times,
+)
+
+_MOST_LANES = 64
+_MOST_ROWS = 20
+_WORDS = {
+    ATTEMPT: "one pass of Dynamo over a function",
+    OUTSIDE: "",
+    UNKNOWN: "the record has no phases of these compilations",
+    "dynamo": "a compilation from start to end",
+    "entire_frame_compile": "a compilation, without its preparation",
+    "entire_backward_compile": "the compilation of a backward graph",
+    "bytecode_tracing": "Dynamo reads the function",
+    "build_guards": "Dynamo writes the checks under which the code may be used again",
+    "backend_compile": "the backend, from the captured graph on",
+    "create_aot_dispatcher_function": "AOTAutograd",
+    "aot_collect_metadata": "AOTAutograd looks for views and mutations",
+    "aot_trace_joint_graph": "AOTAutograd traces forward and backward together",
+    "min_cut_rematerialization_partition": "what backward keeps and what it computes again",
+    "_recursive_pre_grad_passes": "Inductor's passes before autograd",
+    "_recursive_joint_graph_passes": "Inductor's passes over forward and backward",
+    "_recursive_post_grad_passes": "Inductor's passes over the final graph",
+    "inductor_compile": "Inductor",
+    "fx_codegen_and_compile": "Inductor, on a cache miss",
+    "GraphLowering.run": "Inductor lowers the graph to its own operations",
+    "Scheduler.__init__": "Inductor decides what to fuse",
+    "Scheduler.codegen": "Inductor writes kernels",
+    "code_gen": "Inductor writes and loads the code",
+    "PyCodeCache.load_by_key_path": "the generated code is loaded",
+    "compile_file": "the C++ compiler",
+    "async_compile.wait": "waiting for compile workers",
+    "CachingAutotuner.benchmark_all_configs": "Triton configurations are tried out",
+    "gc": "Python's garbage collector",
+}
+"""torch's phase names that a reader meets first."""
+
+
+def _build(reading: Reading) -> list[Block]:
+    seen = timeline(reading.run)
+    if not seen.lanes:
+        return []
+    drawing = drawing_of(seen, reading.root)
+    lanes, left_out = _lanes(seen, drawing)
+    found: list[Block] = [blocks.Timeline(max(seen.end_ns - seen.start_ns, 1), lanes)]
+    found += [note(text) for text in _left_out(seen, left_out)]
+    times = phase_times(seen)
+    if any(entry.name not in (OUTSIDE, UNKNOWN) for entry in times):
+        found += [Heading("By phase", "the time of all threads, added up"), _phases(times)]
+        if len(times) > _MOST_ROWS:
+            found.append(note(f"and {len(times) - _MOST_ROWS} more phases"))
+    else:
+        found.append(
+            note("This record tells when compilations ended, and nothing of their phases.")
+        )
+    functions = function_times(seen)
+    if functions:
+        found += [Heading("By function"), _functions(functions, reading.root)]
+        if len(functions) > _MOST_ROWS:
+            found.append(note(f"and {len(functions) - _MOST_ROWS} more functions"))
+    return found
+
+
+def _lanes(seen: Timeline, drawing: Drawing) -> tuple[tuple[blocks.Lane, ...], int]:
+    lanes = []
+    left_out = 0
+    threads: dict[tuple[str, int], int] = {}
+    many = len({(lane.process, lane.pid) for lane in seen.lanes}) > 1
+    for lane in seen.lanes[:_MOST_LANES]:
+        process = (lane.process, lane.pid)
+        threads[process] = threads.get(process, 0) + 1
+        bars, hidden = drawn_lane(lane, drawing)
+        left_out += hidden
+        lanes.append(blocks.Lane(_title(lane, threads[process], many), bars))
+    return tuple(lanes), left_out
+
+
+def _title(lane: Lane, number: int, many: bool) -> str:
+    thread = "main thread" if lane.main else f"thread {number}"
+    return f"rank {lane.rank}, process {lane.pid}, {thread}" if many else thread
+
+
+def _left_out(seen: Timeline, hidden: int) -> list[str]:
+    texts = []
+    if hidden:
+        texts.append(
+            f"{count(hidden, 'bar or moment', 'bars and moments')} left out: the shortest, and "
+            "what lies in them. `compilescope report --format trace` has them all."
+        )
+    if len(seen.lanes) > _MOST_LANES:
+        texts.append(f"and {count(len(seen.lanes) - _MOST_LANES, 'more thread')}")
+    unended = sum(not bar.ended for lane in seen.lanes for bar in lane.bars)
+    if unended:
+        texts.append(f"{count(unended, 'bar')} whose end was not seen: shown as far as known.")
+    return texts
+
+
+def _phases(times: list[PhaseTime]) -> Table:
+    whole = sum(entry.self_ns for entry in times) or 1
+    rows = [
+        (
+            words(Span(entry.name, "code" if entry.name != OUTSIDE else "dim")),
+            words(duration(entry.self_ns)),
+            words(f"{100 * entry.self_ns / whole:.1f} %"),
+            words(duration(entry.total_ns)),
+            words(str(entry.count)),
+            words(Span(_WORDS.get(entry.name, ""), "dim")),
+        )
+        for entry in times[:_MOST_ROWS]
+    ]
+    columns = ("Phase", "Own time", "Share", "With inner", "Times", "What it is")
+    return Table(columns, tuple(rows), (1, 2, 3, 4))
+
+
+def _functions(times: list[FunctionTime], root: str) -> Table:
+    whole = sum(entry.total_ns for entry in times) or 1
+    rows = [
+        (
+            _function(entry, root),
+            words(duration(entry.total_ns)),
+            words(f"{100 * entry.total_ns / whole:.1f} %"),
+            words(str(entry.compilations - entry.backward)),
+            words(str(entry.backward)),
+            words(Span(str(entry.failed), "bad") if entry.failed else "0"),
+        )
+        for entry in times[:_MOST_ROWS]
+    ]
+    columns = ("Function", "Time", "Share", "Forward", "Backward", "Failed")
+    return Table(columns, tuple(rows), (1, 2, 3, 4, 5))
+
+
+def _function(entry: FunctionTime, root: str) -> Words:
+    code = entry.code
+    if code is None:
+        return words(Span(entry.name, "dim"))
+    part = f" from line {code.resumed_at} on" if code.resumed else ""
+    return words(Span(place(code.file, code.line, root), "strong"), f" {code.function}{part}")
+
+
+SECTION = Section("timeline", 50, _build, "Timeline", "when what was compiled", in_summary=False)

@@ -1,0 +1,50 @@
+"""What was compiled out of what, as a tree."""
+
+from __future__ import annotations
+
+from compilescope.report.blocks import Block, Heading, Paragraph, Tree, note, words
+from compilescope.report.places import count, place
+from compilescope.report.section import Reading, Section
+from compilescope.report.twigs import Twigs
+from compilescope.rules.tree.compile_tree import compile_tree
+from compilescope.rules.tree.frames import Elsewhere
+
+_MOST_ELSEWHERE = 20
+
+
+def _build(reading: Reading) -> list[Block]:
+    seen = compile_tree(reading.run)
+    if not seen.frames and not seen.elsewhere:
+        return []
+    found: list[Block] = []
+    twigs = Twigs(seen, reading.root, {site.fingerprint for site in reading.digest.sites})
+    branches = twigs.branches()
+    if branches:
+        found.append(Tree(branches))
+    if twigs.left_out:
+        found.append(
+            note(f"{count(twigs.left_out, 'function')} and parts of functions are not drawn here.")
+        )
+    if seen.elsewhere:
+        found.append(Heading("Elsewhere", "it is not known what these belong to"))
+        found += [
+            Paragraph(words(_elsewhere(one, reading.root)), "-")
+            for one in seen.elsewhere[:_MOST_ELSEWHERE]
+        ]
+        if len(seen.elsewhere) > _MOST_ELSEWHERE:
+            found.append(note(f"and {len(seen.elsewhere) - _MOST_ELSEWHERE} more"))
+    return found
+
+
+def _elsewhere(one: Elsewhere, root: str) -> str:
+    text = one.what
+    if one.compile_id is not None:
+        text = f"{one.compile_id}: {text}"
+    if one.file:
+        text += f" at {place(one.file, one.line, root)}"
+    return text + (f", on rank {one.rank}" if one.rank else "")
+
+
+SECTION = Section(
+    "tree", 60, _build, "Compile tree", "what was compiled out of what", in_summary=False
+)

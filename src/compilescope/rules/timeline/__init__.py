@@ -1,0 +1,1 @@
+"""When what was compiled: lanes of bars and moments."""

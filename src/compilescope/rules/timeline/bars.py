@@ -1,0 +1,240 @@
+"""The bars of one thread: its compilations, and in each its attempts and phases.
+
+Two sources tell of a compilation: the event at its end, and the phases that torch timed. They are
+joined by compile id and time, since one id may be compiled forward, then backward, and tuned
+later on.
+"""
+
+from __future__ import annotations
+
+import bisect
+import re
+from typing import Literal
+
+import msgspec
+
+from compilescope.model.bodies import CompileTime, Phase
+from compilescope.model.stack import CodeRef
+from compilescope.rules.compile_ids import CompileKey
+from compilescope.rules.timeline.nesting import Stretch, nested
+
+_ATTEMPT = re.compile(r"^compile_attempt_(\d+)$")
+_LATEST_NS = 1_000_000_000
+
+
+class Bar(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that took time."""
+
+    kind: Literal["compilation", "attempt", "phase"]
+    name: str
+    """The function, the attempt, or torch's name of the phase."""
+    start_ns: int
+    end_ns: int
+    depth: int = 0
+    self_ns: int = 0
+    """Its time outside the bars within it."""
+    compile_id: str | None = None
+    """Without the attempt."""
+    code: CodeRef | None = None
+    """The function that is compiled."""
+    direction: Literal["forward", "backward"] = "forward"
+    ok: bool | None = None
+    """Of a compilation; None where it was not told."""
+    reason: str = ""
+    """Why Dynamo traced the function again from its start."""
+    detail: str = ""
+    ended: bool = True
+    """False where its end was not seen."""
+
+    @property
+    def duration_ns(self) -> int:
+        return self.end_ns - self.start_ns
+
+
+class ThreadSeen(msgspec.Struct, kw_only=True):
+    """What was seen of one thread."""
+
+    times: list[tuple[CompileKey | None, int, CompileTime]] = []
+    """With the moment at which each was told."""
+    phases: list[tuple[CompileKey | None, Phase]] = []
+    heard: dict[CompileKey, tuple[int, int]] = {}
+    """When a compilation was first and last heard of."""
+
+
+class RunSeen(msgspec.Struct, kw_only=True):
+    """What all threads know together."""
+
+    codes: dict[CompileKey, CodeRef] = {}
+    timed: set[CompileKey] = set()
+    """Compilations whose end was told."""
+    phased: set[CompileKey] = set()
+    """Compilations that have phases."""
+
+
+class Compilation(msgspec.Struct, kw_only=True):
+    """One compilation, with the time of the phases that belong to it."""
+
+    key: CompileKey | None
+    start_ns: int
+    end_ns: int
+    told: CompileTime | None = None
+    told_ns: int = 0
+    last_attempt: int = 0
+    ended: bool = True
+
+
+_PhaseStretch = Stretch[tuple[CompileKey | None, Phase]]
+
+
+def bars_of(seen: ThreadSeen, run: RunSeen) -> tuple[list[Bar], list[Compilation]]:
+    """The bars, well nested and outer ones first; and the compilations among them."""
+    phases: list[_PhaseStretch] = nested(
+        Stretch(phase.start_ns, phase.start_ns + phase.duration_ns, (key, phase), phase.depth)
+        for key, phase in seen.phases
+    )
+    compilations = [
+        Compilation(key=key, start_ns=ns - told.duration_ns, end_ns=ns, told=told, told_ns=ns)
+        for key, ns, told in seen.times
+    ]
+    owners = _owners(phases, compilations, run)
+    for key, (first, last) in seen.heard.items():
+        if key not in run.timed and key not in run.phased:
+            compilations.append(Compilation(key=key, start_ns=first, end_ns=last, ended=False))
+    stretches = [Stretch(c.start_ns, c.end_ns, _whole(c, run), -1) for c in compilations]
+    stretches += [
+        Stretch(stretch.start_ns, stretch.end_ns, _part(stretch, owner, run), stretch.depth)
+        for stretch, owner in zip(phases, owners, strict=True)
+    ]
+    bars = [
+        msgspec.structs.replace(
+            stretch.subject,
+            start_ns=stretch.start_ns,
+            end_ns=stretch.end_ns,
+            depth=stretch.depth,
+            self_ns=stretch.self_ns,
+        )
+        for stretch in nested(stretches)
+    ]
+    return bars, compilations
+
+
+def _owners(
+    phases: list[_PhaseStretch], compilations: list[Compilation], run: RunSeen
+) -> list[Compilation | None]:
+    """For each phase the compilation that it belongs to, which grows to hold it."""
+    roots = _roots(phases)
+    owned = _owners_of_roots([phases[n] for n in dict.fromkeys(roots)], compilations, run)
+    by_root = dict(zip(dict.fromkeys(roots), owned, strict=True))
+    owners = [by_root[root] for root in roots]
+    for stretch, owner in zip(phases, owners, strict=True):
+        if owner is not None:
+            owner.start_ns = min(owner.start_ns, stretch.start_ns)
+            owner.end_ns = max(owner.end_ns, stretch.end_ns)
+            attempt = _ATTEMPT.match(stretch.subject[1].name)
+            owner.last_attempt = max(owner.last_attempt, int(attempt[1]) if attempt else 0)
+    return owners
+
+
+def _roots(phases: list[_PhaseStretch]) -> list[int]:
+    """For each phase the outermost one around it that is of the same compilation."""
+    roots: list[int] = []
+    for number, stretch in enumerate(phases):
+        key = stretch.subject[0]
+        root = number
+        if stretch.parent is not None:
+            above = roots[stretch.parent]
+            if key is None or key == phases[above].subject[0]:
+                root = above
+        roots.append(root)
+    return roots
+
+
+def _owners_of_roots(
+    roots: list[_PhaseStretch], compilations: list[Compilation], run: RunSeen
+) -> list[Compilation | None]:
+    by_key: dict[CompileKey | None, list[Compilation]] = {}
+    for compilation in compilations:
+        by_key.setdefault(compilation.key, []).append(compilation)
+    owners = [_overlapping(root, by_key.get(root.subject[0], [])) for root in roots]
+    taken = {id(owner) for owner in owners}
+    for number, root in enumerate(roots):
+        key, phase = root.subject
+        if owners[number] is not None or key is None:
+            continue
+        if key in run.timed:
+            free = [c for c in by_key.get(key, ()) if id(c) not in taken]
+            owners[number] = _told_late(root, free)
+        else:
+            # A compilation within another is not told of by itself.
+            owner = Compilation(
+                key=key, start_ns=root.start_ns, end_ns=root.end_ns, ended=phase.ended
+            )
+            compilations.append(owner)
+            owners[number] = owner
+    return owners
+
+
+def _overlapping(root: _PhaseStretch, told: list[Compilation]) -> Compilation | None:
+    """The first that ended after the phase began, unless it began only after the phase."""
+    number = bisect.bisect_left(told, root.start_ns, key=lambda c: c.told_ns)
+    if number == len(told) or told[number].start_ns > root.end_ns:
+        return None
+    return told[number]
+
+
+def _told_late(root: _PhaseStretch, told: list[Compilation]) -> Compilation | None:
+    """A compilation is told of when it has ended: on a busy machine that takes a while."""
+    for one in told:
+        longest = one.end_ns - one.start_ns
+        if 0 <= one.start_ns - root.end_ns <= _LATEST_NS and root.end_ns - root.start_ns <= longest:
+            # How long it took is sure, and the phase tells when.
+            one.start_ns, one.end_ns = root.start_ns, root.start_ns + longest
+            return one
+    return None
+
+
+def _whole(compilation: Compilation, run: RunSeen) -> Bar:
+    told, key = compilation.told, compilation.key
+    code = run.codes.get(key) if key is not None else None
+    if code is None and told is not None:
+        code = told.frame
+    return Bar(
+        kind="compilation",
+        name=code.function if code is not None else "a function not known",
+        start_ns=compilation.start_ns,
+        end_ns=compilation.end_ns,
+        compile_id=key[2] if key is not None else None,
+        code=code,
+        direction=told.phase if told is not None else "forward",
+        ok=told.ok if told is not None else None,
+        reason="; ".join(first_lines(told.restarts)) if told is not None else "",
+        ended=compilation.ended,
+    )
+
+
+def _part(stretch: _PhaseStretch, owner: Compilation | None, run: RunSeen) -> Bar:
+    key, phase = stretch.subject
+    if owner is not None:
+        key = owner.key
+    told = owner.told if owner is not None else None
+    attempt = _ATTEMPT.match(phase.name)
+    reason = ""
+    if attempt and owner is not None and told is not None and int(attempt[1]) < owner.last_attempt:
+        # torch keeps the reasons as a set: of several it is not known which was whose.
+        reason = first_lines(told.restarts)[0] if len(told.restarts) == 1 else ""
+    return Bar(
+        kind="attempt" if attempt else "phase",
+        name=f"attempt {int(attempt[1]) + 1}" if attempt else phase.name,
+        start_ns=stretch.start_ns,
+        end_ns=stretch.end_ns,
+        compile_id=key[2] if key is not None else None,
+        code=run.codes.get(key) if key is not None else None,
+        direction=told.phase if told is not None else "forward",
+        reason=reason,
+        detail=phase.detail,
+        ended=phase.ended,
+    )
+
+
+def first_lines(texts: tuple[str, ...]) -> list[str]:
+    return [text.strip().split("\n", 1)[0] for text in texts]
