@@ -225,5 +225,8 @@ class Document(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def note(text: str) -> Paragraph:
-    """A remark in a lower voice."""
-    return Paragraph(words(Span(text, "dim")))
+    """A remark in a lower voice; what stands between backticks is code."""
+    spans = (
+        Span(part.text, "dim" if part.style == "plain" else part.style) for part in prose(text)
+    )
+    return Paragraph(tuple(spans) or words(""))
