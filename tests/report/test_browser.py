@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from compilescope.report.blocks import Bar, CodeLine, Document, Lane, Pane, Panes, Part, Timeline
 from compilescope.report.document import report_document
 from compilescope.report.render.page import to_page
 from compilescope.report.section import Reading
@@ -239,4 +240,35 @@ def test_a_long_job_opens_and_filters(driver: Any, tmp_path: Path) -> None:
     find.send_keys("f17")
     wait_until(driver, "return document.getElementById('found').value !== ''")
     assert driver.find_element("id", "found").text.split()[0] != "0"
+    assert complaints(driver) == []
+
+
+def test_a_line_lights_up_with_what_it_became(driver: Any, tmp_path: Path) -> None:
+    from selenium.webdriver import ActionChains
+
+    source = Pane("Your source", (CodeLine("y = x * 2", (1,), 7), CodeLine("z = y + 1", (2,), 8)))
+    graph = Pane("Dynamo graph", (CodeLine("mul", (1,)), CodeLine("add", (2,)), CodeLine("# -")))
+    kernel = Pane("Kernels", (CodeLine("fused", (1, 2)),))
+    part = Part("graphs", "Graphs", (Panes((source, graph, kernel)),))
+    open_page(driver, tmp_path / "panes.html", to_page([Document("panes", "", (part,))]))
+    lines = driver.find_elements("css selector", ".pane pre span")
+    ActionChains(driver).move_to_element(lines[0]).perform()
+    assert [e.text for e in shown(driver, ".lit")] == ["7y = x * 2", "mul", "fused"]
+    ActionChains(driver).move_to_element(lines[3]).perform()
+    assert [e.text for e in shown(driver, ".lit")] == ["8z = y + 1", "add", "fused"]
+    driver.execute_script("document.querySelector('.pane pre').focus()")
+    driver.switch_to.active_element.send_keys("\ue015")  # Arrow down.
+    assert [e.text for e in shown(driver, ".lit")] == ["7y = x * 2", "mul", "fused"]
+
+
+def test_the_timeline_stretches(driver: Any, tmp_path: Path) -> None:
+    bars = (Bar("0/0 forward", 0, 900, 0, "frame"), Bar("tracing", 100, 300, 1, "phase"))
+    part = Part("timeline", "Timeline", (Timeline(1000, (Lane("main thread", bars),)),))
+    open_page(driver, tmp_path / "timeline.html", to_page([Document("timeline", "", (part,))]))
+    outer, inner = driver.find_elements("css selector", ".bar")
+    assert outer.rect["x"] <= inner.rect["x"] < outer.rect["x"] + outer.rect["width"]
+    assert inner.rect["y"] > outer.rect["y"]
+    before = inner.rect["width"]
+    next(b for b in shown(driver, ".timeline button") if b.text == "Zoom in").click()
+    assert inner.rect["width"] > 1.8 * before
     assert complaints(driver) == []
