@@ -96,8 +96,12 @@ def _redacted(run: Run, folder: Path) -> tuple[str, bool]:
     from compilescope.rules.redaction.diagnosis import changed
     from compilescope.rules.redaction.run import redact
 
-    redaction = redact(run, DiskArtifacts(folder / ARTIFACTS))
-    write_run(folder, redaction.run)
+    try:
+        with progress_note("redacting") as progress:
+            redaction = redact(run, DiskArtifacts(folder / ARTIFACTS), progress)
+        write_run(folder, redaction.run)
+    except OSError as error:
+        raise ToolError(f"Cannot write the redacted run in {folder}: {error.strerror}.") from None
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     leaked = leaked_names(redaction, (f.read_text("utf-8", "surrogatepass") for f in files))
     if leaked:

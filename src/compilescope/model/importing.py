@@ -1,0 +1,155 @@
+"""Imports an exported run into a home folder. The run appears as a whole, by a rename, or not at
+all."""
+
+from __future__ import annotations
+
+import filecmp
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import msgspec
+
+from compilescope.errors import ToolError
+from compilescope.model.archive import ARTIFACTS, Progress
+from compilescope.model.eventfile import EventReader, event_files
+from compilescope.model.header import FILE_NAME, RunHeader, read_header, write_header
+from compilescope.model.home import list_runs
+from compilescope.model.run import is_live
+from compilescope.model.unpacking import Limits, opened
+
+_RUN_ID = re.compile(r"\w[\w-]{0,99}")
+
+
+class Imported(msgspec.Struct, frozen=True, kw_only=True):
+    """A run that was taken in."""
+
+    run: str
+    path: Path
+    files: int
+    bytes: int
+    """Unpacked."""
+    already_there: bool = False
+    renamed_from: str | None = None
+    """The id it came with, where that is another run's here."""
+    unread: int = 0
+    """Lines of its events that could not be read."""
+
+
+def import_archive(
+    archive: Path,
+    home: Path,
+    *,
+    force: bool = False,
+    progress: Progress | None = None,
+    limits: Limits | None = None,
+) -> Imported:
+    """The run in `archive` as a run in `home`. `force` replaces another run with its id."""
+    with opened(archive, limits or Limits()) as packed, _new_folder(home) as folder:
+        size = packed.extract(folder, progress)
+        header = _header(folder, archive)
+        imported = Imported(
+            run=header.run,
+            path=home / header.run,
+            files=packed.files,
+            bytes=size,
+            unread=_unread(folder),
+        )
+        return _place(folder, home, header, imported, force=force)
+
+
+@contextmanager
+def _new_folder(home: Path) -> Iterator[Path]:
+    """A folder in `home` that is gone in the end, unless it was renamed."""
+    made_home = not home.exists()
+    folder = home / f".import-{os.urandom(6).hex()}"
+    try:
+        try:
+            (folder / ARTIFACTS).mkdir(parents=True)
+        except OSError as error:
+            raise ToolError(
+                f"Cannot write the run under {home}: {error.strerror}.",
+                hint="Choose another place with --dir or COMPILESCOPE_DIR.",
+            ) from None
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        if made_home:
+            with suppress(OSError):  # With the run in it, it stays.
+                home.rmdir()
+
+
+def _header(folder: Path, archive: Path) -> RunHeader:
+    try:
+        header = read_header(folder)
+    except ToolError as error:
+        shown = error.message.replace(str(folder / FILE_NAME), f"{FILE_NAME} of {archive}")
+        raise ToolError(shown, error.hint) from None
+    if not _RUN_ID.fullmatch(header.run):
+        raise ToolError(f"{archive} is refused: {header.run[:80]!r} is no id of a run.")
+    return header
+
+
+def _unread(folder: Path) -> int:
+    """Every event is decoded once, by the reader that every command uses."""
+    reader = EventReader()
+    for path in event_files(folder):
+        for _ in reader.read(path):
+            pass
+    return reader.unread
+
+
+def _place(
+    folder: Path, home: Path, header: RunHeader, imported: Imported, *, force: bool
+) -> Imported:
+    """Rename the folder to what the run is called from now on."""
+    for path, other in list_runs(home)[0]:
+        if path != folder and _is_same(path, other, folder, header):
+            return msgspec.structs.replace(imported, run=path.name, path=path, already_there=True)
+    target = home / header.run
+    if os.path.lexists(target) and force:
+        _remove(target)
+    elif os.path.lexists(target):
+        label = header.run.partition("-")[2] or "run"
+        while os.path.lexists(target):
+            target = home / f"{os.urandom(3).hex()}-{label}"
+        write_header(folder, msgspec.structs.replace(header, run=target.name))
+        imported = msgspec.structs.replace(imported, renamed_from=header.run)
+    ignore = home / ".gitignore"
+    if not ignore.exists():
+        ignore.write_text("*\n")
+    folder.rename(target)
+    return msgspec.structs.replace(imported, run=target.name, path=target)
+
+
+def _remove(target: Path) -> None:
+    try:
+        live = is_live(read_header(target))
+    except ToolError:
+        live = False
+    if live:
+        raise ToolError(f"The run {target.name} is still going on and cannot be replaced.")
+    # Renamed first: a run is there as a whole, or it is not there.
+    old = target.with_name(f".replaced-{os.urandom(6).hex()}")
+    target.rename(old)
+    if old.is_dir() and not old.is_symlink():
+        shutil.rmtree(old, ignore_errors=True)
+    else:
+        old.unlink()
+
+
+def _is_same(path: Path, other: RunHeader, folder: Path, header: RunHeader) -> bool:
+    """The same run, be it under another id."""
+    if msgspec.structs.replace(other, run=header.run) != header:
+        return False
+    names = [file.name for file in event_files(folder)]
+    if names != [file.name for file in event_files(path)]:
+        return False
+    theirs = path / ARTIFACTS
+    held = set(os.listdir(theirs)) if theirs.is_dir() else set()
+    if not held.issuperset(os.listdir(folder / ARTIFACTS)):
+        return False
+    return all(filecmp.cmp(folder / name, path / name, shallow=False) for name in names)

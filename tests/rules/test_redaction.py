@@ -1,0 +1,554 @@
+"""Redaction hides the user's words and changes nothing else: parts that need no torch."""
+
+from __future__ import annotations
+
+import ast
+import keyword
+import random
+import re
+from decimal import Decimal
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import samples
+from builders import ROOT, event, frame, run_of
+from compilescope.model import bodies, graph, header, stack
+from compilescope.model.artifacts import MemoryArtifacts
+from compilescope.model.bodies import (
+    CacheEntryMiss,
+    CompileFailed,
+    FailedGuard,
+    GraphBreak,
+    GraphCaptured,
+    GuardSet,
+    KernelEmitted,
+    Recompile,
+    SourceSeen,
+    Unknown,
+)
+from compilescope.model.event import encode
+from compilescope.model.graph import Call, Graph, Node, TensorInfo, decode_graph, encode_graph
+from compilescope.model.run import Run
+from compilescope.model.stack import CodeRef, Frame, origin_of
+from compilescope.rules.digest import digest
+from compilescope.rules.guards import layer_index
+from compilescope.rules.redaction import vocabulary
+from compilescope.rules.redaction.check import leaked_names
+from compilescope.rules.redaction.code import Words
+from compilescope.rules.redaction.collecting import collect_source
+from compilescope.rules.redaction.diagnosis import changed, diagnosis
+from compilescope.rules.redaction.lexer import tokens
+from compilescope.rules.redaction.names import Names
+from compilescope.rules.redaction.numbers import Numbers
+from compilescope.rules.redaction.paths import redact_path
+from compilescope.rules.redaction.policies import POLICIES
+from compilescope.rules.redaction.prose import Prose
+from compilescope.rules.redaction.run import Redaction, redact
+from compilescope.rules.redaction.source import RedactedSource
+
+HERE = Path(__file__).parent
+LIBRARY = "/home/ada/env/lib/python3.11/site-packages"
+
+
+def redacted(run: Run) -> tuple[Redaction, str]:
+    """The run after redaction, and everything that would be in its files."""
+    artifacts = MemoryArtifacts()
+    done = redact(run, artifacts)
+    texts = [encode(event).decode() for event in done.run.events]
+    texts += [text for _, text in artifacts.items()] + [str(done.run.header)]
+    assert leaked_names(done, texts) == []
+    return done, "\n".join(texts)
+
+
+def settled(*texts: str) -> Words:
+    words = Words()
+    for text in texts:
+        words.code(text)
+    words.settle()
+    return words
+
+
+def source_of(text: str) -> RedactedSource:
+    words = Words()
+    collect_source(words.names, text, set())
+    RedactedSource(words, text)
+    words.settle()
+    return RedactedSource(words, text)
+
+
+def shape(text: str) -> list[tuple[object, ...]]:
+    """A syntax tree without its names and values."""
+    return [
+        (type(node).__name__, getattr(node, "lineno", None), type(getattr(node, "value", None)))
+        for node in ast.walk(ast.parse(text))
+    ]
+
+
+# The lexer
+
+
+def test_tokens_are_the_whole_text_whatever_it_is() -> None:
+    chance = random.Random(1)
+    for _ in range(2000):
+        text = "".join(chance.choices("ab1.'\"{}\\\n#f rx[]():!=é…", k=chance.randrange(60)))
+        assert "".join(text[t.start : t.end] for t in tokens(text)) == text
+
+
+def test_f_strings_come_apart() -> None:
+    text = """f"{first!r:>{width}} and {data["key"]} {{braces}}" + 'plain'"""
+    names = [text[t.start : t.end] for t in tokens(text) if t.kind == "name"]
+    assert names == ["first", "r", "width", "data"]
+    fragments = [text[t.start : t.end] for t in tokens(text) if t.kind == "fragment"]
+    assert fragments == [">", " and ", "key", " {{braces}}", "plain"]
+
+
+def test_nesting_does_not_end_in_a_recursion_error() -> None:
+    assert list(tokens("f'{" * 5000)) and list(tokens("f\"{f'{" * 5000))
+
+
+# Source
+
+
+def test_source_keeps_its_lines_and_its_syntax() -> None:
+    for path in [*HERE.glob("*.py"), *(HERE.parent / "zoo" / "programs").glob("*.py")]:
+        old = path.read_text()
+        new = source_of(old).text
+        assert shape(new) == shape(old), path
+        assert new.isascii() and not re.search(r"#(?! \d+$)", re.sub(r'"[^"\n]*"', "", new), re.M)
+
+
+SOURCE = '''"""Secret docstring."""
+import torch  # secret comment
+from secretpackage.secretmodule import SecretThing as Alias
+
+class SecretModel(torch.nn.Module):
+    """Secret words."""
+
+    def forward(self, secretinput, *, secretflag=True):
+        # secret line
+        secretsum = torch.relu(secretinput).sum() + 8675309
+        text = f"secret {secretsum:.2f} of {self.secretpart!r}" "secret tail" 'x'
+        größe = """secret
+        lines"""
+        if secretsum > 0.731: raise ValueError("secret message", 0x1F, 1_000, 3j)
+        return secretinput[3:].reshape(-1, 2), {"secretkey": größe, 'cpu': None}
+'''
+
+
+def test_nothing_of_the_user_stays_in_source() -> None:
+    new = source_of(SOURCE).text
+    assert "secret" not in new.lower() and "größe" not in new and "text =" not in new
+    assert not re.search(r"8675309|0\.731|1_000|0x1F", new)
+    for kept in ("torch.relu(", ".sum() +", "ValueError(", "class C", "'cpu': None", "def forward"):
+        assert kept in new
+    assert shape(new) == shape(SOURCE)
+
+
+def test_columns_lead_to_the_same_expression() -> None:
+    source = source_of(SOURCE)
+    old = SOURCE.split("\n")
+    for node in ast.walk(ast.parse(SOURCE)):
+        if not isinstance(node, ast.expr) or isinstance(node, (ast.JoinedStr, ast.FormattedValue)):
+            continue
+        if isinstance(node, ast.Constant) and "ecret" in str(node.value):
+            continue  # A docstring is emptied, and so has one part less.
+        line = source.line(node.lineno)
+        assert line is not None and node.end_col_offset is not None
+        column = len(old[node.lineno - 1].encode()[: node.col_offset].decode())
+        last = old[(node.end_lineno or 1) - 1]
+        end = len(last.encode()[: node.end_col_offset].decode())
+        if node.end_lineno == node.lineno:
+            new = line.new[line.column(column) : source.end_column(node.lineno, column, end)]
+            kinds = [t.kind for t in tokens(last[column:end])]
+            assert [t.kind for t in tokens(new)] == kinds, (last[column:end], new)
+
+
+def test_the_end_of_an_expression_of_several_lines() -> None:
+    text = "def f(somevalue):\n    return (somevalue\n        .lengthy().item())\n"
+    source = source_of(text)
+    # The expression ends at column 25 of the third line.
+    end = source.end_column(2, 12, 25)
+    third = source.line(3)
+    assert third is not None and third.new[:end].endswith(".item()")
+
+
+def test_lines_that_were_different_stay_different() -> None:
+    new = source_of("f(x)  # one\nf(x)  # two\nf(x)  # one\n").text.split("\n")
+    assert new[0] == new[2] and new[0] != new[1]
+
+
+# Numbers
+
+
+def test_numbers_keep_their_order_and_their_kind() -> None:
+    whole = ("0", "1", "2", "3", "5", "17", "64", "99", "512", "8675309", "0xff", "1_000")
+    texts = [*whole, "0.001", "0.5", "1.5", "2.5", "1e-5", "513.25"]
+    numbers = Numbers()
+    numbers.keep(64)
+    numbers.keep(512)
+    for text in texts:
+        numbers.redact(text)
+    numbers.settle()
+    new = {text: numbers.redact(text) for text in texts}
+    assert all(new[text] == text for text in ("0", "1", "2", "64", "512"))
+
+    def value(text: str) -> Decimal:
+        return Decimal(int(text, 0)) if "x" in text else Decimal(text.replace("_", ""))
+
+    in_order = sorted(texts, key=value)
+    assert sorted(texts, key=lambda text: value(new[text])) == in_order
+    assert len({value(new[text]) for text in texts}) == len(texts)
+    for text in texts:
+        assert ("." in new[text]) == ("." in text or "e" in text)
+        assert text in ("0", "1", "2", "64", "512") or value(new[text]) != value(text)
+
+
+def test_odd_numbers() -> None:
+    numbers = Numbers()
+    odd = ("9" * 5000, "1e999999", "1e-999999", "7j", "8L", "0.5f", "0777", "0b11", "1.")
+    for text in odd:
+        numbers.redact(text)
+    numbers.settle()
+    assert all(numbers.redact(text) and len(numbers.redact(text)) < 12 for text in odd)
+    assert numbers.redact("7j").endswith("j") and numbers.redact("8L").endswith("L")
+
+
+# Names
+
+
+def test_names_are_short_and_carry_their_kind() -> None:
+    new = source_of("class Alpha:\n    def beta(self, gamma):\n        return gamma.delta\n").text
+    assert re.fullmatch(
+        r"class C\d+:\n    def f\d+\(self, v(\d+)\):\n        return v\1\.v\d+\n", new
+    )
+
+
+def test_no_name_is_made_of_the_old_one() -> None:
+    one, two = source_of("apple = 1\n").text, source_of("zebra = 1\n").text
+    assert one == two
+
+
+def test_names_that_rules_look_for_stay() -> None:
+    for word in vocabulary.LAYER_WORDS:
+        assert layer_index._INDEX.match(word), word
+    names = Names()
+    for word in ("layer_idx", "block", "stage_index", "expert_id"):
+        assert layer_index._INDEX.match(word) and names.redact(word) == word
+    assert re.fullmatch(r"v\d+_numpy", names.redact("to_numpy_batch"))
+    assert re.fullmatch(r"v\d+_view", names.redact("preview"))
+    assert re.fullmatch(r"v\d+_Tensor", names.redact("SecretTensor"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("L['self']._modules['enc'][3].flag", r"L\['self'\]._modules\['v1'\]\[3\].v2"),
+        ("fn._modules['3'].flag", r"fn._modules\['3'\].v1"),
+        ("L['x'].size()[1] == 8", r"L\['v1'\].size\(\)\[1\] == \d"),
+        ("torch.ops.acme.secret(x)", r"torch.ops.v1.v2\(v3\)"),
+        ("torch.nn.functional.gelu(x)", r"torch.nn.functional.gelu\(v1\)"),
+        ("G['__import_acme_dot_layers'].f", r"G\['__import_v1_dot_v2'\].v3"),
+        ("G['__import_code_dot_secret'].f", r"G\['__import_code_dot_v1'\].v2"),
+        ("G['__import_torch_dot_nn'].f", r"G\['__import_torch_dot_nn'\].v1"),
+        ("torch_dynamo_resume_in_secret_at_28", "torch_dynamo_resume_in_v1_at_28"),
+        ("___check_type_id(L['self'], 94127), type=<class '__main__.Net'>",
+         r"___check_type_id\(L\['self'\], 3\), type=<class '__main__.v1'>"),
+        ("'some secret words'", "'text1'"),
+        ("'cut in the mid…", "'text1"),
+        ("{'k': [1, 2], 'cpu': None}", r"\{'v1': \[1, 2\], 'cpu': None\}"),
+        ("s77*8 + u0", r"s77\*\d \+ u0"),
+    ],
+)  # fmt: skip
+def test_guards_and_values(old: str, new: str) -> None:
+    assert re.fullmatch(new, settled(old).code(old))
+
+
+def test_names_that_torch_makes() -> None:
+    names = Names()
+    names.redact("secret")
+    for word in ("add_1234", "mul", "primals_7", "buf12", "tmp3", "cpp_fused_add_mul_0", "x0"):
+        assert names.redact(word, "generated") == word
+    assert names.redact("secret_2", "generated") == f"{names.redact('secret')}_2"
+    for word in ("other_2024123", "l_self_modules_other_parameters_weight_"):
+        assert re.fullmatch(r"v\d+", names.redact(word, "generated"))
+    assert re.fullmatch(
+        r"cpp_fused_add_v\d+_0", names.redact("cpp_fused_add_otherop_0", "generated")
+    )
+
+
+def test_messages() -> None:
+    """Torch's errors stay, with other numbers; the user's own text goes."""
+    words = settled("secretfn", "'a string of the user'")
+    prose = Prose(words, lambda file, number, text: words.code(text), ["/home/a b/secret.py"])
+    kept = "mat1 and mat2 shapes cannot be multiplied (4x8 and 7x8)"
+    assert prose.message(kept) == kept
+    for old, new in {
+        "RuntimeError: customer 8675309 has no contract": r"RuntimeError: text\d+",
+        "SecretError: a string of the user": r"v\d+: text\d+",
+        "in /home/a b/secret.py:34 and secret/x.py:7": r"in /\w+/\w+/m\d+.py:34 and \w+/m\d+.py:7",
+        "sizes of tensor secretfn at 10.20.30.77": r"sizes of tensor v\d+ at [\d.]+",
+        "expected 'secret thing' but got 'secretfn'": r"expected 'text\d+' but got 'v\d+'",
+    }.items():
+        found = prose.message(old)
+        assert re.fullmatch(new, found), found
+        assert "8675309" not in found and "77" not in found
+
+
+# Paths
+
+
+def test_paths() -> None:
+    names = Names()
+
+    def path(old: str) -> str:
+        return redact_path(names, old)
+
+    assert path("/home/ada/model.py") == "/d1/d2/m3.py"
+    assert path("/home/ada/data/other.py").startswith("/d1/d2/d4/m")
+    assert path("/home/ada") == "/d1/d2"
+    assert path(f"{LIBRARY}/transformers/models/t5.py").endswith(
+        "/lib/python3.11/site-packages/transformers/models/t5.py"
+    )
+    private = path(f"{LIBRARY}/secretwheel/core.py")
+    assert "secret" not in private and origin_of(private) == "library"
+    assert path("/usr/lib/python3.11/json/decoder.py") == "/usr/lib/python3.11/json/decoder.py"
+    assert "secret" not in path("/opt/lib/python3.11/secretthing/x.py")
+    assert path("<stdin>") == "<stdin>" and path("<eval_with_key>.3") == "<eval_with_key>.3"
+    assert origin_of(path("<ipython-input-3-secret>")) == "user"
+    assert re.fullmatch(r"<m\d+>", path("<secret template>"))
+    assert re.fullmatch(r"C:\\d\d+\\d\d+\\m\d+.py", path(r"C:\Users\Ada\secret.py"))
+    assert path("train/__init__.py").endswith("/__init__.py")
+    assert path("/train/data") != "/train/data", "names of torch's are the user's folders here"
+
+
+# Runs
+
+
+@pytest.mark.parametrize("name", samples.RUNS)
+def test_sample_runs_are_read_alike(name: str) -> None:
+    run = samples.RUNS[name]
+    done, _ = redacted(run)
+    assert changed(digest(run), digest(done.run)) == []
+    assert done.run.header.host == "host" and done.run.header.run.endswith("-redacted")
+
+
+def _graph(at: Frame) -> str:
+    """A graph that calls an operator of torch's and one of the user's."""
+    tensor = TensorInfo((8, "s77"), "float32", (8, 1), "secretchip:0")
+    constants = {"other": 8675309, "alpha": 0.731, "dim": 17, "stride": [3, 3], "mode": "secret"}
+    calls = (
+        Call("aten.add.Tensor", (tensor,), (tensor,), constants),
+        Call("secretns.secretop.default", (), (tensor,), {"secretarg": 0.731, "flag": True}),
+    )
+    nodes = (
+        Node("l_self_modules_secret_", "placeholder", "L_secret_", source="L['self'].secretpart"),
+        Node("secretvalue_1", "call_function", "secretmodule.secretcall", frame=at, calls=calls),
+    )
+    return encode_graph(Graph(nodes, ((at,),)))
+
+
+def planted() -> Run:
+    """A run with secrets in every place that capture does not reach in the other tests."""
+    artifacts = MemoryArtifacts()
+    text = SOURCE.replace("secretpackage", "secretpkg")
+    file = f"{ROOT}/secretfolder/with blank/secretfile.py"
+    at = Frame(file, 14, "secretfunction", 11, 28, SOURCE.split("\n")[13])
+    code = CodeRef(file, 8, "secretfunction")
+    guard = FailedGuard("secretarg == 'secret value'", "secretarg", "'secret value'", "8675309")
+    message = (
+        f"backend='secretbackend' raised:\nSecretError: secret reasons in {file}:14\n\n"
+        f'Traceback:\n  File "{file}", line 14, in secretfunction\n    {at.source.strip()}\n'
+        '  File "/home/secretuser/x.py", line 3, in secretcaller\n    secretcall(secretvalue)\n'
+    )
+    reason = f"secretarg == 1  # f(secretarg)  # {file}:14 in secretfunction"
+    made = [
+        SourceSeen(file, artifacts.put(text, "py")),
+        GraphBreak(
+            gb_type="A type of secret things",
+            explanation="Dynamo does not know how to trace `secretmethod` of class `SecretC`",
+            context="call_method UserDefinedObjectVariable(SecretC) secretmethod [] {}",
+            hints=(f"See {file} or https://secret.example.com/x",),
+            frame=code,
+        ),
+        CompileFailed("SecretError", message, backend="secretbackend", frame=code),
+        Recompile(code, (CacheEntryMiss("0/0", (guard,), reason),)),
+        GuardSet(1, {"X": 1}, "0" * 40 + ".guards", code),
+        Unknown({"kind": "SecretKind", "secret": "secret"}),
+        GraphCaptured("dynamo", graph=artifacts.put(_graph(at), "json"), backend="secretbackend"),
+    ]
+    events = [
+        event(body, number=n, stack=(at,), test=f"{file}::TestSecret::test_secret[secret-8675309]")  # type: ignore[arg-type]
+        for n, body in enumerate(made)
+    ]
+    run = run_of(
+        *events,
+        command=("secretscript.py", "--secret-option=secret", "--lr", "0.731", "secret words"),
+        cwd="/home/secretuser/secretproject",
+        host="secrethost",
+        run="abc123-secretscript",
+    )
+    return samples.with_artifacts(run, artifacts)
+
+
+def test_every_place_is_reached() -> None:
+    run = planted()
+    done, text = redacted(run)
+    assert "secret" not in text.lower() and "8675309" not in text and "0.731" not in text
+    assert "0" * 40 not in text, "the name of a missing artifact is a hash of what it was"
+    assert changed(digest(run), digest(done.run)) == []
+    failed = next(body for _, body in done.run.of(CompileFailed))
+    assert re.search(r'File "(/\w+|/with blank)+/m\d+\.py", line 14, in f\d+', failed.message)
+    assert done.run.count(Unknown) == 1
+    [captured] = [body for _, body in done.run.of(GraphCaptured)]
+    first, second = (
+        decode_graph(done.run.artifacts.get(captured.graph or "") or "").nodes[1].calls or ()
+    )
+    assert first.op == "aten.add.Tensor" and first.constants["dim"] == 17
+    assert first.constants["stride"] == [3, 3] and first.outputs[0].shape == (8, "s77")
+    assert list(first.constants) == ["other", "alpha", "dim", "stride", "mode"]
+    assert list(second.constants.values())[1] is True
+
+
+TRITON = """# kernel path: /tmp/torchinductor_secret/ab/cabc.py
+# Topologically Sorted Source Nodes: [secrethidden, add], Original ATen: [aten.mul, aten.add]
+# Source node to ATen node mapping:
+#   secrethidden => mul_1
+# Graph fragment:
+#   %arg0_1 : Tensor "f32[4, 8][8, 1]cuda:0" = PlaceHolder[target=arg0_1]
+#   %mul_1 : Tensor = call_function[target=torch.ops.aten.mul.Tensor](args = (%arg0_1, 0.731))
+triton_poi_fused_mul_secretop_0 = async_compile.triton('triton_poi_fused_mul_secretop_0', '''
+import triton.language as tl
+@triton.jit
+def triton_poi_fused_mul_secretop_0(in_ptr0, out_ptr0, xnumel, XBLOCK : tl.constexpr):
+    xoffset = tl.program_id(0) * XBLOCK
+    tmp0 = tl.load(in_ptr0 + (x0), xmask)
+    tmp1 = tl.full([1], 8675309, tl.float32)  # the sauce of Secretcorp
+    secretvalue = tmp0 * tmp1
+''', device_str='cuda')
+"""
+
+
+def test_kernels() -> None:
+    artifacts = MemoryArtifacts()
+    bodies_ = [
+        SourceSeen(f"{ROOT}/model.py", artifacts.put("secrethidden = 1\n", "py")),
+        KernelEmitted(artifacts.put(TRITON, "py"), kernels=("triton_poi_fused_mul_secretop_0",)),
+    ]
+    run = run_of(*(event(body, number=n) for n, body in enumerate(bodies_)))
+    done, text = redacted(samples.with_artifacts(run, artifacts))
+    assert "secret" not in text.lower() and "8675309" not in text and "0.731" not in text
+    assert "sauce" not in text
+    [kernel] = [body for _, body in done.run.of(KernelEmitted)]
+    code = done.run.artifacts.get(kernel.artifact) or ""
+    assert re.fullmatch(r"triton_poi_fused_mul_v\d+_0", kernel.kernels[0])
+    assert code.count(kernel.kernels[0]) == 3
+    hidden = re.search(
+        r"Source Nodes: \[(v\d+), add\], Original ATen: \[aten.mul, aten.add\]", code
+    )
+    assert hidden and f"#   {hidden[1]} => mul_1" in code and f"{hidden[1]} = 1" in text
+    for line in ('"f32[4, 8][8, 1]cuda:0" = PlaceHolder[target=arg0_1]', "tl.load(in_ptr0 + (x0)"):
+        assert line in code
+
+
+def test_library_code_stays_named() -> None:
+    artifacts = MemoryArtifacts()
+    file = f"{LIBRARY}/transformers/models/bert.py"
+    source = "def bert_step(hidden_states):  # a public comment\n    print(hidden_states)\n"
+    at = Frame(file, 2, "bert_step", 4, 24, "    print(hidden_states)", "library")
+    made = [
+        SourceSeen(file, artifacts.put(source, "py")),
+        GraphBreak(gb_type="Failed to trace builtin operator", gb_id="GB0059"),
+    ]
+    run = run_of(*(event(body, number=n, stack=(at,)) for n, body in enumerate(made)))
+    done, text = redacted(samples.with_artifacts(run, artifacts))
+    assert source in text and "/site-packages/transformers/models/bert.py" in text
+    assert "ada" not in text
+    assert done.run.events[2].stack[0].function == "bert_step"
+
+
+def test_a_package_of_the_users_own_with_a_public_name() -> None:
+    artifacts = MemoryArtifacts()
+    text = "from einops import secretpart\nsecretpart.secretcall()\n"
+    made = [
+        SourceSeen(f"{ROOT}/main.py", artifacts.put(text, "py")),
+        SourceSeen(f"{ROOT}/einops.py", artifacts.put("def secretpart(): ...\n", "py")),
+    ]
+    run = run_of(*(event(body, number=n) for n, body in enumerate(made)))
+    assert "secret" not in redacted(samples.with_artifacts(run, artifacts))[1]
+
+
+def test_what_a_name_means_elsewhere() -> None:
+    """`cfg` is a package in one file and the user's object in another."""
+    artifacts = MemoryArtifacts()
+    one, two = "import einops as cfg\ncfg.rearrange(x)\n", "def f(cfg):\n    cfg.secretfield\n"
+    made = [
+        SourceSeen(f"{ROOT}/{n}.py", artifacts.put(t, "py")) for n, t in (("a", one), ("b", two))
+    ]
+    run = run_of(*(event(body, number=n) for n, body in enumerate(made)))
+    assert "secret" not in redacted(samples.with_artifacts(run, artifacts))[1]
+
+
+def test_the_diagnosis_sees_a_change() -> None:
+    run = samples.RUNS["full"]
+    other = Run(
+        run.header, [e for e in run.events if not isinstance(e.body, GraphBreak)], run.artifacts
+    )
+    assert set(changed(digest(run), digest(other))) >= {"breaks", "findings"}
+    assert diagnosis(digest(run))["breaks"]
+
+
+def test_the_check_finds_what_redaction_forgot() -> None:
+    done, _ = redacted(planted())
+    assert leaked_names(done, ["... secretfunction ..."]) == ["secretfunction"]
+    assert leaked_names(done, ['"a\\nsecretfunction"']) == ["secretfunction"]
+    assert leaked_names(done, ["secretfolder/x"]) == ["secretfolder"]
+
+
+def test_the_check_does_not_take_the_record_for_the_user() -> None:
+    """Somebody has variables with the names of our fields, of folders, and of PyTorch's words."""
+    run = samples.full_run()
+    words = set(re.findall(r"[a-z]\w{2,}", " ".join(encode(e).decode() for e in run.events)))
+    words |= {*vocabulary.prose(), *vocabulary.errors(), *vocabulary.generated()}
+    words |= {"opt", "tmp", "venv", "site", "module", "host", "unreadable", "redacted", "https"}
+    words = {word for word in words if word.isidentifier() and not keyword.iskeyword(word)}
+    artifacts = MemoryArtifacts()
+    text = "".join(f"{word} = '{word} said'\n" for word in sorted(words))
+    trace = 'Traceback (most recent call last):\n  File "/tmp/x/opt/site.py", line 3, in <module>\n'
+    made = [
+        *(e.body for e in run.events),
+        SourceSeen(f"{ROOT}/model.py", artifacts.put(text, "py")),
+        SourceSeen("/usr/lib/python3/site-packages/host.py", artifacts.put("host = 1\n", "py")),
+        CompileFailed("RuntimeError", f"{trace}See https://pytorch.org/docs/host.html"),
+    ]
+    events = [event(body, number=n, stack=(frame(),)) for n, body in enumerate(made)]
+    redacted(samples.with_artifacts(run_of(*events), artifacts))
+
+
+def test_every_text_of_the_record_has_a_policy() -> None:
+    """A new field must be thought about: unlisted, it is taken for code and replaced."""
+    structs = {
+        name: kind
+        for module in (bodies, graph, header)
+        for name, kind in vars(module).items()
+        if isinstance(kind, type) and issubclass(kind, msgspec.Struct) and name[0] != "_"
+    }
+    special = {"Unknown", *(name for name in vars(stack))}
+    for name, kind in structs.items():
+        if name in special:
+            continue
+        for field in msgspec.structs.fields(kind):
+            if re.search(r"\bstr\b", str(field.type)) or field.type is str:
+                assert field.name in POLICIES.get(name, {}), f"{name}.{field.name}: see policies.py"
+
+
+def test_frames_that_are_equal_stay_equal() -> None:
+    one, two = frame(), frame(9)
+    run = run_of(
+        event(GraphBreak(gb_type="x"), number=1, stack=(one, two)),
+        event(GraphBreak(gb_type="y"), number=2, stack=(two, one)),
+    )
+    first, second = (e.stack for e in redacted(run)[0].run.events[1:3])
+    assert first[0] == second[1] and first[1] == second[0] and first[0] != first[1]
+    assert first[0].source[first[0].column : first[0].end_column].endswith(".mean() > 0")
