@@ -5,6 +5,7 @@ Made once, where the graph is caught.
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Any, NamedTuple
 
@@ -12,7 +13,7 @@ import torch
 from torch.fx import GraphModule
 
 from compilescope.model.graph import Graph, Node, Origins, TensorInfo
-from compilescope.model.stack import Frame
+from compilescope.model.stack import Frame, plain_function_name
 from compilescope.torchapi.stacks import origin
 from compilescope.torchapi.storages import SavedTensors, Storages
 
@@ -62,7 +63,7 @@ class _Values:
         if self._saved is None or node.op == "placeholder":
             return ()
         kept = self._saved.of(_flat(value))
-        if "checkpoint" in _target(node.target):
+        if _is_checkpoint(node):
             # It runs its body again in the backward pass, from what it was given.
             kept = [item for given in node.all_input_nodes for item in _flat(self.noted(given))]
         return tuple(dict.fromkeys(tensor_info(item, self._storages) for item in kept))
@@ -75,7 +76,8 @@ class _Values:
         held = {arg.name: self._attribute(arg) for arg in given}
         for name, part in held.items():
             if isinstance(part, GraphModule) and name not in self._graphs:
-                self._graphs[name] = portable(part, saved=self._saved is not None)
+                keeps = self._saved is not None and not _is_checkpoint(node)
+                self._graphs[name] = portable(part, saved=keeps)
         return tuple(self._graphs[name] for name in held if name in self._graphs)
 
 
@@ -171,6 +173,10 @@ def _target(target: Any) -> str:
     return f"{module}.{name}".lstrip(".") if name else type(target).__qualname__
 
 
+def _is_checkpoint(node: torch.fx.Node) -> bool:
+    return "checkpoint" in _target(node.target)
+
+
 def _flat(value: Any) -> list[torch.Tensor]:
     if isinstance(value, torch.Tensor):
         return [value]
@@ -204,13 +210,23 @@ def tensor_info(value: torch.Tensor, storages: Storages | None = None) -> Tensor
 
 
 def _size(size: Any) -> int | str:
-    return size if type(size) is int else str(size)
+    if type(size) is int:
+        return size
+    # A symbol that a guard has since made a number is one.
+    known = size.node.maybe_as_int()
+    return _printed(size.node.expr) if known is None else int(known)
+
+
+@functools.lru_cache(maxsize=4096)
+def _printed(expression: Any) -> str:
+    """A graph has few symbolic sizes, and each of them many times."""
+    return str(expression)
 
 
 def _place(trace: str, stacks: list[tuple[Frame, ...]]) -> _Place:
     """The user's line in a stack trace: the innermost that is not torch's own. And who called."""
     frames = [
-        Frame(file, int(line), function, source=source, origin=origin(file))
+        Frame(file, int(line), plain_function_name(function), source=source, origin=origin(file))
         for file, line, function, source in _STACK_LINE.findall(trace)
     ]
     own = tuple(frame for frame in frames if frame.origin != "torch")
