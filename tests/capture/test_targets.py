@@ -95,3 +95,15 @@ def test_compile_by_name_in_a_package_that_is_run(tmp_path: Path) -> None:
     ended = run_captured(tmp_path, *options, "-m", "parcel")
     assert ended == finish(plain)
     assert "triple" in {name for _, name in functions_of(latest_run(tmp_path))}
+
+
+def test_modules_of_torchs_own_are_compiled_too(tmp_path: Path) -> None:
+    """Each is a function of its own: the second module is no recompile of the first."""
+    run_captured(tmp_path, "-q", "--compile-all", "--backend", "eager", "torch_modules.py")
+    seen = show(tmp_path)
+    assert seen["graphs"] == 3
+    (again,) = seen["recompiles"]
+    assert again["count"] == 1
+    (cause,) = again["causes"]
+    assert cause["subject"].endswith(".size()[0]")
+    assert cause["file"].endswith("torch_modules.py")

@@ -345,7 +345,7 @@ def last_line(done: Ended) -> dict[str, Any]:
 @pytest.mark.torch
 def test_programs_pass_fail_and_leave_it_open() -> None:
     begun = [
-        begin("--json", program("clean.py", CLEAN), "--max-breaks", "9"),
+        begin(program("clean.py", CLEAN), "--steps", "3", "--json", "--", "--max-breaks", "9"),
         begin("--json", program("broken.py", BROKEN)),
         begin("--json", program("crash.py", f"{CLEAN}\nsys.exit(7)")),
         begin("--json", "--backend", "eager", "--compile-all", program("none.py", "print('hi')")),
@@ -354,7 +354,8 @@ def test_programs_pass_fail_and_leave_it_open() -> None:
     assert [e.status for e in (clean, broken, crash, none)] == [0, 1, 2, 2]
     # The program's own words come through, and ours start on a line of their own.
     assert clean.stdout.decode().splitlines()[0] == "out"
-    assert last_line(clean)["command"] == ["clean.py", "--max-breaks", "9"]
+    # What check knows may follow the program; all else, and all after --, is the program's.
+    assert last_line(clean)["command"] == ["clean.py", "--steps", "3", "--max-breaks", "9"]
     [found] = last_line(broken)["checks"][0]["findings"]
     assert (found["line"], found["function"]) == (7, "step")
     assert "status 7" in last_line(crash)["checks"][0]["message"]

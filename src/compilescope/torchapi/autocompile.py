@@ -12,6 +12,9 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+import torch._dynamo.external_utils
+
+from compilescope.model.stack import origin_of
 
 EVERY_OUTERMOST = "*"
 
@@ -32,7 +35,7 @@ def compile_modules(names: tuple[str, ...], backend: str | None) -> None:
             return call(self, *args, **kwargs)
         outer = getattr(depth, "value", 0)
         if _wanted(self, modules, outer) and self._compiled_call_impl is None:
-            self.compile(**options)
+            _compile(self, options)
         depth.value = outer + 1
         try:
             return call(self, *args, **kwargs)
@@ -40,6 +43,24 @@ def compile_modules(names: tuple[str, ...], backend: str | None) -> None:
             depth.value = outer
 
     torch.nn.Module.__call__ = compile_then_call
+
+
+def _compile(module: torch.nn.Module, options: dict[str, Any]) -> None:
+    """`Module.compile()`, also for a module of torch's own.
+
+    Seen in torch 2.13: compiling `nn.Linear` in place captures nothing, since Dynamo skips torch's
+    own functions unless they are called through this wrapper, as `torch.compile(module)` does.
+    """
+    code = getattr(type(module).forward, "__code__", None)
+    wrap = getattr(torch._dynamo.external_utils, "wrap_inline", None)
+    if wrap is None or code is None or origin_of(code.co_filename) != "torch":
+        module.compile(**options)
+        return
+    called = wrap(module._call_impl)
+    # Dynamo keeps what it compiled by code object: two modules that share one would push each
+    # other out, and look like recompiles of one function.
+    called.__code__ = called.__code__.replace()
+    module._compiled_call_impl = torch.compile(called, **options)
 
 
 def _wanted(module: torch.nn.Module, names: tuple[str, ...], depth: int) -> bool:

@@ -17,6 +17,7 @@ import torch
 from compilescope.model.stack import CodeRef, Frame, Origin, origin_of, plain_function_name
 
 _TORCH_ROOT = os.path.dirname(torch.__file__) + os.sep
+_AUTOCOMPILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "autocompile.py")
 _OUR_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _CONVERT_FRAME = os.path.join("_dynamo", "convert_frame.py")
 _EVAL_FRAME = os.path.join("_dynamo", "eval_frame.py")
@@ -25,8 +26,11 @@ _resumed_lines: dict[tuple[str, int, str], int] = {}
 
 
 def origin(file: str) -> Origin:
-    """As `origin_of`, and sure about a torch that was built in place."""
-    return "torch" if file.startswith(_TORCH_ROOT) else origin_of(file)
+    """As `origin_of`, and sure about a torch that was built in place.
+
+    What --compile-all puts around a module is no more the user's than torch's own wrappers are.
+    """
+    return "torch" if file.startswith((_TORCH_ROOT, _AUTOCOMPILE)) else origin_of(file)
 
 
 def code_ref(code: CodeType) -> CodeRef:
