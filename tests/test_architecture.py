@@ -26,6 +26,8 @@ ROOMS = {
 FRONT = {
     "__init__.py",
     "__main__.py",
+    "accelerators.py",
+    "accelerators.py",
     "errors.py",
     "front.py",
     "inspector.py",

@@ -27,6 +27,8 @@ class Settings:
     """The run this process belongs to; None outside `compilescope run`."""
     ir: bool = False
     """Record Inductor's IR before and after fusion."""
+    calls: bool = False
+    """Record the ATen operators behind each node of Dynamo's graphs."""
     launcher_pid: int | None = None
     """The process that started the program."""
     time: bool = False
@@ -48,6 +50,7 @@ def read_settings(environment: Mapping[str, str] | None = None) -> Settings:
         home=Path(env.get("COMPILESCOPE_DIR") or DEFAULT_DIR),
         run_dir=Path(run_dir) if run_dir else None,
         ir=env.get("COMPILESCOPE_IR") == "1",
+        calls=env.get("COMPILESCOPE_CALLS") == "1",
         launcher_pid=int(launcher) if launcher.isdigit() else None,
         time=env.get("COMPILESCOPE_TIME") == "1",
         compile_names=tuple(name for name in names.split(",") if name),
@@ -64,6 +67,8 @@ def child_environment(settings: Settings, boot: Path) -> dict[str, str]:
     env["COMPILESCOPE_LAUNCHER"] = str(os.getpid())
     if settings.ir:
         env["COMPILESCOPE_IR"] = "1"
+    if settings.calls:
+        env["COMPILESCOPE_CALLS"] = "1"
     if settings.time:
         env["COMPILESCOPE_TIME"] = "1"
     if settings.compile_names:
@@ -110,6 +115,51 @@ def in_github_actions() -> bool:
 def github_workspace() -> str:
     """The folder of the checkout in a GitHub workflow; empty elsewhere."""
     return os.environ.get("GITHUB_WORKSPACE", "")
+
+
+@dataclass(frozen=True)
+class MockSettings:
+    """What the environment asks of the mock backends."""
+
+    strict: bool = True
+    """MOCK_STRICT: raise at a violation; else warn and go on."""
+    alignment: int = 1
+    """MOCK_ALIGNMENT: the last size of every tensor must be a multiple of it."""
+    max_memory: str = "16 GiB"
+    """MOCK_MAX_MEMORY: bytes that a graph may need at its peak, as it was written."""
+
+
+_YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
+
+
+def read_mock_settings(environment: Mapping[str, str] | None = None) -> MockSettings:
+    env = os.environ if environment is None else environment
+    strict = env.get("MOCK_STRICT", "").strip().lower() or "1"
+    if strict not in (*_YES, *_NO):
+        raise ToolError(
+            f"MOCK_STRICT is {env['MOCK_STRICT']!r}, which is neither 1 nor 0.",
+            hint="1 raises at a violation, 0 warns and goes on.",
+        )
+    alignment = env.get("MOCK_ALIGNMENT", "").strip() or "1"
+    if not alignment.isdecimal() or not 1 <= int(alignment[:20]) < 2**31:
+        raise ToolError(
+            f"MOCK_ALIGNMENT is {env['MOCK_ALIGNMENT']!r}, which is not a whole number from 1 on.",
+            hint="The last size of every tensor must be a multiple of it; 1 allows every size.",
+        )
+    memory = env.get("MOCK_MAX_MEMORY", "").strip() or MockSettings.max_memory
+    return MockSettings(strict in _YES, int(alignment), memory)
+
+
+def fresh_environment() -> dict[str, str]:
+    """For a process that is no part of the program under capture, though started by it."""
+    private = ("COMPILESCOPE_", "MOCK_", "TORCH_LOGS", "TORCH_TRACE", "TORCH_COMPILE_DEBUG")
+    env = {name: value for name, value in os.environ.items() if not name.startswith(private)}
+    package = os.path.dirname(os.path.abspath(__file__))
+    boots = os.path.join(package, "capture", "boot")
+    before = env.get("PYTHONPATH", "").split(os.pathsep)
+    kept = [entry for entry in before if entry and not entry.startswith(boots)]
+    env["PYTHONPATH"] = os.pathsep.join([*kept, os.path.dirname(package)])
+    return env
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,11 @@ def begin() -> None:
         # The program itself leaves a record even if it never compiles; its children need not.
         recorder.start()
     watch = Watch(
-        recorder, ir=settings.ir, time=settings.time, planted_fault=settings.planted_fault
+        recorder,
+        ir=settings.ir,
+        calls=settings.calls,
+        time=settings.time,
+        planted_fault=settings.planted_fault,
     )
     # Never closed: other atexit handlers may still compile.
     _hooks.enter_context(hooked(watch))

@@ -127,6 +127,7 @@ def launch_program(
     backend: str | None,
     ir: bool = False,
     timed: bool = False,
+    calls: bool = False,
 ) -> Outcome:
     """Run it to its end."""
     from compilescope.capture.launcher import launch
@@ -145,6 +146,7 @@ def launch_program(
         home=home_folder(home),
         ir=ir,
         time=timed,
+        calls=calls,
         compile_names=("*", *names) if compile_all else names,
         compile_backend=backend,
     )

@@ -88,7 +88,8 @@ def _functions(
 def _saved(function: Any) -> Iterator[torch.Tensor]:
     names = _saved_names.get(type(function))
     if names is None:
-        names = tuple(name for name in dir(function) if name.startswith("_saved_"))
+        # A function that was written in Python has them all under one name.
+        names = tuple(n for n in dir(function) if n.startswith("_saved_") or n == "saved_tensors")
         _saved_names[type(function)] = names
     for name in names:
         try:

@@ -18,12 +18,12 @@ from compilescope.cli.options import (
 )
 
 
-@click.command("analyze", short_help="Guards or graphs of a run in detail.")
+@click.command("analyze", short_help="Guards, graphs or constraints of a run in detail.")
 @click.argument("run", required=False)
 @click.option(
     "--type",
     "side",
-    type=click.Choice(["guards", "graphs", "summary"]),
+    type=click.Choice(["guards", "graphs", "constraints", "summary"]),
     default="summary",
     help="What to look at. [default: summary]",
 )
@@ -33,7 +33,8 @@ def COMMAND(run: str | None, side: str, as_json: bool, home: Path | None) -> Non
     """Look at one side of a run: the latest, or RUN by its id, the start of its id, or its folder.
 
     guards: what every call checks, by kind and by the line of yours that asked for it.
-    graphs: what Dynamo handed to the backend. summary: the report that `show` prints.
+    graphs: what Dynamo handed to the backend. constraints: what a backend's device refused while
+    it ran; `preflight --run RUN --device NAME` judges its graphs anew. summary: what `show` prints.
     """
     from compilescope.model.home import find_run
     from compilescope.model.run import read_run
@@ -69,4 +70,12 @@ def _look(run: Any, side: str) -> tuple[Any, Any]:
     from compilescope.report.section import Reading
 
     reading = Reading(run)
+    if side == "constraints":
+        from compilescope.report.sections.violations import violations_document
+        from compilescope.rules.violations import recorded_violations
+
+        found = recorded_violations(run)
+        return {"run": run.header.run, "type": side, "violations": found}, violations_document(
+            title, reading
+        )
     return reading.digest, report_document(reading)

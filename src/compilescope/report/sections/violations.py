@@ -6,9 +6,11 @@ from compilescope.model.bodies import Violation
 from compilescope.model.event import Event
 from compilescope.report.blocks import (
     Block,
+    Document,
     Excerpt,
     Item,
     Paragraph,
+    Part,
     Span,
     Style,
     Table,
@@ -69,6 +71,14 @@ def _item(number: int, members: list[tuple[Event, Violation]], root: str) -> Ite
     right = words(Span(f"{body.rule} {body.severity}", style))
     tags = ("kind:violation", f"category:{body.rule}")
     return Item(str(number), words(Span(where, "strong")), right, tuple(blocks), tags=tags)
+
+
+def violations_document(title: str, reading: Reading) -> Document:
+    """This section alone."""
+    nothing = Paragraph(words("No backend recorded a violation in this run."))
+    blocks = tuple(_build(reading)) or (nothing,)
+    subtitle = " ".join(reading.run.header.command)
+    return Document(title, subtitle, (Part(SECTION.id, SECTION.title, blocks),))
 
 
 SECTION = Section("violations", 25, _build, "Constraint violations", "what a device cannot run")

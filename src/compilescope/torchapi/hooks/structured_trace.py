@@ -70,6 +70,11 @@ def _write_dynamo_graph(watch: Watch, call: Call) -> None:
     frame = code_ref(translator.f_code) if translator is not None else None
     reason = getattr(module, "compile_subgraph_reason", None)
     graph = portable(module) if module is not None else None
+    if graph is not None and module is not None and watch.calls:
+        # Only preflights ask for them: other programs need not load all that this takes.
+        from compilescope.torchapi.aten_calls import with_calls
+
+        graph = with_calls(graph, module)
     body = GraphCaptured(
         stage="dynamo",
         text=watch.sink.artifact(call["payload_fn"](), "py"),

@@ -1,0 +1,1 @@
+"""Backends for torch.compile that check graphs against what a device takes."""

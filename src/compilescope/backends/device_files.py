@@ -1,0 +1,49 @@
+"""Where devices come from: those that are shipped, by name, and any TOML file."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+from pathlib import Path
+
+from compilescope.errors import ToolError
+from compilescope.model.device import Device
+from compilescope.model.devicefile import read_device
+
+FOLDER = Path(__file__).parent / "devices"
+
+
+@functools.lru_cache(maxsize=1)
+def shipped_devices() -> tuple[Device, ...]:
+    """In order of name."""
+    return tuple(read_device(path) for path in sorted(FOLDER.glob("*.toml")))
+
+
+def find_device(wanted: str) -> Device:
+    """A shipped device by its name, or a file by its path."""
+    path = device_path(wanted)
+    shipped = {device.name: device for device in shipped_devices()}
+    return shipped[path.stem] if path.parent == FOLDER else read_device(path)
+
+
+def device_path(wanted: str) -> Path:
+    """The file of a device."""
+    names = [path.stem for path in sorted(FOLDER.glob("*.toml"))]
+    if wanted in names:
+        return FOLDER / f"{wanted}.toml"
+    path = Path(wanted).expanduser()
+    if path.is_file():
+        return path
+    if path.suffix == ".toml" or len(path.parts) > 1:
+        raise ToolError(f"There is no device file {wanted}.", hint=_hint(path.stem, names))
+    raise ToolError(f"There is no device called {wanted!r}.", hint=_hint(wanted, names))
+
+
+def _hint(wanted: str, names: list[str]) -> str:
+    here = Path(f"{wanted}.toml")
+    if here.is_file():
+        return f"There is a file of that name here: {here}"
+    near = difflib.get_close_matches(wanted.lower(), names, 3, cutoff=0.5)
+    if near:
+        return f"Did you mean {' or '.join(near)}?"
+    return f"Known are {', '.join(names)}, and any TOML file by its path."

@@ -1,0 +1,152 @@
+"""`compilescope preflight`: would this program's graphs go onto that device?"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from compilescope.cli.options import dir_option, has_colour, home_folder, report_width
+from compilescope.cli.program import (
+    ProgramCommand,
+    Words,
+    launch_program,
+    program_options,
+    warn_of_lost_end,
+)
+from compilescope.errors import ToolError
+
+if TYPE_CHECKING:
+    from compilescope.model.device import Device
+    from compilescope.model.run import Run
+    from compilescope.rules.preflight import DeviceReport
+
+
+class _PreflightCommand(ProgramCommand):
+    may_follow = frozenset({"devices", "fail_on", "as_json"})
+
+    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        super().format_usage(ctx, formatter)
+        formatter.write_usage("compilescope preflight", "[OPTIONS] --run RUN", prefix="       ")
+
+
+@click.command(
+    "preflight",
+    cls=_PreflightCommand,
+    short_help="Check every graph of a program against devices, before the chip is at hand.",
+    help="Run a program under capture and hold every graph that it compiles against each --device: "
+    "all that it refuses, in one pass, on your own lines; and what no graph holds.\n\n"
+    "Exit status: 0 the devices take all, 1 something is refused, 2 could not tell. "
+    "Everything after the program belongs to it, but for --device, --fail-on and --json; "
+    "after -- all is the program's.",
+)
+@click.option(
+    "--device",
+    "devices",
+    multiple=True,
+    metavar="NAME",
+    help="A device by name, or its file; several give a table. `compilescope devices` lists them.",
+)
+@click.option(
+    "--fail-on",
+    type=click.Choice(["error", "warning"]),
+    default="error",
+    show_default=True,
+    help="What is too much.",
+)
+@click.option("--run", "run", metavar="RUN", help="Judge a recorded run instead of a program.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON as the last line of stdout.")
+@program_options
+@dir_option
+@click.pass_obj
+def COMMAND(target: Words, /, **given: Any) -> int:
+    from compilescope.backends.device_files import find_device
+
+    if not given["devices"]:
+        raise ToolError(
+            "preflight needs a device: --device NAME.",
+            hint="`compilescope devices` lists those that come with it; a file of yours will do.",
+        )
+    devices = [find_device(name) for name in dict.fromkeys(given["devices"])]
+    record, status = _record(target, given)
+    reports = _judge(record, devices)
+    doubt = _doubt(record, status)
+    if given["as_json"]:
+        _print_json(record, reports, doubt)
+    else:
+        _print(record, reports, doubt)
+    return _exit_code(reports, given["fail_on"], doubt)
+
+
+def _record(target: Words, given: dict[str, Any]) -> tuple[Run, int]:
+    """The run to judge, and the status its program left with."""
+    from compilescope.model.home import find_run
+    from compilescope.model.run import read_run
+
+    if given["run"] is not None:
+        if target[1]:
+            raise ToolError("Give a program or --run RUN, not both.")
+        record = read_run(find_run(home_folder(given["home"]), given["run"]))
+        return record, record.header.exit_status or 0
+    outcome = launch_program(
+        target,
+        home=given["home"],
+        compile_all=given["compile_all"],
+        compile_names=given["compile_names"],
+        backend=given["backend"],
+        calls=True,
+    )
+    warn_of_lost_end(outcome)
+    return read_run(outcome.folder, header=outcome.header), outcome.exit_status
+
+
+def _judge(record: Run, devices: list[Device]) -> list[DeviceReport]:
+    from compilescope.rules.digest import digest
+    from compilescope.rules.preflight import preflight
+
+    return preflight(record, digest(record), devices)
+
+
+def _doubt(record: Run, status: int) -> str:
+    """Why the judgement may lack something, beside what the reports say; empty where it may not."""
+    if status:
+        how = f"by signal {-status}" if status < 0 else f"with status {status}"
+        return f"The program ended {how}: what it would have compiled after that is not here."
+    if record.cut_short:
+        return f"The record is cut short: {record.cut_short}."
+    return ""
+
+
+def _exit_code(reports: list[DeviceReport], fail_on: str, doubt: str) -> int:
+    if any(report.errors or (fail_on == "warning" and report.warnings) for report in reports):
+        return 1
+    unclear = any(report.unknown or not report.graphs for report in reports)
+    return 2 if doubt or unclear else 0
+
+
+def _print(record: Run, reports: list[DeviceReport], doubt: str) -> None:
+    from compilescope.report.preflight import preflight_document
+    from compilescope.report.render.terminal import to_text
+
+    header = record.header
+    command = " ".join(header.command)
+    document = preflight_document(
+        f"compilescope preflight {header.run}", command, reports, header.root
+    )
+    text = to_text(document, width=report_width(), colour=has_colour(sys.stdout))
+    sys.stdout.write(f"\n{text}")
+    if doubt:
+        sys.stdout.write(f"\n{doubt}\n")
+
+
+def _print_json(record: Run, reports: list[DeviceReport], doubt: str) -> None:
+    import msgspec
+
+    value = {
+        "run": record.header.run,
+        "torch": record.torch_version,
+        "doubt": doubt,
+        "devices": {report.device: report for report in reports},
+    }
+    print(msgspec.json.encode(value).decode(), flush=True)

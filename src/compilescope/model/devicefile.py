@@ -1,0 +1,123 @@
+"""Reads device files, and says what is wrong with one by line and key.
+
+A key that is misspelt, or a value of the wrong kind, is refused: a limit that nobody reads would
+let everything pass.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from compilescope.errors import ToolError
+from compilescope.model.byte_counts import parse_bytes as parse_bytes
+from compilescope.model.device import Device
+from compilescope.model.device_problems import op_patterns, sense_problems, structure_problems
+from compilescope.model.toml_lines import Path as KeyPath
+from compilescope.model.toml_lines import key_lines
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+_LINE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """Something that is wrong with a device file."""
+
+    line: int
+    key: str
+    what: str
+    hint: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.key}: {self.what}" if self.key else self.what
+
+
+class Placed(NamedTuple):
+    """A name in a device file, and where it stands."""
+
+    line: int
+    key: str
+    name: str
+
+
+class DeviceFile(msgspec.Struct, frozen=True):
+    """What became of a file: a device, or what is wrong with it."""
+
+    device: Device | None
+    problems: tuple[Problem, ...]
+    patterns: tuple[Placed, ...] = ()
+    """The operators that it names."""
+    when_lines: tuple[int, ...] = ()
+    """Of its conditions."""
+
+
+def read_device(path: Path) -> Device:
+    return parse_device(read_text(path), str(path))
+
+
+def read_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ToolError(f"The device file {path} cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise ToolError(f"The device file {path} is not text in UTF-8.") from None
+
+
+def parse_device(text: str, origin: str) -> Device:
+    """The device that a text declares; `origin` is what to call the text in an error."""
+    file = examine_device(text)
+    if file.device is not None and not file.problems:
+        return file.device
+    first, *rest = file.problems
+    more = f"{len(rest)} more: compilescope devices check {origin}" if rest else ""
+    hint = " ".join(filter(None, (first.hint, more)))
+    raise ToolError(f"{origin}:{first.line}: {first}.", hint=hint)
+
+
+def examine_device(text: str) -> DeviceFile:
+    """All that is wrong with a text, in the order of its lines."""
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        return DeviceFile(None, (_syntax(str(error), text),))
+    except RecursionError:
+        return DeviceFile(None, (Problem(1, "", "it nests too deeply"),))
+    lines = key_lines(text)
+    found = list(structure_problems(data, Device, ()))
+    device = None
+    if not found:
+        device = msgspec.convert(data, Device)
+        found = list(sense_problems(device))
+    problems = [Problem(_line(lines, path), _shown(path), what, hint) for path, what, hint in found]
+    patterns = () if device is None else op_patterns(device)
+    placed = tuple(Placed(_line(lines, path), _shown(path), name) for path, name in patterns)
+    conditions = range(len(device.ops.conditions)) if device is not None else ()
+    whens = tuple(_line(lines, ("ops", "conditions", number, "when")) for number in conditions)
+    return DeviceFile(device, tuple(sorted(problems, key=lambda p: p.line)), placed, whens)
+
+
+def _syntax(message: str, text: str) -> Problem:
+    place = _LINE.search(message)
+    line = int(place[1]) if place and place[1] else max(1, len(text.splitlines()))
+    words = _LINE.sub("", message)
+    return Problem(line, "", f"this is not TOML: {words[:1].lower()}{words[1:]}")
+
+
+def _line(lines: dict[KeyPath, int], path: KeyPath) -> int:
+    """Of a key, or of the nearest table around it."""
+    while path and path not in lines:
+        path = path[:-1]
+    return lines.get(path, 1)
+
+
+def _shown(path: KeyPath) -> str:
+    return ".".join(part for part in path if isinstance(part, str))

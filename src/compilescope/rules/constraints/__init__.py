@@ -1,0 +1,1 @@
+"""One constraint a file: a RULE, and a public class that users combine and subclass."""

@@ -1,0 +1,124 @@
+"""Bytes: of a tensor, and of the graph at its worst moment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from compilescope.model.byte_counts import shown_bytes
+from compilescope.model.device import Device
+from compilescope.model.graph import Graph, Node
+from compilescope.rules.constraint import (
+    Breach,
+    Constraint,
+    ConstraintRule,
+    Sample,
+    is_parameter,
+    lacks_value,
+    shown_op,
+    shown_shape,
+)
+from compilescope.rules.constraints._samples import graph, node, placeholder, tensor
+from compilescope.rules.memory import Peak, peak_memory
+
+
+class MemoryConstraint(Constraint):
+    """The graph must fit, and so must each tensor."""
+
+    id = "memory"
+
+    def __init__(
+        self, max_memory_bytes: int | None = None, *, max_tensor_bytes: int | None = None
+    ) -> None:
+        for limit in (max_memory_bytes, max_tensor_bytes):
+            if limit is not None and limit < 1:
+                raise ValueError(f"a limit must be at least one byte, not {limit}")
+        self.max_memory_bytes = max_memory_bytes
+        self.max_tensor_bytes = max_tensor_bytes
+
+    def check(self, graph: Graph) -> Iterator[Breach]:
+        yield from super().check(graph)
+        if self.max_memory_bytes is not None and graph.nodes:
+            yield from self._peak(graph, self.max_memory_bytes)
+
+    def check_node(self, node: Node) -> Iterator[Breach]:
+        limit = self.max_tensor_bytes
+        if limit is None:
+            return
+        allowed = f"at most {shown_bytes(limit)} a tensor"
+        if lacks_value(node):
+            yield self.cannot_tell(node, "what it returns is not known", allowed)
+        for value in dict.fromkeys(node.outputs):
+            if value.size_bytes is None:
+                found = f"the bytes of {value.dtype} {shown_shape(value)} are not known"
+                yield self.cannot_tell(node, found, allowed)
+            elif value.size_bytes > limit:
+                yield self.breach(
+                    node,
+                    found=f"{shown_bytes(value.size_bytes)}: {value.dtype} {shown_shape(value)}",
+                    allowed=allowed,
+                    remedy=_smaller(node, value.size_bytes, limit),
+                )
+
+    def _peak(self, graph: Graph, limit: int) -> Iterator[Breach]:
+        peak = peak_memory(graph)
+        at = next((node for node in graph.nodes if node.name == peak.node), graph.nodes[0])
+        allowed = f"at most {shown_bytes(limit)}"
+        if peak.peak_bytes > limit:
+            yield self.breach(
+                at,
+                found=f"{'at least ' if peak.unknown else ''}{shown_bytes(peak.peak_bytes)} at "
+                f"once, {shown_bytes(peak.inputs_bytes)} of it inputs and parameters",
+                allowed=allowed,
+                remedy=_fewer(graph, peak, limit),
+            )
+        elif peak.unknown:
+            found = (
+                f"at least {shown_bytes(peak.peak_bytes)}; the bytes of {len(peak.unknown)} "
+                f"values are not known, {peak.unknown[0]} the first"
+            )
+            yield self.cannot_tell(at, found, allowed)
+
+
+def _smaller(node: Node, size: int, limit: int) -> str:
+    parts = -(-size // limit)
+    if is_parameter(node):
+        return f"Split the layer in {parts}, or store it in a smaller number format."
+    return f"Work on {parts} pieces of it (`.chunk({parts})`), or in a smaller number format."
+
+
+def _fewer(graph: Graph, peak: Peak, limit: int) -> str:
+    shown = {node.name: shown_op(node) for node in graph.nodes}
+    largest = ", ".join(
+        f"{shown.get(name, name)} {shown_bytes(size)}" for name, size in peak.alive[:3]
+    )
+    if peak.inputs_bytes > limit:
+        how = "Inputs and parameters alone are too much: use a smaller format, or several devices."
+    elif peak.saved_bytes > peak.peak_bytes // 2:
+        how = (
+            "Most of it waits for the backward pass: `torch.utils.checkpoint`, or a smaller batch."
+        )
+    else:
+        how = "Use a smaller batch, or free what is not needed any more."
+    return f"The largest then: {largest}. {how}"
+
+
+def _make(device: Device) -> list[Constraint]:
+    memory = device.memory
+    if memory.peak_bytes is None and memory.tensor_bytes is None:
+        return []
+    return [MemoryConstraint(memory.peak_bytes, max_tensor_bytes=memory.tensor_bytes)]
+
+
+def _graph(size: int | str) -> Graph:
+    x = placeholder("x", tensor((size,), storage=0))
+    return graph(x, node("mul", "aten.mul.Tensor", tensor((size,), storage=1), inputs=("x",)))
+
+
+RULE = ConstraintRule(
+    id="memory",
+    title="Memory that the device has",
+    reads=("memory.peak_bytes", "memory.tensor_bytes"),
+    make=_make,
+    device='name = "x"\n[memory]\npeak_bytes = "1 KiB"\n',
+    sample=Sample(bad=_graph(1000), good=_graph(100), unclear=_graph("s0")),
+)

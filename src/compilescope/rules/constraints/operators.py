@@ -1,0 +1,217 @@
+"""Operators that the device does not have, or not under some circumstance."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from compilescope.model.device import Comparison, Condition, Device, parse_comparison
+from compilescope.model.graph import Call, Graph, Node
+from compilescope.rules.constraint import (
+    Breach,
+    Constraint,
+    ConstraintRule,
+    Sample,
+    is_op,
+    shown_op,
+)
+from compilescope.rules.constraints._samples import graph, node, tensor
+from compilescope.rules.op_names import OpPatterns
+from compilescope.rules.op_remedies import instead_of
+
+_SIGNS: dict[str, Callable[[Any, Any], bool]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_MOST_NAMED = 6
+
+
+class _Case(NamedTuple):
+    """A condition, read."""
+
+    patterns: OpPatterns
+    comparison: Comparison
+    condition: Condition
+
+
+class UnsupportedOpsConstraint(Constraint):
+    """Operators that are refused: by name, by not being on the list, or by an argument.
+
+    A name may be an ATen operator's or Dynamo's (`torch.nn.functional.relu`, the method `view`): a
+    node falls under it by itself, or by the ATen operators that it calls.
+    """
+
+    id = "operators"
+
+    def __init__(
+        self,
+        unsupported_ops: Sequence[str] = (),
+        *,
+        supported_ops: Sequence[str] = (),
+        conditions: Sequence[Condition] = (),
+    ) -> None:
+        self.unsupported = OpPatterns(unsupported_ops)
+        self.supported = OpPatterns(supported_ops)
+        self.conditions = [
+            _Case(OpPatterns((case.op,)), parse_comparison(case.when), case) for case in conditions
+        ]
+
+    def check_node(self, node: Node) -> Iterable[Breach]:
+        if not is_op(node) or (node.no_tensor and not node.calls):
+            return
+        if node.graphs:  # Its operators are those of the graphs within it.
+            yield from self._check_own(node)
+        elif node.calls is None:
+            yield from self._check_unknown(node)
+        elif node.calls:
+            yield from self._check_calls(node, node.calls)
+
+    def _check_calls(self, node: Node, calls: tuple[Call, ...]) -> Iterator[Breach]:
+        ops = dict.fromkeys(call.op for call in calls)
+        denied = {op: pattern for op in ops if (pattern := self.unsupported.match(op))}
+        for op, pattern in denied.items():
+            yield self._denied(node, op, pattern)
+        own = self.unsupported.match(node.target)
+        if own and not denied:
+            yield self._denied(node, shown_op(node), own)
+            return
+        if self.supported:
+            listed = [op for op in ops if self.supported.match(op)]
+            # An operator that is made of others, such as `aten.linear`, brings them along.
+            brought = self.supported.match(node.target)
+            if not brought or any(self.supported.match(op) == brought for op in listed):
+                for op in ops:
+                    if op not in denied and op not in listed:
+                        yield self._unlisted(node, op)
+        for case in self.conditions:
+            yield from self._check_case(node, calls, case)
+
+    def _check_own(self, node: Node) -> Iterator[Breach]:
+        pattern = self.unsupported.match(node.target)
+        if pattern:
+            yield self._denied(node, shown_op(node), pattern)
+
+    def _check_unknown(self, node: Node) -> Iterator[Breach]:
+        """Nobody looked at what it calls: only its own name tells something."""
+        pattern = self.unsupported.match(node.target)
+        if pattern:
+            yield self._denied(node, shown_op(node), pattern)
+        elif not self.supported.match(node.target) or self.conditions:
+            yield self.cannot_tell(node, "its ATen operators are not known", self._words())
+
+    def _check_case(self, node: Node, calls: tuple[Call, ...], case: _Case) -> Iterator[Breach]:
+        concerned = [call for call in calls if case.patterns.match(call.op)]
+        argument, when = case.comparison.argument, case.condition.when
+        if not concerned:
+            if not case.patterns.match(node.target):
+                return
+            # `conv2d` becomes `aten.convolution`: an argument keeps its name on the way down.
+            concerned = [call for call in calls if argument in call.constants] or [calls[0]]
+        for call in concerned:
+            allowed = f"{call.op} unless {when}"
+            if argument not in call.constants:
+                why = f"its argument {argument} is not known"
+                yield self.cannot_tell(node, why, allowed, call.op)
+                continue
+            value = call.constants[argument]
+            holds = _holds(value, case.comparison)
+            if holds is None:
+                why = f"{argument} = {value!r} is not known before it runs"
+                yield self.cannot_tell(node, why, allowed, call.op)
+            elif holds:
+                remedy = case.condition.reason or f"Rewrite it so that {_negated(case.comparison)}."
+                found = f"{argument} = {value!r}"
+                yield self.breach(node, found=found, allowed=allowed, remedy=remedy, op=call.op)
+
+    def _words(self) -> str:
+        if self.supported:
+            return f"one of {len(self.supported.patterns)}: {_few(self.supported.patterns)}"
+        if self.unsupported:
+            return f"any but {_few(self.unsupported.patterns)}"
+        cases = [f"{case.condition.op} when {case.condition.when}" for case in self.conditions]
+        return f"any but {_few(cases)}" if cases else "any"
+
+    def _denied(self, node: Node, op: str, pattern: str) -> Breach:
+        found = op if op == pattern else f"{op}, denied as {pattern}"
+        remedy = instead_of(op, self._takes)
+        return self.breach(node, found=found, allowed=self._words(), remedy=remedy, op=op)
+
+    def _unlisted(self, node: Node, op: str) -> Breach:
+        remedy = instead_of(op, self._takes)
+        return self.breach(node, found=op, allowed=self._words(), remedy=remedy, op=op)
+
+    def _takes(self, op: str) -> bool:
+        """Would this device take that operator? A remedy must not name one that it refuses."""
+        listed = not self.supported or self.supported.match(op)
+        return bool(listed) and not self.unsupported.match(op)
+
+
+def _few(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_MOST_NAMED])
+    return f"{shown} and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else shown
+
+
+def _holds(value: Any, comparison: Comparison) -> bool | None:
+    """For a list: does it hold for any of its items? None: that is not known before it runs."""
+    items = value if isinstance(value, (list, tuple)) else [value]
+    told = [_compare(item, comparison) for item in items]
+    if True in told:
+        return True
+    return None if None in told else False
+
+
+def _compare(item: Any, comparison: Comparison) -> bool | None:
+    wanted = comparison.wanted
+    # A text where a number is asked for is a symbolic size.
+    if isinstance(item, str) and not isinstance(wanted, str):
+        return None
+    try:
+        return _SIGNS[comparison.sign](item, wanted)
+    except TypeError:
+        return None
+
+
+def _negated(comparison: Comparison) -> str:
+    opposite = {"==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+    wanted = comparison.wanted
+    if isinstance(wanted, float) and wanted.is_integer():
+        wanted = int(wanted)
+    return f"`{comparison.argument} {opposite[comparison.sign]} {wanted}`"
+
+
+def _make(device: Device) -> list[Constraint]:
+    ops = device.ops
+    if not (ops.denied or ops.allowed or ops.conditions):
+        return []
+    return [
+        UnsupportedOpsConstraint(ops.denied, supported_ops=ops.allowed, conditions=ops.conditions)
+    ]
+
+
+def _graph(op: str) -> Graph:
+    return graph(node("n", op, tensor((8, 8))))
+
+
+RULE = ConstraintRule(
+    id="operators",
+    title="Operators that the device has",
+    reads=(
+        "ops.denied",
+        "ops.allowed",
+        "ops.conditions.op",
+        "ops.conditions.when",
+        "ops.conditions.reason",
+    ),
+    make=_make,
+    device='name = "x"\n[ops]\ndenied = ["aten.nonzero"]\n',
+    sample=Sample(
+        bad=_graph("aten.nonzero.default"),
+        good=_graph("aten.mul.Tensor"),
+        unclear=Graph((Node("n", "call_method", "frobnicate"),)),
+    ),
+)
