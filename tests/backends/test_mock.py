@@ -293,7 +293,7 @@ def test_a_wrong_argument_is_one_sentence(arguments: dict[str, Any], words: str)
 
 @pytest.mark.parametrize("given", [Mlp(), "npu-a"], ids=["a model", "a device"])
 def test_what_is_no_graph_is_one_sentence(given: Any) -> None:
-    with pytest.raises(ToolError, match="was given (Mlp|str), not a graph") as error:
+    with pytest.raises(ToolError, match=r"was given (Mlp|str), not a graph") as error:
         mock_backend(given)
     assert "torch.compile(model, backend=mock_backend)" in error.value.hint
 
