@@ -17,7 +17,7 @@ from torch.fx import Node as FxNode
 
 from compilescope.torchapi.op_schemas import is_higher_order
 from compilescope.torchapi.partitioner import run_order
-from compilescope.torchapi.size_hints import plain_symbols, symbol_of, symbols_in
+from compilescope.torchapi.size_hints import symbol_of, symbols_in
 
 _OUTSIDE = ("placeholder", "get_attr", "output")
 
@@ -224,10 +224,10 @@ def _extract(name: str, nodes: list[FxNode], symbols: Mapping[str, FxNode]) -> P
     inputs = list(
         dict.fromkeys(o for node in nodes for o in node.all_input_nodes if o not in inside)
     )
-    # A size such as (s0 - 1)//4 + 1 means nothing to a compiler that is not told s0.
+    # As in graphs of torch's own, every symbol is an input: compilers look for them there.
     needed = set[str]().union(*(symbols_in(value_of(node)) for node in (*inputs, *nodes)))
-    known = set[str]().union(*(plain_symbols(value_of(node)) for node in inputs))
-    inputs += [node for symbol, node in symbols.items() if symbol in needed - known]
+    given = {symbol_of(value_of(node)) for node in inputs}
+    inputs += [node for symbol, node in symbols.items() if symbol in needed - given]
     new: dict[FxNode, FxNode] = {}
     for node in inputs:
         new[node] = graph.placeholder(node.name)

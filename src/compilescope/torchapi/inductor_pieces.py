@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import inspect
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from torch.fx import GraphModule
+
+
+@contextlib.contextmanager
+def _without_talk_of_saving() -> Iterator[None]:
+    """It warns where the result cannot be saved to disk, which nobody asked for."""
+    logger = logging.getLogger("torch._inductor.standalone_compile")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
 
 
 def compile_with_inductor(module: GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
@@ -28,7 +42,7 @@ def compile_with_inductor(module: GraphModule, inputs: Sequence[Any]) -> Callabl
     options: dict[str, Any] = {"dynamic_shapes": "from_graph"}
     if "donate_graph_module" in inspect.signature(compile_standalone).parameters:
         options["donate_graph_module"] = True
-    with torch.no_grad(), config.patch(fallback_random=True):
+    with torch.no_grad(), config.patch(fallback_random=True), _without_talk_of_saving():
         artifact = compile_standalone(own, list(inputs), **options)
 
     def run(*args: Any) -> Any:

@@ -38,12 +38,6 @@ def symbols_in(value: Any) -> set[str]:
     return found
 
 
-def plain_symbols(value: Any) -> set[str]:
-    """Those that can be read off a tensor's shape, or off a size, as they are."""
-    sizes = value.shape if isinstance(value, torch.Tensor) else (value,)
-    return {symbol for size in sizes if (symbol := symbol_of(size)) is not None}
-
-
 def _sizes(value: Any) -> Iterator[Any]:
     if isinstance(value, torch.Tensor):
         yield from value.shape
