@@ -7,6 +7,7 @@ fact once a node; operators are those that torch really dispatches.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -18,11 +19,13 @@ from compilescope.model.device import Device
 Facts = Counter[str]
 
 
-def count_facts(module: torch.fx.GraphModule, inputs: list[Any], device: Device) -> Facts:
-    """Rule -> how many facts break it."""
-    judge = _Judge(module, device)
-    judge.run(*inputs)
-    return judge.facts
+def count_facts(
+    module: torch.fx.GraphModule, inputs: list[Any], devices: Sequence[Device]
+) -> dict[str, Facts]:
+    """Device -> rule -> how many facts break it. The graph is run once."""
+    judges = [_Judge(device) for device in devices]
+    _Run(module, judges).run(*inputs)
+    return {judge.device.name: +judge.facts for judge in judges}
 
 
 class _Dispatched(TorchDispatchMode):
@@ -38,33 +41,39 @@ class _Dispatched(TorchDispatchMode):
         return result
 
 
-class _Judge(torch.fx.Interpreter):
-    def __init__(self, module: torch.fx.GraphModule, device: Device) -> None:
+class _Run(torch.fx.Interpreter):
+    def __init__(self, module: torch.fx.GraphModule, judges: list[_Judge]) -> None:
         super().__init__(module, garbage_collect_values=True)
-        self.device = device
-        self.facts: Facts = Counter()
+        self.judges = judges
 
     def run_node(self, n: torch.fx.Node) -> Any:
+        picks = self._picks(n)
         with _Dispatched() as seen:
             result = super().run_node(n)
-        if n.op == "output" or (n.op == "call_function" and self._picks(n)):
-            return result
-        tensors = _tensors(result)
-        self.facts["dtype"] += len(self._bad_dtypes(tensors))
-        self.facts["shape"] += self._bad_shapes(tensors, seen)
-        self.facts["layout"] += len(self._bad_layouts(tensors))
-        self.facts["operators"] += len(self._bad_ops(n, seen))
-        limit = self.device.memory.tensor_bytes
-        if limit is not None:
-            big = {(t.shape, t.dtype) for t in tensors if t.numel() * t.element_size() > limit}
-            self.facts["memory"] += len(big)
+        if n.op != "output" and not picks:
+            for judge in self.judges:
+                judge.look(_tensors(result), seen)
         return result
 
     def _picks(self, n: torch.fx.Node) -> bool:
         whole = self.env.get(n.args[0]) if n.args and isinstance(n.args[0], torch.fx.Node) else None
-        return getattr(n.target, "__name__", "") == "getitem" and not isinstance(
-            whole, torch.Tensor
-        )
+        return getattr(n.target, "__name__", "") == "getitem" and not torch.is_tensor(whole)
+
+
+class _Judge:
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self.facts: Facts = Counter()
+
+    def look(self, tensors: list[torch.Tensor], seen: _Dispatched) -> None:
+        self.facts["dtype"] += len(self._bad_dtypes(tensors))
+        self.facts["shape"] += self._bad_shapes(tensors, seen)
+        self.facts["layout"] += len(self._bad_layouts(tensors))
+        self.facts["operators"] += len(self._bad_ops(seen))
+        limit = self.device.memory.tensor_bytes
+        if limit is not None:
+            big = {(t.shape, t.dtype) for t in tensors if t.numel() * t.element_size() > limit}
+            self.facts["memory"] += len(big)
 
     def _bad_dtypes(self, tensors: list[torch.Tensor]) -> set[torch.dtype]:
         dtypes = self.device.dtypes
@@ -111,7 +120,7 @@ class _Judge(torch.fx.Interpreter):
             )
             places = torch.zeros(1, dtype=torch.int64)
             for size, step in zip(tensor.shape, tensor.stride(), strict=True):
-                if not layout.overlapping and size > 1:
+                if not layout.overlapping and size > 1 and not tensor.is_contiguous():
                     places = (places[:, None] + torch.arange(size) * step).flatten()
             shared = tensor.numel() > 0 and len(places.unique()) < len(places)
             dented = tensor.dim() > 0 and tensor.shape[-1] > 1 and tensor.stride()[-1] != 1
@@ -125,7 +134,7 @@ class _Judge(torch.fx.Interpreter):
                 bad.add((tensor.shape, tensor.stride()))
         return bad
 
-    def _bad_ops(self, node: torch.fx.Node, seen: _Dispatched) -> set[Any]:
+    def _bad_ops(self, seen: _Dispatched) -> set[Any]:
         ops = self.device.ops
         bad: set[Any] = set()
         for op, _, named in seen.calls:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,7 @@ from compilescope.torchapi.inductor_stages import (
 )
 from compilescope.torchapi.models import current_model
 
+_WORD = re.compile(r"\W+")
 _CHECKED: tuple[GraphStage, ...] = ("aot_forward", "aot_backward", "aot_inference")
 
 
@@ -92,7 +94,8 @@ class AotMockBackend(MockBackend):
         """Write all that was kept, one folder for each graph. `drawings` adds graphs as SVG."""
         root = Path(folder)
         for number, kept in enumerate(self.graphs):
-            kept.save(root / f"{number}-{kept.model or 'graph'}", drawings=drawings)
+            name = _WORD.sub("-", kept.model).strip("-") or "graph"
+            kept.save(root / f"{number}-{name}", drawings=drawings)
         return root
 
 
@@ -170,7 +173,7 @@ class _Keeper:
 
 
 def _taken_apart(caught: CheckedGraph, lowered: Sequence[Graph]) -> CheckedGraph:
-    """Judged operators that are not there any more: on a device without Inductor they would be."""
+    """Refused operators that are there no more: a device without Inductor would meet them."""
     left = {target for graph in lowered for target in _targets(graph)}
     return msgspec.structs.replace(
         caught,

@@ -36,12 +36,34 @@ def tensor(shape, dtype, stride=None, device="cpu", grad=False, dynamic=()):
     return made
 '''
 
+_APPLY = '''\
+class Applied(torch.autograd.Function):
+    """A function with a gradient of its own, whose two passes are graphs."""
+
+    @staticmethod
+    def forward(ctx, forward, backward, *args):
+        results, ctx.kept = forward(*args)
+        ctx.gradient = backward
+        return results
+
+    @staticmethod
+    def backward(ctx, *gradients):
+        return (None, None, *ctx.gradient(*gradients, *ctx.kept))
+
+
+def apply_function(forward, backward, *args, **_):
+    return Applied.apply(forward, backward, *args)
+'''
+_APPLIED = "torch.ops.higher_order.autograd_function_apply("
+"""Dynamo writes it, and cannot read it (torch 2.13)."""
+
 
 def repro_script(judged: Judged) -> str:
     """Unwritable where the graph or a constraint has no source of its own."""
     code = graph_code(judged.module)
     chosen = configuration_code(judged.configuration)
     imports = {**code.imports, **chosen.imports, "torch": "import torch"}
+    classes = [text.replace(_APPLIED, "apply_function(") for text in code.classes]
     inputs = "".join(f"    {line},\n" for line in code.inputs)
     arguments = "".join(
         f"    {word},\n" for word in [*chosen.arguments, "strict=True", "repro=False"]
@@ -54,7 +76,8 @@ def repro_script(judged: Judged) -> str:
         *chosen.definitions,
         "\n".join(changed_settings()),
         _TENSOR,
-        *code.classes,
+        _APPLY if classes != code.classes else "",
+        *classes,
         f"inputs = [\n{inputs}]" if inputs else "inputs = []",
         f"backend = compilescope.{judged.backend}(\n{arguments})",
         _main(judged.contexts, code.dynamic),
