@@ -118,16 +118,12 @@ class _Judge:
                 tensor.is_contiguous(memory_format=form)
                 for form in fitting or [torch.contiguous_format]
             )
-            places = torch.zeros(1, dtype=torch.int64)
-            for size, step in zip(tensor.shape, tensor.stride(), strict=True):
-                if not layout.overlapping and size > 1 and not tensor.is_contiguous():
-                    places = (places[:, None] + torch.arange(size) * step).flatten()
-            shared = tensor.numel() > 0 and len(places.unique()) < len(places)
+            shared = not layout.overlapping and _shares(tensor)
             dented = tensor.dim() > 0 and tensor.shape[-1] > 1 and tensor.stride()[-1] != 1
             high = layout.max_rank is not None and tensor.dim() > layout.max_rank
             if (
                 (formats and not dense)
-                or (shared and not layout.overlapping)
+                or shared
                 or (dented and layout.inner_stride_one)
                 or (high and not tensor.is_contiguous())
             ):
@@ -148,6 +144,17 @@ class _Judge:
 
 _TORCH_NAMES = {"contiguous": "contiguous_format"}
 _RANKS = {torch.channels_last: 4, torch.channels_last_3d: 5}
+
+
+def _shares(tensor: torch.Tensor) -> bool:
+    """Do elements share memory? Where torch finds it too hard to tell, each place is looked at."""
+    told = torch._debug_has_internal_overlap(tensor)
+    if told != 2:
+        return told == 1
+    places = torch.zeros(1, dtype=torch.int64)
+    for size, step in zip(tensor.shape, tensor.stride(), strict=True):
+        places = (places[:, None] + torch.arange(size) * step).flatten()
+    return len(places.unique()) < len(places)
 
 
 def _refused(when: str, named: dict[str, Any]) -> bool:

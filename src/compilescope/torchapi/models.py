@@ -17,12 +17,12 @@ _CALLS_BACKEND = ("_call_user_compiler", "call_user_compiler", "compile_and_call
 
 def current_model() -> str:
     """The outermost compiled function of those at work; empty outside of a compilation."""
-    frame = entered_frame()
-    if frame is not None:
-        return _name(frame.f_code, frame.f_locals)
     translator = _translator()
     if translator is None:
         return ""
+    frame = entered_frame()
+    if frame is not None:
+        return _name(frame.f_code, frame.f_locals)
     return _name(translator.f_code, getattr(translator, "f_locals", {}))
 
 
