@@ -1,0 +1,1 @@
+"""Numbers: one backend held against another, and the operation at which they part."""

@@ -1,0 +1,1 @@
+"""Log files of machines that one cannot touch, read into runs."""
