@@ -11,6 +11,7 @@ from builders import ROOT, event, frame, run_of
 from compilescope.model.artifacts import DiskArtifacts, MemoryArtifacts
 from compilescope.model.bodies import (
     Body,
+    BreakEcho,
     CacheAccess,
     CacheEntryMiss,
     CompileFailed,
@@ -20,14 +21,17 @@ from compilescope.model.bodies import (
     FrameSkipped,
     GraphBreak,
     GraphCaptured,
+    GraphCompiled,
     Guard,
     GuardSet,
     HookUnavailable,
     KernelEmitted,
+    LogRead,
     Measurement,
     ProcessEnded,
     ProcessStarted,
     Recompile,
+    ReproWritten,
     SourceSeen,
     TensorDiff,
     ToolFault,
@@ -37,6 +41,7 @@ from compilescope.model.bodies import (
 from compilescope.model.event import Event, encode
 from compilescope.model.graph import Graph, Node, TensorInfo, encode_graph
 from compilescope.model.header import RunHeader, write_header
+from compilescope.model.logged import ModuleStage, OpPlace
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef, Frame
 
@@ -220,6 +225,41 @@ def _named(name: str, run: Run) -> Run:
     return run
 
 
+def logged_run() -> Run:
+    """As read from a log: cut, with a break, an echo, graphs of every kind of trouble."""
+    forward = CodeRef(f"{ROOT}/model.py", 6, "forward")
+    resumed = CodeRef(f"{ROOT}/model.py", 6, "forward", resumed_at=8)
+    stages = (ModuleStage("vhlo", 4, {"vhlo.add_v1": 3}), ModuleStage("ttir", None, whole=False))
+    graphs = [
+        GraphCompiled("tt-xla", name="SyncTensorsGraph.4", stages=stages, after="0/0"),
+        GraphCompiled("tt-xla", resumes=(resumed,), after="1/0", places=(OpPlace(frame(8), 2),)),
+        GraphCompiled("tt-xla", error="failed to legalize <op>", failed_stage="ttnn", cut="tail"),
+    ]
+    captured = [
+        event(GraphCaptured("dynamo", frame=code, region=forward), number=n, compile_id=f"{n}/0")
+        for n, code in enumerate((forward, resumed))
+    ]
+    return run_of(
+        event(GraphBreak("Data-dependent branching", gb_id="GB0170"), number=2, stack=(frame(),)),
+        event(BreakEcho("Data dependent operator", "GB0033", because="0.1"), number=3),
+        *captured,
+        *(event(body, number=n) for n, body in enumerate(graphs, 4)),
+        event(ReproWritten("0.1", "repros/gb0170_model_8.py", "torch is not installed"), number=8),
+        event(
+            LogRead(
+                "model.log",
+                formats=("torch-logs", "tt-xla"),
+                flags=("TORCH_LOGS=+dynamo", "TTXLA_LOGGER_LEVEL=DEBUG"),
+                build="debug",
+                cut_tail=True,
+                interleaved="tagged",
+                unread=3,
+            ),
+            number=9,
+        ),
+    )
+
+
 RUNS = {
     name: _named(name, run)
     for name, run in {
@@ -229,5 +269,6 @@ RUNS = {
         "later": later_run(),
         "ranks": ranks_run(),
         "hostile": hostile_run(),
+        "logged": logged_run(),
     }.items()
 }

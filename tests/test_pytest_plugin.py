@@ -25,7 +25,7 @@ from compilescope.pytest_plugin.marker import TestLimits
 from compilescope.pytest_plugin.message import drawn, shortfall
 from compilescope.pytest_plugin.summary import summary_blocks
 from compilescope.pytest_plugin.tally import tallies
-from compilescope.rules.gate import Limits
+from compilescope.rules.gate.judging import Limits
 
 MODEL = """
 import torch

@@ -16,71 +16,89 @@ from compilescope.version import VERSION as __version__
 
 if TYPE_CHECKING:
     from compilescope.accelerators import aot_mock_backend, mock_backend
-    from compilescope.backends.adapter import AcceleratorAdapter
-    from compilescope.backends.capabilities import AcceleratorCapabilities
-    from compilescope.backends.compiling import AdapterError
-    from compilescope.backends.references.inductor import InductorAdapter
-    from compilescope.backends.references.mocked import MockAdapter
-    from compilescope.backends.refusal import ConstraintError
-    from compilescope.backends.results import CompilationResult, CompilationStatus
+    from compilescope.backends.adapters.base import AcceleratorAdapter
+    from compilescope.backends.adapters.capabilities import AcceleratorCapabilities
+    from compilescope.backends.adapters.compiling import AdapterError
+    from compilescope.backends.adapters.references.inductor import InductorAdapter
+    from compilescope.backends.adapters.references.mocked import MockAdapter
+    from compilescope.backends.adapters.results import CompilationResult, CompilationStatus
+    from compilescope.backends.mock.refusal import ConstraintError
+    from compilescope.diff.config import ComparisonConfig
+    from compilescope.diff.metrics import compare_tensors
+    from compilescope.diff.pictures import VisualizationConfig
+    from compilescope.diff.report import DiffReport
     from compilescope.front import Capture, load
     from compilescope.front import capture as capture
     from compilescope.front import explain as explain
     from compilescope.inspector import GuardInspector
+    from compilescope.minify.saving import save_repro
+    from compilescope.numbers import KernelDiffHarness
     from compilescope.report.islands import islands_text
-    from compilescope.rules.constraint import Constraint
     from compilescope.rules.constraints.dtype import DtypeConstraint
     from compilescope.rules.constraints.layout import LayoutConstraint
     from compilescope.rules.constraints.memory import MemoryConstraint
     from compilescope.rules.constraints.operators import UnsupportedOpsConstraint
     from compilescope.rules.constraints.shape import ShapeConstraint
+    from compilescope.rules.hardware.constraint import Constraint
 
 __all__ = [
     "AcceleratorAdapter",
     "AcceleratorCapabilities",
     "AdapterError",
     "Capture",
+    "ComparisonConfig",
     "CompilationResult",
     "CompilationStatus",
     "Constraint",
     "ConstraintError",
+    "DiffReport",
     "DtypeConstraint",
     "GuardInspector",
     "InductorAdapter",
+    "KernelDiffHarness",
     "LayoutConstraint",
     "MemoryConstraint",
     "MockAdapter",
     "ShapeConstraint",
     "UnsupportedOpsConstraint",
+    "VisualizationConfig",
     "__version__",
     "aot_mock_backend",
     "capture",
+    "compare_tensors",
     "explain",
     "islands_text",
     "load",
     "mock_backend",
+    "save_repro",
 ]
 _HOMES = {
-    "AcceleratorAdapter": "backends.adapter",
-    "AcceleratorCapabilities": "backends.capabilities",
-    "AdapterError": "backends.compiling",
+    "AcceleratorAdapter": "backends.adapters.base",
+    "AcceleratorCapabilities": "backends.adapters.capabilities",
+    "AdapterError": "backends.adapters.compiling",
     "Capture": "front",
-    "CompilationResult": "backends.results",
-    "CompilationStatus": "backends.results",
-    "Constraint": "rules.constraint",
-    "ConstraintError": "backends.refusal",
+    "CompilationResult": "backends.adapters.results",
+    "CompilationStatus": "backends.adapters.results",
+    "ComparisonConfig": "diff.config",
+    "Constraint": "rules.hardware.constraint",
+    "ConstraintError": "backends.mock.refusal",
+    "DiffReport": "diff.report",
     "DtypeConstraint": "rules.constraints.dtype",
     "GuardInspector": "inspector",
-    "InductorAdapter": "backends.references.inductor",
+    "InductorAdapter": "backends.adapters.references.inductor",
+    "KernelDiffHarness": "numbers",
     "LayoutConstraint": "rules.constraints.layout",
     "MemoryConstraint": "rules.constraints.memory",
-    "MockAdapter": "backends.references.mocked",
+    "MockAdapter": "backends.adapters.references.mocked",
     "ShapeConstraint": "rules.constraints.shape",
     "UnsupportedOpsConstraint": "rules.constraints.operators",
+    "VisualizationConfig": "diff.pictures",
     "aot_mock_backend": "accelerators",
+    "compare_tensors": "diff.metrics",
     "islands_text": "report.islands",
     "load": "front",
     "mock_backend": "accelerators",
+    "save_repro": "minify.saving",
 }
 """Where the public names live."""
 

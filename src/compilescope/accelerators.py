@@ -6,9 +6,9 @@ be drawn; here it is given somebody who draws.
 
 from __future__ import annotations
 
-from compilescope.backends.aot import AotMockBackend
-from compilescope.backends.mock import MockBackend
-from compilescope.backends.repro import verified_repro
+from compilescope.backends.mock.aot import AotMockBackend
+from compilescope.backends.mock.backend import MockBackend
+from compilescope.minify.violations import verified_repro
 from compilescope.report.drawing import draw_graph
 
 mock_backend = MockBackend(reproduce=verified_repro)

@@ -19,6 +19,7 @@ import msgspec
 from compilescope.model import bodies
 from compilescope.model.event import Event
 from compilescope.model.graph import Graph, decode_graph
+from compilescope.model.guard_text import decode_guards
 from compilescope.model.header import RunHeader, write_header
 from compilescope.model.home import create_run, find_run, new_run_id
 from compilescope.model.run import Run, read_run
@@ -80,9 +81,8 @@ class Capture:
     def guards(self) -> list[bodies.Guard]:
         """The guards of all cache entries."""
         run = self.run
-        decoder = msgspec.json.Decoder(list[bodies.Guard])
         texts = (run.artifacts.get(body.artifact) for _, body in run.of(bodies.GuardSet))
-        return [guard for text in texts if text for guard in decoder.decode(text)]
+        return [guard for text in texts if text for guard in decode_guards(text)]
 
     def summary(self) -> str:
         """The report as plain text."""

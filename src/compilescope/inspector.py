@@ -110,7 +110,7 @@ class GuardInspector:
             inputs = tuple(inputs[0])
         from compilescope.capture.journal import MemoryJournal
         from compilescope.capture.session import recording
-        from compilescope.torchapi.guard_cost import compiled_apart, measured_guards
+        from compilescope.torchapi.guards.cost import compiled_apart, measured_guards
 
         journal = MemoryJournal()
         compiled = compiled_apart(self.model, self.backend, self.options)

@@ -37,6 +37,8 @@ class Settings:
     """Modules to compile for the program: class names, or "*" for every outermost module."""
     compile_backend: str | None = None
     """The backend for those; None is torch's default."""
+    failure_keeper: str = ""
+    """`module:function`, called with the run's folder and the error of each failed compilation."""
     planted_fault: str = ""
     """Raise inside this hook, or inside "all": how the tests prove that hooks are harmless."""
 
@@ -55,6 +57,7 @@ def read_settings(environment: Mapping[str, str] | None = None) -> Settings:
         time=env.get("COMPILESCOPE_TIME") == "1",
         compile_names=tuple(name for name in names.split(",") if name),
         compile_backend=env.get("COMPILESCOPE_COMPILE_BACKEND") or None,
+        failure_keeper=env.get("COMPILESCOPE_FAILURE_KEEPER", ""),
         planted_fault=env.get("COMPILESCOPE_PLANT_FAULT", ""),
     )
 
@@ -75,6 +78,8 @@ def child_environment(settings: Settings, boot: Path) -> dict[str, str]:
         env["COMPILESCOPE_COMPILE"] = ",".join(settings.compile_names)
     if settings.compile_backend:
         env["COMPILESCOPE_COMPILE_BACKEND"] = settings.compile_backend
+    if settings.failure_keeper:
+        env["COMPILESCOPE_FAILURE_KEEPER"] = settings.failure_keeper
     # An empty entry would put the current folder on the path, which the program did not have.
     before = env.get("PYTHONPATH")
     env["PYTHONPATH"] = f"{boot}{os.pathsep}{before}" if before else str(boot)
@@ -148,6 +153,11 @@ def read_mock_settings(environment: Mapping[str, str] | None = None) -> MockSett
         )
     memory = env.get("MOCK_MAX_MEMORY", "").strip() or MockSettings.max_memory
     return MockSettings(strict in _YES, int(alignment), memory)
+
+
+def cache_folder() -> Path:
+    """Where what can be made again is kept for this user."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "compilescope"
 
 
 def fresh_environment() -> dict[str, str]:

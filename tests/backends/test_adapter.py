@@ -19,16 +19,16 @@ import torch
 
 import compilescope
 from backends.toy_adapters import Emulator, denying
-from compilescope.backends.adapter import AcceleratorAdapter
-from compilescope.backends.capabilities import AcceleratorCapabilities
-from compilescope.backends.results import CompilationResult, CompilationStatus
+from compilescope.backends.adapters.base import AcceleratorAdapter
+from compilescope.backends.adapters.capabilities import AcceleratorCapabilities
+from compilescope.backends.adapters.results import CompilationResult, CompilationStatus
 from compilescope.errors import ToolError
 from compilescope.model.bodies import Measurement, Violation
 from compilescope.model.graph import Graph, Node, TensorInfo
 from compilescope.report.islands import islands_document, islands_text
 from compilescope.report.render.html import to_html
 from compilescope.report.render.markdown import to_markdown
-from compilescope.rules.constraint import Constraint
+from compilescope.rules.hardware.constraint import Constraint
 
 pytestmark = pytest.mark.torch
 DOCS = Path(__file__).parent.parent.parent / "docs" / "adapter.md"

@@ -25,10 +25,9 @@ from compilescope import (  # noqa: E402
     UnsupportedOpsConstraint,
     aot_mock_backend,
 )
-from compilescope.backends.mock import Repro  # noqa: E402
-from compilescope.backends.repro import facts  # noqa: E402
-from compilescope.backends.repro_script import repro_script  # noqa: E402
+from compilescope.backends.mock.backend import Repro  # noqa: E402
 from compilescope.errors import ToolError  # noqa: E402
+from compilescope.minify.violations import facts, violation_script  # noqa: E402
 from compilescope.model.bodies import Violation  # noqa: E402
 from compilescope.model.graph import decode_graph  # noqa: E402
 
@@ -245,7 +244,7 @@ def test_strict_raises_before_anything_is_lowered(cxx: None) -> None:
     scripts: list[str] = []
 
     def reproduce(judged: Any) -> Repro:
-        scripts.append(repro_script(judged))
+        scripts.append(violation_script(judged))
         return Repro("written")
 
     backend = aot_mock_backend(constraints=[UnsupportedOpsConstraint(["aten.mm"])])
@@ -262,8 +261,10 @@ def test_strict_raises_before_anything_is_lowered(cxx: None) -> None:
     assert "torch._C._nn.linear" in scripts[0]
     assert "compilescope.aot_mock_backend(" in scripts[0]
     torch._dynamo.reset()
+    shown: dict[str, Any] = {"__name__": "__repro__"}
+    exec(compile(scripts[0], "script.py", "exec"), shown)
     with pytest.raises(ConstraintError) as again:
-        exec(compile(scripts[0], "script.py", "exec"), {"__name__": "__main__"})
+        shown["compiled"]()
     assert facts(again.value.violations) == facts(error.value.violations)
 
 

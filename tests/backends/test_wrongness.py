@@ -12,11 +12,11 @@ pytest.importorskip("torch")
 import torch
 
 from backends.toy_adapters import Emulator, denying
-from compilescope.backends.adapter import AcceleratorAdapter
-from compilescope.backends.capabilities import AcceleratorCapabilities
-from compilescope.backends.comparing import beyond, compare_numbers, is_narrowed
-from compilescope.backends.islands import Check, Verdict
-from compilescope.backends.ledger import Ledger
+from compilescope.backends.adapters.base import AcceleratorAdapter
+from compilescope.backends.adapters.capabilities import AcceleratorCapabilities
+from compilescope.backends.adapters.comparing import beyond, compare_numbers, is_narrowed
+from compilescope.backends.adapters.ledger import Ledger
+from compilescope.backends.islands.records import Check, Verdict
 
 pytestmark = pytest.mark.torch
 
@@ -225,6 +225,34 @@ def test_a_model_without_a_graph_is_not_a_pass() -> None:
     seen = Device().verify(lambda x: x, X)
     assert seen.verdict == "unknown"
     assert "no graph" in seen.unknown[0].reason or seen.report.graphs
+
+
+def test_integers_that_mean_something_are_left_in_their_order() -> None:
+    """Offsets must rise, and a mask must leave something: other ones would tell nothing."""
+
+    def bags(weights: torch.Tensor, ids: torch.Tensor, offsets: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.embedding_bag(ids, weights, offsets)
+
+    given = (torch.randn(5, 4), torch.tensor([1, 2, 4, 0]), torch.tensor([0, 1, 3]))
+    assert Emulator().verify(bags, *given).verdict == "pass"
+
+    def masked(x: torch.Tensor, keep: torch.Tensor) -> torch.Tensor:
+        causal = torch.ones(2, 2, dtype=torch.bool).tril()
+        return x.masked_fill(~(causal & keep), -torch.inf).softmax(-1)
+
+    seen = Emulator().verify(masked, X, torch.tensor([True, False]))
+    assert seen.verdict == "pass", seen.unknown
+
+
+def test_zeros_that_the_graph_makes_are_no_doubt() -> None:
+    def stateful(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        state = x.new_zeros(3)
+        return x * 2, state
+
+    seen = Emulator().verify(stateful, X)
+    assert seen.verdict == "pass", seen.unknown
+    # A sum that happens to be 0 is another matter.
+    assert Emulator().verify(lambda x: (x * 0).sum(), X).verdict == "unknown"
 
 
 def test_noise_is_not_wrong() -> None:

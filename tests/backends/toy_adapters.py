@@ -7,9 +7,9 @@ from typing import Any
 
 import torch
 
-from compilescope.backends.adapter import AcceleratorAdapter
-from compilescope.backends.capabilities import AcceleratorCapabilities
-from compilescope.rules.constraint import Constraint
+from compilescope.backends.adapters.base import AcceleratorAdapter
+from compilescope.backends.adapters.capabilities import AcceleratorCapabilities
+from compilescope.rules.hardware.constraint import Constraint
 
 
 class Emulator(AcceleratorAdapter):

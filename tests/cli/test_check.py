@@ -298,7 +298,7 @@ def _refuse(*_: object) -> None:
 
 def test_a_bug_of_ours_is_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
     record(graph())
-    monkeypatch.setattr("compilescope.rules.gate.judge", None)
+    monkeypatch.setattr("compilescope.rules.gate.judging.judge", None)
     done = check()
     assert done.return_value == 2 and "Traceback" in done.stderr
 

@@ -101,6 +101,8 @@ def test_a_wrong_file(run: Run, tmp_path: Path) -> None:
     assert out.splitlines() == [
         f"{file}:2: titel: no such key.",
         "    Did you mean title?",
+        f"{file}:5: dtypes.supported: 'float17' is no dtype.",
+        "    Did you mean float16?",
     ]
     file.write_text(WRONG.replace('titel = "typo"\n', ""))
     code, out, _ = run("check", str(file), "--json")
@@ -142,6 +144,29 @@ def test_operators_that_torch_does_not_know(run: Run, tmp_path: Path) -> None:
     found = json.loads(out)
     assert len(found["problems"]) == 4 and len(found["notes"]) == 1
     assert found["operators"]["unchecked"] == ["elsewhere.op"]
+
+
+@pytest.mark.torch
+def test_operators_are_looked_at_whatever_else_is_wrong(run: Run, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    file = tmp_path / "mine.toml"
+    file.write_text(
+        'name = "mine"\n[ops]\ndenied = [7, "aten.nonzro"]\n'
+        '[[ops.conditions]]\nop = "aten.convolution"\nwhen = "groups"\n'
+        '[[ops.conditions]]\nop = 3\nwhen = "groups > 1"\n'
+        '[[ops.conditions]]\nop = "aten.convolution"\nwhen = "gruops > 1"\n'
+    )
+    code, out, _ = run("check", str(file))
+    assert code == 1
+    assert out.splitlines() == [
+        f"{file}:3: ops.denied: expected a text, got 7.",
+        f"{file}:3: ops.denied: this torch knows no operator aten.nonzro.",
+        "    Did you mean aten.nonzero?",
+        f"{file}:6: ops.conditions.when: 'groups' is no comparison such as `groups > 1`.",
+        f"{file}:8: ops.conditions.op: expected a text, got 3.",
+        f"{file}:12: ops.conditions.when: aten.convolution has no argument gruops.",
+        "    Did you mean groups?",
+    ]
 
 
 @pytest.mark.torch

@@ -179,3 +179,56 @@ def test_warnings_fail_where_they_are_asked_to(place: Path) -> None:
     words = ("net.py", "--device", "padded.toml", "--fail-on")
     assert call(place, *words, "error").returncode == 0
     assert call(place, *words, "warning").returncode == 1
+
+
+GROUPED = """
+import torch
+
+net = torch.nn.Sequential(torch.nn.Conv2d(4, 4, 3, groups=2), torch.nn.Flatten(2))
+net = torch.compile(net, backend="aot_eager", dynamic=True)
+net(torch.randn(3, 4, 8, 8, requires_grad=True)).sum().backward()
+"""
+
+
+def test_arguments_and_sizes_of_the_backward_pass_are_known(place: Path) -> None:
+    """Its graph is taken from the compiler as it is: torch's print of it names no argument."""
+    (place / "grouped.py").write_text(GROUPED)
+    (place / "grouped.toml").write_text(
+        'name = "grouped"\n[layout]\nformats = ["contiguous"]\noverlapping = false\n'
+        '[[ops.conditions]]\nop = "aten.convolution_backward"\nwhen = "groups > 1"\n'
+    )
+    done = call(place, "grouped.py", "--device", "grouped.toml", "--json")
+    report = json.loads(done.stdout.splitlines()[-1])["devices"]["grouped"]
+    assert report["unknown"] == []
+    found = [v for v in report["violations"] if v["rule"] == "operators"]
+    assert [(v["stage"], v["found"]) for v in found] == [("aot_backward", "groups = 2")]
+
+
+def test_what_autograd_keeps_counts_for_the_peak(place: Path) -> None:
+    text = """
+import sys, torch
+x = torch.randn(1000, requires_grad="--train" in sys.argv)
+torch.compile(lambda x: x.exp().exp().exp().sum(), backend="eager")(x)
+"""
+    (place / "chain.py").write_text(text)
+    peaks = []
+    for words in ((), ("--train",)):
+        done = call(place, "chain.py", *words, "--device", "easy.toml", "--json")
+        report = json.loads(done.stdout.splitlines()[-1])["devices"]["easy"]
+        peaks.append(report["peak_bytes"])
+    assert peaks == [3 * 4000, 4 * 4000 + 4]
+
+
+def test_an_operator_that_nobody_knows_is_no_clean_pass(place: Path) -> None:
+    (place / "unknown.toml").write_text(
+        EASY.replace("easy", "unknown") + '[ops]\ndenied = ["aten.nonzro"]\n'
+    )
+    (place / "tiny.py").write_text(
+        "import torch\ntorch.compile(lambda x: x + 1, backend='eager')(torch.ones(3))\n"
+    )
+    done = call(place, "tiny.py", "--device", "unknown.toml", "--json")
+    said = json.loads(done.stdout.splitlines()[-1])["doubt"]
+    assert done.returncode == 2
+    assert said.startswith("unknown.toml:5: ops.denied: this torch knows no operator aten.nonzro.")
+    done = call(place, "tiny.py", "--device", "unknown.toml")
+    assert done.returncode == 2 and "Did you mean aten.nonzero?" in done.stdout

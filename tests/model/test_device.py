@@ -11,15 +11,15 @@ from typing import Any, get_args
 import msgspec
 import pytest
 
-from compilescope.backends.device_files import FOLDER, find_device, shipped_devices
+from compilescope.backends.device_files import FOLDER, find_device, find_devices, shipped_devices
 from compilescope.errors import ToolError
 from compilescope.model.byte_counts import parse_bytes, shown_bytes
 from compilescope.model.device import Device, parse_comparison
 from compilescope.model.devicefile import examine_device, parse_device, read_device
 from compilescope.model.graph import Call, Graph, Node, TensorInfo
 from compilescope.model.toml_lines import key_lines
-from compilescope.rules.checking import check_graph
-from compilescope.rules.constraint import Breach
+from compilescope.rules.hardware.checking import check_graph
+from compilescope.rules.hardware.constraint import Breach
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -154,12 +154,62 @@ def test_all_problems_are_told_at_once() -> None:
     assert caught.value.hint.endswith("3 more: compilescope devices check my.toml")
 
 
+def test_values_are_looked_at_though_keys_are_wrong() -> None:
+    text = (
+        "name = 5\n[shapes]\nmax_rank = -3\nmax_size = 2.5\n"
+        '[[shapes.alignment]]\nmultiple = "x"\n[[shapes.alignment]]\nmultiple = 0\n'
+        '[dtypes]\nsupported = [3, "fp32"]\n'
+    )
+    assert [(problem.line, str(problem)) for problem in examine_device(text).problems] == [
+        (1, "name: expected a text, got 5"),
+        (3, "shapes.max_rank: -3 allows nothing: it must be at least 1"),
+        (4, "shapes.max_size: expected a whole number, got 2.5"),
+        (6, "shapes.alignment.multiple: expected a whole number, got the text 'x'"),
+        (8, "shapes.alignment.multiple: 0 allows nothing: it must be at least 1"),
+        (10, "dtypes.supported: expected a text, got 3"),
+        (10, "dtypes.supported: 'fp32' is no dtype"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        (f'name = "x"\n[shapes]\nmax_rank = {"9" * 5000}\n', 3, "a number of so many digits"),
+        (f'name = "x"\n{".".join(["a"] * 50_000)} = 1\n', 1, "it nests too deeply"),
+        (f"[{'.'.join(['a'] * 50_000)}]\n", 1, "it nests too deeply"),
+        (f'name = "x"\nnote = {"[" * 50_000}{"]" * 50_000}\n', 1, "it nests too deeply"),
+        ("\0" * 100, 1, "this is not TOML"),
+        ("", 1, "the key name is missing"),
+    ],
+)
+def test_files_that_nobody_wrote_by_hand(text: str, line: int, words: str) -> None:
+    (problem,) = examine_device(text).problems
+    assert problem.line == line and words in str(problem)
+
+
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(ToolError, match="cannot be read: No such file"):
         read_device(tmp_path / "none.toml")
     (tmp_path / "bytes.toml").write_bytes(b"name = '\xff'")
     with pytest.raises(ToolError, match="is not text in UTF-8"):
         read_device(tmp_path / "bytes.toml")
+    (tmp_path / "large.toml").write_text(f'name = "x"\nnote = "{"y" * 2**20}"\n')
+    with pytest.raises(ToolError, match="larger than 1 MiB"):
+        read_device(tmp_path / "large.toml")
+
+
+def test_a_mark_at_the_beginning_is_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "marked.toml").write_text('name = "x"\n', encoding="utf-8-sig")
+    assert read_device(tmp_path / "marked.toml").name == "x"
+
+
+def test_several_devices_have_several_names(tmp_path: Path) -> None:
+    (tmp_path / "own.toml").write_text('name = "npu-a"\n')
+    own = str(tmp_path / "own.toml")
+    assert [d.name for d in find_devices(["npu-a", "vision-c", "npu-a"])] == ["npu-a", "vision-c"]
+    assert len(find_devices([own, str(tmp_path / "." / "own.toml")])) == 1
+    with pytest.raises(ToolError, match=r"npu-a and .*own\.toml are both called npu-a"):
+        find_devices(["npu-a", own])
 
 
 def test_shipped_devices_are_named_by_their_files_and_as_examples() -> None:

@@ -10,8 +10,8 @@ import torch
 import transformers as tf
 
 from compilescope.model.graph import Graph
-from compilescope.torchapi.aten_calls import with_calls
-from compilescope.torchapi.fx_graph import portable
+from compilescope.torchapi.calls.aten import with_calls
+from compilescope.torchapi.graphs.fx import portable
 
 MODELS = ("bert-base", "resnet-18", "mamba")
 

@@ -30,10 +30,10 @@ from compilescope.report.render.markdown import to_markdown
 from compilescope.report.render.terminal import to_text
 from compilescope.report.section import Reading
 from compilescope.report.sections import graphs, guards
+from compilescope.rules.graphs.statistics import Amount
 from compilescope.rules.source import Sources
 from compilescope.rules.stages.collect import staged_graphs
 from compilescope.rules.stages.reader import StageReader
-from compilescope.rules.statistics import Amount
 from samples import RUNS, big_run
 
 CODE = CodeRef(f"{ROOT}/model.py", 6, "forward")

@@ -19,7 +19,7 @@ from compilescope.report.render.markdown import to_markdown
 from compilescope.report.render.terminal import to_text
 from compilescope.report.section import Reading
 from compilescope.rules.digest import digest
-from compilescope.rules.gate import NOTHING_LOST, Judgement, Known, Limits, judge
+from compilescope.rules.gate.judging import NOTHING_LOST, Judgement, Known, Limits, judge
 from rules.gate_runs import (
     HOSTILE,
     a_break,

@@ -11,16 +11,16 @@ import pytest
 from builders import ROOT, run_of
 from compilescope.errors import ToolError
 from compilescope.model.event import Event
-from compilescope.rules.baseline import (
+from compilescope.rules.digest import digest
+from compilescope.rules.findings import findings
+from compilescope.rules.gate.baseline import (
     Baseline,
     baseline_of,
     encoded,
     read_baseline,
     write_baseline,
 )
-from compilescope.rules.digest import digest
-from compilescope.rules.findings import findings
-from compilescope.rules.gate import Known
+from compilescope.rules.gate.judging import Known
 from rules.gate_runs import HOSTILE, LIBRARY, a_break, a_failure, a_library_break, a_recompile
 
 EVENTS = (a_break(), a_break(20, "    print(h)"), a_library_break(), a_recompile(), a_failure())

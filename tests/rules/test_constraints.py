@@ -13,16 +13,16 @@ from compilescope.model.device import Alignment, Condition, Device
 from compilescope.model.devicefile import parse_device
 from compilescope.model.graph import Call, Graph, Node, TensorInfo
 from compilescope.model.stack import Frame
-from compilescope.rules.checking import all_rules, check_graph, constraints_of
-from compilescope.rules.constraint import Breach, Constraint, ConstraintRule, values
 from compilescope.rules.constraints._samples import graph, node, placeholder, tensor
 from compilescope.rules.constraints.dtype import DtypeConstraint
 from compilescope.rules.constraints.layout import LayoutConstraint
 from compilescope.rules.constraints.memory import MemoryConstraint
 from compilescope.rules.constraints.operators import UnsupportedOpsConstraint
 from compilescope.rules.constraints.shape import ShapeConstraint
-from compilescope.rules.op_names import OpPatterns, canonical, matches
-from compilescope.rules.strides import is_dense, overlaps
+from compilescope.rules.hardware.checking import all_rules, check_graph, constraints_of
+from compilescope.rules.hardware.constraint import Breach, Constraint, ConstraintRule, values
+from compilescope.rules.hardware.op_names import OpPatterns, canonical, matches
+from compilescope.rules.hardware.strides import is_dense, overlaps
 
 RULES = all_rules()
 HERE = Frame("model.py", 7, "forward", source="y = f(x)")
@@ -409,6 +409,10 @@ def test_symbolic_sizes() -> None:
         ((0, 5), (1, 1), True),
         ((), (), True),
         (("a(" * 200, 2), (2, 1), True),
+        (("s0", 4, "s1", "s1"), ("4*s1**2", "s1**2", "s1", 1), True),
+        (("s0", "s1 - 2"), ("Max(1, s1 - 2)", 1), True),
+        (("s0", 4, "(s1 - 2)**2"), ("4*Max(1, s1 - 2)**2", "Max(1, s1 - 2)**2", 1), True),
+        (("s0", 4), ("Max(1, s1)", 1), None),
     ],
 )
 def test_dense_or_not(shape: Any, stride: Any, dense: bool | None) -> None:
@@ -426,6 +430,9 @@ def test_dense_or_not(shape: Any, stride: Any, dense: bool | None) -> None:
         (("s0", 4), (4, 1), False),
         (("s0", 4), ("s1", 1), None),
         ((400, 300), (3, 4), None),
+        (("s0", 4, "s1", "s1"), ("4*s1**2", "s1**2", "s1", 1), False),
+        (("s0", "s1 - 2", "s1 - 2"), ("Max(1, s1 - 2)**2", "Max(1, s1 - 2)", 1), False),
+        (("s0", 4), ("Max(1, s1)", 1), None),
     ],
 )
 def test_elements_that_share_memory(shape: Any, stride: Any, shared: bool | None) -> None:
@@ -502,6 +509,15 @@ def test_an_allowed_operator_allows_what_it_is_made_of() -> None:
     assert breach.op == "aten.t.default"
     (breach,) = check(checked, UnsupportedOpsConstraint(["torch.nn.functional.linear"]))
     assert breach.op == "aten.linear"
+
+
+def test_asking_for_a_size_is_no_operation() -> None:
+    call = Call("aten.sym_size.int", (TensorInfo(("s0", 8), "float32"),))
+    node = Node("n", "call_function", "aten.sym_size.int", calls=(call,), no_tensor=True)
+    asked = UnsupportedOpsConstraint(supported_ops=["aten.mm"])
+    assert check_graph(Graph((node,)), [asked]) == []
+    denied = UnsupportedOpsConstraint(["aten.sym_size"])
+    assert [breach.op for breach in check_graph(Graph((node,)), [denied])] == ["aten.sym_size.int"]
 
 
 def test_conditions() -> None:

@@ -16,11 +16,11 @@ from compilescope.model.bodies import (
 )
 from compilescope.model.event import Event
 from compilescope.project import Project
-from compilescope.rules.catalogue import rule_words
-from compilescope.rules.causes import guard_rules
+from compilescope.rules.causes.catalogue import rule_words
+from compilescope.rules.causes.explaining import guard_rules
 from compilescope.rules.digest import Digest, digest
 from compilescope.rules.findings import findings
-from compilescope.rules.gate import (
+from compilescope.rules.gate.judging import (
     NOTHING_LOST,
     Check,
     Judgement,

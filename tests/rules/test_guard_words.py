@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from builders import ROOT
 from compilescope.plugins import discover
 from compilescope.rules import guards
+from compilescope.rules.causes.rule import GuardRule, Miss
 from compilescope.rules.guards import _subjects as subjects
 from compilescope.rules.recompiles import RecompileCause, RecompiledFrame
-from compilescope.rules.rule import GuardRule, Miss
 from compilescope.rules.source import Place, Spot
 
 RULES = sorted(discover(guards, "RULE", GuardRule), key=lambda rule: rule.order)

@@ -8,7 +8,7 @@ import msgspec
 
 from compilescope.model.graph import Call, Graph, Node, TensorInfo
 from compilescope.model.stack import Frame
-from compilescope.rules.memory import peak_memory
+from compilescope.rules.hardware.memory import peak_memory
 
 HERE = Frame("model.py", 7, "forward", source="y = f(x)")
 

@@ -21,12 +21,12 @@ from compilescope.model.run import Run, read_run
 from compilescope.model.stack import Frame
 from compilescope.plugins import discover
 from compilescope.rules import breaks, guards
+from compilescope.rules.causes.rule import BreakRule, GuardRule
 from compilescope.rules.digest import digest
 from compilescope.rules.redaction import vocabulary
 from compilescope.rules.redaction.check import leaked_names
 from compilescope.rules.redaction.diagnosis import changed
 from compilescope.rules.redaction.run import redact
-from compilescope.rules.rule import BreakRule, GuardRule
 from compilescope.rules.source import Place, Sources
 from rules import secret_programs, words_of_torch
 from zoo.truth import all_programs

@@ -16,7 +16,7 @@ from compilescope.front import Capture
 from compilescope.plugins import discover
 from compilescope.registry.taxonomy import load_taxonomy
 from compilescope.rules import breaks, guards
-from compilescope.rules.rule import BreakRule, Example, GuardRule
+from compilescope.rules.causes.rule import BreakRule, Example, GuardRule
 
 pytestmark = pytest.mark.torch
 

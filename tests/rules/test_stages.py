@@ -348,6 +348,20 @@ def test_symbolic_sizes_are_unknown_not_zero() -> None:
     assert tensor_of("f32[][]cpu") is not None
 
 
+def test_sizes_that_are_formulas_keep_their_commas_and_brackets() -> None:
+    tensor = tensor_of("f32[s7 + ((s7//2)), Max(1, Min(s7, 9)), 32][32*s7, 32, 1]cpu")
+    assert tensor is not None
+    assert tensor.shape == ("s7 + ((s7//2))", "Max(1, Min(s7, 9))", 32)
+    assert tensor.stride == ("32*s7", 32, 1)
+
+
+def test_a_number_is_known_to_be_no_tensor() -> None:
+    text = 'class f(torch.nn.Module):\n    def forward(self, x: "f32[s0][1]cpu"):\n'
+    text += '        size: "Sym(s0)" = torch.ops.aten.sym_size.int(x, 0)\n'
+    nodes = portable_graphs(read_printed(text))[0].nodes
+    assert [(node.name, node.no_tensor) for node in nodes] == [("x", False), ("size", True)]
+
+
 @pytest.mark.parametrize("cut", range(0, len(PRINTED), 37))
 def test_text_cut_anywhere_is_read(cut: int) -> None:
     read_printed(PRINTED[:cut])

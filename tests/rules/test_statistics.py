@@ -9,12 +9,12 @@ import pytest
 
 from compilescope.model.graph import Graph, Node, TensorInfo
 from compilescope.model.run import Run
-from compilescope.rules.flops import count_flops, is_counted
+from compilescope.rules.graphs.flops import count_flops, is_counted
+from compilescope.rules.graphs.statistics import Amount, graph_statistics
 from compilescope.rules.source import Sources
 from compilescope.rules.stages.collect import staged_graphs
 from compilescope.rules.stages.figures import GraphFigures, graph_figures
 from compilescope.rules.stages.reader import StageReader
-from compilescope.rules.statistics import Amount, graph_statistics
 
 
 def tensor(*shape: int | str, dtype: str = "float32") -> TensorInfo:

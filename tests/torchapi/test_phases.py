@@ -29,7 +29,7 @@ from compilescope.model.bodies import CompilePhases, CompileTime, Phase  # noqa:
 from compilescope.model.event import Event  # noqa: E402
 from compilescope.model.home import list_runs  # noqa: E402
 from compilescope.model.run import Run, read_run  # noqa: E402
-from compilescope.torchapi.phases import PhaseLog  # noqa: E402
+from compilescope.torchapi.times.phases import PhaseLog  # noqa: E402
 
 
 @pytest.fixture(autouse=True)

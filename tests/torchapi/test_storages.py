@@ -10,8 +10,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from compilescope.model.graph import Graph, Node, decode_graph, encode_graph  # noqa: E402
-from compilescope.rules.memory import peak_memory  # noqa: E402
-from compilescope.torchapi.fx_graph import portable  # noqa: E402
+from compilescope.rules.hardware.memory import peak_memory  # noqa: E402
+from compilescope.torchapi.graphs.fx import portable  # noqa: E402
 
 pytestmark = pytest.mark.torch
 
@@ -151,8 +151,8 @@ def test_a_function_that_torch_made_within_another_has_its_own_name() -> None:
 
 
 def test_a_sparse_tensor_has_no_storage() -> None:
-    from compilescope.torchapi.fx_graph import tensor_info
-    from compilescope.torchapi.storages import Storages
+    from compilescope.torchapi.graphs.fx import tensor_info
+    from compilescope.torchapi.graphs.storages import Storages
 
     info = tensor_info(torch.eye(3).to_sparse(), Storages())
     assert (info.storage, info.storage_bytes, info.stride) == (None, None, None)

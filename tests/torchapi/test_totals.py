@@ -11,8 +11,8 @@ pytestmark = pytest.mark.torch
 
 pytest.importorskip("torch")
 
-from compilescope.torchapi.timing import Timing  # noqa: E402
-from compilescope.torchapi.totals import GraphTotals, RegionTotals  # noqa: E402
+from compilescope.torchapi.times.timing import Timing  # noqa: E402
+from compilescope.torchapi.times.totals import GraphTotals, RegionTotals  # noqa: E402
 
 
 class Sink:

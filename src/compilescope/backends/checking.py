@@ -6,22 +6,20 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
-import torch
 from torch.fx import GraphModule
 
 from compilescope.model.bodies import GraphStage, Violation
 from compilescope.model.graph import Graph
 from compilescope.model.stack import Frame
-from compilescope.rules.checking import check_graph
-from compilescope.rules.constraint import Breach, Constraint, Severity
 from compilescope.rules.constraints.layout import LayoutConstraint
 from compilescope.rules.constraints.memory import MemoryConstraint
 from compilescope.rules.constraints.shape import ShapeConstraint
-from compilescope.torchapi.aten_calls import with_calls
-from compilescope.torchapi.compile_ids import current_compile_id
-from compilescope.torchapi.fx_graph import portable
-from compilescope.torchapi.models import current_model
-from compilescope.torchapi.noted_values import has_symbols, leaving_no_trace, with_values
+from compilescope.rules.hardware.checking import check_graph
+from compilescope.rules.hardware.constraint import Breach, Constraint, Severity
+from compilescope.torchapi.compiling.ids import current_compile_id
+from compilescope.torchapi.compiling.models import current_model
+from compilescope.torchapi.graphs.described import judged_graph
+from compilescope.torchapi.graphs.noted_values import with_values
 from compilescope.torchapi.sinks import active_sinks
 from compilescope.torchapi.stacks import callers
 
@@ -78,13 +76,11 @@ def graph_of(
     module: GraphModule, constraints: Sequence[Constraint], inputs: Sequence[Any] | None = None
 ) -> Graph:
     """The portable graph, with all that these constraints look at."""
-    module = with_values(module, inputs)
-    fits = any(isinstance(each, MemoryConstraint) for each in constraints)
-    # What autograd keeps is as large as what it was computed from: of dynamic sizes no bytes come.
-    saved = fits and torch.is_grad_enabled() and not has_symbols(module)
-    with leaving_no_trace(module):
-        graph = portable(module, saved=saved)
-        return with_calls(graph, module) if any(map(_needs_operators, constraints)) else graph
+    return judged_graph(
+        with_values(module, inputs),
+        operators=any(map(_needs_operators, constraints)),
+        memory=any(isinstance(each, MemoryConstraint) for each in constraints),
+    )
 
 
 def check_module(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import functools
+from collections.abc import Iterable
 from pathlib import Path
 
 from compilescope.errors import ToolError
@@ -23,7 +24,28 @@ def find_device(wanted: str) -> Device:
     """A shipped device by its name, or a file by its path."""
     path = device_path(wanted)
     shipped = {device.name: device for device in shipped_devices()}
-    return shipped[path.stem] if path.parent == FOLDER else read_device(path)
+    return shipped[path.stem] if is_shipped(path) else read_device(path)
+
+
+def find_devices(wanted: Iterable[str]) -> list[Device]:
+    """Several, each once. No two may have one name: nobody could tell what was said of which."""
+    paths: dict[Path, str] = {}
+    for name in wanted:
+        paths.setdefault(device_path(name).resolve(), name)
+    found: dict[str, tuple[str, Device]] = {}
+    for name in paths.values():
+        device = find_device(name)
+        if device.name in found:
+            raise ToolError(
+                f"{found[device.name][0]} and {name} are both called {device.name}.",
+                hint="Change the key `name` in one of the files.",
+            )
+        found[device.name] = (name, device)
+    return [device for _, device in found.values()]
+
+
+def is_shipped(path: Path) -> bool:
+    return path.parent == FOLDER
 
 
 def device_path(wanted: str) -> Path:

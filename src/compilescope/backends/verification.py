@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import torch
 
-from compilescope.backends.comparing import Opinion, compare_numbers, widened
-from compilescope.backends.islands import AdapterReport, Check, Verdict
-from compilescope.torchapi.guard_cost import compiled_apart
-from compilescope.torchapi.trees import leaves_of, map_tensors
+from compilescope.backends.adapters.comparing import Opinion, compare_numbers, widened
+from compilescope.backends.islands.records import AdapterReport, Check, Verdict
+from compilescope.torchapi.graphs.trees import leaves_of, map_tensors
+from compilescope.torchapi.guards.cost import compiled_apart
 
 if TYPE_CHECKING:
-    from compilescope.backends.adapter import AcceleratorAdapter
+    from compilescope.backends.adapters.base import AcceleratorAdapter
 
 OUTPUTS = "model-outputs"
 GRADIENTS = "model-gradients"
@@ -60,7 +60,8 @@ def verify(
     given = (tuple(args), dict(kwargs))
     with torch.random.fork_rng(devices=[]):
         state = torch.get_rng_state()
-        rounds = [given, map_tensors(_changed, given)]
+        rounds = [given, _other_inputs(model, given)]
+        torch.set_rng_state(state)
         for inputs in _twice_where_unclear(rounds, adapter):
             torch.set_rng_state(state)
             wanted = _run(eager, eager, inputs)
@@ -73,6 +74,29 @@ def verify(
         why = "Dynamo gave the adapter no graph: nothing was compiled"
         checks.append(Check(name=COMPILED, verdict="unknown", reason=why))
     return Verification(report=report, checks=(*_worst(checks), *report.checks))
+
+
+def _other_inputs(model: Callable[..., Any], given: Any) -> Any:
+    """Other numbers that the model takes as well.
+
+    Integers and truths may be indices, lengths or masks, and mean nothing in another order: where
+    the model fails on such, or gives no numbers, they stay as they are.
+    """
+    other = map_tensors(_changed, given)
+    if all(t.is_floating_point() or t.is_complex() for t in _tensors(given)):
+        return other
+    trials = zip(_copies(model), (given, other), strict=True)
+    try:
+        with torch.no_grad():
+            results = [_run(fresh, fresh, each)[0] for fresh, each in trials]
+    except Exception:  # The model is the user's: it may raise anything.
+        return map_tensors(_changed_number, given)
+    was_finite, is_finite = (all(map(_is_finite, each)) for each in results)
+    return other if is_finite or not was_finite else map_tensors(_changed_number, given)
+
+
+def _is_finite(value: torch.Tensor) -> bool:
+    return not value.is_floating_point() or bool(value.isfinite().all())
 
 
 def _twice_where_unclear(rounds: list[Any], adapter: AcceleratorAdapter) -> Iterator[Any]:
@@ -140,13 +164,16 @@ def _own(value: torch.Tensor) -> torch.Tensor:
 
 def _changed(value: torch.Tensor) -> torch.Tensor:
     """Other numbers of the same kind: integers stay among those that were given."""
+    if value.is_floating_point() or value.is_complex() or not value.dim():
+        return _changed_number(value)
+    return value.flip(tuple(range(value.dim())))
+
+
+def _changed_number(value: torch.Tensor) -> torch.Tensor:
+    if not (value.is_floating_point() or value.is_complex()):
+        return value.clone()
     with torch.no_grad():
-        if value.is_floating_point() or value.is_complex():
-            other = value.detach() * 1.25
-        elif value.dim():
-            other = value.flip(tuple(range(value.dim())))
-        else:
-            other = value.clone()
+        other = value.detach() * 1.25
     return other.requires_grad_(value.requires_grad)
 
 

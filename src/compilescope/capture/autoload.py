@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import importlib
 import os
 import sys
 from collections.abc import Callable
@@ -43,6 +44,7 @@ def begin() -> None:
         calls=settings.calls,
         time=settings.time,
         planted_fault=settings.planted_fault,
+        failed=_failure_keeper(settings),
     )
     # Never closed: other atexit handlers may still compile.
     _hooks.enter_context(hooked(watch))
@@ -57,6 +59,19 @@ def begin() -> None:
 
     atexit.register(end)
     _end_with_multiprocessing(recorder, end)
+
+
+def _failure_keeper(settings: Settings) -> Callable[[BaseException], None] | None:
+    """By name: who keeps failures builds on captures, and is not known here."""
+    module, _, name = settings.failure_keeper.partition(":")
+    if not module or settings.run_dir is None:
+        return None
+    folder = settings.run_dir
+
+    def keep(error: BaseException) -> None:
+        getattr(importlib.import_module(module), name)(folder, error)
+
+    return keep
 
 
 def _compile_for_the_program(settings: Settings) -> None:

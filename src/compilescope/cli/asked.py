@@ -14,8 +14,8 @@ from compilescope.errors import ToolError
 from compilescope.project import Project, read_project
 from compilescope.report.gate import Terms
 from compilescope.report.section import Reading
-from compilescope.rules.baseline import FILE_NAME, Baseline, read_baseline
-from compilescope.rules.gate import (
+from compilescope.rules.gate.baseline import FILE_NAME, Baseline, read_baseline
+from compilescope.rules.gate.judging import (
     NOTHING_LOST,
     Judgement,
     Known,

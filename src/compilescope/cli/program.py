@@ -128,6 +128,7 @@ def launch_program(
     ir: bool = False,
     timed: bool = False,
     calls: bool = False,
+    failure_keeper: str = "",
 ) -> Outcome:
     """Run it to its end."""
     from compilescope.capture.launcher import launch
@@ -147,6 +148,7 @@ def launch_program(
         ir=ir,
         time=timed,
         calls=calls,
+        failure_keeper=failure_keeper,
         compile_names=("*", *names) if compile_all else names,
         compile_backend=backend,
     )

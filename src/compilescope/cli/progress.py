@@ -30,3 +30,22 @@ def progress_note(doing: str) -> Iterator[Callable[[int, int], None]]:
     finally:
         if told:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def doing_note() -> Iterator[Callable[[str], None]]:
+    """Call it with what is done now: after a second that stands on stderr, on a terminal only."""
+    started = time.monotonic()
+    told = False
+
+    def note(doing: str) -> None:
+        nonlocal told
+        if sys.stderr.isatty() and time.monotonic() - started > _PATIENCE_S:
+            told = True
+            print(f"\r\x1b[K{doing} ...", end="", file=sys.stderr, flush=True)
+
+    try:
+        yield note
+    finally:
+        if told:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)

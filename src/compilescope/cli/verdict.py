@@ -19,7 +19,7 @@ from compilescope.settings import github_workspace
 if TYPE_CHECKING:
     from compilescope.report.blocks import Document
     from compilescope.report.section import Reading
-    from compilescope.rules.gate import Judgement, Known
+    from compilescope.rules.gate.judging import Judgement, Known
 
 EXIT_CODES = {"pass": 0, "fail": 1, "unknown": 2}
 

@@ -1,4 +1,4 @@
-"""Content-addressed text: a graph printed twice is kept once.
+"""Content-addressed text: a graph printed twice is kept once, in a file of its own or in a pack.
 
 Nothing is ever unpickled: artifacts are text.
 """
@@ -11,6 +11,8 @@ import re
 import threading
 from pathlib import Path
 from typing import Protocol
+
+from compilescope.model.packs import SUFFIX, Pack
 
 _NAME = re.compile(r"^[0-9a-f]{40}\.[a-z]+$")
 
@@ -26,6 +28,9 @@ class Artifacts(Protocol):
 
     def put(self, text: str, kind: str) -> str: ...
     def get(self, name: str) -> str | None: ...
+    def size(self, name: str) -> int:
+        """About how long a text is, without reading it; 0 where there is none."""
+        ...
 
 
 class MemoryArtifacts:
@@ -42,15 +47,22 @@ class MemoryArtifacts:
     def get(self, name: str) -> str | None:
         return self._texts.get(name)
 
+    def size(self, name: str) -> int:
+        return len(self._texts.get(name, ""))
+
     def items(self) -> list[tuple[str, str]]:
         return list(self._texts.items())
 
 
 class DiskArtifacts:
-    """One file a text. Two processes that write the same text write the same file."""
+    """One file a text. Two processes that write the same text write the same file.
+
+    Texts that lie in packs are read too; none is written into one here.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._packs: list[Pack] | None = None
 
     def put(self, text: str, kind: str) -> str:
         name = artifact_name(text, kind)
@@ -69,9 +81,49 @@ class DiskArtifacts:
 
     def get(self, name: str) -> str | None:
         # A name comes from a file that anyone may have written: it must not lead elsewhere.
-        if not _NAME.match(name):
+        if not _NAME.match(name) or name.endswith(SUFFIX):
             return None
         try:
             return (self._folder / name).read_text(encoding="utf-8", errors="surrogatepass")
-        except OSError:
+        except FileNotFoundError:
+            return self._packed(name)
+        except (OSError, UnicodeDecodeError):
             return None
+
+    def size(self, name: str) -> int:
+        if not _NAME.match(name) or name.endswith(SUFFIX):
+            return 0
+        try:
+            return (self._folder / name).stat().st_size
+        except OSError:
+            sizes = (pack.size(_digest(name)) for pack in self._all_packs())
+            return max(sizes, default=0)
+
+    def _all_packs(self) -> list[Pack]:
+        if self._packs is None:
+            self._packs = _packs_in(self._folder)
+        return self._packs
+
+    def _packed(self, name: str) -> str | None:
+        for pack in self._all_packs():
+            data = pack.get(_digest(name))
+            if data is not None:
+                try:
+                    return data.decode("utf-8", "surrogatepass")
+                except UnicodeDecodeError:
+                    return None
+        return None
+
+
+def _digest(name: str) -> bytes:
+    return bytes.fromhex(name.partition(".")[0])
+
+
+def _packs_in(folder: Path) -> list[Pack]:
+    packs = []
+    for path in sorted(folder.glob(f"*{SUFFIX}")):
+        try:
+            packs.append(Pack(path))
+        except (OSError, ValueError):
+            continue  # Damaged: its texts are missing, as those of a file that is gone.
+    return packs

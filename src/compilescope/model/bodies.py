@@ -12,10 +12,20 @@ import msgspec
 
 from compilescope.model.body import EventBody
 from compilescope.model.body import GraphStage as GraphStage
+from compilescope.model.logged import BreakEcho as BreakEcho
+from compilescope.model.logged import FallbackOps as FallbackOps
+from compilescope.model.logged import GraphCompiled as GraphCompiled
+from compilescope.model.logged import GraphDumped as GraphDumped
+from compilescope.model.logged import GraphExecuted as GraphExecuted
+from compilescope.model.logged import LogLine as LogLine
+from compilescope.model.logged import LogRead as LogRead
 from compilescope.model.outcomes import Measurement as Measurement
+from compilescope.model.outcomes import ReproWritten as ReproWritten
 from compilescope.model.outcomes import TensorDiff as TensorDiff
 from compilescope.model.outcomes import Violation as Violation
 from compilescope.model.stack import CodeRef, Frame
+from compilescope.model.traced import SymbolicShape as SymbolicShape
+from compilescope.model.traced import TraceRecords as TraceRecords
 
 BreakOutcome = Literal["resumed", "rest-eager", "frame-eager", "unknown"]
 
@@ -115,6 +125,8 @@ class Recompile(EventBody, frozen=True):
     """Most recently used first."""
     refused: Literal["", "limit", "error"] = ""
     """What stopped it: the recompile limit, or `error_on_recompile`."""
+    inferred: bool = False
+    """Nobody reported it: a log shows that the frame was compiled again, and not why."""
 
 
 SkipCause = Literal[
@@ -246,6 +258,8 @@ class KernelEmitted(EventBody, frozen=True):
     kernels: tuple[str, ...] = ()
     origins: str | None = None
     """Artifact: what each call of a kernel computes, as JSON (KernelOrigins)."""
+    direction: Literal["", "forward", "backward", "inference"] = ""
+    """Of which pass, where a log told it; else the code itself does."""
 
 
 class CudagraphSkip(EventBody, frozen=True):
@@ -324,6 +338,7 @@ Body = (
     | CudagraphSkip
     | Violation
     | TensorDiff
+    | ReproWritten
     | Measurement
     | SourceSeen
     | StanceChanged
@@ -331,4 +346,13 @@ Body = (
     | ToolFault
     | ProcessStarted
     | ProcessEnded
+    | LogRead
+    | GraphCompiled
+    | GraphDumped
+    | GraphExecuted
+    | BreakEcho
+    | FallbackOps
+    | LogLine
+    | SymbolicShape
+    | TraceRecords
 )

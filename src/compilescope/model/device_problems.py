@@ -35,6 +35,11 @@ def op_patterns(device: Device) -> tuple[tuple[Path, str], ...]:
     return tuple(named)
 
 
+def is_pattern(name: str) -> bool:
+    """Could it be an operator's name, or a pattern of names?"""
+    return _PATTERN.match(name) is not None
+
+
 def structure_problems(data: dict[str, Any], table: Any, path: Path) -> Iterator[Found]:
     """Keys that are not known, are missing or have values of the wrong kind."""
     fields = {field.name: field for field in msgspec.structs.fields(table)}
@@ -114,7 +119,7 @@ def sense_problems(device: Device) -> Iterator[Found]:
         except ValueError as error:
             yield ("ops", "conditions", number, "when"), str(error), ""
     for path, pattern in op_patterns(device):
-        if not _PATTERN.match(pattern):
+        if not is_pattern(pattern):
             yield path, f"{pattern!r} is no operator such as aten.sort.stable or aten._fft_*", ""
     for number, op in enumerate(device.ops.denied):
         if op in device.ops.allowed:

@@ -8,15 +8,22 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from compilescope.errors import ToolError
 from compilescope.model.byte_counts import parse_bytes as parse_bytes
 from compilescope.model.device import Device
-from compilescope.model.device_problems import op_patterns, sense_problems, structure_problems
+from compilescope.model.device_problems import (
+    Found,
+    op_patterns,
+    sense_problems,
+    structure_problems,
+)
+from compilescope.model.device_pruning import sound_part
 from compilescope.model.toml_lines import Path as KeyPath
 from compilescope.model.toml_lines import key_lines
 
@@ -26,6 +33,10 @@ else:
     import tomli as tomllib
 
 _LINE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
+_MOST_BYTES = 2**20
+_LONG_NUMBER = re.compile(r"[\d_]{1000,}")
+_DEEP_KEY = re.compile(r"""(?:^|[\[{,])\s*(?:(?:[\w-]+|"[^"\n]*"|'[^'\n]*')\s*\.\s*){40}""", re.M)
+"""A key of so many parts takes Python's reader time with their square."""
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -53,6 +64,8 @@ class DeviceFile(msgspec.Struct, frozen=True):
 
     device: Device | None
     problems: tuple[Problem, ...]
+    sound: Device | None = None
+    """Its parts that are well formed; the device itself where all are."""
     patterns: tuple[Placed, ...] = ()
     """The operators that it names."""
     when_lines: tuple[int, ...] = ()
@@ -65,7 +78,12 @@ def read_device(path: Path) -> Device:
 
 def read_text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        with path.open("rb") as file:
+            data = file.read(_MOST_BYTES + 1)
+        if len(data) > _MOST_BYTES:
+            raise ToolError(f"{path} is larger than 1 MiB: that is no device file.")
+        # Some editors of Windows begin a file with a mark, which TOML does not know.
+        return data.decode("utf-8-sig")
     except OSError as error:
         raise ToolError(f"The device file {path} cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError:
@@ -85,24 +103,48 @@ def parse_device(text: str, origin: str) -> Device:
 
 def examine_device(text: str) -> DeviceFile:
     """All that is wrong with a text, in the order of its lines."""
-    try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        return DeviceFile(None, (_syntax(str(error), text),))
-    except RecursionError:
-        return DeviceFile(None, (Problem(1, "", "it nests too deeply"),))
+    data = _read(text)
+    if isinstance(data, Problem):
+        return DeviceFile(None, (data,))
     lines = key_lines(text)
     found = list(structure_problems(data, Device, ()))
-    device = None
-    if not found:
-        device = msgspec.convert(data, Device)
-        found = list(sense_problems(device))
+    sound, was = sound_part(data, found)
+    if sound is None:
+        return DeviceFile(None, _placed(found, lines))
+    patterns = [(was(path), name) for path, name in op_patterns(sound)]
+    conditions = [
+        was(("ops", "conditions", number, "when")) for number in range(len(sound.ops.conditions))
+    ]
+    device = None if found else sound
+    found += [(was(path), what, hint) for path, what, hint in sense_problems(sound)]
+    return DeviceFile(
+        device,
+        _placed(found, lines),
+        sound,
+        tuple(Placed(_line(lines, path), _shown(path), name) for path, name in patterns),
+        tuple(_line(lines, path) for path in conditions),
+    )
+
+
+def _read(text: str) -> dict[str, Any] | Problem:
+    if _DEEP_KEY.search(text):
+        return Problem(1, "", "it nests too deeply")
+    try:
+        data: dict[str, Any] = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        return _syntax(str(error), text)
+    except RecursionError:
+        return Problem(1, "", "it nests too deeply")
+    except ValueError:  # Python reads no number of thousands of digits.
+        number = _LONG_NUMBER.search(text)
+        line = text.count("\n", 0, number.start()) + 1 if number else 1
+        return Problem(line, "", "a number of so many digits cannot be read")
+    return data
+
+
+def _placed(found: Iterable[Found], lines: dict[KeyPath, int]) -> tuple[Problem, ...]:
     problems = [Problem(_line(lines, path), _shown(path), what, hint) for path, what, hint in found]
-    patterns = () if device is None else op_patterns(device)
-    placed = tuple(Placed(_line(lines, path), _shown(path), name) for path, name in patterns)
-    conditions = range(len(device.ops.conditions)) if device is not None else ()
-    whens = tuple(_line(lines, ("ops", "conditions", number, "when")) for number in conditions)
-    return DeviceFile(device, tuple(sorted(problems, key=lambda p: p.line)), placed, whens)
+    return tuple(sorted(problems, key=lambda problem: problem.line))
 
 
 def _syntax(message: str, text: str) -> Problem:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from compilescope.errors import ToolError
 from compilescope.model import bodies
@@ -42,12 +43,19 @@ class Run:
 
     def of(self, kind: type[B]) -> Iterator[tuple[Event, B]]:
         """Events whose body is a `kind`, with that body."""
-        for event in self.events:
-            if isinstance(event.body, kind):
-                yield event, event.body
+        for event in self._by_kind.get(kind, ()):
+            yield event, cast(B, event.body)
 
     def count(self, kind: type[B]) -> int:
-        return sum(1 for _ in self.of(kind))
+        return len(self._by_kind.get(kind, ()))
+
+    @functools.cached_property
+    def _by_kind(self) -> dict[type, list[Event]]:
+        """Rules ask for kinds over and over; a long job has hundreds of thousands of events."""
+        found: dict[type, list[Event]] = {}
+        for event in self.events:
+            found.setdefault(type(event.body), []).append(event)
+        return found
 
     def narrowed(self, keep: Callable[[Event], bool]) -> Run:
         """The same run, of which only the events to keep are seen.

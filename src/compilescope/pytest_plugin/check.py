@@ -11,8 +11,8 @@ from compilescope.report.blocks import Block, Heading
 from compilescope.report.document import record_of
 from compilescope.report.gate import Terms, gate_document
 from compilescope.report.section import Reading
-from compilescope.rules.baseline import FILE_NAME, Baseline, read_baseline
-from compilescope.rules.gate import Judgement, Limits, complete, judge, project_limits
+from compilescope.rules.gate.baseline import FILE_NAME, Baseline, read_baseline
+from compilescope.rules.gate.judging import Judgement, Limits, complete, judge, project_limits
 
 
 @dataclass(frozen=True)

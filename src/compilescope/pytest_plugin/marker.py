@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from compilescope.errors import ToolError
-from compilescope.rules.gate import NOTHING_LOST, Limits, complete
+from compilescope.rules.gate.judging import NOTHING_LOST, Limits, complete
 
 NAME = "compile_limits"
 

@@ -10,11 +10,11 @@ from compilescope.report.blocks import Block, Document, Paragraph, Part, note, w
 from compilescope.report.finding import finding_item
 from compilescope.report.places import count, first_line, place
 from compilescope.report.render.terminal import to_text
-from compilescope.rules.counts import each_once
 from compilescope.rules.digest import Digest, digest
 from compilescope.rules.findings import Finding, findings
-from compilescope.rules.gate import Check, judge
-from compilescope.rules.graphs import captured_graphs
+from compilescope.rules.gate.counts import each_once
+from compilescope.rules.gate.judging import Check, judge
+from compilescope.rules.graphs.dynamo import captured_graphs
 
 _MOST_CAUSES = 8
 _WIDTH = 80

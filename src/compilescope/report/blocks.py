@@ -7,8 +7,8 @@ from typing import Literal
 
 import msgspec
 
-from compilescope.rules.doubts import Doubt
 from compilescope.rules.findings import Finding
+from compilescope.rules.gate.doubts import Doubt
 
 Style = Literal["plain", "strong", "dim", "code", "good", "warn", "bad"]
 
@@ -148,6 +148,17 @@ class Timeline(_Block, frozen=True):
     lanes: tuple[Lane, ...]
 
 
+class Heatmap(_Block, frozen=True):
+    """A grid of levels: where something is large."""
+
+    lines: tuple[str, ...]
+    """A digit a cell: 0 nothing, 1 to 8 from `low` to `high`, 9 beyond all."""
+    low: str
+    high: str
+    beyond: str
+    """What 9 means."""
+
+
 class Branch(msgspec.Struct, frozen=True, omit_defaults=True):
     """A node of a tree with all that is below it."""
 
@@ -183,7 +194,18 @@ class Item(_Block, frozen=True):
 
 
 Block = (
-    Heading | Paragraph | Facts | Table | Excerpt | Listing | Panes | Timeline | Tree | Fold | Item
+    Heading
+    | Paragraph
+    | Facts
+    | Table
+    | Excerpt
+    | Listing
+    | Panes
+    | Timeline
+    | Heatmap
+    | Tree
+    | Fold
+    | Item
 )
 
 

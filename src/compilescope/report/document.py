@@ -6,8 +6,8 @@ from compilescope.plugins import discover
 from compilescope.report import sections
 from compilescope.report.blocks import Document, Part, Record
 from compilescope.report.section import Reading, Section
-from compilescope.rules.doubts import doubts
 from compilescope.rules.findings import findings
+from compilescope.rules.gate.doubts import doubts
 
 
 def all_sections() -> list[Section]:

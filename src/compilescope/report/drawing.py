@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from compilescope.model.graph import Graph, Node
 from compilescope.report.render.printable import printable
-from compilescope.rules.constraint import shown_op
-from compilescope.rules.flops import op_name
+from compilescope.rules.graphs.flops import op_name
+from compilescope.rules.hardware.constraint import shown_op
 
 _WIDTH, _HEIGHT = 196, 50
 _GAP_Y = 34

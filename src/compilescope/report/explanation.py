@@ -19,10 +19,10 @@ from compilescope.report.blocks import (
 from compilescope.report.places import count, first_line, place
 from compilescope.report.section import Reading
 from compilescope.report.stacks import folded_stacks
+from compilescope.rules.causes.remedy import Remedy
 from compilescope.rules.digest import Digest
 from compilescope.rules.failures import Failure
 from compilescope.rules.recompiles import RecompileCause, RecompiledFrame
-from compilescope.rules.remedy import Remedy
 from compilescope.rules.sites import Site
 from compilescope.rules.source import Sources
 
@@ -159,11 +159,20 @@ def failure_item(number: int, failure: Failure, reading: Reading) -> Item:
         )
     blocks.append(Paragraph(prose(failure.why or first_line(failure.message)), "Why:"))
     blocks += _remedies(failure.remedy)
+    blocks += repro_words(failure)
     blocks.append(note(fate(failure)))
     if reading.full:
         blocks += folded_stacks(failure.because, reading)
     tags = ("kind:failure", f"category:{failure.category}", _whose(failure.file))
     return Item(str(number), left, right, tuple(blocks), failure_anchor(failure), tags)
+
+
+def repro_words(failure: Failure) -> list[Block]:
+    """The script that shows it, or why there is none, where one was asked for."""
+    if failure.repro:
+        said = words(Span(failure.repro, "code"), " in the run's folder, proven in a fresh process")
+        return [Paragraph(said, "Repro:")]
+    return [Paragraph(prose(failure.no_repro), "No repro:")] if failure.no_repro else []
 
 
 def failure_anchor(failure: Failure) -> str:

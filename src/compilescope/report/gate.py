@@ -23,7 +23,7 @@ from compilescope.report.blocks import (
 from compilescope.report.finding import finding_item
 from compilescope.report.places import count
 from compilescope.rules.findings import Finding
-from compilescope.rules.gate import Check, Judgement, Known, Outcome
+from compilescope.rules.gate.judging import Check, Judgement, Known, Outcome
 
 _VERDICTS: dict[Outcome, tuple[str, Style]] = {
     "pass": ("PASS", "good"),

@@ -15,7 +15,7 @@ from compilescope.rules.stages.collect import KERNELS, Stage, StagedGraph, shown
 from compilescope.rules.stages.panes import StageLine, StagePane, stage_panes, stage_title
 from compilescope.rules.stages.reader import StageReader
 
-BUDGET = 4_000_000
+BUDGET = 2_500_000
 _LINE = 20
 """What a line costs beside its own characters."""
 _LONGEST_LINE = 400
@@ -48,7 +48,7 @@ def graph_texts(
         twin = seen.setdefault(graph.texts, graph)
         texts[graph] = GraphText(twin=twin if twin is not graph else None)
         if twin is graph:
-            costs[graph] = sum(len(reader.text(stage)) for stage in shown_stages(graph))
+            costs[graph] = sum(reader.length(stage) for stage in shown_stages(graph))
     share = _share(costs.values(), budget)
     for graph, cost in costs.items():
         if cost:
@@ -72,7 +72,7 @@ def _fit(graph: StagedGraph, reader: StageReader, room: int) -> GraphText:
     chosen: list[Stage] = []
     limits: dict[str, int] = {}
     for stage in sorted(shown_stages(graph), key=_importance):
-        needs = len(reader.text(stage))
+        needs = reader.length(stage)
         if needs > room and room < _WORTH_CUTTING and chosen:
             text.left_out.append(stage_title(stage))
             continue

@@ -8,6 +8,7 @@ from compilescope.model.bodies import KernelEmitted
 from compilescope.report.amounts import shown_bytes, shown_flops
 from compilescope.report.blocks import Words, words
 from compilescope.report.places import count
+from compilescope.rules.graphs.statistics import Amount, GraphStatistics
 from compilescope.rules.stages.collect import (
     KERNELS,
     StagedGraph,
@@ -16,7 +17,6 @@ from compilescope.rules.stages.collect import (
 )
 from compilescope.rules.stages.figures import GraphFigures
 from compilescope.rules.stages.panes import stage_title
-from compilescope.rules.statistics import Amount, GraphStatistics
 
 _MOST_NAMES = 10
 

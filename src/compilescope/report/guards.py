@@ -20,7 +20,7 @@ from compilescope.report.blocks import (
     words,
 )
 from compilescope.report.places import count, place
-from compilescope.rules.graphs import CapturedGraph
+from compilescope.rules.graphs.dynamo import CapturedGraph
 from compilescope.rules.guarded import GuardedGraph
 
 _MOST_LINES = 6

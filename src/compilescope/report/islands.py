@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 
-from compilescope.backends.islands import (
+from compilescope.backends.islands.records import (
     AdapterReport,
     Check,
     Crossing,
@@ -36,7 +36,7 @@ from compilescope.report.blocks import (
 )
 from compilescope.report.places import count, place
 from compilescope.report.render.terminal import to_text
-from compilescope.rules.statistics import Amount
+from compilescope.rules.graphs.statistics import Amount
 
 _STAGES = {
     "dynamo": "Dynamo's graph",

@@ -22,8 +22,8 @@ from compilescope.report.blocks import (
     words,
 )
 from compilescope.report.places import count, place
-from compilescope.rules.preflight import DeviceReport, PreflightViolation
-from compilescope.rules.recorded import NotChecked
+from compilescope.rules.graphs.recorded import NotChecked
+from compilescope.rules.hardware.preflight import DeviceReport, PreflightViolation
 
 _MOST = 60
 _MOST_OF_SEVERAL = 5

@@ -7,7 +7,7 @@ import msgspec
 from compilescope.model import bodies
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef
-from compilescope.rules.causes import (
+from compilescope.rules.causes.explaining import (
     explained_failures,
     explained_recompiles,
     explained_sites,

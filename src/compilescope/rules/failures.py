@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
-from compilescope.model.bodies import CompileFailed, CompileTime, FrameSkipped
+from compilescope.model.bodies import CompileFailed, CompileTime, FrameSkipped, ReproWritten
 from compilescope.model.event import Event
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef
-from compilescope.rules.remedy import Remedy
+from compilescope.rules.causes.remedy import Remedy
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,6 +32,10 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     count: int
     ranks: tuple[int, ...]
     because: tuple[str, ...]
+    repro: str = ""
+    """A script that shows it, within the run's folder."""
+    no_repro: str = ""
+    """Why there is none, where one was asked for."""
     category: str = ""
     why: str = ""
     remedy: tuple[Remedy, ...] = ()
@@ -45,7 +49,17 @@ def failures(run: Run) -> list[Failure]:
         place = (frame.file, frame.line) if frame else (body.frame,)
         groups.setdefault((body.error, body.phase, body.gb_type, *place), []).append((event, body))
     frames = _frames_by_compile_id(run)
-    return [_failure(members, suppressed, frames) for members in groups.values()]
+    written = {body.because: body for _, body in run.of(ReproWritten)}
+    found = [_failure(members, suppressed, frames) for members in groups.values()]
+    return [_with_repro(failure, written) for failure in found]
+
+
+def _with_repro(failure: Failure, written: dict[str, ReproWritten]) -> Failure:
+    """One that there is goes before reasons why there is none."""
+    asked = [written[event] for event in failure.because if event in written]
+    for body in sorted(asked, key=lambda each: not each.path):
+        return msgspec.structs.replace(failure, repro=body.path, no_repro=body.reason)
+    return failure
 
 
 _CompileKey = tuple[int, int, str]

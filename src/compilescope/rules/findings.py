@@ -20,11 +20,11 @@ from compilescope.rules.behind import (
     sites_behind,
     told_elsewhere,
 )
+from compilescope.rules.causes.remedy import Remedy
 from compilescope.rules.digest import Digest
 from compilescope.rules.eager import EagerFrame
 from compilescope.rules.failures import Failure
 from compilescope.rules.recompiles import RecompileCause, RecompiledFrame
-from compilescope.rules.remedy import Remedy
 from compilescope.rules.sites import Site
 
 FindingKind = Literal["break", "recompile", "eager", "failure"]

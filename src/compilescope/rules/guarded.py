@@ -9,10 +9,9 @@ import msgspec
 
 from compilescope.model.bodies import CompileTime, GraphCaptured, Guard, GuardSet
 from compilescope.model.event import Event
+from compilescope.model.guard_text import decode_guards
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef, innermost_user_frame
-
-_decoder = msgspec.json.Decoder(list[Guard])
 
 
 class GuardLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,8 +49,12 @@ class GuardedGraph(msgspec.Struct, frozen=True, kw_only=True):
     all: tuple[Guard, ...]
 
 
-def guarded_graphs(run: Run) -> list[GuardedGraph]:
-    """Every cache entry that was made, most guards first."""
+def guarded_graphs(run: Run, allowance: int | None = None) -> list[GuardedGraph]:
+    """Every cache entry that was made, most guards first.
+
+    With an allowance only so many guards are read, of the first entries; the others tell their
+    numbers and kinds alone.
+    """
     ops = {
         _compilation(event): body.ops
         for event, body in run.of(GraphCaptured)
@@ -63,12 +66,25 @@ def guarded_graphs(run: Run) -> list[GuardedGraph]:
         if "guard_latency_us" in body.phases_us
     }
     graphs = []
-    for event, body in run.of(GuardSet):
+    for event, body in sorted(run.of(GuardSet), key=lambda item: -item[1].count):
         key = _compilation(event)
-        text = run.artifacts.get(body.artifact)
-        guards = tuple(_decoder.decode(text)) if text else ()
-        graphs.append(_graph(event, body, guards, ops.get(key), latency.get(key)))
-    return sorted(graphs, key=lambda graph: -graph.guards)
+        guards: tuple[Guard, ...] = ()
+        if allowance is None or allowance > 0:
+            text = run.artifacts.get(body.artifact)
+            guards = tuple(_decoded(text, body)) if text else ()
+        graph = _graph(event, body, guards, ops.get(key), latency.get(key))
+        if allowance is not None:
+            allowance -= body.count
+            graph = msgspec.structs.replace(graph, all=())
+        graphs.append(graph)
+    return graphs
+
+
+def _decoded(text: str, body: GuardSet) -> list[Guard]:
+    try:
+        return decode_guards(text, [body.frame.file] if body.frame else ())
+    except msgspec.DecodeError:
+        return []
 
 
 def _graph(

@@ -10,7 +10,7 @@ from compilescope.model.bodies import FailedGuard, GraphBreak, Recompile
 from compilescope.model.event import Event
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef, Frame, shown_code
-from compilescope.rules.remedy import Remedy
+from compilescope.rules.causes.remedy import Remedy
 
 
 class RecompileCause(msgspec.Struct, frozen=True, kw_only=True):

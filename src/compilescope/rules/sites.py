@@ -9,7 +9,7 @@ from compilescope.model.event import Event
 from compilescope.model.fingerprint import fingerprint
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef, origin_of
-from compilescope.rules.remedy import Remedy
+from compilescope.rules.causes.remedy import Remedy
 
 
 class Site(msgspec.Struct, frozen=True, kw_only=True):

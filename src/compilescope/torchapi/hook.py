@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from compilescope.model.bodies import Body, GraphBreak
+from compilescope.model.break_text import BreakTexts
 from compilescope.model.stack import Frame
-from compilescope.torchapi.break_text import BreakTexts
-from compilescope.torchapi.phases import PhaseLog
-from compilescope.torchapi.timing import Timing
+from compilescope.torchapi.times.phases import PhaseLog
+from compilescope.torchapi.times.timing import Timing
 
 _MOST_FAULTS = 10
 """That one hook reports: one that is passed hundreds of times must not crowd out the others."""
@@ -67,6 +67,8 @@ class Watch:
     phases: PhaseLog | None = None
     """The phases of compilations, while hooks are on."""
     planted_fault: str = ""
+    failed: Callable[[BaseException], None] | None = None
+    """Who wants to see the errors of backends as they come."""
     texts: BreakTexts = field(default_factory=BreakTexts)
     guard_frames: weakref.WeakKeyDictionary[Any, dict[str, Frame]] = field(
         default_factory=weakref.WeakKeyDictionary

@@ -18,9 +18,9 @@ from compilescope.model.bodies import HookUnavailable
 from compilescope.plugins import discover
 from compilescope.torchapi import hooks as hooks_package
 from compilescope.torchapi.hook import Hook, Watch, observed
-from compilescope.torchapi.phases import PhaseLog
 from compilescope.torchapi.sinks import announced
-from compilescope.torchapi.timing import Timing
+from compilescope.torchapi.times.phases import PhaseLog
+from compilescope.torchapi.times.timing import Timing
 
 
 def all_hooks() -> list[Hook]:

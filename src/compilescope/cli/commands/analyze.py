@@ -61,7 +61,7 @@ def _look(run: Any, side: str) -> tuple[Any, Any]:
         return value, guards_document(title, guarded, root)
     if side == "graphs":
         from compilescope.report.guards import graphs_document
-        from compilescope.rules.graphs import captured_graphs
+        from compilescope.rules.graphs.dynamo import captured_graphs
 
         captured = captured_graphs(run)
         value = {"run": run.header.run, "type": side, "graphs": captured}
@@ -72,7 +72,7 @@ def _look(run: Any, side: str) -> tuple[Any, Any]:
     reading = Reading(run)
     if side == "constraints":
         from compilescope.report.sections.violations import violations_document
-        from compilescope.rules.violations import recorded_violations
+        from compilescope.rules.hardware.violations import recorded_violations
 
         found = recorded_violations(run)
         return {"run": run.header.run, "type": side, "violations": found}, violations_document(

@@ -149,7 +149,7 @@ def _judge(asked: Asked, wanted: Wanted, reading: Reading) -> int:
     from compilescope.cli.verdict import EXIT_CODES, say, write_files
     from compilescope.report.document import record_of
     from compilescope.report.gate import gate_document
-    from compilescope.rules.gate import judge
+    from compilescope.rules.gate.judging import judge
 
     judgement = judge(reading.digest, asked.limits, baseline=asked.accepted, own=asked.own)
     files = write_files(wanted, judgement, reading, own=asked.own, baseline=asked.accepted)
@@ -164,10 +164,10 @@ def _update(asked: Asked, wanted: Wanted, reading: Reading) -> int:
     """Write what was found as what is accepted, unless less may have been found than there is."""
     from compilescope.cli.verdict import say, write_files
     from compilescope.report.gate import update_document
-    from compilescope.rules.baseline import baseline_of, write_baseline
-    from compilescope.rules.doubts import blind_spot, doubts
     from compilescope.rules.findings import findings
-    from compilescope.rules.gate import Limits, judge
+    from compilescope.rules.gate.baseline import baseline_of, write_baseline
+    from compilescope.rules.gate.doubts import blind_spot, doubts
+    from compilescope.rules.gate.judging import Limits, judge
 
     seen, file, before = reading.digest, str(asked.baseline_file), asked.accepted or ()
     unsure = doubts(seen)

@@ -81,7 +81,7 @@ def check(file: str, as_json: bool) -> int:
 
 def _operators(file: DeviceFile) -> tuple[NamedOperators | None, str]:
     """What torch says to the operators, or why nobody could ask it."""
-    if file.device is None:
+    if file.sound is None:
         return None, "the file has other problems"
     if not file.patterns:
         return None, "it names none"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,7 +21,7 @@ from compilescope.errors import ToolError
 if TYPE_CHECKING:
     from compilescope.model.device import Device
     from compilescope.model.run import Run
-    from compilescope.rules.preflight import DeviceReport
+    from compilescope.rules.hardware.preflight import DeviceReport
 
 
 class _PreflightCommand(ProgramCommand):
@@ -61,17 +62,18 @@ class _PreflightCommand(ProgramCommand):
 @dir_option
 @click.pass_obj
 def COMMAND(target: Words, /, **given: Any) -> int:
-    from compilescope.backends.device_files import find_device
+    from compilescope.backends.device_files import find_devices
 
     if not given["devices"]:
         raise ToolError(
             "preflight needs a device: --device NAME.",
             hint="`compilescope devices` lists those that come with it; a file of yours will do.",
         )
-    devices = [find_device(name) for name in dict.fromkeys(given["devices"])]
+    devices = find_devices(given["devices"])
+    unknown = _unknown_operators(given["devices"])
     record, status = _record(target, given)
     reports = _judge(record, devices)
-    doubt = _doubt(record, status)
+    doubt = " ".join(filter(None, (_doubt(record, status), *unknown)))
     if given["as_json"]:
         _print_json(record, reports, doubt)
     else:
@@ -103,9 +105,19 @@ def _record(target: Words, given: dict[str, Any]) -> tuple[Run, int]:
 
 def _judge(record: Run, devices: list[Device]) -> list[DeviceReport]:
     from compilescope.rules.digest import digest
-    from compilescope.rules.preflight import preflight
+    from compilescope.rules.hardware.preflight import preflight
 
     return preflight(record, digest(record), devices)
+
+
+def _unknown_operators(names: Sequence[str]) -> list[str]:
+    """Names in devices' files that stand for nothing: what they were to refuse would pass."""
+    try:
+        from compilescope.backends.operator_names import unknown_in_file
+    except ImportError:
+        return []
+    said = [sentence for name in names for sentence in unknown_in_file(name)]
+    return list(dict.fromkeys(said))
 
 
 def _doubt(record: Run, status: int) -> str:

@@ -20,6 +20,8 @@ from compilescope.cli.program import (
 if TYPE_CHECKING:
     from compilescope.capture.launcher import Outcome
 
+_KEEPER = "compilescope.minify.failures:keep_failure"
+
 
 @click.command(
     "run",
@@ -39,6 +41,11 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Time every call of compiled code: inside graphs and outside them.",
 )
+@click.option(
+    "--repro",
+    is_flag=True,
+    help="For each backend failure write the smallest script that shows it, after the program.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="Print no summary.")
 @click.option(
     "--json", "as_json", is_flag=True, help="Print JSON as the last line of stdout instead."
@@ -53,6 +60,7 @@ def COMMAND(
     backend: str | None,
     ir: bool,
     timed: bool,
+    repro: bool,
     quiet: bool,
     as_json: bool,
     home: Path | None,
@@ -69,8 +77,11 @@ def COMMAND(
         backend=backend,
         ir=ir,
         timed=timed,
+        failure_keeper=_KEEPER if repro else "",
     )
     try:
+        if repro:
+            _write_repros(outcome)
         _report(outcome, quiet=quiet, as_json=as_json)
     except ToolError as error:
         # The program's status outranks the report's.
@@ -81,6 +92,15 @@ def COMMAND(
         sys.stderr.flush()
         die_by(-outcome.exit_status)
     return outcome.exit_status
+
+
+def _write_repros(outcome: Outcome) -> None:
+    """The program has ended: nothing here can disturb it."""
+    from compilescope.cli.progress import doing_note
+    from compilescope.minify.failures import write_repros
+
+    with doing_note() as note:
+        write_repros(outcome.folder, note)
 
 
 def _report(outcome: Outcome, *, quiet: bool, as_json: bool) -> None:

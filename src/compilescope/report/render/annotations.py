@@ -9,7 +9,7 @@ import posixpath
 
 from compilescope.report.render.printable import printable
 from compilescope.rules.findings import Finding
-from compilescope.rules.gate import Check, Judgement
+from compilescope.rules.gate.judging import Check, Judgement
 
 
 def to_annotations(judgement: Judgement, workspace: str = "") -> str:

@@ -18,6 +18,7 @@ from compilescope.report.blocks import (
     Facts,
     Fold,
     Heading,
+    Heatmap,
     Item,
     Listing,
     Panes,
@@ -27,6 +28,7 @@ from compilescope.report.blocks import (
     Timeline,
     Words,
 )
+from compilescope.report.render.heatmap import draw_heatmap
 from compilescope.report.render.panes import draw_panes
 from compilescope.report.render.timeline import draw_timeline
 
@@ -96,6 +98,8 @@ def _block(block: Block, prefix: str) -> str:
         return heading(block.text, block.note, "h5")
     if isinstance(block, Timeline):
         return draw_timeline(block, clean)
+    if isinstance(block, Heatmap):
+        return draw_heatmap(block, clean)
     if isinstance(block, Panes):
         return draw_panes(block, clean)
     return f'<ul class="tree">{_branches(block.branches, prefix)}</ul>'

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 from compilescope.report.places import place, shown_path
 from compilescope.report.render.printable import printable
 from compilescope.rules.findings import Finding
-from compilescope.rules.gate import Check, Judgement
+from compilescope.rules.gate.judging import Check, Judgement
 
 _SUITE = "compilescope"
 

@@ -13,6 +13,7 @@ from compilescope.report.blocks import (
     Facts,
     Fold,
     Heading,
+    Heatmap,
     Item,
     Lane,
     Listing,
@@ -25,6 +26,7 @@ from compilescope.report.blocks import (
     Words,
     words,
 )
+from compilescope.report.render.heatmap import shaded
 from compilescope.report.render.spans import duration, taken
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~])")
@@ -62,6 +64,8 @@ def _block(block: Block) -> str:
         return _fold(block.summary, map(_block, block.blocks))
     if isinstance(block, Timeline):
         return "\n\n".join(_lane(lane) for lane in block.lanes)
+    if isinstance(block, Heatmap):
+        return "\n".join(["```text", *shaded(block), "```"])
     if isinstance(block, Panes):
         return "\n\n".join(_fold(_pane_title(pane), [_pane(pane)]) for pane in block.panes)
     if isinstance(block, Listing):

@@ -14,7 +14,7 @@ from typing import Any
 from compilescope.report.blocks import Document, Record
 from compilescope.report.render.printable import printable
 from compilescope.report.render.uris import UriBases, folder_uri
-from compilescope.rules.catalogue import RuleWords, rule_words
+from compilescope.rules.causes.catalogue import RuleWords, rule_words
 from compilescope.rules.findings import Finding
 from compilescope.version import VERSION
 

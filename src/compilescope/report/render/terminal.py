@@ -20,6 +20,7 @@ from compilescope.report.blocks import (
     Facts,
     Fold,
     Heading,
+    Heatmap,
     Item,
     Listing,
     Panes,
@@ -30,6 +31,7 @@ from compilescope.report.blocks import (
     Tree,
     Words,
 )
+from compilescope.report.render.heatmap import shaded
 from compilescope.report.render.spans import taken
 
 _STYLES: dict[Style, str] = {
@@ -103,7 +105,7 @@ def _draw(console: Console, block: Block, indent: int) -> None:
         console.print(Padding(_drawing(console, block), (1, 0, 0, max(indent, 2))))
 
 
-def _drawing(console: Console, block: Table | Tree | Timeline | Panes) -> RenderableType:
+def _drawing(console: Console, block: Table | Tree | Timeline | Heatmap | Panes) -> RenderableType:
     if isinstance(block, Table):
         return _table(block)
     if isinstance(block, Tree):
@@ -112,6 +114,8 @@ def _drawing(console: Console, block: Table | Tree | Timeline | Panes) -> Render
         return tree
     if isinstance(block, Timeline):
         return _timeline(block, console.width)
+    if isinstance(block, Heatmap):
+        return Text("\n".join(shaded(block)), no_wrap=True, overflow="crop")
     return _panes(block)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compilescope.report.blocks import Block, Excerpt, Item, Paragraph, Span, note, prose, words
-from compilescope.report.explanation import failure_item, fate
+from compilescope.report.explanation import failure_item, fate, repro_words
 from compilescope.report.places import first_line, place
 from compilescope.report.section import Reading, Section
 from compilescope.rules.failures import Failure
@@ -26,6 +26,7 @@ def _failure(number: int, failure: Failure, root: str) -> Item:
     blocks.append(Paragraph(prose(failure.why or first_line(failure.message))))
     if failure.remedy:
         blocks.append(Paragraph(prose(failure.remedy[0].text), "Try:"))
+    blocks += repro_words(failure)
     blocks.append(note(fate(failure)))
     return Item(str(number), left, words(Span(name + failure.error, "bad")), tuple(blocks))
 

@@ -29,6 +29,7 @@ from compilescope.rules.stages.reader import StageReader
 
 _COLUMNS = ("", "place", "compile id", "ops", "FLOPs", "memory", "backend", "ended by")
 _MOST_REASON = 120
+_MOST_GRAPHS = 300
 _HOW_COUNTED = (
     "FLOPs: of matrix products, convolutions and attention, two for a multiplication and its "
     "addition; other ops are not counted. Memory: inputs, parameters, what ops make and outputs, "
@@ -72,15 +73,40 @@ def _build(reading: Reading) -> list[Block]:
     if not graphs:
         return []
     reader = StageReader(reading.run, reading.sources)
-    texts = graph_texts(graphs, reader)
+    chosen = _chosen(graphs)
+    texts = graph_texts([graph for _, graph in chosen], reader)
     entries = {
         graph: _Entry(number, graph, graph_figures(graph, reader), texts[graph])
-        for number, graph in enumerate(graphs, 1)
+        for number, graph in chosen
     }
     breaks = _breaks(reading)
     rows = tuple(_row(entry, breaks, reading.root) for entry in entries.values())
     blocks: list[Block] = [Table(_COLUMNS, rows, (0, 3, 4, 5)), note(_HOW_COUNTED)]
+    if len(chosen) < len(graphs):
+        left_out = count(len(graphs) - len(chosen), "more graph")
+        blocks.insert(
+            0,
+            note(
+                f"A page holds {len(chosen)} graphs, of every function the first: {left_out} "
+                "are left out here. `compilescope analyze --type graphs --json` lists them all."
+            ),
+        )
     return blocks + [_item(entry, entries, reading.root) for entry in entries.values()]
+
+
+def _chosen(graphs: list[StagedGraph]) -> list[tuple[int, StagedGraph]]:
+    """As many as a page can hold, with their numbers: the first of each function, then others."""
+    numbered = list(enumerate(graphs, 1))
+    if len(graphs) <= _MOST_GRAPHS:
+        return numbered
+    seen: set[CodeRef | None] = set()
+    first: list[tuple[int, StagedGraph]] = []
+    rest: list[tuple[int, StagedGraph]] = []
+    for number, graph in numbered:
+        code = graph.body.frame if graph.body is not None else None
+        (rest if code in seen else first).append((number, graph))
+        seen.add(code)
+    return sorted((first + rest)[:_MOST_GRAPHS], key=lambda item: item[0])
 
 
 def _row(entry: _Entry, breaks: dict[tuple[object, ...], str], root: str) -> tuple[Words, ...]:
@@ -135,7 +161,7 @@ def _elsewhere(graph: StagedGraph, text: GraphText) -> list[Block]:
     lack = f"No room here for: {', '.join(text.left_out)}. " if text.left_out else ""
     lack += "What is shown was cut. " if text.cut else ""
     files = "; ".join(f"{stage.kind} {name}" for stage, name in kept)
-    return [note(f"{lack}The whole text lies in the run's folder under artifacts/: {files}")]
+    return [note(f"{lack}The whole text is kept in the run under artifacts/: {files}")]
 
 
 def _flops(figures: GraphFigures) -> str:

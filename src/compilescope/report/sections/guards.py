@@ -12,10 +12,11 @@ from compilescope.rules.guarded import GuardedGraph, guarded_graphs
 
 _MOST_KINDS = 30
 _MOST_FRAMES = 200
+_MOST_GUARDS = 8_000
 
 
 def _build(reading: Reading) -> list[Block]:
-    graphs = guarded_graphs(reading.run)
+    graphs = guarded_graphs(reading.run, _MOST_GUARDS)
     if not graphs:
         return []
     total = sum(graph.guards for graph in graphs)
@@ -23,12 +24,12 @@ def _build(reading: Reading) -> list[Block]:
     blocks: list[Block] = [Paragraph(words(f"{guards} of {frames}.")), _kinds(graphs)]
     shown = [
         guarded_item(number, graph, reading.root, _latency(graph))
-        for number, graph in enumerate(graphs[:_MOST_FRAMES], 1)
+        for number, graph in enumerate(graphs[:_most_frames(graphs)], 1)
     ]
     blocks.append(Fold(words("Each compiled frame, most guards first"), tuple(shown)))
-    if len(graphs) > _MOST_FRAMES:
-        rest = sum(graph.guards for graph in graphs[_MOST_FRAMES:])
-        left_out = count(len(graphs) - _MOST_FRAMES, "frame")
+    if len(graphs) > len(shown):
+        rest = sum(graph.guards for graph in graphs[len(shown) :])
+        left_out = count(len(graphs) - len(shown), "frame")
         blocks.append(
             note(
                 f"{left_out} with {count(rest, 'guard')} in all left out; "
@@ -36,6 +37,16 @@ def _build(reading: Reading) -> list[Block]:
             )
         )
     return blocks
+
+
+def _most_frames(graphs: list[GuardedGraph]) -> int:
+    """As many as the guards that were read belong to."""
+    left = _MOST_GUARDS
+    for number, graph in enumerate(graphs[:_MOST_FRAMES]):
+        if left <= 0:
+            return number
+        left -= graph.guards
+    return _MOST_FRAMES
 
 
 def _kinds(graphs: list[GuardedGraph]) -> Table:

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from compilescope.report.blocks import Block, Facts, Paragraph, Span, Words, prose, words
+from compilescope.model.bodies import LogRead, TensorDiff
+from compilescope.report.blocks import (
+    Block,
+    Facts,
+    Heading,
+    Paragraph,
+    Span,
+    Words,
+    prose,
+    words,
+)
 from compilescope.report.places import anchor_of, count, place
 from compilescope.report.section import Reading, Section
 from compilescope.rules.digest import Digest
@@ -11,12 +21,32 @@ from compilescope.rules.findings import findings
 
 def _build(reading: Reading) -> list[Block]:
     digest = reading.digest
-    blocks: list[Block] = [Paragraph(_verdict(digest))]
+    diffs = [body for _, body in reading.run.of(TensorDiff)]
+    if diffs and not digest.graphs and not findings(digest):
+        # A comparison of numbers, and no more: nobody watched what was compiled.
+        return [Paragraph(_agreement(diffs))]
+    blocks: list[Block] = []
+    if reading.run.count(LogRead):
+        # What the log itself is worth comes first, and counts the graphs of other compilers.
+        blocks.append(Heading("Dynamo", "what it captured, and where it stopped"))
+    blocks.append(Paragraph(_verdict(digest)))
     if digest.torch is not None:
         blocks.append(Facts(tuple(_facts(digest))))
     if reading.full:
         blocks += _first(digest)
     return blocks
+
+
+def _agreement(diffs: list[TensorDiff]) -> Words:
+    sides = f"{diffs[0].test or 'the test'} against {diffs[0].reference}"
+    of_all = f"of {count(len(diffs), 'value')}, {sides}"
+    wrong = sum(diff.verdict == "fail" for diff in diffs)
+    unclear = sum(diff.verdict == "unknown" for diff in diffs)
+    if wrong:
+        return words(Span(f"{wrong} {of_all}, differ.", "bad"))
+    if unclear:
+        return words(Span(f"{unclear} {of_all}, nobody can tell.", "warn"))
+    return words(Span(f"All {of_all}, agree.", "good"))
 
 
 def _first(digest: Digest) -> list[Block]:

@@ -10,8 +10,8 @@ from __future__ import annotations
 import ast
 
 from compilescope.rules.breaks._trees import shown
-from compilescope.rules.remedy import Remedy, judgement
-from compilescope.rules.rule import BreakRule, Cause, Example
+from compilescope.rules.causes.remedy import Remedy, judgement
+from compilescope.rules.causes.rule import BreakRule, Cause, Example
 
 _ITERATOR_TYPES = ("Missing tp_iternext", "Missing tp_iter")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 
 from compilescope.rules.breaks._trees import shown
-from compilescope.rules.remedy import Remedy, source
-from compilescope.rules.rule import BreakRule, Cause, Example
+from compilescope.rules.causes.remedy import Remedy, source
+from compilescope.rules.causes.rule import BreakRule, Cause, Example
 
 
 def _applies(cause: Cause) -> bool:

@@ -6,8 +6,8 @@ import ast
 import re
 
 from compilescope.rules.breaks._trees import shown
-from compilescope.rules.remedy import Remedy, config, source
-from compilescope.rules.rule import BreakRule, Cause, Example
+from compilescope.rules.causes.remedy import Remedy, config, source
+from compilescope.rules.causes.rule import BreakRule, Cause, Example
 
 _OPERATOR = re.compile(r"aten\.(\w+)")
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from compilescope.rules.remedy import Remedy, judgement
-from compilescope.rules.rule import BreakRule, Cause, Example
+from compilescope.rules.causes.remedy import Remedy, judgement
+from compilescope.rules.causes.rule import BreakRule, Cause, Example
 
 
 def _applies(cause: Cause) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from compilescope.rules.breaks._trees import called
-from compilescope.rules.remedy import Remedy, judgement, source
-from compilescope.rules.rule import BreakRule, Cause, Example
+from compilescope.rules.causes.remedy import Remedy, judgement, source
+from compilescope.rules.causes.rule import BreakRule, Cause, Example
 
 _TYPES = (
     "Attempted to call function marked as skipped",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from compilescope.rules.breaks._trees import called
-from compilescope.rules.remedy import Remedy, source
-from compilescope.rules.rule import BreakRule, Cause, Example
+from compilescope.rules.causes.remedy import Remedy, source
+from compilescope.rules.causes.rule import BreakRule, Cause, Example
 
 
 def _applies(cause: Cause) -> bool:

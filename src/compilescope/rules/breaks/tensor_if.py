@@ -10,8 +10,8 @@ from compilescope.rules.breaks._trees import (
     single_assignment,
     single_return,
 )
-from compilescope.rules.remedy import Remedy, judgement, source
-from compilescope.rules.rule import BreakRule, Cause, Example
+from compilescope.rules.causes.remedy import Remedy, judgement, source
+from compilescope.rules.causes.rule import BreakRule, Cause, Example
 
 
 def _applies(cause: Cause) -> bool:

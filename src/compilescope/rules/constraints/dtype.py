@@ -10,7 +10,8 @@ from typing import Literal
 
 from compilescope.model.device import DTYPE_ALIASES, DTYPES, Device
 from compilescope.model.graph import Graph, Node, TensorInfo
-from compilescope.rules.constraint import (
+from compilescope.rules.constraints._samples import graph, node, tensor
+from compilescope.rules.hardware.constraint import (
     Breach,
     Constraint,
     ConstraintRule,
@@ -20,8 +21,7 @@ from compilescope.rules.constraint import (
     is_parameter,
     lacks_value,
 )
-from compilescope.rules.constraints._samples import graph, node, tensor
-from compilescope.rules.op_names import OpPatterns
+from compilescope.rules.hardware.op_names import OpPatterns
 
 _INTEGER = re.compile(r"^u?int(\d+)$")
 _BITS = re.compile(r"\d+")

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from compilescope.model.device import Device
 from compilescope.model.graph import Graph, Node, TensorInfo
-from compilescope.rules.constraint import (
+from compilescope.rules.constraints._samples import graph, node, tensor
+from compilescope.rules.hardware.constraint import (
     Breach,
     Constraint,
     ConstraintRule,
@@ -16,9 +17,8 @@ from compilescope.rules.constraint import (
     lacks_value,
     shown_shape,
 )
-from compilescope.rules.constraints._samples import graph, node, tensor
-from compilescope.rules.sizes import equal, read_size
-from compilescope.rules.strides import FORMATS, fits_format, is_dense, overlaps
+from compilescope.rules.hardware.sizes import equal, read_size
+from compilescope.rules.hardware.strides import FORMATS, fits_format, is_dense, overlaps
 
 
 class LayoutConstraint(Constraint):

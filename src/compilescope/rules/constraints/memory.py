@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from compilescope.model.byte_counts import shown_bytes
 from compilescope.model.device import Device
 from compilescope.model.graph import Graph, Node
-from compilescope.rules.constraint import (
+from compilescope.rules.constraints._samples import graph, node, placeholder, tensor
+from compilescope.rules.hardware.constraint import (
     Breach,
     Constraint,
     ConstraintRule,
@@ -17,8 +18,7 @@ from compilescope.rules.constraint import (
     shown_op,
     shown_shape,
 )
-from compilescope.rules.constraints._samples import graph, node, placeholder, tensor
-from compilescope.rules.memory import Peak, peak_memory
+from compilescope.rules.hardware.memory import Peak, peak_memory
 
 
 class MemoryConstraint(Constraint):
@@ -40,10 +40,13 @@ class MemoryConstraint(Constraint):
         if self.max_memory_bytes is not None and graph.nodes:
             yield from self._peak(graph, self.max_memory_bytes)
 
-    def check_node(self, node: Node) -> Iterator[Breach]:
+    def check_node(self, node: Node) -> Iterable[Breach]:
         limit = self.max_tensor_bytes
-        if limit is None:
-            return
+        if limit is None or _fit(node, limit):
+            return ()
+        return self._check_tensors(node, limit)
+
+    def _check_tensors(self, node: Node, limit: int) -> Iterator[Breach]:
         allowed = f"at most {shown_bytes(limit)} a tensor"
         if lacks_value(node):
             yield self.cannot_tell(node, "what it returns is not known", allowed)
@@ -77,6 +80,13 @@ class MemoryConstraint(Constraint):
                 f"values are not known, {peak.unknown[0]} the first"
             )
             yield self.cannot_tell(at, found, allowed)
+
+
+def _fit(node: Node, limit: int) -> bool:
+    """Most nodes give a tensor of known size that is small enough."""
+    return bool(node.outputs) and all(
+        value.size_bytes is not None and value.size_bytes <= limit for value in node.outputs
+    )
 
 
 def _smaller(node: Node, size: int, limit: int) -> str:

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 from compilescope.model.device import Comparison, Condition, Device, parse_comparison
 from compilescope.model.graph import Call, Graph, Node
-from compilescope.rules.constraint import (
+from compilescope.rules.constraints._samples import graph, node, tensor
+from compilescope.rules.hardware.constraint import (
     Breach,
     Constraint,
     ConstraintRule,
@@ -16,9 +17,8 @@ from compilescope.rules.constraint import (
     is_op,
     shown_op,
 )
-from compilescope.rules.constraints._samples import graph, node, tensor
-from compilescope.rules.op_names import OpPatterns
-from compilescope.rules.op_remedies import instead_of
+from compilescope.rules.hardware.op_names import OpPatterns
+from compilescope.rules.hardware.op_remedies import instead_of
 
 _SIGNS: dict[str, Callable[[Any, Any], bool]] = {
     "==": operator.eq,
@@ -29,6 +29,8 @@ _SIGNS: dict[str, Callable[[Any, Any], bool]] = {
     ">=": operator.ge,
 }
 _MOST_NAMED = 6
+_SIZES = ("aten.sym_size.", "aten.sym_stride.", "aten.sym_numel.", "aten.sym_storage_offset.")
+"""They ask a tensor for its size: no device has anything to do there."""
 
 
 class _Case(NamedTuple):
@@ -86,7 +88,7 @@ class UnsupportedOpsConstraint(Constraint):
             brought = self.supported.match(node.target)
             if not brought or any(self.supported.match(op) == brought for op in listed):
                 for op in ops:
-                    if op not in denied and op not in listed:
+                    if op not in denied and op not in listed and not op.startswith(_SIZES):
                         yield self._unlisted(node, op)
         for case in self.conditions:
             yield from self._check_case(node, calls, case)

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from compilescope.model.device import Alignment, Device, Otherwise
 from compilescope.model.graph import Graph, Node, TensorInfo
-from compilescope.rules.constraint import (
+from compilescope.rules.constraints._samples import graph, node, tensor
+from compilescope.rules.hardware.constraint import (
     Breach,
     Constraint,
     ConstraintRule,
@@ -16,8 +17,7 @@ from compilescope.rules.constraint import (
     lacks_value,
     shown_shape,
 )
-from compilescope.rules.constraints._samples import graph, node, tensor
-from compilescope.rules.odd_sizes import (
+from compilescope.rules.hardware.odd_sizes import (
     Broken,
     Place,
     all_sizes,
@@ -28,8 +28,8 @@ from compilescope.rules.odd_sizes import (
     sizes_in,
     split_words,
 )
-from compilescope.rules.op_names import OpPatterns
-from compilescope.rules.sizes import Size, is_multiple
+from compilescope.rules.hardware.op_names import OpPatterns
+from compilescope.rules.hardware.sizes import Size, is_multiple
 
 
 class ShapeConstraint(Constraint):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from compilescope.rules.causes.remedy import Remedy, config, judgement, source
+from compilescope.rules.causes.rule import Miss
 from compilescope.rules.guards._subjects import called, dynamo_name, line_of, member, named, uses
-from compilescope.rules.remedy import Remedy, config, judgement, source
-from compilescope.rules.rule import Miss
 
 
 def one_graph_each(miss: Miss) -> list[Remedy]:

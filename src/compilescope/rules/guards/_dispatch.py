@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from compilescope.rules.rule import Miss
+from compilescope.rules.causes.rule import Miss
 
 _SUBJECT = "dispatch keys of "
 _ALWAYS = {"BackendSelect"}

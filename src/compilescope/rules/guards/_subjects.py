@@ -6,7 +6,7 @@ import ast
 import re
 from typing import Literal
 
-from compilescope.rules.rule import Miss
+from compilescope.rules.causes.rule import Miss
 
 _LONGEST = 120
 _HELPER = re.compile(r"___\w+\(([^(),]*)\)")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from compilescope.rules.causes.remedy import Remedy, source
+from compilescope.rules.causes.rule import Example, GuardRule, Miss
 from compilescope.rules.guards._subjects import called, reader, shown
-from compilescope.rules.remedy import Remedy, source
-from compilescope.rules.rule import Example, GuardRule, Miss
 
 _HAS = re.compile(r"^(?P<no>not )?hasattr\((?P<object>.+), '(?P<name>\w+)'\)")
 _FAILED = re.compile(r"^getattr failed on source (?P<object>.+)$")

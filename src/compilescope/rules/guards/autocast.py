@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 
+from compilescope.rules.causes.remedy import Remedy, source
+from compilescope.rules.causes.rule import Example, GuardRule, Miss
 from compilescope.rules.guards._dispatch import dispatch_tensor, keys_gone_and_new
 from compilescope.rules.guards._dtypes import dtype_of_code
 from compilescope.rules.guards._subjects import called, shown
-from compilescope.rules.remedy import Remedy, source
-from compilescope.rules.rule import Example, GuardRule, Miss
 
 _DEVICES = ("cpu", "cuda")
 """The first two of torch's list of devices with autocast; the rest are told by number."""

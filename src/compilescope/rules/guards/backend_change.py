@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from compilescope.rules.causes.remedy import Remedy, source
+from compilescope.rules.causes.rule import Example, GuardRule, Miss
 from compilescope.rules.guards._subjects import called, cut
-from compilescope.rules.remedy import Remedy, source
-from compilescope.rules.rule import Example, GuardRule, Miss
 
 _WRAPPED = re.compile(
     r"backend: _TorchCompile\w*\(compiler='(?P<name>[^']*)', dynamic=(?P<dynamic>\w+)\)"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from compilescope.rules.causes.remedy import Remedy, config, judgement, source
+from compilescope.rules.causes.rule import Example, GuardRule, Miss
 from compilescope.rules.guards._subjects import called, cut, line_of, shown, value_kind
-from compilescope.rules.remedy import Remedy, config, judgement, source
-from compilescope.rules.rule import Example, GuardRule, Miss
 
 _ON_THE_STACK = re.compile(r"^___stack\d+\b(?!.*\()")
 _TORCHS = ("type(", "len(", "list(", "dict(", "hasattr(", "dispatch keys", "___")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from compilescope.rules.causes.remedy import Remedy, source
+from compilescope.rules.causes.rule import Example, GuardRule, Miss
 from compilescope.rules.guards._advice import where_the_number_is_needed
 from compilescope.rules.guards._subjects import (
     both,
@@ -14,8 +16,6 @@ from compilescope.rules.guards._subjects import (
     line_of,
     shown,
 )
-from compilescope.rules.remedy import Remedy, source
-from compilescope.rules.rule import Example, GuardRule, Miss
 
 _CELL = re.compile(r"^(?P<function>.+)\.__closure__\[\d+\]\.cell_contents$")
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from compilescope.rules.causes.remedy import Remedy, source
+from compilescope.rules.causes.rule import Example, GuardRule, Miss
 from compilescope.rules.guards._dtypes import dtype_of_code
 from compilescope.rules.guards._subjects import called
-from compilescope.rules.remedy import Remedy, source
-from compilescope.rules.rule import Example, GuardRule, Miss
 
 
 def _applies(miss: Miss) -> bool:

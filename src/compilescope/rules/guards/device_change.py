@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from compilescope.rules.causes.remedy import Remedy, judgement, source
+from compilescope.rules.causes.rule import Example, GuardRule, Miss
 from compilescope.rules.guards._dispatch import device_among, dispatch_tensor, keys_gone_and_new
 from compilescope.rules.guards._subjects import called, of_a_module, shown, wrapper_note
-from compilescope.rules.remedy import Remedy, judgement, source
-from compilescope.rules.rule import Example, GuardRule, Miss
 
 _INDEX = ".device.index"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from compilescope.rules.causes.remedy import Remedy, config, judgement, source
+from compilescope.rules.causes.rule import Example, GuardRule, Miss
 from compilescope.rules.guards._subjects import at_line, called, shown, size_of
-from compilescope.rules.remedy import Remedy, config, judgement, source
-from compilescope.rules.rule import Example, GuardRule, Miss
 
 _EQUAL = re.compile(r"^(?P<one>\S+\.size\(\)\[\d+\]) == (?P<two>\S+\.size\(\)\[\d+\])$")
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from compilescope.rules.causes.remedy import Remedy, judgement, source
+from compilescope.rules.causes.rule import Example, GuardRule, Miss
 from compilescope.rules.guards._subjects import (
     both,
     called,
@@ -16,8 +18,6 @@ from compilescope.rules.guards._subjects import (
     shown,
     uses,
 )
-from compilescope.rules.remedy import Remedy, judgement, source
-from compilescope.rules.rule import Example, GuardRule, Miss
 
 _NAN = re.compile(r"isnan\((?P<name>[^()]+)\)")
 

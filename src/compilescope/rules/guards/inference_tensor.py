@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from compilescope.rules.causes.remedy import Remedy, source
+from compilescope.rules.causes.rule import Example, GuardRule, Miss
 from compilescope.rules.guards._dispatch import dispatch_tensor, keys_gone_and_new
 from compilescope.rules.guards._subjects import called, shown
-from compilescope.rules.remedy import Remedy, source
-from compilescope.rules.rule import Example, GuardRule, Miss
 
 _KEY = "ADInplaceOrView"
 """Every tensor has this key but those made in inference mode."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from compilescope.rules.causes.remedy import Remedy, judgement, source
+from compilescope.rules.causes.rule import Example, GuardRule, Miss
 from compilescope.rules.guards._subjects import called, cut, shown
-from compilescope.rules.remedy import Remedy, judgement, source
-from compilescope.rules.rule import Example, GuardRule, Miss
 
 _KEYS = re.compile(r"^(?P<dict>.+)\.keys\(\)(?:\[\d+\])?$")
 _ALL_KEYS = re.compile(r"^list\((?P<dict>.+)\.keys\(\)\)$")

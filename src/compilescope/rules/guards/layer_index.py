@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
+from compilescope.rules.causes.remedy import Remedy, source
+from compilescope.rules.causes.rule import Example, GuardRule, Miss
 from compilescope.rules.guards._advice import one_graph_each
 from compilescope.rules.guards._subjects import both, called, line_of, member, shown, uses
-from compilescope.rules.remedy import Remedy, source
-from compilescope.rules.rule import Example, GuardRule, Miss
 
 _INDEX = re.compile(
     r"^(?:(?:layer|block|stage|expert|depth|head|group)_?)?(?:idx|index|id|num|number|no)$|^(?:layer|block|stage)$"

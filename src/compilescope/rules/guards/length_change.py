@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
+from compilescope.rules.causes.remedy import Remedy, judgement, source
+from compilescope.rules.causes.rule import Example, GuardRule, Miss
 from compilescope.rules.guards._advice import one_graph_each
 from compilescope.rules.guards._subjects import called, inside, shown, wrapper_note
-from compilescope.rules.remedy import Remedy, judgement, source
-from compilescope.rules.rule import Example, GuardRule, Miss
 
 _UNEQUAL = re.compile(r"^len\((?P<container>.+)\) != (?P<length>\d+)$")
 _ITERATOR = "___tuple_iterator_len("

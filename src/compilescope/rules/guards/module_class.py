@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
+from compilescope.rules.causes.remedy import Remedy, source
+from compilescope.rules.causes.rule import Example, GuardRule, Miss
 from compilescope.rules.guards._advice import one_graph_each
 from compilescope.rules.guards._subjects import called, inside, member, shown, uses, wrapper_note
-from compilescope.rules.remedy import Remedy, source
-from compilescope.rules.rule import Example, GuardRule, Miss
 
 _MODULE = re.compile(r"^torch\.nn\.(?!parameter\.)|(?:^|\.)nn\.modules\.")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from compilescope.rules.causes.remedy import Remedy, source
+from compilescope.rules.causes.rule import Example, GuardRule, Miss
 from compilescope.rules.guards._advice import one_graph_each
 from compilescope.rules.guards._subjects import (
     both,
@@ -12,8 +14,6 @@ from compilescope.rules.guards._subjects import (
     shown,
     wrapper_note,
 )
-from compilescope.rules.remedy import Remedy, source
-from compilescope.rules.rule import Example, GuardRule, Miss
 
 
 def _applies(miss: Miss) -> bool:

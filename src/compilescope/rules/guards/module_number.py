@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from compilescope.rules.causes.remedy import Remedy, config, source
+from compilescope.rules.causes.rule import Example, GuardRule, Miss
 from compilescope.rules.guards._advice import (
     make_variable,
     one_graph_each,
@@ -16,8 +18,6 @@ from compilescope.rules.guards._subjects import (
     shown,
     wrapper_note,
 )
-from compilescope.rules.remedy import Remedy, config, source
-from compilescope.rules.rule import Example, GuardRule, Miss
 
 
 def _applies(miss: Miss) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from compilescope.rules.causes.remedy import Remedy, source
+from compilescope.rules.causes.rule import Example, GuardRule, Miss
 from compilescope.rules.guards._advice import keep_both, one_graph_each
 from compilescope.rules.guards._subjects import (
     called,
@@ -14,8 +16,6 @@ from compilescope.rules.guards._subjects import (
     value_kind,
     wrapper_note,
 )
-from compilescope.rules.remedy import Remedy, source
-from compilescope.rules.rule import Example, GuardRule, Miss
 
 
 def _applies(miss: Miss) -> bool:

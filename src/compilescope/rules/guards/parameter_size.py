@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from compilescope.rules.causes.remedy import Remedy, config
+from compilescope.rules.causes.rule import Example, GuardRule, Miss
 from compilescope.rules.guards._advice import one_graph_each
 from compilescope.rules.guards._subjects import called, shown, size_of, wrapper_note
-from compilescope.rules.remedy import Remedy, config
-from compilescope.rules.rule import Example, GuardRule, Miss
 
 
 def _applies(miss: Miss) -> bool:

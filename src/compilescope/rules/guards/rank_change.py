@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from compilescope.rules.causes.remedy import Remedy, judgement, source
+from compilescope.rules.causes.rule import Example, GuardRule, Miss
 from compilescope.rules.guards._subjects import called, shown, wrapper_note
-from compilescope.rules.remedy import Remedy, judgement, source
-from compilescope.rules.rule import Example, GuardRule, Miss
 
 _SUFFIX = ".dim()"
 

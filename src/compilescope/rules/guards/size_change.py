@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from compilescope.rules.causes.remedy import Remedy, config, judgement, source
+from compilescope.rules.causes.rule import Example, GuardRule, Miss
 from compilescope.rules.guards._subjects import called, dynamo_name, shown, size_of, wrapper_note
-from compilescope.rules.remedy import Remedy, config, judgement, source
-from compilescope.rules.rule import Example, GuardRule, Miss
 
 
 def _applies(miss: Miss) -> bool:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from compilescope.rules.causes.remedy import Remedy, config, source
+from compilescope.rules.causes.rule import Example, GuardRule, Miss
 from compilescope.rules.guards._subjects import dynamo_name, shown, size_of, wrapper_note
-from compilescope.rules.remedy import Remedy, config, source
-from compilescope.rules.rule import Example, GuardRule, Miss
 
 _SMALL = ("0", "1")
 

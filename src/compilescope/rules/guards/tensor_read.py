@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from compilescope.rules.causes.remedy import Remedy, source
+from compilescope.rules.causes.rule import Example, GuardRule, Miss
 from compilescope.rules.guards._subjects import reader, shown
-from compilescope.rules.remedy import Remedy, source
-from compilescope.rules.rule import Example, GuardRule, Miss
 
 _READ = re.compile(r"(?P<tensor>[^\s()]+)\.item\(\)(?: == (?P<value>\S+))?")
 

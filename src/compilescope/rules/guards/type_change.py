@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from compilescope.rules.causes.remedy import Remedy, source
+from compilescope.rules.causes.rule import Example, GuardRule, Miss
 from compilescope.rules.guards._subjects import (
     called,
     cut,
@@ -11,8 +13,6 @@ from compilescope.rules.guards._subjects import (
     value_kind,
     wrapper_note,
 )
-from compilescope.rules.remedy import Remedy, source
-from compilescope.rules.rule import Example, GuardRule, Miss
 
 _SORTS = ("bool", "int", "float", "str", "tensor")
 _WORDS = {"tensor": "torch.Tensor"}

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from compilescope.model.stack import origin_of
+from compilescope.rules.causes.remedy import Remedy
 from compilescope.rules.digest import Digest
 from compilescope.rules.findings import findings
-from compilescope.rules.remedy import Remedy
 
 
 def diagnosis(digest: Digest) -> dict[str, list[Any]]:

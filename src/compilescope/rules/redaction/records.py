@@ -107,6 +107,8 @@ class Records:
 
     def _redacted(self, text: str, policy: Policy) -> str:
         words, prose = self._words, self._prose
+        if policy == "dropped":
+            return ""
         if policy.startswith("artifact-"):
             return self._artifact(text, policy)
         if policy == "key":

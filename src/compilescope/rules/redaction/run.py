@@ -55,6 +55,9 @@ class _Nowhere:
     def get(self, name: str) -> str | None:
         return None
 
+    def size(self, name: str) -> int:
+        return 0
+
 
 def redact(run: Run, artifacts: Artifacts, progress: Progress | None = None) -> Redaction:
     """The redacted run; its texts are put into `artifacts`."""

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from compilescope.model.artifacts import Artifacts, artifact_name
-from compilescope.model.bodies import Guard
 from compilescope.model.graph import Graph, KernelOrigins, Origins
+from compilescope.model.guard_text import decode_guards
 from compilescope.rules.redaction.files import Files
 from compilescope.rules.redaction.policies import Policy
 from compilescope.rules.redaction.prose import Prose
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from compilescope.rules.redaction.records import Records
 
 _encoder = msgspec.json.Encoder()
-_guards = msgspec.json.Decoder(list[Guard])
 _STRUCTS: dict[str, type[msgspec.Struct]] = {
     "artifact-graph": Graph,
     "artifact-origins": Origins,
@@ -65,7 +64,7 @@ class Texts:
             return self._prose.generated(text)
         try:
             if policy == "artifact-guards":
-                return _encoder.encode(records.guards(_guards.decode(text))).decode()
+                return _encoder.encode(records.guards(decode_guards(text))).decode()
             struct = msgspec.json.decode(text, type=_STRUCTS[policy])
         except (msgspec.DecodeError, UnicodeError, RecursionError):
             return _NOTHING

@@ -43,6 +43,8 @@ class Stage:
     """For kernels: the post-grad graph they were made of."""
     after: str | None = None
     """For a post-grad graph: the origins of the kernels made of it, which tell its own too."""
+    graph: str | None = None
+    """Artifact: the portable graph, where it was made from the live one."""
 
 
 @dataclass(eq=False)
@@ -91,7 +93,9 @@ def staged_graphs(run: Run) -> list[StagedGraph]:
             if body.stage == "dynamo":
                 graph.body = body
             direction = _DIRECTIONS.get(body.stage, "")
-            graph.stages.append(Stage(body.stage, event, body.text, body.origins, direction))
+            graph.stages.append(
+                Stage(body.stage, event, body.text, body.origins, direction, graph=body.graph)
+            )
         elif isinstance(body, KernelEmitted):
             _add_kernels(current(event, KERNELS), event, body, run)
         elif isinstance(body, CacheAccess) and body.outcome == "hit":
@@ -109,7 +113,9 @@ def compilation(event: Event) -> tuple[object, ...]:
 
 
 def _add_kernels(graph: StagedGraph, event: Event, body: KernelEmitted, run: Run) -> None:
-    direction = direction_of((run.artifacts.get(body.artifact) or "")[:200])
+    direction: str = body.direction
+    if not direction:
+        direction = direction_of((run.artifacts.get(body.artifact) or "")[:200])
     before = graph.stages[-1] if graph.stages and graph.stages[-1].kind == "post_grad" else None
     if before is not None:
         before.direction, before.after = direction, body.origins

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import msgspec
 
 from compilescope.model.graph import Graph
+from compilescope.rules.graphs.statistics import Amount, GraphStatistics, graph_statistics
 from compilescope.rules.stages.collect import Stage, StagedGraph
 from compilescope.rules.stages.reader import StageReader
 from compilescope.rules.stages.tensors import portable_graphs
-from compilescope.rules.statistics import Amount, GraphStatistics, graph_statistics
 
 _COUNTED = ("dynamo", "aot_forward", "aot_backward", "aot_inference")
 

@@ -29,10 +29,10 @@ class StageReader:
 
     run: Run
     sources: Sources
-    allowance: int = 8_000_000
-    """Characters that may still be read for figures' sake: about a second's work."""
+    allowance: int = 4_000_000
+    """Characters that may still be read for figures' sake: about half a second's work."""
     _printed: dict[str, Printed] = field(default_factory=dict)
-    _caught: dict[str, Graph | None] = field(default_factory=dict)
+    _portable: dict[str, Graph | None] = field(default_factory=dict)
     _functions: Functions | None = None
 
     @property
@@ -44,6 +44,10 @@ class StageReader:
     def text(self, stage: Stage) -> str:
         return (stage.text and self.run.artifacts.get(stage.text)) or ""
 
+    def length(self, stage: Stage) -> int:
+        """About how long it is."""
+        return self.run.artifacts.size(stage.text) if stage.text else 0
+
     def printed(self, stage: Stage) -> Printed:
         if not stage.text:
             return Printed()
@@ -54,7 +58,7 @@ class StageReader:
     def affordable(self, stage: Stage) -> Printed | None:
         """As `printed`, unless that would go beyond the allowance."""
         if stage.text not in self._printed:
-            length = len(self.text(stage))
+            length = self.length(stage)
             if length > self.allowance:
                 return None
             self.allowance -= length
@@ -62,16 +66,19 @@ class StageReader:
 
     def caught(self, graph: StagedGraph) -> Graph | None:
         """What Dynamo caught, with the user's frames."""
-        name = graph.body.graph if graph.body is not None else None
+        return self.portable(graph.body.graph if graph.body is not None else None)
+
+    def portable(self, name: str | None) -> Graph | None:
+        """A graph that was made from the live one; None where the record does not hold it."""
         if not name:
             return None
-        if name not in self._caught:
+        if name not in self._portable:
             text = self.run.artifacts.get(name)
             try:
-                self._caught[name] = decode_graph(text) if text else None
+                self._portable[name] = decode_graph(text) if text else None
             except msgspec.DecodeError:
-                self._caught[name] = None
-        return self._caught[name]
+                self._portable[name] = None
+        return self._portable[name]
 
     def family(self, graph: StagedGraph, stages: Iterable[Stage]) -> Family:
         return Family(

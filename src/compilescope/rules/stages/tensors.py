@@ -22,7 +22,6 @@ _DTYPES = {
     "f8e8m0fnu": ("float8_e8m0fnu", 1), "f4e2m1fnx2": ("float4_e2m1fn_x2", 1),
 }  # fmt: skip
 _TENSOR = re.compile(r"(?:\w+\()?(\w+)\[([^\]]*)\](?:\[([^\]]*)\])?([^,)]*)")
-_SIZE = re.compile(r"(?:[^,()]|\([^()]*\))+")
 
 
 @functools.lru_cache(maxsize=8192)
@@ -46,10 +45,16 @@ def tensor_of(annotation: str) -> TensorInfo | None:
 
 
 def _sizes(text: str) -> Iterable[int | str]:
-    for size in _SIZE.findall(text):
-        size = size.strip()
-        # More digits than any tensor has elements: what a hostile file says is only text.
-        yield int(size) if size.isdigit() and len(size) < 19 else size
+    """Sizes may be formulas, with commas of their own: `s0 + ((s0//2)), Max(1, s1)`."""
+    depth, start = 0, 0
+    for at, sign in enumerate(f"{text},"):
+        depth += (sign == "(") - (sign == ")")
+        if sign != "," or depth > 0:
+            continue
+        size, start = text[start:at].strip(), at + 1
+        if size:
+            # More digits than any tensor has elements: what a hostile file says is only text.
+            yield int(size) if size.isdigit() and len(size) < 19 else size
 
 
 def portable_graphs(printed: Printed) -> list[Graph]:
@@ -66,6 +71,7 @@ def portable_graphs(printed: Printed) -> list[Graph]:
                 target=node.target,
                 outputs=(tensor,) if tensor is not None else (),
                 arguments=node.arguments,
+                no_tensor=node.annotation.startswith("Sym("),
             )
         )
     return [Graph(tuple(of_scope)) for of_scope in nodes]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compilescope.torchapi.break_text import BreakFields
+from compilescope.model.break_text import BreakFields
 from compilescope.torchapi.hook import Call, Hook, Watch
 
 

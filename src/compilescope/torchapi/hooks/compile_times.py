@@ -10,9 +10,9 @@ import time
 from typing import Any, Literal
 
 from compilescope.model.bodies import CompileFailed, CompileTime, Recompile
+from compilescope.model.break_text import is_untyped
 from compilescope.model.stack import CodeRef
-from compilescope.torchapi.break_text import is_untyped
-from compilescope.torchapi.compile_ids import current_compile_id
+from compilescope.torchapi.compiling.ids import current_compile_id
 from compilescope.torchapi.hook import Call, Hook, Watch
 from compilescope.torchapi.stacks import (
     callers,
@@ -127,6 +127,8 @@ def _write_failure(
     memory = watch.frame
     memory.failure_id = watch.sink.emit(body, frames, compile_id)
     memory.failure_backend = is_backend
+    if watch.failed is not None:
+        watch.failed(error)
 
 
 def _short(message: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compilescope.model.bodies import CudagraphSkip
-from compilescope.torchapi.compile_ids import current_compile_id
+from compilescope.torchapi.compiling.ids import current_compile_id
 from compilescope.torchapi.hook import Call, Hook, Watch
 
 _PREFIX = "skipping cudagraphs due to "

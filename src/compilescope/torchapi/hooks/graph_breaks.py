@@ -6,7 +6,7 @@ from typing import Any
 
 from compilescope.model.bodies import BreakOutcome, GraphBreak
 from compilescope.model.stack import CodeRef
-from compilescope.torchapi.compile_ids import current_compile_id
+from compilescope.torchapi.compiling.ids import current_compile_id
 from compilescope.torchapi.hook import Call, Hook, Watch
 from compilescope.torchapi.stacks import code_ref, full_stack, with_columns
 

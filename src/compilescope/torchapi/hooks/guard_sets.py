@@ -11,9 +11,10 @@ from typing import Any
 import msgspec
 
 from compilescope.model.bodies import Guard, GuardSet
+from compilescope.model.guard_text import without_comment
 from compilescope.model.stack import Frame, innermost_user_frame
-from compilescope.torchapi.compile_ids import current_compile_id
-from compilescope.torchapi.guard_checks import tree_nodes, without_comment
+from compilescope.torchapi.compiling.ids import current_compile_id
+from compilescope.torchapi.guards.checks import tree_nodes
 from compilescope.torchapi.hook import Call, Hook, Watch
 from compilescope.torchapi.stacks import code_ref, frames_of
 

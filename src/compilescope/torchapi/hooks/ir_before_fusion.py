@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compilescope.model.bodies import GraphCaptured, GraphStage
-from compilescope.torchapi.compile_ids import current_compile_id
+from compilescope.torchapi.compiling.ids import current_compile_id
 from compilescope.torchapi.hook import Call, Hook, Observer, Watch
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from compilescope.model.graph import KernelCall
 from compilescope.torchapi.hook import Call, Hook, Watch
-from compilescope.torchapi.kernel_calls import note_call
+from compilescope.torchapi.inductor.kernel_calls import note_call
 
 
 def _record(watch: Watch, call: Call) -> None:

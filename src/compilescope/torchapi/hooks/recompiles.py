@@ -9,7 +9,8 @@ import re
 from typing import Any
 
 from compilescope.model.bodies import CacheEntryMiss, FailedGuard
-from compilescope.torchapi.guard_checks import failed_guards, readable, without_comment
+from compilescope.model.guard_text import readable, without_comment
+from compilescope.torchapi.guards.checks import failed_guards
 from compilescope.torchapi.hook import Call, Hook, Watch
 
 _NO_ACCESS = re.compile(r"^\w+GuardAccessor: (?P<why>.+) on (?P<subject>\S+)$")

@@ -15,11 +15,11 @@ from torch.fx import GraphModule
 from compilescope.model.bodies import CacheAccess, GraphCaptured, GraphStage, KernelEmitted
 from compilescope.model.graph import Graph, KernelOrigins, encode_graph, encode_origins
 from compilescope.model.stack import CodeRef, Frame
-from compilescope.torchapi.compile_ids import current_compile_id
-from compilescope.torchapi.fx_graph import origins, portable
+from compilescope.torchapi.compiling.ids import current_compile_id
+from compilescope.torchapi.graphs.fx import origins, portable
 from compilescope.torchapi.hook import Call, Hook, Watch
-from compilescope.torchapi.kernel_calls import current_graph, take_calls
-from compilescope.torchapi.stacks import code_ref, origin, region
+from compilescope.torchapi.inductor.kernel_calls import current_graph, take_calls
+from compilescope.torchapi.stacks import callers, code_ref, origin, region
 
 _STAGES: dict[str, GraphStage] = {
     "aot_joint_graph": "aot_joint",
@@ -69,12 +69,7 @@ def _write_dynamo_graph(watch: Watch, call: Call) -> None:
     translator = getattr(output_graph, "root_tx", None)
     frame = code_ref(translator.f_code) if translator is not None else None
     reason = getattr(module, "compile_subgraph_reason", None)
-    graph = portable(module) if module is not None else None
-    if graph is not None and module is not None and watch.calls:
-        # Only preflights ask for them: other programs need not load all that this takes.
-        from compilescope.torchapi.aten_calls import with_calls
-
-        graph = with_calls(graph, module)
+    graph = _portable(watch, module) if module is not None else None
     body = GraphCaptured(
         stage="dynamo",
         text=watch.sink.artifact(call["payload_fn"](), "py"),
@@ -87,9 +82,20 @@ def _write_dynamo_graph(watch: Watch, call: Call) -> None:
         ended_by_break=getattr(reason, "graph_break", None),
         reason=str(getattr(reason, "reason", ""))[:500],
     )
+    # A preflight says who called what has no line of its own, such as an `nn.Sequential`.
+    above = callers() if watch.calls else ()
     watch.frame.graph_id = watch.sink.emit(
-        body, compile_id=current_compile_id(), sources=_files(graph, frame)
+        body, above, compile_id=current_compile_id(), sources=_files(graph, frame)
     )
+
+
+def _portable(watch: Watch, module: GraphModule) -> Graph:
+    if not watch.calls:
+        return portable(module)
+    # Only preflights ask for more: other programs need not load all that it takes.
+    from compilescope.torchapi.graphs.described import judged_graph
+
+    return judged_graph(module)
 
 
 def _files(graph: Graph | None, code: CodeRef | None) -> Iterable[Frame]:
@@ -121,9 +127,12 @@ def _write_text_graph(watch: Watch, stage: GraphStage, payload: Callable[[], Any
     # One assignment a line is one node; the text is all that torch offers here.
     ops = len(re.findall(r"^\s+\w+(?::\s*\".*?\")? = (?!self\.)", text, re.M))
     module = _live_module(stage, payload)
+    judged = watch.calls and stage == "aot_backward" and module is not None
+    graph = _portable(watch, module) if judged and module is not None else None
     body = GraphCaptured(
         stage=stage,
         text=watch.sink.artifact(str(text), "py"),
+        graph=watch.sink.artifact(encode_graph(graph), "json") if graph else None,
         ops=ops,
         origins=watch.sink.artifact(encode_origins(origins(module)), "json") if module else None,
     )

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from compilescope.torchapi.compile_ids import current_compile_id
+from compilescope.torchapi.compiling.ids import current_compile_id
 from compilescope.torchapi.hook import Call, Hook, Watch
 from compilescope.torchapi.stacks import code_ref
-from compilescope.torchapi.totals import GraphTotals
+from compilescope.torchapi.times.totals import GraphTotals
 
 _PREFIX = "__compiled_fn"
 

@@ -1,0 +1,181 @@
+"""Reads TORCH_TRACE files from 1 MB to 1 GB, side by side with tlparse.
+
+    python benchmarks/logs_throughput.py [--sizes 1 10 100 300 1000] [--traces DIR] [--keep DIR]
+
+Ours reads FILE into a run on disk and writes the HTML report of that run, in a fresh process: what
+`compilescope logs FILE --report FILE.html` does, less the scripts for breaks, which it tries out.
+tlparse is `tlparse FILE -o DIR --no-browser`, as a user calls it. Both read the same file, one
+after the other. Times are wall and CPU seconds, memory is the largest resident size, output is all
+that was written. The files are made of real traces (`--traces`, a folder of them; else a few
+programs are run under TORCH_TRACE) by `subjects/long_trace.py`. `--small` makes them of programs
+with many small compilations instead, `--profile` shows where the time goes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "benchmarks" / "subjects"))
+
+from long_trace import read_all, stretch  # noqa: E402
+
+_PROGRAMS = """
+import sys, torch
+from torch import nn
+which = sys.argv[1]
+if which == "train":
+    net = nn.Sequential(nn.Linear(64, 128), nn.GELU(), nn.LayerNorm(128), nn.Linear(128, 64))
+    step = torch.compile(net)
+    for rows in (8, 8, 12, 16):
+        step(torch.randn(rows, 64)).pow(2).mean().backward()
+elif which == "attention":
+    layer = nn.TransformerEncoderLayer(64, 4, 128, batch_first=True)
+    net = torch.compile(nn.TransformerEncoder(layer, 3, enable_nested_tensor=False))
+    for tokens in (16, 16, 24):
+        net(torch.randn(2, tokens, 64)).sum().backward()
+else:
+    @torch.compile
+    def f(x, n):
+        y = x.sin()
+        print("step")
+        z = y.cos() * n
+        if z.sum() > 0:
+            z = z + 1
+        return z @ z.T
+    for size in (4, 5, 6, 7, 8):
+        f(torch.randn(size, size), size)
+"""
+
+_OURS = """
+import sys
+from pathlib import Path
+from compilescope.logs.reading import read_logs
+from compilescope.model.run import read_run
+from compilescope.report.document import report_document
+from compilescope.report.render.page import to_page
+from compilescope.report.section import Reading
+log, run, page = sys.argv[1:]
+read = read_logs([log], Path(run).parent, target=Path(run))
+Path(page).write_text(to_page([report_document(Reading(read_run(read.path), full=True))]))
+"""
+
+
+@dataclass
+class Measured:
+    wall_s: float
+    cpu_s: float
+    peak_mb: float
+    output_mb: float
+
+
+def measure(command: list[str], outputs: list[Path]) -> Measured:
+    for path in outputs:
+        shutil.rmtree(path, ignore_errors=True)
+        path.unlink(missing_ok=True) if path.is_file() else None
+    started = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, used = os.wait4(process.pid, 0)
+    wall = time.perf_counter() - started
+    if status:
+        raise SystemExit(f"{command[0]} failed on {command[-1]}")
+    size = sum(_size(path) for path in outputs) / 1e6
+    return Measured(wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1e3, size)
+
+
+def _size(path: Path) -> int:
+    files = path.rglob("*") if path.is_dir() else [path]
+    return sum(file.stat().st_size for file in files if file.is_file())
+
+
+def real_traces(folder: Path, small: bool) -> list[bytes]:
+    """Traces of a few programs: with Inductor, or of the zoo with its many small compilations."""
+    if small:
+        programs = sorted((ROOT / "tests" / "zoo" / "programs").glob("*.py"))[:60]
+        script = ROOT / "tests" / "logs" / "traced_programs.py"
+        subprocess.run([sys.executable, str(script), str(folder), *map(str, programs)], check=True)
+        return [path.read_bytes() for path in sorted(folder.glob("*/trace/*.log"))]
+    for which in ("train", "attention", "breaks"):
+        environment = {**os.environ, "TORCH_TRACE": str(folder / which)}
+        command = [sys.executable, "-c", _PROGRAMS, which]
+        subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
+    return list(read_all(folder))
+
+
+def compare(log: Path, folder: Path, tlparse: str | None) -> None:
+    run, page, theirs = folder / "run", folder / "report.html", folder / "tlparse"
+    ours = measure([sys.executable, "-c", _OURS, str(log), str(run), str(page)], [run, page])
+    size = log.stat().st_size / 1e6
+    print(f"{size:8.1f} MB  ours    {_row(ours, size)}", flush=True)
+    if tlparse is not None:
+        command = [tlparse, str(log), "-o", str(theirs), "--overwrite", "--no-browser"]
+        other = measure(command, [theirs])
+        shutil.rmtree(theirs, ignore_errors=True)
+        print(f"{'':11}  tlparse {_row(other, size)}")
+        print(
+            f"{'':11}  ours is {other.wall_s / ours.wall_s:.1f} times as fast by the clock, "
+            f"{other.cpu_s / ours.cpu_s:.1f} times by CPU",
+            flush=True,
+        )
+
+
+def _row(one: Measured, size: float) -> str:
+    return (
+        f"{one.wall_s:7.2f} s wall {one.cpu_s:7.2f} s CPU {size / one.cpu_s:6.1f} MB/s CPU "
+        f"{one.peak_mb:7.0f} MB peak {one.output_mb:8.1f} MB out"
+    )
+
+
+def profile(log: Path, folder: Path) -> None:
+    import cProfile
+    import pstats
+
+    from compilescope.logs.reading import read_logs
+
+    shutil.rmtree(folder / "profiled", ignore_errors=True)
+    profiler = cProfile.Profile()
+    profiler.enable()
+    read_logs([str(log)], folder, target=folder / "profiled")
+    profiler.disable()
+    pstats.Stats(profiler).sort_stats("tottime").print_stats(20)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[1, 10, 100, 300, 1000])
+    parser.add_argument("--traces", type=Path, help="Real traces to make the files of.")
+    parser.add_argument("--small", action="store_true", help="Many small compilations.")
+    parser.add_argument("--keep", type=Path, help="Where the files are made and left.")
+    parser.add_argument("--profile", action="store_true")
+    options = parser.parse_args()
+    beside = Path(sys.executable).parent / "tlparse"
+    tlparse = str(beside) if beside.exists() else shutil.which("tlparse")
+    if tlparse is None:
+        print("tlparse is not here: pip install tlparse")
+    with tempfile.TemporaryDirectory() as made:
+        folder = options.keep or Path(made)
+        folder.mkdir(parents=True, exist_ok=True)
+        given = options.traces
+        traces = list(read_all(given)) if given else real_traces(folder / "real", options.small)
+        for size in options.sizes:
+            log = folder / f"trace-{size}mb.log"
+            if not log.exists():
+                stretch(traces, size * 10**6, log)
+            if options.profile:
+                profile(log, folder)
+            else:
+                compare(log, folder, tlparse)
+            if options.keep is None:
+                log.unlink()
+
+
+if __name__ == "__main__":
+    main()

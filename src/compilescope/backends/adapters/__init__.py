@@ -1,0 +1,1 @@
+"""Backends that users write: an adapter, and all that it is given."""

@@ -1,0 +1,1 @@
+"""The parts of a graph that a device takes: found, cut out, run, counted."""

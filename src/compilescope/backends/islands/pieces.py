@@ -1,0 +1,247 @@
+"""Takes a graph apart: islands, and the host's stretches between them, as modules of their own.
+
+Invariant: the pieces, run in the order of the outer graph, compute what the graph computed. Random
+numbers and writes keep their order; what has none is free to move.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch.fx import Graph as FxGraph
+from torch.fx import GraphModule
+from torch.fx import Node as FxNode
+
+from compilescope.torchapi.calls.schemas import is_higher_order
+from compilescope.torchapi.graphs.partitioner import run_order
+from compilescope.torchapi.graphs.size_hints import symbol_of, symbols_in
+
+_OUTSIDE = ("placeholder", "get_attr", "output")
+
+
+class Piece(NamedTuple):
+    """A part of a graph as a module of its own."""
+
+    name: str
+    module: GraphModule
+    nodes: list[FxNode]
+    inputs: list[FxNode]
+    outputs: list[FxNode]
+    """Nodes of the graph that it was taken from."""
+
+    @property
+    def examples(self) -> list[Any]:
+        """What it would be called with, without data."""
+        return [value_of(node) for node in self.inputs]
+
+
+class Assembly(NamedTuple):
+    """A graph taken apart: the outer graph calls the pieces."""
+
+    module: GraphModule
+    islands: list[Piece]
+    host: list[Piece]
+    """Only where they were asked for: else the outer graph has the host's nodes itself."""
+
+
+def value_of(node: FxNode) -> Any:
+    """What the compiler noted of a node's result."""
+    return node.meta.get("val", node.meta.get("example_value"))
+
+
+def needs_of(module: GraphModule, ordered: Sequence[str]) -> dict[str, list[str]]:
+    """Every node but inputs and output -> what must run before it."""
+    before = dict(zip(ordered[1:], ordered, strict=False))
+    needs: dict[str, list[str]] = {}
+    for node in module.graph.nodes:
+        if node.op in _OUTSIDE:
+            continue
+        own = [other.name for other in node.all_input_nodes if other.op not in _OUTSIDE]
+        if node.name in before:
+            own.append(before[node.name])
+        needs[node.name] = list(dict.fromkeys(own))
+    return needs
+
+
+def take_apart(
+    module: GraphModule,
+    islands: Sequence[Sequence[str]],
+    ordered: Sequence[str],
+    *,
+    host_pieces: bool,
+) -> Assembly:
+    """With `host_pieces` the host's stretches between islands become modules as well."""
+    return _Cutter(module, islands, ordered, host_pieces).cut()
+
+
+class _Cutter:
+    """Writes the outer graph."""
+
+    def __init__(
+        self,
+        module: GraphModule,
+        islands: Sequence[Sequence[str]],
+        ordered: Sequence[str],
+        host_pieces: bool,
+    ) -> None:
+        self._module = module
+        self._nodes = {node.name: node for node in module.graph.nodes}
+        self._islands = {f"island_{number}": list(names) for number, names in enumerate(islands)}
+        self._units = _units(module, self._islands)
+        self._order = _unit_order(needs_of(module, ordered), self._units)
+        self._host_pieces = host_pieces
+        self._ordered = frozenset(ordered)
+        self._graph = FxGraph()
+        self._new: dict[FxNode, FxNode] = {}
+        self._attributes: dict[str, Any] = {}
+        self._symbols = _symbol_nodes(module)
+        self._done: list[Piece] = []
+        self._waiting: list[FxNode] = []
+        """Host nodes that will be one piece."""
+
+    def cut(self) -> Assembly:
+        for node in self._module.graph.nodes:
+            if node.op == "placeholder":
+                self._copy(node)
+        for unit in self._order:
+            nodes = [self._nodes[name] for name in self._units[unit]]
+            if unit in self._islands:
+                self._flush()
+                self._call(unit, nodes)
+            else:
+                self._host(nodes)
+        self._flush()
+        [output] = [node for node in self._module.graph.nodes if node.op == "output"]
+        self._bring(output.all_input_nodes)
+        self._copy(output)
+        outer = GraphModule(self._attributes, self._graph, "Partitioned")
+        inner = {piece.name for piece in self._done if piece.name in self._islands}
+        return Assembly(
+            outer,
+            [piece for piece in self._done if piece.name in inner],
+            [piece for piece in self._done if piece.name not in inner],
+        )
+
+    def _host(self, nodes: list[FxNode]) -> None:
+        first = nodes[0]
+        # Where order counts, nodes stay one by one in the outer graph.
+        if self._host_pieces and first.name not in self._ordered and _is_compilable(first):
+            self._waiting += nodes
+            return
+        if any(other in self._waiting for other in first.all_input_nodes):
+            self._flush()
+        self._bring(first.all_input_nodes)
+        for node in nodes:
+            self._copy(node)
+
+    def _flush(self) -> None:
+        if self._waiting:
+            number = sum(piece.name not in self._islands for piece in self._done)
+            waiting, self._waiting = self._waiting, []
+            self._call(f"host_{number}", waiting)
+
+    def _call(self, name: str, nodes: list[FxNode]) -> None:
+        piece = _extract(name, nodes, self._symbols)
+        self._done.append(piece)
+        self._attributes[name] = piece.module
+        self._bring(piece.inputs)
+        called = self._graph.call_module(name, tuple(self._new[node] for node in piece.inputs))
+        for number, node in enumerate(piece.outputs):
+            picked = self._graph.call_function(operator.getitem, (called, number))
+            picked.meta = dict(node.meta)
+            self._new[node] = picked
+
+    def _bring(self, nodes: Sequence[FxNode]) -> None:
+        """Constants are put in where they are first needed."""
+        for node in nodes:
+            if node.op == "get_attr" and node not in self._new:
+                self._copy(node)
+
+    def _copy(self, node: FxNode) -> None:
+        if node.op in ("get_attr", "call_module"):
+            self._attributes[str(node.target)] = _attribute(self._module, str(node.target))
+        self._new[node] = self._graph.node_copy(node, self._new.__getitem__)
+
+
+def _units(module: GraphModule, islands: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    """What runs in one go: islands, and nodes with the picking of their results."""
+    inside = {name for names in islands.values() for name in names}
+    units: dict[str, list[str]] = {}
+    for node in module.graph.nodes:
+        if node.op in _OUTSIDE or node.name in inside:
+            continue
+        maker = _maker(node)
+        units.setdefault(maker.name if maker is not None else node.name, []).append(node.name)
+    # The host goes as far as it can before an island runs: its stretches are the longer.
+    return {**units, **islands}
+
+
+def _maker(node: FxNode) -> FxNode | None:
+    """The node of whose results this one is picked, where it does only that."""
+    if node.target is not operator.getitem or not isinstance(node.args[0], FxNode):
+        return None
+    maker = node.args[0]
+    is_several = isinstance(value_of(maker), (tuple, list))
+    return (_maker(maker) or maker) if is_several and maker.op not in _OUTSIDE else None
+
+
+def _unit_order(needs: Mapping[str, Sequence[str]], units: Mapping[str, list[str]]) -> list[str]:
+    unit = {name: own for own, names in units.items() for name in names}
+    before: dict[str, dict[str, None]] = {own: {} for own in units}
+    for name, needed in needs.items():
+        own = unit[name]
+        before[own].update((unit[o], None) for o in needed if unit[o] != own)
+    return run_order(before)
+
+
+def _is_compilable(node: FxNode) -> bool:
+    """Can a compiler take it in with others? Sizes, and graphs within graphs, stay outside."""
+    if node.op not in ("call_function", "call_method") or is_higher_order(node.target):
+        return False
+    return any(isinstance(leaf, torch.Tensor) for leaf in _leaves(value_of(node)))
+
+
+def _leaves(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, (tuple, list)) else (value,)
+
+
+def _symbol_nodes(module: GraphModule) -> dict[str, FxNode]:
+    """Symbol -> the input that is its value."""
+    found: dict[str, FxNode] = {}
+    for node in module.graph.nodes:
+        symbol = symbol_of(value_of(node)) if node.op == "placeholder" else None
+        if symbol is not None:
+            found.setdefault(symbol, node)
+    return found
+
+
+def _extract(name: str, nodes: list[FxNode], symbols: Mapping[str, FxNode]) -> Piece:
+    inside = set(nodes)
+    graph = FxGraph()
+    inputs = list(
+        dict.fromkeys(o for node in nodes for o in node.all_input_nodes if o not in inside)
+    )
+    # As in graphs of torch's own, every symbol is an input: compilers look for them there.
+    needed = set[str]().union(*(symbols_in(value_of(node)) for node in (*inputs, *nodes)))
+    given = {symbol_of(value_of(node)) for node in inputs}
+    inputs += [node for symbol, node in symbols.items() if symbol in needed - given]
+    new: dict[FxNode, FxNode] = {}
+    for node in inputs:
+        new[node] = graph.placeholder(node.name)
+        new[node].meta = {k: v for k, v in node.meta.items() if k in ("val", "example_value")}
+    for node in nodes:
+        new[node] = graph.node_copy(node, new.__getitem__)
+    outputs = [node for node in nodes if any(user not in inside for user in node.users)]
+    graph.output(tuple(new[node] for node in outputs))
+    module = GraphModule(torch.nn.Module(), graph, name)
+    return Piece(name, module, nodes, inputs, outputs)
+
+
+def _attribute(module: GraphModule, name: str) -> Any:
+    value: Any = module
+    for part in name.split("."):
+        value = getattr(value, part)
+    return value

@@ -1,0 +1,1 @@
+"""Backends for devices that are not there: they check, and refuse or warn."""

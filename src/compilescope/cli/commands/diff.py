@@ -1,0 +1,169 @@
+"""`compilescope diff`: does a backend compute what eager mode computes?"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from compilescope.cli.objects import call_theirs, load_object, names_file
+from compilescope.cli.options import dir_option, home_folder, json_option
+from compilescope.cli.progress import doing_note
+from compilescope.cli.verdict import EXIT_CODES
+from compilescope.errors import ToolError
+
+if TYPE_CHECKING:
+    from compilescope.diff.report import DiffReport
+
+
+@click.command(
+    "diff",
+    short_help="Compare a model under a backend with the same model in eager mode.",
+    help="Compare what a model computes under a backend with what it computes in eager mode: "
+    "outputs, what it writes into its inputs and buffers, and with --train its gradients. Both are "
+    "held against a float64 run, so that a difference is told from rounding.\n\n"
+    "BUILD is file.py:build, a function that returns (model, args) or (model, args, kwargs).\n\n"
+    "Exit status: 0 they agree, 1 they differ, 2 nobody can tell, or it could not be done.",
+)
+@click.argument("build", metavar="FILE.py:BUILD")
+@click.option(
+    "--reference",
+    default="eager",
+    show_default=True,
+    metavar="BACKEND",
+    help="What is right: eager is plain Python, any other backend is compiled.",
+)
+@click.option(
+    "--test-backend",
+    default="inductor",
+    show_default=True,
+    metavar="BACKEND",
+    help="What is tested: a backend's name, or file.py:backend.",
+)
+@click.option("--train", is_flag=True, help="Compare gradients and a step of training too.")
+@click.option(
+    "--optimizer",
+    metavar="NAME",
+    help="For --train: a name of torch.optim, or file.py:function. [default: SGD]",
+)
+@click.option("--localize", is_flag=True, help="Name the operation at which they part.")
+@click.option(
+    "--inputs",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="Sets of inputs: more than one are made like the first, with other values and sizes.",
+)
+@click.option(
+    "--runs",
+    type=click.IntRange(1),
+    default=2,
+    show_default=True,
+    help="Runs on each set of inputs: equal ones must give equal answers.",
+)
+@click.option("--seed", default=0, show_default=True, help="For the build and for more inputs.")
+@click.option("--atol", type=float, help="Absolute tolerance. [default: by dtype and float64]")
+@click.option("--rtol", type=float, help="Relative tolerance. [default: by dtype and float64]")
+@click.option("--no-fp64", is_flag=True, help="Judge by tolerances alone, without a float64 run.")
+@click.option(
+    "--pictures",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Draw the errors into this folder.",
+)
+@dir_option
+@json_option
+def COMMAND(build: str, as_json: bool, home: Path | None, **given: Any) -> int:
+    # What the program prints is no part of our JSON.
+    quiet: Any = contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext()
+    with quiet:
+        report = _compared(build, given)
+    folder = report.save_run(home_folder(home))
+    if as_json:
+        sys.stdout.write(_json(report, folder))
+    else:
+        print(report.summary())
+        print(f"\ncompilescope: report with `compilescope report {folder.name}`", file=sys.stderr)
+    sys.stdout.flush()
+    return EXIT_CODES[report.verdict]
+
+
+def _compared(build: str, given: dict[str, Any]) -> DiffReport:
+    make = load_object(build, "build")
+    if not callable(make):
+        raise ToolError(f"{build} is of type {type(make).__name__}, which cannot be called.")
+    backends = {name: _backend(given[name]) for name in ("reference", "test_backend")}
+    optimizer = given["optimizer"]
+    if optimizer is not None and names_file(optimizer):
+        optimizer = load_object(optimizer)
+
+    from compilescope.diff.config import ComparisonConfig
+    from compilescope.diff.modes import reseed
+    from compilescope.numbers import KernelDiffHarness
+
+    config = ComparisonConfig(atol=given["atol"], rtol=given["rtol"])
+    reseed(given["seed"])
+    model, args, kwargs = _built(call_theirs(make, f"{build} failed"), build)
+    with doing_note() as doing:
+        harness = KernelDiffHarness(
+            model,
+            args,
+            reference_backend=backends["reference"],
+            test_backend=backends["test_backend"],
+            config=config,
+            kwargs=kwargs,
+            train=given["train"],
+            optimizer=optimizer,
+            inputs=given["inputs"],
+            runs=given["runs"],
+            seed=given["seed"],
+            fp64=not given["no_fp64"],
+            progress=doing,
+        )
+        pictures = given["pictures"]
+        return harness.compare(
+            generate_visualizations=pictures is not None,
+            report_dir=str(pictures or ""),
+            localize=given["localize"],
+        )
+
+
+def _backend(text: str) -> Any:
+    if not names_file(text):
+        return text
+    found = load_object(text, "backend")
+    if not callable(found):
+        raise ToolError(f"{text} is of type {type(found).__name__}, not a backend.")
+    return found
+
+
+def _built(made: Any, build: str) -> tuple[Any, Any, dict[str, Any]]:
+    """(model, args, kwargs) of whatever the function returned."""
+    parts = made if isinstance(made, (tuple, list)) else (made,)
+    right = 1 <= len(parts) <= 3 and callable(parts[0])
+    if right and len(parts) == 3 and not isinstance(parts[2], dict):
+        right = False
+    if not right:
+        raise ToolError(
+            f"{build} returned {_described(made)}; it must return (model, args) or "
+            "(model, args, kwargs)."
+        )
+    args = parts[1] if len(parts) > 1 else ()
+    return parts[0], args, parts[2] if len(parts) > 2 else {}
+
+
+def _described(made: Any) -> str:
+    if isinstance(made, (tuple, list)):
+        kinds = ", ".join(type(part).__name__ for part in made[:4])
+        return f"a {type(made).__name__} of {len(made)} ({kinds})"
+    return "nothing" if made is None else f"a {type(made).__name__}"
+
+
+def _json(report: DiffReport, folder: Path) -> str:
+    import json
+
+    value = {**report.to_dict(), "run": folder.name}
+    # Escaped to ASCII: it can be printed whatever the names in it, and on any terminal.
+    return json.dumps(value, indent=2, allow_nan=False) + "\n"

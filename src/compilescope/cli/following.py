@@ -1,0 +1,58 @@
+"""`logs --follow` on the screen: the summary, drawn anew as the log grows."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from compilescope.cli.options import has_colour, report_width
+
+if TYPE_CHECKING:
+    from compilescope.logs.following import Follower
+    from compilescope.logs.reading import ReadLogs
+
+_LOOK_S = 0.3
+_DRAW_S = 1.0
+_SHARE = 5
+"""Drawing may take one part in so many of the time."""
+
+
+def follow_logs(paths: list[str], home: Path, output: Path | None) -> ReadLogs:
+    """Until Ctrl-C, or until nobody is left who could write more."""
+    from compilescope.logs.following import Follower
+    from compilescope.model.home import new_run_id
+
+    folder = output if output is not None else home / new_run_id(Path(paths[0]).name or "log")
+    follower = Follower(paths, folder)
+    print(f"Following into {folder}; Ctrl-C ends it.", file=sys.stderr)
+    try:
+        _follow(follower, folder)
+    except KeyboardInterrupt:
+        print(file=sys.stderr)
+    return follower.finish()
+
+
+def _follow(follower: Follower, folder: Path) -> None:
+    drawn, pause, waiting = 0.0, _DRAW_S, True
+    while not follower.ended():
+        waiting = follower.poll() or waiting
+        now = time.monotonic()
+        if waiting and sys.stdout.isatty() and now - drawn > pause:
+            _draw(folder)
+            drawn, waiting = time.monotonic(), False
+            pause = max(_DRAW_S, _SHARE * (drawn - now))
+        time.sleep(_LOOK_S)
+
+
+def _draw(folder: Path) -> None:
+    from compilescope.model.run import read_run
+    from compilescope.report.document import report_document
+    from compilescope.report.render.terminal import to_text
+    from compilescope.report.section import Reading
+
+    document = report_document(Reading(read_run(folder, live=True)))
+    text = to_text(document, width=report_width(), colour=has_colour(sys.stdout))
+    sys.stdout.write(f"\x1b[2J\x1b[H{text}")
+    sys.stdout.flush()

@@ -1,0 +1,177 @@
+"""`minify` for what source shows: a graph break or a recompile; and which kind a program needs."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import time
+from typing import TYPE_CHECKING, Any
+
+from compilescope.cli.files import write_whole
+from compilescope.cli.minify_graph import minify_graph
+from compilescope.cli.minifying import (
+    INTERRUPTED,
+    Output,
+    measured,
+    memory_for_candidates,
+    progress_bar,
+    say_how,
+)
+from compilescope.cli.options import print_json
+from compilescope.cli.progress import doing_note
+from compilescope.errors import ToolError
+
+if TYPE_CHECKING:
+    from compilescope.minify.source.causes import Cause
+    from compilescope.minify.source.choosing import Choice
+    from compilescope.minify.source.messages import Seen
+    from compilescope.minify.source.minimising import SourceRepro
+    from compilescope.minify.source.program import SourceProgram
+    from compilescope.minify.source.stage import Stage
+
+_LONGEST_PROGRAM_S = 3600.0
+_GRAPH_KINDS = ("crash", "diff", "violation")
+
+
+def minify_program(kind: str, words: tuple[str, ...], output: Output, given: dict[str, Any]) -> int:
+    if given["predicate"] in _GRAPH_KINDS:
+        return minify_graph(kind, words, output, given)
+    from compilescope.minify.source.choosing import choose, read_site
+    from compilescope.minify.source.program import read_program
+    from compilescope.minify.source.stage import Stage
+
+    program = read_program(kind, words)
+    site = read_site(given["site"]) if given["site"] else None
+    limit_s = given["candidate_time"] or 60.0
+    with Stage(
+        program.surroundings(), limit_s=limit_s, memory_bytes=memory_for_candidates()
+    ) as stage:
+        seen, seconds = _first_look(program, stage, given)
+        if given["candidate_time"] is None:
+            # A candidate does less than the whole; but the machine may be busier then.
+            stage.limit_s = max(20.0, 4 * seconds + 10)
+        choice = choose(seen, given["predicate"], site) if seen is not None else None
+        if choice is not None:
+            return _minify_source(program, choice, stage, output, given)
+    if given["predicate"] is None and (seen is None or seen.failed):
+        return minify_graph(kind, words, output, {**given, "predicate": "crash"})
+    assert seen is not None
+    raise ToolError(_nothing(program, seen, given["predicate"]), hint=_hint(seen))
+
+
+def _first_look(
+    program: SourceProgram, stage: Stage, given: dict[str, Any]
+) -> tuple[Seen | None, float]:
+    """What the whole program shows; None where it crashes."""
+    from compilescope.minify.source.messages import Seen
+    from compilescope.minify.source.stage import seen_in
+
+    with doing_note() as note:
+        note(f"running {program.name}")
+        answer = stage.run_original(program.original, given["limit_s"] or _LONGEST_PROGRAM_S)
+    seen = seen_in(answer)
+    if isinstance(seen, Seen):
+        return seen, answer.seconds
+    if seen == "crashed" and answer.signal is not None and given["predicate"] is None:
+        return None, answer.seconds
+    raise ToolError(f"{program.name} could not be run to its end: {answer.error}.")
+
+
+def _nothing(program: SourceProgram, seen: Seen, predicate: str | None) -> str:
+    what = predicate or "graph break, recompile or failed compilation"
+    words = f"{program.name} shows no {what}"
+    if seen.error:
+        words += f" before it ends with {seen.error}: {_first_line(seen.message)}"
+    elif not seen.graphs and not seen.causes:
+        words += ": it compiled nothing"
+    return words + "."
+
+
+def _first_line(text: str) -> str:
+    return (text.strip().splitlines() or ["no word"])[0].rstrip(".")
+
+
+def _hint(seen: Seen) -> str:
+    if seen.causes:
+        kinds = " and ".join(sorted({f"{cause.kind}s" for cause in seen.causes}))
+        return f"It shows {kinds}."
+    return "" if seen.graphs else "Does it call torch.compile?"
+
+
+def _minify_source(
+    program: SourceProgram, choice: Choice, stage: Stage, output: Output, given: dict[str, Any]
+) -> int:
+    from compilescope.minify.engine import Limits
+    from compilescope.minify.source.minimising import Wishes, minimise
+
+    begun = time.monotonic()
+    with progress_bar("tokens") as bar:
+        wishes = Wishes(given["jobs"], output.state, Limits(given["limit_s"]), progress=bar)
+        repro = minimise(program, choice.cause, stage, wishes)
+    seconds = time.monotonic() - begun
+    if repro.script:
+        write_whole(output.path, repro.script)
+        if not repro.reduction.stopped:
+            output.state.unlink(missing_ok=True)
+    if given["as_json"]:
+        print_json(_source_json(program, choice, repro, output, seconds))
+    else:
+        _say_source(program, choice, repro, output, seconds)
+    if repro.reduction.interrupted:
+        return INTERRUPTED
+    return 0 if repro.script else 2
+
+
+def _say_source(
+    program: SourceProgram, choice: Choice, repro: SourceRepro, output: Output, seconds: float
+) -> None:
+    cause = choice.cause
+    print(f"{_place(cause)}: {cause.kind}: {cause.title}")
+    print(f"\n{repro.program.rstrip()}\n")
+    if repro.script:
+        print(f"Repro, verified in a fresh process: {output.path}")
+    else:
+        print(f"No repro: {repro.reason}.")
+    for name, why in repro.needs.items():
+        print(f"It still imports {name}: {why}.")
+    print(f"{repro.start_lines} -> {repro.lines} lines.")
+    say_how(repro.reduction, seconds, output)
+    for other in choice.others:
+        print(f"\n{_place(other)}: {other.kind}: {other.title}\n  {_command(program, other)}")
+
+
+def _place(cause: Cause) -> str:
+    return (
+        f"{os.path.relpath(cause.file) if os.path.isabs(cause.file) else cause.file}:{cause.line}"
+    )
+
+
+def _command(program: SourceProgram, cause: Cause) -> str:
+    flag = {"module": ["-m"], "code": ["-c"]}.get(program.original.kind, [])
+    site = ["--site", f"{os.path.basename(cause.file)}:{cause.line}"]
+    # Our options come first: what follows the program may be its own.
+    words = ["--predicate", cause.kind, *site, *flag, *program.original.words]
+    return shlex.join(["compilescope", "minify", *words])
+
+
+def _source_json(
+    program: SourceProgram,
+    choice: Choice,
+    repro: SourceRepro,
+    output: Output,
+    seconds: float,
+) -> dict[str, Any]:
+    return {
+        "predicate": choice.cause.kind,
+        "cause": choice.cause,
+        "repro": str(output.path) if repro.script else None,
+        "reason": repro.reason,
+        "program": repro.program,
+        "lines_before": repro.start_lines,
+        "lines": repro.lines,
+        "needs": repro.needs,
+        **measured(repro.reduction, seconds),
+        "others": [
+            {"cause": other, "command": _command(program, other)} for other in choice.others
+        ],
+    }

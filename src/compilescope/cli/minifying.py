@@ -1,0 +1,141 @@
+"""What `minify` shares between its kinds: where it writes, its progress bar, its last words."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from compilescope.errors import ToolError
+
+if TYPE_CHECKING:
+    from compilescope.minify.engine import Progress, Reduction
+
+_PAUSE_S = 0.1
+_WIDTH = 20
+INTERRUPTED = 130
+"""The status of a command that Ctrl-C ended."""
+_TIME = re.compile(r"^(\d+(?:\.\d+)?)\s*([smh]?)$")
+OURS = "Exit status: 1 while"
+"""A line of every repro: a file with it may be written over."""
+
+
+@dataclass(frozen=True)
+class Output:
+    """Where the result goes, and what is kept until it is whole."""
+
+    path: Path
+    given: bool
+    """The user named it."""
+
+    @property
+    def state(self) -> Path:
+        return self.path.with_name(f".{self.path.name}.minify.json")
+
+    @property
+    def records(self) -> Path:
+        return self.path.with_name(f".{self.path.name}.minify")
+
+    def check(self, *, resume: bool) -> None:
+        """Say what cannot be done before hours of work, not after."""
+        if not self.path.absolute().parent.is_dir():
+            raise ToolError(f"Cannot write {self.path}: there is no folder {self.path.parent}.")
+        if self.path.is_dir():
+            raise ToolError(f"Cannot write {self.path}: it is a folder.")
+        if not self.given and self.path.exists() and not _is_ours(self.path):
+            raise ToolError(f"{self.path} is there already.", hint="Name another file with -o.")
+        if not resume:
+            self.state.unlink(missing_ok=True)
+        elif not self.state.exists():
+            raise ToolError(
+                f"There is nothing to resume: {self.state} is not there.",
+                hint="--resume goes on with a minify of the same program and -o that was stopped.",
+            )
+
+
+def _is_ours(path: Path) -> bool:
+    try:
+        return OURS in path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+
+
+def read_seconds(text: str | None) -> float | None:
+    if text is None:
+        return None
+    found = _TIME.match(text.strip())
+    if found is None:
+        raise ToolError(
+            f"--limit-time {text!r} is no time.", hint="Give seconds, or something like 10m or 1h."
+        )
+    return float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[found[2]]
+
+
+@contextmanager
+def progress_bar(unit: str) -> Iterator[Any]:
+    """Call it with a Progress: a bar on stderr, on a terminal only."""
+    told = 0.0
+
+    def show(progress: Progress) -> None:
+        nonlocal told
+        now = time.monotonic()
+        if not sys.stderr.isatty() or now - told < _PAUSE_S:
+            return
+        told = now
+        start, size = max(progress.start_size[0], 1), progress.size[0]
+        done = _WIDTH - round(_WIDTH * size / start)
+        bar = "#" * done + "." * (_WIDTH - done)
+        words = f"{start} -> {size} {unit}, {progress.calls} calls, {progress.elapsed_s:.0f} s"
+        doing = f", {progress.doing}" if progress.doing else ""
+        print(f"\r\x1b[K[{bar}] {words}{doing}", end="", file=sys.stderr, flush=True)
+
+    try:
+        yield show
+    finally:
+        if told:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def how_it_went(reduction: Reduction[Any], unit: str, seconds: float) -> str:
+    before, size = reduction.start_size[0], reduction.best.size()[0]
+    reused = f" and {reduction.reused} known answers" if reduction.reused else ""
+    return f"{before} -> {size} {unit} with {reduction.calls} calls{reused} in {seconds:.0f} s."
+
+
+def why_early(reduction: Reduction[Any]) -> str:
+    words = {
+        "interrupt": "Stopped by Ctrl-C: this is the best so far.",
+        "time": "Stopped at the time limit: this is the best so far.",
+        "calls": "Stopped at the limit of calls: this is the best so far.",
+    }
+    return words.get(reduction.stopped, "")
+
+
+def measured(reduction: Reduction[Any], seconds: float) -> dict[str, Any]:
+    """For JSON."""
+    return {
+        "size_before": reduction.start_size[0],
+        "size": reduction.best.size()[0],
+        "calls": reduction.calls,
+        "reused": reduction.reused,
+        "rounds": reduction.rounds,
+        "stopped": reduction.stopped,
+        "seconds": round(seconds, 1),
+    }
+
+
+def say_how(reduction: Any, seconds: float, output: Output, unit: str = "tokens") -> None:
+    print(how_it_went(reduction, unit, seconds))
+    if early := why_early(reduction):
+        print(f"{early} --resume goes on from {output.state}.")
+
+
+def memory_for_candidates() -> int:
+    """Half of what the machine has: the other half is for everyone else."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2

@@ -1,0 +1,66 @@
+"""A report of runs in the format that was asked for."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from compilescope.cli.options import has_colour, report_width
+from compilescope.errors import ToolError
+
+if TYPE_CHECKING:
+    from compilescope.model.run import Run
+
+FORMATS = ("html", "md", "json", "sarif", "terminal", "trace")
+_BY_SUFFIX = {
+    ".html": "html",
+    ".htm": "html",
+    ".md": "md",
+    ".sarif": "sarif",
+    ".json": "json",
+    ".txt": "terminal",
+}
+
+
+def format_of(file: Path) -> str | None:
+    """The format that a file's ending asks for."""
+    return _BY_SUFFIX.get(file.suffix.lower())
+
+
+def draw(runs: list[Run], form: str, *, to_file: bool) -> str:
+    if form == "trace":
+        return _trace(runs)
+    from compilescope.report.document import report_document
+    from compilescope.report.section import Reading
+
+    readings = [Reading(run, full=True) for run in runs]
+    documents = [report_document(reading) for reading in readings]
+    if form == "html":
+        from compilescope.report.render.page import to_page
+
+        return to_page(documents)
+    if form == "json":
+        from compilescope.report.render.structured import to_json
+
+        return to_json(documents, [reading.digest for reading in readings])
+    if form == "sarif":
+        from compilescope.report.render.sarif import to_sarif
+
+        return to_sarif(documents)
+    if form == "md":
+        from compilescope.report.render.markdown import to_markdown
+
+        return "\n".join(to_markdown(document) for document in documents)
+    from compilescope.report.render.terminal import to_text
+
+    colour = has_colour(sys.stdout) and not to_file
+    return "\n".join(to_text(d, width=report_width(), colour=colour) for d in documents)
+
+
+def _trace(runs: list[Run]) -> str:
+    from compilescope.report.trace import to_trace
+
+    if len(runs) > 1:
+        raise ToolError("A trace is of one run.", hint="Name one RUN.")
+    return to_trace(runs[0]).decode()

@@ -1,0 +1,176 @@
+"""Copies of tensors that share memory among themselves as the tensors themselves do.
+
+Two arguments that are one tensor, or views of one storage, stay so in the copy: what is written
+through one is read through the other. The strides stay too, for kernels look at them.
+"""
+
+from __future__ import annotations
+
+import copy
+import types
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import torch
+from torch.nn.parameter import is_lazy
+
+from compilescope.diff.structure import Lazy, flatten, tensors_of
+from compilescope.errors import ToolError
+
+Dtypes = Callable[[torch.dtype], torch.dtype]
+Key = tuple[str, int]
+
+
+def same_dtype(dtype: torch.dtype) -> torch.dtype:
+    return dtype
+
+
+def storage_key(tensor: torch.Tensor) -> Key | None:
+    """A name for the memory that it lies in; None where it has none of its own."""
+    try:
+        address = tensor.untyped_storage().data_ptr()
+    except (NotImplementedError, RuntimeError, AttributeError):
+        return None  # Sparse, a subclass, or without data.
+    return (str(tensor.device), address) if address else None
+
+
+def copied_tensors(
+    tensors: Iterable[torch.Tensor], dtypes: Dtypes = same_dtype
+) -> dict[int, torch.Tensor]:
+    """By the id of the original. None requires a gradient."""
+    storages: dict[tuple[Any, ...], torch.UntypedStorage] = {}
+    made: dict[int, torch.Tensor] = {}
+    for tensor in tensors:
+        if id(tensor) not in made:
+            made[id(tensor)] = _copied(tensor, dtypes, storages)
+    return made
+
+
+def _copied(
+    tensor: torch.Tensor, dtypes: Dtypes, storages: dict[tuple[Any, ...], torch.UntypedStorage]
+) -> torch.Tensor:
+    if is_lazy(tensor):
+        raise ToolError(
+            "The model has weights without a shape yet.", hint="Call it once before it is compared."
+        )
+    flat = tensor.detach()
+    key = storage_key(tensor) if is_plain(tensor) else None
+    wanted = dtypes(tensor.dtype)
+    if key is None:
+        made = flat.clone()
+        return made if wanted is made.dtype or made.is_quantized else made.to(wanted)
+    if wanted is tensor.dtype:
+        whole = (*key, None)
+        if whole not in storages:
+            storages[whole] = tensor.untyped_storage().clone()
+    else:
+        whole = (*key, tensor.dtype)
+        if whole not in storages:
+            line = torch.empty(0, dtype=tensor.dtype, device=tensor.device)
+            storages[whole] = line.set_(tensor.untyped_storage()).to(wanted).untyped_storage()
+    shell = torch.empty(0, dtype=wanted, device=tensor.device)
+    return shell.set_(storages[whole], tensor.storage_offset(), tensor.size(), tensor.stride())
+
+
+def is_plain(tensor: torch.Tensor) -> bool:
+    """Memory, sizes and strides are all there is to it."""
+    return (
+        type(tensor) in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
+        and tensor.layout is torch.strided
+        and not (tensor.is_quantized or tensor.is_conj() or tensor.is_neg())
+        and tensor.device.type != "meta"
+    )
+
+
+class Arguments:
+    """The arguments of a call, to be copied anew for each side."""
+
+    def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any], own: Iterable[Any]) -> None:
+        self.args = args
+        self.kwargs = kwargs
+        self.shared: list[str] = []
+        """Arguments that cannot be copied: both sides get the same object."""
+        self._kept = {id(thing): thing for thing in own}
+        """What belongs to the model: an argument that is one of its weights stays that weight."""
+        self._own = {storage_key(t) for t in own if isinstance(t, torch.Tensor)} - {None}
+        self._refuse_lazy()
+
+    def _refuse_lazy(self) -> None:
+        for path, leaf in argument_leaves(self.args, self.kwargs).items():
+            if isinstance(leaf, Lazy):
+                raise ToolError(
+                    f"The argument {path} is a {leaf.kind}: the first side would use it up.",
+                    hint="Give a list or a tensor instead.",
+                )
+
+    def tensors(self) -> list[torch.Tensor]:
+        return list(tensors_of((self.args, self.kwargs)))
+
+    def copied(
+        self, dtypes: Dtypes = same_dtype, *, gradients: bool = False
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """`gradients`: numbers that are not whole require one, whether they did or not."""
+        foreign = self._foreign()
+        made = copied_tensors(foreign, dtypes)
+        return self._with({id(t): _like(made[id(t)], t, gradients) for t in foreign})
+
+    def remade(
+        self, make: Callable[[torch.Tensor], torch.Tensor]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The same with other tensors."""
+        return self._with({id(t): _like(make(t), t, False) for t in self._foreign()})
+
+    def _foreign(self) -> list[torch.Tensor]:
+        """The tensors that are not the model's own, each once."""
+        found = {id(t): t for t in self.tensors() if storage_key(t) not in self._own}
+        return list(found.values())
+
+    def _with(self, tensors: dict[int, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        memo: dict[int, Any] = {id(tensor): tensor for tensor in self.tensors()}
+        memo |= self._kept | tensors
+        for thing in not_copied((self.args, self.kwargs)):
+            memo[id(thing)] = thing
+        args = tuple(self._one(arg, f"args[{i}]", memo) for i, arg in enumerate(self.args))
+        kwargs = {k: self._one(arg, k, memo) for k, arg in self.kwargs.items()}
+        return args, kwargs
+
+    def _one(self, value: Any, name: str, memo: dict[int, Any]) -> Any:
+        try:
+            return copy.deepcopy(value, memo)
+        except Exception:  # The border to classes of the user's, which may refuse in any way.
+            if name not in self.shared:
+                self.shared.append(name)
+            return value
+
+
+def _like(made: torch.Tensor, original: torch.Tensor, gradients: bool) -> torch.Tensor:
+    differentiable = made.is_floating_point() or made.is_complex()
+    wanted = differentiable and (original.requires_grad or gradients)
+    if isinstance(original, torch.nn.Parameter):
+        return torch.nn.Parameter(made, requires_grad=wanted)
+    return made.requires_grad_(wanted) if wanted else made
+
+
+def not_copied(value: Any) -> Iterator[Any]:
+    """Modules, generators of random numbers and functions among the arguments: they are state."""
+    waiting, seen = [value], set()
+    while waiting:
+        item = waiting.pop()
+        if id(item) in seen or isinstance(item, torch.Tensor):
+            continue
+        seen.add(id(item))
+        if isinstance(item, (torch.nn.Module, torch.Generator, types.FunctionType)):
+            yield item
+        elif isinstance(item, dict):
+            waiting += item.values()
+        elif isinstance(item, (list, tuple, set, frozenset)):
+            waiting += item
+        elif hasattr(item, "__dict__") and not isinstance(item, (type, types.ModuleType)):
+            waiting += vars(item).values()
+
+
+def argument_leaves(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    leaves = flatten(args, "args")
+    for name, value in kwargs.items():
+        leaves.update(flatten(value, name))
+    return leaves

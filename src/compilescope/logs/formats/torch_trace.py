@@ -1,0 +1,20 @@
+"""TORCH_TRACE: torch's structured trace, one file a process."""
+
+from __future__ import annotations
+
+from compilescope.logs.format import Format
+from compilescope.logs.trace.reader import TraceReader
+from compilescope.logs.trace.record import HEAD
+
+
+def _looks_so(head: bytes) -> bool:
+    return HEAD.search(head) is not None
+
+
+FORMAT = Format(
+    id="torch_trace",
+    title="TORCH_TRACE",
+    sniff=_looks_so,
+    reader=TraceReader,
+    kind="structured",
+)

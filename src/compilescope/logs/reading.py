@@ -1,0 +1,281 @@
+"""Reads logs into a Run: finds the files, tells their formats by what they hold, and feeds them to
+the readers; many files over several processes.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+
+import msgspec
+
+from compilescope import plugins
+from compilescope.errors import ToolError
+from compilescope.logs import formats
+from compilescope.logs.building import RunWriter, join_packs, remove_marks
+from compilescope.logs.format import Format, Reader, Source, Writer
+from compilescope.logs.opening import STDIN, Opened, blocks, log_files, source_of
+from compilescope.model.bodies import LogRead
+from compilescope.model.eventfile import EventReader, event_files
+from compilescope.model.header import RunHeader, write_header
+from compilescope.model.home import new_run_id
+from compilescope.version import VERSION
+
+Progress = Callable[[int, int], None]
+"""(bytes done, bytes in all)"""
+OUR_FAULT = "Reading it failed, which is a bug of compilescope"
+_log = logging.getLogger(__name__)
+_SNIFFED = 1 << 20
+_LOOKED_AT = 1000
+"""Events of a process among which a stack from the script's own module is looked for."""
+_FEW_BYTES = 8 << 20
+"""Below this, starting processes costs more than it gains."""
+
+
+class ReadLogs(msgspec.Struct, frozen=True):
+    """A run that was made of logs."""
+
+    run: str
+    path: Path
+    events: int
+    sources: tuple[LogRead, ...]
+
+
+class Chain:
+    """Readers one behind the other: each gets what those before it did not take."""
+
+    def __init__(self, readers: Iterable[Reader]) -> None:
+        self._readers = list(readers)
+
+    def feed(self, block: bytes) -> bytes:
+        for reader in self._readers:
+            if not block:
+                break
+            block = reader.feed(block)
+        return block
+
+    def finish(self) -> bytes:
+        rest = b""
+        for reader in self._readers:
+            if rest:
+                rest = reader.feed(rest)
+            rest += reader.finish()
+        return rest
+
+
+def chain_for(head: bytes, writer: Writer, source: Source) -> Chain:
+    """The readers for a source that begins like this. Console text may follow anywhere."""
+    from compilescope.logs.text.engine import text_reader
+
+    structured = [
+        form.reader(writer, source)
+        for form in plugins.discover(formats, "FORMAT", Format)
+        if form.kind == "structured" and form.sniff(head)
+    ]
+    return Chain([*structured, text_reader(writer, source)])
+
+
+def read_source(name: str, writer: RunWriter, note: Callable[[int], None]) -> LogRead:
+    """One source from beginning to end; what went wrong stands in what comes back."""
+    source = source_of(name)
+    tally = source.tally
+    size = 0
+    try:
+        opened = Opened(name, tally)
+    except OSError as error:
+        tally.problems.append(f"It cannot be opened: {error.strerror or error}.")
+        return log_read(source, 0)
+    try:
+        chain: Chain | None = None
+        for block in blocks(opened, tally):
+            if chain is None:
+                chain = chain_for(block[:_SNIFFED], writer, source)
+            chain.feed(block)
+            size += len(block)
+            note(opened.done)
+        if chain is not None:
+            chain.finish()
+    except OSError:
+        raise  # The run's own disk: that is for the user to mend.
+    except (
+        Exception
+    ) as error:  # The border of a format: other logs, and what was read, still count.
+        _log.exception("reading %s", name)
+        tally.problems.append(f"{OUR_FAULT} ({type(error).__name__}: {error}).")
+        tally.cut_tail = True
+    finally:
+        opened.close()
+    return log_read(source, size)
+
+
+def log_read(source: Source, size: int) -> LogRead:
+    tally = source.tally
+    return LogRead(
+        source=source.name,
+        bytes=size,
+        lines=tally.lines,
+        records=tally.records,
+        unread=tally.unread,
+        samples=tuple(tally.samples),
+        formats=tuple(sorted(tally.formats)),
+        flags=tuple(sorted(tally.flags)),
+        build=tally.build,
+        cut_head=tally.cut_head,
+        cut_tail=tally.cut_tail,
+        interleaved=tally.interleaved,
+        cut_lines=tally.cut_lines,
+        problems=tuple(tally.problems),
+    )
+
+
+def read_logs(
+    paths: list[str], home: Path, *, target: Path | None = None, progress: Progress | None = None
+) -> ReadLogs:
+    """The logs in `paths` as one run in `home`, or as the folder `target`. Whole, or not there."""
+    names, problems = log_files(paths)
+    if not names:
+        raise ToolError("There is nothing to read.", hint=" ".join(problems))
+    run = target.name if target is not None else new_run_id(_label(paths))
+    folder = target if target is not None else home / run
+    part = folder.with_name(f".{folder.name}.{os.getpid()}.part")
+    _make(part, folder)
+    try:
+        found, events = _read_all(names, part, progress)
+        write_header(part, log_header(run, paths, program_folder(part)))
+        part.rename(folder)
+    except OSError as error:
+        raise ToolError(f"Cannot write the run {folder}: {error.strerror}.") from None
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    if target is None:
+        with suppress(OSError):
+            (home / ".gitignore").write_text("*\n")
+    return ReadLogs(run, folder, events, tuple(found))
+
+
+def program_folder(run: Path) -> str:
+    """The folder of the script whose log this is, as far as its stacks tell; else where we are."""
+    for path in event_files(run):
+        for event in islice(EventReader().read(path), _LOOKED_AT):
+            outermost = event.stack[0] if event.stack else None
+            if outermost is None or outermost.function != "<module>":
+                continue
+            if outermost.origin == "user" and "/" in outermost.file:
+                return outermost.file.rpartition("/")[0]
+    return os.getcwd()
+
+
+def log_header(run: str, paths: list[str], root: str) -> RunHeader:
+    now = time.time_ns()
+    return RunHeader(
+        run=run,
+        tool=VERSION,
+        command=("compilescope", "logs", *paths),
+        cwd=os.getcwd(),
+        root=root,
+        started_ns=now,
+        ended_ns=now,
+    )
+
+
+def _label(paths: list[str]) -> str:
+    return "log" if paths[0] == STDIN else Path(paths[0]).name or "log"
+
+
+def _make(part: Path, folder: Path) -> None:
+    if folder.exists():
+        raise ToolError(f"{folder} is there already.", hint="Choose another place with -o.")
+    try:
+        part.mkdir(parents=True)
+    except OSError as error:
+        raise ToolError(
+            f"Cannot write the run under {part.parent}: {error.strerror}.",
+            hint="Choose another place with -o or --dir.",
+        ) from None
+
+
+def _read_all(
+    names: list[str], folder: Path, progress: Progress | None
+) -> tuple[list[LogRead], int]:
+    sizes = {name: _size(name) for name in names}
+    total = sum(sizes.values())
+    groups = _groups(names, sizes, os.cpu_count() or 1)
+    if len(groups) == 1 or total < _FEW_BYTES:
+        note = (lambda done: progress(done, total)) if progress else None
+        found, events = read_group(names, str(folder), note)
+    else:
+        found, events = _read_in_processes(groups, folder, total, progress)
+    order = {name: number for number, name in enumerate(names)}
+    found.sort(key=lambda one: order.get(one.source, 0))
+    join_packs(folder)
+    remove_marks(folder)
+    return found, events
+
+
+def _read_in_processes(
+    groups: list[list[str]], folder: Path, total: int, progress: Progress | None
+) -> tuple[list[LogRead], int]:
+    # One file needs neither, and both take long to import.
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    found: list[LogRead] = []
+    events = done = 0
+    # A fresh interpreter each: whoever calls this may run threads, which a fork would not survive.
+    with ProcessPoolExecutor(len(groups), mp_context=get_context("spawn")) as pool:
+        for result in [pool.submit(read_group, group, str(folder)) for group in groups]:
+            read, count = result.result()
+            found += read
+            events += count
+            done += sum(one.bytes for one in read)
+            if progress is not None:
+                progress(min(done, total), total)
+    return found, events
+
+
+def read_group(
+    names: list[str], folder: str, note: Callable[[int], None] | None = None
+) -> tuple[list[LogRead], int]:
+    """Several sources into one writer, one after the other."""
+    writer = RunWriter(Path(folder))
+    found: list[LogRead] = []
+    before = 0
+    try:
+        for name in names:
+            one = read_source(name, writer, _shifted(note, before))
+            before += _size(name)
+            found.append(one)
+            writer.told_of(one)
+        writer.close()
+    except BaseException:
+        writer.discard()
+        raise
+    return found, writer.events
+
+
+def _shifted(note: Callable[[int], None] | None, start: int) -> Callable[[int], None]:
+    return lambda done: note(start + done) if note is not None else None
+
+
+def _groups(names: list[str], sizes: dict[str, int], most: int) -> list[list[str]]:
+    """As many groups as there are processors, the largest files spread first."""
+    groups: list[list[str]] = [[] for _ in range(max(1, min(most, len(names))))]
+    loads = [0] * len(groups)
+    for name in sorted(names, key=lambda name: -sizes[name]):
+        least = loads.index(min(loads))
+        groups[least].append(name)
+        loads[least] += sizes[name] + 1
+    return groups
+
+
+def _size(name: str) -> int:
+    try:
+        return 0 if name == STDIN else os.stat(name).st_size
+    except OSError:
+        return 0

@@ -1,0 +1,1 @@
+"""The engine for console text: lines of many writers and processes in one stream."""

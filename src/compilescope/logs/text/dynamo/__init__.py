@@ -1,0 +1,1 @@
+"""What Dynamo writes to its log, record by record, into events."""

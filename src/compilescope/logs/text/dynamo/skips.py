@@ -1,0 +1,208 @@
+"""Frames that run eagerly, and compilations that failed."""
+
+from __future__ import annotations
+
+import re
+
+from compilescope.logs.text.console import Console, Process
+from compilescope.logs.text.dynamo.breaks import Breaks, frame_of
+from compilescope.logs.text.dynamo.frames import Frames
+from compilescope.logs.text.dynamo.origins import origin, recast
+from compilescope.logs.text.dynamo.recompiles import Recompiles
+from compilescope.logs.text.dynamo.record import Record, frame_key
+from compilescope.logs.words.tracebacks import read_traceback, user_part
+from compilescope.model.bodies import CompileFailed, FrameSkipped, SkipCause
+from compilescope.model.break_text import BreakTexts, is_untyped
+from compilescope.model.stack import CodeRef, Frame
+
+_WONT = re.compile(r"WON'T CONVERT (?P<name>\S+) (?P<file>.+) line (?P<line>\d{1,9})\s*$")
+_SKIPPING = re.compile(
+    r"skipping: (?P<name>\S+) \(reason: (?P<reason>.*), file: (?P<file>.+)\)\s*$", re.S
+)
+_LOOP = "graph break in a for/while loop"
+_ERROR = re.compile(r"^(?P<name>(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*): (?P<message>.*)", re.S)
+_NAME = re.compile(r"^(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Failed|Interrupt|Exit)\s*$")
+_TRACEBACK = "Traceback (most recent call last)"
+_FROM_USER = "\nfrom user code:"
+_MOST_WORDS = 4000
+_CAUSES: dict[str, SkipCause] = {
+    "non-infra torch dispatch mode present": "dispatch-mode",
+    "Dynamo tracing is disabled": "disabled",
+}
+_ASKED_FOR = "Dynamo decided to skip the frame while tracing"
+_NOTHING = "No ops traced"
+_SUPPRESSED_WORDS = "an error was suppressed during compilation"
+_SUPPRESSED = ("an error was suppressed", "compilation failed with a custom frame execution")
+
+
+class Skips:
+    """Frames of one process that Dynamo gave up."""
+
+    def __init__(
+        self,
+        console: Console,
+        process: Process,
+        frames: Frames,
+        breaks: Breaks,
+        recompiles: Recompiles,
+    ) -> None:
+        self._console = console
+        self._process = process
+        self._frames = frames
+        self._breaks = breaks
+        self._recompiles = recompiles
+        self._in_contextlib = False
+        """The standard library is making or leaving a context manager."""
+
+    def wont_convert(self, record: Record) -> bool:
+        """An error was swallowed and the frame runs eagerly."""
+        found = _WONT.match(record.title)
+        if found is None:
+            return False
+        code = self._frames.code(found["file"], int(found["line"]), found["name"])
+        name, message, stack = read_error(record.lines())
+        key = self._key_of(code)
+        compiled = self._frames.by_id.get(key)
+        if compiled is not None:
+            compiled.kept = False
+        self._breaks.explained(message)
+        self._breaks.flush()
+        if code in self._recompiles.limited:
+            self._write(code, "recompile-limit", message.split("\n", 1)[0])
+            return True
+        short = name.rpartition(".")[2]
+        if short in ("Unsupported", "UserError", "") or is_untyped(message):
+            self._skipped_at_break(code, key, message)
+        else:
+            self._failed(code, record, short, message, stack)
+        return True
+
+    def _key_of(self, code: CodeRef) -> str:
+        """The record has no compile id: the frame compiled last is meant, or the last of the
+        same code."""
+        current = self._frames.current
+        if current is not None and current.code == code:
+            return frame_key(current.compile_id)
+        same = [key for key, one in self._frames.by_id.items() if one.code == code]
+        return same[-1] if same else ""
+
+    def _skipped_at_break(self, code: CodeRef, key: str, message: str) -> None:
+        broken = self._breaks.last
+        if broken is not None and broken.frame == code and self._breaks.last_key == key:
+            self._write(
+                code,
+                "graph-break",
+                broken.gb_type,
+                gb_type=broken.gb_type,
+                gb_id=broken.gb_id,
+                because=self._breaks.last_id,
+            )
+            return
+        root, _ = BreakTexts().root_and_wrappers(message)
+        cause: SkipCause = "graph-break"
+        if "generator" in root.gb_type:
+            # A generator that an eager frame drives would not have been a frame of its own.
+            cause = "harmless" if self._in_contextlib else "generator"
+        self._write(code, cause, root.gb_type, gb_type=root.gb_type, gb_id=root.gb_id)
+
+    def _failed(
+        self, code: CodeRef, record: Record, name: str, message: str, stack: tuple[Frame, ...]
+    ) -> None:
+        is_backend = name == "BackendCompilerFailed"
+        backend = re.match(r"backend='([^']*)' raised", message)
+        failed = CompileFailed(
+            error=name,
+            message=message[:_MOST_WORDS],
+            backend=backend[1] if backend else None,
+            frame=code,
+        )
+        because = self._console.event(
+            self._process,
+            failed,
+            stack=self._stack(code) if is_backend or not stack else stack,
+            compile_id=self._key_of(code) or None,
+            time_ns=record.time_ns,
+            epoch=self._frames.epoch,
+        )
+        self._write(code, "backend" if is_backend else "error", _SUPPRESSED_WORDS, because=because)
+
+    def skipping(self, record: Record) -> bool:
+        """`skipping: f (reason: ..., file: ...)`, which names no line."""
+        found = _SKIPPING.match(record.text)
+        if found is None:
+            return False
+        reason = found["reason"]
+        self._in_contextlib = found["file"].endswith("contextlib.py")
+        if origin(found["file"]) == "torch" or reason.startswith(_SUPPRESSED):
+            return True  # Told by the record before it, or no loss.
+        cause = next((c for start, c in _CAUSES.items() if reason.startswith(start)), None)
+        if cause is None and reason.startswith(_ASKED_FOR) and _NOTHING not in reason:
+            cause = "backend"
+        if cause is not None:
+            code = self._named(found["file"], found["name"])
+            self._write(code, cause, reason)
+        return True
+
+    def _named(self, file: str, name: str) -> CodeRef:
+        current = self._frames.current
+        code = self._frames.code(file, 0, name)
+        if current is not None and (current.code.file, current.code.function) == (
+            file,
+            code.function,
+        ):
+            return current.code
+        return code
+
+    def loop(self, record: Record) -> bool:
+        """torch 2.9: `Skipping frame because there is a graph break in a for/while loop`."""
+        if _LOOP not in record.title:
+            return True  # Nothing to compile in it, say.
+        compiled = self._frames.of(record.compile_id)
+        if compiled is None or not compiled.kept:
+            return True
+        compiled.kept = False
+        self._breaks.skipped(record.compile_id)
+        self._breaks.flush()
+        self._skipped_at_break(compiled.code, frame_key(record.compile_id), "graph break in loop")
+        return True
+
+    def _stack(self, code: CodeRef) -> tuple[Frame, ...]:
+        current = self._frames.by_id.get(self._key_of(code)) or self._frames.current
+        callers = current.callers if current is not None and current.code == code else ()
+        return (*callers, frame_of(code))
+
+    def _write(
+        self,
+        code: CodeRef,
+        cause: SkipCause,
+        reason: str,
+        *,
+        gb_type: str | None = None,
+        gb_id: str | None = None,
+        because: str | None = None,
+    ) -> None:
+        compiled = self._frames.by_id.get(self._key_of(code))
+        self._console.event(
+            self._process,
+            FrameSkipped(code, cause, reason, gb_type, gb_id, because),
+            stack=compiled.callers if compiled else (),
+            epoch=self._frames.epoch,
+        )
+
+
+def read_error(lines: list[str]) -> tuple[str, str, tuple[Frame, ...]]:
+    """The last exception of a printed traceback: its class, its message, the program's stack."""
+    starts = [n for n, line in enumerate(lines) if line.startswith(_TRACEBACK)]
+    if not starts:
+        return "", "", ()
+    at = starts[-1] + 1
+    while at < len(lines) and (not lines[at] or lines[at][0] in " \t"):
+        at += 1
+    found = _ERROR.match(lines[at]) if at < len(lines) else None
+    if found is None:
+        return (lines[at].strip() if at < len(lines) and _NAME.match(lines[at]) else ""), "", ()
+    text = "\n".join([found["message"], *lines[at + 1 :]]).rstrip()
+    message, _, below = text.partition(_FROM_USER)
+    below = below.partition("\nSet TORCHDYNAMO_VERBOSE")[0]
+    frames = recast(read_traceback(below.split("\n"))) if below else ()
+    return found["name"], message.rstrip(), tuple(user_part(frames))

@@ -1,0 +1,101 @@
+"""The blocks of PT_XLA_DEBUG_LEVEL: a graph is compiled, or executed, and who asked for it."""
+
+from __future__ import annotations
+
+import functools
+import re
+from dataclasses import dataclass, field
+
+from compilescope.logs.text.dynamo.origins import recast
+from compilescope.logs.text.lines import plain
+from compilescope.logs.words.tracebacks import make_frame
+from compilescope.model.stack import Frame
+
+PREFIX = re.compile(
+    rb"(?P<kind>Unexpected Execution|Post Compilation|Compilation|Execution) Analysis: ?"
+    rb"(?P<rest>.*)$"
+)
+_RULE = re.compile(rb"^(?P<sign>[=-])(?P=sign){20,}\s*$")
+_FRAME = re.compile(r"^\s*(?P<name>\S.*?) \((?P<file>.+):(?P<line>\d{1,9})\)\s*$")
+_SIZE = re.compile(r"^(?P<what>[A-Z][\w ]+?) size: (?P<value>[\d.]+|Unknown) +GB")
+_OLD_CAUSE = re.compile(r"^(?:execution|compilation) is caused by (?P<cause>.+)$")
+_CUT = ".........."
+_GB = 1 << 30
+
+
+@dataclass
+class Block:
+    """One block as far as it was read."""
+
+    kind: str
+    cause: str = ""
+    hash: str = ""
+    name: str = ""
+    inputs: int | None = None
+    outputs: int | None = None
+    sizes: dict[str, int] = field(default_factory=dict)
+    frames: list[Frame] = field(default_factory=list)
+    """Innermost first, as the log has them."""
+    cut: bool = False
+    section: str = ""
+    lines: int = 0
+
+    @functools.cached_property
+    def stack(self) -> tuple[Frame, ...]:
+        """Outermost first."""
+        return recast(reversed(self.frames))
+
+
+def is_rule(rest: bytes) -> str:
+    """`=` or `-` where a line is a ruled one."""
+    sign = rest[:1]
+    if sign not in (b"=", b"-") or _RULE.match(rest) is None:
+        return ""
+    return sign.decode()
+
+
+def read_block(kind: str, lines: list[bytes]) -> Block:
+    """A whole block, without its ruled lines."""
+    block = Block(kind, lines=len(lines))
+    for line in lines:
+        _take_text(block, plain(line))
+    return block
+
+
+def _take_text(block: Block, text: str) -> None:
+    word = text.strip()
+    if word in ("Compilation Cause", "Execution Cause"):
+        block.section = "cause"
+    elif word == "Graph Info:":
+        block.section = "graph"
+    elif word.lower().startswith("python frame triggered"):
+        block.section = "frames"
+    elif word.startswith("Graph Hash:"):
+        block.hash = word.partition(":")[2].strip()
+    elif word.startswith("Graph Name:"):
+        block.name = word.partition(":")[2].strip()
+    elif word.startswith("Number of Graph Inputs:"):
+        block.inputs = _number(word)
+    elif word.startswith("Number of Graph Outputs:"):
+        block.outputs = _number(word)
+    elif block.section == "frames":
+        _take_frame(block, word)
+    elif size := _SIZE.match(word):
+        if size["value"] != "Unknown":
+            block.sizes[size["what"]] = int(float(size["value"]) * _GB)
+    elif old := _OLD_CAUSE.match(word):
+        block.cause = old["cause"].strip()
+    elif block.section == "cause" and word and not block.cause:
+        block.cause = word
+
+
+def _take_frame(block: Block, word: str) -> None:
+    if word == _CUT:
+        block.cut = True
+    elif (found := _FRAME.match(word)) and len(block.frames) < 1000:
+        block.frames.append(make_frame(found["file"], int(found["line"]), found["name"]))
+
+
+def _number(text: str) -> int | None:
+    value = text.partition(":")[2].strip()
+    return int(value) if value.isdigit() and len(value) < 12 else None

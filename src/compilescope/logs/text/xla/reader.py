@@ -1,0 +1,237 @@
+"""The reader of what torch_xla writes to the console, or to PT_XLA_DEBUG_FILE."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from compilescope.logs.text.console import Announced, Console, Process
+from compilescope.logs.text.lines import UNTAGGED, Tag, plain
+from compilescope.logs.text.xla.blocks import PREFIX, Block, is_rule, read_block
+from compilescope.logs.text.xla.dumps import Dumps
+from compilescope.logs.text.xla.extras import Extras
+from compilescope.model.bodies import GraphCompiled, GraphExecuted
+from compilescope.model.stack import Frame
+
+_HASH = re.compile(rb"Computation hash: (?P<hash>[0-9a-fA-F]{1,64})\s*$")
+_ANALYSIS = b" Analysis: "
+_PREFIXES = {
+    (kind + _ANALYSIS)[:10]: kind + _ANALYSIS
+    for kind in (b"Compilation", b"Execution", b"Post Compilation", b"Unexpected Execution")
+}
+_MOST = 20_000
+_MOST_LINES = 5000
+"""Of one block; PT_XLA_DEBUG_MAX_FRAME sets how many frames it has."""
+_MOST_KNOWN = 2000
+_Key = tuple[int, int, str, str, tuple[Frame, ...]]
+
+
+@dataclass
+class _Counted:
+    process: Process
+    time_ns: int
+    cut: bool
+    count: int = 0
+
+
+@dataclass
+class _Open:
+    """A block as far as it has come."""
+
+    prefix: bytes
+    lines: list[bytes]
+    headless: bool = False
+    whole: Block | None = None
+    """What it was, once it is whole and may come again."""
+
+
+class XlaReader:
+    """The state of reading one log."""
+
+    noise: tuple[bytes, ...] = ()
+    markers = (
+        b" Analysis: ",
+        b"pt-xla-profiler",
+        b"Dynamo fallback ops",
+        b"## BEGIN_GRAPH",
+        b"HloModule ",
+    )
+
+    def __init__(self) -> None:
+        self._console: Console
+        self._open: dict[bytes, _Open] = {}
+        self._below: dict[bytes, bytes] = {}
+        """Blocks of which only the last rule is still to come."""
+        self._known: dict[bytes, Block] = {}
+        self._last: dict[bytes, tuple[list[bytes], Block]] = {}
+        self._runs: dict[_Key, _Counted] = {}
+        self._levels: set[str] = set()
+
+    def attach(self, console: Console) -> None:
+        self._console = console
+        self._dumps = Dumps(console)
+        self._extras = Extras(console)
+
+    def skipped(self, lines: int) -> None:
+        """Noise is not of this format."""
+
+    @property
+    def busy(self) -> bool:
+        return bool(self._open) or self._dumps.busy
+
+    def run(self, lines: Sequence[bytes], start: int) -> int:
+        if self._dumps.busy:
+            return self._dumps.run(lines, start)
+        held = self._open.get(b"")
+        at, end, began = start, len(lines), start
+        while at < end:
+            line = lines[at]
+            at += 1
+            if not line:
+                continue
+            prefix = _PREFIXES.get(line[:10])
+            if prefix is None or not line.startswith(prefix):
+                return at - 1
+            rest = line[len(prefix) :]
+            if rest[:4] not in (b"====", b"----") and held is not None and held.prefix == prefix:
+                if len(held.lines) < _MOST_LINES:
+                    held.lines.append(rest)
+                continue
+            # Blocks of executions are the same at every step: one look at all of it.
+            last = self._last.get(prefix) if held is None else None
+            if last is not None and lines[at - 1 : at - 1 + len(last[0])] == last[0]:
+                self._tell(UNTAGGED, last[1])
+                at += len(last[0]) - 1
+                continue
+            self._block_line(prefix, rest, UNTAGGED)
+            closed, held = held, self._open.get(b"")
+            if held is not None and not held.lines:
+                began = at - 1
+            elif closed is not None and closed.whole is not None and at < end:
+                self._last[prefix] = (list(lines[began : at + 1]), closed.whole)
+        return end
+
+    def line(self, line: bytes, tag: Tag) -> bool:
+        if self._dumps.line(line, tag):
+            return True
+        at = line.find(b" Analysis: ", 0, 400)
+        if at >= 0:
+            found = PREFIX.search(line)
+            # What a program printed without a newline may stand before it.
+            if found is not None:
+                self._block_line(found["kind"] + _ANALYSIS, found["rest"], tag)
+                return True
+        if line.startswith(b"Computation hash: ") and _HASH.match(line):
+            return True
+        return self._extras.line(line, tag)
+
+    def _block_line(self, prefix: bytes, rest: bytes, tag: Tag) -> None:
+        held = self._open.get(tag.text)
+        rule = is_rule(rest)
+        if held is not None and held.prefix != prefix:
+            self._broken(tag, held)
+            held = None
+        if held is None:
+            if rule == "=" and self._below.pop(tag.text, b"") == prefix:
+                return  # The rule below a block.
+            if rule == "=" or not rule:
+                self._open[tag.text] = held = _Open(prefix, [])
+            if not rule and held is not None:
+                held.headless = True
+                held.lines.append(rest)
+                self._console.tally.cut_head |= not self._levels
+            return
+        if not rule:
+            if len(held.lines) < _MOST_LINES:
+                held.lines.append(rest)
+        elif rule == "-":
+            del self._open[tag.text]
+            self._below[tag.text] = prefix
+            self._close(tag, held)
+        elif held.lines:
+            # Another begins where the last had no end.
+            self._broken(tag, held)
+            self._open[tag.text] = _Open(prefix, [])
+
+    def _broken(self, tag: Tag, held: _Open) -> None:
+        """Cut off, or mixed with another's: what is there is still told."""
+        self._open.pop(tag.text, None)
+        if held.lines:
+            self._console.tally.lose(held.prefix + b"(a block without its end)")
+            self._close(tag, held)
+
+    def _read(self, held: _Open) -> Block:
+        """Blocks of executions are the same at every step."""
+        kind = plain(held.prefix.removesuffix(_ANALYSIS))
+        text = held.prefix + b"\n".join(held.lines)
+        block = self._known.get(text)
+        if block is None:
+            block = read_block(kind, held.lines)
+            if len(self._known) < _MOST_KNOWN:
+                self._known[text] = block
+        return block
+
+    def _close(self, tag: Tag, held: _Open) -> None:
+        block = self._read(held)
+        if block.kind != "Compilation" and not held.headless:
+            held.whole = block
+        self._tell(tag, block, headless=held.headless)
+
+    def _tell(self, tag: Tag, block: Block, *, headless: bool = False) -> None:
+        process = self._console.process_behind(tag)
+        self._console.tally.formats.add("torch-xla")
+        self._console.tally.records += 1
+        self._levels.add(block.kind)
+        if block.kind == "Compilation":
+            self._console.announce(process, _announced(block, process, headless))
+        elif block.kind == "Post Compilation":
+            self._console.compiled(process, block.sizes)
+        elif block.kind in ("Execution", "Unexpected Execution"):
+            self._console.settle(process)
+            self._count(process, block)
+
+    def _count(self, process: Process, block: Block) -> None:
+        key = (process.rank, process.pid, block.hash, block.cause, block.stack)
+        counted = self._runs.get(key)
+        if counted is None:
+            if len(self._runs) >= _MOST:
+                return
+            counted = self._runs[key] = _Counted(process, process.now_ns, block.cut)
+        counted.count += 1
+
+    def finish(self) -> None:
+        tally = self._console.tally
+        for text, held in list(self._open.items()):
+            tally.cut_tail = tally.cut_tail or bool(held.lines)
+            self._broken(Tag(text), held)
+        self._dumps.finish()
+        for key, counted in self._runs.items():
+            body = GraphExecuted(key[2], key[3], counted.count, counted.cut)
+            self._console.event(counted.process, body, stack=key[4], time_ns=counted.time_ns)
+        self._extras.finish()
+        if self._extras.seen:
+            tally.flags.add("PT_XLA_DEBUG=1")
+        elif self._levels & {"Execution"}:
+            tally.flags.add("PT_XLA_DEBUG_LEVEL=2")
+        elif self._levels:
+            tally.flags.add("PT_XLA_DEBUG_LEVEL=1")
+
+
+def _announced(block: Block, process: Process, headless: bool) -> Announced:
+    return Announced(
+        GraphCompiled(
+            "torch_xla",
+            name=block.name,
+            hash=block.hash,
+            cause=block.cause,
+            inputs=block.inputs,
+            outputs=block.outputs,
+            after=process.handed,
+            backend=process.backend,
+            frames_cut=block.cut,
+            cut="head" if headless else "",
+        ),
+        block.stack,
+        process.now_ns,
+    )

@@ -1,0 +1,213 @@
+"""What is known of one process while its trace is read: its strings, its code objects, the
+compilations that are under way. Bounded: what a finished compilation leaves behind is small.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from compilescope.logs.format import Source, Writer
+from compilescope.logs.trace.clock import Clock
+from compilescope.logs.trace.kept import Kept
+from compilescope.logs.trace.phases import Phases
+from compilescope.logs.trace.record import Record, StackFrame
+from compilescope.logs.words.break_words import BreakWords
+from compilescope.logs.words.failed_guards import GuardLines
+from compilescope.logs.words.tracebacks import make_frame
+from compilescope.model.bodies import Body, CacheEntryMiss, GraphBreak, Unknown
+from compilescope.model.guard_text import WholeFiles
+from compilescope.model.stack import CodeRef, Frame, plain_function_name
+
+_GUARD_BYTES = 16 << 20
+_MOST_LINES = 16
+_MOST_COMPILATIONS = 50_000
+_EVAL_FRAME = "_dynamo/eval_frame.py"
+_NO_STRING = "<unknown>"
+_PYTHON = re.compile(r"[/\\]python3\.(\d{1,3})[/\\]")
+
+
+@dataclass
+class Compilation:
+    """One compile id of one process, attempts together."""
+
+    code: CodeRef | None = None
+    callers: tuple[Frame, ...] = ()
+    """The user's stack outside the frame that is compiled."""
+    region: CodeRef | None = None
+    breaks: list[tuple[str, GraphBreak]] = field(default_factory=list)
+    """Event id and body of those since its start."""
+    misses: list[CacheEntryMiss] = field(default_factory=list)
+    symbols: dict[str, str] = field(default_factory=dict)
+    """Source -> the value that its symbol stands for."""
+    error_text: bytes = b""
+    graph_sizes: bytes = b""
+    provenance: bytes = b""
+    done: bool = False
+
+    def end(self) -> None:
+        """Only what a backward compilation will ask for stays."""
+        self.breaks, self.misses, self.symbols = [], [], {}
+        self.error_text = self.provenance = b""
+        self.done = True
+
+
+class TracedProcess:
+    """The reader's memory of one process."""
+
+    def __init__(self, writer: Writer, source: Source, pid: int) -> None:
+        self.writer = writer
+        self.source = source
+        self.pid = pid
+        self.rank = source.rank or 0
+        self.epoch = 0
+        self.clock = Clock(source.modified_ns)
+        self.phases = Phases()
+        self.kept = Kept(self)
+        self.strings: dict[int, str] = {}
+        self.files = WholeFiles(self.strings.values())
+        self.compilations: OrderedDict[str, Compilation] = OrderedDict()
+        self._first_lines: dict[tuple[str, str], list[int]] = {}
+        self._regions: dict[CodeRef, CodeRef] = {}
+        self._guards: OrderedDict[str, bytes] = OrderedDict()
+        self._guard_bytes = 0
+        self._guard_lines: dict[str, GuardLines] = {}
+        self.break_words: dict[tuple[str | None, CodeRef | None], BreakWords] = {}
+        self.configs: dict[bytes, str] = {}
+        """Configurations, which every compilation repeats to the letter, and their artifacts."""
+        self._names: dict[tuple[str, str], str] = {}
+        self.last_ns = 0
+        self.told_version = False
+        self.has_columns: bool | None = None
+        """Do its tracebacks tell columns? None: not known."""
+
+    def intern(self, number: int, text: str) -> None:
+        self.strings[number] = text
+        if self.has_columns is None and (found := _PYTHON.search(text)):
+            self.has_columns = int(found[1]) >= 11
+
+    def emit(
+        self,
+        record: Record,
+        body: Body | Unknown,
+        stack: Sequence[Frame] = (),
+        *,
+        attempt: bool = True,
+    ) -> str:
+        return self.writer.event(
+            body,
+            time_ns=record.time_ns,
+            pid=self.pid,
+            rank=self.rank,
+            compile_id=record.compile_id if attempt else record.compilation,
+            stack=stack,
+            epoch=self.epoch,
+        )
+
+    def payload(self, record: Record, kind: str) -> str:
+        """The name of the artifact that holds the record's payload."""
+        digest = record.line.has_payload
+        if not digest:
+            return self.writer.artifact(record.text(), kind)
+        # The trace itself says which payloads are equal: one that is known is not looked at again.
+        name = self._names.get((digest, kind))
+        if name is None:
+            name = self.writer.artifact(record.text(), kind)
+            if len(self._names) > _MOST_COMPILATIONS:
+                self._names.clear()
+            self._names[digest, kind] = name
+        return name
+
+    def compilation(self, record: Record) -> Compilation:
+        key = record.compilation or ""
+        found = self.compilations.get(key)
+        if found is None:
+            found = self.compilations[key] = Compilation()
+            if len(self.compilations) > _MOST_COMPILATIONS:
+                self.compilations.popitem(last=False)
+        return found
+
+    def begin(self, record: Record) -> Compilation:
+        """A compilation starts. An id that comes again means that Dynamo was reset."""
+        key = record.compilation or ""
+        known = self.compilations.get(key)
+        if known is not None and record.attempt == 0 and (known.code is not None or known.done):
+            self.epoch += 1
+            self.compilations.clear()
+            self._guards.clear()
+            self._guard_lines.clear()
+            self._guard_bytes = 0
+        return self.compilation(record)
+
+    def frames(self, stack: Iterable[StackFrame]) -> list[Frame]:
+        return [
+            make_frame(self.file(frame.filename), frame.line or 0, frame.name, frame.loc or "")
+            for frame in stack
+        ]
+
+    def file(self, number: int | str) -> str:
+        if isinstance(number, str):
+            return number
+        return self.strings.get(number, _NO_STRING)
+
+    def code(self, file: str, first_line: int, name: str) -> CodeRef:
+        """The code object as its author knows it: a resume function is the function it resumes."""
+        plain = plain_function_name(name)
+        lines = self._first_lines.setdefault((file, plain), [])
+        at = bisect_right(lines, first_line)
+        if plain == name:
+            if not at or lines[at - 1] != first_line:
+                lines.insert(at, first_line)
+            return CodeRef(file, first_line, name)
+        return CodeRef(file, lines[at - 1] if at else first_line, plain, resumed_at=first_line)
+
+    def code_at(self, frame: Frame) -> CodeRef:
+        """The code object that a frame of a stack runs: its first line, where it is known."""
+        lines = self._first_lines.get((frame.file, frame.function), [])
+        at = bisect_right(lines, frame.line)
+        return CodeRef(frame.file, lines[at - 1] if at else frame.line, frame.function)
+
+    def is_compiled(self, frame: Frame) -> bool:
+        return (frame.file, frame.function) in self._first_lines
+
+    def region_of(self, callers: Sequence[Frame], code: CodeRef) -> CodeRef | None:
+        """The outermost function under the innermost entry into compiled code.
+
+        Some entries leave no frame of torch's in the stack; then it is the outermost function that
+        was compiled itself. None: `code` is the entry, as far as these frames tell.
+        """
+        base = CodeRef(code.file, code.line, code.function)
+        entries = [n for n, f in enumerate(callers) if f.file.endswith(_EVAL_FRAME)]
+        inside = callers[entries[-1] + 1 :] if entries else callers
+        region = None
+        for frame in inside:
+            if self.is_compiled(frame) or (entries and frame.origin in ("user", "library")):
+                region = self.code_at(frame)
+                break
+        # torch 2.13 drops the innermost callers from the start of some compilations.
+        known = self._regions.get(base)
+        if region is None or region == base:
+            return known or (base if code.resumed else None)
+        self._regions.setdefault(base, region)
+        return region
+
+    def keep_guards(self, compilation: str, text: bytes) -> None:
+        self._guard_lines.pop(compilation, None)
+        self._guards[compilation] = text
+        self._guard_bytes += len(text)
+        while self._guard_bytes > _GUARD_BYTES and len(self._guards) > 1:
+            _, old = self._guards.popitem(last=False)
+            self._guard_bytes -= len(old)
+
+    def guard_lines(self, compilation: str) -> GuardLines:
+        """The guards of an earlier compilation; none where it is too long ago."""
+        found = self._guard_lines.get(compilation)
+        if found is None:
+            found = GuardLines(self._guards.get(compilation, b"").decode("utf-8", "replace"))
+            if len(self._guard_lines) >= _MOST_LINES:
+                self._guard_lines.pop(next(iter(self._guard_lines)))
+            self._guard_lines[compilation] = found
+        return found

@@ -1,0 +1,87 @@
+"""The text that torch writes for a graph break, from `Graph break in user code at` to the end of
+its traceback: into the break's fields and its stack.
+
+TORCH_TRACE has it as one payload, TORCH_LOGS as the lines of one record. Seen in 2.9 to 2.13.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from compilescope.logs.words.tracebacks import make_frame, read_traceback, user_part
+from compilescope.model.bodies import BreakOutcome, GraphBreak
+from compilescope.model.break_text import BreakTexts
+from compilescope.model.stack import CodeRef, Frame
+
+_PLACE = re.compile(
+    r"Graph break (?:\(.*?\) )?(?:in user code )?at (?P<file>.+?):(?P<line>\d{1,9})\s*$", re.M
+)
+_REASON = "Graph Break Reason: "
+_LEAD = re.compile(
+    r"\A(?:Encountered graph break|Failed to handle graph break gracefully)[^\n]*:[ \t]*\n\s*\n?"
+)
+"""What torch 2.11 and later put before the reason itself."""
+_ENDS = ("\nUser code traceback:", "\nStack variable source attribution:")
+_TRACEBACK = "User code traceback:"
+_BYTECODE = re.compile(r"\n(?:NOTE: the most recent|Most recent bytecode instructions)")
+_JUMP = re.compile(r"attempted to jump|Data-dependent branching")
+"""The break is at a condition, which may well begin with a call."""
+
+
+class BreakWords(NamedTuple):
+    """One break as a log tells it."""
+
+    body: GraphBreak
+    stack: tuple[Frame, ...]
+    file: str
+    line: int
+    suppressed: bool
+    """torch left the stack out as a repetition: it is the place alone."""
+
+
+def read_break(
+    text: str, code: CodeRef | None = None, *, columns: bool = False
+) -> BreakWords | None:
+    """The break that `text` tells of, met while `code` was compiled; None where it tells none.
+
+    With `columns`, the writer is known to draw carets under its tracebacks.
+    """
+    place = _PLACE.search(text)
+    if place is None:
+        return None
+    file, line = place["file"], int(place["line"])
+    _, found, rest = text.partition(_REASON)
+    reason = rest if found else ""
+    for end in _ENDS:
+        reason = reason.partition(end)[0]
+    below = _BYTECODE.split(text.partition(_TRACEBACK)[2])[0].splitlines()[1:]
+    # With TORCHDYNAMO_VERBOSE the callers come apart from the frames that were traced.
+    call = not _JUMP.search(reason)
+    stack = tuple(user_part(read_traceback(below, columns=columns, gaps=True, call=call)))
+    suppressed = not stack
+    if suppressed:
+        stack = (make_frame(file, line, code.function if code else ""),)
+    root, wrappers = BreakTexts().root_and_wrappers(_LEAD.sub("", reason.strip("\n")).rstrip())
+    body = GraphBreak(
+        gb_type=root.gb_type,
+        gb_id=root.gb_id,
+        explanation=root.explanation,
+        hints=root.hints,
+        context=root.context,
+        wrappers=wrappers,
+        outcome=outcome_of(reason, resumed=code is not None and code.resumed),
+        frame=code,
+    )
+    return BreakWords(body, stack, file, line, suppressed)
+
+
+def outcome_of(reason: str, *, resumed: bool) -> BreakOutcome:
+    """What became of the frame: torch says it in words only, at the start of the reason."""
+    if reason.startswith("Failed to handle graph break gracefully"):
+        return "rest-eager" if resumed else "frame-eager"
+    if reason.startswith("Encountered graph break that we cannot resume from"):
+        return "rest-eager"
+    if not reason:
+        return "unknown"
+    return "resumed"

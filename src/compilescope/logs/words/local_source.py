@@ -1,0 +1,36 @@
+"""Source files that happen to lie here under the names that a log gives.
+
+A log may come from anywhere and name anything: a device or a pipe is never opened, and what does
+not show the very line of the log is another program's.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import stat
+import tokenize
+
+_LARGEST = 4_000_000
+
+
+def line_here(file: str, number: int) -> str:
+    """The line as it is here, with its indentation; empty where there is none."""
+    lines = _lines(file)
+    return lines[number - 1] if 0 < number <= len(lines) else ""
+
+
+def text_here(file: str) -> str:
+    return "\n".join((*_lines(file), ""))
+
+
+@functools.lru_cache(maxsize=256)
+def _lines(file: str) -> tuple[str, ...]:
+    try:
+        status = os.stat(file)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > _LARGEST:
+            return ()
+        with tokenize.open(file) as source:
+            return tuple(source.read().split("\n")[:-1])
+    except (OSError, ValueError, SyntaxError, UnicodeError):
+        return ()

@@ -1,0 +1,102 @@
+"""Tracebacks as Python prints them, with the columns that its carets tell."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable, Sequence
+
+from compilescope.logs.words.expressions import expression_end, only_call
+from compilescope.logs.words.local_source import line_here
+from compilescope.model.stack import Frame, origin_of, plain_function_name
+
+_FILE = re.compile(r'^\s*File "(?P<file>[^"\n]*)", line (?P<line>\d{1,9})(?:, in (?P<name>.+))?$')
+_CARETS = re.compile(r"^\s*[~^][~^\s]*$")
+_MOST_FRAMES = 64
+
+
+def read_traceback(
+    lines: Iterable[str], *, columns: bool = False, gaps: bool = False, call: bool = True
+) -> list[Frame]:
+    """The frames of a traceback, outermost first; it ends at the first line that is none of it.
+
+    With `gaps` it may come in parts, with other lines between them. Python 3.10 knows no columns;
+    later ones draw none where they would span the whole line: with `columns` it is known to be
+    such a one. `call`: what the innermost frame was doing is a call.
+    """
+    groups: list[list[str]] = []
+    open_group = False
+    for line in lines:
+        if _FILE.match(line):
+            groups.append([line])
+            open_group = True
+        elif open_group and line.startswith("    ") and line.strip():
+            groups[-1].append(line)
+        elif groups and not gaps:
+            break
+        else:
+            open_group = False
+    columns = columns or any(_CARETS.match(line) for group in groups for line in group[1:])
+    shown = groups[-_MOST_FRAMES:]
+    return [_frame(group, columns, call or group is not shown[-1]) for group in shown]
+
+
+def _frame(group: list[str], has_columns: bool, call: bool) -> Frame:
+    found = _FILE.match(group[0])
+    assert found is not None  # Groups begin with such a line.
+    file, line, name = found["file"], int(found["line"]), (found["name"] or "").strip()
+    source = group[1].strip() if len(group) > 1 and not _CARETS.match(group[1]) else ""
+    column: int | None = None
+    end: int | None = None
+    if source and has_columns:
+        lead = len(group[1]) - len(group[1].lstrip())
+        carets = group[2] if len(group) > 2 and _CARETS.match(group[2]) else ""
+        column, end = 0, len(source)
+        if carets:
+            column = max(len(carets) - len(carets.lstrip()) - lead, 0)
+            end = min(len(carets.rstrip()) - lead, len(source))
+        if end >= len(source):
+            # Dynamo's own frames know no last line, so Python draws on to the end of the line.
+            end = expression_end(source, column, call=call)
+    elif source:
+        # Whoever draws no carets: a line that is one call and nothing else can mean no other.
+        column, end = only_call(source) or (None, None)
+    return make_frame(file, line, name, source, column, end)
+
+
+@functools.lru_cache(maxsize=8192)
+def make_frame(
+    file: str,
+    line: int,
+    name: str,
+    source: str = "",
+    column: int | None = None,
+    end: int | None = None,
+) -> Frame:
+    """A frame as capture writes it. Logs show a line without its indentation: where the same line
+    lies here, that one is taken, and columns count from its true beginning."""
+    source = source.strip()
+    here = line_here(file, line).rstrip("\r\n") if source else ""
+    if source and here.strip() == source:
+        lead = len(here) - len(here.lstrip())
+        source = here
+        column = None if column is None else column + lead
+        end = None if end is None else end + lead
+    if end is not None and column is not None and end <= column:
+        end = None
+    return Frame(file, line, plain_function_name(name), column, end, source, origin_of(file))
+
+
+def user_part(frames: Sequence[Frame]) -> list[Frame]:
+    """Without what capture leaves out: torch's own callers, and what started the program.
+
+    The innermost frames stay, whoever wrote them: that is where it happened.
+    """
+    first = next((n for n, frame in enumerate(frames) if frame.origin == "user"), 0)
+    last = max((n for n, f in enumerate(frames) if f.origin in ("user", "library")), default=-1)
+    kept: list[Frame] = []
+    for number, frame in enumerate(frames[first:], first):
+        if number <= last and frame.origin in ("torch", "generated", "stdlib"):
+            continue
+        kept.append(frame)
+    return kept

@@ -1,0 +1,1 @@
+"""FX graphs made smaller while what is wrong with them stays."""

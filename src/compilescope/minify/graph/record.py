@@ -1,0 +1,62 @@
+"""A failing graph on disk: one JSON file, and a safetensors file with the numbers of its inputs.
+
+The program writes it, other processes read it. Nothing in it is ever unpickled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from compilescope.errors import ToolError
+from compilescope.minify.script.setting import Setting, Shown
+from compilescope.model.written_graph import WrittenGraph
+
+RECORD, VALUES = "record.json", "values.safetensors"
+
+
+class Record(msgspec.Struct, frozen=True):
+    """What a repro is made of."""
+
+    graph: WrittenGraph
+    setting: Setting
+    shown: Shown
+    torch: str
+    """The version it was seen on."""
+    file: str = ""
+    line: int | None = None
+    """The user's line, where one is known."""
+    pid: int = 0
+    compile_id: str | None = None
+    """Of the compilation that handed the graph over."""
+
+
+def write_record(folder: Path, record: Record, values: Mapping[str, Any]) -> None:
+    """`values`: name of an input -> its tensor."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if values:
+        from safetensors.torch import save_file
+
+        plain: dict[str, Any] = {}
+        seen: set[int] = set()
+        for name, value in values.items():
+            own = value.detach().cpu().contiguous()
+            # One storage under two names is refused: each gets its own.
+            storage = own.untyped_storage().data_ptr()
+            plain[name] = own.clone() if storage in seen else own
+            seen.add(storage)
+        save_file(plain, folder / VALUES)
+    # Last: a record that is there is whole.
+    draft = folder / (RECORD + ".part")
+    draft.write_bytes(msgspec.json.encode(record))
+    draft.replace(folder / RECORD)
+
+
+def read_record(folder: Path) -> Record:
+    try:
+        return msgspec.json.decode((folder / RECORD).read_bytes(), type=Record)
+    except (OSError, msgspec.MsgspecError):
+        raise ToolError(f"{folder} holds no graph that can be read.") from None

@@ -1,0 +1,166 @@
+"""From a record on disk to the smallest graph that shows the same, and its script."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from compilescope.errors import ToolError
+from compilescope.minify import passes
+from compilescope.minify.engine import Limits, Outcome, Pass, Progress, Reduction, reduce
+from compilescope.minify.graph.candidate import GraphCandidate
+from compilescope.minify.graph.naming import readable
+from compilescope.minify.graph.record import RECORD, Record, read_record
+from compilescope.minify.graph.surgery import outputs_of, with_outputs
+from compilescope.minify.graph.trial import EAGER_RAN, TASK
+from compilescope.minify.sandbox import Sandbox
+from compilescope.minify.script.verifying import Repro, write_verified
+from compilescope.minify.script.writing import script_text
+from compilescope.model.written_graph import WrittenGraph
+from compilescope.plugins import discover
+
+WARM = ("compilescope.minify.graph.warmth",)
+_INDUCTOR = ("torch._inductor.compile_fx", "torch._inductor.codegen.cpp", "torch._inductor.graph")
+_EXPORT = "compilescope.minify.graph.values:export_values"
+_MOST_INLINE = 64
+
+
+def all_passes() -> list[Pass[GraphCandidate]]:
+    return discover(passes, "PASS", Pass)
+
+
+class GraphJudge:
+    """Tries candidates in a sandbox."""
+
+    def __init__(self, folder: Path, record: Record, sandbox: Sandbox) -> None:
+        self._folder = folder
+        self._record = record
+        self._sandbox = sandbox
+        self.why = ""
+        """What was said of the last one that was not kept."""
+
+    def __call__(self, candidate: GraphCandidate) -> Outcome:
+        graph = candidate.graph
+        record = self._record
+        text = script_text(graph, record.setting, record.shown, torch_version=record.torch)
+        saved = [each.saved for each in graph.inputs if each.fill == "saved"]
+        payload = {"folder": str(self._folder.absolute()), "text": text, "saved": saved}
+        answer = self._sandbox.run(TASK, payload)
+        if answer.is_done:
+            self.why = answer.value["why"]
+            return answer.value["outcome"]  # type: ignore[no-any-return]
+        self.why = f"{answer.error}\n{answer.output}"
+        if record.shown.kind == "signal" and answer.signal == record.shown.expected:
+            return "kept" if EAGER_RAN in answer.output else "invalid"
+        if answer.status == "timeout":
+            return "timeout"
+        return "crashed" if answer.status in ("crashed", "memory") else "invalid"
+
+
+@dataclass(frozen=True)
+class Minified:
+    """What came of it."""
+
+    repro: Repro
+    reduction: Reduction[GraphCandidate]
+    start: GraphCandidate
+
+
+def warm_for(folder: Path) -> tuple[str, ...]:
+    """What the warm process imports for the records in a folder."""
+    for path in sorted(folder.rglob(RECORD)):
+        if "inductor" in read_record(path.parent).setting.backend.expression:
+            return (*WARM, *_INDUCTOR)
+    return WARM
+
+
+def start_of(record: Record) -> GraphCandidate:
+    return GraphCandidate(with_outputs(record.graph, outputs_of(record.graph)))
+
+
+def minify_graph(
+    folder: Path,
+    path: Path,
+    sandbox: Sandbox,
+    *,
+    jobs: int = 1,
+    state: Path | None = None,
+    limits: Limits | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Minified:
+    """Reduce the graph of a record, and write the script that shows what is left."""
+    record = read_record(folder)
+    start = start_of(record)
+    judge = GraphJudge(folder, record, sandbox)
+    reduction: Reduction[GraphCandidate] = reduce(
+        start,
+        all_passes(),
+        judge,
+        jobs=jobs,
+        state=state,
+        purpose=repr((record.shown.kind, record.shown.expected)),
+        limits=limits,
+        progress=progress,
+    )
+    best = readable(reduction.best.graph)
+    timeout_s = sandbox.limit_s + 60
+    repro = write_repro(best, record, folder, path, sandbox, timeout_s=timeout_s)
+    return Minified(repro, reduction, start)
+
+
+def write_repro(
+    graph: WrittenGraph,
+    record: Record,
+    folder: Path,
+    path: Path,
+    sandbox: Sandbox,
+    *,
+    timeout_s: float,
+) -> Repro:
+    """The script, once it has shown the same in a fresh process."""
+    made = folder / "exported.safetensors"
+    inline, is_filed = _exported(graph, folder, made, sandbox)
+    file = path.with_suffix(".safetensors").name if is_filed else ""
+    text = script_text(
+        graph,
+        record.setting,
+        record.shown,
+        torch_version=record.torch,
+        saved=inline,
+        saved_file=file,
+    )
+
+    def write_beside(place: Path) -> None:
+        if file:
+            shutil.copyfile(made, place / file)
+
+    repro = write_verified(path, text, timeout_s=timeout_s, beside=write_beside)
+    if repro.path is None and file:
+        (path.parent / file).unlink(missing_ok=True)
+    return repro
+
+
+def _exported(
+    graph: WrittenGraph, folder: Path, file: Path, sandbox: Sandbox
+) -> tuple[dict[str, str], bool]:
+    """Numbers that matter: as source where they are few; and whether others went to `file`."""
+    shapes = {
+        each.saved: each.tensor.shape
+        for each in graph.inputs
+        if each.fill == "saved" and each.tensor is not None
+    }
+    if not shapes:
+        return {}, False
+    payload: dict[str, Any] = {
+        "folder": str(folder.absolute()),
+        "shapes": shapes,
+        "file": str(file.absolute()),
+        "most_inline": _MOST_INLINE,
+    }
+    answer = sandbox.run(_EXPORT, payload)
+    if not answer.is_done:
+        raise ToolError(f"The numbers of the inputs could not be written: {answer.error}.")
+    return answer.value["inline"], bool(answer.value["filed"])

@@ -1,0 +1,1 @@
+"""Ways to make a graph smaller: each file has one, called PASS."""

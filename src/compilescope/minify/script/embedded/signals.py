@@ -1,0 +1,28 @@
+# ruff: noqa: T201
+# mypy: ignore-errors
+"""A crash that takes the process with it is looked at from outside."""
+
+import subprocess
+import sys
+
+
+def report_signal(expected, eager, compiled):
+    """The exit status: 1 where the process dies by the expected signal, 0 where it does not die."""
+    if "--inside" in sys.argv:
+        eager()
+        print("eager: fine", flush=True)
+        compiled()
+        return 0
+    command = [sys.executable, sys.argv[0], "--inside"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+    if "eager: fine" not in done.stdout:
+        print("Cannot tell: it fails without torch.compile too.", file=sys.stderr)
+        return 2
+    if done.returncode == -expected:
+        print(f"The bug is there: compiled code died by signal {expected}.", file=sys.stderr)
+        return 1
+    if done.returncode:
+        print(f"Cannot tell: it left with status {done.returncode}.", file=sys.stderr)
+        return 2
+    print("The bug is gone: it compiled and ran.")
+    return 0

@@ -1,0 +1,1 @@
+"""Makes a Python program smaller while it goes on showing the same cause."""

@@ -1,0 +1,171 @@
+"""Edits of a tree, and the two ways in which passes try them.
+
+An edit names a node of the tree that the pass began with. Edits within one another add up: the
+inner ones come first, and the outer one sees what they made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Sequence
+from typing import Any
+
+import libcst as cst
+
+from compilescope.minify.deletion import delete_runs
+from compilescope.minify.source.candidate import SourceCandidate
+
+Change = Callable[[Any], Any]
+"""From a node, inner edits done, to what takes its place: a node or a sentinel of LibCST."""
+Edit = tuple[tuple[cst.CSTNode, Change], ...]
+"""Changes that only make sense together."""
+Proposing = Generator[SourceCandidate, bool, None]
+
+
+def edit(node: cst.CSTNode, change: Change) -> Edit:
+    return ((node, change),)
+
+
+def replace(node: cst.CSTNode, new: cst.CSTNode) -> Edit:
+    # A clone each time: a tree with one node in two places cannot tell them apart.
+    return ((node, lambda _: new.deep_clone()),)
+
+
+def remove(node: cst.CSTNode) -> Edit:
+    return ((node, lambda _: cst.RemoveFromParent()),)
+
+
+def apply(module: cst.Module, edits: Iterable[Edit]) -> SourceCandidate | None:
+    """The tree with these edits done; None where they cannot be."""
+    changes: dict[cst.CSTNode, Change] = {}
+    for each in edits:
+        for node, change in each:
+            before = changes.get(node)
+            changes[node] = change if before is None else _both(before, change)
+    try:
+        changed = module.visit(_Changer(changes))
+        if not isinstance(changed, cst.Module):
+            return None
+        candidate = SourceCandidate(changed)
+        candidate.text()
+    except _IMPOSSIBLE:
+        return None  # What stood there cannot be replaced by that.
+    return candidate
+
+
+# LibCST checks some trees when they are made, and stumbles over others when it writes them.
+_IMPOSSIBLE = (cst.CSTValidationError, TypeError, ValueError, AttributeError, RecursionError)
+
+
+def _both(first: Change, second: Change) -> Change:
+    def change(node: Any) -> Any:
+        changed = first(node)
+        return second(changed) if isinstance(changed, type(node)) else changed
+
+    return change
+
+
+class _Changer(cst.CSTTransformer):
+    def __init__(self, changes: dict[cst.CSTNode, Change]) -> None:
+        super().__init__()
+        self._changes = changes
+
+    def on_leave(self, original_node: Any, updated_node: Any) -> Any:
+        change = self._changes.get(original_node)
+        changed = updated_node if change is None else change(updated_node)
+        if changed is original_node:
+            return changed
+        if isinstance(changed, _LISTS):
+            return without_last_comma(changed)
+        return filled(changed) if isinstance(changed, _SUITES) else changed
+
+
+_LISTS = (cst.Call, cst.Parameters, cst.ClassDef)
+_SUITES = (cst.IndentedBlock, cst.SimpleStatementLine, cst.SimpleStatementSuite)
+
+
+def filled(node: Any) -> Any:
+    """A block that lost all its statements says `pass`; a line that did goes with them."""
+    if node.body:
+        return node
+    if isinstance(node, cst.SimpleStatementLine):
+        return cst.RemoveFromParent()
+    if isinstance(node, cst.SimpleStatementSuite):
+        return node.with_changes(body=[cst.Pass()])
+    return node.with_changes(body=[cst.SimpleStatementLine([cst.Pass()])])
+
+
+def without_last_comma(node: Any) -> Any:
+    """After the last of a list went, the one before it still has its comma."""
+    if isinstance(node, cst.Parameters):
+        names = ("kwonly_params", "params")
+        name = next((each for each in names if getattr(node, each)), "")
+        if not name or node.star_kwarg is not None:
+            return node
+        if name == "params" and node.star_arg is not cst.MaybeSentinel.DEFAULT:
+            return node
+    else:
+        name = "args" if isinstance(node, cst.Call) else "bases"
+        if isinstance(node, cst.ClassDef) and not (node.bases or node.keywords):
+            default = cst.MaybeSentinel.DEFAULT
+            return node.with_changes(lpar=default, rpar=default)
+    given = getattr(node, name)
+    if not given or not isinstance(given[-1].comma, cst.Comma):
+        return node
+    last = given[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
+    return node.with_changes(**{name: [*given[:-1], last]})
+
+
+def in_runs(find: Callable[[cst.Module], Iterable[Sequence[Edit]]]) -> Callable[..., Proposing]:
+    """A pass of edits that mostly go together: runs of them, within each list of `find`."""
+
+    def propose(present: SourceCandidate) -> Proposing:
+        tree = reparsed(present)
+        done: list[Edit] = []
+
+        def with_more(edits: Sequence[Edit]) -> Callable[[frozenset[Edit]], Any]:
+            return lambda more: apply(tree, [*done, *(each for each in edits if each in more)])
+
+        for edits in find(tree):
+            gone = yield from delete_runs(edits, with_more(edits))
+            done += [each for each in edits if each in gone]
+
+    return propose
+
+
+def one_by_one(find: Callable[[cst.Module], Iterable[Sequence[Edit]]]) -> Callable[..., Proposing]:
+    """A pass of edits that exclude each other: the first of each list that is taken, then the next.
+
+    After a taken edit the places are looked for anew, and the walk goes on at the same number.
+    """
+
+    def propose(present: SourceCandidate) -> Proposing:
+        number = 0
+        places = list(find(reparsed(present)))
+        while number < len(places):
+            for candidate in _smaller(present, places[number]):
+                if (yield candidate):
+                    present = candidate
+                    places = list(find(reparsed(present)))
+                    break
+            else:
+                number += 1
+
+    return propose
+
+
+def _smaller(present: SourceCandidate, edits: Sequence[Edit]) -> Iterable[SourceCandidate]:
+    tree = present.module
+    for each in edits:
+        candidate = apply(tree, [each])
+        if candidate is not None and candidate.size() < present.size():
+            yield candidate
+
+
+def reparsed(candidate: SourceCandidate) -> cst.Module:
+    """The tree of its text.
+
+    An edited tree may group otherwise than its text does, where an operator lost its parentheses,
+    and it may hold one node twice. From here on it is the candidate's tree.
+    """
+    candidate.module = cst.parse_module(candidate.text())
+    return candidate.module

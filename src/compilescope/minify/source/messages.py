@@ -1,0 +1,43 @@
+"""What is said to the process that runs a program, and what it answers. Needs no torch."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from compilescope.minify.source.causes import Cause
+
+TASK = "compilescope.minify.source.trial:try_program"
+ORIGINAL_TASK = "compilescope.minify.source.trial:try_original"
+
+
+class Trial(msgspec.Struct, frozen=True):
+    """A program to run."""
+
+    text: str
+    folder: str
+    """Its working folder, and where its file is written."""
+    paths: tuple[str, ...] = ()
+    """Folders in which it finds modules of its own."""
+
+
+class Original(msgspec.Struct, frozen=True):
+    """The user's program as it is, in its own folder."""
+
+    kind: Literal["script", "module", "code"]
+    words: tuple[str, ...]
+    root: str
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """What a program showed."""
+
+    causes: tuple[Cause, ...]
+    error: str = ""
+    """The class of the exception that it ended with; a status other than 0 counts as one."""
+    message: str = ""
+    graphs: int = 0
+    torch: str = ""
+    failed: bool = False
+    """A compilation failed, and no graph break is behind it."""

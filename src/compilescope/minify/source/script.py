@@ -1,0 +1,169 @@
+"""The script that is handed out: the small program, and a main part that judges it by torch alone.
+
+It listens to what torch itself logs about graph breaks or recompiles, and to the error that
+fullgraph=True makes of a break. Exit status 1 while the cause is there, 0 once it is gone, 2 when
+something else went wrong.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import textwrap
+from dataclasses import dataclass
+
+from compilescope.minify.source.causes import Cause, lasting_guard
+
+_WIDTH = 88
+_LOGS = {
+    "break": ("graph_breaks", ("symbolic_convert", "convert_frame")),
+    "recompile": ("recompiles", ("guards",)),
+}
+_CHECK = """
+if __name__ == "__main__":
+    said = []
+    listener = logging.Handler()
+    listener.emit = lambda record: said.append(record.getMessage())
+    torch._logging.set_logs({artifact}=True)
+    for name in {loggers}:
+        logging.getLogger(name).addHandler(listener)
+    failure = None
+    try:
+{acts}
+    except Exception as error:
+        failure = error
+        said.append(str(error))
+    signs = {words}
+    shown = any(all(sign in text for sign in signs) for text in said)
+    if failure is not None and not shown:
+        print(f"Something else went wrong: {{type(failure).__name__}}: {{failure}}")
+        sys.exit(2)
+    print("The {thing} is there." if shown else "The {thing} is gone.")
+    sys.exit(1 if shown else 0)
+"""
+_VARIABLES = ("said", "listener", "failure", "shown", "name", "signs")
+
+
+@dataclass(frozen=True)
+class Story:
+    """What the head of the script tells."""
+
+    found_in: str
+    """Where the user's program shows it: `train.py:41, in forward`."""
+    torch: str
+    lines_before: int
+    needs: tuple[str, ...] = ()
+    """Own modules that it still imports."""
+
+
+def finished_script(text: str, cause: Cause, story: Story, *, guarded: bool) -> str:
+    """`guarded`: all of the program in the main part, not only its last statements."""
+    body = ast.parse(text).body
+    imports: dict[str, None] = dict.fromkeys(["import logging", "import sys", "import torch"])
+    future = [ast.unparse(each) for each in body if _is_future(each)]
+    body = [each for each in body if not _is_future(each)]
+    split = 0 if guarded else _first_act(body)
+    imports.update(dict.fromkeys(ast.unparse(each) for each in body[:split] if _is_import(each)))
+    before = [each for each in body[:split] if not _is_import(each)]
+    program = "\n".join([*future, *imports]) + "\n" + _laid_out(before, after_imports=True)
+    gap = "\n" if before and isinstance(before[-1], _BLOCKS) else ""
+    names = {node.id for each in body for node in ast.walk(each) if isinstance(node, ast.Name)}
+    main = _check(cause, body[split:], names)
+    return f'"""{_head(cause, story)}"""\n\n{program}{gap}{main}'
+
+
+def tidy(text: str) -> str:
+    """Formatted anew, with the usual empty lines; comments go."""
+    return _laid_out(ast.parse(text).body).lstrip("\n")
+
+
+def _laid_out(body: list[ast.stmt], *, after_imports: bool = False) -> str:
+    before: ast.stmt | None = ast.Import([]) if after_imports else None
+    parts: list[str] = []
+    for statement in body:
+        parts.append(_gap(before, statement) + ast.unparse(statement) + "\n")
+        before = statement
+    return "".join(parts)
+
+
+_BLOCKS = (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)
+
+
+def _gap(before: ast.stmt | None, statement: ast.stmt) -> str:
+    if isinstance(statement, _BLOCKS) or isinstance(before, _BLOCKS):
+        return "\n\n"
+    return "\n" if _is_import(before) and not _is_import(statement) else ""
+
+
+def _first_act(body: list[ast.stmt]) -> int:
+    """Where the last run of statements begins that neither define nor import anything."""
+    kinds = (*_BLOCKS, ast.Import, ast.ImportFrom)
+    return max((n for n, each in enumerate(body, 1) if isinstance(each, kinds)), default=0)
+
+
+def _is_import(statement: ast.stmt | None) -> bool:
+    return isinstance(statement, (ast.Import, ast.ImportFrom))
+
+
+def _is_future(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.ImportFrom) and statement.module == "__future__"
+
+
+def _check(cause: Cause, acts: list[ast.stmt], theirs: set[str]) -> str:
+    artifact, modules = _LOGS[cause.kind]
+    return _with_names_of_its_own(theirs).format(
+        artifact=artifact,
+        loggers=_listed([f"torch._dynamo.{name}.__{artifact}" for name in modules]),
+        acts=textwrap.indent(_laid_out(acts).strip() or "pass", " " * 8),
+        words=_listed(words_of(cause)),
+        thing="graph break" if cause.kind == "break" else "recompile",
+    )
+
+
+def _with_names_of_its_own(theirs: set[str]) -> str:
+    """The check, without variables of the program's names."""
+    text = _CHECK
+    for name in _VARIABLES:
+        new = name
+        while new in theirs:
+            new += "_"
+        text = re.sub(rf"\b{name}\b", new, text)
+    return text
+
+
+def _listed(texts: list[str] | tuple[str, ...]) -> str:
+    """A list on one line if there is room, else with one text a line."""
+    words = [_quoted(text) for text in texts]
+    short = f"[{', '.join(words)}]"
+    if len(short) <= _WIDTH - 20:
+        return short
+    return "[" + "".join(f"\n        {word}," for word in words) + "\n    ]"
+
+
+def _quoted(text: str) -> str:
+    plain = text.isprintable() and not set(text) & {"\\", '"'}
+    return f'"{text}"' if plain else repr(text)
+
+
+def words_of(cause: Cause) -> tuple[str, ...]:
+    """What torch's own report of it says, whatever the program around it."""
+    if cause.kind == "break":
+        return tuple(dict.fromkeys(filter(None, (cause.what, cause.reason))))
+    return ("Recompiling function", *filter(None, [lasting_guard(cause.logged)]))
+
+
+def _head(cause: Cause, story: Story) -> str:
+    what = f"Graph break: {cause.what}" if cause.kind == "break" else cause.title
+    named = f" ({cause.gb_id})" if cause.gb_id else ""
+    why = f"The guard {cause.guard} fails" if cause.kind == "recompile" else cause.reason
+    why += "`" * (why.count("`") % 2)
+    origin = f"Made smaller from {story.lines_before} lines; found in {story.found_in}"
+    paragraphs = [
+        f"{what}{named}.",
+        f"{why.rstrip('.')}. {origin}, with torch {story.torch}.".removeprefix(". "),
+        "Exit status: 1 while it is there, 0 once it is gone, 2 if something else goes wrong.",
+    ]
+    if story.needs:
+        paragraphs.append(f"It needs modules of its author's: {', '.join(story.needs)}.")
+    text = "\n\n".join(textwrap.fill(each, _WIDTH) for each in paragraphs)
+    return text.replace("\\", "\\\\").replace('"""', "'''") + "\n"

@@ -1,0 +1,1 @@
+"""Ways to make a Python program smaller, one a file: `PASS`."""

@@ -1,0 +1,104 @@
+"""Expressions: one of their parts in their place, or a plain constant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from compilescope.minify.engine import Pass
+from compilescope.minify.source.edits import Edit, edit, one_by_one, replace
+from compilescope.minify.source.nodes import values, walk
+
+_CONSTANTS = ("0", "None", "1")
+
+
+def _find(tree: cst.Module) -> Iterator[list[Edit]]:
+    acting = set(_acting(tree))
+    for node in values(tree):
+        bare = [edit(node, _without_parentheses)] if node.lpar else []
+        if _is_constant(node):
+            yield bare
+            continue
+        parts = [_grouped(part) for part in _parts(node)]
+        texts = () if node in acting else _CONSTANTS
+        constants = [cst.parse_expression(text) for text in texts]
+        yield [*bare, *(replace(node, each) for each in (*parts, *constants))]
+
+
+def _acting(tree: cst.Module) -> Iterator[cst.CSTNode]:
+    """What is called, walked over, entered or asked for a part: a number never can be."""
+    for node in walk(tree):
+        if isinstance(node, cst.Call):
+            yield node.func
+        elif isinstance(node, (cst.Attribute, cst.Subscript)):
+            yield node.value
+        elif isinstance(node, (cst.For, cst.CompFor)):
+            yield node.iter
+        elif isinstance(node, cst.WithItem):
+            yield node.item
+        elif isinstance(node, cst.Decorator):
+            yield node.decorator
+        elif isinstance(node, cst.ClassDef):
+            yield from (base.value for base in node.bases)
+
+
+def _is_constant(node: cst.BaseExpression) -> bool:
+    plain = (cst.BaseNumber, cst.BaseString, cst.Ellipsis)
+    named = isinstance(node, cst.Name) and node.value in ("None", "True", "False")
+    return (isinstance(node, plain) and not isinstance(node, cst.FormattedString)) or named
+
+
+def _parts(node: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """What the expression could be without its outermost operation, the shortest to read first."""
+    if isinstance(node, cst.Call):
+        given = [each.value for each in node.args if not each.star]
+        receiver = [node.func.value] if isinstance(node.func, cst.Attribute) else []
+        return [*receiver, *given]
+    if isinstance(node, (cst.BinaryOperation, cst.BooleanOperation)):
+        return [node.left, node.right]
+    if isinstance(node, cst.Comparison):
+        return [node.left, *(each.comparator for each in node.comparisons)]
+    if isinstance(node, cst.IfExp):
+        return [node.body, node.orelse, node.test]
+    if isinstance(node, (cst.Attribute, cst.Subscript, cst.NamedExpr, cst.Yield)):
+        return [node.value] if isinstance(node.value, cst.BaseExpression) else []
+    if isinstance(node, (cst.UnaryOperation, cst.Await)):
+        return [node.expression]
+    if isinstance(node, (cst.List, cst.Tuple, cst.Set)):
+        return [each.value for each in node.elements if isinstance(each, cst.Element)]
+    if isinstance(node, (cst.ListComp, cst.GeneratorExp, cst.SetComp)):
+        return [node.elt, node.for_in.iter, cst.List([])]
+    if isinstance(node, (cst.Dict, cst.DictComp)):
+        return [cst.Dict([])]
+    if isinstance(node, cst.FormattedString):
+        inner = [part for part in node.parts if isinstance(part, cst.FormattedStringExpression)]
+        return [*(part.expression for part in inner), cst.SimpleString('""')]
+    return [node.body] if isinstance(node, cst.Lambda) else []
+
+
+def _grouped(node: cst.BaseExpression) -> cst.BaseExpression:
+    """In parentheses where its new place may need them; needless ones go later."""
+    if not isinstance(node, _OPEN) or node.lpar:
+        return node
+    return node.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+
+
+def _without_parentheses(node: cst.BaseExpression) -> cst.BaseExpression:
+    return node.with_changes(lpar=node.lpar[1:], rpar=node.rpar[:-1])
+
+
+_OPEN = (
+    cst.BinaryOperation,
+    cst.BooleanOperation,
+    cst.Comparison,
+    cst.UnaryOperation,
+    cst.IfExp,
+    cst.Lambda,
+    cst.NamedExpr,
+    cst.Await,
+    cst.Yield,
+)
+
+
+PASS = Pass("expressions", 210, one_by_one(_find))

@@ -1,0 +1,158 @@
+"""Bodies of what only logs tell: what a log is, and the graphs that XLA compilers were handed."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from compilescope.model.body import EventBody
+from compilescope.model.stack import CodeRef, Frame
+
+LogSystem = Literal["torch", "torch_xla", "tt-xla", "program"]
+"""Who wrote a line."""
+
+GraphForm = Literal["mlir", "hlo", "ir", "dot", "unknown"]
+
+
+class LogRead(EventBody, frozen=True):
+    """One log that was read: what it is, and what of it could not be understood."""
+
+    source: str
+    """Its path, or `-`."""
+    bytes: int = 0
+    lines: int = 0
+    records: int = 0
+    """Records that were understood."""
+    unread: int = 0
+    """Records and lines that should have been understood and were not."""
+    samples: tuple[str, ...] = ()
+    """The beginnings of the first few of them."""
+    formats: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+    """Settings that must have been on, as a user would write them."""
+    build: str = ""
+    """What is known of the build that wrote it: `debug`, `release`, a version."""
+    cut_head: bool = False
+    cut_tail: bool = False
+    interleaved: str = ""
+    """`tagged`: tags tell its processes apart; `ambiguous`: nothing does."""
+    cut_lines: int = 0
+    """Lines so long that only their beginning was read."""
+    problems: tuple[str, ...] = ()
+
+
+class ModuleStage(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A graph's module at one stage of its compilation, as the log shows it."""
+
+    name: str
+    """The compiler's own name for it: `vhlo`, `ttir`; empty where its header is cut off."""
+    ops: int | None = None
+    """Operations in it; None where the log has no body."""
+    kinds: dict[str, int] = msgspec.field(default_factory=dict)
+    """The most frequent ones, by name."""
+    whole: bool = True
+    """False where its body is cut off or mixed with another's."""
+
+
+class OpPlace(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A place in the program, and how many operations of a graph came from it."""
+
+    frame: Frame
+    ops: int
+    resumed_at: int | None = None
+    """The line at which its function goes on after a graph break."""
+    modules: str = ""
+    """The path of modules to it, where the log tells."""
+
+
+class GraphCompiled(EventBody, frozen=True):
+    """A graph that an XLA compiler was handed. The event's stack is the program's, where known."""
+
+    system: Literal["torch_xla", "tt-xla"]
+    name: str = ""
+    """The module's: `SyncTensorsGraph.37`."""
+    stages: tuple[ModuleStage, ...] = ()
+    """In order; empty where the log dumps no modules."""
+    places: tuple[OpPlace, ...] = ()
+    """Where its operations came from, most first."""
+    resumes: tuple[CodeRef, ...] = ()
+    """The rests of functions (after a graph break) that its operations came from."""
+    hash: str = ""
+    cause: str = ""
+    """Why it was compiled, in torch_xla's words."""
+    inputs: int | None = None
+    outputs: int | None = None
+    input_bytes: int | None = None
+    output_bytes: int | None = None
+    temp_bytes: int | None = None
+    after: str | None = None
+    """The last compile id that Dynamo had handed to a backend before."""
+    backend: str | None = None
+    """The backend of that compilation."""
+    frames_cut: bool = False
+    """The log shows only the innermost frames of the stack."""
+    error: str = ""
+    """The compiler's words, where it failed."""
+    failed_stage: str = ""
+    """The stage that it could not reach, where the log tells."""
+    cut: Literal["", "head", "tail"] = ""
+    """The log lacks its first or its last stages."""
+
+
+class GraphDumped(EventBody, frozen=True):
+    """A graph that was printed or saved, which does not say that it was compiled."""
+
+    form: GraphForm = "unknown"
+    name: str = ""
+    hashes: tuple[str, ...] = ()
+    ops: int | None = None
+    kinds: dict[str, int] = msgspec.field(default_factory=dict)
+    places: tuple[OpPlace, ...] = ()
+    resumes: tuple[CodeRef, ...] = ()
+    count: int = 1
+    """How often the same one was dumped."""
+
+
+class GraphExecuted(EventBody, frozen=True):
+    """Executions of one compiled graph for one cause, from one place; they add up."""
+
+    hash: str
+    cause: str = ""
+    count: int = 1
+    frames_cut: bool = False
+
+
+class BreakEcho(EventBody, frozen=True):
+    """A graph break reported in code of the compiler's own, which operators run through.
+
+    It follows from a break of the program's: the operator at which that one stopped runs eagerly,
+    and Dynamo meets the override's own frame.
+    """
+
+    gb_type: str
+    gb_id: str | None = None
+    explanation: str = ""
+    context: str = ""
+    override: Frame | None = None
+    """Where torch reports it."""
+    because: str | None = None
+    """Id of the break it follows from, where the log tells."""
+
+
+class FallbackOps(EventBody, frozen=True):
+    """Operators that the device's compiler has no lowering for: they run on the CPU."""
+
+    ops: tuple[str, ...]
+    told_by: Literal["dynamo", "profiler"]
+    count: int = 1
+    """How often the log says so."""
+
+
+class LogLine(EventBody, frozen=True):
+    """A warning or an error in the log that no other event tells; equal ones are counted."""
+
+    system: LogSystem
+    level: Literal["info", "warning", "error"]
+    text: str
+    count: int = 1

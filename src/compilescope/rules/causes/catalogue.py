@@ -1,0 +1,77 @@
+"""What the rule of a finding is about, whatever program it was found in.
+
+A finding's own words speak of the user's line; these stand in a code scanner's list of rules.
+"""
+
+from __future__ import annotations
+
+import importlib
+
+import msgspec
+
+from compilescope.registry.taxonomy import Category, load_taxonomy
+from compilescope.rules import guards
+from compilescope.rules.causes.explaining import guard_rules
+
+# A function may be eager for reasons that are categories of the taxonomy under another name.
+_EAGER: dict[str, tuple[str, str | None]] = {
+    "disabled": ("A function that was told to run eagerly", "explicit"),
+    "generator": ("A generator that was compiled by itself", "generator"),
+    "dispatch-mode": ("A call under a torch dispatch mode", "tensor-subclass"),
+    "backend": ("A function that the backend declined", "backend-failure"),
+    "error": ("A function given up at an error of the compiler", "compiler-bug"),
+    "recompile-limit": ("A function compiled too often", "recompile-limit"),
+    "graph-break": ("A function given up at a graph break", None),
+}
+
+
+_AGAIN = (
+    "Compiled code holds for values like those it was compiled with, and guards check them at each "
+    "call. A call that fails a guard is compiled again; at the limit Dynamo gives up and runs such "
+    "calls eagerly."
+)
+
+
+class RuleWords(msgspec.Struct, frozen=True):
+    """A rule in general."""
+
+    title: str
+    why: str = ""
+    fix: str = ""
+    category: str = ""
+    """Of the registry's taxonomy."""
+
+
+def rule_words(rule: str) -> RuleWords:
+    """For the `rule` of any finding, of kinds that this version does not know too."""
+    family, _, name = rule.partition("/")
+    if family == "recompile":
+        title = _guard_title(name) or f"A guard that did not hold: {name}"
+        return msgspec.structs.replace(_words(title, _category("recompile-limit")), why=_AGAIN)
+    if family == "eager":
+        title, known = _EAGER.get(name, (f"A function that runs eagerly: {name}", None))
+        return _words(title, _category(known))
+    if family == "failure":
+        return _words(f"Compilation raised {name}", load_taxonomy().category_of(None, name))
+    if rule == "unregistered-break":
+        return RuleWords("A graph break that PyTorch gives no id")
+    category = load_taxonomy().category_of(rule)
+    return _words(category.ids.get(rule, rule) if category is not None else rule, category)
+
+
+def _category(name: str | None) -> Category | None:
+    return load_taxonomy().get(name) if name else None
+
+
+def _words(title: str, category: Category | None) -> RuleWords:
+    if category is None:
+        return RuleWords(title)
+    return RuleWords(title, category.why, category.fix, category.id)
+
+
+def _guard_title(name: str) -> str:
+    """The first line of the rule's own file: one file a rule, named for it."""
+    if name not in {rule.id for rule in guard_rules()}:
+        return ""
+    text = importlib.import_module(f"{guards.__name__}.{name.replace('-', '_')}").__doc__ or ""
+    return text.strip().split("\n", 1)[0].rstrip(".")

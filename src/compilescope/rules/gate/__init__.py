@@ -1,0 +1,1 @@
+"""Is what a run lost within the limits, and is any of it new?"""

@@ -1,0 +1,1 @@
+"""Portable graphs: where they come from, what they lack, what they hold."""

@@ -1,0 +1,1 @@
+"""What a log tells of a program elsewhere: its graphs, why each exists, what the log lacks."""

@@ -1,0 +1,178 @@
+"""What a log itself is worth: what it holds, what it lacks, and which command would tell more."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable
+from pathlib import PurePosixPath
+
+import msgspec
+
+from compilescope.model import bodies
+from compilescope.model.logged import GraphCompiled, LogRead
+from compilescope.model.run import Run
+
+_XLA_BACKENDS = {"openxla": "torch_xla", "tt": "tt-xla"}
+_DYNAMO = "TORCH_LOGS=+dynamo"
+_WANTED: dict[str, tuple[tuple[str, str], ...]] = {
+    "torch_xla": (
+        ("PT_XLA_DEBUG_LEVEL=2", "each graph that torch_xla compiles, and who asked for it"),
+    ),
+    "tt-xla": (
+        ("TTXLA_LOGGER_LEVEL=DEBUG", "each graph at every stage of the compiler"),
+        ("XLA_HLO_DEBUG=1", "the Python lines that operations came from"),
+    ),
+}
+"""System -> settings that show most, each with what it shows."""
+
+
+class Lack(msgspec.Struct, frozen=True):
+    """A setting that was not on."""
+
+    setting: str
+    shows: str
+
+
+class LogVerdict(msgspec.Struct, frozen=True, kw_only=True):
+    """The log, judged."""
+
+    sources: tuple[str, ...]
+    formats: tuple[str, ...]
+    flags: tuple[str, ...]
+    build: str
+    cut_head: bool
+    cut_tail: bool
+    interleaved: str
+    unread: int
+    systems: tuple[str, ...]
+    """Who compiled: `torch`, `torch_xla`, `tt-xla`."""
+    lacks: tuple[Lack, ...]
+    notes: tuple[str, ...]
+    """Plain sentences, worst first."""
+    at_least: bool
+    """The number of graphs is a lower bound."""
+    rerun: str
+    """The command that would tell more; empty where nothing is missing."""
+
+
+_TELLS_OF_GRAPHS = ("PT_XLA_DEBUG_LEVEL=2", "TTXLA_LOGGER_LEVEL=DEBUG")
+
+
+def judge_log(run: Run) -> LogVerdict | None:
+    """None for a run that was not read from logs."""
+    logs = [body for _, body in run.of(LogRead)]
+    if not logs:
+        return None
+    formats = _union(log.formats for log in logs)
+    flags = _union(log.flags for log in logs)
+    systems = _systems(run, formats)
+    lacks = tuple(_lacks(run, systems, formats, flags))
+    cut_head = any(log.cut_head for log in logs)
+    cut_tail = any(log.cut_tail for log in logs)
+    mixed = {log.interleaved for log in logs} - {""}
+    interleaved = "ambiguous" if "ambiguous" in mixed else next(iter(mixed), "")
+    unread = sum(log.unread for log in logs)
+    broken = cut_head or cut_tail or interleaved == "ambiguous"
+    # Whoever compiled last tells of the graphs: an XLA compiler, or Dynamo where there is none.
+    compiler = {"torch_xla", "tt-xla"} & set(systems)
+    telling = _TELLS_OF_GRAPHS if compiler else (_DYNAMO,)
+    untold = any(lack.setting in telling for lack in lacks)
+    return LogVerdict(
+        sources=tuple(log.source for log in logs),
+        formats=formats,
+        flags=flags,
+        build=next((log.build for log in logs if log.build), ""),
+        cut_head=cut_head,
+        cut_tail=cut_tail,
+        interleaved=interleaved,
+        unread=unread,
+        systems=systems,
+        lacks=lacks,
+        notes=tuple(_notes(formats, cut_head, cut_tail, interleaved, unread)),
+        at_least=broken or untold,
+        rerun=_rerun(run, systems, interleaved) if lacks or broken or not formats else "",
+    )
+
+
+def _union(groups: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    return tuple(sorted({item for group in groups for item in group}))
+
+
+def _systems(run: Run, formats: tuple[str, ...]) -> tuple[str, ...]:
+    found = {"torch"} if {"torch-logs", "torch-trace"} & set(formats) else set()
+    found |= {body.system for _, body in run.of(GraphCompiled)}
+    if "tt-xla" in formats:
+        found.add("tt-xla")
+    # torch_xla's own lines come with tt-xla too: there they say what its plugin was asked.
+    if "torch-xla" in formats and "tt-xla" not in found:
+        found.add("torch_xla")
+    for _, graph in run.of(bodies.GraphCaptured):
+        if graph.backend in _XLA_BACKENDS and not {"torch_xla", "tt-xla"} & found:
+            found.add(_XLA_BACKENDS[graph.backend])
+    return tuple(sorted(found))
+
+
+def _lacks(
+    run: Run, systems: tuple[str, ...], formats: tuple[str, ...], flags: tuple[str, ...]
+) -> Iterable[Lack]:
+    dynamo = "torch-trace" in formats or any(
+        flag.startswith("TORCH_LOGS=") and "dynamo" in flag for flag in flags
+    )
+    if not dynamo:
+        yield Lack(_DYNAMO, "graph breaks, their reasons, and what each graph was compiled for")
+    recompiles = any("recompiles" in flag for flag in flags) or "torch-trace" in formats
+    if not recompiles and any(body.inferred for _, body in run.of(bodies.Recompile)):
+        yield Lack("TORCH_LOGS=+dynamo,recompiles", "the guards that failed")
+    for system in systems:
+        for setting, shows in _WANTED.get(system, ()):
+            if not any(_covers(flag, setting) for flag in flags):
+                yield Lack(setting, shows)
+
+
+def _covers(flag: str, setting: str) -> bool:
+    name, _, wanted = setting.partition("=")
+    had, _, value = flag.partition("=")
+    if had != name:
+        # PT_XLA_DEBUG=1 is the older way to ask for both kinds of blocks.
+        return name == "PT_XLA_DEBUG_LEVEL" and had == "PT_XLA_DEBUG"
+    if value.isdigit() and wanted.isdigit():
+        return int(value) >= int(wanted)
+    return value in (wanted, "VERBOSE", "TRACE")
+
+
+def _notes(
+    formats: tuple[str, ...], cut_head: bool, cut_tail: bool, interleaved: str, unread: int
+) -> Iterable[str]:
+    if not formats:
+        yield "Nothing in it was written by torch.compile, torch_xla or tt-xla."
+    if cut_head:
+        yield "Its beginning is missing: what happened before is not counted."
+    if cut_tail:
+        yield "Its end is missing: what happened after is not counted."
+    if interleaved == "ambiguous":
+        yield "Several processes wrote into it and nothing tells their lines apart."
+    elif interleaved:
+        yield "Several processes wrote into it; tags tell their lines apart."
+    if unread:
+        yield f"{unread} records or lines in it could not be read."
+
+
+def _rerun(run: Run, systems: tuple[str, ...], interleaved: str) -> str:
+    settings = ["TORCH_LOGS=+dynamo,recompiles"]
+    # A log of nothing does not tell whose it was: what another system asks for does no harm.
+    for system in systems or tuple(_WANTED):
+        settings += [setting for setting, _ in _WANTED.get(system, ())]
+    script = _script(run)
+    ask = " ".join(settings)
+    if interleaved == "ambiguous":
+        # One file a rank: torchrun can do that itself.
+        return f"{ask} torchrun --redirects 3 --log-dir logs {script}"
+    return f"{ask} python {script} > model.log 2>&1"
+
+
+def _script(run: Run) -> str:
+    for event in run.events:
+        for frame in event.stack[:1]:
+            if frame.function == "<module>" and frame.origin == "user":
+                return shlex.quote(PurePosixPath(frame.file).name)
+    return "your_script.py"

@@ -1,0 +1,1 @@
+"""The compilation at work now: its id, model, modes, and refusing it."""

@@ -1,0 +1,1 @@
+"""Live FX graphs: read, written as source, and cut up."""

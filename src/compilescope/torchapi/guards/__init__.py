@@ -1,0 +1,1 @@
+"""Guards of compiled code: which failed, and what checking them costs."""

@@ -1,0 +1,1 @@
+"""Ways through AOTAutograd and Inductor, and what is seen on them."""

@@ -1,0 +1,1 @@
+"""Graphs on their way into repro scripts, and the failing compilations that they come from."""

@@ -1,0 +1,95 @@
+"""The backend that Dynamo calls, out of its wrappers, and how to name it in a script."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Any
+
+from compilescope.torchapi.reproducing.constants import Unwritable
+from compilescope.torchapi.reproducing.definitions import Definitions
+
+
+@dataclass(frozen=True)
+class UsedBackend:
+    """What torch.compile was told to compile with."""
+
+    function: Any
+    name: str
+    """For people; where `is_named`, also for torch.compile."""
+    is_named: bool
+    """torch, or a package, registers it under this name."""
+    options: tuple[str, ...] = ()
+    """Further arguments of torch.compile, as source."""
+
+
+def used_backend(compiler: Any) -> UsedBackend:
+    """`compiler` is a name, a function, or what Dynamo made of one."""
+    options: list[str] = []
+    seen: set[int] = set()
+    while id(compiler) not in seen:
+        seen.add(id(compiler))
+        inner = getattr(compiler, "_torchdynamo_orig_backend", None)
+        inner = inner or getattr(compiler, "_torchdynamo_orig_callable", None)
+        if inner is None and type(compiler).__name__ == "_TorchCompileWrapper":
+            inner = getattr(compiler, "compiler_fn", None)
+            for name, value in getattr(compiler, "kwargs", {}).items():
+                options.append(f"{name}={_plain(value)}")
+        if inner is None and isinstance(compiler, functools.partial) and not compiler.args:
+            inner = compiler.func if not compiler.keywords else None
+        compiler = compiler if inner is None else inner
+    if isinstance(compiler, str):
+        return UsedBackend(_registered(compiler), compiler, _is_public(compiler), tuple(options))
+    if type(compiler).__name__ == "_TorchCompileInductorWrapper":
+        config = getattr(compiler, "config", {})
+        options += [f"options={_plain(config)}"] if config else []
+        return UsedBackend(compiler, "inductor", True, tuple(options))
+    name = _registered_name(compiler) or getattr(compiler, "__name__", type(compiler).__name__)
+    return UsedBackend(compiler, name, _is_public(name, compiler), tuple(options))
+
+
+def backend_definitions(used: UsedBackend) -> tuple[str, Definitions]:
+    """The expression that names it, and what must be said first."""
+    code = Definitions()
+    if used.is_named:
+        return repr(used.name), code
+    return code.bring(used.function), code
+
+
+def _registry() -> Any:
+    from torch._dynamo.backends import registry
+
+    return registry
+
+
+def _registered(name: str) -> Any:
+    return _registry().lookup_backend(name)
+
+
+def _registered_name(function: Any) -> str:
+    known = getattr(_registry(), "_COMPILER_FNS", {})
+    return next((name for name, each in known.items() if each is function), "")
+
+
+def _is_public(name: str, function: Any = None) -> bool:
+    """Is the name all that another process needs?"""
+    registry = _registry()
+    if name not in registry.list_backends(exclude_tags=None):
+        return False
+    known = registry.lookup_backend(name)
+    if function is not None and known is not function:
+        return False
+    home = str(getattr(known, "__module__", None) or type(known).__module__)
+    entry = getattr(registry, "_BACKENDS", {}).get(name)
+    return entry is not None or home.split(".")[0] == "torch"
+
+
+def _plain(value: Any) -> str:
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return repr(value)
+    if isinstance(value, (list, tuple)):
+        words = ", ".join(_plain(item) for item in value)
+        return f"[{words}]" if isinstance(value, list) else f"({words},)" if value else "()"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_plain(k)}: {_plain(v)}" for k, v in value.items()) + "}"
+    raise Unwritable(f"the backend was given an object of type {type(value).__name__}")

@@ -1,0 +1,1 @@
+"""Where time goes: in phases of compilations, and in compiled code."""

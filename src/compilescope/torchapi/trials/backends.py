@@ -1,0 +1,146 @@
+"""Backends of torch.compile: by name, counted, and free of what was compiled before."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import functools
+import inspect
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from compilescope.errors import ToolError
+
+_INDUCTOR = "torch._inductor"
+
+
+def known_backends() -> list[str]:
+    """All names that torch.compile takes here, those for debugging too."""
+    listed = torch.compiler.list_backends
+    takes = inspect.signature(listed).parameters
+    return sorted(listed(exclude_tags=()) if "exclude_tags" in takes else listed())
+
+
+def find_backend(wanted: str | Callable[..., Any]) -> Callable[..., Any]:
+    """The backend's function."""
+    if not isinstance(wanted, str):
+        if not callable(wanted):
+            raise ToolError(f"A backend is a name or a function, not {type(wanted).__name__}.")
+        return wanted
+    known = known_backends()
+    if wanted not in known:
+        near = difflib.get_close_matches(wanted, known, n=3, cutoff=0.5)
+        hint = f"Did you mean {' or '.join(near)}?" if near else f"There are {', '.join(known)}."
+        raise ToolError(f"There is no backend called {wanted!r}.", hint=hint)
+    from torch._dynamo.backends.registry import lookup_backend
+
+    try:
+        found: Callable[..., Any] = lookup_backend(wanted)
+    except Exception as error:  # The border to a plugin: an entry point that fails to import.
+        words = " ".join(str(error).split())[:200]
+        raise ToolError(
+            f"The backend {wanted!r} cannot be loaded: {type(error).__name__}: {words}"
+        ) from error
+    return found
+
+
+class CountedBackend:
+    """Hands graphs on to a backend, and knows how often, for how long, and what it raised."""
+
+    def __init__(self, backend: str | Callable[..., Any]) -> None:
+        self._backend = find_backend(backend)
+        self.inductor = backend == "inductor" or _is_inductor(self._backend)
+        self.calls = 0
+        self.seconds = 0.0
+        self.error: Exception | None = None
+        self.__name__ = getattr(self._backend, "__name__", type(self._backend).__name__)
+        config = getattr(self._backend, "get_compiler_config", None)
+        if config is not None:
+            self.get_compiler_config = config
+
+    def __call__(self, graph: Any, inputs: Any, **more: Any) -> Any:
+        self.calls += 1
+        started = time.perf_counter()
+        try:
+            return self._backend(graph, inputs, **more)
+        except Exception as error:
+            if not _is_restart(error):
+                # Dynamo may be set to swallow it.
+                self.error = self.error or error
+            raise
+        finally:
+            self.seconds += time.perf_counter() - started
+
+
+def compiled_alone(function: Any, backend: CountedBackend, **options: Any) -> Any:
+    """`torch.compile` that neither uses nor disturbs earlier compilations of the function."""
+    if "isolate_recompiles" in inspect.signature(torch.compile).parameters:
+        options = {"isolate_recompiles": True, **options}
+    # Before torch 2.13 entries are told apart by their backend; this one nobody else has.
+    return torch.compile(function, backend=backend, **options)
+
+
+@contextlib.contextmanager
+def eager_random_numbers() -> Iterator[bool]:
+    """Inductor draws as eager mode does within the block; gives whether this torch can do that."""
+    try:
+        from torch._inductor import config
+    except ImportError:
+        yield False
+        return
+    if not hasattr(config, "fallback_random"):
+        yield False
+        return
+    with config.patch(fallback_random=True):
+        yield True
+
+
+@contextlib.contextmanager
+def nothing_compiled() -> Iterator[None]:
+    """Everything runs eagerly, what the model itself compiled too."""
+    with torch.compiler.set_stance("force_eager"):
+        yield
+
+
+def uncompiled(model: Any) -> Any:
+    """What torch.compile was given, where it made this."""
+    for _ in range(8):
+        inner = getattr(model, "_orig_mod", None) or getattr(
+            model, "_torchdynamo_orig_callable", None
+        )
+        # What was taken from Dynamo on purpose carries the same mark.
+        if inner is None or getattr(model, "_torchdynamo_disable", False):
+            return model
+        model = inner
+    return model
+
+
+def root_error(error: BaseException) -> BaseException:
+    """What a backend or the traced code raised, without torch's wrapping around it."""
+    from torch._dynamo.exc import BackendCompilerFailed
+
+    for _ in range(8):
+        inner = getattr(error, "inner_exception", None) or error.__cause__
+        if not isinstance(error, BackendCompilerFailed) or not isinstance(inner, BaseException):
+            return error
+        if inner is error:
+            return error
+        error = inner
+    return error
+
+
+def _is_inductor(backend: Any) -> bool:
+    while isinstance(backend, functools.partial):
+        backend = backend.func
+    return str(getattr(backend, "__module__", "")).startswith(
+        (_INDUCTOR, "torch._dynamo.backends.inductor")
+    )
+
+
+def _is_restart(error: BaseException) -> bool:
+    from torch._dynamo.exc import RestartAnalysis
+
+    return isinstance(error, RestartAnalysis)
