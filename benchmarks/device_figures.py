@@ -2,7 +2,7 @@
 
     python benchmarks/device_figures.py [MODEL ...]
 
-BERT-base, ResNet-18 and a Mamba from `transformers`, with random weights: each for inference and for
+BERT-base, ResNet-18 and a Mamba from `transformers`, with random weights: for inference and for
 training, as Dynamo's graph and as AOTAutograd's. Violations are counted by the constraints and by
 a run on real tensors (`tests/models/brute_force.py`), bytes by liveness and by the CPU allocator.
 Two tables in Markdown; the exit status is 1 where a count differs or a peak is more than 10 % off.

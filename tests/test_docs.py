@@ -63,6 +63,8 @@ def test_the_listed_commands_run(tmp_path: Path) -> None:
         path.parent.mkdir(exist_ok=True)
         path.write_text(model + "def test_model():\n    pass\n")
     (tmp_path / "package" / "__init__.py").write_text("")
+    build = "def build():\n    return Encoder(2, 2), (torch.ones(1, 2),)\n"
+    (tmp_path / "model.py").write_text(model + build)
     lines = re.findall(r"^(compilescope [^#\n]+?)\s*(?:#.*)?$", "\n".join(fenced("sh")), re.M)
     assert len(lines) >= 9
     for line in lines:

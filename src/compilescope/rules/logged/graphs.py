@@ -46,10 +46,11 @@ def expected_graphs(run: Run, graphs: list[LoggedGraph]) -> int:
         for event, body in run.of(bodies.GraphCaptured)
         if body.stage == "dynamo" and body.region is not None
     }
+    compiling = {process for process, _ in regions}
     given_up = {
         (process_of(event), body.frame)
         for event, body in run.of(bodies.FrameSkipped)
-        if body.because is not None and not any(key[0] == process_of(event) for key in regions)
+        if body.because is not None and process_of(event) not in compiling
     }
     backward = 1 if any(graph.kind == "backward" for graph in graphs) else 0
     if regions or given_up:
