@@ -175,6 +175,7 @@ def test_a_callee_of_an_eager_function_hangs_in_it() -> None:
 
 def test_a_function_of_the_same_name_further_up_is_not_the_caller() -> None:
     """The text of the file tells that line 30 is in another `forward`, which is not compiled."""
+    from compilescope.model.artifacts import artifact_name
     from compilescope.model.bodies import SourceSeen
 
     text = "\n".join(
@@ -187,8 +188,10 @@ def test_a_function_of_the_same_name_further_up_is_not_the_caller() -> None:
     story.compiled("1/0", code(60, "callee"), MAIN, at(26))
     run = run_of(*story.events)
     assert under(compile_tree(run), by_id(compile_tree(run), "1/0"))[0] is not None
-    run.events.append(event(SourceSeen(FILE, run.artifacts.put(text, "py")), number=1))
-    tree = compile_tree(run)
+    seen = event(SourceSeen(FILE, artifact_name(text, "py")), number=1)
+    told = run_of(*story.events, seen)
+    told.artifacts.put(text, "py")
+    tree = compile_tree(told)
     assert by_id(tree, "1/0").parent is None
 
 

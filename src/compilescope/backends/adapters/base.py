@@ -19,9 +19,9 @@ from compilescope.backends.adapters.compilation import Compilation, check_live
 from compilescope.backends.adapters.compiling import AdapterError
 from compilescope.backends.adapters.ledger import Ledger
 from compilescope.backends.adapters.results import CompilationResult
+from compilescope.backends.adapters.verification import Verification, verify
 from compilescope.backends.checking import ConstraintViolation, check_portable
 from compilescope.backends.islands.records import AdapterReport
-from compilescope.backends.verification import Verification, verify
 from compilescope.errors import ToolError
 from compilescope.model.device import Device
 from compilescope.model.graph import Graph

@@ -24,7 +24,7 @@ def _build(reading: Reading) -> list[Block]:
     blocks: list[Block] = [Paragraph(words(f"{guards} of {frames}.")), _kinds(graphs)]
     shown = [
         guarded_item(number, graph, reading.root, _latency(graph))
-        for number, graph in enumerate(graphs[:_most_frames(graphs)], 1)
+        for number, graph in enumerate(graphs[: _most_frames(graphs)], 1)
     ]
     blocks.append(Fold(words("Each compiled frame, most guards first"), tuple(shown)))
     if len(graphs) > len(shown):
