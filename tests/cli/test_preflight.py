@@ -136,6 +136,7 @@ def test_the_backward_pass_is_checked_where_it_is_recorded(place: Path) -> None:
     assert backward and all(v["file"].endswith("net.py") for v in backward)
 
 
+@pytest.mark.slow
 def test_a_backward_pass_that_nobody_recorded_is_said(place: Path) -> None:
     text = PROGRAM.replace("aot_eager", "eager")
     (place / "eager_train.py").write_text(text)
@@ -204,6 +205,7 @@ def test_arguments_and_sizes_of_the_backward_pass_are_known(place: Path) -> None
     assert [(v["stage"], v["found"]) for v in found] == [("aot_backward", "groups = 2")]
 
 
+@pytest.mark.slow
 def test_what_autograd_keeps_counts_for_the_peak(place: Path) -> None:
     text = """
 import sys, torch
@@ -219,6 +221,7 @@ torch.compile(lambda x: x.exp().exp().exp().sum(), backend="eager")(x)
     assert peaks == [3 * 4000, 4 * 4000 + 4]
 
 
+@pytest.mark.slow
 def test_an_operator_that_nobody_knows_is_no_clean_pass(place: Path) -> None:
     (place / "unknown.toml").write_text(
         EASY.replace("easy", "unknown") + '[ops]\ndenied = ["aten.nonzro"]\n'

@@ -120,7 +120,7 @@ def chain(count: int) -> GraphModule:
     return GraphModule(nn.Module(), graph)
 
 
-@pytest.mark.parametrize("count", [10, 100, 2000])
+@pytest.mark.parametrize("count", [10, 100, pytest.param(2000, marks=pytest.mark.slow)])
 def test_long_graphs(count: int) -> None:
     backend = planted("swapped operands")
     found = localize(chain(count), (torch.randn(40) * 3,), test_backend=backend)

@@ -99,9 +99,22 @@ def test_gzip(tmp_path: Path) -> None:
 
 
 def test_a_log_of_nothing(tmp_path: Path) -> None:
-    (tmp_path / "empty.log").write_bytes(b"")
-    read = read_logs([str(tmp_path / "empty.log")], tmp_path / "home")
+    read = read_logs([_written(tmp_path, b"step 1\nstep 2\n")], tmp_path / "home")
     assert digest(read_run(read.path)).graphs == 0
+
+
+@pytest.mark.parametrize(
+    ("data", "words"), [(b"", "is empty"), (bytes(range(128, 256)) * 99, "is not a text log")]
+)
+def test_what_is_no_log_is_refused(tmp_path: Path, data: bytes, words: str) -> None:
+    with pytest.raises(ToolError, match=words):
+        read_logs([_written(tmp_path, data)], tmp_path / "home")
+    assert not list((tmp_path / "home").iterdir())
+
+
+def _written(folder: Path, data: bytes) -> str:
+    (folder / "model.log").write_bytes(data)
+    return str(folder / "model.log")
 
 
 def test_the_place_must_be_free(tmp_path: Path) -> None:

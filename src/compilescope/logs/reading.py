@@ -19,7 +19,7 @@ from compilescope import plugins
 from compilescope.errors import ToolError
 from compilescope.logs import formats
 from compilescope.logs.building import RunWriter, join_packs, remove_marks
-from compilescope.logs.format import Format, Reader, Source, Writer
+from compilescope.logs.format import Format, Reader, Source, Tally, Writer
 from compilescope.logs.opening import STDIN, Opened, blocks, log_files, source_of
 from compilescope.model.bodies import LogRead
 from compilescope.model.eventfile import EventReader, event_files
@@ -32,6 +32,9 @@ Progress = Callable[[int, int], None]
 OUR_FAULT = "Reading it failed, which is a bug of compilescope"
 _log = logging.getLogger(__name__)
 _SNIFFED = 1 << 20
+_MOST_ODD = 0.2
+"""Of the characters of a text; a damaged log has fewer that are none."""
+_WHAT_A_LOG_IS = "Logs are what TORCH_TRACE, TORCH_LOGS, torch_xla or tt-xla wrote."
 _LOOKED_AT = 1000
 """Events of a process among which a stack from the script's own module is looked for."""
 _FEW_BYTES = 8 << 20
@@ -147,6 +150,7 @@ def read_logs(
     _make(part, folder)
     try:
         found, events = _read_all(names, part, progress)
+        _refuse_what_is_no_log(found)
         write_header(part, log_header(run, paths, program_folder(part)))
         part.rename(folder)
     except OSError as error:
@@ -157,6 +161,30 @@ def read_logs(
         with suppress(OSError):
             (home / ".gitignore").write_text("*\n")
     return ReadLogs(run, folder, events, tuple(found))
+
+
+def _refuse_what_is_no_log(found: list[LogRead]) -> None:
+    """Text without a line of ours is a log that lacks its flags; this is about no text at all."""
+    if not found or any(log.formats for log in found):
+        return
+    wrong = [_no_text(log) for log in found]
+    if all(wrong):
+        more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
+        raise ToolError(f"{wrong[0]}{more}", hint=_WHAT_A_LOG_IS)
+
+
+def _no_text(log: LogRead) -> str:
+    if log.problems and not log.bytes:
+        return f"{log.source}: {log.problems[0]}"
+    if not log.bytes:
+        return f"{log.source} is empty."
+    try:
+        head = b"".join(islice(blocks(Opened(log.source, Tally()), Tally()), 1))[:_SNIFFED]
+    except OSError:
+        return ""
+    shown = head.decode("utf-8", "replace")
+    odd = sum(c == "\ufffd" or (c < " " and c not in "\t\n\r\x1b") for c in shown)
+    return f"{log.source} is not a text log." if odd > _MOST_ODD * len(shown) else ""
 
 
 def program_folder(run: Path) -> str:

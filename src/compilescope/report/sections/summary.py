@@ -26,10 +26,11 @@ def _build(reading: Reading) -> list[Block]:
         # A comparison of numbers, and no more: nobody watched what was compiled.
         return [Paragraph(_agreement(diffs))]
     blocks: list[Block] = []
-    if reading.run.count(LogRead):
+    logged = reading.run.count(LogRead) > 0
+    if logged:
         # What the log itself is worth comes first, and counts the graphs of other compilers.
         blocks.append(Heading("Dynamo", "what it captured, and where it stopped"))
-    blocks.append(Paragraph(_verdict(digest)))
+    blocks.append(Paragraph(_NOT_TOLD if logged and _is_blank(digest) else _verdict(digest)))
     if digest.torch is not None:
         blocks.append(Facts(tuple(_facts(digest))))
     if reading.full:
@@ -61,6 +62,15 @@ def _first(digest: Digest) -> list[Block]:
 
 
 _WORST_FIRST = ("error", "warning", "note")
+
+
+_NOT_TOLD = words(Span("The log tells of no compilation by Dynamo.", "warn"))
+
+
+def _is_blank(digest: Digest) -> bool:
+    """Nothing was seen: of a log that says nothing of the program."""
+    lost = digest.sites or digest.eager_frames or digest.recompiles or digest.failures
+    return not lost and not digest.graphs
 
 
 def _verdict(digest: Digest) -> Words:
