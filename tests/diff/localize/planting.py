@@ -88,7 +88,8 @@ class Stack(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         for block in self.blocks:
-            x = block(x)
+            # A block about doubles its input: unchecked, fifty of them leave no room for an error.
+            x = block(x) * 0.5
         return x
 
 
