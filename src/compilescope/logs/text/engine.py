@@ -118,6 +118,8 @@ class TextEngine:
         stamper = self._stamper
         readers = self._active(lines, block)
         if not readers:
+            if _STAMPED not in block:
+                return
             # A program's own output, mostly: only what may have a prefix is looked at.
             lines = [line for line in lines if line[:1] in _STAMP_STARTS]
         runner: TextReader | None = next((r for r in readers if r.busy), None)
