@@ -89,8 +89,8 @@ def test_the_zoo_shrinks(name: str, lines: int) -> None:
 
 OWN_CASES = [
     ("summariser.py", (), 8),
-    ("annealing.py", ("--epochs", "2"), 20),
-    ("experts.py", (), 10),
+    ("annealing.py", ("--epochs", "2"), 24),
+    ("experts.py", (), 15),
     ("parcel_shop/main.py", (), 8),
 ]
 
