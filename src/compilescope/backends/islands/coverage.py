@@ -24,7 +24,7 @@ from compilescope.backends.islands.records import (
 from compilescope.backends.islands.support import Judgement, Refusal
 from compilescope.model.graph import Node, TensorInfo
 from compilescope.rules.graphs.flops import count_flops, is_counted
-from compilescope.rules.graphs.statistics import Amount
+from compilescope.rules.graphs.statistics import Amount, amount_of, tensor_bytes
 from compilescope.rules.hardware.constraint import is_parameter
 
 _MOST_ASKED = 12
@@ -49,8 +49,8 @@ class Sizes:
         for name in self.ops:
             node = judgement.nodes[name]
             counted = (count_flops(node, tensors),) if is_counted(node) else ()
-            self._flops[name] = _sum(counted)
-            self._made[name] = _bytes(node.outputs)
+            self._flops[name] = amount_of(counted)
+            self._made[name] = tensor_bytes(node.outputs)
 
     def flops(self, names: Iterable[str]) -> Amount:
         return total(self._flops[name] for name in names if name in self._flops)
@@ -128,7 +128,7 @@ def _outward(
 
 
 def _size(tensors: Sequence[TensorInfo]) -> int | None:
-    amount = _bytes(tensors)
+    amount = tensor_bytes(tensors)
     return None if amount.unknown else amount.known
 
 
@@ -185,17 +185,3 @@ def _shares_with(sizes: Sizes, op: str) -> tuple[float | None, float | None]:
         share(len(device), len(sizes.ops)),
         amount_share(sizes.flops(device), sizes.flops(sizes.ops)),
     )
-
-
-def _bytes(tensors: Iterable[TensorInfo]) -> Amount:
-    return _sum(tensor.size_bytes for tensor in tensors)
-
-
-def _sum(parts: Iterable[int | None]) -> Amount:
-    known = unknown = 0
-    for part in parts:
-        if part is None:
-            unknown += 1
-        else:
-            known += part
-    return Amount(known, unknown)

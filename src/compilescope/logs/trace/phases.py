@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import msgspec
 
-from compilescope.model.bodies import CompilePhases, Phase
+from compilescope.model.bodies import CompilePhases
+from compilescope.model.phases import SeenPhase, by_compilation, recorded
 
 _LONGEST_DETAIL = 200
 _MOST_KEPT = 2000
@@ -29,20 +30,11 @@ class _Event(msgspec.Struct):
     args: _Noted | None = None
 
 
+def _ns(event: _Event) -> int:
+    return int(event.ts * 1000)
+
+
 _decode = msgspec.json.Decoder(_Event).decode
-
-
-class _Seen:
-    __slots__ = ("compile_id", "depth", "detail", "end_us", "name", "start_us", "unended")
-
-    def __init__(self, name: str, start_us: float, depth: int, compile_id: str | None) -> None:
-        self.name = name
-        self.start_us = start_us
-        self.depth = depth
-        self.compile_id = compile_id
-        self.detail = ""
-        self.end_us: float | None = None
-        self.unended = False
 
 
 class Written(msgspec.Struct):
@@ -57,9 +49,9 @@ class Phases:
     """The phases of one process that have begun and are not written yet."""
 
     def __init__(self) -> None:
-        self._stack: list[_Seen] = []
-        self._kept: list[_Seen] = []
-        self._last_us = 0.0
+        self._stack: list[SeenPhase] = []
+        self._kept: list[SeenPhase] = []
+        self._last_ns = 0
         self.other = 0
         """Events that neither begin nor end a phase."""
         self.last_ts = 0.0
@@ -81,7 +73,7 @@ class Phases:
     def finish(self) -> list[Written]:
         """Phases without an end are told as far as they are known."""
         for phase in self._stack:
-            phase.end_us, phase.unended = self._last_us, True
+            phase.end_ns, phase.unended = self._last_ns, True
         self._stack = []
         return self._take()
 
@@ -89,22 +81,22 @@ class Phases:
         noted = event.args.compile_id if event.args else None
         # torch writes the absence of an id as a word.
         compile_id = None if noted == "None" else noted
-        phase = _Seen(event.name, event.ts, len(self._stack), compile_id)
+        phase = SeenPhase(event.name, _ns(event), len(self._stack), compile_id)
         self._stack.append(phase)
         self._kept.append(phase)
-        self._last_us = event.ts
+        self._last_ns = _ns(event)
 
     def _end(self, event: _Event) -> list[Written]:
         stack = self._stack
         if not any(phase.name == event.name for phase in stack):
             return []  # Its beginning is not in this log.
-        self._last_us = event.ts
+        self._last_ns = _ns(event)
         while stack[-1].name != event.name:
             # An error took it past its end, which is no later than that of what encloses it.
             inner = stack.pop()
-            inner.end_us, inner.unended = event.ts, True
+            inner.end_ns, inner.unended = _ns(event), True
         phase = stack.pop()
-        phase.end_us = event.ts
+        phase.end_ns = _ns(event)
         noted = event.args
         if noted is not None and (noted.cache_state or noted.kernel_name):
             detail = f"cache {noted.cache_state}" if noted.cache_state else ""
@@ -115,37 +107,11 @@ class Phases:
         return []
 
     def _take(self) -> list[Written]:
-        done = [phase for phase in self._kept if phase.end_us is not None]
-        self._kept = [phase for phase in self._kept if phase.end_us is None]
-        return [_written(outer, group) for outer, group in _by_compilation(done)]
+        done = [phase for phase in self._kept if phase.end_ns is not None]
+        self._kept = [phase for phase in self._kept if phase.end_ns is None]
+        return [_written(outer, group) for outer, group in by_compilation(done)]
 
 
-def _written(outer: str | None, group: list[_Seen]) -> Written:
-    end = max(phase.end_us or 0.0 for phase in group)
-    phases = tuple(
-        Phase(
-            phase.name,
-            int(phase.start_us * 1000),
-            max(int(((phase.end_us or 0.0) - phase.start_us) * 1000), 0),
-            phase.depth,
-            None if phase.compile_id == outer else phase.compile_id,
-            phase.detail,
-            not phase.unended,
-        )
-        for phase in group
-    )
-    return Written(CompilePhases(phases), outer, int(end * 1000))
-
-
-def _by_compilation(phases: list[_Seen]) -> list[tuple[str | None, list[_Seen]]]:
-    """Each outermost compilation alone; what lies outside any, together."""
-    groups: list[tuple[str | None, list[_Seen]]] = []
-    for phase in phases:
-        outer, group = groups[-1] if groups else (None, [])
-        if not groups or (phase.depth == 0 and (outer or phase.compile_id)):
-            groups.append((phase.compile_id, [phase]))
-            continue
-        group.append(phase)
-        if outer is None and phase.compile_id is not None:
-            groups[-1] = (phase.compile_id, group)
-    return groups
+def _written(outer: str | None, group: list[SeenPhase]) -> Written:
+    end = max(phase.end_ns or 0 for phase in group)
+    return Written(CompilePhases(recorded(outer, group)), outer, end)

@@ -83,15 +83,15 @@ def graph_statistics(graphs: Sequence[Graph], returned: Iterable[str] = ()) -> G
         devices=tuple(dict.fromkeys(tensor.device for tensor in made if tensor.device)),
         inputs=inputs,
         parameters=parameters,
-        intermediates=_bytes(
+        intermediates=tensor_bytes(
             tensor
             for graph, node in operations
             if node.outputs and not (graph is main and node.name in given)
             if _makes(node, at[id(graph)], sources[id(graph)])
             for tensor in node.outputs
         ),
-        outputs=_bytes(tensors[0][name] for name in given if tensors and name in tensors[0]),
-        flops=_total(count_flops(node, at[id(graph)]) for graph, node in counted),
+        outputs=tensor_bytes(tensors[0][name] for name in given if tensors and name in tensors[0]),
+        flops=amount_of(count_flops(node, at[id(graph)]) for graph, node in counted),
         counted_ops=len(counted),
         subgraphs=max(len(graphs) - 1, 0),
     )
@@ -120,12 +120,12 @@ def _inputs(graph: Graph) -> tuple[Amount, Amount | None]:
     given = [node for node in graph.nodes if node.op in ("placeholder", "get_attr")]
     if not any(node.source for node in given):
         plain = [node for node in given if node.op == "placeholder"]
-        return _bytes(tensor for node in plain for tensor in node.outputs), None
+        return tensor_bytes(tensor for node in plain for tensor in node.outputs), None
     held = [node for node in given if node.op == "get_attr" or _is_parameter(node)]
     plain = [node for node in given if node not in held]
     return (
-        _bytes(tensor for node in plain for tensor in node.outputs),
-        _bytes(tensor for node in held for tensor in node.outputs),
+        tensor_bytes(tensor for node in plain for tensor in node.outputs),
+        tensor_bytes(tensor for node in held for tensor in node.outputs),
     )
 
 
@@ -133,11 +133,13 @@ def _is_parameter(node: Node) -> bool:
     return any(mark in node.source for mark in _PARAMETER)
 
 
-def _bytes(tensors: Iterable[TensorInfo]) -> Amount:
-    return _total(tensor.size_bytes for tensor in tensors)
+def tensor_bytes(tensors: Iterable[TensorInfo]) -> Amount:
+    """Of all of them; those of unknown size are counted apart."""
+    return amount_of(tensor.size_bytes for tensor in tensors)
 
 
-def _total(parts: Iterable[int | None]) -> Amount:
+def amount_of(parts: Iterable[int | None]) -> Amount:
+    """What is known, and how many parts are not."""
     known = unknown = 0
     for part in parts:
         if part is None:

@@ -15,7 +15,8 @@ import time
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from compilescope.model.bodies import CompilePhases, Phase
+from compilescope.model.bodies import CompilePhases
+from compilescope.model.phases import SeenPhase, by_compilation, recorded
 
 if TYPE_CHECKING:
     from compilescope.torchapi.hook import Sink
@@ -26,21 +27,6 @@ _LONGEST_DETAIL = 200
 _live: weakref.WeakSet[PhaseLog] = weakref.WeakSet()
 
 
-class _Seen:
-    """A phase that has begun."""
-
-    __slots__ = ("compile_id", "depth", "detail", "end_ns", "name", "start_ns", "unended")
-
-    def __init__(self, name: str, start_ns: int, depth: int, compile_id: str | None) -> None:
-        self.name = name
-        self.start_ns = start_ns
-        self.depth = depth
-        self.compile_id = compile_id
-        self.detail = ""
-        self.end_ns: int | None = None
-        self.unended = False
-
-
 class _Thread:
     """What one thread has logged and not yet written."""
 
@@ -48,8 +34,8 @@ class _Thread:
 
     def __init__(self) -> None:
         self.ident = threading.get_ident()
-        self.stack: list[_Seen] = []
-        self.kept: list[_Seen] = []
+        self.stack: list[SeenPhase] = []
+        self.kept: list[SeenPhase] = []
         # In order of their start. Its own thread alone appends; others take from the front.
         self.in_compilation = False
         self.last_ns = 0
@@ -76,7 +62,7 @@ class PhaseLog:
 
     def begin(self, name: str, time_ns: int, compile_id: str | None) -> None:
         log = self._local.log
-        phase = _Seen(name, time_ns, len(log.stack), compile_id)
+        phase = SeenPhase(name, time_ns, len(log.stack), compile_id)
         log.stack.append(phase)
         log.kept.append(phase)
         log.last_ns = time_ns
@@ -133,7 +119,7 @@ class PhaseLog:
             if log.kept and not log.stack:
                 self._write(log, self._take(log))
 
-    def _take(self, log: _Thread) -> list[_Seen]:
+    def _take(self, log: _Thread) -> list[SeenPhase]:
         if not self._taking.acquire(blocking=False):
             return []  # Another thread is at it, or we interrupted ourselves: next time.
         try:
@@ -145,7 +131,7 @@ class PhaseLog:
         finally:
             self._taking.release()
 
-    def _take_ended(self, log: _Thread) -> list[_Seen]:
+    def _take_ended(self, log: _Thread) -> list[SeenPhase]:
         """From around open phases too; only in the thread whose log it is."""
         if not self._taking.acquire(blocking=False):
             return []
@@ -156,36 +142,10 @@ class PhaseLog:
         finally:
             self._taking.release()
 
-    def _write(self, log: _Thread, taken: list[_Seen]) -> None:
+    def _write(self, log: _Thread, taken: list[SeenPhase]) -> None:
         thread = None if log.ident == threading.get_ident() else log.ident
-        for outer, group in _by_compilation(taken):
-            phases = tuple(
-                Phase(
-                    name=phase.name,
-                    start_ns=phase.start_ns,
-                    duration_ns=max((phase.end_ns or 0) - phase.start_ns, 0),
-                    depth=phase.depth,
-                    compile_id=None if phase.compile_id == outer else phase.compile_id,
-                    detail=phase.detail,
-                    ended=not phase.unended,
-                )
-                for phase in group
-            )
-            self._sink.emit(CompilePhases(phases, thread), compile_id=outer)
-
-
-def _by_compilation(phases: list[_Seen]) -> list[tuple[str | None, list[_Seen]]]:
-    """Each outermost compilation alone; what lies outside any, together."""
-    groups: list[tuple[str | None, list[_Seen]]] = []
-    for phase in phases:
-        outer, group = groups[-1] if groups else (None, [])
-        if not groups or (phase.depth == 0 and (outer or phase.compile_id)):
-            groups.append((phase.compile_id, [phase]))
-            continue
-        group.append(phase)
-        if outer is None and phase.compile_id is not None:
-            groups[-1] = (phase.compile_id, group)
-    return groups
+        for outer, group in by_compilation(taken):
+            self._sink.emit(CompilePhases(recorded(outer, group), thread), compile_id=outer)
 
 
 def _after_fork() -> None:
