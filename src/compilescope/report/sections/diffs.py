@@ -26,6 +26,7 @@ from compilescope.report.section import Reading, Section
 
 _STYLES: dict[str, Style] = {"pass": "good", "fail": "bad", "unknown": "warn"}
 _WORDS = {"pass": "agrees", "fail": "differs", "unknown": "cannot tell"}
+_MANY = {"pass": "agree", "fail": "differ"}
 _SUMMARY = ("max_abs", "max_rel", "max_ulp", "mismatch_percentage")
 _PAIRS = (("absolute", "abs"), ("relative", "rel"), ("units in the last place", "ulp"))
 """Each has a largest and a mean."""
@@ -68,10 +69,11 @@ def _build(reading: Reading) -> list[Block]:
 def _tally(diffs: list[TensorDiff]) -> Paragraph:
     sides = list(dict.fromkeys((body.test or "the test", body.reference) for body in diffs))
     told = ", ".join(f"{test} against {reference}" for test, reference in sides[:4])
+    numbers = {v: sum(body.verdict == v for body in diffs) for v in _WORDS}
     counts = [
-        Span(f"{sum(body.verdict == v for body in diffs)} {_WORDS[v]}", _STYLES[v])
+        Span(count(numbers[v], _WORDS[v], _MANY.get(v, _WORDS[v])), _STYLES[v])
         for v in _WORDS
-        if any(body.verdict == v for body in diffs)
+        if numbers[v]
     ]
     parts: list[str | Span] = [f"{count(len(diffs), 'value')}, {told}: "]
     for number, span in enumerate(counts):
@@ -83,7 +85,8 @@ def _item(number: str, event: Event, body: TensorDiff, root: str) -> Item:
     blocks: list[Block] = [Paragraph(words(body.reason))] if body.reason else []
     if body.guilty:
         frame = event.stack[-1] if event.stack else None
-        where = f" ({place(frame.file, frame.line, root)})" if frame else ""
+        at = place(frame.file, frame.line, root) if frame else ""
+        where = f" ({at})" if at and at not in body.guilty else ""
         blocks.append(
             Paragraph(words(Span("guilty: ", "strong"), Span(body.guilty, "code"), where))
         )
