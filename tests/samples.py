@@ -18,6 +18,7 @@ from compilescope.model.bodies import (
     CompileTime,
     CudagraphSkip,
     FailedGuard,
+    FixAttempt,
     FrameSkipped,
     GraphBreak,
     GraphCaptured,
@@ -94,6 +95,10 @@ def later_run() -> Run:
             "output[0]", "fail", "too far", "toy", test="inductor", metrics={"max_abs": 0.5}
         ),
         TensorDiff("output[1]", "pass", metrics={"max_abs": 0.0}),
+        FixAttempt(
+            "where-for-if", "torch.where instead of if", "verified", kept=True, diff="-a\n+b"
+        ),
+        FixAttempt("", "", "unverified", cause="Tensor.item()", reason="no fix is known for it"),
         Measurement("step_ms", 1.5, "toy", "inductor", spread=0.1, samples=20, how="medians"),
         Unknown({"kind": "FromTomorrow", "x": 1}),
     ]
@@ -122,6 +127,7 @@ def hostile_run() -> Run:
         CudagraphSkip(HOSTILE),
         Violation(HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE, remedy=HOSTILE, model=HOSTILE),
         TensorDiff(HOSTILE, "fail", HOSTILE, HOSTILE, metrics={HOSTILE: 1.0}),
+        FixAttempt(HOSTILE, HOSTILE, "rejected", "0.1", HOSTILE, HOSTILE, HOSTILE, diff=HOSTILE),
         Measurement(HOSTILE, 1.0, HOSTILE, HOSTILE, how=HOSTILE),
         SourceSeen(bad.file, artifacts.put(HOSTILE, "py")),
         HookUnavailable(HOSTILE, HOSTILE, HOSTILE),

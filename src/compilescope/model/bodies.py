@@ -19,6 +19,7 @@ from compilescope.model.logged import GraphDumped as GraphDumped
 from compilescope.model.logged import GraphExecuted as GraphExecuted
 from compilescope.model.logged import LogLine as LogLine
 from compilescope.model.logged import LogRead as LogRead
+from compilescope.model.outcomes import FixAttempt as FixAttempt
 from compilescope.model.outcomes import Measurement as Measurement
 from compilescope.model.outcomes import ReproWritten as ReproWritten
 from compilescope.model.outcomes import TensorDiff as TensorDiff
@@ -339,6 +340,7 @@ Body = (
     | Violation
     | TensorDiff
     | ReproWritten
+    | FixAttempt
     | Measurement
     | SourceSeen
     | StanceChanged

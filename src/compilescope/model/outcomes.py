@@ -106,6 +106,25 @@ class ReproWritten(EventBody, frozen=True):
     """Operations in the graph that failed."""
 
 
+class FixAttempt(EventBody, frozen=True):
+    """One fix that was tried on one cause, and what came of it."""
+
+    fix: str
+    """Its id; empty where none fitted."""
+    title: str
+    verdict: Literal["verified", "rejected", "unverified"]
+    because: str = ""
+    """Id of an event of the cause; empty where only an earlier fix uncovered it."""
+    cause: str = ""
+    reason: str = ""
+    """Why it is not verified."""
+    states: str = ""
+    """What a user could see change with it."""
+    kept: bool = False
+    """It is part of what was handed out."""
+    diff: str = ""
+
+
 class Measurement(EventBody, frozen=True):
     """A figure, and how it was obtained."""
 
