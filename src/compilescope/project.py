@@ -26,7 +26,7 @@ TABLE = "tool.compilescope"
 
 @dataclass(frozen=True)
 class Project:
-    """The limits of the gate. None: the project does not say."""
+    """The limits of the gate, and where links lead. None: the project does not say."""
 
     file: Path | None = None
     """The pyproject.toml they stand in; None where no file has the table."""
@@ -41,6 +41,8 @@ class Project:
     """Count only causes in the user's own files."""
     baseline: Path | None = None
     """Named relative to the folder of `file`, given here as a path that can be opened."""
+    registry_site: str | None = None
+    """Where the registry is published as a site: links to graph breaks lead there."""
 
 
 def read_project(folder: Path | None = None) -> Project:
@@ -134,6 +136,12 @@ def _path(value: Any) -> Path:
     raise ValueError("the name of a file")
 
 
+def _address(value: Any) -> str:
+    if isinstance(value, str) and value.startswith(("https://", "http://")):
+        return value
+    raise ValueError("an http address")
+
+
 _READERS: dict[str, Callable[[Any], Any]] = {
     "max_breaks": _count,
     "max_recompiles": _count,
@@ -143,4 +151,5 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "min_coverage": _percent,
     "own": _flag,
     "baseline": _path,
+    "registry_site": _address,
 }

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from compilescope.errors import ToolError
 
 DEFAULT_DIR = ".compilescope"
+_OURS = "COMPILESCOPE_"
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,34 @@ def child_environment(settings: Settings, boot: Path) -> dict[str, str]:
     # An empty entry would put the current folder on the path, which the program did not have.
     before = env.get("PYTHONPATH")
     env["PYTHONPATH"] = f"{boot}{os.pathsep}{before}" if before else str(boot)
+    return env
+
+
+def read_trial(environment: Mapping[str, str] | None = None) -> Path | None:
+    """What is asked of a process of a program whose versions are tried; None elsewhere."""
+    env = os.environ if environment is None else environment
+    value = env.get("COMPILESCOPE_TRIAL")
+    return Path(value) if value else None
+
+
+def trial_environment(
+    settings: Settings, boots: Sequence[Path], trial: Path, seed: int, more: Mapping[str, str]
+) -> dict[str, str]:
+    """The environment for such a process: `more` beside ours, the `boots` first on its path. It is
+    under capture where the settings name a run."""
+    if settings.run_dir is not None:
+        env = child_environment(settings, boots[-1])
+        boots = boots[:-1]
+    else:
+        env = {name: value for name, value in os.environ.items() if not name.startswith(_OURS)}
+        if settings.compile_backend:
+            env["COMPILESCOPE_COMPILE_BACKEND"] = settings.compile_backend
+    env.update((name, value) for name, value in more.items() if not name.startswith(_OURS))
+    env["COMPILESCOPE_TRIAL"] = str(trial)
+    env["PYTHONHASHSEED"] = str(seed % 2**32)
+    for boot in reversed(boots):
+        before = env.get("PYTHONPATH")
+        env["PYTHONPATH"] = f"{boot}{os.pathsep}{before}" if before else str(boot)
     return env
 
 
@@ -158,6 +187,12 @@ def read_mock_settings(environment: Mapping[str, str] | None = None) -> MockSett
 def cache_folder() -> Path:
     """Where what can be made again is kept for this user."""
     return Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "compilescope"
+
+
+def registry_site(environment: Mapping[str, str] | None = None) -> str:
+    """Where the registry is published as a site; empty where nobody says."""
+    env = os.environ if environment is None else environment
+    return env.get("COMPILESCOPE_REGISTRY_SITE", "").strip()
 
 
 def fresh_environment() -> dict[str, str]:

@@ -6,11 +6,14 @@ import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from compilescope.settings import read_settings, wants_colour
+
+if TYPE_CHECKING:
+    from compilescope.registry.pages import Pages
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -30,6 +33,20 @@ def json_option(function: F) -> F:
 
 def home_folder(given: Path | None) -> Path:
     return given if given is not None else read_settings().home
+
+
+def registry_pages() -> Pages:
+    """Where links to graph breaks lead: COMPILESCOPE_REGISTRY_SITE, the project's registry-site,
+    or the site that was built on this machine."""
+    from compilescope.errors import ToolError
+    from compilescope.project import read_project
+    from compilescope.registry.pages import find_pages
+
+    try:
+        wanted = read_project().registry_site
+    except ToolError:
+        wanted = None  # `check` says what is wrong with the file; a report can do without it.
+    return find_pages(wanted)
 
 
 def has_colour(stream: IO[str]) -> bool:

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from compilescope.cli.options import has_colour, report_width
+from compilescope.cli.options import has_colour, registry_pages, report_width
 from compilescope.errors import ToolError
 
 if TYPE_CHECKING:
@@ -34,7 +34,8 @@ def draw(runs: list[Run], form: str, *, to_file: bool) -> str:
     from compilescope.report.document import report_document
     from compilescope.report.section import Reading
 
-    readings = [Reading(run, full=True) for run in runs]
+    pages = registry_pages()
+    readings = [Reading(run, full=True, pages=pages) for run in runs]
     documents = [report_document(reading) for reading in readings]
     if form == "html":
         from compilescope.report.render.page import to_page

@@ -101,6 +101,7 @@ def _scanned(reading: Reading, *, own: bool, baseline: tuple[Known, ...] | None)
         findings=found,
         root=reading.root,
         record=record_of(reading),
+        site=reading.pages.site if reading.pages else "",
         accepted=accepted,
     )
 

@@ -18,10 +18,19 @@ import msgspec
 from compilescope.errors import ToolError
 from compilescope.registry.wording import clean_context, clean_explanation, is_code, join_hints
 
-_PLACE = Path("_dynamo") / "graph_break_registry.json"
-_BIGGEST_BYTES = 32 * 1024 * 1024
+PLACE = Path("_dynamo") / "graph_break_registry.json"
+BIGGEST_BYTES = 32 * 1024 * 1024
 _ID = re.compile(r"(?:GB)?0*([0-9]{1,6})", re.IGNORECASE)
 _VERSION = re.compile(r"^__version__[^=]*=\s*['\"]([^'\"]+)['\"]", re.MULTILINE)
+
+
+class RawVariant(msgspec.Struct, frozen=True, rename="pascal"):
+    """One wording as it stands in PyTorch's file: pieces of source, with `{placeholders}`."""
+
+    gb_type: str = msgspec.field(name="Gb_type")
+    context: str = ""
+    explanation: str = ""
+    hints: tuple[str, ...] = ()
 
 
 class Variant(msgspec.Struct, frozen=True):
@@ -34,6 +43,7 @@ class Variant(msgspec.Struct, frozen=True):
     explanation: str
     """Empty where PyTorch only makes it at run time."""
     hints: tuple[str, ...]
+    raw: RawVariant
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -125,9 +135,15 @@ def normal_id(text: str) -> str | None:
 def load_registry(file: Path | None = None) -> Registry:
     """The table of the installed torch, or of `file`."""
     path = file if file is not None else _installed_table()
-    raw = _decode(_read(path), path)
+    return parse_registry(_read(path), str(path), _version_beside(path))
+
+
+def parse_registry(data: bytes, path: str, torch: str | None) -> Registry:
+    """The table in `data`, which was read from `path` and belongs to this version of torch."""
+    if not data.strip():
+        raise ToolError(f"{path} is empty.")
     entries = []
-    for gb_id, variants in raw.items():
+    for gb_id, variants in _decode(data, path).items():
         known = normal_id(gb_id)
         if known is None or not gb_id.upper().startswith("GB") or not variants:
             raise ToolError(f"{path} is no table of graph breaks: it has the entry {gb_id[:40]!r}.")
@@ -137,29 +153,29 @@ def load_registry(file: Path | None = None) -> Registry:
     if len({entry.gb_id for entry in entries}) < len(entries):
         raise ToolError(f"{path} is no table of graph breaks: an id stands in it twice.")
     entries.sort(key=lambda entry: (len(entry.gb_id), entry.gb_id))
-    return Registry(tuple(entries), str(path), _version_beside(path))
+    return Registry(tuple(entries), path, torch)
 
 
-class _RawVariant(msgspec.Struct, rename="pascal"):
-    gb_type: str = msgspec.field(name="Gb_type")
-    context: str = ""
-    explanation: str = ""
-    hints: list[str] = []
+def version_in(text: str) -> str | None:
+    """The version that a torch/version.py declares."""
+    found = _VERSION.search(text)
+    return found[1] if found else None
 
 
-def _variant(raw: _RawVariant) -> Variant:
+def _variant(raw: RawVariant) -> Variant:
     return Variant(
         gb_type=raw.gb_type.strip(),
         context=clean_context(raw.context),
         explanation=clean_explanation(raw.explanation),
-        hints=join_hints(raw.hints),
+        hints=join_hints(list(raw.hints)),
+        raw=raw,
     )
 
 
 def _installed_table() -> Path:
     for folder in _torch_folders():
-        if (folder / _PLACE).is_file():
-            return folder / _PLACE
+        if (folder / PLACE).is_file():
+            return folder / PLACE
     raise ToolError(
         "No torch with a table of graph breaks is installed for this Python.",
         "Give a table with --file: torch/_dynamo/graph_break_registry.json of any torch.",
@@ -182,25 +198,23 @@ def _torch_folders() -> Iterator[Path]:
 
 def _read(path: Path) -> bytes:
     try:
-        if path.stat().st_size > _BIGGEST_BYTES:
-            limit = _BIGGEST_BYTES // 1024 // 1024
+        if path.stat().st_size > BIGGEST_BYTES:
+            limit = BIGGEST_BYTES // 1024 // 1024
             raise ToolError(f"{path} is larger than {limit} MB: no table of graph breaks is.")
         with path.open("rb") as stream:
-            data = stream.read(_BIGGEST_BYTES + 1)
+            data = stream.read(BIGGEST_BYTES + 1)
     except FileNotFoundError:
         raise ToolError(f"There is no file {path}.") from None
     except IsADirectoryError:
         raise ToolError(f"{path} is a folder, not a table of graph breaks.") from None
     except OSError as error:
         raise ToolError(f"{path} could not be read: {error.strerror or error}.") from None
-    if not data.strip():
-        raise ToolError(f"{path} is empty.")
     return data
 
 
-def _decode(data: bytes, path: Path) -> dict[str, list[_RawVariant]]:
+def _decode(data: bytes, path: str) -> dict[str, list[RawVariant]]:
     try:
-        return msgspec.json.decode(data, type=dict[str, list[_RawVariant]])
+        return msgspec.json.decode(data, type=dict[str, list[RawVariant]])
     except msgspec.ValidationError as error:
         raise ToolError(f"{path} is no table of graph breaks: {error}.") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -214,8 +228,7 @@ def _version_beside(path: Path) -> str | None:
         text = (path.resolve().parent.parent / "version.py").read_text(encoding="utf-8")
     except (OSError, ValueError):
         return None
-    found = _VERSION.search(text)
-    return found[1] if found else None
+    return version_in(text)
 
 
 def _fits(pattern: str, text: str) -> bool:

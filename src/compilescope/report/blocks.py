@@ -20,6 +20,8 @@ class Span(msgspec.Struct, frozen=True, omit_defaults=True):
     style: Style = "plain"
     target: str = ""
     """The anchor of an item elsewhere in the document that this text speaks of."""
+    url: str = ""
+    """A page outside the document that this text leads to: http, https or file."""
 
 
 Words = tuple[Span, ...]
@@ -242,6 +244,8 @@ class Document(msgspec.Struct, frozen=True, omit_defaults=True):
     root: str = ""
     """The folder that the findings' files are named relative to."""
     record: Record = Record()
+    site: str = ""
+    """Where the registry is published, with a slash at its end; empty where nobody said."""
     accepted: tuple[str, ...] | None = None
     """Fingerprints that a baseline accepts; None where the run was held against none."""
 

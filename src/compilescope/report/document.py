@@ -33,6 +33,7 @@ def report_document(reading: Reading) -> Document:
         findings=tuple(findings(seen)),
         root=seen.root,
         record=record_of(reading),
+        site=reading.pages.site if reading.pages else "",
     )
 
 

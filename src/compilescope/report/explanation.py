@@ -16,6 +16,7 @@ from compilescope.report.blocks import (
     prose,
     words,
 )
+from compilescope.report.links import page_link
 from compilescope.report.places import count, first_line, place
 from compilescope.report.section import Reading
 from compilescope.report.stacks import folded_stacks
@@ -73,6 +74,7 @@ def site_item(number: int, site: Site, reading: Reading) -> Item:
         blocks.append(Paragraph(words(Span(f"{site.gb_type}. {said}", "dim")), "PyTorch:"))
     blocks += _remedies(site.remedy)
     blocks.append(Paragraph(_toll(site, seen), "Toll:"))
+    blocks += page_link(site.gb_id, reading.pages)
     if reading.full:
         blocks += folded_stacks(site.because, reading)
     left = words(Span(place(site.file, site.line, seen.root), "strong"), f" in {site.function}")
@@ -161,6 +163,7 @@ def failure_item(number: int, failure: Failure, reading: Reading) -> Item:
     blocks += _remedies(failure.remedy)
     blocks += repro_words(failure)
     blocks.append(note(fate(failure)))
+    blocks += page_link(failure.gb_id, reading.pages)
     if reading.full:
         blocks += folded_stacks(failure.because, reading)
     tags = ("kind:failure", f"category:{failure.category}", _whose(failure.file))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from compilescope.registry.pages import Pages
 from compilescope.report.blocks import Block, Excerpt, Item, Paragraph, Span, prose, words
+from compilescope.report.links import page_link
 from compilescope.report.places import first_line, place
 from compilescope.rules.findings import Finding
 
 
-def finding_item(number: int, finding: Finding, root: str) -> Item:
+def finding_item(number: int, finding: Finding, root: str, pages: Pages | None = None) -> Item:
     """One cause: its place, its line, why, and what to try."""
     blocks: list[Block] = []
     if finding.source.strip():
@@ -18,6 +20,7 @@ def finding_item(number: int, finding: Finding, root: str) -> Item:
         blocks.append(Paragraph(prose(why)))
     if finding.remedy:
         blocks.append(Paragraph(prose(first_line(finding.remedy)), "Try:"))
+    blocks += page_link(finding.rule if finding.rule.startswith("GB") else None, pages)
     at = place(finding.file, finding.line, root) if finding.file else "no place known"
     left = words(Span(at, "strong"), f" in {finding.function}" if finding.function else "")
     right = words(Span(finding.rule, "bad" if finding.level == "error" else "warn"))

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from compilescope.registry.pages import Pages
 from compilescope.report.blocks import (
     Block,
     Document,
@@ -52,12 +53,16 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     """The command that tells more."""
 
 
-def gate_document(judgement: Judgement, terms: Terms, *, root: str, record: Record) -> Document:
+def gate_document(
+    judgement: Judgement, terms: Terms, *, root: str, record: Record, pages: Pages | None = None
+) -> Document:
     against = judgement.against
     parts = [Part("verdict", "", (Paragraph(_verdict(judgement)), _table(judgement.checks)))]
     if against:
         title = "New causes" if set(against) == set(judgement.new) else "What counts"
-        parts.append(Part("causes", title, tuple(_causes(against, root)), "most costly first"))
+        parts.append(
+            Part("causes", title, tuple(_causes(against, root, pages)), "most costly first")
+        )
     parts.append(Part("terms", "", tuple(_terms(judgement, terms, record))))
     command = " ".join(" ".join(record.command).split())
     torch = f"torch {record.torch}" if record.torch else ""
@@ -120,9 +125,11 @@ def _allowed(check: Check) -> str:
     return f">= {check.limit:g} %" if check.name == "coverage" else f"{check.limit:g}"
 
 
-def _causes(against: tuple[Finding, ...], root: str) -> list[Block]:
+def _causes(against: tuple[Finding, ...], root: str, pages: Pages | None) -> list[Block]:
     shown = against[:_MOST_CAUSES]
-    blocks: list[Block] = [finding_item(n, finding, root) for n, finding in enumerate(shown, 1)]
+    blocks: list[Block] = [
+        finding_item(n, finding, root, pages) for n, finding in enumerate(shown, 1)
+    ]
     if len(against) > len(shown):
         blocks += [note(""), note(f"and {count(len(against) - len(shown), 'more cause')}")]
     return blocks

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from compilescope.model.event import Event
 from compilescope.model.run import Run
+from compilescope.registry.pages import Pages
 from compilescope.report.blocks import Block
 from compilescope.rules.digest import Digest, digest
 from compilescope.rules.source import Sources
@@ -20,6 +21,8 @@ class Reading:
     run: Run
     full: bool = False
     """The whole story, or the summary that a user sees first."""
+    pages: Pages | None = None
+    """Where graph breaks are explained at length; None where no link is wanted."""
 
     @functools.cached_property
     def digest(self) -> Digest:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from compilescope.cli.options import dir_option, home_folder
+from compilescope.cli.options import dir_option, home_folder, registry_pages
 from compilescope.cli.program import (
     ProgramCommand,
     Words,
@@ -132,7 +132,8 @@ def _reading(target: Words, given: dict[str, Any], *, timed: bool) -> Reading:
     from compilescope.report.section import Reading
 
     if given["run"] is not None:
-        return Reading(read_run(find_run(home_folder(given["home"]), given["run"])))
+        recorded = read_run(find_run(home_folder(given["home"]), given["run"]))
+        return Reading(recorded, pages=registry_pages())
     outcome = launch_program(
         target,
         home=given["home"],
@@ -142,7 +143,8 @@ def _reading(target: Words, given: dict[str, Any], *, timed: bool) -> Reading:
         timed=timed,
     )
     warn_of_lost_end(outcome)
-    return Reading(read_run(outcome.folder, header=outcome.header))
+    recorded = read_run(outcome.folder, header=outcome.header)
+    return Reading(recorded, pages=registry_pages())
 
 
 def _judge(asked: Asked, wanted: Wanted, reading: Reading) -> int:
@@ -154,7 +156,10 @@ def _judge(asked: Asked, wanted: Wanted, reading: Reading) -> int:
     judgement = judge(reading.digest, asked.limits, baseline=asked.accepted, own=asked.own)
     files = write_files(wanted, judgement, reading, own=asked.own, baseline=asked.accepted)
     terms = asked.terms(reading.digest.run)
-    document = gate_document(judgement, terms, root=reading.root, record=record_of(reading))
+    record = record_of(reading)
+    document = gate_document(
+        judgement, terms, root=reading.root, record=record, pages=reading.pages
+    )
     code = files.exit_code(EXIT_CODES[judgement.outcome])
     say(wanted, judgement, document, asked.value(judgement, reading, code, files.written))
     return code

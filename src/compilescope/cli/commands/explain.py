@@ -14,6 +14,7 @@ from compilescope.cli.options import (
     home_folder,
     json_option,
     print_json,
+    registry_pages,
     report_width,
 )
 
@@ -47,7 +48,8 @@ def COMMAND(
     from compilescope.model.run import read_run
     from compilescope.report.section import Reading
 
-    reading = Reading(read_run(find_run(home_folder(home), run)))
+    recorded = read_run(find_run(home_folder(home), run))
+    reading = Reading(recorded, pages=registry_pages())
     record, seen = reading.run, reading.digest
     chosen = _choose(seen, number, site)
     if llm_dry_run:

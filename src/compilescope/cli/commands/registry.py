@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from compilescope.cli.options import has_colour, json_option, print_json, report_width
+from compilescope.cli.options import json_option, print_json
+from compilescope.cli.registry_examples import examples
+from compilescope.cli.registry_lint import lint
+from compilescope.cli.registry_site import build, serve
+from compilescope.cli.registry_upkeep import import_notes, update
+from compilescope.cli.registry_words import print_blocks
 from compilescope.errors import ToolError
 
 if TYPE_CHECKING:
@@ -41,9 +46,10 @@ def _file_option(function: F) -> F:
     )(function)
 
 
-@click.group("registry", short_help="Look up graph breaks in PyTorch's own table.")
+@click.group("registry", short_help="Graph breaks in PyTorch's own table: look up, build a site.")
 def COMMAND() -> None:
-    """Look up graph breaks in PyTorch's own table, each with its category."""
+    """Look up graph breaks in PyTorch's own table, each with its category; build a site of them,
+    and keep it true."""
 
 
 @COMMAND.command("show", short_help="Show graph breaks by id or type.")
@@ -65,7 +71,7 @@ def show(ids: tuple[str, ...], file: Path | None, as_json: bool) -> None:
         if number:
             print()
         subtitle = f"graph break of {_name(table)}"
-        _print(f"{entry.gb_id} {entry.title}", subtitle, _entry_blocks(entry, taxonomy))
+        print_blocks(f"{entry.gb_id} {entry.title}", subtitle, _entry_blocks(entry, taxonomy))
 
 
 @COMMAND.command("search", short_help="Search ids, types, texts and categories.")
@@ -91,7 +97,7 @@ def search(words: tuple[str, ...], everything: bool, file: Path | None, as_json:
     shown = found if everything else found[:_SHOWN]
     more = f", the best {len(shown)}; --all shows the rest" if len(shown) < len(found) else ""
     subtitle = f"{_count(len(found), 'entry', 'entries')} of {_name(table)}{more}"
-    _print(f"Search: {asked}", subtitle, [_rows(shown, taxonomy)])
+    print_blocks(f"Search: {asked}", subtitle, [_rows(shown, taxonomy)])
 
 
 @COMMAND.command("list", short_help="List the graph breaks by category.")
@@ -125,7 +131,7 @@ def list_entries(category: str | None, file: Path | None, as_json: bool) -> None
             blocks.append(Heading(title, ", ".join(filter(None, (name, str(len(group)))))))
             blocks.append(_rows(group))
     total = sum(map(len, groups.values()))
-    _print("Graph breaks", f"{_count(total, 'id', 'ids')} of {_name(table)}", blocks)
+    print_blocks("Graph breaks", f"{_count(total, 'id', 'ids')} of {_name(table)}", blocks)
 
 
 @COMMAND.command("categories", short_help="List or show the categories.")
@@ -145,9 +151,9 @@ def categories(names: tuple[str, ...], file: Path | None, as_json: bool) -> None
     subtitle = f"{len(taxonomy.categories)} in all, with the ids of {_torch(origin)}"
     if names:
         blocks = [block for c in chosen for block in _category_blocks(c, counts[c.id])]
-        _print("Categories of graph breaks", subtitle, blocks)
+        print_blocks("Categories of graph breaks", subtitle, blocks)
     else:
-        _print("Categories of graph breaks", subtitle, [_category_rows(chosen, counts)])
+        print_blocks("Categories of graph breaks", subtitle, [_category_rows(chosen, counts)])
 
 
 def _entries(wanted: str, table: Registry, taxonomy: Taxonomy) -> tuple[Entry, ...]:
@@ -316,9 +322,5 @@ def _category_blocks(category: Category, ids: list[str] | None = None) -> list[B
     ]
 
 
-def _print(title: str, subtitle: str, blocks: Iterable[Block]) -> None:
-    from compilescope.report.blocks import Document, Part
-    from compilescope.report.render.terminal import to_text
-
-    document = Document(title, subtitle, (Part("registry", "", tuple(blocks)),))
-    sys.stdout.write(to_text(document, width=report_width(), colour=has_colour(sys.stdout)))
+for _command in (examples, build, serve, update, import_notes, lint):
+    COMMAND.add_command(_command)

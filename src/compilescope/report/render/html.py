@@ -36,6 +36,7 @@ from compilescope.report.render.timeline import draw_timeline
 _FORBIDDEN = {c: "\N{REPLACEMENT CHARACTER}" for c in (*range(9), 11, *range(14, 32), 127)}
 # Marks that turn the direction of the text around them, and so what a reader believes to read.
 _TURNING = {c: f"\u27e8U+{c:04X}\u27e9" for c in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))}
+_SCHEMES = ("https://", "http://", "file:///")
 _ODD = {**_FORBIDDEN, **_TURNING}
 
 
@@ -182,4 +183,6 @@ def _span(part: Span, prefix: str) -> str:
         text = clean(part.text)
     else:
         text = f'<span class="{part.style}">{clean(part.text)}</span>'
+    if part.url.startswith(_SCHEMES):
+        return f'<a href="{clean(part.url)}" rel="noopener">{text}</a>'
     return f'<a href="#{prefix}{clean(part.target)}">{text}</a>' if part.target else text

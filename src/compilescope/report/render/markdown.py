@@ -167,6 +167,8 @@ def _words(parts: Words) -> str:
 def _span(span: Span) -> str:
     if not span.text.strip():
         return span.text
+    if span.url:
+        return f"[{_escape(span.text)}]({span.url})"
     if span.style == "code":
         return _code(span.text.strip("`"))
     if span.style in ("strong", "bad"):

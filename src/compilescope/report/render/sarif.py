@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
+from compilescope.registry.pages import Pages
 from compilescope.report.blocks import Document, Record
 from compilescope.report.render.printable import printable
 from compilescope.report.render.uris import UriBases, folder_uri
@@ -51,7 +52,7 @@ def _run(document: Document, automation_id: str) -> _Object:
         "version": VERSION,
         "semanticVersion": VERSION,
         "informationUri": DOCS,
-        "rules": [_rule(rule) for rule in rules],
+        "rules": [_rule(rule, Pages(document.site)) for rule in rules],
     }
     return {
         "tool": {"driver": driver},
@@ -65,12 +66,14 @@ def _run(document: Document, automation_id: str) -> _Object:
     }
 
 
-def _rule(rule: str) -> _Object:
+def _rule(rule: str, pages: Pages) -> _Object:
     words = rule_words(rule)
+    page = pages.url(rule) if rule.startswith("GB") else ""
+    docs = f"{DOCS}/registry.md" if rule.startswith("GB") else f"{DOCS}/gate.md"
     described: _Object = {
         "id": rule,
         "shortDescription": {"text": _text(words.title or rule)},
-        "helpUri": f"{DOCS}/registry.md" if rule.startswith("GB") else f"{DOCS}/gate.md",
+        "helpUri": page or docs,
         "help": _help(words),
     }
     if words.why:

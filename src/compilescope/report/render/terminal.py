@@ -25,6 +25,7 @@ from compilescope.report.blocks import (
     Listing,
     Panes,
     Paragraph,
+    Span,
     Style,
     Table,
     Timeline,
@@ -250,7 +251,12 @@ def _draw_listing(console: Console, block: Listing, indent: int) -> None:
 
 
 def _text(parts: Words) -> Text:
-    return Text.assemble(*((_printable(part.text), _STYLES[part.style]) for part in parts))
+    return Text.assemble(*((_printable(part.text), _style(part)) for part in parts))
+
+
+def _style(part: Span) -> str:
+    """With the link that a terminal can follow, however the text is wrapped."""
+    return f"{_STYLES[part.style]} link {part.url}" if part.url else _STYLES[part.style]
 
 
 def _printable(text: str) -> str:

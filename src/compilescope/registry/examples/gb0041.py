@@ -1,0 +1,15 @@
+"""A branch of `torch.cond` changes its input in place."""
+
+import torch
+
+
+def f(x):
+    return torch.cond(x.sum() > 0, lambda x: x.add_(1), lambda x: x - 1, (x,))  # breaks here
+
+
+def fixed(x):
+    return torch.cond(x.sum() > 0, lambda x: x + 1, lambda x: x - 1, (x,))
+
+
+def inputs():
+    return (torch.ones(3),)

@@ -1,0 +1,14 @@
+"""One of the names behind `except` is no class."""
+
+import torch
+
+
+def f(x):
+    try:
+        raise ValueError("no")
+    except (KeyError, x):  # breaks here
+        return x + 1
+
+
+def inputs():
+    return (torch.ones(3),)

@@ -1,0 +1,152 @@
+"""Pages of the original registry site, for what people wrote into them.
+
+A page (`gb/gbNNNN.md`) is generated but for what stands between two HTML comments, ADDITIONAL
+INFORMATION START and END. That is kept byte for byte, from the line after START up to END.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from compilescope.errors import ToolError
+from compilescope.registry.notes import BIGGEST_BYTES, id_of, note_name
+
+Fate = Literal["imported", "replaced", "same", "kept", "empty", "unmarked", "unreadable", "unknown"]
+_BIGGEST_PAGE = 8 * BIGGEST_BYTES
+
+
+class Imported(msgspec.Struct, frozen=True):
+    """What became of one page."""
+
+    gb_id: str
+    page: str
+    fate: Fate
+    """`kept`: a note of other words is there and was left alone; `unmarked`: the page has no
+    markers; `unknown`: no graph break of the table has the id; `unreadable`: it could not be
+    read, is too long, or not UTF-8."""
+    note: str = ""
+    """The file of the note, where there is one now."""
+
+
+def import_pages(
+    folder: Path, notes: Path, known: frozenset[str], *, force: bool = False
+) -> list[Imported]:
+    """Bring what people wrote on the pages of `folder` into notes; in order of id."""
+    if not folder.is_dir():
+        raise ToolError(f"There is no folder {folder}.")
+    pages = dict(_pages(folder))
+    if not pages:
+        raise ToolError(
+            f"{folder} holds no pages of graph breaks.",
+            "They are called gb0124.md, there or in docs/gb.",
+        )
+    return [_import(gb_id, pages[gb_id], notes, known, force=force) for gb_id in sorted(pages)]
+
+
+def added_words(page: bytes) -> bytes | None:
+    """What stands between the markers of a page; None where it has none."""
+    start = end = None
+    for comment in _comments(page):
+        words = set(re.findall(rb"[a-z]+", page[comment].lower()))
+        if not _about(words):
+            continue
+        if start is None and b"start" in words:
+            start = comment.stop
+        elif start is not None and b"end" in words:
+            end = comment.start
+            break
+    if start is None or end is None:
+        return None
+    inside = page[start:end]
+    for line_end in (b"\r\n", b"\n"):
+        if inside.startswith(line_end):
+            inside = inside[len(line_end) :]
+            break
+    return inside
+
+
+def _comments(page: bytes) -> Iterator[slice]:
+    """Where the HTML comments of a page stand. Plain scans: no page makes them run away."""
+    start = page.find(b"<!--")
+    while start >= 0:
+        end = page.find(b"-->", start + 4)
+        if end < 0:
+            return
+        yield slice(start, end + 3)
+        start = page.find(b"<!--", end + 3)
+
+
+def _about(words: set[bytes]) -> bool:
+    """Is a comment about additional information, or about nothing else that it names?"""
+    return b"additional" in words or b"custom" in words or words in ({b"start"}, {b"end"})
+
+
+def _pages(folder: Path) -> Iterator[tuple[str, Path]]:
+    for place in (folder / "docs" / "gb", folder / "gb", folder):
+        found = [(id_of(path), path) for path in sorted(place.glob("*.md"))]
+        named = [(gb_id, path) for gb_id, path in found if gb_id is not None]
+        if named:
+            yield from named
+            return
+
+
+def _import(gb_id: str, page: Path, notes: Path, known: frozenset[str], *, force: bool) -> Imported:
+    data = _read(page)
+    if data is None:
+        return Imported(gb_id, str(page), "unreadable")
+    words = added_words(data)
+    if words is None:
+        return Imported(gb_id, str(page), "unmarked")
+    if not words.strip():
+        return Imported(gb_id, str(page), "empty")
+    if len(words) > BIGGEST_BYTES or not _is_text(words):
+        return Imported(gb_id, str(page), "unreadable")
+    if gb_id not in known:
+        return Imported(gb_id, str(page), "unknown")
+    target = notes / note_name(gb_id)
+    fate: Fate = "imported"
+    if target.exists():
+        before = target.read_bytes()
+        if before == words:
+            return Imported(gb_id, str(page), "same", str(target))
+        if not force:
+            return Imported(gb_id, str(page), "kept", str(target))
+        fate = "replaced"
+    _write(target, words)
+    return Imported(gb_id, str(page), fate, str(target))
+
+
+def _read(page: Path) -> bytes | None:
+    try:
+        with page.open("rb") as stream:
+            data = stream.read(_BIGGEST_PAGE + 1)
+    except OSError:
+        return None
+    return data if len(data) <= _BIGGEST_PAGE else None
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _write(target: Path, words: bytes) -> None:
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            part.write_bytes(words)
+            part.replace(target)
+        finally:
+            part.unlink(missing_ok=True)
+    except OSError as error:
+        raise ToolError(f"Cannot write {target}: {error.strerror}.") from None

@@ -1,0 +1,205 @@
+"""What the site tells, gathered before a page is drawn: every id with all that is known of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from compilescope.errors import ToolError
+from compilescope.registry.cases import (
+    EXAMPLES,
+    ExampleFile,
+    Unreachable,
+    load_unreachable,
+    read_examples,
+)
+from compilescope.registry.difference import fingerprint_of
+from compilescope.registry.history import HISTORY, History, load_history, release_of, with_table
+from compilescope.registry.notes import Note, read_notes
+from compilescope.registry.raised import Call, Raised, raised_types
+from compilescope.registry.symptoms import load_symptoms
+from compilescope.registry.table import Entry, Registry, Variant
+from compilescope.registry.taxonomy import Category, Taxonomy, load_taxonomy
+from compilescope.registry.torch_copy import dynamo_sources, read_table, torch_of
+from compilescope.site.related import related_ids
+
+_FIGURES = (
+    *("total", "wordings", "several", "examples", "fixed", "outputs", "unreachable", "untried"),
+    *("notes", "missing", "no_explanation", "no_hints", "not_raised"),
+)
+
+
+@dataclass(frozen=True)
+class Wording:
+    """One entry of an id."""
+
+    variant: Variant
+    since: str | None
+    """The first version on record with these words."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """All that is known of one id."""
+
+    entry: Entry
+    wordings: tuple[Wording, ...]
+    category: Category | None
+    since: str | None
+    example: ExampleFile | None
+    output: str
+    """What the tool prints for the example; empty where nobody has written it down."""
+    unreachable: Unreachable | None
+    note: Note | None
+    places: tuple[Call, ...]
+    """Where torch raises it."""
+    raised: bool | None
+    """None where there is no source to look into."""
+    related: tuple[Entry, ...]
+
+    @property
+    def gb_id(self) -> str:
+        return self.entry.gb_id
+
+    @property
+    def title(self) -> str:
+        return self.entry.title
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """What PyTorch's table leaves out."""
+        parts = {"explanation": self.entry.explanations, "hints": self.entry.hints}
+        return tuple(name for name, words in parts.items() if not words)
+
+
+@dataclass(frozen=True)
+class Content:
+    """The site before it is drawn."""
+
+    table: Registry
+    release: str | None
+    """The release that the table is of, as far as it is known."""
+    taxonomy: Taxonomy
+    history: History
+    pages: tuple[Page, ...]
+    symptoms: dict[str, tuple[str, ...]]
+    by_id: dict[str, Page] = field(repr=False, default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return f"torch {self.table.torch or self.release}" if self._torch else "a table of its own"
+
+    @property
+    def _torch(self) -> str | None:
+        return self.table.torch or self.release
+
+    def of_category(self, category_id: str | None) -> tuple[Page, ...]:
+        return tuple(
+            p for p in self.pages if (p.category.id if p.category else None) == category_id
+        )
+
+    @property
+    def uncategorised(self) -> tuple[Page, ...]:
+        return self.of_category(None)
+
+    @cached_property
+    def counts(self) -> dict[str, int]:
+        """The figures of the dashboard."""
+        counts = dict.fromkeys(_FIGURES, 0) | {"total": len(self.pages)}
+        for page in self.pages:
+            counts["wordings"] += len(page.wordings)
+            counts["examples"] += page.example is not None
+            counts["fixed"] += page.example is not None and page.example.has_fixed
+            counts["outputs"] += bool(page.output)
+            counts["unreachable"] += page.example is None and page.unreachable is not None
+            counts["untried"] += page.example is None and page.unreachable is None
+            counts["notes"] += page.note is not None
+            counts["missing"] += bool(page.missing)
+            counts["several"] += len(page.wordings) > 1
+            counts["not_raised"] += page.raised is False
+            for name in page.missing:
+                counts[f"no_{name}"] += 1
+        return counts
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Where the site is made from. None: what comes with this version."""
+
+    table: Path | None = None
+    """A JSON file, a wheel or a folder; None is the installed torch's."""
+    notes: Path | None = None
+    examples: Path | None = None
+    history: Path | None = None
+
+
+def gather(sources: Sources) -> Content:
+    from compilescope.registry.table import load_registry
+
+    table = read_table(sources.table) if sources.table else load_registry()
+    taxonomy = load_taxonomy()
+    history = load_history(sources.history or HISTORY)
+    release = release_of(table.torch) or history.version_of(table)
+    if release is not None and release not in _versions(history):
+        history = with_table(history, table, release)
+    raised = _raised(table, sources)
+    notes = read_notes(sources.notes)
+    examples = read_examples(sources.examples or EXAMPLES)
+    unreachable = load_unreachable()
+    related = related_ids(table, taxonomy)
+    pages = []
+    for entry in table:
+        example = examples.get(entry.gb_id)
+        pages.append(
+            Page(
+                entry=entry,
+                wordings=_wordings(entry, history),
+                category=taxonomy.category_of(entry.gb_id, entry.title),
+                since=history.since(entry.gb_id),
+                example=example,
+                output=(example.output or "") if example else "",
+                unreachable=unreachable.get(entry.gb_id),
+                note=notes.get(entry.gb_id),
+                places=_places(entry, raised),
+                raised=None if raised is None else any(map(raised.raises, entry.titles)),
+                related=related[entry.gb_id],
+            )
+        )
+    by_id = {page.gb_id: page for page in pages}
+    return Content(table, release, taxonomy, history, tuple(pages), load_symptoms(), by_id)
+
+
+def _versions(history: History) -> set[str]:
+    return {version for step in history.steps for version in (step.torch, *step.also)}
+
+
+def _wordings(entry: Entry, history: History) -> tuple[Wording, ...]:
+    found = []
+    for variant in entry.variants:
+        since = history.worded_since(entry.gb_id, fingerprint_of(variant.raw))
+        found.append(Wording(variant, since))
+    return tuple(found)
+
+
+def _raised(table: Registry, sources: Sources) -> Raised | None:
+    """From the source of the torch that the table belongs to, where that is at hand."""
+    copy = torch_of(table)
+    if sources.table is not None and not copy and sources.table.suffix == ".whl":
+        copy = sources.table
+    found = raised_types(dynamo_sources(copy)) if copy else None
+    return found if found is not None and found.calls else None
+
+
+def _places(entry: Entry, raised: Raised | None) -> tuple[Call, ...]:
+    if raised is None:
+        return ()
+    found = [call for title in entry.titles for call in raised.places(title)]
+    return tuple(dict.fromkeys(found))
+
+
+def check_sources(sources: Sources) -> None:
+    """Say what cannot be read before anything is made of the rest."""
+    for folder in (sources.notes, sources.examples):
+        if folder is not None and not folder.is_dir():
+            raise ToolError(f"There is no folder {folder}.")

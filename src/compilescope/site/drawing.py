@@ -1,0 +1,226 @@
+"""Content -> the text of every file of the site, by its path. Writes nothing.
+
+Templates escape all that they print; `words` holds the few things that pass as HTML.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup, escape
+
+from compilescope.registry.history import Step, release_key
+from compilescope.registry.notes import note_name
+from compilescope.rules.causes.explaining import break_rules
+from compilescope.site.content import Content, Page
+from compilescope.site.dashboard import dashboard_values
+from compilescope.site.feed import feed_text
+from compilescope.site.search import search_index
+from compilescope.site.words import finalize, note_html, python_lines, sentence
+from compilescope.version import VERSION
+
+TEMPLATES = Path(__file__).with_name("templates")
+ASSETS = Path(__file__).with_name("assets")
+EDIT_URL = "https://github.com/compilescope/compilescope/edit/main/src/compilescope/registry/notes"
+# Every request and every script but the site's own is forbidden, so that a text which slipped
+# through the escaping would still be inert.
+_POLICY = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "
+    "base-uri 'none'; form-action 'none'"
+)
+MEANS = {
+    "config": "a config flag",
+    "rewrite": "a mechanical rewrite",
+    "judgement": "a change that you must judge",
+    "upgrade": "another torch or backend",
+}
+KINDS = {
+    "internal": {"badge": "internal", "heading": "No program of a user gets here"},
+    "hardware": {"badge": "needs hardware", "heading": "It takes hardware to get here"},
+    "version": {"badge": "other versions", "heading": "It takes another version to get here"},
+    "process": {"badge": "special process", "heading": "It takes a special process to get here"},
+}
+_FLAG = re.compile(r"torch\._\w+\.config\.\w+(?:\s*=\s*\w+)?")
+_BRIEF = 220
+
+
+def draw_site(
+    content: Content, base_url: str = "", edit_url: str = ""
+) -> Iterator[tuple[str, str]]:
+    """Path and text of each file, pages first. `base_url` ends in a slash, or is empty."""
+    edit_url = (edit_url or EDIT_URL).rstrip("/")
+    page_of = _Pages(content, base_url)
+    yield page_of("home.html", "index.html", here="home", index=search_index(content))
+    for number, page in enumerate(content.pages):
+        around = content.pages[number - 1 : number] if number else (), content.pages[number + 1 :]
+        before, after = (next(iter(each), None) for each in around)
+        yield _entry(page_of, page, before, after, edit_url)
+    yield page_of("categories.html", "categories.html", here="categories")
+    for category in content.taxonomy:
+        values: dict[str, Any] = {"category": category, "pages": content.of_category(category.id)}
+        values["patterns"] = _patterns(category.id)
+        path = f"category/{category.id}.html"
+        yield page_of("category.html", path, here="categories", **values)
+    unknown = [page for page in content.pages if page.since is None]
+    yield page_of("versions.html", "versions.html", here="versions", unknown=unknown)
+    yield from _versions(page_of, content)
+    dashboard = dashboard_values(content)
+    yield page_of("dashboard.html", "dashboard.html", here="dashboard", **dashboard)
+    yield page_of("missing.html", "404.html", root=base_url)
+    yield "feed.json", feed_text(content, base_url)
+    for asset in sorted(ASSETS.iterdir()):
+        if asset.suffix in (".css", ".js", ".svg"):
+            yield f"assets/{asset.name}", asset.read_text(encoding="utf-8")
+
+
+class _Pages:
+    """Draws a template at a path, with what every page knows."""
+
+    def __init__(self, content: Content, base_url: str) -> None:
+        self._environment = _environment()
+        steps = content.history.steps
+        self._values: dict[str, Any] = {
+            "content": content,
+            "counts": content.counts,
+            "base_url": base_url,
+            "policy": _POLICY,
+            "version": VERSION,
+            "means": MEANS,
+            "kinds": KINDS,
+            "here": "",
+            "first_release": steps[0].torch if steps else None,
+            "steps_here": _steps_here(content),
+        }
+
+    def __call__(self, template: str, path: str, /, **values: Any) -> tuple[str, str]:
+        root = "../" * path.count("/")
+        known = {**self._values, "root": root, "path": path, **values}
+        return path, self._environment.get_template(template).render(known)
+
+
+def _environment() -> Any:
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=finalize,
+    )
+    filters = {"words": sentence, "brief": _brief, "flags": _flags, "marks": _marks}
+    environment.filters.update(filters)
+    return environment
+
+
+def _entry(
+    page_of: _Pages, page: Page, before: Page | None, after: Page | None, edit_url: str
+) -> tuple[str, str]:
+    example = page.example
+    broken = fixed = note = Markup("")
+    if example is not None:
+        mark = _mark(example.broken, example.source, example.break_line)
+        broken = python_lines(example.broken, mark)
+        fixed = python_lines(example.fixed) if example.fixed else fixed
+    if page.note is not None:
+        note = note_html(page.note.text)
+    return page_of(
+        "entry.html",
+        f"gb/{page.gb_id.lower()}.html",
+        page=page,
+        before=before,
+        after=after,
+        broken=broken,
+        fixed=fixed,
+        note=note,
+        remedies=_remedies(page),
+        edit=_edit(page, edit_url),
+    )
+
+
+def _edit(page: Page, edit_url: str) -> str:
+    """Where the note is edited, or made where there is none: GitHub wants another address then."""
+    name = note_name(page.gb_id)
+    if page.note is None and "/edit/" in edit_url:
+        return f"{edit_url.replace('/edit/', '/new/', 1)}?filename={name}"
+    return f"{edit_url}/{name}"
+
+
+def _mark(broken: str, source: str, break_line: int) -> int | None:
+    """The line of the broken part that is the marked one of the file."""
+    lines = source.splitlines()
+    wanted = lines[break_line - 1] if 0 < break_line <= len(lines) else None
+    return next((n for n, line in enumerate(broken.splitlines(), 1) if line == wanted), None)
+
+
+def _remedies(page: Page) -> list[tuple[str, str]]:
+    """What can be done, by kind: flags that PyTorch's hints name, then what the category says."""
+    flags = dict.fromkeys(flag for hint in page.entry.hints for flag in _FLAG.findall(hint))
+    found = [
+        ("Flag", f"`{flag}`, as PyTorch hints. A flag can move a break elsewhere.")
+        for flag in flags
+    ]
+    category = page.category
+    if category is None:
+        return found
+    change = "Change" if "rewrite" in category.means else "Consider"
+    found.insert(0, (change, category.fix))
+    if "upgrade" in category.means:
+        found.append(("Upgrade", "A newer PyTorch may trace it; if not, report it with the line."))
+    return found
+
+
+def _patterns(category_id: str) -> list[tuple[str, Markup, Markup]]:
+    """What our rules recognise in this category, with programs that the tests run."""
+    found = []
+    for rule in break_rules():
+        if rule.category == category_id and rule.examples:
+            example = rule.examples[0]
+            good = example.good or example.configured
+            drawn = python_lines(good) if good else Markup("")
+            found.append((rule.id.replace("-", " "), python_lines(example.bad), drawn))
+    return found
+
+
+def _versions(page_of: _Pages, content: Content) -> Iterator[tuple[str, str]]:
+    before = None
+    for step in content.history.steps:
+        newer = bool(content.release) and release_key(step.torch) > release_key(
+            content.release or "0"
+        )
+        path = f"version/{step.torch}.html"
+        yield page_of("version.html", path, here="versions", step=step, before=before, newer=newer)
+        before = step.torch
+
+
+def _steps_here(content: Content) -> list[Step]:
+    """Versions that brought an id of this table, the newest first."""
+    brought = {page.since for page in content.pages}
+    return [step for step in reversed(content.history.steps) if step.torch in brought]
+
+
+def _brief(text: str) -> str:
+    return text if len(text) <= _BRIEF else f"{text[: _BRIEF - 1]}…"
+
+
+def _flags(config: dict[str, Any]) -> Markup:
+    parts = (f"torch._dynamo.config.{name} = {value!r}" for name, value in config.items())
+    return Markup(", ").join(Markup("<code>%s</code>") % part for part in parts)
+
+
+def _marks(page: Page) -> str:
+    """What the filters of the home page go by."""
+    marks = {
+        "example": page.example is not None,
+        "fixed": page.example is not None and page.example.has_fixed,
+        "note": page.note is not None,
+        "several": len(page.wordings) > 1,
+        "unraised": page.raised is False,
+        "missing": bool(page.missing),
+    }
+    means = page.category.means if page.category else ()
+    return str(escape(" ".join([name for name, has in marks.items() if has] + list(means))))

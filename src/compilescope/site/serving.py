@@ -1,0 +1,131 @@
+"""A preview of the site on this machine: served from a folder, built anew when a source changes."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from compilescope.errors import ToolError
+from compilescope.registry import cases, history, notes, symptoms, taxonomy
+from compilescope.registry.table import load_registry
+from compilescope.registry.torch_copy import read_table
+from compilescope.site.building import Built, build_site
+from compilescope.site.content import Sources
+from compilescope.site.drawing import ASSETS, TEMPLATES
+
+_PAUSE_S = 0.5
+_REGISTRY = Path(notes.__file__).parent
+_WATCHED = (".py", ".md", ".txt", ".toml", ".json", ".html", ".css", ".js", ".svg")
+Stamp = dict[str, tuple[int, int]]
+
+
+class _Handler(http.server.SimpleHTTPRequestHandler):
+    """Files only: no listing of folders, and nothing is kept by the browser."""
+
+    extensions_map = http.server.SimpleHTTPRequestHandler.extensions_map | {
+        ".js": "text/javascript",
+        ".css": "text/css",
+        ".svg": "image/svg+xml",
+        ".json": "application/json",
+    }
+
+    def list_directory(self, path: str | os.PathLike[str]) -> None:
+        self.send_error(404)
+
+    def end_headers(self) -> None:
+        self.send_header("Cache-Control", "no-store")
+        super().end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nobody reads a line for each picture."""
+
+
+@contextmanager
+def preview(
+    folder: Path, sources: Sources, port: int, told: Callable[[Built | ToolError], None]
+) -> Iterator[str]:
+    """Build, then serve until the block ends; gives the address. `told` hears of each build."""
+    told(build_site(folder, sources))
+    handler = functools.partial(_Handler, directory=str(folder))
+    try:
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", port), handler)
+    except OSError as error:
+        raise ToolError(
+            f"The port {port} of this machine cannot be used: {error.strerror}.",
+            "Give another with --port; 0 takes a free one.",
+        ) from None
+    server.daemon_threads = True
+    ended = threading.Event()
+    watcher = threading.Thread(target=_watch, args=(folder, sources, told, ended), daemon=True)
+    answering = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1})
+    answering.daemon = True
+    try:
+        watcher.start()
+        answering.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/"
+    finally:
+        ended.set()
+        server.shutdown()
+        server.server_close()
+        watcher.join()
+        answering.join()
+
+
+def _watch(
+    folder: Path,
+    sources: Sources,
+    told: Callable[[Built | ToolError], None],
+    ended: threading.Event,
+) -> None:
+    before = stamp_of(sources)
+    while not ended.wait(_PAUSE_S):
+        now = stamp_of(sources)
+        if now == before:
+            continue
+        before = now
+        for load in (
+            cases.load_unreachable,
+            history.load_history,
+            symptoms.load_symptoms,
+            taxonomy.load_taxonomy,
+        ):
+            load.cache_clear()
+        try:
+            told(build_site(folder, sources))
+        except ToolError as error:
+            # A file that is being written: what is served stays as it was.
+            told(error)
+
+
+def stamp_of(sources: Sources) -> Stamp:
+    """When each file that the site is made from was changed, and how long it is."""
+    folders = [_REGISTRY, TEMPLATES, ASSETS, sources.notes, sources.examples]
+    files = [_table_file(sources.table), sources.history]
+    found: Stamp = {}
+    for place in (*folders, *files):
+        if place is None:
+            continue
+        for path in sorted(place.rglob("*")) if place.is_dir() and place in folders else [place]:
+            if path.suffix in _WATCHED or path in files:
+                try:
+                    status = path.stat()
+                except OSError:
+                    continue
+                found[str(path)] = (status.st_mtime_ns, status.st_size)
+    return found
+
+
+@functools.lru_cache(maxsize=8)
+def _table_file(table: Path | None) -> Path | None:
+    """The file to watch: a wheel or a table as it is, in a folder or an installation the table."""
+    if table is not None and not table.is_dir():
+        return table
+    try:
+        return Path((read_table(table) if table else load_registry()).path)
+    except ToolError:
+        return None

@@ -1,0 +1,154 @@
+"""Tables out of wheels, checkouts and files, and what a torch's source raises."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from compilescope.errors import ToolError
+from compilescope.registry import torch_copy
+from compilescope.registry.linting import Beside, counted, lint
+from compilescope.registry.raised import raised_types, same_type
+from compilescope.registry.table import load_registry, parse_registry
+from compilescope.registry.taxonomy import load_taxonomy
+from compilescope.registry.torch_copy import dynamo_sources, read_table, torch_of
+
+TABLE = json.dumps({"GB0001": [{"Gb_type": "One"}], "GB0002": [{"Gb_type": "Two {x}"}]})
+SOURCE = """
+def f(gb_type, name):
+    unimplemented(gb_type="One", context="")
+    unimplemented(gb_type=f"Two {name}", context="")
+    unimplemented(gb_type="Three" if name else "Four", context="")
+    unimplemented(gb_type=gb_type, context="")
+"""
+
+
+def wheel(path: Path, **files: str) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in files.items():
+            archive.writestr(name.replace("__", "/").replace("-", "."), text)
+    return path
+
+
+def whole_wheel(path: Path) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("torch/_dynamo/graph_break_registry.json", TABLE)
+        archive.writestr("torch/version.py", "__version__ = '9.1.0+cu130'\n")
+        archive.writestr("torch/_dynamo/variables/x.py", SOURCE)
+        archive.writestr("torch/other.py", "unimplemented(gb_type='Not of Dynamo')")
+    return path
+
+
+def test_a_wheel(tmp_path: Path) -> None:
+    path = whole_wheel(tmp_path / "torch-9.1.0-cp311-none-any.whl")
+    found = read_table(path)
+    assert found.torch == "9.1.0+cu130" and len(found) == 2
+    assert [name for name, _ in dynamo_sources(path)] == ["_dynamo/variables/x.py"]
+    assert torch_of(found) is None
+    assert list(tmp_path.iterdir()) == [path]  # Nothing was unpacked.
+
+
+@pytest.mark.parametrize("below", ["torch", "src/torch", ""])
+def test_a_checkout_or_an_installation(tmp_path: Path, below: str) -> None:
+    folder = tmp_path / below
+    (folder / "_dynamo").mkdir(parents=True)
+    (folder / "_dynamo" / "graph_break_registry.json").write_text(TABLE)
+    (folder / "_dynamo" / "x.py").write_text(SOURCE)
+    (folder.parent / "version.txt").write_text("9.2.0a0\n")
+    found = read_table(tmp_path)
+    assert found.torch == "9.2.0a0"
+    assert torch_of(found) == folder
+    assert [name for name, _ in dynamo_sources(tmp_path)] == ["_dynamo/x.py"]
+    (folder / "version.py").write_text("__version__ = '9.2.0+cpu'\n")
+    assert read_table(tmp_path).torch == "9.2.0+cpu"
+
+
+def test_a_file_alone(tmp_path: Path) -> None:
+    path = tmp_path / "table.json"
+    path.write_text(TABLE)
+    assert read_table(path).torch is None and torch_of(read_table(path)) is None
+    assert list(dynamo_sources(path)) == []
+
+
+def test_what_holds_no_table_is_one_sentence(tmp_path: Path) -> None:
+    other = wheel(tmp_path / "other.whl", **{"numpy/__init__": ""})
+    cut = tmp_path / "cut.whl"
+    cut.write_bytes(whole_wheel(tmp_path / "whole.whl").read_bytes()[:200])
+    for source, says in (
+        (other, "holds no table"),
+        (cut, "no whole wheel"),
+        (tmp_path, "holds no torch"),
+        (tmp_path / "absent.whl", "no file"),
+        (tmp_path / "absent", "no file"),
+    ):
+        with pytest.raises(ToolError, match=says) as caught:
+            read_table(source)
+        assert "\n" not in caught.value.message
+
+
+def test_a_member_that_unpacks_without_end_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch_copy, "BIGGEST_BYTES", 1 << 20)
+    path = tmp_path / "bomb.whl"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("torch/_dynamo/graph_break_registry.json", b" " * (8 << 20))
+    with pytest.raises(ToolError, match="larger than"):
+        read_table(path)
+
+
+def test_types_in_source() -> None:
+    raised = raised_types([("a.py", SOURCE), ("b.py", "x = (gb_type"), ("c.py", "no calls")])
+    types = [call.gb_type for call in raised.calls]
+    assert types == ["One", "Two {name}", "Three", "Four"]
+    assert [call.gb_type for call in raised.untold] == ["gb_type"]
+    assert raised.unread == ("b.py",)
+    assert raised.raises("One") and raised.raises("Two {x}") and not raised.raises("Five")
+    assert [call.line for call in raised.places("Two {x}")] == [4]
+    assert same_type("a {b} c", "a whole lot c") and not same_type("a b", "a c")
+
+
+def test_lint_finds_what_is_planted() -> None:
+    good = {"Gb_type": "One", "Explanation": "Words.", "Hints": ["A hint."]}
+    raw = {
+        "GB0001": [good],
+        "GB0002": [{**good, "Gb_type": "Gone from torch", "Hints": []}],
+        "GB0003": [{**good, "Explanation": "Found {x}"}],
+        "GB0004": [{**good, "Gb_type": "_gb_type", "Explanation": "msg"}],
+    }
+    found = parse_registry(json.dumps(raw).encode(), "table.json", None)
+    raised = raised_types([("a.py", SOURCE)])
+    beside = Beside(
+        load_taxonomy(), raised, ("GB0001", "GB9998"), (Path("x.md"),), examples=("GB9997",)
+    )
+    problems = lint(found, beside)
+    by_kind = {}
+    for each in problems:
+        by_kind.setdefault(each.kind, []).append(each.subject)
+    assert "GB0002" in by_kind["not-raised"] and "GB0001" not in by_kind["not-raised"]
+    assert {"Three", "Four"} <= set(by_kind["not-registered"])
+    assert by_kind["type-at-run-time"] == ["a.py:6"]
+    assert by_kind["placeholder"] == ["GB0003", "GB0004"]
+    assert by_kind["duplicated-type"] == ["GB0001 GB0003"]
+    assert by_kind["no-explanation"] == ["GB0004"] and by_kind["no-hints"] == ["GB0002"]
+    assert by_kind["stray-note"] == ["GB9998", "x.md"] and by_kind["stray-example"] == ["GB9997"]
+    assert sum(counted(problems).values()) == len(problems)
+    blind = lint(found, Beside(load_taxonomy(), None))
+    assert not {"not-raised", "not-registered"} & {each.kind for each in blind}
+
+
+def test_the_installed_torch() -> None:
+    """What is raised there is found: nearly every call has its id in the table."""
+    table = load_registry()
+    folder = torch_of(table)
+    assert folder is not None
+    raised = raised_types(dynamo_sources(folder))
+    assert len(raised.calls) > 300 and raised.unread == ()
+    item = raised.places("Unsupported Tensor.item() call with capture_scalar_outputs=False")
+    assert [call.file for call in item] == ["_dynamo/variables/tensor.py"]
+    counts = counted(lint(table, Beside(load_taxonomy(), raised)))
+    assert counts["not-registered"] < 20
+    assert counts["no-category"] == 0
