@@ -1,4 +1,4 @@
-"""Scripts made from a log alone: repros of its breaks, and the program with what helps."""
+"""Scripts made from a log alone: repros of its breaks."""
 
 from __future__ import annotations
 
@@ -13,13 +13,10 @@ import pytest
 
 from builders import ROOT, event, frame, run_of
 from compilescope import plugins
-from compilescope.errors import ToolError
 from compilescope.minify.logged.example import example_parts, taken_apart
-from compilescope.minify.logged.fixed import fixed_script
 from compilescope.minify.logged.repro import write_repro
 from compilescope.model.bodies import GraphBreak
 from compilescope.rules import breaks
-from compilescope.rules.causes.remedy import config, source
 from compilescope.rules.causes.rule import BreakRule
 from compilescope.rules.sites import Site, break_sites
 
@@ -69,57 +66,3 @@ def test_another_break_is_no_repro(tmp_path: Path) -> None:
 def test_no_example_is_said(tmp_path: Path) -> None:
     made = write_repro(site("no-such-rule"), tmp_path)
     assert made.path is None and "GB0059" in made.reason
-
-
-SCRIPT = '''\
-"""What it does."""
-from __future__ import annotations
-import torch
-def f(x):
-    y = x * 2
-    print("y", y.shape)
-    n = y.sum().item()
-    print(n); print(y)
-    return y / n
-'''
-
-
-def test_a_fixed_script(tmp_path: Path) -> None:
-    script = tmp_path / "train.py"
-    script.write_text(SCRIPT)
-    flag = config("`torch._dynamo.config.capture_scalar_outputs = True` keeps it.")
-    made = fixed_script(
-        script,
-        [
-            site("print-call", line=6, code='print("y", y.shape)'),
-            site("scalar-extraction", line=7, code="n = y.sum().item()", remedy=(flag,)),
-            site("print-call", line=8, code="print(n); print(y)", remedy=(source("Move it."),)),
-        ],
-    )
-    ast.parse(made.text)
-    assert made.text.startswith(
-        '"""What it does."""\nfrom __future__ import annotations\n# Made by'
-    )
-    assert (
-        "    if not _torch.compiler.is_compiling():\n"
-        '        print("y", y.shape)\n    n = y.sum().item()\n    print(n); print(y)\n'
-    ) in made.text
-    assert "\ntorch._dynamo.config.capture_scalar_outputs = True\n" in made.text
-    assert len(made.done) == 2 and made.left == ("train.py:8 GB0059: Move it.",)
-    assert "# Not verified here" in made.text and script.read_text() == SCRIPT
-
-
-def test_a_line_that_is_not_the_logs_is_not_touched(tmp_path: Path) -> None:
-    script = tmp_path / "train.py"
-    script.write_text(SCRIPT)
-    made = fixed_script(script, [site("print-call", line=6, code="print(other)")])
-    assert "is_compiling" not in made.text and len(made.left) == 1
-
-
-@pytest.mark.parametrize(("text", "words"), [("def f(:\n", "is not Python"), (None, "Cannot read")])
-def test_a_script_that_cannot_be_read(tmp_path: Path, text: str | None, words: str) -> None:
-    script = tmp_path / "train.py"
-    if text is not None:
-        script.write_text(text)
-    with pytest.raises(ToolError, match=words):
-        fixed_script(script, [])

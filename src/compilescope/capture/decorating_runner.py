@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import linecache
 import os
 import signal
 import sys
@@ -41,7 +42,7 @@ class _Decorate(ast.NodeTransformer):
         return node
 
 
-def decorate(source: bytes, file: str, names: set[str]) -> types.CodeType:
+def decorate(source: str | bytes, file: str, names: set[str]) -> types.CodeType:
     tree = ast.parse(source, file)
     transformer = _Decorate(names)
     transformer.visit(tree)
@@ -60,7 +61,7 @@ class _Loader(SourceFileLoader):
 
     def get_code(self, fullname: str) -> types.CodeType:
         path = self.get_filename(fullname)
-        return decorate(self.get_data(path), path, self._names)
+        return decorate(_source(path), path, self._names)
 
     def exec_module(self, module: types.ModuleType) -> None:
         module.__dict__[_HELPER] = _compiled
@@ -80,6 +81,15 @@ class _Finder:
             sys.exit(f"compilescope: error: there is no Python source for the module {fullname}.")
         spec.loader = _Loader(fullname, spec.origin, names)
         return spec
+
+
+def _source(file: str) -> str | bytes:
+    """As Python itself would show its lines, which need not be what lies on disk."""
+    lines = linecache.getlines(file)
+    if lines:
+        return "".join(lines)
+    with open(file, "rb") as script:
+        return script.read()
 
 
 def _compiled(function: Any) -> Any:
@@ -109,8 +119,7 @@ def main(arguments: list[str]) -> None:
         sys.path[0] = os.path.dirname(os.path.abspath(file))
     sys.argv = [file, *rest]
     file = os.path.abspath(file)  # As Python names its main file since 3.9.
-    with open(file, "rb") as script:
-        code = decorate(script.read(), file, own)
+    code = decorate(_source(file), file, own)
     main_module = sys.modules["__main__"] = types.ModuleType("__main__")
     main_module.__dict__.update({"__file__": file, "__package__": package, _HELPER: _compiled})
     try:

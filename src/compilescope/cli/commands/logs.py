@@ -128,10 +128,9 @@ def _write_repros(run: Path) -> None:
 
 def _write_fixed(script: Path, run: Run) -> dict[str, Any]:
     """The script beside the original; what was done and what is left, for the JSON."""
-    from compilescope.minify.logged.fixed import fixed_script
-    from compilescope.rules.digest import digest
+    from compilescope.fixes.search.unproven import propose_unproven
 
-    made = fixed_script(script, list(digest(run).sites))
+    made = propose_unproven(script, run)
     target = script.with_name(f"{script.stem}_fixed.py")
     write_whole(target, made.text)
     print(f"Wrote {target}, not verified here: it needs the device.", file=sys.stderr)

@@ -1,0 +1,190 @@
+"""`compilescope fix`: patches for what a program loses, each proven before it is offered."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from compilescope.cli.fix_handing import is_lost
+from compilescope.cli.options import dir_option, json_option
+from compilescope.cli.program import ProgramCommand, Words
+from compilescope.errors import ToolError
+
+if TYPE_CHECKING:
+    from compilescope.cli.fix_asked import Asked
+    from compilescope.fixes.search.outcome import Outcome
+
+
+class _FixCommand(ProgramCommand):
+    # Not --output and --limit, which many a training script has itself.
+    may_follow = frozenset(
+        {"write", "force", "script", "site", "rules", "safe_only", "timed", "as_json"}
+    )
+
+    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for rest in ("SCRIPT [ARGS]...", "-m MODULE [ARGS]...", "--run RUN", "--list"):
+            prefix = None if rest.startswith("SCRIPT") else "       "
+            formatter.write_usage("compilescope fix", f"[OPTIONS] {rest}", prefix=prefix)
+
+
+@click.command(
+    "fix",
+    cls=_FixCommand,
+    short_help="Propose patches for what a program loses, each proven by running it.",
+    help="Run a program, try fixes for its graph breaks and recompiles, each in fresh processes, "
+    "and show those that are proven: what they win back is gone, nothing else is lost, and the "
+    "program computes and prints the same. No file is changed without --write or --script.\n\n"
+    "Everything after SCRIPT, -m or -c belongs to the program, but for --write, --script, --force, "
+    "--site, --rule, --safe-only, --no-time and --json, which may follow it; after -- all is the "
+    "program's. The program runs many times; what is piped to it is given to each run, and what "
+    "it prints is not shown.\n\n"
+    "Exit status: 0 a fix is verified, or there is nothing to fix; 1 something is lost and no fix "
+    "could be verified, or with --site or --rule not for all that was asked; 2 it could not be "
+    "done.",
+)
+@click.option("--write", is_flag=True, help="Change my own files; never installed packages.")
+@click.option(
+    "--script",
+    is_flag=True,
+    help="Write SCRIPT_fixed.py: the same program, third-party code fixed too.",
+)
+@click.option(
+    "--output", type=click.Path(path_type=Path), metavar="FILE", help="For --script: another name."
+)
+@click.option(
+    "--force", is_flag=True, help="Write although git has uncommitted changes, or a file is there."
+)
+@click.option("--run", "run", metavar="RUN", help="The program of a recorded run.")
+@click.option("--site", metavar="FILE:LINE", help="Only what is lost there.")
+@click.option(
+    "--rule",
+    "rules",
+    multiple=True,
+    metavar="NAME",
+    help="Only causes of this rule, graph-break id or category, or only the fix of this name.",
+)
+@click.option("--safe-only", is_flag=True, help="Only fixes after which nothing looks different.")
+@click.option("--list", "repertoire", is_flag=True, help="List the fixes that there are.")
+@click.option(
+    "--limit",
+    type=click.FloatRange(0, min_open=True),
+    default=300.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="The longest that one run of the program may take.",
+)
+@click.option("--no-time", "timed", flag_value=False, default=True, help="Do not time the result.")
+@click.option("-m", "_m", is_flag=True, help="Run a module.")
+@click.option("-c", "_c", is_flag=True, help="Run a string of Python.")
+@click.option(
+    "--compile-all",
+    is_flag=True,
+    help="Compile the outermost modules of a program that never calls torch.compile.",
+)
+@click.option(
+    "--compile",
+    "compile_names",
+    multiple=True,
+    metavar="NAME",
+    help="Compile modules of the class NAME, or a function: f, Class.method, package.module.f.",
+)
+@click.option("--backend", help="The backend for --compile and --compile-all.")
+@dir_option
+@json_option
+@click.pass_obj
+def COMMAND(words: Words, /, **given: Any) -> int:
+    try:
+        with _ended_in_order():
+            return _list(given) if given["repertoire"] else _fix(words, given)
+    except (ToolError, click.ClickException, BrokenPipeError):
+        raise
+    except Exception:
+        # Python would leave with 1, which means "nothing was verified". A bug is no verdict.
+        traceback.print_exc()
+        return 2
+
+
+def _list(given: dict[str, Any]) -> int:
+    from compilescope.cli.fix_repertoire import list_fixes
+
+    list_fixes(as_json=given["as_json"])
+    return 0
+
+
+def _fix(words: Words, given: dict[str, Any]) -> int:
+    from compilescope.cli.fix_asked import ask, read_stdin
+    from compilescope.cli.fix_handing import check_git, hand_out
+    from compilescope.cli.fix_telling import progress_bar, tell
+    from compilescope.fixes.search.searching import search
+
+    asked = ask(words, given)
+    if asked.write and not asked.force:
+        check_git([asked.main])
+    stdin = read_stdin()
+    with progress_bar() as progress:
+        wishes = replace(asked.wishes, stdin=stdin, progress=progress)
+        asked = replace(asked, wishes=wishes)
+        outcome = search(asked.target, wishes)
+        _check_outcome(outcome, asked)
+        handed = hand_out(asked, outcome)
+    code = max(exit_code(outcome, asked), 1 if handed.problem else 0)
+    tell(outcome, asked, handed, as_json=given["as_json"], code=code)
+    return code
+
+
+def _check_outcome(outcome: Outcome, asked: Asked) -> None:
+    """Where there is nothing to show, one sentence is enough."""
+    wishes = asked.wishes
+    if not is_lost(outcome) and not outcome.before.graphs and not wishes.compile_names:
+        notes = [text for text in outcome.notes if "--compile-all" not in text]
+        raise ToolError(
+            " ".join(["The program compiled nothing, so there is nothing to fix.", *notes]),
+            hint="If it never calls torch.compile, --compile-all compiles its outermost modules.",
+        )
+    if wishes.site is not None and not outcome.attempts and not outcome.notes:
+        places = list(dict.fromkeys(place for place, _ in outcome.left))
+        raise ToolError(
+            f"Nothing is lost at {wishes.site}.",
+            hint=f"Something is lost at {', '.join(places[:5])}." if places else "",
+        )
+
+
+def exit_code(outcome: Outcome, asked: Asked) -> int:
+    wishes = asked.wishes
+    asked_for = {each.fingerprint for each in outcome.attempts}
+    mended = {each.fingerprint for each in outcome.attempts if each.kept}
+    if not asked_for and outcome.notes:
+        return 2  # The program fails by itself: nothing was tried.
+    if not is_lost(outcome) and not asked_for:
+        return 0
+    if wishes.site is not None or wishes.rules:
+        return 0 if mended >= asked_for else 1
+    return 0 if mended else 1
+
+
+@contextmanager
+def _ended_in_order() -> Iterator[None]:
+    """A polite end (`kill`) cleans up as Ctrl-C does."""
+
+    def leave(number: int, frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    names = [name for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    try:
+        before = {name: signal.signal(getattr(signal, name), leave) for name in names}
+    except ValueError:
+        before = {}  # Not the main thread: whoever runs us sees to it.
+    try:
+        yield
+    finally:
+        for name, handler in before.items():
+            signal.signal(getattr(signal, name), handler)
+        sys.stdout.flush()

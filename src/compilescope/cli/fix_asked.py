@@ -1,0 +1,189 @@
+"""What `fix` is asked to do: the program, from the command line or a run; and how."""
+
+from __future__ import annotations
+
+import ast
+import os
+import select
+import sys
+import warnings
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from compilescope.cli.options import home_folder
+from compilescope.cli.program import Words
+from compilescope.errors import ToolError
+
+if TYPE_CHECKING:
+    from compilescope.capture.target import Target
+    from compilescope.fixes.handing.emitting import Plan
+    from compilescope.fixes.search.wishes import Wishes
+
+_KINDS = ("script", "module", "code")
+_PATIENCE_S = 10.0
+_LIMIT_S = 300.0
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request that makes sense."""
+
+    target: Target
+    wishes: Wishes
+    main: str
+    """The file that the program begins in; empty for `-c`."""
+    write: bool
+    force: bool
+    plan: Plan | None
+    """Of the script that is to be made."""
+    again: tuple[str, ...] = ()
+    """What to type for the same search, without what is to be written."""
+
+
+def ask(words: Words, given: dict[str, Any]) -> Asked:
+    """Raises `ToolError` for all that can be known to fail before anything runs."""
+    from compilescope.capture.names import resolve_names
+    from compilescope.fixes.handing.emitting import plan_script
+    from compilescope.fixes.search.places import main_file
+    from compilescope.fixes.search.wishes import Wishes
+
+    _check_options(given)
+    output = given["output"]
+    if output is not None and given["run"] is not None:
+        output = output.absolute()  # The run's own folder is entered.
+    home = home_folder(given["home"]).absolute()
+    target = _target(words, given)
+    target.check()
+    main = main_file(target)
+    _check_source(target, main)
+    names = resolve_names(given["compile_names"], target)
+    wishes = Wishes(
+        site=given["site"],
+        rules=frozenset(given["rules"]),
+        safe_only=given["safe_only"],
+        own_only=given["write"],
+        limit_s=given["limit"],
+        compile_names=("*", *names) if given["compile_all"] else names,
+        backend=given["backend"],
+        timed=given["timed"],
+        home=home,
+    )
+    wishes.check()
+    plan = plan_script(target, output) if given["script"] else None
+    if plan is not None:
+        plan.check(force=given["force"])
+    again = _again(target, given)
+    return Asked(target, wishes, main, given["write"], given["force"], plan, again)
+
+
+def _again(target: Target, given: dict[str, Any]) -> tuple[str, ...]:
+    words: list[str] = []
+    for name, flag in (("site", "--site"), ("backend", "--backend")):
+        words += [flag, given[name]] if given[name] else []
+    for name, flag in (("rules", "--rule"), ("compile_names", "--compile")):
+        words += [word for each in given[name] for word in (flag, each)]
+    for name, flag in (("safe_only", "--safe-only"), ("compile_all", "--compile-all")):
+        words += [flag] if given[name] else []
+    if given["limit"] != _LIMIT_S:
+        words += ["--limit", f"{given['limit']:g}"]
+    if given["run"] is not None:
+        return (*words, "--run", given["run"])
+    flags = {"module": ["-m"], "code": ["-c"]}
+    return (*words, *flags.get(target.kind, []), *target.words)
+
+
+def _check_options(given: dict[str, Any]) -> None:
+    if given["write"] and given["script"]:
+        raise ToolError("Give --write or --script, not both.")
+    if given["output"] is not None and not given["script"]:
+        raise ToolError("--output goes with --script.")
+    if given["force"] and not (given["write"] or given["script"]):
+        raise ToolError("--force goes with --write or --script.")
+    if given["backend"] and not (given["compile_all"] or given["compile_names"]):
+        raise ToolError("--backend needs --compile-all or --compile NAME.")
+
+
+def _target(words: Words, given: dict[str, Any]) -> Target:
+    from compilescope.capture.target import Target
+
+    kind, rest = words
+    if given["run"] is not None:
+        if rest:
+            raise ToolError("Give a program or --run RUN, not both.")
+        kind, rest = _recorded(given)
+    if kind not in _KINDS:
+        raise ToolError("fix takes a script, -m MODULE or -c CODE.")
+    if not rest:
+        raise ToolError(
+            "There is nothing to fix.", hint="Try `compilescope fix script.py`, or -m MODULE."
+        )
+    return Target(kind, rest)  # type: ignore[arg-type]
+
+
+def _recorded(given: dict[str, Any]) -> Words:
+    """The command of a run, in the folder that it was given in."""
+    from compilescope.model.header import read_header
+    from compilescope.model.home import find_run
+
+    header = read_header(find_run(home_folder(given["home"]), given["run"]))
+    if not header.command:
+        raise ToolError(
+            f"The run {header.run} does not say what was run.",
+            hint="A run that was imported or captured from Python has no command line.",
+        )
+    if header.cwd:
+        try:
+            os.chdir(header.cwd)
+        except OSError as error:
+            where = f"The run {header.run} was recorded in {header.cwd}"
+            raise ToolError(f"{where}, which cannot be entered: {error.strerror}.") from None
+    first, *rest = header.command
+    flags = {"-m": "module", "-c": "code", "pytest": "pytest", "torchrun": "torchrun"}
+    return (flags[first], tuple(rest)) if first in flags else ("script", header.command)
+
+
+def _check_source(target: Target, main: str) -> None:
+    """A file that Python cannot even read need not be run to say so."""
+    if target.kind == "code":
+        text: str | bytes = target.words[0]
+        name = "The code of -c"
+    elif main and os.path.isfile(main) and not zipfile.is_zipfile(main):
+        try:
+            text, name = Path(main).read_bytes(), os.path.relpath(main)
+        except OSError as error:
+            raise ToolError(f"{main} cannot be read: {error.strerror}.") from None
+    elif target.kind == "module" and not main:
+        raise ToolError(f"There is no module {target.words[0]} to run.")
+    else:
+        return
+    if not text.strip():
+        raise ToolError(f"{name} is empty: there is nothing to fix.")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(text)
+    except SyntaxError as error:
+        at = f" in line {error.lineno}" if error.lineno else ""
+        raise ToolError(f"{name} is not valid Python: {error.msg}{at}.") from None
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise ToolError(f"{name} is not valid Python: {error}.") from None
+
+
+def read_stdin() -> bytes:
+    """What was piped to us: the program runs many times, and each time it is given the same. A
+    terminal gives nothing."""
+    try:
+        if sys.stdin is None or sys.stdin.isatty():
+            return b""
+        ready, _, _ = select.select([sys.stdin], [], [], _PATIENCE_S)
+        if ready:
+            return sys.stdin.buffer.read()
+    except (OSError, ValueError, AttributeError):
+        return b""  # Closed, or no real file.
+    print(
+        f"compilescope: nothing came on stdin within {_PATIENCE_S:g} s: the program gets none",
+        file=sys.stderr,
+    )
+    return b""

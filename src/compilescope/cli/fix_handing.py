@@ -1,0 +1,131 @@
+"""What `fix` hands out beside words: files that are changed, or a script."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from compilescope.errors import ToolError
+
+if TYPE_CHECKING:
+    from compilescope.cli.fix_asked import Asked
+    from compilescope.fixes.search.outcome import Outcome
+
+
+@dataclass(frozen=True)
+class Handed:
+    """What was written."""
+
+    written: tuple[str, ...] = ()
+    script: str | None = None
+    """The path of the script."""
+    command: str = ""
+    """How to run it."""
+    problem: str = ""
+    """Why what was asked for was not written."""
+    remarks: tuple[str, ...] = ()
+    undo: str = ""
+    """How git takes back what was written."""
+
+
+def is_lost(outcome: Outcome) -> bool:
+    """Does the program lose anything, whether or not it was asked for?"""
+    before = outcome.before
+    return bool(before.breaks or before.recompiles or before.failures or before.eager)
+
+
+def check_git(files: Collection[str]) -> None:
+    """Raises `ToolError` where a change could not be taken back with git."""
+    from compilescope.fixes.handing.repository import standing_of
+    from compilescope.model.stack import origin_of
+
+    own = [file for file in files if file and origin_of(file) == "user"]
+    objection = standing_of(own).objection
+    if objection:
+        raise ToolError(
+            f"Nothing is written: {objection}.",
+            hint="Commit or stash first, or add --force.",
+        )
+
+
+def hand_out(asked: Asked, outcome: Outcome) -> Handed:
+    """Nothing that was not proven as a whole leaves here."""
+    proven = outcome.verdict == "verified" and bool(outcome.files or outcome.environment)
+    if not (asked.write or asked.plan is not None) or not outcome.attempts:
+        return Handed()
+    if not proven:
+        wanted = "No file was changed" if asked.write else "No script was written"
+        return Handed(problem=f"{wanted}.")
+    return _write(asked, outcome) if asked.write else _emit(asked, outcome)
+
+
+def _write(asked: Asked, outcome: Outcome) -> Handed:
+    from compilescope.fixes.handing.repository import standing_of
+    from compilescope.fixes.handing.writing import write_files
+    from compilescope.model.stack import origin_of
+
+    theirs = [file for file in outcome.files if origin_of(file) != "user"]
+    if theirs:
+        # Part of the proof: the rest alone was not proven.
+        problem = f"No file was changed: the fixes need {theirs[0]}, which is not yours."
+        return Handed(problem=problem, remarks=("--script carries them.",))
+    if not outcome.files:
+        return Handed(remarks=_variables(outcome))
+    if not asked.force:
+        check_git(outcome.files)
+    standing = standing_of(outcome.files)
+    written = write_files(outcome.files, outcome.originals)
+    remarks = list(_variables(outcome))
+    undo = ""
+    if standing.kept and not standing.objection:
+        undo = shlex.join(["git", "checkout", "--", *map(os.path.relpath, written)])
+    else:
+        remarks.append("Git does not have the old text of all of it: the diff is the way back.")
+    return Handed(written=tuple(written), remarks=tuple(remarks), undo=undo)
+
+
+def _variables(outcome: Outcome) -> tuple[str, ...]:
+    if not outcome.environment:
+        return ()
+    setting = " ".join(f"{name}={value}" for name, value in outcome.environment.items())
+    return (f"The program must be started with {setting}.",)
+
+
+def _emit(asked: Asked, outcome: Outcome) -> Handed:
+    from compilescope.fixes.handing.emitting import emit
+
+    assert asked.plan is not None
+    emitted = emit(asked.plan, outcome, asked.target, asked.wishes, fixes_in_words(outcome, asked))
+    remarks = [f"Not in the script: {_named(file)}: {why}." for file, why in emitted.script.refused]
+    if not emitted.proof.holds:
+        problem = f"No script was written: when it was run, {emitted.proof.words}."
+        return Handed(problem=problem, remarks=tuple(remarks))
+    if emitted.proof.words:
+        remarks.append(f"The script works, but {emitted.proof.words}.")
+    return Handed(
+        script=os.path.abspath(emitted.plan.output),
+        command=emitted.plan.command,
+        remarks=tuple(remarks),
+    )
+
+
+def fixes_in_words(outcome: Outcome, asked: Asked) -> tuple[str, ...]:
+    """A line for each fix that is part of it."""
+    from compilescope.report.places import place
+
+    lines = []
+    for each in outcome.attempts:
+        if each.kept:
+            states = f" ({each.states})" if each.states else ""
+            at = place(each.file, each.line, asked.target.root)
+            lines.append(f"{at}: {each.rule}: {each.title}{states}")
+    return tuple(lines)
+
+
+def _named(file: str) -> str:
+    from compilescope.report.places import shown_path
+
+    return shown_path(file, os.getcwd())

@@ -1,0 +1,253 @@
+"""How `fix` tells what came of it: progress while it works, then words or JSON."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from compilescope.cli.fix_handing import is_lost
+from compilescope.cli.options import has_colour, print_json, report_width
+from compilescope.report.fixing import (
+    Figure,
+    Fixing,
+    FixLine,
+    Spread,
+    fixing_document,
+)
+from compilescope.report.places import count, place
+
+if TYPE_CHECKING:
+    from compilescope.cli.fix_asked import Asked
+    from compilescope.cli.fix_handing import Handed
+    from compilescope.fixes.search.outcome import Attempt, Outcome
+    from compilescope.report.blocks import Document, Style
+
+_WIDTH = 20
+_MOST_PLACE = 20
+
+
+@contextmanager
+def progress_bar() -> Iterator[Callable[[str, int, int], None]]:
+    """Call it with (what is done, how much of it, of how much): a line on stderr, on a terminal
+    only."""
+    started = time.monotonic()
+    told = False
+
+    def show(doing: str, done: int, total: int) -> None:
+        nonlocal told
+        if not sys.stderr.isatty():
+            return
+        told = True
+        full = round(_WIDTH * done / total) if total else 0
+        bar = f"[{'#' * full}{'.' * (_WIDTH - full)}] " if total else ""
+        seconds = time.monotonic() - started
+        room = report_width() - len(bar) - 10
+        # Parts of it were written by the program: they must not steer the terminal.
+        doing = "".join(c if c.isprintable() else " " for c in doing)[:room]
+        print(f"\r\x1b[K{bar}{doing} {seconds:.0f} s", end="", file=sys.stderr, flush=True)
+
+    try:
+        yield show
+    finally:
+        if told:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def tell(outcome: Outcome, asked: Asked, handed: Handed, *, as_json: bool, code: int) -> None:
+    if as_json:
+        print_json(_value(outcome, asked, handed, code))
+        return
+    print_document(fixing_document(_fixing(outcome, asked, handed)))
+
+
+def print_document(document: Document) -> None:
+    from compilescope.report.render.terminal import to_text
+
+    sys.stdout.write(to_text(document, width=report_width(), colour=has_colour(sys.stdout)))
+    sys.stdout.flush()
+
+
+# For people
+
+
+def _fixing(outcome: Outcome, asked: Asked, handed: Handed) -> Fixing:
+    from compilescope.fixes.handing.diffs import unified_diff
+
+    root = asked.target.root
+    words = " ".join(" ".join(asked.target.shown).split())
+    return Fixing(
+        title="compilescope fix",
+        subtitle=words if len(words) <= 200 else words[:197] + "...",
+        headline=tuple(_headline(outcome, asked, handed)),
+        lines=tuple(_line(each, root) for each in outcome.attempts),
+        figures=tuple(_figures(outcome)),
+        untimed=outcome.times.reason if outcome.times is not None else "",
+        diff=unified_diff(outcome.originals, outcome.files, root),
+        notes=(*outcome.notes, *handed.remarks),
+        left=tuple((_shown_place(at, root), why) for at, why in outcome.left),
+        next=tuple(_next(outcome, asked, handed)),
+    )
+
+
+def _headline(outcome: Outcome, asked: Asked, handed: Handed) -> Iterator[tuple[str, Style]]:
+    before, after = outcome.before, outcome.after
+    kept = [each for each in outcome.attempts if each.kept]
+    if kept and outcome.verdict == "verified":
+        lost = [
+            f"{_COUNTS[name]} {getattr(before, name)} -> {getattr(after, name)}"
+            for name in ("breaks", "recompiles", "failures")
+            if getattr(before, name) or getattr(after, name)
+        ]
+        number = count(len(kept), "fix", "fixes")
+        yield f"{number} verified, alone and together: {', '.join(lost)}.", "good"
+    elif not is_lost(outcome):
+        failed = bool(outcome.notes)
+        words = "Nothing is lost in the part that ran." if failed else "There is nothing to fix."
+        yield words, "warn" if failed else "good"
+    elif not outcome.attempts and outcome.notes:
+        yield "Nothing was tried.", "bad"
+    elif not outcome.attempts and asked.wishes.rules:
+        yield "Nothing of what was asked for is lost.", "good"
+    else:
+        yield f"No fix could be verified{f': {outcome.reason}' if outcome.reason else ''}.", "bad"
+    if handed.written:
+        files = ", ".join(os.path.relpath(file) for file in handed.written)
+        yield f"Changed: {files}.", "good"
+    if handed.script is not None:
+        yield f"Written, and proven by running it: {os.path.relpath(handed.script)}.", "good"
+    if handed.problem:
+        yield handed.problem, "bad"
+
+
+def _line(attempt: Attempt, root: str) -> FixLine:
+    at = place(attempt.file, attempt.line, root)
+    reason = "" if attempt.reason == attempt.states else attempt.reason
+    return FixLine(
+        cause=attempt.rule or attempt.cause,
+        place=at,
+        short_place=_short(f"{os.path.basename(attempt.file)}:{attempt.line}"),
+        function=attempt.function,
+        source=attempt.source,
+        fix=attempt.title or attempt.fix,
+        verdict=attempt.verdict,
+        kept=attempt.kept,
+        reason=reason,
+        states=attempt.states,
+        breaks=(attempt.breaks_before, attempt.breaks_after),
+        recompiles=(attempt.recompiles_before, attempt.recompiles_after),
+        others=attempt.refused,
+    )
+
+
+def _short(at: str) -> str:
+    return at if len(at) <= _MOST_PLACE else "…" + at[1 - _MOST_PLACE :]
+
+
+def _figures(outcome: Outcome) -> Iterator[Figure]:
+    before, after = outcome.before, outcome.after
+    if not any(each.kept for each in outcome.attempts):
+        return
+    for name, label in _COUNTS.items():
+        old, new = getattr(before, name), getattr(after, name)
+        if old or new:
+            yield Figure(label, old, new)
+    if outcome.times is None:
+        return
+    for name, label in _TIMES.items():
+        times = [_spread(getattr(part, name)) for part in _both(outcome)]
+        if any(times):
+            yield Figure(label, *times)
+
+
+_COUNTS = {
+    "breaks": "graph breaks",
+    "recompiles": "recompiles",
+    "eager": "functions left to eager",
+    "failures": "failed compilations",
+    "graphs": "graphs",
+    "operators": "operators captured",
+}
+_TIMES = {
+    "steady": "a warm call",
+    "first": "the first calls, compiling",
+    "whole": "the whole process",
+}
+
+
+def _both(outcome: Outcome) -> tuple[Any, Any]:
+    assert outcome.times is not None
+    return outcome.times.before, outcome.times.after
+
+
+def _spread(found: Any) -> Spread | None:
+    return Spread(found.median, found.low, found.high) if found is not None else None
+
+
+def _shown_place(at: str, root: str) -> str:
+    file, _, line = at.rpartition(":")
+    return place(file, int(line), root) if file and line.isdecimal() else at
+
+
+def _next(outcome: Outcome, asked: Asked, handed: Handed) -> Iterator[tuple[str, str]]:
+    kept = [each for each in outcome.attempts if each.kept]
+    proven = outcome.verdict == "verified" and bool(outcome.files or outcome.environment)
+    program = list(asked.again)
+    if handed.undo:
+        yield "To take it back:", handed.undo
+    if handed.command:
+        yield "To run it:", handed.command
+    elif proven and not handed.written:
+        from compilescope.model.stack import origin_of
+
+        theirs = [file for file in outcome.files if origin_of(file) != "user"]
+        if len(theirs) < len(outcome.files):
+            rest = ", but for those in installed packages" if theirs else ""
+            yield f"To change your files{rest}:", _shown(["--write", *program])
+        script = "third-party code included" if theirs else "your files as they are"
+        yield f"For a script of its own, {script}:", _shown(["--script", *program])
+    if any(each.kept and not each.safe for each in kept):
+        yield "Without changes that you could see:", _shown(["--safe-only", *program])
+    if outcome.run:
+        yield "To see more:", f"compilescope report {outcome.run}"
+
+
+def _shown(words: list[str]) -> str:
+    return shlex.join(["compilescope", "fix", *words])
+
+
+# For programs
+
+
+def _value(outcome: Outcome, asked: Asked, handed: Handed, code: int) -> dict[str, Any]:
+    from compilescope.fixes.handing.diffs import unified_diff
+
+    before, after = outcome.before, outcome.after
+    return {
+        "run": outcome.run or None,
+        "command": asked.target.shown,
+        "root": asked.target.root,
+        "verdict": outcome.verdict,
+        "reason": outcome.reason,
+        "breaks_before": before.breaks,
+        "breaks_after": after.breaks,
+        "recompiles_before": before.recompiles,
+        "recompiles_after": after.recompiles,
+        "before": before,
+        "after": after,
+        "fixes": outcome.attempts,
+        "diff": unified_diff(outcome.originals, outcome.files, asked.target.root),
+        "environment": outcome.environment,
+        "script": handed.script,
+        "written": handed.written,
+        "problem": handed.problem or None,
+        "times": outcome.times,
+        "slower": outcome.times.slower if outcome.times is not None else None,
+        "notes": [*outcome.notes, *handed.remarks],
+        "left": [{"place": at, "why": why} for at, why in outcome.left],
+        "exit_code": code,
+    }

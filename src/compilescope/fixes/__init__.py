@@ -1,0 +1,1 @@
+"""Fixes: patches of the user's source, each proven by running before it is offered."""

@@ -1,0 +1,1 @@
+"""Fixes for graph breaks: one file each."""

@@ -1,0 +1,117 @@
+"""A progress bar around a loop that stays for eager runs."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from compilescope.fixes.fix import Fix, FixExample, RefusalExample
+from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.source.editing import Edit
+from compilescope.fixes.source.module import SourceModule
+from compilescope.fixes.subject import Subject
+
+_STATES = "No progress bar is shown here while the code runs compiled."
+
+
+def _propose(subject: Subject) -> Patch:
+    module = subject.module
+    found = [each for each in module.walk(_head(subject)) if _is_bar(module, each)]
+    if len(found) != 1:
+        raise Refused("no progress bar is made here")
+    call = found[0]
+    assert isinstance(call, cst.Call)
+    above = module.parent(call)
+    if not (isinstance(above, (cst.For, cst.CompFor)) and above.iter is call):
+        raise Refused("the bar is kept, not only looped over")
+    edit = Edit(module)
+    torch = edit.module_name("torch")
+    plain = _plain(module, call)
+    text = f"{plain} if {torch}.compiler.is_compiling() else {module.code(call)}"
+    edit.replace(call, edit.expression(text if isinstance(above, cst.For) else f"({text})"))
+    return Patch(edit.files(), states=_STATES, allows=frozenset({"drops-output"}))
+
+
+def _head(subject: Subject) -> cst.CSTNode:
+    """Of a loop, what it is over; else all of the statement."""
+    line = subject.statement
+    return line.iter if isinstance(line, cst.For) else line
+
+
+def _is_bar(module: SourceModule, node: cst.CSTNode) -> bool:
+    if not isinstance(node, cst.Call):
+        return False
+    return any(
+        name.startswith("tqdm.") and name.rsplit(".", 1)[-1] in ("tqdm", "trange")
+        for name in module.meaning(node.func)
+    )
+
+
+def _plain(module: SourceModule, call: cst.Call) -> str:
+    """What the bar is around."""
+    given = [arg for arg in call.args if arg.keyword is None]
+    if any(arg.star for arg in call.args):
+        raise Refused("it is not plain what the bar is around")
+    if any(name.endswith("trange") for name in module.meaning(call.func)):
+        return f"range({', '.join(module.code(arg.value) for arg in given)})"
+    named = [arg for arg in call.args if arg.keyword and arg.keyword.value == "iterable"]
+    if not given and not named:
+        raise Refused("the bar is around nothing")
+    return module.code((given + named)[0].value)
+
+
+FIX = Fix(
+    id="bar-while-eager",
+    title="progress bar in eager runs only",
+    rules=frozenset({"logging-call", "GB0007", "GB0008"}),
+    order=150,
+    kind="source",
+    why="`torch.compiler.is_compiling()` is true while Dynamo traces: the loop is then over the "
+    "same things, without the bar.",
+    propose=_propose,
+    examples=(
+        FixExample(
+            bad="""import torch
+from tqdm import tqdm
+
+
+def f(x):
+    for step in tqdm(range(3), disable=True):  # a few
+        x = x * 2 + step
+    return x
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+            good="""import torch
+from tqdm import tqdm
+
+
+def f(x):
+    for step in range(3) if torch.compiler.is_compiling() else tqdm(range(3), disable=True):  # a few
+        x = x * 2 + step
+    return x
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+        ),
+    ),
+    refusals=(
+        RefusalExample(
+            program="""import torch
+from tqdm import tqdm
+
+
+def f(x):
+    bar = tqdm(range(3), disable=True)
+    for step in bar:
+        x = x * 2 + step
+    return x
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+            because="no progress bar is made here",
+        ),
+    ),
+)

@@ -1,0 +1,147 @@
+"""A `cached_property` computed where its object is made: then Dynamo finds the value, not the lock."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from compilescope.fixes.fix import Fix, FixExample, RefusalExample
+from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.source.editing import Edit
+from compilescope.fixes.source.module import SourceModule
+from compilescope.fixes.subject import Subject
+
+_STATES = "The property is computed when its object is made, not when it is first read."
+_CACHED = {"functools.cached_property"}
+
+
+def _propose(subject: Subject) -> Patch:
+    module, node = subject.module, subject.node
+    if not isinstance(node, cst.Attribute) or not isinstance(node.value, cst.Name):
+        raise Refused("no attribute is read here")
+    name = node.attr.value
+    made = _owner(module, name)
+    if made is None:
+        raise Refused(f"`{name}` is no cached property of one class in this file")
+    edit = Edit(module)
+    known = False
+    for line, variable in _objects(module, made.name.value):
+        text = f"{variable}.{name}  # computed once, before it is compiled"
+        if any(module.code(each).strip() == text for each in module.following(line)):
+            raise Refused("it is computed ahead already")
+        edit.put_after(line, text)
+        known = True
+    if not known:
+        raise Refused(f"where a `{made.name.value}` is made and given a name is not in this file")
+    return Patch(edit.files(), states=_STATES)
+
+
+def _owner(module: SourceModule, name: str) -> cst.ClassDef | None:
+    """The class that has the property; None where several do."""
+    found = [
+        module.class_of(each)
+        for each in module.walk()
+        if isinstance(each, cst.FunctionDef)
+        and each.name.value == name
+        and any(module.meaning(mark.decorator) & _CACHED for mark in each.decorators)
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _objects(module: SourceModule, name: str) -> list[tuple[cst.SimpleStatementLine, str]]:
+    """Lines that make one and give it a name, compiled or not; the first of each name."""
+    found = []
+    for line in module.walk():
+        if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1:
+            continue
+        only = line.body[0]
+        if not isinstance(only, cst.Assign) or len(only.targets) != 1:
+            continue
+        target, value = only.targets[0].target, only.value
+        if module.calls(value, "torch.compile") and isinstance(value, cst.Call) and value.args:
+            value = value.args[0].value
+        if (
+            isinstance(target, cst.Name)
+            and isinstance(value, cst.Call)
+            and isinstance(value.func, cst.Name)
+            and value.func.value == name
+        ):
+            found.append((line, target.value))
+    return found
+
+
+FIX = Fix(
+    id="cached-property-ahead",
+    title="the cached property, computed ahead",
+    rules=frozenset({"context-manager"}),
+    order=105,
+    kind="caller",
+    why="Up to Python 3.11 `functools.cached_property` takes a lock when the value is not there yet, "
+    "which Dynamo cannot enter. Once it is there, it is an attribute like any other.",
+    propose=_propose,
+    examples=(
+        FixExample(
+            bad="""import functools
+
+import torch
+
+
+class Table(torch.nn.Module):
+    @functools.cached_property
+    def rows(self):
+        return torch.arange(3.0)
+
+    def forward(self, x):
+        return x + self.rows
+
+
+table = Table()
+run = torch.compile(table, backend="eager")
+run(torch.ones(3))
+""",
+            good="""import functools
+
+import torch
+
+
+class Table(torch.nn.Module):
+    @functools.cached_property
+    def rows(self):
+        return torch.arange(3.0)
+
+    def forward(self, x):
+        return x + self.rows
+
+
+table = Table()
+table.rows  # computed once, before it is compiled
+run = torch.compile(table, backend="eager")
+run(torch.ones(3))
+""",
+            note="Python 3.12 has no lock there.",
+        ),
+    ),
+    refusals=(
+        RefusalExample(
+            program="""import threading
+
+import torch
+
+
+class Counter:
+    lock = threading.Lock()
+
+
+counter = Counter()
+
+
+def f(x):
+    with counter.lock:
+        return x + 1
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+            because="no attribute is read|no cached property",
+        ),
+    ),
+)

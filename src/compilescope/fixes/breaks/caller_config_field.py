@@ -1,0 +1,203 @@
+"""A field of a library's config, or an argument of the call, with which the line is not reached."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import libcst as cst
+
+from compilescope.fixes.fix import Fix, FixExample, RefusalExample
+from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.source.editing import Edit
+from compilescope.fixes.source.module import SourceModule
+from compilescope.fixes.source.own_files import own_modules
+from compilescope.fixes.source.switches import Switch, stack_places, switches_of
+from compilescope.fixes.subject import Subject
+
+_NO_SPACE = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
+
+
+def _propose(subject: Subject) -> Patch:
+    for switch in switches_of(subject):
+        places = _configs(subject, switch) if switch.of_config else _calls(subject)
+        edits: dict[str, Edit] = {}
+        for module, call in places:
+            edit = edits.setdefault(module.path, Edit(module))
+            if not _set(edit, call, switch):
+                edits.clear()
+                break
+        if edits:
+            files = {file: text for each in edits.values() for file, text in each.files().items()}
+            return Patch(files, states=_states(switch))
+    raise Refused("no field of a config and no argument of the call keeps it from being reached")
+
+
+def _states(switch: Switch) -> str:
+    return f"`{switch.name}` is {switch.value}: what it is for is left out."
+
+
+def _configs(subject: Subject, switch: Switch) -> list[tuple[SourceModule, cst.Call]]:
+    """Calls in the user's files that make a config of the library, or of the file itself."""
+    package = _package(switch.file)
+    found: list[tuple[SourceModule, cst.Call]] = []
+    for module in own_modules(subject.program):
+        for node in module.walk():
+            if not isinstance(node, cst.Call) or not isinstance(
+                node.func, (cst.Name, cst.Attribute)
+            ):
+                continue
+            named = module.code(node.func).split(".")[-1]
+            if not named.endswith(("Config", "Configuration")):
+                continue
+            meanings = module.meaning(node.func)
+            if not package or any(each.split(".")[0] == package for each in meanings):
+                found.append((module, node))
+    return found
+
+
+def _package(file: str) -> str:
+    """`transformers` of `.../site-packages/transformers/models/x.py`; empty for own files."""
+    parts = Path(file).parts
+    for name in ("site-packages", "dist-packages"):
+        if name in parts:
+            return parts[parts.index(name) + 1].removesuffix(".py")
+    return ""
+
+
+def _calls(subject: Subject) -> list[tuple[SourceModule, cst.Call]]:
+    """The call in the user's own file that led there."""
+    for file, line in stack_places(subject)[1:]:
+        if subject.program.is_own(file) and file != subject.file:
+            module = subject.program.module(file)
+            found = [
+                node
+                for node in module.walk()
+                if isinstance(node, cst.Call)
+                and module.line(node) == line
+                and not any(each.startswith("builtins.") for each in module.meaning(node.func))
+            ]
+            return [(module, found[0])] if len(found) == 1 else []
+    return []
+
+
+def _set(edit: Edit, call: cst.Call, switch: Switch) -> bool:
+    """Gives the keyword its value; False where it has it, or cannot get it."""
+    if any(each.star for each in call.args):
+        return False
+    value = cst.Name(str(switch.value))
+    for each in call.args:
+        if each.keyword is not None and each.keyword.value == switch.name:
+            if edit.module.code(each.value) == value.value:
+                return False
+            edit.replace(each.value, value)
+            return True
+    made = cst.Arg(value, keyword=cst.Name(switch.name), equal=_NO_SPACE)
+    edit.replace(call, call.with_changes(args=[*_separated(call), made]))
+    return True
+
+
+def _separated(call: cst.Call) -> list[cst.Arg]:
+    if not call.args:
+        return []
+    *first, last = call.args
+    gap: cst.BaseParenthesizableWhitespace = cst.SimpleWhitespace(" ")
+    if isinstance(call.whitespace_before_args, cst.ParenthesizedWhitespace):
+        gap = call.whitespace_before_args
+    comma = cst.Comma(whitespace_after=gap)
+    return [*first, last.with_changes(comma=comma, whitespace_after_arg=cst.SimpleWhitespace(""))]
+
+
+FIX = Fix(
+    id="config-field",
+    title="a setting keeps the line from being reached",
+    rules=frozenset(
+        f"category/{each}"
+        for each in (
+            "data-dependent-branch",
+            "data-dependent-operator",
+            "dynamic-shape-operator",
+            "validation-guard",
+            "scalar-extraction",
+            "skipped-function",
+            "logging",
+            "unsupported-builtin",
+            "context-manager",
+            "mutation",
+        )
+    ),
+    order=170,
+    kind="caller",
+    why="The library asks for the flag before it comes to the line. Whether anything that the program "
+    "uses depends on it, the verification shows: outputs, what is printed, gradients.",
+    propose=_propose,
+    examples=(
+        FixExample(
+            bad="""import torch
+
+
+class NetConfig:
+    def __init__(self, width=4, count_zeros=True):
+        self.width = width
+        self.count_zeros = count_zeros
+
+
+class Net(torch.nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.config = config
+        self.linear = torch.nn.Linear(config.width, config.width)
+        self.zeros = 0
+
+    def forward(self, x):
+        if self.config.count_zeros:
+            self.zeros = (x == 0).sum().item()
+        return self.linear(x).relu()
+
+
+net = Net(NetConfig(width=3))
+print(torch.compile(net, backend="eager")(torch.ones(2, 3)).shape)
+""",
+            good="""import torch
+
+
+class NetConfig:
+    def __init__(self, width=4, count_zeros=True):
+        self.width = width
+        self.count_zeros = count_zeros
+
+
+class Net(torch.nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.config = config
+        self.linear = torch.nn.Linear(config.width, config.width)
+        self.zeros = 0
+
+    def forward(self, x):
+        if self.config.count_zeros:
+            self.zeros = (x == 0).sum().item()
+        return self.linear(x).relu()
+
+
+net = Net(NetConfig(width=3, count_zeros=False))
+print(torch.compile(net, backend="eager")(torch.ones(2, 3)).shape)
+""",
+        ),
+    ),
+    refusals=(
+        RefusalExample(
+            program="""import torch
+
+
+@torch.compile(backend="eager")
+def f(x):
+    n = (x == 0).sum().item()
+    return x * n
+
+
+print(f(torch.ones(3)))
+""",
+            because="no field of a config",
+        ),
+    ),
+)

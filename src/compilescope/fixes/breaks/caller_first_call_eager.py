@@ -1,0 +1,113 @@
+"""What happens only in the first call happens eagerly, and the second call is compiled."""
+
+from __future__ import annotations
+
+from compilescope.fixes.fix import Fix, FixExample, RefusalExample
+from compilescope.fixes.patch import Patch
+from compilescope.fixes.source.laziness import runs_once
+from compilescope.fixes.source.stance import eager_then_compile
+from compilescope.fixes.subject import Subject
+
+_CATEGORIES = (
+    "data-dependent-branch",
+    "data-dependent-operator",
+    "dynamic-shape-operator",
+    "scalar-extraction",
+    "skipped-function",
+    "logging",
+    "exception",
+    "unsupported-builtin",
+    "context-manager",
+    "generator",
+    "class-construction",
+    "extension",
+    "mutation",
+    "autograd",
+    "rng-device-state",
+    "reconstruction",
+)
+
+
+def _propose(subject: Subject) -> Patch:
+    runs_once(subject)
+    return eager_then_compile(subject)
+
+
+FIX = Fix(
+    id="compile-second-call",
+    title="the first call runs eagerly",
+    rules=frozenset(f"category/{each}" for each in _CATEGORIES),
+    order=130,
+    kind="caller",
+    why="With the stance `eager_then_compile` each function is compiled at its second call. What a "
+    "library sets up when it is first called (hooks, caches, a warning) is then behind it.",
+    propose=_propose,
+    examples=(
+        FixExample(
+            bad='''"""Trains."""
+import threading
+
+import torch
+
+lock = threading.Lock()
+
+
+class Net(torch.nn.Module):
+    def forward(self, x):
+        if not hasattr(self, "table"):
+            with lock:
+                self.table = torch.arange(3.0)
+        return x * self.table
+
+
+net = torch.compile(Net(), backend="eager")
+for _ in range(3):
+    net(torch.ones(3))
+''',
+            good='''"""Trains."""
+import threading
+
+import torch
+
+torch.compiler.set_stance("eager_then_compile")
+
+lock = threading.Lock()
+
+
+class Net(torch.nn.Module):
+    def forward(self, x):
+        if not hasattr(self, "table"):
+            with lock:
+                self.table = torch.arange(3.0)
+        return x * self.table
+
+
+net = torch.compile(Net(), backend="eager")
+for _ in range(3):
+    net(torch.ones(3))
+''',
+        ),
+    ),
+    refusals=(
+        RefusalExample(
+            program="""import threading
+
+import torch
+
+lock = threading.Lock()
+
+
+@torch.compile(backend="eager")
+def f(x):
+    with lock:
+        x = x * 2
+    return x + 1
+
+
+for _ in range(3):
+    f(torch.ones(3))
+""",
+            because="first call only",
+        ),
+    ),
+)

@@ -1,0 +1,52 @@
+"""Numbers and sizes that depend on the data, both kept in the graph: two flags."""
+
+from __future__ import annotations
+
+from compilescope.fixes.fix import Fix, FixExample
+from compilescope.fixes.patch import Patch
+from compilescope.fixes.source.flags import with_flags
+from compilescope.fixes.subject import Subject
+
+_FLAGS = {"capture_scalar_outputs": True, "capture_dynamic_output_shape_ops": True}
+
+
+def _propose(subject: Subject) -> Patch:
+    return with_flags(subject, _FLAGS)
+
+
+FIX = Fix(
+    id="capture-scalars-and-shapes",
+    title="capture scalars and sizes",
+    rules=frozenset({"scalar-extraction", "dynamic-shape", "GB0033", "GB0036", "GB0124"}),
+    order=125,
+    kind="config",
+    why="A number that is the size of what `nonzero` gives needs both flags.",
+    propose=_propose,
+    examples=(
+        FixExample(
+            bad="""import torch
+
+
+@torch.compile(backend="eager")
+def f(x):
+    kept = torch.nonzero(x > 0)
+    return x[: kept.max().item()] * kept.shape[0]
+
+
+f(torch.ones(3))
+""",
+            good="""import torch
+
+
+@torch._dynamo.config.patch(capture_scalar_outputs=True, capture_dynamic_output_shape_ops=True)
+@torch.compile(backend="eager")
+def f(x):
+    kept = torch.nonzero(x > 0)
+    return x[: kept.max().item()] * kept.shape[0]
+
+
+f(torch.ones(3))
+""",
+        ),
+    ),
+)

@@ -1,0 +1,126 @@
+"""A tensor copied by its own methods instead of by the `copy` module."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from compilescope.fixes.fix import Fix, FixExample, RefusalExample
+from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.source.editing import Edit
+from compilescope.fixes.source.tensors import known_tensor
+from compilescope.fixes.subject import Subject
+
+_NEW = {"copy.deepcopy": "detach().clone()", "copy.copy": "detach()"}
+_ATOMS = (cst.Name, cst.Attribute, cst.Subscript, cst.Call)
+
+
+def _propose(subject: Subject) -> Patch:
+    module, edit = subject.module, Edit(subject.module)
+    call = next((each for each in module.walk(subject.node) if module.calls(each, *_NEW)), None)
+    if not isinstance(call, cst.Call):
+        raise Refused("the copy is not made on this line")
+    if len(call.args) != 1 or call.args[0].keyword is not None or call.args[0].star:
+        raise Refused("the copy is made with a memo")
+    value = call.args[0].value
+    if not known_tensor(subject, value):
+        raise Refused(f"`{module.code(value)}` is not known to be a tensor")
+    if isinstance(value, cst.Name) and any(
+        fact.requires_grad for fact in subject.facts(value.value)
+    ):
+        raise Refused("the tensor requires a gradient, and its copy would not")
+    (name,) = module.meaning(call.func) & set(_NEW)
+    shown = module.code(value)
+    if not isinstance(value, _ATOMS) and not value.lpar:
+        shown = f"({shown})"
+    edit.replace(call, edit.expression(f"{shown}.{_NEW[name]}"))
+    return Patch(edit.files())
+
+
+FIX = Fix(
+    id="clone-for-deepcopy",
+    title="detach().clone() instead of copy.deepcopy",
+    rules=frozenset({"GB4198", "GB0179", "GB0208"}),
+    order=30,
+    kind="source",
+    why="A deep copy of a tensor without a gradient is a clone of it: new memory, the same values, "
+    "no link to the graph. A shallow one (`copy.copy`) is another tensor over the same memory, which "
+    "is what `detach()` gives.",
+    propose=_propose,
+    examples=(
+        FixExample(
+            bad="""import copy
+
+import torch
+
+
+def f(x):
+    y = x + 1
+    kept = copy.deepcopy(x)  # before it changes
+    y += kept
+    return y, kept
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+            good="""import copy
+
+import torch
+
+
+def f(x):
+    y = x + 1
+    kept = x.detach().clone()  # before it changes
+    y += kept
+    return y, kept
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+        ),
+        FixExample(
+            bad="""from copy import copy
+
+import torch
+
+
+def f(x):
+    y = x.sin()
+    return copy(y) + 1
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+            good="""from copy import copy
+
+import torch
+
+
+def f(x):
+    y = x.sin()
+    return y.detach() + 1
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+        ),
+    ),
+    refusals=(
+        RefusalExample(
+            program="""import copy
+
+import torch
+
+layer = torch.nn.Linear(3, 3)
+
+
+def f(x):
+    own = copy.deepcopy(layer)
+    return own(x)
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+            because="not known to be a tensor",
+        ),
+    ),
+)

@@ -1,0 +1,99 @@
+"""A container copied by its own method instead of by `copy.copy`."""
+
+from __future__ import annotations
+
+import re
+
+import libcst as cst
+
+from compilescope.fixes.fix import Fix, FixExample, RefusalExample
+from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.source.editing import Edit
+from compilescope.fixes.subject import Subject
+
+_COPIED = re.compile(r"qualname: (dict|list|set)\.copy\b")
+_ATOMS = (cst.Name, cst.Attribute, cst.Subscript, cst.Call, cst.Dict, cst.List, cst.Set)
+
+
+def _propose(subject: Subject) -> Patch:
+    module, edit = subject.module, Edit(subject.module)
+    call = next(
+        (each for each in module.walk(subject.node) if module.calls(each, "copy.copy")), None
+    )
+    if not isinstance(call, cst.Call):
+        raise Refused("nothing is copied with copy.copy here")
+    kind = _COPIED.search(subject.site.context if subject.site is not None else "")
+    if kind is None:
+        raise Refused("what is copied is no dict, list or set")
+    if len(call.args) != 1 or call.args[0].keyword is not None or call.args[0].star:
+        raise Refused("the copy is made with other arguments")
+    value = call.args[0].value
+    shown = module.code(value)
+    if not isinstance(value, _ATOMS) and not value.lpar:
+        shown = f"({shown})"
+    edit.replace(call, edit.expression(f"{shown}.copy()"))
+    return Patch(edit.files())
+
+
+FIX = Fix(
+    id="copy-method",
+    title="its own copy() instead of copy.copy",
+    rules=frozenset({"outside-call"}),
+    order=30,
+    kind="source",
+    why="`copy.copy` of a dict, list or set calls that type's `copy`, by a way that Dynamo does not "
+    "follow.",
+    propose=_propose,
+    examples=(
+        FixExample(
+            bad="""import copy
+
+import torch
+
+settings = {"scale": 2.0}
+
+
+def f(x, **more):
+    own = copy.copy( settings )  # not ours to change
+    own.update(more)
+    return x * own["scale"]
+
+
+torch.compile(f, backend="eager")(torch.ones(3), scale=3.0)
+""",
+            good="""import copy
+
+import torch
+
+settings = {"scale": 2.0}
+
+
+def f(x, **more):
+    own = settings.copy()  # not ours to change
+    own.update(more)
+    return x * own["scale"]
+
+
+torch.compile(f, backend="eager")(torch.ones(3), scale=3.0)
+""",
+        ),
+    ),
+    refusals=(
+        RefusalExample(
+            program="""import copy
+
+import torch
+
+layer = torch.nn.Linear(3, 3)
+
+
+def f(x):
+    return copy.copy(layer)(x)
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+            because="no dict, list or set",
+        ),
+    ),
+)

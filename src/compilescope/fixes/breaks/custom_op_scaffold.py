@@ -1,0 +1,167 @@
+"""A call into C, as an operator of its own: a beginning, whose fake a person has to look at."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import libcst as cst
+
+from compilescope.fixes.fix import Fix, FixExample, RefusalExample
+from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.source.bindings import is_of_module
+from compilescope.fixes.source.editing import Edit
+from compilescope.fixes.source.tensors import known_tensor
+from compilescope.fixes.source.toplevel import top_statement
+from compilescope.fixes.subject import Subject
+
+_ASK = (
+    "Does the operator's fake give the shape, dtype and device that the call gives, and does the call "
+    "change none of its arguments and give new memory? Does it need a backward?"
+)
+_NUMBERS = {"builtins.int": "int", "builtins.float": "float", "builtins.bool": "bool"}
+
+
+def _propose(subject: Subject) -> Patch:
+    module, node = subject.module, subject.node
+    call = node if isinstance(node, cst.Call) else module.around(node, cst.Call)
+    if not isinstance(call, cst.Call):
+        raise Refused("nothing is called here")
+    root = call.func
+    while isinstance(root, cst.Attribute):
+        root = root.value
+    if not isinstance(root, cst.Name) or not is_of_module(module, root):
+        raise Refused("what is called is no function of the module")
+    if any(name.startswith(("torch.", "builtins.")) for name in module.meaning(call.func)):
+        raise Refused("it is a function of torch or of Python")
+    names = _arguments(subject, call)
+    kinds = {name: _kind(subject, name) for name in names}
+    tensors = [name for name, kind in kinds.items() if kind == "Tensor"]
+    if not tensors:
+        raise Refused("no tensor goes into the call, so an operator has nothing to depend on")
+    edit = Edit(module)
+    torch = edit.module_name("torch")
+    word = call.func.attr.value if isinstance(call.func, cst.Attribute) else root.value
+    name = module.fresh_name(f"{word.strip('_')}_op")
+    stem = re.sub(r"\W", "_", Path(module.path).stem)
+    typed = ", ".join(
+        f"{each}: {f'{torch}.Tensor' if kind == 'Tensor' else kind}" for each, kind in kinds.items()
+    )
+    text = f"""
+        @{torch}.library.custom_op("{stem}::{name}", mutates_args=())
+        def {name}({typed}) -> {torch}.Tensor:
+            return {module.code(call)}
+
+
+        @{name}.register_fake
+        def _({", ".join(names)}):
+            return {torch}.empty_like({tensors[0]})
+    """
+    edit.put_definition_before(top_statement(module, subject.function), text)
+    edit.replace(call, edit.expression(f"{name}({', '.join(names)})"))
+    return Patch(edit.files(), needs_human=_ASK)
+
+
+def _arguments(subject: Subject, call: cst.Call) -> list[str]:
+    """Names of the function's variables; constants stay in the call."""
+    found: list[str] = []
+    for arg in call.args:
+        if arg.star:
+            raise Refused("it is called with arguments that cannot be told")
+        for node in subject.module.walk(arg.value):
+            if isinstance(node, cst.Name) and node.value in subject.module.names_in(node):
+                if is_of_module(subject.module, node):
+                    continue
+                if node.value not in found:
+                    found.append(node.value)
+    if "self" in found:
+        raise Refused("it is called with the module itself, which no operator can be handed")
+    return found
+
+
+def _kind(subject: Subject, name: str) -> str:
+    seen = subject.facts(name)
+    if seen and all(fact.kind == "number" for fact in seen):
+        kinds = {_NUMBERS.get(fact.type, "") for fact in seen}
+        if len(kinds) == 1 and "" not in kinds:
+            return kinds.pop()
+    if known_tensor(subject, cst.Name(name)):
+        return "Tensor"
+    raise Refused(f"what `{name}` is, is not known")
+
+
+FIX = Fix(
+    id="custom-op-scaffold",
+    title="an operator around the call, to be finished by hand",
+    rules=frozenset({"outside-call"}),
+    order=220,
+    kind="scaffold",
+    why="An operator is a node of the graph that nobody looks into. What shape it gives, whether it "
+    "changes what it is given, and what its gradient is, only its author knows.",
+    propose=_propose,
+    examples=(
+        FixExample(
+            bad="""import ctypes
+
+import torch
+
+native = ctypes.pythonapi
+native.PyNumber_Absolute.restype = ctypes.py_object
+native.PyNumber_Absolute.argtypes = [ctypes.py_object]
+
+
+# Never below zero.
+def f(x):
+    y = x.sin()
+    return native.PyNumber_Absolute(y) * 2  # in C
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+            good="""import ctypes
+
+import torch
+
+native = ctypes.pythonapi
+native.PyNumber_Absolute.restype = ctypes.py_object
+native.PyNumber_Absolute.argtypes = [ctypes.py_object]
+
+
+@torch.library.custom_op("program::PyNumber_Absolute_op", mutates_args=())
+def PyNumber_Absolute_op(y: torch.Tensor) -> torch.Tensor:
+    return native.PyNumber_Absolute(y)
+
+
+@PyNumber_Absolute_op.register_fake
+def _(y):
+    return torch.empty_like(y)
+
+
+# Never below zero.
+def f(x):
+    y = x.sin()
+    return PyNumber_Absolute_op(y) * 2  # in C
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+        ),
+    ),
+    refusals=(
+        RefusalExample(
+            program="""import gc
+
+import torch
+
+
+def f(x):
+    gc.collect()
+    return x + 1
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+            because="no tensor goes into the call",
+        ),
+    ),
+)

@@ -1,0 +1,151 @@
+"""The device as an argument of what makes tensors, instead of a `with torch.device(...)`."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from compilescope.fixes.fix import Fix, FixExample, RefusalExample
+from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.source.bindings import local_names
+from compilescope.fixes.source.editing import Edit
+from compilescope.fixes.source.lightness import is_light_value
+from compilescope.fixes.subject import Subject
+
+_MAKING = frozenset(
+    f"torch.{name}"
+    for name in (
+        *("tensor", "zeros", "ones", "full", "empty", "rand", "randn", "randint", "randperm"),
+        *("arange", "linspace", "logspace", "eye", "tril_indices", "triu_indices"),
+    )
+)
+_PLAIN = ("torch.", "math.", "builtins.len", "builtins.int", "builtins.float", "builtins.range")
+
+
+def _propose(subject: Subject) -> Patch:
+    module, entered = subject.module, subject.statement
+    if not isinstance(entered, cst.With) or len(entered.items) != 1:
+        raise Refused("no device is entered here alone")
+    item = entered.items[0]
+    if not module.calls(item.item, "torch.device") and not _is_device(subject, item.item):
+        raise Refused("what is entered is no torch.device")
+    if item.asname is not None or not isinstance(entered.body, cst.IndentedBlock):
+        raise Refused("the with statement stands on one line, or names what it enters")
+    assert isinstance(item.item, (cst.Call, cst.Name, cst.Attribute))
+    if isinstance(item.item, cst.Call) and not all(
+        is_light_value(module, arg.value) for arg in item.item.args
+    ):
+        raise Refused("which device it is, is computed here")
+    making = []
+    for call in [each for each in module.walk(entered.body) if isinstance(each, cst.Call)]:
+        if module.meaning(call.func) & _MAKING:
+            if not any(
+                arg.keyword is not None and arg.keyword.value == "device" for arg in call.args
+            ):
+                making.append(call)
+        elif not _is_plain(subject, call):
+            raise Refused(f"`{module.code(call.func)}` may make tensors of its own")
+    if not making:
+        raise Refused("no tensor is made inside")
+    edit = Edit(module)
+    device = edit.expression(f"f(device={module.code(item.item)})")
+    assert isinstance(device, cst.Call)
+    swap = _Given(making, device.args[0])
+    body = [each.visit(swap) for each in entered.body.body]
+    edit.replace_statement(entered, body)  # type: ignore[arg-type]
+    return Patch(edit.files())
+
+
+def _is_device(subject: Subject, node: cst.BaseExpression) -> bool:
+    return any(fact.type == "torch.device" for fact in subject.facts(subject.module.code(node)))
+
+
+def _is_plain(subject: Subject, call: cst.Call) -> bool:
+    """A function of torch, or a method of a variable of the function."""
+    if any(name.startswith(_PLAIN) for name in subject.module.meaning(call.func)):
+        return not any(
+            name.startswith("torch.nn.") and name.split(".")[-1][0].isupper()
+            for name in subject.module.meaning(call.func)
+        )
+    root: cst.BaseExpression = call.func
+    while isinstance(root, (cst.Attribute, cst.Call, cst.Subscript)):
+        root = root.func if isinstance(root, cst.Call) else root.value
+    if isinstance(root, cst.BinaryOperation):
+        return True
+    return (
+        isinstance(call.func, cst.Attribute)
+        and isinstance(root, cst.Name)
+        and root.value in local_names(subject.function) - {"self", "cls"}
+    )
+
+
+class _Given(cst.CSTTransformer):
+    def __init__(self, calls: list[cst.Call], device: cst.Arg) -> None:
+        super().__init__()
+        self._calls, self._device = calls, device
+
+    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.Call:
+        if not any(each is original_node for each in self._calls):
+            return updated_node
+        args = list(updated_node.args)
+        if args and isinstance(args[-1].comma, cst.MaybeSentinel):
+            space = cst.SimpleWhitespace(" ")
+            args[-1] = args[-1].with_changes(comma=cst.Comma(whitespace_after=space))
+        return updated_node.with_changes(args=[*args, self._device])
+
+
+FIX = Fix(
+    id="device-given",
+    title="device= instead of with torch.device",
+    rules=frozenset({"context-manager"}),
+    order=35,
+    kind="source",
+    why="The context only sets the device of tensors that are made without one; given to each of "
+    "them, it does the same.",
+    propose=_propose,
+    examples=(
+        FixExample(
+            bad="""import torch
+
+
+def f(x):
+    with torch.device("cpu"):
+        steps = torch.arange(3)  # on the same device
+        table = torch.zeros(3, 3, dtype=x.dtype)
+    return x + steps + table.sum()
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+            good="""import torch
+
+
+def f(x):
+    steps = torch.arange(3, device=torch.device("cpu"))  # on the same device
+    table = torch.zeros(3, 3, dtype=x.dtype, device=torch.device("cpu"))
+    return x + steps + table.sum()
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+        ),
+    ),
+    refusals=(
+        RefusalExample(
+            program="""import torch
+
+
+def table():
+    return torch.zeros(3)
+
+
+def f(x):
+    with torch.device("cpu"):
+        return x + table()
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+            because="tensors of its own",
+        ),
+    ),
+)

@@ -1,0 +1,189 @@
+"""A break that someone asked for, taken out: for the author to say whether it was on purpose."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from compilescope.fixes.fix import Fix, FixExample, RefusalExample
+from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.source.bindings import definitions_of
+from compilescope.fixes.source.editing import Edit
+from compilescope.fixes.source.module import SourceModule
+from compilescope.fixes.subject import Subject
+
+_BREAKS = ("torch._dynamo.graph_break", "torch.compiler.graph_break")
+_DISABLES = {
+    "torch.compiler.disable",
+    "torch._dynamo.disable",
+    "torch._dynamo.eval_frame.disable",
+    "torch._disable_dynamo",
+}
+
+
+def _propose(subject: Subject) -> Patch:
+    module, node = subject.module, subject.node
+    edit = Edit(module)
+    if any(module.calls(each, *_BREAKS) for each in module.walk(subject.statement)):
+        _drop_call(edit, subject)
+        return Patch(edit.files(), needs_human="Was the call of graph_break() left on purpose?")
+    call = next((each for each in module.walk(node) if isinstance(each, cst.Call)), None)
+    if call is None or subject.site is None or "disable" not in subject.site.gb_type:
+        raise Refused("torch itself asks for the break, inside of what is called here")
+    name = _enable(edit, module, call)
+    return Patch(edit.files(), needs_human=f"Is the reason for which `{name}` was disabled gone?")
+
+
+def _drop_call(edit: Edit, subject: Subject) -> None:
+    line = subject.statement
+    if not isinstance(line, cst.SimpleStatementLine):
+        raise Refused("the call shares a line with the statement around it")
+    kept = [
+        part
+        for part in line.body
+        if not (isinstance(part, cst.Expr) and subject.module.calls(part.value, *_BREAKS))
+    ]
+    if len(kept) == len(line.body):
+        raise Refused("the call is part of a larger expression")
+    if not kept:
+        edit.remove_statement(line)
+        return
+    kept[-1] = kept[-1].with_changes(semicolon=cst.MaybeSentinel.DEFAULT)
+    edit.replace(line, line.with_changes(body=kept))
+
+
+def _enable(edit: Edit, module: SourceModule, call: cst.Call) -> str:
+    """Undo what disables the function that is called. Gives its name."""
+    for definition in _definitions(module, call.func):
+        if isinstance(definition, cst.FunctionDef):
+            for decorator in definition.decorators:
+                if _disables(module, decorator.decorator):
+                    edit.replace(decorator, cst.RemoveFromParent())  # type: ignore[arg-type]
+                    return definition.name.value
+        wrapped = _wrapped(module, definition)
+        if wrapped is not None:
+            edit.replace(wrapped, wrapped.args[0].value)
+            return module.code(call.func)
+    raise Refused("what disables the function does not stand in this file")
+
+
+def _definitions(module: SourceModule, func: cst.BaseExpression) -> list[cst.CSTNode]:
+    if isinstance(func, cst.Name):
+        found = definitions_of(module, func)
+        return [
+            module.parent(each) or each if isinstance(each, cst.Name) else each for each in found
+        ]
+    if isinstance(func, cst.Attribute):
+        # A method; which class it is of, the name alone must tell.
+        same = [
+            each
+            for each in module.walk()
+            if isinstance(each, cst.FunctionDef) and each.name.value == func.attr.value
+        ]
+        return list(same) if len(same) == 1 else []
+    return []
+
+
+def _disables(module: SourceModule, decorator: cst.BaseExpression) -> bool:
+    named = decorator.func if isinstance(decorator, cst.Call) else decorator
+    return bool(module.meaning(named) & _DISABLES)
+
+
+def _wrapped(module: SourceModule, definition: cst.CSTNode) -> cst.Call | None:
+    """The call in `helper = torch.compiler.disable(plain)`."""
+    above = definition
+    while above is not None and not isinstance(above, (cst.Assign, cst.AnnAssign)):
+        if isinstance(above, cst.BaseStatement):
+            return None
+        above = module.parent(above)  # type: ignore[assignment]
+    value = above.value if above is not None else None
+    if isinstance(value, cst.Call) and _disables(module, value) and value.args:
+        return value if value.args[0].keyword is None else None
+    return None
+
+
+FIX = Fix(
+    id="explicit-break-removed",
+    title="the break that was asked for, taken out",
+    rules=frozenset({"explicit-break"}),
+    order=210,
+    kind="source",
+    why="Without the call or the decorator Dynamo goes on tracing. Somebody put it there: only "
+    "they know whether its reason is gone.",
+    propose=_propose,
+    examples=(
+        FixExample(
+            bad="""import torch
+
+
+def f(x):
+    y = x + 1
+    torch._dynamo.graph_break()  # for debugging
+    return y * 2
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+            good="""import torch
+
+
+def f(x):
+    y = x + 1
+    return y * 2
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+        ),
+        FixExample(
+            bad="""import torch
+
+
+class Block(torch.nn.Module):
+    # Slow on old cards.
+    @torch.compiler.disable(reason="slow")
+    def rotate(self, x):
+        return x.flip(-1)
+
+    def forward(self, x):
+        return self.rotate(x + 1) * 2
+
+
+torch.compile(Block(), backend="eager")(torch.ones(3))
+""",
+            good="""import torch
+
+
+class Block(torch.nn.Module):
+    # Slow on old cards.
+    def rotate(self, x):
+        return x.flip(-1)
+
+    def forward(self, x):
+        return self.rotate(x + 1) * 2
+
+
+torch.compile(Block(), backend="eager")(torch.ones(3))
+""",
+        ),
+    ),
+    refusals=(
+        RefusalExample(
+            program="""import torch
+
+lin = torch.nn.Linear(3, 3)
+opt = torch.optim.SGD(lin.parameters(), 0.1)
+lin(torch.ones(3)).sum().backward()
+
+
+def f(x):
+    y = x + 1
+    opt.step()
+    return y
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+            because="torch itself asks",
+        ),
+    ),
+)

@@ -1,0 +1,87 @@
+"""`torch.func` transforms instead of those of `torch.autograd.functional`."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from compilescope.fixes.fix import Fix, FixExample, RefusalExample
+from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.source.editing import Edit
+from compilescope.fixes.subject import Subject
+
+_NEW = {
+    "torch.autograd.functional.jacobian": "jacrev",
+    "torch.autograd.functional.hessian": "hessian",
+}
+
+
+def _propose(subject: Subject) -> Patch:
+    module, edit = subject.module, Edit(subject.module)
+    call = next((each for each in module.walk(subject.node) if module.calls(each, *_NEW)), None)
+    if not isinstance(call, cst.Call):
+        raise Refused("no function of torch.autograd.functional is called here")
+    if len(call.args) != 2 or any(arg.keyword is not None or arg.star for arg in call.args):
+        raise Refused("it is called with more than the function and its input")
+    function, given = (arg.value for arg in call.args)
+    if isinstance(given, (cst.Tuple, cst.List)):
+        raise Refused("several inputs have another result in torch.func")
+    if isinstance(given, cst.Name) and subject.is_tensor(given.value) is False:
+        raise Refused("several inputs have another result in torch.func")
+    (name,) = module.meaning(call.func) & set(_NEW)
+    torch = edit.module_name("torch")
+    shown, of = module.code(function), module.code(given)
+    edit.replace(call, edit.expression(f"{torch}.func.{_NEW[name]}({shown})({of}.detach())"))
+    return Patch(edit.files())
+
+
+FIX = Fix(
+    id="functional-for-autograd",
+    title="torch.func instead of torch.autograd.functional",
+    rules=frozenset({"GB0055"}),
+    order=60,
+    kind="source",
+    why="`torch.func.jacrev` and `hessian` compute the same derivatives, and Dynamo traces them. The "
+    "old functions give a result without a graph, so the input is detached.",
+    propose=_propose,
+    examples=(
+        FixExample(
+            bad="""import torch
+
+
+def f(x):
+    y = x + 1
+    full = torch.autograd.functional.jacobian(lambda v: v**2, y)  # n by n
+    return full.diagonal() * 2
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+            good="""import torch
+
+
+def f(x):
+    y = x + 1
+    full = torch.func.jacrev(lambda v: v**2)(y.detach())  # n by n
+    return full.diagonal() * 2
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+        ),
+    ),
+    refusals=(
+        RefusalExample(
+            program="""import torch
+
+
+def f(x):
+    full = torch.autograd.functional.jacobian(lambda v: v**2, x, create_graph=True)
+    return full.diagonal() * 2
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+            because="more than the function and its input",
+        ),
+    ),
+)

@@ -1,0 +1,112 @@
+"""Calls that tidy up and give nothing, made in eager runs only."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from compilescope.fixes.fix import Fix, FixExample, RefusalExample
+from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.source.editing import Edit
+from compilescope.fixes.subject import Subject
+
+_TIDYING = {
+    "gc.collect",
+    "torch.cuda.empty_cache",
+    "torch.cuda.synchronize",
+    "torch.cuda.reset_peak_memory_stats",
+    "torch.cuda.nvtx.range_push",
+    "torch.cuda.nvtx.range_pop",
+    "torch.mps.synchronize",
+    "torch.accelerator.synchronize",
+    "time.sleep",
+    "faulthandler.dump_traceback",
+    "tracemalloc.take_snapshot",
+}
+
+
+def _propose(subject: Subject) -> Patch:
+    module, line = subject.module, subject.statement
+    if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1:
+        raise Refused("the call is part of a larger statement")
+    only = line.body[0]
+    call = only.value if isinstance(only, cst.Expr) else None
+    if not isinstance(call, cst.Call):
+        raise Refused("the call is part of a larger statement")
+    found = sorted(module.meaning(call.func) & _TIDYING)
+    if not found:
+        raise Refused("it is not known that the call could be left out")
+    edit = Edit(module)
+    torch = edit.module_name("torch")
+    made = edit.statements(f"if not {torch}.compiler.is_compiling():\n    pass\n")[0]
+    assert isinstance(made, cst.If)
+    bare = line.with_changes(leading_lines=())
+    edit.replace_statement(line, [made.with_changes(body=made.body.with_changes(body=[bare]))])
+    return Patch(edit.files(), states=f"`{found[0]}` is not called while the code runs compiled.")
+
+
+FIX = Fix(
+    id="housekeeping-while-eager",
+    title="tidying up in eager runs only",
+    rules=frozenset({"outside-call"}),
+    order=145,
+    kind="source",
+    why="The call changes no value that the program computes. `torch.compiler.is_compiling()` is true "
+    "while Dynamo traces, so it is no part of the graph; eager runs are as before.",
+    propose=_propose,
+    examples=(
+        FixExample(
+            bad="""import gc
+
+import torch
+
+
+def block(x):
+    y = x.sin()
+    gc.collect()  # memory is short
+    return y.cos()
+
+
+def f(x):
+    return block(x) * 2
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+            good="""import gc
+
+import torch
+
+
+def block(x):
+    y = x.sin()
+    if not torch.compiler.is_compiling():
+        gc.collect()  # memory is short
+    return y.cos()
+
+
+def f(x):
+    return block(x) * 2
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+        ),
+    ),
+    refusals=(
+        RefusalExample(
+            program="""import os
+
+import torch
+
+
+def f(x):
+    os.getpid()
+    return x + 1
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+            because="could be left out",
+        ),
+    ),
+)

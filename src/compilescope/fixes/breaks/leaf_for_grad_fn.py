@@ -1,0 +1,99 @@
+"""`t.is_leaf` instead of `t.grad_fn is None`."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from compilescope.fixes.fix import Fix, FixExample, RefusalExample
+from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.source.editing import Edit
+from compilescope.fixes.subject import Subject
+
+
+def _propose(subject: Subject) -> Patch:
+    module, edit = subject.module, Edit(subject.module)
+    read = next((each for each in module.walk(subject.node) if _is_read(each)), None)
+    if not isinstance(read, cst.Attribute):
+        raise Refused("`grad_fn` is not read here by its name")
+    leaf = read.with_changes(attr=cst.Name("is_leaf"), lpar=(), rpar=())
+    above = module.parent(read)
+    test = module.parent(above) if isinstance(above, cst.ComparisonTarget) else above
+    if isinstance(test, cst.Comparison) and test.left is read and len(test.comparisons) == 1:
+        compared = test.comparisons[0]
+        if not (isinstance(compared.comparator, cst.Name) and compared.comparator.value == "None"):
+            raise Refused("`grad_fn` is compared with something else than None")
+        if isinstance(compared.operator, (cst.Is, cst.Equal)):
+            new: cst.BaseExpression = leaf
+        elif isinstance(compared.operator, (cst.IsNot, cst.NotEqual)):
+            new = cst.UnaryOperation(cst.Not(), leaf)
+        else:
+            raise Refused("`grad_fn` is compared with None in a way that says nothing")
+        edit.replace(test, new.with_changes(lpar=test.lpar, rpar=test.rpar))
+        return Patch(edit.files())
+    if isinstance(above, (cst.If, cst.IfExp)) and above.test is read:
+        edit.replace(read, cst.UnaryOperation(cst.Not(), leaf))
+        return Patch(edit.files())
+    if isinstance(above, cst.UnaryOperation) and isinstance(above.operator, cst.Not):
+        edit.replace(above, leaf)
+        return Patch(edit.files())
+    raise Refused("the node of the autograd graph itself is used, not only whether there is one")
+
+
+def _is_read(node: cst.CSTNode) -> bool:
+    return isinstance(node, cst.Attribute) and node.attr.value == "grad_fn"
+
+
+FIX = Fix(
+    id="leaf-for-grad-fn",
+    title="is_leaf instead of grad_fn is None",
+    rules=frozenset({"GB0104"}),
+    order=20,
+    kind="source",
+    why="By PyTorch's definition a tensor is a leaf exactly where it has no `grad_fn`; Dynamo knows "
+    "the one without the other.",
+    propose=_propose,
+    examples=(
+        FixExample(
+            bad="""import torch
+
+
+def f(x):
+    y = x * 2
+    if y.grad_fn is not None and x.dim() > 0:  # part of a graph
+        y = y + 1
+    return y.sum()
+
+
+torch.compile(f, backend="eager")(torch.ones(3, requires_grad=True))
+""",
+            good="""import torch
+
+
+def f(x):
+    y = x * 2
+    if not y.is_leaf and x.dim() > 0:  # part of a graph
+        y = y + 1
+    return y.sum()
+
+
+torch.compile(f, backend="eager")(torch.ones(3, requires_grad=True))
+""",
+        ),
+    ),
+    refusals=(
+        RefusalExample(
+            program="""import torch
+
+
+def f(x):
+    y = x * 2
+    name = y.grad_fn.name()
+    return y + len(name)
+
+
+torch.compile(f, backend="eager")(torch.ones(3, requires_grad=True))
+""",
+            because="not only whether there is one",
+        ),
+    ),
+)

@@ -1,0 +1,184 @@
+"""A list instead of an iterator that is handed to a compiled function, or kept by it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from compilescope.fixes.fix import Fix, FixExample, RefusalExample
+from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.source.bindings import parameters_of
+from compilescope.fixes.source.calls import argument_for, calls_of
+from compilescope.fixes.source.editing import Edit
+from compilescope.fixes.source.module import SourceModule
+from compilescope.fixes.subject import Subject
+
+_LAZY = (
+    "builtins.zip",
+    "builtins.map",
+    "builtins.filter",
+    "builtins.reversed",
+    "builtins.enumerate",
+)
+_CONSUMING = ("builtins.sum", "builtins.list", "builtins.tuple", "builtins.max", "builtins.min")
+
+
+def _propose(subject: Subject) -> Patch:
+    module, function = subject.module, subject.function
+    name = _iterated(subject)
+    if name not in parameters_of(function):
+        raise Refused(f"`{name}` is no parameter of the function")
+    _check_uses(module, function, name)
+    edit = Edit(module)
+    found = False
+    for call in calls_of(subject, function):
+        given = argument_for(function, call, name)
+        if given is None:
+            continue
+        if isinstance(given, cst.GeneratorExp):
+            new: cst.BaseExpression = cst.ListComp(given.elt, given.for_in)
+        elif module.calls(given, *_LAZY):
+            new = edit.expression(f"list({module.code(given)})")
+        elif isinstance(given, (cst.Name, cst.Attribute)):
+            raise Refused(f"`{module.code(given)}` is an iterator that others may hold too")
+        else:
+            continue
+        edit.replace(given, new)
+        found = True
+    if not found:
+        raise Refused(f"no call in this file makes the iterator that `{name}` is")
+    return Patch(edit.files())
+
+
+def _iterated(subject: Subject) -> str:
+    """The name of what is iterated over where Dynamo stops."""
+    statement = subject.statement
+    if isinstance(statement, cst.For) and isinstance(statement.iter, cst.Name):
+        return statement.iter.value
+    for node in subject.module.walk(subject.node):
+        if isinstance(node, cst.CompFor) and isinstance(node.iter, cst.Name):
+            return node.iter.value
+        if isinstance(node, cst.Call) and subject.module.calls(node, *_CONSUMING) and node.args:
+            first = node.args[0].value
+            if isinstance(first, cst.Name):
+                return first.value
+    raise Refused("what is iterated over here has no name")
+
+
+def _check_uses(module: SourceModule, function: cst.FunctionDef, name: str) -> None:
+    """Raises `Refused` unless it is gone through once: a list can be gone through again."""
+    uses = list(_uses(module, function, name))
+    if len(uses) != 1:
+        raise Refused(f"`{name}` is used more than once: a list would not be used up by the first")
+    above = module.parent(uses[0])
+    if isinstance(above, (cst.For, cst.CompFor)) and above.iter is uses[0]:
+        if module.around(above, cst.For, cst.While) is not None:
+            raise Refused(f"`{name}` is gone through in a loop")
+        return
+    if isinstance(above, cst.Arg) and module.calls(module.parent(above) or above, *_CONSUMING):
+        return
+    raise Refused(f"`{name}` is used as the iterator that it is")
+
+
+def _uses(module: SourceModule, function: cst.FunctionDef, name: str) -> Iterator[cst.Name]:
+    for node in module.walk(function.body):
+        if isinstance(node, cst.Name) and node.value == name and name in module.names_in(node):
+            yield node
+
+
+FIX = Fix(
+    id="list-for-iterator",
+    title="a list instead of an iterator",
+    rules=frozenset({"GB0811", "GB4347", "GB1752"}),
+    order=30,
+    kind="caller",
+    why="The iterator is made for this call alone and gone through once, so a list of what it gives "
+    "is the same; Dynamo can guard a list.",
+    propose=_propose,
+    examples=(
+        FixExample(
+            bad="""import torch
+
+
+def mix(x, pairs):
+    for scale, shift in pairs:
+        x = x * scale + shift
+    return x
+
+
+mix = torch.compile(mix, backend="eager")
+mix(torch.ones(3), zip([1, 2], [3, 4]))  # two of them
+""",
+            good="""import torch
+
+
+def mix(x, pairs):
+    for scale, shift in pairs:
+        x = x * scale + shift
+    return x
+
+
+mix = torch.compile(mix, backend="eager")
+mix(torch.ones(3), list(zip([1, 2], [3, 4])))  # two of them
+""",
+        ),
+        FixExample(
+            bad="""import torch
+
+
+@torch.compile(backend="eager")
+def total(x, *, parts):
+    return x + sum(parts)
+
+
+total(torch.ones(3), parts=(n * n for n in range(4)))
+""",
+            good="""import torch
+
+
+@torch.compile(backend="eager")
+def total(x, *, parts):
+    return x + sum(parts)
+
+
+total(torch.ones(3), parts=[n * n for n in range(4)])
+""",
+        ),
+    ),
+    refusals=(
+        RefusalExample(
+            program="""import torch
+
+
+@torch.compile(backend="eager")
+def total(x, parts):
+    for n in parts:
+        x = x + n
+    for n in parts:  # nothing is left
+        x = x * n
+    return x
+
+
+total(torch.ones(3), (n for n in range(4)))
+""",
+            because="more than once",
+        ),
+        RefusalExample(
+            program="""import torch
+
+
+@torch.compile(backend="eager")
+def total(x, parts):
+    for n in parts:
+        x = x + n
+    return x
+
+
+stream = iter([1, 2, 3])
+total(torch.ones(3), stream)
+""",
+            because="others may hold",
+        ),
+    ),
+)

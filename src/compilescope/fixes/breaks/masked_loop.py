@@ -1,0 +1,241 @@
+"""A `for` that a tensor breaks off: it runs to its end, and what is done by then stays."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from compilescope.fixes.breaks._branching import RULES, branch_of, replace_branch, torch_name, under
+from compilescope.fixes.fix import Fix, FixExample, RefusalExample
+from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.source import liveness
+from compilescope.fixes.source.comments import with_comments
+from compilescope.fixes.source.editing import Edit
+from compilescope.fixes.source.effects import Effect, parts_of, read_effect
+from compilescope.fixes.source.predication import check_pure, check_test
+from compilescope.fixes.source.purity import short
+from compilescope.fixes.source.snippets import number
+from compilescope.fixes.source.truth import read_test
+from compilescope.fixes.source.values import facts_of, is_static, is_tensor
+from compilescope.fixes.subject import Subject
+
+_MOST_TURNS = 64
+
+
+def _propose(subject: Subject) -> Patch:
+    module, branch = subject.module, branch_of(subject)
+    loop = _loop(subject, branch)
+    truth = read_test(subject, branch.test)
+    check_test(subject, branch.test)
+    edit = Edit(module)
+    work = _Masking(subject, loop, torch_name(subject, edit), module.fresh_name("stopped"))
+    after = False
+    masked_before = ""
+    for statement in loop.body.body:
+        if statement is branch:
+            after = True
+            line = edit.statements(f"{work.stopped} = {work.stopped} | {truth.operand}")
+            replace_branch(edit, branch, under(edit, truth, line, branch, []))
+            continue
+        lines, masked = work.lines(statement)
+        assert isinstance(statement, cst.SimpleStatementLine)
+        if masked and not after:
+            masked_before = masked_before or masked
+        if masked:
+            made = edit.statements("\n".join(lines))
+            edit.replace_statement(statement, with_comments(module, statement, made))
+    start = f"{masked_before}.new_zeros((), dtype={work.torch}.bool)" if masked_before else "False"
+    if truth.static and not masked_before:
+        raise Refused(f"`{truth.static}` in its test is no tensor")
+    edit.put_before(loop, f"{work.stopped} = {start}")
+    return Patch(edit.files())
+
+
+def _loop(subject: Subject, branch: cst.If) -> cst.For:
+    module = subject.module
+    parts = list(parts_of(branch.body))
+    if len(parts) != 1 or not isinstance(parts[0], cst.Break):
+        raise Refused("it does not break off a loop")
+    if branch.orelse is not None:
+        raise Refused("it has an `else`")
+    loop = module.parent(module.block_of(branch))
+    if not isinstance(loop, cst.For):
+        raise Refused("it does not break off a `for` by itself")
+    if loop.orelse is not None:
+        raise Refused("the loop has an `else`")
+    module.block_of(loop)
+    bounded = module.calls(loop.iter, "builtins.range") or isinstance(
+        loop.iter, (cst.Tuple, cst.List)
+    )
+    if not bounded:
+        raise Refused(f"it cannot be told how long `{short(module, loop.iter)}` is")
+    if _turns(subject, loop.iter) > _MOST_TURNS:
+        raise Refused(f"`{short(module, loop.iter)}` is too long to be run to its end")
+    for name in (each.value for each in liveness.targets(loop) if isinstance(each, cst.Name)):
+        if liveness.is_read_later(module, subject.function, loop, name):
+            raise Refused(f"`{name}` tells later where the loop was left")
+    return loop
+
+
+def _turns(subject: Subject, node: cst.BaseExpression) -> int:
+    """How often a loop over it runs, as far as its largest number tells."""
+    if isinstance(node, (cst.Tuple, cst.List)):
+        return len(node.elements)
+    assert isinstance(node, cst.Call)
+    found = [0]
+    for arg in node.args:
+        value = number(arg.value)
+        seen = [fact.value for fact in facts_of(subject, arg.value)]
+        found += [int(each) for each in seen if each.isdigit()]
+        found += [int(value)] if value is not None else []
+    return max(found)
+
+
+class _Masking:
+    """What a turn sets stays as it was once the loop would have been left."""
+
+    def __init__(self, subject: Subject, loop: cst.For, torch: str, stopped: str) -> None:
+        self.subject = subject
+        self.loop = loop
+        self.torch = torch
+        self.stopped = stopped
+
+    def lines(self, statement: cst.CSTNode) -> tuple[list[str], str]:
+        """The new lines, and the name of a tensor that they keep; none where nothing is kept."""
+        if not isinstance(statement, cst.SimpleStatementLine):
+            raise Refused(f"the loop has more than assignments: `{self._head(statement)}`")
+        lines, kept = [], ""
+        for part in statement.body:
+            for effect in read_effect(self.subject, self.subject.function, part):
+                check_pure(self.subject, effect.nodes)
+                line = self._line(effect)
+                kept = kept or (effect.target if line != effect.line() else "")
+                lines.append(line)
+        return lines, kept
+
+    def _head(self, statement: cst.CSTNode) -> str:
+        return short(self.subject.module, statement).split(":")[0]
+
+    def _line(self, effect: Effect) -> str:
+        if effect.kind == "name" and not self._is_carried(effect.target):
+            return effect.line()
+        if effect.kind == "name":
+            self._check(effect)
+        value = f"{self.torch}.where({self.stopped}, {effect.target}, {effect.value})"
+        return Effect(effect.kind, effect.target, value).line()
+
+    def _is_carried(self, name: str) -> bool:
+        """Read after the loop, or in a turn before it is set there."""
+        module = self.subject.module
+        if liveness.is_read_later(module, self.subject.function, self.loop, name):
+            return True
+        for statement in self.loop.body.body:
+            if name in liveness.names_read(module, statement):
+                return True
+            if name in liveness.names_set(module, statement):
+                return False
+        return False
+
+    def _check(self, effect: Effect) -> None:
+        subject, module = self.subject, self.subject.module
+        name = effect.target
+        if not liveness.is_set_before(module, subject.function, self.loop, name):
+            raise Refused(f"`{name}` has no value where the loop never runs")
+        seen = subject.facts(name, module.line(self.loop))
+        numbers = any(fact.kind not in ("tensor", "parameter") for fact in seen)
+        value = effect.operand
+        if value is not None and (is_static(subject, value) or is_tensor(subject, value) is False):
+            numbers = True
+        if numbers:
+            raise Refused(f"`{name}` is a Python value, no tensor")
+
+
+FIX = Fix(
+    id="masked-loop",
+    title="a loop to its end, kept with torch.where, instead of break",
+    rules=RULES,
+    order=50,
+    kind="source",
+    why="Once the loop would have been left, every turn keeps what there was. All turns are "
+    "computed, which pays where leaving early is rare or the turns are cheap.",
+    propose=_propose,
+    examples=(
+        FixExample(
+            bad="""import torch
+
+
+def settle(x, rate):
+    for _ in range(5):
+        new = x - rate * x.sin()
+        # Good enough?
+        if (new - x).abs().max() < 1e-3:
+            break
+        x = new
+    return x
+
+
+torch.compile(settle, backend="eager")(torch.ones(3), torch.tensor(0.5))
+""",
+            good="""import torch
+
+
+def settle(x, rate):
+    stopped = False
+    for _ in range(5):
+        new = x - rate * x.sin()
+        # Good enough?
+        stopped = stopped | ((new - x).abs().max() < 1e-3)
+        x = torch.where(stopped, x, new)
+    return x
+
+
+torch.compile(settle, backend="eager")(torch.ones(3), torch.tensor(0.5))
+""",
+        ),
+        FixExample(
+            bad="""import torch
+
+
+def f(x):
+    for scale in (0.5, 0.25, 0.125):
+        x = x * scale
+        if x.max() < 1: break
+    return x + 1
+
+
+torch.compile(f, backend="eager")(torch.full((3,), 9.0))
+""",
+            good="""import torch
+
+
+def f(x):
+    stopped = x.new_zeros((), dtype=torch.bool)
+    for scale in (0.5, 0.25, 0.125):
+        x = torch.where(stopped, x, x * scale)
+        stopped = stopped | (x.max() < 1)
+    return x + 1
+
+
+torch.compile(f, backend="eager")(torch.full((3,), 9.0))
+""",
+            note="What is set before the test is asked keeps its value too.",
+        ),
+    ),
+    refusals=(
+        RefusalExample(
+            program="""import torch
+
+
+def f(x):
+    for turn in range(4):
+        if x.max() < 1:
+            break
+        x = x / 2
+    return x * turn
+
+
+torch.compile(f, backend="eager")(torch.full((3,), 9.0))
+""",
+            because="where the loop was left",
+        ),
+    ),
+)

@@ -1,0 +1,256 @@
+"""A sum over what a mask picks, taken over all, with the rest at zero."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import libcst as cst
+
+from compilescope.fixes.fix import Fix, FixExample, RefusalExample
+from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.source.editing import Edit
+from compilescope.fixes.source.liveness import reads
+from compilescope.fixes.source.masks import (
+    REDUCTIONS,
+    Pick,
+    Picked,
+    check_lasting,
+    check_mask,
+    count_of,
+    pick_of,
+    read_elementwise,
+    reduction_around,
+)
+from compilescope.fixes.source.module import SourceModule
+from compilescope.fixes.source.replacing import replaced
+from compilescope.fixes.source.scalars import Uses
+from compilescope.fixes.source.values import bare, facts_of
+from compilescope.fixes.subject import Subject
+
+
+def _propose(subject: Subject) -> Patch:
+    module = subject.module
+    edit = Edit(module)
+    node = subject.node
+    if isinstance(node, cst.BaseStatement):
+        raise Refused("it is not plain which part of the line picks elements")
+    name = _name_given(subject)
+    if name is None:
+        _rewrite(subject, edit, node, {})
+        _rewrite_beside(subject, edit, [node])
+        return Patch(edit.files())
+    pick = pick_of(module, node)
+    if pick is None:
+        raise Refused("no mask picks elements here")
+    check_lasting(subject, name, pick)
+    check_mask(subject, pick)
+    named = cst.Name(module.fresh_name("mask"))
+    uses = [each for each in reads(module, subject.function.body) if each.value == name]
+    for each in uses:
+        _rewrite(subject, edit, each, {name: pick}, named)
+    made = edit.statements(f"{named.value} = {module.code(bare(pick.mask))}")
+    edit.replace_statement(subject.statement, made)
+    _rewrite_beside(subject, edit, uses)
+    return Patch(edit.files())
+
+
+def _rewrite_beside(subject: Subject, edit: Edit, done: Sequence[cst.CSTNode]) -> None:
+    """What else a mask picks in the same statements: Dynamo would stop there next."""
+    module = subject.module
+    seen = {part for node in done for part in module.walk(node)}
+    for statement in dict.fromkeys(module.statement_of(node) for node in done):
+        for node in module.walk(statement):
+            if node in seen or pick_of(module, node) is None:
+                continue
+            try:
+                _rewrite(subject, edit, node, {})
+            except Refused:
+                continue
+
+
+def _name_given(subject: Subject) -> str | None:
+    """`picked = x[mask]`: the name that all is done with."""
+    line, node = subject.statement, subject.node
+    if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1:
+        return None
+    only = line.body[0]
+    if not isinstance(only, cst.Assign) or only.value is not node or len(only.targets) != 1:
+        return None
+    target = only.targets[0].target
+    return target.value if isinstance(target, cst.Name) else None
+
+
+def _rewrite(
+    subject: Subject,
+    edit: Edit,
+    node: cst.CSTNode,
+    named: dict[str, Pick],
+    by_name: cst.Name | None = None,
+) -> None:
+    module = subject.module
+    pick = named.get(node.value) if isinstance(node, cst.Name) else pick_of(module, node)
+    counted = count_of(subject, node) if pick is not None else None
+    if pick is not None and counted is not None:
+        check_mask(subject, pick)
+        Uses(subject).follow(counted)
+        text = _in_brackets(module, by_name or pick.mask)
+        edit.replace(counted, edit.expression(f"{text}.sum()"))
+        return
+    reduction, name, elements = reduction_around(subject, node)
+    found = Picked(named=named)
+    read_elementwise(subject, elements, found)
+    masks = {module.code(each.mask) for each in found.picks}
+    if len(masks) != 1:
+        raise Refused("not one mask picks it all")
+    if name == "mean" and _is_narrow(subject, found):
+        raise Refused("a mean in 16 bits is summed in 32, which a plain sum is not")
+    mask = by_name or found.picks[0].mask
+    text = _reduced(edit, name, elements, found, mask)
+    if name == "mean" and not isinstance(
+        module.parent(reduction), (cst.Assign, cst.Return, cst.Arg)
+    ):
+        text = f"({text})"
+    edit.replace(reduction, edit.expression(text))
+
+
+def _reduced(
+    edit: Edit,
+    name: str,
+    elements: cst.BaseExpression,
+    found: Picked,
+    of: cst.BaseExpression,
+) -> str:
+    module, torch = edit.module, edit.module_name("torch")
+    mask, rest = module.code(bare(of)), REDUCTIONS[name]
+    alone = found.picks[0].node is elements
+    fill = rest if alone else "1" if found.steep else "0"
+    filled: dict[cst.CSTNode, cst.BaseExpression] = {
+        each.node: edit.expression(f"{torch}.where({mask}, {module.code(each.values)}, {fill})")
+        for each in found.picks
+    }
+    text = module.code(bare(replaced(elements, filled)))
+    if not alone:
+        text = f"{torch}.where({mask}, {text}, {rest})"
+    if name != "mean":
+        return f"{text}.{name}()"
+    return f"{text}.sum() / {_in_brackets(module, of)}.sum()"
+
+
+def _is_narrow(subject: Subject, found: Picked) -> bool:
+    kinds = {fact.dtype for pick in found.picks for fact in facts_of(subject, pick.values)}
+    return bool(kinds & {"float16", "bfloat16"})
+
+
+def _in_brackets(module: SourceModule, node: cst.BaseExpression) -> str:
+    simple = isinstance(node, (cst.Name, cst.Attribute, cst.Call)) or bool(node.lpar)
+    return module.code(node) if simple else f"({module.code(node)})"
+
+
+FIX = Fix(
+    id="masked-reduction",
+    title="torch.where instead of a mask that picks",
+    rules=frozenset({"dynamic-shape", "GB0036"}),
+    order=45,
+    kind="source",
+    why="Zeros do not change a sum, nor ones a product; `where` takes no notice of NaN on the side "
+    "that it leaves out, forwards and backwards, where a product with the mask would.",
+    propose=_propose,
+    examples=(
+        FixExample(
+            bad="""import torch
+
+
+def f(x):
+    return x[x > 0].sum() * 2  # the positive ones
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+            good="""import torch
+
+
+def f(x):
+    return torch.where(x > 0, x, 0).sum() * 2  # the positive ones
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+        ),
+        FixExample(
+            bad="""import torch
+
+
+def f(x, y):
+    loss = ((x[x > 0] - 1) ** 2).mean()
+    return loss
+
+
+torch.compile(f, backend="eager")(torch.ones(3), torch.ones(3))
+""",
+            good="""import torch
+
+
+def f(x, y):
+    loss = torch.where(x > 0, (torch.where(x > 0, x, 0) - 1) ** 2, 0).sum() / (x > 0).sum()
+    return loss
+
+
+torch.compile(f, backend="eager")(torch.ones(3), torch.ones(3))
+""",
+            note="What is computed outside of the mask is put to rest before and after.",
+        ),
+        FixExample(
+            bad="""import torch
+
+
+def f(x):
+    good = x[~torch.isnan(x)]
+    # The spread of the good ones.
+    spread = torch.sum(torch.sqrt(good)) / good.numel()
+    return (x - good.mean()) / spread
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+            good="""import torch
+
+
+def f(x):
+    mask = ~torch.isnan(x)
+    # The spread of the good ones.
+    spread = torch.where(mask, torch.sqrt(torch.where(mask, x, 1)), 0).sum() / mask.sum()
+    return (x - (torch.where(mask, x, 0).sum() / mask.sum())) / spread
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+            note="The root is taken of a one outside of the mask: its derivative is finite there.",
+        ),
+    ),
+    refusals=(
+        RefusalExample(
+            program="""import torch
+
+
+def f(x):
+    return x[x > 0].max() * 2
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+            because="not reduced",
+        ),
+        RefusalExample(
+            program="""import torch
+
+
+def f(x, keep):
+    return x[keep].sum()
+
+
+torch.compile(f, backend="eager")(torch.ones(3, 2), torch.tensor([True, False, True]))
+""",
+            because="not known whether",
+        ),
+    ),
+)

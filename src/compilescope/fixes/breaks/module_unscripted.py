@@ -1,0 +1,121 @@
+"""A module compiled by TorchScript, used as it is: Dynamo cannot look into a scripted one."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from compilescope.fixes.fix import Fix, FixExample, RefusalExample
+from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.source.assignments import only_value
+from compilescope.fixes.source.editing import Edit
+from compilescope.fixes.source.module import SourceModule
+from compilescope.fixes.subject import Subject
+
+_SCRIPTS = ("torch.jit.script", "torch.jit.freeze", "torch.jit.optimize_for_inference")
+_STATES = "The module is no TorchScript module any more."
+
+
+def _propose(subject: Subject) -> Patch:
+    module, edit = subject.module, Edit(subject.module)
+    func = _used(subject)
+    value = only_value(subject, func)
+    plain = value
+    while isinstance(plain, cst.Call) and module.calls(plain, *_SCRIPTS):
+        if len(plain.args) != 1 or plain.args[0].keyword is not None:
+            raise Refused("TorchScript is called with arguments of its own")
+        plain = plain.args[0].value
+    if plain is value:
+        raise Refused(f"`{module.code(func)}` is not scripted in this file")
+    _check_uses(module, func)
+    edit.replace(value, plain)
+    return Patch(edit.files(), states=_STATES)
+
+
+def _used(subject: Subject) -> cst.BaseExpression:
+    """The module, by the name that it is called or read by."""
+    node = subject.node
+    if isinstance(node, (cst.Name, cst.Attribute)):
+        return node
+    call = next((each for each in subject.module.walk(node) if isinstance(each, cst.Call)), None)
+    if call is None:
+        raise Refused("no module is called here")
+    return call.func
+
+
+def _check_uses(module: SourceModule, func: cst.BaseExpression) -> None:
+    """Raises `Refused` where more is done with it than calling it."""
+    shown = module.code(func)
+    for node in module.walk():
+        if isinstance(node, (cst.Name, cst.Attribute)) and module.code(node) == shown:
+            above = module.parent(node)
+            if (
+                isinstance(above, cst.Attribute)
+                and above.value is node
+                and above.attr.value not in ("eval", "train", "parameters", "to", "state_dict")
+            ):
+                raise Refused(f"`{module.code(above)}` is used, which a plain module may lack")
+            if isinstance(above, cst.Arg) and not isinstance(node, cst.Attribute):
+                call = module.parent(above)
+                if isinstance(call, cst.Call) and not module.calls(call, "torch.compile"):
+                    raise Refused(f"`{shown}` is handed to `{module.code(call.func)}` as a script")
+
+
+FIX = Fix(
+    id="module-unscripted",
+    title="the module itself instead of its TorchScript form",
+    rules=frozenset({"GB4695", "GB0357"}),
+    order=115,
+    kind="source",
+    why="`torch.jit.script` compiles a module that does the same by itself; `torch.compile` does that "
+    "job better, and can only do it for the plain one.",
+    propose=_propose,
+    examples=(
+        FixExample(
+            bad="""import torch
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.head = torch.jit.script(torch.nn.Linear(3, 3))  # was faster once
+
+    def forward(self, x):
+        return self.head(x).relu()
+
+
+torch.compile(Net(), backend="eager")(torch.ones(3))
+""",
+            good="""import torch
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.head = torch.nn.Linear(3, 3)  # was faster once
+
+    def forward(self, x):
+        return self.head(x).relu()
+
+
+torch.compile(Net(), backend="eager")(torch.ones(3))
+""",
+        ),
+    ),
+    refusals=(
+        RefusalExample(
+            program="""import torch
+
+head = torch.jit.script(torch.nn.Linear(3, 3))
+print(head.graph)
+
+
+def f(x):
+    return head(x).relu()
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+            because="a plain module may lack",
+        ),
+    ),
+)

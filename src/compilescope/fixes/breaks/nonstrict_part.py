@@ -1,0 +1,130 @@
+"""A pure piece of a function that Dynamo cannot read, traced by running it (`nonstrict_trace`)."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from compilescope.fixes.fix import Fix, FixExample, RefusalExample
+from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.source.bindings import (
+    definitions_of,
+    is_of_module,
+    local_names,
+    statements_of,
+)
+from compilescope.fixes.source.constants import check_constant
+from compilescope.fixes.source.cuts import Split
+from compilescope.fixes.source.editing import Edit
+from compilescope.fixes.source.frames import own_statement, sites_in
+from compilescope.fixes.source.pieces import check_pure
+from compilescope.fixes.source.splitting import Shell
+from compilescope.fixes.subject import Subject
+
+
+def _propose(subject: Subject) -> Patch:
+    module, function = subject.module, subject.function
+    body = statements_of(function)
+    found = [own_statement(subject, node) for node in sites_in(subject)]
+    places = sorted({body.index(each) for each in found if each is not None})
+    if not places:
+        raise Refused("the place is no statement of the function's own body")
+    low, high = places[0], places[-1] + 1
+    core = body[low:high]
+    if module.function_of(function) is not None:
+        raise Refused("the function stands within another one")
+    _check_readable(subject, core)
+    for each in core:
+        check_pure(subject, each)
+    edit = Edit(module)
+    split = Split(body[:low], core, body[high:])
+    Shell(edit, function, split).write_part(f"{edit.module_name('torch')}._dynamo.nonstrict_trace")
+    return Patch(edit.files())
+
+
+def _check_readable(subject: Subject, core: list[cst.BaseStatement]) -> None:
+    """Raises `Refused` where the piece reads what would be taken for a constant."""
+    module = subject.module
+    for each in core:
+        for node in module.walk(each):
+            if not isinstance(node, cst.Name) or node.value not in module.names_in(node):
+                continue
+            if node.value in ("self", "cls"):
+                raise Refused("it reads the module, whose tensors would be taken for constants")
+            if node.value in local_names(subject.function):
+                continue
+            if not is_of_module(module, node):
+                raise Refused(f"`{node.value}` is a variable of another function")
+            if not _is_definition(subject, node):
+                check_constant(subject, node)
+
+
+def _is_definition(subject: Subject, name: cst.Name) -> bool:
+    """A module, a function or a class; a builtin."""
+    kinds = (cst.Import, cst.ImportFrom, cst.FunctionDef, cst.ClassDef)
+    return all(isinstance(each, kinds) for each in definitions_of(subject.module, name))
+
+
+FIX = Fix(
+    id="nonstrict-part",
+    title="the piece traced by running it: nonstrict_trace",
+    rules=frozenset({"GB0015", "GB0277", "GB0374", "GB0055", "outside-call"}),
+    order=95,
+    kind="source",
+    why="The piece is nothing but functions of torch over what it is given. With `nonstrict_trace` "
+    "Dynamo does not read its Python but puts a call of it into the graph.",
+    propose=_propose,
+    examples=(
+        FixExample(
+            bad="""import torch
+
+
+def f(x):
+    y = x.sin()
+    # Only where there is something.
+    packed = y.to_sparse()
+    dense = packed.to_dense() * 2  # and back
+    return dense.cos()
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+            good="""import torch
+
+
+@torch._dynamo.nonstrict_trace
+def _f_piece(y):
+    # Only where there is something.
+    packed = y.to_sparse()
+    dense = packed.to_dense() * 2  # and back
+    return dense
+
+
+def f(x):
+    y = x.sin()
+    dense = _f_piece(y)
+    return dense.cos()
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+        ),
+    ),
+    refusals=(
+        RefusalExample(
+            program="""import gc
+
+import torch
+
+
+def f(x):
+    y = x.sin()
+    gc.collect()
+    return y.cos()
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+            because="`gc.collect` may do more",
+        ),
+    ),
+)

@@ -1,0 +1,147 @@
+"""A number that is read to be printed is read where it is printed."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from compilescope.fixes.fix import Fix, FixExample, RefusalExample
+from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.source.editing import Edit
+from compilescope.fixes.source.extraction import (
+    Extraction,
+    as_tensor,
+    extraction_at,
+    extraction_of,
+)
+from compilescope.fixes.source.liveness import reads, targets
+from compilescope.fixes.source.outlining import outline
+from compilescope.fixes.source.outputs import is_told_once, output_of
+from compilescope.fixes.source.scalars import Uses
+from compilescope.fixes.subject import Subject
+
+
+def _propose(subject: Subject) -> Patch:
+    module = subject.module
+    first = extraction_of(subject)
+    above = module.parent(first.node)
+    target = above.targets[0].target if isinstance(above, cst.Assign) else None
+    if not isinstance(target, cst.Name):
+        raise Refused("the number has no name that is printed")
+    numbers = {target.value: first}
+    calls: dict[cst.Call, None] = {}
+    left: list[cst.CSTNode] = []
+    for read in reads(module, subject.function.body):
+        # A line that prints several numbers takes all of them as tensors.
+        call = _output_around(subject, read)
+        if call is not None and (found := _number(subject, read.value, numbers)) is not None:
+            numbers[read.value] = found
+            calls[call] = None
+            left.append(read)
+    if not any(each.value == target.value for each in left if isinstance(each, cst.Name)):
+        raise Refused(f"`{target.value}` is not printed")
+    edit = Edit(module)
+    for found in numbers.values():
+        Uses(subject, left).follow(found.node)
+        edit.replace(found.node, edit.expression(as_tensor(subject, found.tensor)))
+    for call in calls:
+        kind = output_of(module, call) or "log"
+        verb = "show" if kind == "progress" else kind
+        outline(subject, edit, call, verb, frozenset(numbers))
+    return Patch(edit.files())
+
+
+def _number(subject: Subject, name: str, known: dict[str, Extraction]) -> Extraction | None:
+    """What a name is read from, where the function gives it a number once."""
+    if name in known:
+        return known[name]
+    given = [
+        each
+        for each in subject.module.walk(subject.function.body)
+        if isinstance(each, cst.Assign)
+        and any(isinstance(t, cst.Name) and t.value == name for t in targets(each))
+    ]
+    if len(given) != 1 or not isinstance(given[0].value, cst.Call):
+        return None
+    try:
+        return extraction_at(subject, given[0].value)
+    except Refused:
+        return None
+
+
+def _output_around(subject: Subject, node: cst.CSTNode) -> cst.Call | None:
+    module = subject.module
+    for above in module.ancestors(node):
+        if isinstance(above, cst.BaseStatement):
+            return None
+        kind = output_of(module, above)
+        if kind is None or not isinstance(above, cst.Call):
+            continue
+        if kind == "warn" or is_told_once(above) or not isinstance(module.parent(above), cst.Expr):
+            return None
+        return above
+    return None
+
+
+FIX = Fix(
+    id="number-for-output",
+    title="the number is read where it is printed",
+    rules=frozenset({"scalar-extraction", "GB0124", "GB0033"}),
+    order=58,
+    kind="source",
+    why="What is printed is an operator of the graph, which reads the number when it runs; all "
+    "else that uses it is arithmetic with tensors, for which the tensor does.",
+    propose=_propose,
+    examples=(
+        FixExample(
+            bad="""import torch
+
+
+def f(x):
+    loss = x.pow(2).mean()
+    shown = loss.item()
+    print(f"loss {shown:.3f}", shown)
+    return loss * 2
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+            good="""import torch
+
+
+@torch.library.custom_op("program::print_in_f", mutates_args=())
+def print_in_f(shown: torch.Tensor) -> None:
+    print(f"loss {shown.item():.3f}", shown.item())
+
+
+print_in_f.register_fake(lambda shown: None)
+print_in_f.register_effect(torch._library.effects.EffectType.ORDERED)
+
+
+def f(x):
+    loss = x.pow(2).mean()
+    shown = loss.detach().clone()
+    print_in_f(shown)
+    return loss * 2
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+        ),
+    ),
+    refusals=(
+        RefusalExample(
+            program="""import torch
+
+
+def f(x):
+    shown = x.mean().item()
+    print(shown)
+    return x * 2, shown
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+            because="a number is needed",
+        ),
+    ),
+)

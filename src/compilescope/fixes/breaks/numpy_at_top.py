@@ -1,0 +1,141 @@
+"""A table that NumPy makes of constants, made once for the module."""
+
+from __future__ import annotations
+
+import re
+
+import libcst as cst
+
+from compilescope.fixes.fix import Fix, FixExample, RefusalExample
+from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.source.editing import Edit
+from compilescope.fixes.source.module import SourceModule
+from compilescope.fixes.source.toplevel import check_movable, top_statement
+from compilescope.fixes.subject import Subject
+
+_IMPURE = re.compile(
+    r"^numpy\.(random|load|save|savez|fromfile|genfromtxt|loadtxt|memmap|set|err|show|seterr|lib)"
+)
+
+
+def _propose(subject: Subject) -> Patch:
+    module, function = subject.module, subject.function
+    call = _outermost(subject)
+    top = top_statement(module, function)
+    check_movable(module, [call], top, "the table")
+    edit = Edit(module)
+    word = call.func.attr.value if isinstance(call.func, cst.Attribute) else module.code(call.func)
+    name = module.fresh_name(re.sub(r"\W", "_", f"{word}_in_{function.name.value}").upper())
+    body = list(module.tree.body)
+    place = next(i for i, each in enumerate(body) if each is top)
+    if place == 0:
+        raise Refused("the function stands at the very top of its file")
+    made = edit.statements(f"{name} = {module.code(call)}")
+    made[0] = made[0].with_changes(leading_lines=[cst.EmptyLine(indent=False)])
+    previous = body[place - 1]
+    assert isinstance(previous, cst.BaseStatement)
+    edit.put_after(previous, made)
+    # A copy: who changes it changes nothing for the next call.
+    edit.replace(call, edit.expression(f"{name}.copy()"))
+    return Patch(edit.files())
+
+
+def _outermost(subject: Subject) -> cst.Call:
+    """The largest call of NumPy around what Dynamo stopped at."""
+    module = subject.module
+    inside = [each for each in module.walk(subject.node) if _is_numpy(module, each)]
+    if not inside:
+        raise Refused("no function of NumPy's is called here that only computes")
+    found = inside[0]
+    for above in module.ancestors(found):
+        if isinstance(above, cst.BaseStatement):
+            break
+        if _is_numpy(module, above):
+            found = above
+    assert isinstance(found, cst.Call)
+    for each in module.walk(found):
+        if isinstance(each, cst.Call) and not _is_numpy(module, each):
+            raise Refused(f"`{module.code(each)}` may give another value each time")
+    return found
+
+
+def _is_numpy(module: SourceModule, node: cst.CSTNode) -> bool:
+    if not isinstance(node, cst.Call):
+        return False
+    names = module.meaning(node.func)
+    return any(each.startswith("numpy.") for each in names) and not any(
+        _IMPURE.match(each) for each in names
+    )
+
+
+FIX = Fix(
+    id="numpy-at-top",
+    title="NumPy's table made once, at the top",
+    rules=frozenset({"numpy-call", "GB0294"}),
+    order=50,
+    kind="source",
+    why="What NumPy computes of constants is the same in every call; each call gets a copy.",
+    propose=_propose,
+    examples=(
+        FixExample(
+            bad="""import numpy as np
+import torch
+
+KNOTS = [0.0, 1.0, 2.0]
+
+
+# The best line.
+def f(x):
+    slope = torch.from_numpy(np.polyfit(KNOTS, [0.0, 1.0, 4.0], 1))  # of two numbers
+    return x * slope[0]
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+            good="""import numpy as np
+import torch
+
+KNOTS = [0.0, 1.0, 2.0]
+
+POLYFIT_IN_F = np.polyfit(KNOTS, [0.0, 1.0, 4.0], 1)
+
+
+# The best line.
+def f(x):
+    slope = torch.from_numpy(POLYFIT_IN_F.copy())  # of two numbers
+    return x * slope[0]
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+        ),
+    ),
+    refusals=(
+        RefusalExample(
+            program="""import numpy as np
+import torch
+
+
+def f(x):
+    return torch.from_numpy(np.interp(x.numpy(), [0.0, 1.0], [0.0, 2.0]))
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+            because="may give another value",
+        ),
+        RefusalExample(
+            program="""import numpy as np
+import torch
+
+
+def f(x, degree):
+    return x * np.polyfit([0.0, 1.0], [0.0, 1.0], degree)[0]
+
+
+torch.compile(f, backend="eager")(torch.ones(3), 1)
+""",
+            because="variable of the function",
+        ),
+    ),
+)

@@ -1,0 +1,158 @@
+"""A print that Dynamo moves behind the graph: a flag, and nothing is lost."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from compilescope.fixes.fix import Fix, FixExample, RefusalExample
+from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.source.flags import with_flag
+from compilescope.fixes.source.outputs import output_call
+from compilescope.fixes.subject import Subject
+from compilescope.model.bodies import GraphBreak
+
+_STATES = "What is printed comes after the graph that it was part of."
+
+
+def _propose(subject: Subject) -> Patch:
+    module, call = subject.module, output_call(subject)
+    names = {"builtins.print": "print", "warnings.warn": module.code(call.func)}
+    function = next((names[m] for m in module.meaning(call.func) if m in names), None)
+    if function is None:
+        raise Refused("Dynamo cannot move this kind of output")
+    # torch 2.13 drops every keyword: `end=`, `sep=`, `stacklevel=`.
+    lost = [arg for arg in call.args if arg.keyword is not None and arg.keyword.value != "flush"]
+    if lost or any(arg.star for arg in call.args):
+        raise Refused("Dynamo would drop the keywords of the call")
+    if function != "print" and len(call.args) != 1:
+        raise Refused("Dynamo cannot move a warning that names its category")
+    if not _is_outermost(subject):
+        raise Refused("Dynamo would drop it: it is not in the function that is compiled")
+    _check_nothing_changes(subject, call)
+    return with_flag(
+        subject,
+        "reorderable_logging_functions",
+        f"{{{function}}}",
+        states=_STATES,
+        allows=frozenset({"moves-output"}),
+    )
+
+
+def _is_outermost(subject: Subject) -> bool:
+    """torch 2.13 forgets what a function prints that it traces as part of another one."""
+    wanted = set(subject.finding.because)
+    place = subject.module.position(subject.function)
+    # A decorated function begins at its decorator, which may stand above.
+    first = min([place.start.line, *map(subject.module.line, subject.function.decorators)])
+    frames = [
+        body.frame for event, body in subject.program.run.of(GraphBreak) if event.id in wanted
+    ]
+    return bool(frames) and all(
+        frame is not None
+        and frame.file == subject.file
+        and frame.function == subject.function.name.value
+        and first <= frame.line <= place.end.line
+        for frame in frames
+    )
+
+
+def _check_nothing_changes(subject: Subject, call: cst.Call) -> None:
+    """Printed later, a tensor that was changed in place meanwhile shows its new numbers."""
+    if not subject.module.names_in(call) - {"print", "warnings"}:
+        return
+    for node in subject.module.walk(subject.function.body):
+        if isinstance(node, cst.AugAssign):
+            raise Refused("the function changes values in place, and a later print would show that")
+        if isinstance(node, cst.AssignTarget) and isinstance(node.target, cst.Subscript):
+            raise Refused("the function changes values in place, and a later print would show that")
+        name = node.attr.value if isinstance(node, cst.Attribute) else ""
+        if name.endswith("_") and not name.endswith("__"):
+            raise Refused("the function changes values in place, and a later print would show that")
+
+
+FIX = Fix(
+    id="print-after-graph",
+    title="let Dynamo print after the graph",
+    rules=frozenset({"print-call", "logging-call"}),
+    order=110,
+    kind="config",
+    why="`reorderable_logging_functions` has Dynamo collect the call and make it once the graph "
+    "has run; the lines keep their order among each other.",
+    propose=_propose,
+    examples=(
+        FixExample(
+            bad="""import torch
+
+
+def f(x):
+    y = x + 1
+    print("step", y)
+    return y * 2
+
+
+g = torch.compile(f, backend="eager")
+g(torch.ones(3))
+""",
+            good="""import torch
+
+
+def f(x):
+    y = x + 1
+    print("step", y)
+    return y * 2
+
+
+g = torch._dynamo.config.patch(reorderable_logging_functions={print})(torch.compile(f, backend="eager"))
+g(torch.ones(3))
+""",
+        ),
+    ),
+    refusals=(
+        RefusalExample(
+            program="""import torch
+
+
+def f(x):
+    y = x + 1
+    print("step", y, end=" ")
+    return y * 2
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+            because="drop the keywords",
+        ),
+        RefusalExample(
+            program="""import torch
+
+
+def f(x):
+    y = x.clone()
+    print("step", y)
+    y.mul_(2)
+    return y
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+            because="in place",
+        ),
+        RefusalExample(
+            program="""import torch
+
+
+def shown(y):
+    print("step", y)
+    return y
+
+
+def f(x):
+    return shown(x + 1) * 2
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+            because="would drop it",
+        ),
+    ),
+)

@@ -1,0 +1,220 @@
+"""A call that gives the same for the same constants, made once when the code is compiled."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from compilescope.fixes.fix import Fix, FixExample, RefusalExample
+from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.source.bindings import local_names
+from compilescope.fixes.source.constants import check_constant, is_pure
+from compilescope.fixes.source.editing import Edit
+from compilescope.fixes.source.toplevel import top_statement
+from compilescope.fixes.subject import Subject
+
+
+def _propose(subject: Subject) -> Patch:
+    module = subject.module
+    call = _outermost(subject)
+    for node in module.walk(call):
+        if isinstance(node, cst.Arg):
+            if node.star:
+                raise Refused("it is called with arguments that cannot be told")
+            if not (isinstance(node.value, cst.Call) and is_pure(module, node.value)):
+                check_constant(subject, node.value)
+    _check_unshared(subject, call)
+    edit = Edit(module)
+    names = _variables(subject, call)
+    name = module.fresh_name(f"_{_word(call)}_once")
+    torch = edit.module_name("torch")
+    text = f"""
+        @{torch}.compiler.assume_constant_result
+        def {name}({", ".join(names)}):
+            return {module.code(call)}
+    """
+    edit.put_definition_before(top_statement(module, subject.function), text)
+    edit.replace(call, edit.expression(f"{name}({', '.join(names)})"))
+    return Patch(edit.files())
+
+
+def _outermost(subject: Subject) -> cst.Call:
+    """The largest pure call around what Dynamo stopped at: `md5(name).hexdigest()` as one."""
+    module = subject.module
+    inside = [each for each in module.walk(subject.node) if isinstance(each, cst.Call)]
+    found = next((each for each in inside if is_pure(module, each)), None)
+    if found is None:
+        raise Refused("the call is not known to give the same for the same arguments")
+    for above in module.ancestors(found):
+        if isinstance(above, cst.BaseStatement):
+            break
+        if isinstance(above, cst.Call) and is_pure(module, above):
+            found = above
+    return found
+
+
+def _check_unshared(subject: Subject, call: cst.Call) -> None:
+    """Raises `Refused` where the result can be changed, and might be: it would be one for all."""
+    module = subject.module
+    if not any(module.calls(each, *_MUTABLE) for each in module.walk(call)):
+        return
+    above = module.parent(call)
+    if isinstance(above, cst.Subscript) or module.calls(call, *_FIXED):
+        return
+    if isinstance(above, cst.Arg) and module.calls(module.parent(above) or call, "builtins.len"):
+        return
+    if isinstance(above, cst.Assign) and all(isinstance(t.target, cst.Name) for t in above.targets):
+        names = {t.target.value for t in above.targets if isinstance(t.target, cst.Name)}
+        uses = [
+            each
+            for each in module.walk(subject.function.body)
+            if isinstance(each, cst.Name)
+            and each.value in names
+            and not isinstance(module.parent(each), cst.AssignTarget)
+        ]
+        if all(_only_looks(subject, each) for each in uses):
+            return
+    raise Refused("what the call gives may be changed later, and would be one for all calls")
+
+
+def _only_looks(subject: Subject, name: cst.Name) -> bool:
+    module = subject.module
+    above = module.parent(name)
+    if isinstance(above, cst.Subscript) and above.value is name:
+        holder = module.parent(above)
+        return not isinstance(holder, (cst.AssignTarget, cst.AugAssign, cst.Del))
+    if isinstance(above, cst.Attribute):
+        return above.attr.value in ("get", "items", "keys", "values", "most_common")
+    return isinstance(above, cst.Arg) and module.calls(module.parent(above) or name, "builtins.len")
+
+
+_MUTABLE = ("json.loads", "collections.Counter", "heapq.nlargest", "heapq.nsmallest", "shlex.split")
+_FIXED = ("json.dumps", "pickle.dumps")
+
+
+def _variables(subject: Subject, call: cst.Call) -> list[str]:
+    """Names of the function's own that the call is made with."""
+    local = local_names(subject.function)
+    read = [each.value for each in subject.module.walk(call) if isinstance(each, cst.Name)]
+    return list(dict.fromkeys(name for name in read if name in local))
+
+
+def _word(call: cst.Call) -> str:
+    func = call.func
+    return (
+        func.attr.value if isinstance(func, cst.Attribute) else str(getattr(func, "value", "call"))
+    )
+
+
+FIX = Fix(
+    id="pure-call-once",
+    title="the constant call, made when the code is compiled",
+    rules=frozenset({"outside-call", "GB0299", "GB0134"}),
+    order=50,
+    kind="source",
+    why="The function is known to depend on its arguments alone, and these are constants: text and "
+    "numbers that Dynamo guards, or literals. So what it gave once it gives always.",
+    propose=_propose,
+    examples=(
+        FixExample(
+            bad="""import hashlib
+
+import torch
+
+
+def f(x, name):
+    seed = int(hashlib.md5(name.encode()).hexdigest()[:4], 16)  # of the layer
+    return x + seed
+
+
+torch.compile(f, backend="eager")(torch.ones(3), "first")
+""",
+            good="""import hashlib
+
+import torch
+
+
+@torch.compiler.assume_constant_result
+def _hexdigest_once(name):
+    return hashlib.md5(name.encode()).hexdigest()
+
+
+def f(x, name):
+    seed = int(_hexdigest_once(name)[:4], 16)  # of the layer
+    return x + seed
+
+
+torch.compile(f, backend="eager")(torch.ones(3), "first")
+""",
+        ),
+        FixExample(
+            bad="""import json
+
+import torch
+
+CONFIG = '{"scale": 2.0}'
+
+
+# Scales.
+def f(x):
+    scale = json.loads(CONFIG)["scale"]
+    return x * scale
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+            good="""import json
+
+import torch
+
+CONFIG = '{"scale": 2.0}'
+
+
+@torch.compiler.assume_constant_result
+def _loads_once():
+    return json.loads(CONFIG)
+
+
+# Scales.
+def f(x):
+    scale = _loads_once()["scale"]
+    return x * scale
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+        ),
+    ),
+    refusals=(
+        RefusalExample(
+            program="""import json
+
+import torch
+
+config = {"scale": 2.0}
+
+
+def f(x):
+    return x + len(json.dumps(config))
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+config["more"] = 1
+""",
+            because="`config` can change",
+        ),
+        RefusalExample(
+            program="""import os
+
+import torch
+
+
+def f(x):
+    return x + len(os.getcwd())
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+            because="not known to give the same",
+        ),
+    ),
+)

@@ -1,0 +1,115 @@
+"""`requires_grad=True` of a new tensor, as a call on it."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from compilescope.fixes.fix import Fix, FixExample, RefusalExample
+from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.source.editing import Edit
+from compilescope.fixes.subject import Subject
+
+
+def _propose(subject: Subject) -> Patch:
+    edit = Edit(subject.module)
+    call = next((each for each in subject.module.walk(subject.node) if _asks(each)), None)
+    if call is None:
+        raise Refused("`requires_grad` is not given as a keyword here")
+    assert isinstance(call, cst.Call)
+    asked = next(arg for arg in call.args if _is_asked(arg))
+    if not (isinstance(asked.value, cst.Name) and asked.value.value == "True"):
+        raise Refused("`requires_grad` is not always true here")
+    kept = [arg for arg in call.args if arg is not asked]
+    if kept and call.args[-1] is asked:
+        kept[-1] = kept[-1].with_changes(comma=asked.comma)
+    plain = call.with_changes(args=kept)
+    edit.replace(call, cst.Call(cst.Attribute(plain, cst.Name("requires_grad_"))))
+    return Patch(edit.files())
+
+
+def _is_asked(arg: cst.Arg) -> bool:
+    return arg.keyword is not None and arg.keyword.value == "requires_grad"
+
+
+def _asks(node: cst.CSTNode) -> bool:
+    return isinstance(node, cst.Call) and any(_is_asked(arg) for arg in node.args)
+
+
+FIX = Fix(
+    id="requires-grad-after",
+    title="requires_grad_() on the new tensor",
+    rules=frozenset({"GB0225"}),
+    order=40,
+    kind="source",
+    why="A tensor that is made and then told to require a gradient is the same leaf; Dynamo can "
+    "trace the call but not the keyword.",
+    propose=_propose,
+    examples=(
+        FixExample(
+            bad="""import torch
+
+
+def f(x):
+    w = torch.zeros(3, requires_grad=True)  # a probe
+    return ((x + w) ** 2).sum().detach()
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+            good="""import torch
+
+
+def f(x):
+    w = torch.zeros(3).requires_grad_()  # a probe
+    return ((x + w) ** 2).sum().detach()
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+        ),
+        FixExample(
+            bad="""import torch
+
+
+def f(x):
+    w = torch.randn(
+        x.shape[0],
+        requires_grad=True,
+        dtype=torch.float32,
+    )
+    return (x + w).sum().detach()
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+            good="""import torch
+
+
+def f(x):
+    w = torch.randn(
+        x.shape[0],
+        dtype=torch.float32,
+    ).requires_grad_()
+    return (x + w).sum().detach()
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+        ),
+    ),
+    refusals=(
+        RefusalExample(
+            program="""import torch
+
+
+def f(x, learn):
+    w = torch.zeros(3, requires_grad=learn)
+    return (x + w).sum().detach()
+
+
+torch.compile(f, backend="eager")(torch.ones(3), True)
+""",
+            because="not always true",
+        ),
+    ),
+)

@@ -1,0 +1,137 @@
+"""`and`, `or` and `not` between truths that are tensors, as operators on tensors."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from compilescope.fixes.fix import Fix, FixExample, RefusalExample
+from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.source.booleans import gives_booleans
+from compilescope.fixes.source.comments import replace_expression
+from compilescope.fixes.source.editing import Edit
+from compilescope.fixes.source.liveness import reads
+from compilescope.fixes.source.purity import short
+from compilescope.fixes.source.truth import read_test
+from compilescope.fixes.subject import Subject
+
+
+def _propose(subject: Subject) -> Patch:
+    module, whole = subject.module, _operation(subject)
+    for each in module.walk(whole):
+        if each is whole or not _is_joined(module.parent(each)) or _is_joined(each):
+            continue
+        if isinstance(each, cst.BaseExpression) and not gives_booleans(subject, each):
+            raise Refused(f"`{short(module, each)}` may be more than a truth")
+    truth = read_test(subject, whole)
+    if truth.static:
+        raise Refused(f"`{truth.static}` is no tensor")
+    _check_use(subject, whole)
+    edit = Edit(module)
+    text = truth.tensor
+    if getattr(whole, "lpar", ()) and not truth.atomic:
+        text = f"({text})"
+    replace_expression(edit, whole, edit.expression(text))
+    return Patch(edit.files())
+
+
+def _is_joined(node: cst.CSTNode | None) -> bool:
+    """By `and`, `or` or `not`."""
+    if isinstance(node, cst.UnaryOperation):
+        return isinstance(node.operator, cst.Not)
+    return isinstance(node, cst.BooleanOperation)
+
+
+def _operation(subject: Subject) -> cst.BaseExpression:
+    """The whole of what is joined, where its value is used and not only asked for."""
+    module, found = subject.module, None
+    for each in [subject.node, *module.ancestors(subject.node)]:
+        if _is_joined(each):
+            found = each
+        elif found is not None or not isinstance(each, cst.BaseExpression):
+            break
+    if not isinstance(found, cst.BaseExpression):
+        raise Refused("nothing is joined by `and`, `or` or `not`")
+    above = module.parent(found)
+    if isinstance(above, (cst.If, cst.While, cst.IfExp, cst.Assert, cst.Comparison)):
+        raise Refused("it is the test of a branch")
+    return found
+
+
+def _check_use(subject: Subject, whole: cst.BaseExpression) -> None:
+    """As a tensor it must not be asked for its truth again, and is no Python bool for others."""
+    module = subject.module
+    above = module.parent(whole)
+    if isinstance(above, cst.BinaryOperation):
+        return
+    target = above.targets[0].target if isinstance(above, cst.Assign) else None
+    if not isinstance(target, cst.Name):
+        raise Refused("others may need the Python value that it gives")
+    for each in reads(module, subject.function.body):
+        if each.value != target.value:
+            continue
+        near = module.parent(each)
+        operand = isinstance(near, (cst.BinaryOperation, cst.Comparison))
+        if not operand and not _is_given_to_torch(subject, each):
+            raise Refused(f"`{target.value}` may be used as a Python bool")
+
+
+def _is_given_to_torch(subject: Subject, name: cst.Name) -> bool:
+    """`torch.where(flag, ...)`, `flag.float()`."""
+    module = subject.module
+    near = module.parent(name)
+    if isinstance(near, cst.Arg):
+        call = module.parent(near)
+        return isinstance(call, cst.Call) and any(
+            meaning.startswith("torch.") for meaning in module.meaning(call.func)
+        )
+    return isinstance(near, cst.Attribute) and near.value is name
+
+
+FIX = Fix(
+    id="tensor-logic",
+    title="& | ~ instead of and, or, not",
+    rules=frozenset({"tensor-if", "tensor-truth"}),
+    order=42,
+    kind="source",
+    why="Between truths, `a & b` is what `a and b` is; as a tensor nobody has to wait for it.",
+    propose=_propose,
+    examples=(
+        FixExample(
+            bad="""import torch
+
+
+def f(x, y):
+    flag = x.any() or y.any() and not (x > y).all()
+    return x + y * flag
+
+
+torch.compile(f, backend="eager")(torch.zeros(3), torch.ones(3))
+""",
+            good="""import torch
+
+
+def f(x, y):
+    flag = x.any() | (y.any() & ~(x > y).all())
+    return x + y * flag
+
+
+torch.compile(f, backend="eager")(torch.zeros(3), torch.ones(3))
+""",
+        ),
+    ),
+    refusals=(
+        RefusalExample(
+            program="""import torch
+
+
+def f(x, y):
+    best = x.sum() or y.sum()
+    return x * best
+
+
+torch.compile(f, backend="eager")(torch.zeros(3), torch.ones(3))
+""",
+            because="more than a truth",
+        ),
+    ),
+)

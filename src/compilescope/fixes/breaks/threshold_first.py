@@ -1,0 +1,145 @@
+"""A random number below zero is never drawn: what asks for it is asked only where it may be so."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from compilescope.fixes.fix import Fix, FixExample, RefusalExample
+from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.source.editing import Edit
+from compilescope.fixes.source.module import SourceModule
+from compilescope.fixes.subject import Subject
+
+_DRAWS = ("torch.rand", "random.random")
+
+
+def _propose(subject: Subject) -> Patch:
+    module, test = subject.module, subject.statement
+    if not isinstance(test, cst.If):
+        raise Refused("it is not the test of an `if`")
+    found = [(node, *_sides(node)) for node in module.walk(test.test) if _is_below(node)]
+    found = [each for each in found if _is_drawn(subject, each[1])]
+    if len(found) != 1:
+        raise Refused("no random number is compared with a threshold")
+    node, _, threshold = found[0]
+    name = module.code(threshold)
+    seen = subject.facts(name)
+    if any(each.kind != "number" or float(each.value or "nan") > 0 for each in seen):
+        raise Refused(f"`{name}` is above zero, so the branch is sometimes taken")
+    if not isinstance(threshold, (cst.Name, cst.Attribute)):
+        raise Refused("the threshold is not a plain name")
+    edit = Edit(module)
+    text = module.code(node)
+    both = f"{name} > 0 and {text}"
+    inner = isinstance(module.parent(node), (cst.UnaryOperation, cst.Comparison))
+    edit.replace(node, edit.expression(f"({both})" if inner else both))
+    return Patch(edit.files())
+
+
+def _is_below(node: cst.CSTNode) -> bool:
+    if not isinstance(node, cst.Comparison) or len(node.comparisons) != 1:
+        return False
+    return isinstance(node.comparisons[0].operator, (cst.LessThan, cst.GreaterThan))
+
+
+def _sides(node: cst.CSTNode) -> tuple[cst.BaseExpression, cst.BaseExpression]:
+    """(the smaller one, the larger one)."""
+    assert isinstance(node, cst.Comparison)
+    left, right = node.left, node.comparisons[0].comparator
+    below = isinstance(node.comparisons[0].operator, cst.LessThan)
+    return (left, right) if below else (right, left)
+
+
+def _is_drawn(subject: Subject, node: cst.BaseExpression) -> bool:
+    """A draw from [0, 1), or a name that the function binds to nothing else."""
+    module = subject.module
+    if not isinstance(node, cst.Name):
+        return _is_draw(module, node)
+    values = [
+        each.value
+        for each in module.walk(subject.function)
+        if isinstance(each, cst.Assign)
+        and any(module.code(target.target) == node.value for target in each.targets)
+    ]
+    return bool(values) and all(_is_draw(module, value) for value in values)
+
+
+def _is_draw(module: SourceModule, node: cst.BaseExpression) -> bool:
+    while isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+        if node.func.attr.value not in ("item", "squeeze", "cpu"):
+            break
+        node = node.func.value
+    return isinstance(node, cst.Call) and module.calls(node, *_DRAWS)
+
+
+FIX = Fix(
+    id="threshold-first",
+    title="the threshold is asked first",
+    rules=frozenset({"tensor-if", "tensor-truth", "category/data-dependent-branch"}),
+    order=40,
+    kind="source",
+    why="`torch.rand` draws from [0, 1), so nothing it draws is below a threshold of zero. The number "
+    "is still drawn, so that all others stay the same; only the question is skipped.",
+    propose=_propose,
+    examples=(
+        FixExample(
+            bad="""import torch
+
+
+class Net(torch.nn.Module):
+    def __init__(self, layerdrop=0.0):
+        super().__init__()
+        self.layers = torch.nn.ModuleList([torch.nn.Linear(3, 3) for _ in range(2)])
+        self.layerdrop = layerdrop
+
+    def forward(self, x):
+        for layer in self.layers:
+            drop = torch.rand([])
+            if self.training and (drop < self.layerdrop):  # skip the layer
+                continue
+            x = layer(x)
+        return x
+
+
+torch.compile(Net(), backend="eager")(torch.ones(2, 3))
+""",
+            good="""import torch
+
+
+class Net(torch.nn.Module):
+    def __init__(self, layerdrop=0.0):
+        super().__init__()
+        self.layers = torch.nn.ModuleList([torch.nn.Linear(3, 3) for _ in range(2)])
+        self.layerdrop = layerdrop
+
+    def forward(self, x):
+        for layer in self.layers:
+            drop = torch.rand([])
+            if self.training and self.layerdrop > 0 and (drop < self.layerdrop):  # skip the layer
+                continue
+            x = layer(x)
+        return x
+
+
+torch.compile(Net(), backend="eager")(torch.ones(2, 3))
+""",
+        ),
+    ),
+    refusals=(
+        RefusalExample(
+            program="""import torch
+
+
+@torch.compile(backend="eager")
+def f(x, limit):
+    if x.sum() < limit:
+        return x
+    return x * 2
+
+
+f(torch.ones(3), 0)
+""",
+            because="no random number",
+        ),
+    ),
+)

@@ -1,0 +1,122 @@
+"""Numbers that torch draws, in place of Python's or NumPy's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import libcst as cst
+
+from compilescope.fixes.fix import Fix, FixExample, RefusalExample
+from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.source.editing import Edit
+from compilescope.fixes.source.scalars import Uses
+from compilescope.fixes.subject import Subject
+
+_STATES = (
+    "The random numbers are others, of the same distribution, and torch.manual_seed sets them."
+)
+
+
+def _spread(torch: str, low: str, high: str) -> str:
+    return f"({low} + ({high} - {low}) * {torch}.rand(()))"
+
+
+_ZERO = {"random.random", "numpy.random.rand", "numpy.random.random", "numpy.random.random_sample"}
+_PAIRS: dict[str, Callable[[str, str, str], str]] = {
+    "random.gauss": lambda torch, mean, spread: f"({mean} + {spread} * {torch}.randn(()))",
+    "random.normalvariate": lambda torch, mean, spread: f"({mean} + {spread} * {torch}.randn(()))",
+    "numpy.random.normal": lambda torch, mean, spread: f"({mean} + {spread} * {torch}.randn(()))",
+    "random.uniform": _spread,
+    "numpy.random.uniform": _spread,
+}
+
+
+def _propose(subject: Subject) -> Patch:
+    module = subject.module
+    found = [
+        each
+        for each in module.walk(subject.node)
+        if isinstance(each, cst.Call) and module.calls(each, *_ZERO, *_PAIRS, "numpy.random.randn")
+    ]
+    if len(found) != 1:
+        raise Refused("torch draws no such numbers, or not from the same generator")
+    call = found[0]
+    if any(arg.keyword or arg.star for arg in call.args):
+        raise Refused("the call names its arguments")
+    Uses(subject).follow(call)
+    edit = Edit(module)
+    drawn = _drawn(subject, edit, call)
+    alone = isinstance(module.parent(call), (cst.Assign, cst.Arg))
+    edit.replace(call, edit.expression(drawn[1:-1] if alone and drawn.startswith("(") else drawn))
+    return Patch(edit.files(), states=_STATES, allows=frozenset({"other-random-numbers"}))
+
+
+def _drawn(subject: Subject, edit: Edit, call: cst.Call) -> str:
+    meanings = subject.module.meaning(call.func)
+    torch = edit.module_name("torch")
+    given = [subject.module.code(arg.value) for arg in call.args]
+    if not all(isinstance(arg.value, (cst.Integer, cst.Float, cst.Name)) for arg in call.args):
+        raise Refused("its arguments are computed in the call")
+    if meanings & _ZERO and not given:
+        return f"{torch}.rand(())"
+    if "numpy.random.randn" in meanings and not given:
+        return f"{torch}.randn(())"
+    for name, made in _PAIRS.items():
+        if name in meanings and len(given) == 2:
+            return made(torch, *given)
+    raise Refused("it draws more than one number")
+
+
+FIX = Fix(
+    id="torch-random",
+    title="random numbers from torch",
+    rules=frozenset({"random-number"}),
+    order=110,
+    kind="source",
+    why="torch's own generator is part of the graph. The numbers are others than before, but of the "
+    "same distribution.",
+    propose=_propose,
+    examples=(
+        FixExample(
+            bad="""import random
+import torch
+
+
+def f(x):
+    noise = random.gauss(0.0, 0.1)  # a little
+    return x + noise
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+            good="""import random
+import torch
+
+
+def f(x):
+    noise = 0.0 + 0.1 * torch.randn(())  # a little
+    return x + noise
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+        ),
+    ),
+    refusals=(
+        RefusalExample(
+            program="""import random
+import torch
+
+
+def f(x):
+    if random.gauss(0.0, 1.0) > 0:
+        return x
+    return x * 2
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+            because="Python decides",
+        ),
+    ),
+)

@@ -1,0 +1,122 @@
+"""`random.random()` by the name under which Dynamo knows it."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from compilescope.fixes.fix import Fix, FixExample, RefusalExample
+from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.source.editing import Edit
+from compilescope.fixes.source.scalars import Uses
+from compilescope.fixes.source.values import is_static
+from compilescope.fixes.subject import Subject
+from compilescope.model.bodies import GraphCaptured
+
+_SOUND = ("eager", "aot_eager", "aot_eager_decomp_partition")
+
+
+def _propose(subject: Subject) -> Patch:
+    module = subject.module
+    found = [
+        each
+        for each in module.walk(subject.node)
+        if isinstance(each, cst.Call) and module.calls(each, "random.random") and not each.args
+    ]
+    if len(found) != 1:
+        raise Refused("it is no single call of random.random()")
+    backends = {body.backend for _, body in subject.program.run.of(GraphCaptured) if body.backend}
+    if not backends <= set(_SOUND):
+        # torch 2.13: Inductor reads the float64 number as float32, and computes with garbage.
+        raise Refused(f"the backend {', '.join(sorted(backends))} may misread the number")
+    edit = Edit(module)
+    drawn = f"{edit.module_name('random')}.uniform(0.0, 1.0)"
+    if _meets_a_number(subject, found[0]):
+        # Dynamo knows no arithmetic of a drawn number with Python's own; a tensor has it.
+        Uses(subject).follow(found[0])
+        torch = edit.module_name("torch")
+        drawn = f"{torch}.full((), {drawn}, dtype={torch}.float64)"
+    edit.replace(found[0], edit.expression(drawn))
+    return Patch(edit.files())
+
+
+def _meets_a_number(subject: Subject, call: cst.Call) -> bool:
+    above = subject.module.parent(call)
+    if not isinstance(above, cst.BinaryOperation):
+        return False
+    return is_static(subject, above.right if above.left is call else above.left)
+
+
+FIX = Fix(
+    id="uniform-for-random",
+    title="random.uniform instead of random.random",
+    rules=frozenset({"random-number"}),
+    order=40,
+    kind="source",
+    why="`uniform(0, 1)` is `0 + (1 - 0) * random()`: the same number from the same stream. Dynamo "
+    "(torch 2.13) draws it when the compiled code is called, and does not know `random()` itself.",
+    propose=_propose,
+    examples=(
+        FixExample(
+            bad="""import random
+import torch
+
+
+def f(x):
+    return x * random.random()  # jitter
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+            good="""import random
+import torch
+
+
+def f(x):
+    return x * random.uniform(0.0, 1.0)  # jitter
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+        ),
+        FixExample(
+            bad="""import random
+import torch
+
+
+def f(x):
+    scale = 0.9 + 0.2 * random.random()
+    return x * scale
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+            good="""import random
+import torch
+
+
+def f(x):
+    scale = 0.9 + 0.2 * torch.full((), random.uniform(0.0, 1.0), dtype=torch.float64)
+    return x * scale
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+            note="In float64, the arithmetic is Python's own.",
+        ),
+    ),
+    refusals=(
+        RefusalExample(
+            program="""import random
+import torch
+
+
+def f(x):
+    return x * random.choice([1, 2])
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+            because="no single call",
+        ),
+    ),
+)

@@ -1,0 +1,250 @@
+"""A value that Dynamo cannot trace the making of, made before and handed to the compiled part."""
+
+from __future__ import annotations
+
+import re
+
+import libcst as cst
+
+from compilescope.fixes.fix import Fix, FixExample, RefusalExample
+from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.source.bindings import (
+    bound_names,
+    local_names,
+    parameters_of,
+    statements_of,
+)
+from compilescope.fixes.source.cuts import Split, split_around
+from compilescope.fixes.source.editing import Edit
+from compilescope.fixes.source.evaluation import check_early
+from compilescope.fixes.source.frames import check_root, own_statement, sites_in
+from compilescope.fixes.source.splitting import Shell
+from compilescope.fixes.subject import Subject
+
+_CHANGING = re.compile(r"^(uuid|secrets|time|datetime|random|numpy\.random)\.")
+
+
+def _propose(subject: Subject) -> Patch:
+    module, function = subject.module, subject.function
+    check_root(subject)
+    values, outside = _sort(subject)
+    if not values:
+        raise Refused("no value is made here that could be handed in")
+    body = statements_of(function)
+    moved: list[cst.BaseStatement] = []
+    lifted: dict[str, cst.BaseExpression] = {}
+    for value in values:
+        if any(_CHANGING.match(name) for name in _meanings(subject, value)):
+            raise Refused("its value is another one in each call, and each would be compiled for")
+        statement = own_statement(subject, value)
+        assert statement is not None
+        check_early(subject, value, body[: body.index(statement)])
+        if _is_all_of(subject, statement, value):
+            moved.append(statement)
+        else:
+            lifted[_name(subject, value, lifted)] = value
+    split = split_around(module, [each for each in body if each not in moved], outside)
+    late = [own_statement(subject, value) for value in values]
+    if any(each in split.after for each in late) or any(each in split.before for each in late):
+        raise Refused("the value is not part of the work")
+    edit = Edit(module)
+    before = [*split.before, *moved]
+    whole = Split(before, split.core, split.after, None, split.outer_before, lifted=lifted)
+    Shell(edit, function, whole).write()
+    return Patch(edit.files())
+
+
+def _is_all_of(subject: Subject, statement: cst.BaseStatement, value: cst.BaseExpression) -> bool:
+    """`name = value`, and the name is bound nowhere else: the statement moves as it is."""
+    if not isinstance(statement, cst.SimpleStatementLine) or len(statement.body) != 1:
+        return False
+    only = statement.body[0]
+    if not isinstance(only, cst.Assign) or only.value is not value or len(only.targets) != 1:
+        return False
+    rest = [each for each in subject.function.body.body if each is not statement]
+    names = bound_names([statement])
+    return isinstance(only.targets[0].target, cst.Name) and not names & (
+        bound_names(rest) | set(parameters_of(subject.function))
+    )
+
+
+def _sort(subject: Subject) -> tuple[list[cst.BaseExpression], list[cst.BaseStatement]]:
+    """Values to be handed in, and statements that stay outside as a whole."""
+    module = subject.module
+    values: list[cst.BaseExpression] = []
+    outside: list[cst.BaseStatement] = []
+    for node in sites_in(subject):
+        statement = own_statement(subject, node)
+        if statement is None:
+            raise Refused("the place is no statement of the function's own body")
+        if _is_effect(statement):
+            outside.append(statement)
+        elif isinstance(node, (cst.Call, cst.Attribute)):
+            if not any(node is each or node in module.ancestors(each) for each in values):
+                values = [each for each in values if each not in list(module.walk(node))]
+                values.append(node)
+        else:
+            raise Refused("what Dynamo stops at is no call")
+    return values, outside
+
+
+def _is_effect(statement: cst.BaseStatement) -> bool:
+    """A call for its effect alone."""
+    return isinstance(statement, cst.SimpleStatementLine) and all(
+        isinstance(part, cst.Expr) for part in statement.body
+    )
+
+
+def _meanings(subject: Subject, value: cst.BaseExpression) -> set[str]:
+    found: set[str] = set()
+    for node in subject.module.walk(value):
+        if isinstance(node, cst.Call):
+            found |= subject.module.meaning(node.func)
+    return found
+
+
+def _name(subject: Subject, value: cst.BaseExpression, taken: dict[str, cst.BaseExpression]) -> str:
+    func = value.func if isinstance(value, cst.Call) else value
+    word = func.attr.value if isinstance(func, cst.Attribute) else getattr(func, "value", "value")
+    word = word if isinstance(value, cst.Attribute) else f"{word}_value"
+    if isinstance(value, cst.Call) and isinstance(func, cst.Attribute) and word == "get_value":
+        word = f"{subject.module.code(func.value).split('.')[-1]}_value"
+    known = local_names(subject.function) | set(parameters_of(subject.function)) | set(taken)
+    free = subject.module.fresh_name(word) if word in known else word
+    while free in taken:
+        free = f"{free}_2"
+    return free
+
+
+FIX = Fix(
+    id="value-from-outside",
+    title="the value is made before, and handed to the compiled part",
+    rules=frozenset(
+        {
+            "outside-call",
+            "context-manager",
+            "file-access",
+            "GB0046",
+            "GB0045",
+            "GB0055",
+            "GB0208",
+            "GB7650",
+            "GB0363",
+            "GB0015",
+        }
+    ),
+    order=86,
+    kind="source",
+    why="What the value is made of is there when the function begins, and nothing before its place "
+    "changes it, so it is the same a little earlier. As an argument it is guarded: another value is "
+    "another compilation, never a wrong result.",
+    propose=_propose,
+    examples=(
+        FixExample(
+            bad="""import contextvars
+
+import torch
+
+scale = contextvars.ContextVar("scale", default=2.0)
+
+
+def f(x):
+    y = x.sin()
+    return y * scale.get()  # of this request
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+            good="""import contextvars
+
+import torch
+
+scale = contextvars.ContextVar("scale", default=2.0)
+
+
+def _f_compiled(x, scale_value):
+    y = x.sin()
+    return y * scale_value  # of this request
+
+
+@torch._dynamo.decorators.skip
+def f(x):
+    scale_value = scale.get()
+    return _f_compiled(x, scale_value)
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+        ),
+        FixExample(
+            bad="""import torch
+
+
+class Noisy(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.source = torch.Generator().manual_seed(0)
+
+    def forward(self, x):
+        noise = torch.randn(x.shape, generator=self.source)  # ours alone
+        return (x + noise).relu()
+
+
+torch.compile(Noisy(), backend="eager")(torch.ones(3))
+""",
+            good="""import torch
+
+
+class Noisy(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.source = torch.Generator().manual_seed(0)
+
+    def _forward_compiled(self, x, noise):
+        return (x + noise).relu()
+
+    @torch.compiler.disable(recursive=False)
+    def forward(self, x):
+        noise = torch.randn(x.shape, generator=self.source)  # ours alone
+        return self._forward_compiled(x, noise)
+
+
+torch.compile(Noisy(), backend="eager")(torch.ones(3))
+""",
+        ),
+    ),
+    refusals=(
+        RefusalExample(
+            program="""import os
+
+import torch
+
+
+def f(x, deep):
+    y = x + 1
+    if deep:
+        y = y * len(os.getcwd())
+    return y.sin()
+
+
+torch.compile(f, backend="eager")(torch.ones(3), True)
+""",
+            because="on some ways",
+        ),
+        RefusalExample(
+            program="""import uuid
+
+import torch
+
+
+def f(x):
+    name = str(uuid.uuid4())
+    return x + len(name)
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+            because="another one in each call",
+        ),
+    ),
+)

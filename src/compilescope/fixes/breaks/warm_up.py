@@ -1,0 +1,200 @@
+"""One eager call ahead of the first compiled one, for what happens in the first call only."""
+
+from __future__ import annotations
+
+import re
+
+import libcst as cst
+
+from compilescope.fixes.fix import Fix, FixExample, RefusalExample
+from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.source.bindings import definitions_of
+from compilescope.fixes.source.editing import Edit
+from compilescope.fixes.source.lightness import is_light_value
+from compilescope.fixes.source.module import SourceModule
+from compilescope.fixes.subject import Subject
+
+_ONCE = re.compile(r"\bis None\b|\bhasattr\(|\bnot in\b|\bnot self\.|\bnot _?[A-Za-z]+$")
+_STATES = "The compiled code is called once more, eagerly, before its first call."
+
+
+def _propose(subject: Subject) -> Patch:
+    if not _happens_once(subject):
+        raise Refused("it does not look as if it happened in the first call only")
+    main = subject.program.main
+    if not main:
+        raise Refused("the program has no file to put a call in")
+    module = subject.program.module(main)
+    call = _first_call(module)
+    for arg in call.args:
+        if not is_light_value(module, arg.value):
+            raise Refused(f"`{module.code(arg.value)}` would be computed twice")
+    line = module.statement_of(call)
+    if module.around(call, cst.For, cst.While) is not None:
+        raise Refused("the compiled code is called in a loop: the call ahead would be repeated")
+    edit = Edit(module)
+    torch = edit.module_name("torch")
+    text = f'with {torch}.compiler.set_stance("force_eager"):\n    {module.code(call)}\n'
+    if line is not module.statement_of(line) or not isinstance(line, cst.SimpleStatementLine):
+        raise Refused("the first call is part of a larger statement")
+    above = module.block_of(line).body
+    before = above[: list(above).index(line)]
+    if any(module.code(each).strip() == text.strip() for each in before):
+        raise Refused("it is called eagerly ahead already")
+    edit.put_before(line, text)
+    return Patch(edit.files(), states=_STATES, allows=frozenset({"other-random-numbers"}))
+
+
+def _happens_once(subject: Subject) -> bool:
+    """Is it behind a test for something that is not there yet, or the making of a cached value?"""
+    module = subject.module
+    if "cached_property" in module.text and isinstance(subject.node, cst.Attribute):
+        return True
+    for above in module.ancestors(subject.node):
+        if isinstance(above, cst.If) and _ONCE.search(module.code(above.test)):
+            return True
+        if isinstance(above, (cst.FunctionDef, cst.ClassDef)):
+            return False
+    return False
+
+
+def _first_call(module: SourceModule) -> cst.Call:
+    """The first call, in the file, of the one thing that it compiles."""
+    compiled: set[str] = set()
+    for node in module.walk():
+        if isinstance(node, cst.Assign) and module.calls(node.value, "torch.compile"):
+            compiled |= {
+                each.target.value for each in node.targets if isinstance(each.target, cst.Name)
+            }
+        elif isinstance(node, cst.FunctionDef) and any(
+            module.meaning(_head(each.decorator)) & {"torch.compile"} for each in node.decorators
+        ):
+            compiled.add(node.name.value)
+        elif isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+            # model.compile()
+            owner, method = node.func.value, node.func.attr.value
+            if (
+                method == "compile"
+                and isinstance(owner, cst.Name)
+                and not _is_module(module, owner)
+            ):
+                compiled.add(owner.value)
+    if len(compiled) != 1:
+        raise Refused("which of the file's names is the compiled code cannot be told")
+    for node in module.walk():
+        if (
+            isinstance(node, cst.Call)
+            and isinstance(node.func, cst.Name)
+            and node.func.value in compiled
+        ):
+            return node
+    raise Refused("the main file does not call the compiled code by its name")
+
+
+def _is_module(module: SourceModule, name: cst.Name) -> bool:
+    return any(
+        isinstance(each, (cst.Import, cst.ImportFrom)) for each in definitions_of(module, name)
+    )
+
+
+def _head(decorator: cst.BaseExpression) -> cst.BaseExpression:
+    return decorator.func if isinstance(decorator, cst.Call) else decorator
+
+
+FIX = Fix(
+    id="warm-up",
+    title="one eager call before the first compiled one",
+    rules=frozenset(
+        {"context-manager", "GB0264", "GB0228", "GB0119", "outside-call", "file-access"}
+    ),
+    order=135,
+    kind="caller",
+    why="What is made in the first call and kept (a lazy parameter, a cached property, a table read "
+    "from a file) is there when the compiler comes by.",
+    propose=_propose,
+    examples=(
+        FixExample(
+            bad="""import functools
+
+import torch
+
+
+class Table(torch.nn.Module):
+    @functools.cached_property
+    def rows(self):
+        return torch.arange(3.0)
+
+    def forward(self, x):
+        return x + self.rows
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = Table()
+
+    def forward(self, x):
+        if not hasattr(self, "gain"):
+            self.gain = torch.nn.Parameter(torch.ones(3))
+        return self.table(x).relu() * self.gain
+
+
+net = torch.compile(Net(), backend="eager")
+x = torch.ones(3)
+out = net(x)  # the first
+print(out)
+""",
+            good="""import functools
+
+import torch
+
+
+class Table(torch.nn.Module):
+    @functools.cached_property
+    def rows(self):
+        return torch.arange(3.0)
+
+    def forward(self, x):
+        return x + self.rows
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = Table()
+
+    def forward(self, x):
+        if not hasattr(self, "gain"):
+            self.gain = torch.nn.Parameter(torch.ones(3))
+        return self.table(x).relu() * self.gain
+
+
+net = torch.compile(Net(), backend="eager")
+x = torch.ones(3)
+with torch.compiler.set_stance("force_eager"):
+    net(x)
+out = net(x)  # the first
+print(out)
+""",
+        ),
+    ),
+    refusals=(
+        RefusalExample(
+            program="""import torch
+
+
+class Net(torch.nn.Module):
+    def forward(self, x):
+        if not hasattr(self, "gain"):
+            self.gain = torch.nn.Parameter(torch.ones(3))
+        return x * self.gain
+
+
+net = torch.compile(Net(), backend="eager")
+for n in range(2):
+    net(torch.rand(3))
+""",
+            because="computed twice",
+        ),
+    ),
+)

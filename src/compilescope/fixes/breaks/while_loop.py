@@ -1,0 +1,196 @@
+"""A loop that goes on while a tensor says so, as one operator of the graph."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from compilescope.fixes.breaks._branching import RULES, torch_name
+from compilescope.fixes.fix import Fix, FixExample, RefusalExample
+from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.source import liveness
+from compilescope.fixes.source.booleans import boolean, operands
+from compilescope.fixes.source.closures import Closures
+from compilescope.fixes.source.comments import with_comments
+from compilescope.fixes.source.counting import counters_of
+from compilescope.fixes.source.editing import Edit
+from compilescope.fixes.source.local_functions import local_function
+from compilescope.fixes.source.purity import short
+from compilescope.fixes.source.values import is_tensor
+from compilescope.fixes.subject import Subject
+
+
+def _propose(subject: Subject) -> Patch:
+    module, loop = subject.module, _loop(subject)
+    body = list(loop.body.body)
+    counters = counters_of(subject, loop)
+    closures = Closures(subject, subject.function, loop, counters)
+    closures.check(body)
+    carried = closures.carried(body)
+    inner = [name for name in liveness.names_set(module, loop.body) if name not in carried]
+    for name in inner:
+        if liveness.is_read_later(module, subject.function, loop, name):
+            raise Refused(f"`{name}` has no value where the loop never runs")
+    if not carried:
+        raise Refused("the loop sets nothing that goes on to the next turn")
+    edit = Edit(module)
+    torch = torch_name(subject, edit)
+    goes_on, step = module.fresh_name("goes_on"), module.fresh_name("step")
+    made_test = edit.statements(f"return {_test(subject, loop, carried, counters)}")[0]
+    out = closures.handed_out(body, carried)
+    made_body = edit.statements(f"return {out}{',' if len(carried) == 1 else ''}")[0]
+    given = ", ".join(f"{torch}.tensor({n})" if n in counters else n for n in carried)
+    left = ", ".join(carried)
+    if len(carried) == 1:
+        left, given = f"({left},)", f"{given},"
+    call = f"{left} = {torch}._higher_order_ops.while_loop({goes_on}, {step}, ({given}))"
+    new = [
+        local_function(goes_on, carried, [], made_test),
+        local_function(step, carried, body, made_body),
+        *edit.statements(call),
+    ]
+    module.block_of(loop)
+    edit.replace_statement(loop, with_comments(module, loop, new))
+    return Patch(edit.files())
+
+
+def _loop(subject: Subject) -> cst.While:
+    below: cst.CSTNode = subject.node
+    for each in [subject.node, *subject.module.ancestors(subject.node)]:
+        if isinstance(each, cst.While):
+            if below is not subject.node and below is not each.test:
+                break
+            if each.orelse is not None:
+                raise Refused("the loop has an `else`")
+            return each
+        if isinstance(each, cst.BaseStatement):
+            break
+        below = each
+    raise Refused("it is not the test of a `while`")
+
+
+def _test(subject: Subject, loop: cst.While, carried: list[str], counters: set[str]) -> str:
+    module, made = subject.module, []
+    for part in operands(loop.test, cst.And):
+        inside = module.names_in(part) & set(carried)
+        if not inside:
+            raise Refused(f"`{short(module, part)}` in the test is the same in every turn")
+        counts = inside <= counters and not is_tensor(subject, part)
+        made.append((module.code(part), False) if counts else boolean(subject, part))
+    if len(made) == 1:
+        return made[0][0]
+    return " & ".join(text if atomic else f"({text})" for text, atomic in made)
+
+
+FIX = Fix(
+    id="while-loop",
+    title="while_loop of the graph instead of while",
+    rules=RULES | {"tensor-while"},
+    order=65,
+    kind="source",
+    why="`while_loop` is an operator that runs its body as long as its test holds, forward and "
+    "backward. It takes only a body that changes nothing and keeps shapes and dtypes.",
+    propose=_propose,
+    examples=(
+        FixExample(
+            bad="""import torch
+
+
+def f(x):
+    # Until it fits.
+    while x.abs().max() > 1:
+        half = x / 2  # slowly
+        x = half
+    return x + 1
+
+
+torch.compile(f, backend="eager")(torch.full((3,), 4.0))
+""",
+            good="""import torch
+
+
+def f(x):
+    # Until it fits.
+    def goes_on(x):
+        return x.abs().max() > 1
+    def step(x):
+        half = x / 2  # slowly
+        x = half
+        return x.clone(),
+    (x,) = torch._higher_order_ops.while_loop(goes_on, step, (x,))
+    return x + 1
+
+
+torch.compile(f, backend="eager")(torch.full((3,), 4.0))
+""",
+        ),
+        FixExample(
+            bad="""import torch
+
+
+def root(a):
+    turn = 0
+    x = a * 0.5
+    while (x * x - a).abs().max() > 1e-3 and turn < 20:
+        x = 0.5 * (x + a / x)
+        turn += 1
+    return x
+
+
+torch.compile(root, backend="eager")(torch.full((3,), 4.0))
+""",
+            good="""import torch
+
+
+def root(a):
+    turn = 0
+    x = a * 0.5
+    def goes_on(x, turn):
+        return ((x * x - a).abs().max() > 1e-3) & (turn < 20)
+    def step(x, turn):
+        x = 0.5 * (x + a / x)
+        turn = turn + 1
+        return x, turn
+    x, turn = torch._higher_order_ops.while_loop(goes_on, step, (x, torch.tensor(turn)))
+    return x
+
+
+torch.compile(root, backend="eager")(torch.full((3,), 4.0))
+""",
+            note="A count is carried as a tensor, where nobody asks for it later.",
+        ),
+    ),
+    refusals=(
+        RefusalExample(
+            program="""import torch
+
+
+def f(x):
+    parts = []
+    while x.abs().max() > 1:
+        parts.append(x)
+        x = x / 2
+    return x + len(parts)
+
+
+torch.compile(f, backend="eager")(torch.full((3,), 4.0))
+""",
+            because="changes `parts`",
+        ),
+        RefusalExample(
+            program="""import torch
+
+
+def f(x):
+    turns = 0
+    while x.abs().max() > 1:
+        x = x / 2
+        turns += 1
+    return x, turns
+
+
+torch.compile(f, backend="eager")(torch.full((3,), 4.0))
+""",
+            because="is used after the loop",
+        ),
+    ),
+)

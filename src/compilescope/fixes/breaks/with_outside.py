@@ -1,0 +1,184 @@
+"""A `with` that Dynamo cannot enter, kept outside: what it is around is compiled by itself."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from compilescope.fixes.fix import Fix, FixExample, RefusalExample
+from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.source.assignments import only_value
+from compilescope.fixes.source.bindings import statements_of
+from compilescope.fixes.source.cuts import Split, split_around
+from compilescope.fixes.source.editing import Edit
+from compilescope.fixes.source.frames import check_root, sites_in
+from compilescope.fixes.source.lightness import is_docstring, is_light
+from compilescope.fixes.source.splitting import Shell
+from compilescope.fixes.subject import Subject
+
+_LOCKS = {"threading.Lock", "threading.RLock", "threading.Semaphore", "threading.Condition"}
+_HELD = "The lock is held until the function is done."
+
+
+def _propose(subject: Subject) -> Patch:
+    module, function = subject.module, subject.function
+    check_root(subject)
+    entered = next(
+        (
+            each
+            for each in (subject.node, *module.ancestors(subject.node))
+            if isinstance(each, cst.With) and module.parent(each) is function.body
+        ),
+        None,
+    )
+    if entered is None:
+        raise Refused("there is no with statement around it in the function's own body")
+    if entered.asynchronous is not None or not isinstance(entered.body, cst.IndentedBlock):
+        raise Refused("the with statement stands on one line")
+    edit = Edit(module)
+    split = _split(subject, entered)
+    states = ""
+    if split is None:
+        split, states = _whole(subject, entered), _HELD
+    Shell(edit, function, split).write()
+    return Patch(edit.files(), states=states)
+
+
+def _split(subject: Subject, entered: cst.With) -> Split | None:
+    """The body of the `with` is the work; None where some is done outside of it."""
+    module, function = subject.module, subject.function
+    body = statements_of(function)
+    place = body.index(entered)
+    outer = body[:place], body[place + 1 :]
+    if not all(is_light(module, each) or is_docstring(each) for part in outer for each in part):
+        return None
+    inner = entered.body.body
+    stopped = [
+        each
+        for node in sites_in(subject)
+        for each in (node, *module.ancestors(node))
+        if module.parent(each) is entered.body
+    ]
+    split = split_around(module, inner, stopped)  # type: ignore[arg-type]
+    return Split(split.before, split.core, split.after, entered, outer[0], outer[1])
+
+
+def _whole(subject: Subject, entered: cst.With) -> Split:
+    """A lock may as well be held for all of the function."""
+    module, function = subject.module, subject.function
+    for item in entered.items:
+        value = only_value(subject, item.item)
+        if not (isinstance(value, cst.Call) and module.meaning(value.func) & _LOCKS):
+            raise Refused("the function computes something outside of the with statement too")
+        if item.asname is not None:
+            raise Refused("the function computes something outside of the with statement too")
+    body = statements_of(function)
+    place = body.index(entered)
+    start = 1 if is_docstring(body[0]) else 0
+    core = [*body[start:place], *entered.body.body, *body[place + 1 :]]
+    return Split([], core, [], entered.with_changes(leading_lines=()), body[:start])
+
+
+FIX = Fix(
+    id="with-outside",
+    title="the with stays outside, the work in it is compiled by itself",
+    rules=frozenset({"context-manager", "outside-call", "logging-call", "GB0208", "GB0262"}),
+    order=85,
+    kind="source",
+    why="The function enters and leaves the context as it did. Its own frame is left alone by Dynamo "
+    "(its callees are not), and the work is in one function that it calls from inside the `with`.",
+    propose=_propose,
+    examples=(
+        FixExample(
+            bad="""import torch
+
+
+def sample(x):
+    # The caller's numbers stay as they are.
+    with torch.random.fork_rng():
+        torch.manual_seed(7)
+        noise = torch.rand(3)  # always the same
+        y = x + noise
+    return y
+
+
+compiled = torch.compile(sample, backend="eager")
+compiled(torch.ones(3))
+""",
+            good="""import torch
+
+
+def _sample_compiled(x):
+    noise = torch.rand(3)  # always the same
+    y = x + noise
+    return y
+
+
+@torch._dynamo.decorators.skip
+def sample(x):
+    # The caller's numbers stay as they are.
+    with torch.random.fork_rng():
+        torch.manual_seed(7)
+        y = _sample_compiled(x)
+    return y
+
+
+compiled = torch.compile(sample, backend="eager")
+compiled(torch.ones(3))
+""",
+        ),
+        FixExample(
+            bad="""import threading
+
+import torch
+
+lock = threading.Lock()
+
+
+def f(x):
+    with lock:
+        y = x + 1
+    return y * 2
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+            good="""import threading
+
+import torch
+
+lock = threading.Lock()
+
+
+def _f_compiled(x):
+    y = x + 1
+    return y * 2
+
+
+@torch._dynamo.decorators.skip
+def f(x):
+    with lock:
+        return _f_compiled(x)
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+        ),
+    ),
+    refusals=(
+        RefusalExample(
+            program="""import torch
+
+
+def f(x):
+    z = x.exp()
+    with torch.autograd.graph.save_on_cpu():
+        y = x.sin()
+    return (y * z).sum()
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+            because="cannot be told|outside of the with statement|not set in one place",
+        ),
+    ),
+)

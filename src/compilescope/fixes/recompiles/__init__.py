@@ -1,0 +1,1 @@
+"""Fixes for recompiles: one file each."""

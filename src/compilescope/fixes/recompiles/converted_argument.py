@@ -1,0 +1,128 @@
+"""An argument that comes as two types is converted to one of them at the call."""
+
+from __future__ import annotations
+
+import re
+
+from compilescope.fixes.fix import Fix, FixExample, RefusalExample
+from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.source.arguments import operand, wrap_argument
+from compilescope.fixes.source.calling import CallSite
+from compilescope.fixes.source.guarded import cause_of
+from compilescope.fixes.subject import Subject
+
+_TYPE = re.compile(r"^type\((.+)\)$")
+_WHOLE = {"torch.int8", "torch.int16", "torch.int32", "torch.int64", "torch.uint8"}
+_TENSOR = {"torch.Tensor", "Tensor", "torch.nn.parameter.Parameter"}
+
+
+def _propose(subject: Subject) -> Patch:
+    cause = cause_of(subject)
+    types = {cause.expected.removeprefix("builtins."), cause.actual.removeprefix("builtins.")}
+    match = _TYPE.match(cause.subject)
+    if match is not None:
+        value = match[1]
+        call = _call_for(types)
+    else:
+        value, found, _ = cause.subject.partition(".dtype")
+        if not found or not types <= _WHOLE:
+            raise Refused("another dtype would give other numbers")
+        call = "{}.long()"
+
+    def wrap(_: CallSite, now: str) -> str:
+        new = call.format(operand(now) if call.startswith("{}.") else now)
+        return now if now.startswith(call.split("{")[0]) and "{}." not in call else new
+
+    return Patch(wrap_argument(subject, value, wrap))
+
+
+def _call_for(types: set[str]) -> str:
+    if types <= {"list", "tuple"}:
+        return "list({})"
+    if types & _TENSOR and types - _TENSOR <= {"int", "float", "bool"}:
+        return "torch.as_tensor({})"
+    if types == {"int", "float"}:
+        return "float({})"
+    raise Refused(f"{' and '.join(sorted(types))} cannot stand for one another")
+
+
+FIX = Fix(
+    id="converted-argument",
+    title="the argument is converted to one type",
+    rules=frozenset({"recompile/type-change", "recompile/dtype-change"}),
+    order=80,
+    kind="source",
+    why="A list holds what the tuple held, a float is equal to the int, an int64 index to the int32 "
+    "one. Where the function tells the two types apart, the verification shows it.",
+    propose=_propose,
+    examples=(
+        FixExample(
+            bad="""import torch
+
+
+@torch.compile(backend="eager")
+def total(xs):
+    return sum(xs) * 2
+
+
+x = torch.ones(3)
+total([x, x])
+total((x, x))
+""",
+            good="""import torch
+
+
+@torch.compile(backend="eager")
+def total(xs):
+    return sum(xs) * 2
+
+
+x = torch.ones(3)
+total(list([x, x]))
+total(list((x, x)))
+""",
+        ),
+        FixExample(
+            bad="""import torch
+
+
+@torch.compile(backend="eager")
+def look_up(table, ids):
+    return table[ids]
+
+
+table = torch.ones(5, 3)
+look_up(table, torch.tensor([1, 2]))
+look_up(table, torch.tensor([1, 2], dtype=torch.int32))
+""",
+            good="""import torch
+
+
+@torch.compile(backend="eager")
+def look_up(table, ids):
+    return table[ids]
+
+
+table = torch.ones(5, 3)
+look_up(table, torch.tensor([1, 2]).long())
+look_up(table, torch.tensor([1, 2], dtype=torch.int32).long())
+""",
+        ),
+    ),
+    refusals=(
+        RefusalExample(
+            program="""import torch
+
+
+@torch.compile(backend="eager")
+def f(x):
+    return x * 2
+
+
+f(torch.ones(3))
+f(torch.ones(3, dtype=torch.float64))
+""",
+            because="other numbers",
+        ),
+    ),
+)

@@ -1,0 +1,135 @@
+"""`dynamic=True`: sizes and numbers may vary from the first call on."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from compilescope.fixes.fix import Fix, FixExample, RefusalExample
+from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.source.compiling import set_argument
+from compilescope.fixes.source.editing import Edit
+from compilescope.fixes.source.guarded import cause_of
+from compilescope.fixes.source.regions import region_of
+from compilescope.fixes.subject import Subject
+
+_ASKED = "`dynamic=False` stood there: graphs are no longer made for each size."
+
+
+def _propose(subject: Subject) -> Patch:
+    cause = cause_of(subject)
+    if cause.subject.startswith("G[") and cause.actual.lstrip("-").isdigit():
+        raise Refused("an int behind a global stays a constant, dynamic or not")
+    region = region_of(subject)
+    known = region.argument("dynamic")
+    states = ""
+    if known is not None:
+        if not isinstance(known.value, cst.Name):
+            raise Refused("what `dynamic` is set to is not plain")
+        if known.value.value == "True":
+            raise Refused("it is compiled with dynamic=True already")
+        states = _ASKED if known.value.value == "False" else ""
+    edit = Edit(region.module)
+    set_argument(edit, region, "dynamic", "True")
+    return Patch(edit.files(), states=states)
+
+
+FIX = Fix(
+    id="dynamic-true",
+    title="compiled with dynamic=True",
+    rules=frozenset(
+        f"recompile/{rule}"
+        for rule in (
+            "size-change",
+            "int-change",
+            "float-change",
+            "closure-change",
+            "default-argument",
+            "global-change",
+            "equal-sizes",
+            "parameter-size",
+            "number-condition",
+            "shape-condition",
+        )
+    ),
+    order=110,
+    kind="config",
+    why="All sizes, ints and floats that come in are variables of the graph. Kernels made for any "
+    "size can be slower than those for one; the times say whether they are.",
+    propose=_propose,
+    examples=(
+        FixExample(
+            bad="""import torch
+
+
+def scale(x, by):
+    return x * by
+
+
+fast = torch.compile(
+    scale,
+    backend="eager",  # to see what Dynamo does
+)
+for by in (0.5, 1.5, 2.5):
+    fast(torch.ones(3), by)
+""",
+            good="""import torch
+
+
+def scale(x, by):
+    return x * by
+
+
+fast = torch.compile(
+    scale,
+    backend="eager",  # to see what Dynamo does
+    dynamic=True,
+)
+for by in (0.5, 1.5, 2.5):
+    fast(torch.ones(3), by)
+""",
+            note="the comment stays with its argument",
+        ),
+        FixExample(
+            bad="""import torch
+
+
+@torch.compile(backend="eager")
+def repeat(x, n):
+    return x.expand(n, 3) * n
+
+
+for n in (2, 3, 4):
+    repeat(torch.ones(3), n)
+""",
+            good="""import torch
+
+
+@torch.compile(backend="eager", dynamic=True)
+def repeat(x, n):
+    return x.expand(n, 3) * n
+
+
+for n in (2, 3, 4):
+    repeat(torch.ones(3), n)
+""",
+        ),
+    ),
+    refusals=(
+        RefusalExample(
+            program="""import torch
+
+options = {"backend": "eager"}
+
+
+@torch.compile(**options)
+def f(x, n):
+    return x * n
+
+
+for n in (2, 3, 4):
+    f(torch.ones(3), n)
+""",
+            because="options from a dict",
+        ),
+    ),
+)

@@ -1,0 +1,97 @@
+"""A tensor without dimensions that is used as an index gathers, and is not read."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from compilescope.fixes.fix import Fix, FixExample, RefusalExample
+from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.source.editing import Edit
+from compilescope.fixes.source.guarded import cause_of
+from compilescope.fixes.subject import Subject
+
+
+def _propose(subject: Subject) -> Patch:
+    module, line = subject.module, subject.statement
+    name = _tensor(cause_of(subject).subject)
+    found = [
+        node
+        for node in module.walk(line)
+        if isinstance(node, cst.Subscript)
+        and len(node.slice) == 1
+        and isinstance(node.slice[0].slice, cst.Index)
+        and module.code(node.slice[0].slice.value) == name
+    ]
+    if not found:
+        raise Refused(f"`{name}` is not a lone index on the line")
+    edit = Edit(module)
+    for node in found:
+        parent = module.parent(node)
+        if isinstance(parent, (cst.AssignTarget, cst.AugAssign)) and parent.target is node:
+            raise Refused("something is stored at the index")
+        whole = module.code(node.value)
+        edit.replace(node, edit.expression(f"{whole}[{name}.view(1)][0]"))
+    return Patch(edit.files())
+
+
+def _tensor(guarded: str) -> str:
+    """`n` of `n.item()` or of whatever else the guard does with it."""
+    name = guarded.split(".item")[0].strip("()")
+    if not name.replace(".", "").replace("_", "").isalnum():
+        raise Refused("which tensor is read is not plain")
+    return name
+
+
+FIX = Fix(
+    id="index-by-view",
+    title="the index stays a tensor",
+    rules=frozenset({"recompile/tensor-read"}),
+    order=65,
+    kind="source",
+    why="`table[n.view(1)][0]` picks the same entry as `table[n]`, by a gather whose place is not "
+    "part of the graph. It is a copy where `table[n]` would be a view; the verification compares "
+    "what is shared.",
+    propose=_propose,
+    examples=(
+        FixExample(
+            bad="""import torch
+
+
+@torch.compile(backend="eager")
+def f(x, table, n):
+    return x + table[n] * 2  # one row
+
+
+for n in (2, 3, 4):
+    f(torch.ones(3), torch.ones(5, 3), torch.tensor(n))
+""",
+            good="""import torch
+
+
+@torch.compile(backend="eager")
+def f(x, table, n):
+    return x + table[n.view(1)][0] * 2  # one row
+
+
+for n in (2, 3, 4):
+    f(torch.ones(3), torch.ones(5, 3), torch.tensor(n))
+""",
+        ),
+    ),
+    refusals=(
+        RefusalExample(
+            program="""import torch
+
+
+@torch.compile(backend="eager")
+def f(x, table, n):
+    return x + table[n, 0]
+
+
+for n in (2, 3, 4):
+    f(torch.ones(3), torch.ones(5, 3), torch.tensor(n))
+""",
+            because="not a lone index",
+        ),
+    ),
+)

@@ -1,0 +1,112 @@
+"""Each compiled object keeps its own compilations, and its own share of the recompile limit."""
+
+from __future__ import annotations
+
+from compilescope.fixes.fix import Fix, FixExample, RefusalExample
+from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.source.compiling import set_argument
+from compilescope.fixes.source.editing import Edit
+from compilescope.fixes.source.regions import region_of
+from compilescope.fixes.subject import Subject
+
+_STATES = "Each compiled object has its own graphs: there are as many as before, not fewer."
+
+
+def _propose(subject: Subject) -> Patch:
+    region = region_of(subject)
+    if not region.is_repeated:
+        raise Refused("torch.compile is applied once, so there is nothing to keep apart")
+    if region.argument("isolate_recompiles") is not None:
+        raise Refused("isolate_recompiles is set already")
+    edit = Edit(region.module)
+    set_argument(edit, region, "isolate_recompiles", "True")
+    return Patch(edit.files(), states=_STATES)
+
+
+FIX = Fix(
+    id="isolated-recompiles",
+    title="each object keeps its own compilations",
+    rules=frozenset(
+        f"recompile/{rule}"
+        for rule in (
+            "layer-index",
+            "module-number",
+            "module-flag",
+            "module-class",
+            "parameter-size",
+            "closure-change",
+            "function-change",
+            "length-change",
+            "none-or-value",
+            "attribute-presence",
+            "requires-grad-change",
+        )
+    ),
+    order=190,
+    kind="config",
+    why="All objects of a class share the code of its functions, and so its cache. With "
+    "`isolate_recompiles=True` (torch 2.13) each application of torch.compile has one of its own: "
+    "none is a recompile of another, and none uses up its limit.",
+    propose=_propose,
+    examples=(
+        FixExample(
+            bad="""import torch
+
+
+class Layer(torch.nn.Module):
+    def __init__(self, layer_idx):
+        super().__init__()
+        self.layer_idx = layer_idx
+
+    def forward(self, x, cache):
+        return x + cache[self.layer_idx]
+
+
+cache = [torch.ones(3) for _ in range(3)]
+layers = [torch.compile(Layer(n), backend="eager") for n in range(3)]
+for layer in layers:
+    layer(torch.ones(3), cache)
+""",
+            good="""import torch
+
+
+class Layer(torch.nn.Module):
+    def __init__(self, layer_idx):
+        super().__init__()
+        self.layer_idx = layer_idx
+
+    def forward(self, x, cache):
+        return x + cache[self.layer_idx]
+
+
+cache = [torch.ones(3) for _ in range(3)]
+layers = [torch.compile(Layer(n), backend="eager", isolate_recompiles=True) for n in range(3)]
+for layer in layers:
+    layer(torch.ones(3), cache)
+""",
+        ),
+    ),
+    refusals=(
+        RefusalExample(
+            program="""import torch
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.double = True
+
+    def forward(self, x):
+        return x * 2 if self.double else x
+
+
+net = Net()
+compiled = torch.compile(net, backend="eager")
+compiled(torch.ones(3))
+net.double = False
+compiled(torch.ones(3))
+""",
+            because="applied once",
+        ),
+    ),
+)

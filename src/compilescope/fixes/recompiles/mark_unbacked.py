@@ -1,0 +1,82 @@
+"""A size that may be 0 or 1 as well is marked as not known at all."""
+
+from __future__ import annotations
+
+from compilescope.fixes.fix import Fix, FixExample, RefusalExample
+from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.source.arguments import mark_argument
+from compilescope.fixes.source.guarded import numbers_seen, size_of
+from compilescope.fixes.subject import Subject
+
+
+def _propose(subject: Subject) -> Patch:
+    tensor, dim = size_of(subject)
+    if not numbers_seen(subject) & {0, 1}:
+        raise Refused("neither 0 nor 1 is among the sizes")
+    return Patch(
+        mark_argument(
+            subject,
+            tensor,
+            lambda torch, x: f"{torch}._dynamo.decorators.mark_unbacked({x}, {dim})",
+        )
+    )
+
+
+FIX = Fix(
+    id="mark-unbacked",
+    title="the size is marked as unknown, 0 and 1 included",
+    rules=frozenset({"recompile/size-zero-one", "recompile/size-change"}),
+    order=62,
+    kind="source",
+    why="An unbacked size has no special case for 0 and 1: one graph serves all. Code that branches "
+    "on the size cannot be traced then, which the verification would see as a new break.",
+    propose=_propose,
+    examples=(
+        FixExample(
+            bad="""import torch
+
+
+@torch.compile(backend="eager")
+def f(x, w):
+    return (x @ w).relu()
+
+
+w = torch.ones(4, 4)
+for size in (1, 5, 7, 0):
+    x = torch.ones(size, 4)
+    f(x, w)
+""",
+            good="""import torch
+
+
+@torch.compile(backend="eager")
+def f(x, w):
+    return (x @ w).relu()
+
+
+w = torch.ones(4, 4)
+for size in (1, 5, 7, 0):
+    x = torch.ones(size, 4)
+    torch._dynamo.decorators.mark_unbacked(x, 0)
+    f(x, w)
+""",
+        ),
+    ),
+    refusals=(
+        RefusalExample(
+            program="""import torch
+
+
+@torch.compile(backend="eager")
+def f(x):
+    return x * 2
+
+
+for size in (3, 5):
+    x = torch.ones(size)
+    f(x)
+""",
+            because="neither 0 nor 1",
+        ),
+    ),
+)

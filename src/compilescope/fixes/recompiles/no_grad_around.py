@@ -1,0 +1,115 @@
+"""All calls of a function that needs no gradients are made without them."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from compilescope.fixes.fix import Fix, FixExample, RefusalExample
+from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.source.arguments import CallEdits
+from compilescope.fixes.source.calling import CallSite
+from compilescope.fixes.subject import Subject
+
+_MODES = ("torch.no_grad", "torch.autograd.no_grad", "torch.autograd.grad_mode.no_grad")
+_OTHERS = ("torch.inference_mode", "torch.set_grad_enabled", "torch.enable_grad")
+
+
+def _propose(subject: Subject) -> Patch:
+    edits = CallEdits(subject)
+    bare = [site for site in edits.sites if not _is_without(site)]
+    if len(bare) == len(edits.sites):
+        raise Refused(
+            "no call stands in a `with torch.no_grad()` block, so the mode comes from elsewhere"
+        )
+    for site in bare:
+        line = site.module.statement_of(site.call)
+        if not isinstance(line, cst.SimpleStatementLine):
+            raise Refused("a call is the head of a larger statement")
+        site.module.block_of(line)
+        edit = edits.edit(site)
+        made = edit.statements(f"with {edit.module_name('torch')}.no_grad():\n    pass")[0]
+        assert isinstance(made, cst.With)
+        inner = line.with_changes(leading_lines=())
+        edit.replace_statement(line, [made.with_changes(body=made.body.with_changes(body=[inner]))])
+    files = edits.files()
+    if not files:
+        raise Refused("every call is made without gradients already")
+    return Patch(files)
+
+
+def _is_without(site: CallSite) -> bool:
+    module = site.module
+    for above in module.ancestors(site.call):
+        if isinstance(above, cst.With):
+            for item in above.items:
+                if module.calls(item.item, *_OTHERS):
+                    raise Refused("a call stands in a block with another mode")
+                if module.calls(item.item, *_MODES):
+                    return True
+        if isinstance(above, cst.FunctionDef):
+            names = [each.decorator for each in above.decorators]
+            names = [each.func if isinstance(each, cst.Call) else each for each in names]
+            return any(module.meaning(each) & {*_MODES, "torch.inference_mode"} for each in names)
+    return False
+
+
+FIX = Fix(
+    id="no-grad-around",
+    title="every call without gradients",
+    rules=frozenset({"recompile/grad-mode"}),
+    order=90,
+    kind="source",
+    why="Where nothing that the function reads needs gradients, the mode changes no result. Where "
+    "something does, outputs would lose `requires_grad`, which the verification compares.",
+    propose=_propose,
+    examples=(
+        FixExample(
+            bad="""import torch
+
+
+@torch.compile(backend="eager")
+def f(x):
+    return x * 2
+
+
+x = torch.ones(3)
+f(x)  # warm-up
+with torch.no_grad():
+    for _ in range(3):
+        f(x)
+""",
+            good="""import torch
+
+
+@torch.compile(backend="eager")
+def f(x):
+    return x * 2
+
+
+x = torch.ones(3)
+with torch.no_grad():
+    f(x)  # warm-up
+with torch.no_grad():
+    for _ in range(3):
+        f(x)
+""",
+        ),
+    ),
+    refusals=(
+        RefusalExample(
+            program="""import torch
+
+
+@torch.compile(backend="eager")
+def f(x):
+    return x * 2
+
+
+for flag in (True, False):
+    with torch.set_grad_enabled(flag):
+        f(torch.ones(3))
+""",
+            because="another mode",
+        ),
+    ),
+)

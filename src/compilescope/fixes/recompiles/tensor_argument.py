@@ -1,0 +1,104 @@
+"""A number that is passed becomes a tensor, whose value is not part of the graph."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from compilescope.fixes.fix import Fix, FixExample, RefusalExample
+from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.source.arguments import wrap_argument
+from compilescope.fixes.source.calling import CallSite
+from compilescope.fixes.source.guarded import cause_of
+from compilescope.fixes.subject import Subject
+
+_TENSORS = ("torch.tensor", "torch.as_tensor", "torch.full", "torch.scalar_tensor")
+
+
+def _propose(subject: Subject) -> Patch:
+    cause = cause_of(subject)
+    whole = all(text.lstrip("-").isdigit() for text in (cause.expected, cause.actual))
+    if not whole and not all(_is_number(text) for text in (cause.expected, cause.actual)):
+        raise Refused(f"`{cause.subject}` is not a number")
+    dtype = "" if whole else ", dtype=torch.float64"
+
+    def wrap(site: CallSite, now: str) -> str:
+        node = cst.parse_expression(now)
+        if isinstance(node, cst.Call) and site.module.code(node.func).endswith(
+            ("tensor", "as_tensor")
+        ):
+            return now
+        torch = site.module.name_of_module("torch") or "torch"
+        return f"{torch}.tensor({now}{dtype.replace('torch', torch)})"
+
+    files = wrap_argument(subject, cause.subject, wrap)
+    assert subject.frame is not None
+    return Patch(files, states=f"`{cause.subject}` is a tensor inside `{subject.frame.function}`.")
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+FIX = Fix(
+    id="tensor-argument",
+    title="the number is passed as a tensor",
+    rules=frozenset(
+        {
+            "recompile/float-change",
+            "recompile/int-change",
+            "recompile/number-condition",
+            "recompile/number-needed",
+        }
+    ),
+    order=140,
+    kind="source",
+    why="A tensor without dimensions takes part in arithmetic as a Python number does: it does not "
+    "widen float32. It is float64, as a Python float is, so no digit is lost on the way.",
+    propose=_propose,
+    examples=(
+        FixExample(
+            bad="""import torch
+
+
+@torch.compile(backend="eager", dynamic=False)
+def decay(x, rate):
+    return x * (1 - rate)
+
+
+for step in range(3):
+    decay(torch.ones(3), 0.5 / (step + 1))
+""",
+            good="""import torch
+
+
+@torch.compile(backend="eager", dynamic=False)
+def decay(x, rate):
+    return x * (1 - rate)
+
+
+for step in range(3):
+    decay(torch.ones(3), torch.tensor(0.5 / (step + 1), dtype=torch.float64))
+""",
+        ),
+    ),
+    refusals=(
+        RefusalExample(
+            program="""import torch
+
+
+@torch.compile(backend="eager")
+def decay(x, rates):
+    return x * (1 - rates["first"])
+
+
+for rate in (0.1, 0.2):
+    decay(torch.ones(3), {"first": rate})
+""",
+            because="part of an argument",
+        ),
+    ),
+)

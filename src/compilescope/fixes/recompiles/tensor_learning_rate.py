@@ -1,0 +1,130 @@
+"""An optimizer's learning rate becomes a tensor, which a schedule changes in place."""
+
+from __future__ import annotations
+
+import re
+
+import libcst as cst
+
+from compilescope.fixes.fix import Fix, FixExample, RefusalExample
+from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.source.editing import Edit
+from compilescope.fixes.source.guarded import cause_of
+from compilescope.fixes.source.module import SourceModule
+from compilescope.fixes.source.own_files import own_modules
+from compilescope.fixes.subject import Subject
+
+_SETTING = re.compile(r"\.param_groups\[\d+\]\['(\w+)'\]")
+_PLACES = {"lr": 1}
+"""Where torch's optimizers take it, if it is not given by name."""
+
+
+def _propose(subject: Subject) -> Patch:
+    match = _SETTING.search(cause_of(subject).subject)
+    if match is None:
+        raise Refused("it is not a setting of an optimizer")
+    name = match[1]
+    made = [
+        (module, call)
+        for module in own_modules(subject.program)
+        for call in module.walk()
+        if isinstance(call, cst.Call) and _is_optimizer(module, call)
+    ]
+    if len(made) != 1:
+        raise Refused("which optimizer of the program it is, is not plain")
+    module, call = made[0]
+    arg = _argument(call, name)
+    if arg is None:
+        raise Refused(f"the optimizer is not given its `{name}` by name")
+    if "tensor(" in module.code(arg.value):
+        raise Refused("it is a tensor already")
+    edit = Edit(module)
+    torch = edit.module_name("torch")
+    text = f"{torch}.tensor({module.code(arg.value)}, dtype={torch}.float64)"
+    edit.replace(arg.value, edit.expression(text))
+    return Patch(edit.files(), states=f"The optimizer's `{name}` is a tensor.")
+
+
+def _is_optimizer(module: SourceModule, call: cst.Call) -> bool:
+    return any(
+        name.startswith("torch.optim.") and ".lr_scheduler" not in name
+        for name in module.meaning(call.func)
+    )
+
+
+def _argument(call: cst.Call, name: str) -> cst.Arg | None:
+    for number, each in enumerate(call.args):
+        if each.keyword is not None and each.keyword.value == name:
+            return each
+        if each.keyword is None and not each.star and number == _PLACES.get(name):
+            return each
+    return None
+
+
+FIX = Fix(
+    id="tensor-learning-rate",
+    title="the learning rate is a tensor",
+    rules=frozenset({"recompile/optimizer-setting"}),
+    order=145,
+    kind="source",
+    why="torch's optimizers take a tensor for `lr`, and schedulers change it in place, so its value is "
+    "not part of the graph. It is float64, as the Python float was.",
+    propose=_propose,
+    examples=(
+        FixExample(
+            bad="""import torch
+from torch import optim
+
+weight = torch.nn.Parameter(torch.ones(3))
+optimizer = optim.SGD([weight], lr=0.1)  # halved
+
+
+@torch.compile(backend="eager")
+def step(value, gradient):
+    return value - optimizer.param_groups[0]["lr"] * gradient
+
+
+for _ in range(3):
+    step(torch.ones(3), torch.ones(3))
+    optimizer.param_groups[0]["lr"] *= 0.5
+""",
+            good="""import torch
+from torch import optim
+
+weight = torch.nn.Parameter(torch.ones(3))
+optimizer = optim.SGD([weight], lr=torch.tensor(0.1, dtype=torch.float64))  # halved
+
+
+@torch.compile(backend="eager")
+def step(value, gradient):
+    return value - optimizer.param_groups[0]["lr"] * gradient
+
+
+for _ in range(3):
+    step(torch.ones(3), torch.ones(3))
+    optimizer.param_groups[0]["lr"] *= 0.5
+""",
+        ),
+    ),
+    refusals=(
+        RefusalExample(
+            program="""import torch
+
+weight = torch.nn.Parameter(torch.ones(3))
+settings = {"lr": 0.1}
+optimizer = torch.optim.SGD([weight], **settings)
+
+
+@torch.compile(backend="eager")
+def step(value, gradient):
+    return value - optimizer.param_groups[0]["lr"] * gradient
+
+
+for _ in range(3):
+    step(torch.ones(3), torch.ones(3))
+    optimizer.param_groups[0]["lr"] *= 0.5
+""",
+            because="by name",
+        ),
+    ),
+)

@@ -1,0 +1,69 @@
+"""How a search is to be done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from compilescope.errors import ToolError
+from compilescope.fixes.catalogue import all_fixes
+from compilescope.fixes.subject import Subject
+
+
+def _silent(doing: str, done: int, total: int) -> None:
+    pass
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What the user asks for."""
+
+    site: str | None = None
+    """`file:line`, or only the file: causes there alone."""
+    rules: frozenset[str] = frozenset()
+    """Causes of these rules, ids or categories, or fixes of these names; empty: all."""
+    safe_only: bool = False
+    own_only: bool = False
+    """Leave installed packages alone."""
+    limit_s: float = 300.0
+    """For one run of the program."""
+    seed: int = 0
+    stdin: bytes = b""
+    compile_names: tuple[str, ...] = ()
+    backend: str | None = None
+    timed: bool = True
+    rounds: int = 6
+    """A mended break may uncover the next one: so often it is looked again."""
+    home: Path | None = None
+    """Where runs live: the original's run is kept there, with the attempts; None: nowhere."""
+    progress: Callable[[str, int, int], None] = _silent
+
+    def check(self) -> None:
+        """Say what is wrong before anything runs."""
+        if self.site is not None:
+            _, _, line = self.site.rpartition(":")
+            if ":" in self.site and not line.isdecimal():
+                raise ToolError(f"{self.site} is no place.", hint="Give --site FILE:LINE.")
+        known = {name for fix in all_fixes() for name in (fix.id, *fix.rules)}
+        for name in sorted(self.rules - known):
+            raise ToolError(
+                f"No fix is called {name} or made for it.", hint="compilescope fix --list"
+            )
+
+    def wants(self, subject: Subject) -> bool:
+        """Is this cause among those asked for?"""
+        if self.site is not None:
+            file, _, line = self.site.rpartition(":")
+            file, line = (file, line) if file else (line, "")
+            same = subject.file == file or subject.file.endswith(f"/{file.lstrip('./')}")
+            if not same or (line and int(line) != subject.line):
+                return False
+        if not self.rules or self.rules & subject.keys:
+            return True
+        return any(fix.id in self.rules and fix.rules & subject.keys for fix in all_fixes())
+
+    def wants_fix(self, name: str) -> bool:
+        """Where fixes are named, only those are tried."""
+        named = self.rules & {fix.id for fix in all_fixes()}
+        return not named or name in named

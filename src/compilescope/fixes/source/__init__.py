@@ -1,0 +1,1 @@
+"""LibCST at work on the user's files: what stands where, what it means, how it is changed."""

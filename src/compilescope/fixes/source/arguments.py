@@ -1,0 +1,96 @@
+"""Changes of what a compiled function is called with, at all of its calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import libcst as cst
+
+from compilescope.fixes.patch import Refused
+from compilescope.fixes.source.calling import CallSite, call_sites, hoisted, statement_before
+from compilescope.fixes.source.editing import Edit
+from compilescope.fixes.source.passing import passed, split_subject
+from compilescope.fixes.subject import Subject
+
+
+class CallEdits:
+    """The edits of the files in which the function is called."""
+
+    def __init__(self, subject: Subject) -> None:
+        self.subject = subject
+        self.sites = call_sites(subject)
+        self._edits: dict[str, Edit] = {}
+
+    def edit(self, site: CallSite) -> Edit:
+        return self._edits.setdefault(site.module.path, Edit(site.module))
+
+    def files(self) -> dict[str, str]:
+        texts: dict[str, str] = {}
+        for edit in self._edits.values():
+            texts.update(edit.files())
+        return texts
+
+
+def mark_argument(subject: Subject, value: str, line: Callable[[str, str], str]) -> dict[str, str]:
+    """New texts in which `line(torch, expression)` stands before every call, with the argument's
+    value under a name."""
+    edits = CallEdits(subject)
+    done: set[tuple[cst.CSTNode, str]] = set()
+    for site in edits.sites:
+        edit = edits.edit(site)
+        given = passed(subject, site, value)
+        statement = statement_before(site)
+        if given.starred:
+            name = given.starred
+        else:
+            name = hoisted(edit, site, given.arg, split_name(value))
+        text = line(edit.module_name("torch"), name + given.path)
+        if _is_there(site, statement, text):
+            raise Refused("it is marked already")
+        if (statement, text) not in done:
+            done.add((statement, text))
+            edit.put_before(statement, text)
+    return edits.files()
+
+
+def split_name(value: str) -> str:
+    """What to call the argument, if it needs a name."""
+    if value.startswith("kwargs['"):
+        return value.removeprefix("kwargs['").split("'")[0]
+    name = split_subject(value)[0]
+    return "first" if name == "args" else name
+
+
+def _is_there(site: CallSite, statement: cst.BaseStatement, text: str) -> bool:
+    block = site.module.block_of(statement)
+    above = [each for each in block.body if site.module.line(each) < site.module.line(statement)]
+    return any(site.module.code(each).strip() == text for each in above)
+
+
+def wrap_argument(
+    subject: Subject, value: str, wrap: Callable[[CallSite, str], str]
+) -> dict[str, str]:
+    """New texts in which every call passes `wrap(site, argument)` for an argument; what it leaves
+    as it is stays."""
+    edits = CallEdits(subject)
+    for site in edits.sites:
+        given = passed(subject, site, value)
+        if not given.is_whole:
+            raise Refused(f"`{value}` is a part of an argument")
+        now = site.module.code(given.arg.value)
+        new = wrap(site, now)
+        if new != now:
+            edit = edits.edit(site)
+            new = new.replace("torch.", f"{edit.module_name('torch')}.", 1)
+            edit.replace(given.arg.value, edit.expression(new))
+    texts = edits.files()
+    if not texts:
+        raise Refused("every call passes it like this already")
+    return texts
+
+
+def operand(text: str) -> str:
+    """Code that a dot can follow: `(a + b)`, `x`."""
+    tree = cst.parse_expression(text)
+    simple = (cst.Name, cst.Attribute, cst.Subscript, cst.Call)
+    return text if isinstance(tree, simple) or tree.lpar else f"({text})"

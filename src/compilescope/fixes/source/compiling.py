@@ -1,0 +1,82 @@
+"""Settings of a compilation: torch.compile's own arguments, and one line for the whole program."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from compilescope.fixes.patch import Refused
+from compilescope.fixes.source.editing import Edit
+from compilescope.fixes.source.regions import Region
+from compilescope.fixes.subject import Subject
+
+_NO_SPACE = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
+
+
+def set_argument(edit: Edit, region: Region, name: str, value: str) -> None:
+    """`torch.compile(f)` with `name=value`; in place of what was given for it."""
+    new = edit.expression(value)
+    call = region.call
+    if call is None:
+        assert isinstance(region.node, cst.BaseExpression)
+        arg = cst.Arg(new, keyword=cst.Name(name), equal=_NO_SPACE)
+        edit.replace(region.node, cst.Call(region.node, [arg]))
+        return
+    known = region.argument(name)
+    if known is not None:
+        edit.replace(known.value, new)
+        return
+    if region.takes_a_bundle:
+        raise Refused("torch.compile gets its options from a dict, which may set it already")
+    arg = cst.Arg(new, keyword=cst.Name(name), equal=_NO_SPACE)
+    edit.replace(call, call.with_changes(args=_with(call, arg)))
+
+
+def _with(call: cst.Call, arg: cst.Arg) -> list[cst.Arg]:
+    """The arguments and one more, in lines as the others are; comments stay with theirs."""
+    if not call.args:
+        return [arg]
+    *first, last = call.args
+    gap: cst.BaseParenthesizableWhitespace = cst.SimpleWhitespace(" ")
+    if isinstance(call.whitespace_before_args, cst.ParenthesizedWhitespace):
+        gap = call.whitespace_before_args.with_changes(first_line=cst.TrailingWhitespace())
+    trailing = isinstance(last.comma, cst.Comma)
+    end = last.comma.whitespace_after if trailing else last.whitespace_after_arg  # type: ignore[union-attr]
+    if isinstance(end, cst.ParenthesizedWhitespace):
+        if isinstance(gap, cst.ParenthesizedWhitespace):
+            gap = gap.with_changes(first_line=end.first_line)
+        end = end.with_changes(first_line=cst.TrailingWhitespace())
+    if trailing:
+        arg = arg.with_changes(comma=cst.Comma(whitespace_after=end))
+    else:
+        arg = arg.with_changes(whitespace_after_arg=end)
+    last = last.with_changes(
+        comma=cst.Comma(whitespace_after=gap), whitespace_after_arg=cst.SimpleWhitespace("")
+    )
+    return [*first, last, arg]
+
+
+def main_edit(subject: Subject) -> Edit:
+    """For changes of the script. Raises `Refused` for `-c`."""
+    if not subject.program.main:
+        raise Refused("the program has no file to set it in")
+    if not subject.program.is_own(subject.program.main):
+        raise Refused("the program is not a file of your own")
+    return Edit(subject.program.module(subject.program.main))
+
+
+def put_setting(edit: Edit, line: str) -> None:
+    """One line after the imports at the top of the file, with a blank one between."""
+    body = edit.module.tree.body
+    if any(edit.module.code(each).strip() == line for each in body):
+        raise Refused("it is set already")
+    last: cst.BaseStatement | None = None
+    for number, statement in enumerate(body):
+        first = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else None
+        if isinstance(first, (cst.Import, cst.ImportFrom)):
+            last = statement
+        elif not (isinstance(first, cst.Expr) and number == 0):
+            break
+    if last is None:
+        raise Refused("the file imports nothing at its top")
+    (made,) = edit.statements(line)
+    edit.put_after(last, [made.with_changes(leading_lines=[cst.EmptyLine(indent=False)])])

@@ -1,0 +1,158 @@
+"""Flags of `torch._dynamo.config`, set for as little of the program as can be.
+
+Where every compilation that a finding is about begins in a function given to `torch.compile`, the
+flag holds while that function is called (`torch._dynamo.config.patch`: torch 2.13 compiles, and
+compiles again, inside the call, so that is enough). Else it is set once, after the imports of
+the main file, and holds for the whole program; the patch states that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import libcst as cst
+
+from compilescope.fixes.patch import Allowance, Patch, Refused
+from compilescope.fixes.source.applications import Application, applications_behind
+from compilescope.fixes.source.editing import Edit
+from compilescope.fixes.subject import Subject
+
+_PATCHES = ("torch._dynamo.config.patch",)
+
+
+def with_flag(
+    subject: Subject,
+    flag: str,
+    value: object,
+    *,
+    edit: Edit | None = None,
+    states: str = "",
+    allows: frozenset[Allowance] = frozenset(),
+) -> Patch:
+    """A patch that sets a flag: `with_flag(subject, "capture_scalar_outputs", True)`.
+
+    A `str` is an expression of Python (`"{print}"`); any other value is written as its repr. What
+    `edit` has gathered for a file goes into the same patch. Raises `Refused` where the flag is
+    set already, or there is no file to set it in.
+    """
+    return with_flags(subject, {flag: value}, edit=edit, states=states, allows=allows)
+
+
+def with_flags(
+    subject: Subject,
+    flags: Mapping[str, object],
+    *,
+    edit: Edit | None = None,
+    states: str = "",
+    allows: frozenset[Allowance] = frozenset(),
+) -> Patch:
+    """Several at once. A flag that is set already is left out; `Refused` where all are."""
+    edits = {edit.module.path: edit} if edit is not None else {}
+    values = {flag: each if isinstance(each, str) else repr(each) for flag, each in flags.items()}
+    places = applications_behind(subject)
+    if places:
+        for place in places:
+            changes = edits.setdefault(place.module.path, Edit(place.module))
+            _set_around(changes, place, values)
+    else:
+        main = subject.program.main
+        if not main:
+            raise Refused("the program has no file to set the flag in")
+        changes = edits.setdefault(main, Edit(subject.program.module(main)))
+        _set_for_all(changes, values)
+        names = " and ".join(f"`torch._dynamo.config.{flag}`" for flag in flags)
+        states = f"{states} {names} {'hold' if len(flags) > 1 else 'holds'} for the whole program."
+    files = {path: text for each in edits.values() for path, text in each.files().items()}
+    return Patch(files, states=states.strip(), allows=allows)
+
+
+def is_scoped(subject: Subject) -> bool:
+    """Would a flag hold for some compiled functions only?"""
+    return bool(applications_behind(subject))
+
+
+def _set_around(edit: Edit, place: Application, values: dict[str, str]) -> None:
+    known = next(_patches_around(place), None)
+    if known is not None:
+        edit.replace(known, _with_keywords(edit, known, values))
+        return
+    keywords = ", ".join(f"{flag}={text}" for flag, text in values.items())
+    patch = edit.expression(f"{edit.module_name('torch')}._dynamo.config.patch({keywords})")
+    if isinstance(place.node, cst.Call):
+        edit.replace(place.node, cst.Call(func=patch, args=[cst.Arg(place.node)]))
+        return
+    above = cst.Decorator(patch, leading_lines=place.node.leading_lines)
+    both = cst.FlattenSentinel([above, place.node.with_changes(leading_lines=())])
+    edit.replace(place.node, both)  # type: ignore[arg-type]
+
+
+def _patches_around(place: Application) -> Iterator[cst.Call]:
+    """Calls of `config.patch` with keywords that the compiled function is in already."""
+    module, node = place.module, place.node
+    candidates: list[cst.CSTNode | None] = []
+    if isinstance(node, cst.Decorator):
+        function = module.parent(node)
+        assert isinstance(function, cst.FunctionDef)
+        candidates = [each.decorator for each in function.decorators]
+    else:
+        outer = module.around(node, cst.Call)
+        if outer is not None and any(arg.value is node for arg in outer.args):
+            candidates = [outer.func]
+    for each in candidates:
+        if not isinstance(each, cst.Call) or not module.calls(each, *_PATCHES):
+            continue
+        if each.args and all(arg.keyword is not None for arg in each.args):
+            yield each
+
+
+def _with_keywords(edit: Edit, call: cst.Call, values: dict[str, str]) -> cst.Call:
+    args = list(call.args)
+    there = {arg.keyword.value: place for place, arg in enumerate(args) if arg.keyword is not None}
+    for flag, text in values.items():
+        made = edit.expression(f"f({flag}={text})")
+        assert isinstance(made, cst.Call)
+        if flag not in there:
+            args.append(made.args[0])
+            continue
+        old = args[there[flag]]
+        now, wanted = old.value, made.args[0].value
+        if isinstance(now, cst.Set) and isinstance(wanted, cst.Set):
+            both = _joined(edit, now, wanted)
+            args[there[flag]] = old if both is now else old.with_changes(value=both)
+    if len(args) == len(call.args) and all(a is b for a, b in zip(args, call.args, strict=True)):
+        raise Refused(f"{' and '.join(values)} is set already")
+    return call.with_changes(args=args)
+
+
+def _joined(edit: Edit, now: cst.Set, wanted: cst.Set) -> cst.Set:
+    codes = {edit.module.code(each.value) for each in now.elements}
+    new = [each for each in wanted.elements if edit.module.code(each.value) not in codes]
+    if not new:
+        return now
+    return cst.Set([cst.Element(each.value) for each in (*now.elements, *new)])
+
+
+def _set_for_all(edit: Edit, values: dict[str, str]) -> None:
+    config = f"{edit.module_name('torch')}._dynamo.config"
+    lines = [
+        f"{config}.{flag} {'|=' if text.startswith('{') else '='} {text}"
+        for flag, text in values.items()
+    ]
+    body = edit.module.tree.body
+    there = {edit.module.code(each).strip() for each in body}
+    lines = [line for line in lines if line not in there]
+    if not lines:
+        raise Refused(f"{' and '.join(values)} is set already")
+    last: cst.BaseStatement | None = None
+    for statement in body:
+        first = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else None
+        if isinstance(first, (cst.Import, cst.ImportFrom)):
+            last = statement
+        elif not (isinstance(first, cst.Expr) and last is None):
+            break
+    if last is not None:
+        edit.put_after(last, "\n".join(lines))
+    elif body:
+        edit.put_before(body[0], "\n".join(lines))
+    else:
+        raise Refused("the main file is empty")

@@ -1,0 +1,43 @@
+"""What a failed guard says of a value: its size, how it changed, all that it was seen to be."""
+
+from __future__ import annotations
+
+from compilescope.fixes.patch import Refused
+from compilescope.fixes.subject import Subject
+from compilescope.model.bodies import Recompile
+from compilescope.model.stack import shown_code
+from compilescope.rules.recompiles import RecompileCause
+
+_SIZE = ".size()["
+
+
+def cause_of(subject: Subject) -> RecompileCause:
+    if subject.cause is None or subject.frame is None:
+        raise Refused("the guard that failed is not known")
+    return subject.cause
+
+
+def size_of(subject: Subject) -> tuple[str, int]:
+    """(tensor, dimension). Raises `Refused` where the guard is about something else."""
+    text = cause_of(subject).subject
+    tensor, _, rest = text.rpartition(_SIZE)
+    if not tensor or not rest.endswith("]") or not rest[:-1].isdigit() or ", " in tensor:
+        raise Refused(f"`{text}` is not one size of one tensor")
+    return tensor, int(rest[:-1])
+
+
+def numbers_seen(subject: Subject) -> set[int]:
+    """Every whole number that failed the guard or that it was made for."""
+    frame, wanted = subject.frame, cause_of(subject).subject
+    found: set[int] = set()
+    for event, body in subject.program.run.of(Recompile):
+        code = shown_code(body.frame, event.stack)
+        if frame is None or (code.file, code.line) != (frame.file, frame.line):
+            continue
+        for entry in body.entries:
+            for failed in entry.failed:
+                if failed.subject == wanted:
+                    for text in (failed.expected, failed.actual):
+                        if text.lstrip("-").isdigit():
+                            found.add(int(text))
+    return found

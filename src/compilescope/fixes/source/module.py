@@ -1,0 +1,241 @@
+"""One file of the program, parsed: what stands where, what names mean, and how to change it.
+
+Nodes are those of the parsed tree itself, so a node found here can be replaced by identity. Lines
+count from 1, columns from 0 and in characters, as a finding has them.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import TypeVar
+
+import libcst as cst
+from libcst.metadata import (
+    CodeRange,
+    MetadataWrapper,
+    ParentNodeProvider,
+    PositionProvider,
+    QualifiedNameProvider,
+    Scope,
+    ScopeProvider,
+)
+
+from compilescope.fixes.patch import Refused
+
+N = TypeVar("N", bound=cst.CSTNode)
+_PARTS = (cst.BaseExpression, cst.BaseSmallStatement, cst.BaseStatement)
+
+
+class SourceModule:
+    """Raises `Refused` where the text is no Python that LibCST reads."""
+
+    def __init__(self, path: str, text: str) -> None:
+        self.path = path
+        self.text = text
+        try:
+            tree = cst.parse_module(text)
+            self._wrapper = MetadataWrapper(tree, unsafe_skip_copy=True)
+            self.tree = self._wrapper.module
+            self._positions = self._wrapper.resolve(PositionProvider)
+            self._parents = self._wrapper.resolve(ParentNodeProvider)
+        except (cst.ParserSyntaxError, cst.CSTValidationError, RecursionError, ValueError) as error:
+            words = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise Refused(f"{Path(path).name} cannot be parsed: {words}") from None
+
+    @cached_property
+    def _scopes(self) -> dict[cst.CSTNode, Scope | None]:
+        return dict(self._wrapper.resolve(ScopeProvider))
+
+    @cached_property
+    def _qualified(self) -> dict[cst.CSTNode, object]:
+        return dict(self._wrapper.resolve(QualifiedNameProvider))
+
+    # Where things stand
+
+    def position(self, node: cst.CSTNode) -> CodeRange:
+        return self._positions[node]
+
+    def line(self, node: cst.CSTNode) -> int:
+        return int(self._positions[node].start.line)
+
+    def code(self, node: cst.CSTNode) -> str:
+        """As its author wrote it."""
+        return self.tree.code_for_node(node)
+
+    def node_at(
+        self, line: int, column: int | None = None, end_column: int | None = None
+    ) -> cst.CSTNode | None:
+        """The expression at a place; without columns, or where none is there, the statement."""
+        if column is not None:
+            found = self._expression_at(line, column, end_column)
+            if found is not None:
+                return found
+        return self.statement_at(line)
+
+    def _expression_at(
+        self, line: int, column: int, end_column: int | None
+    ) -> cst.BaseExpression | None:
+        here = [
+            (node, place)
+            for node, place in self._positions.items()
+            if isinstance(node, cst.BaseExpression)
+            and (place.start.line, place.start.column) == (line, column)
+        ]
+        if end_column is not None:
+            # An expression of several lines ends at its column of a later line.
+            here = [each for each in here if each[1].end.column == end_column]
+        # The outermost of those: a name and the call of it may begin at one place.
+        here.sort(key=lambda each: (each[1].end.line, each[1].end.column), reverse=True)
+        return here[0][0] if here else None
+
+    def statement_at(self, line: int) -> cst.BaseStatement | None:
+        """The innermost statement that begins on the line, else that reaches over it."""
+        found: tuple[tuple[bool, int], cst.BaseStatement] | None = None
+        for node, place in self._positions.items():
+            if not isinstance(node, (cst.SimpleStatementLine, cst.BaseCompoundStatement)):
+                continue
+            if place.start.line <= line <= place.end.line:
+                key = (place.start.line == line, place.start.line)
+                if found is None or key > found[0]:
+                    found = (key, node)
+        return found[1] if found else None
+
+    # What is around
+
+    def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
+        return self._parents.get(node)
+
+    def ancestors(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+        """From its parent outwards."""
+        above = self._parents.get(node)
+        while above is not None:
+            yield above
+            above = self._parents.get(above)
+
+    def around(self, node: cst.CSTNode, *kinds: type[N], within_function: bool = True) -> N | None:
+        """The nearest ancestor of one of these kinds, up to the function's border."""
+        for above in self.ancestors(node):
+            if isinstance(above, kinds):
+                return above
+            if within_function and isinstance(above, (cst.FunctionDef, cst.Lambda, cst.ClassDef)):
+                return None
+        return None
+
+    def statement_of(self, node: cst.CSTNode) -> cst.BaseStatement:
+        """The statement that a node is part of, or is itself: a whole line, or a compound one."""
+        for each in itertools.chain([node], self.ancestors(node)):
+            if isinstance(each, (cst.SimpleStatementLine, cst.BaseCompoundStatement)):
+                return each
+        raise Refused("it is not part of a statement")
+
+    def function_of(self, node: cst.CSTNode) -> cst.FunctionDef | None:
+        """The function around it; None in a lambda or outside of any."""
+        return self.around(node, cst.FunctionDef)
+
+    def class_of(self, function: cst.FunctionDef) -> cst.ClassDef | None:
+        """The class that a method stands in."""
+        return self.around(function, cst.ClassDef)
+
+    def block_of(self, statement: cst.BaseStatement) -> cst.IndentedBlock | cst.Module:
+        """The block whose body has the statement. Raises `Refused` for `if x: y` on one line."""
+        above = self.parent(statement)
+        if isinstance(above, (cst.IndentedBlock, cst.Module)):
+            return above
+        raise Refused("it shares a line with the statement around it")
+
+    def following(self, statement: cst.BaseStatement) -> list[cst.BaseStatement]:
+        """The statements after it in its own block."""
+        body = list(self.block_of(statement).body)
+        place = next(i for i, each in enumerate(body) if each is statement)
+        return [each for each in body[place + 1 :] if isinstance(each, cst.BaseStatement)]
+
+    def walk(self, node: cst.CSTNode | None = None) -> Iterator[cst.CSTNode]:
+        """A node and all within it, in source order."""
+        stack = [self.tree if node is None else node]
+        while stack:
+            current = stack.pop()
+            yield current
+            stack.extend(reversed(current.children))
+
+    # What names mean
+
+    def scope(self, node: cst.CSTNode) -> Scope | None:
+        for each in itertools.chain([node], self.ancestors(node)):
+            found = self._scopes.get(each)
+            if found is not None:
+                return found
+        return None
+
+    def meaning(self, node: cst.CSTNode) -> frozenset[str]:
+        """The qualified names of an expression: `torch.where` for `th.where` after `import torch
+        as th`; `builtins.print`; `f.<locals>.x` for a local. Empty for what is no name."""
+        found = self._qualified.get(node, ())
+        if callable(found):
+            found = found()
+        return frozenset(str(each.name) for each in found)  # type: ignore[attr-defined]
+
+    def calls(self, node: cst.CSTNode, *names: str) -> bool:
+        """Is it a call of one of these, by its qualified name?"""
+        return isinstance(node, cst.Call) and bool(self.meaning(node.func) & set(names))
+
+    def names_in(self, node: cst.CSTNode) -> set[str]:
+        """Every plain name within, read or written; attributes and keywords are not names."""
+        return {each.value for each in self.walk(node) if self._is_free_name(each)}  # type: ignore[attr-defined]
+
+    def _is_free_name(self, node: cst.CSTNode) -> bool:
+        if not isinstance(node, cst.Name):
+            return False
+        above = self._parents.get(node)
+        if isinstance(above, cst.ImportFrom):
+            # The module that things come from is not bound.
+            return False
+        if isinstance(above, cst.Attribute):
+            return above.value is node and not isinstance(self._parents.get(above), cst.ImportFrom)
+        return not (isinstance(above, cst.Arg) and above.keyword is node)
+
+    def fresh_name(self, wanted: str) -> str:
+        """`wanted`, or with a number, so that the file has no such name yet."""
+        taken = {each.value for each in self.walk() if isinstance(each, cst.Name)}
+        numbered = (f"{wanted}_{n}" for n in itertools.count(2))
+        return next(name for name in itertools.chain([wanted], numbered) if name not in taken)
+
+    def name_of_module(self, dotted: str) -> str | None:
+        """What the file itself calls a module at its top level: `torch`, `np`, `F`."""
+        for node in self.tree.body:
+            if not isinstance(node, cst.SimpleStatementLine):
+                continue
+            for part in node.body:
+                for module, name in _imported(part):
+                    if module == dotted:
+                        return name
+        return None
+
+
+def _imported(part: cst.BaseSmallStatement) -> Iterator[tuple[str, str]]:
+    """(module, local name) of what one import binds."""
+    if isinstance(part, cst.Import):
+        for alias in part.names:
+            dotted = _dotted(alias.name)
+            if alias.asname is not None:
+                yield dotted, _dotted(alias.asname.name)
+            elif "." not in dotted:
+                yield dotted, dotted
+            else:
+                yield dotted.split(".")[0], dotted.split(".")[0]
+                yield dotted, dotted
+    elif isinstance(part, cst.ImportFrom) and not isinstance(part.names, cst.ImportStar):
+        if part.module is None or part.relative:
+            return
+        for alias in part.names:
+            name = _dotted(alias.name)
+            local = _dotted(alias.asname.name) if alias.asname is not None else name
+            yield f"{_dotted(part.module)}.{name}", local
+
+
+def _dotted(node: cst.CSTNode) -> str:
+    if isinstance(node, cst.Attribute):
+        return f"{_dotted(node.value)}.{node.attr.value}"
+    return node.value if isinstance(node, cst.Name) else ""

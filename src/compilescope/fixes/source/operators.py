@@ -1,0 +1,113 @@
+"""What torch's operators do besides computing a value, by their plain names.
+
+`sin` stands for `torch.sin(x)`, `x.sin()` and `torch.nn.functional.sin(x)` alike. An operator that
+is in no table is one about which nothing is known.
+"""
+
+from __future__ import annotations
+
+
+def _named(names: str) -> frozenset[str]:
+    return frozenset(names.split())
+
+
+VIEWS = _named(
+    "view view_as reshape reshape_as expand expand_as permute transpose swapaxes swapdims t mT mH "
+    "unsqueeze squeeze flatten unflatten movedim moveaxis narrow chunk split unbind select "
+    "diagonal broadcast_to detach contiguous to type float double half bfloat16 int long bool cpu "
+    "cuda type_as unfold real imag ravel tensor_split atleast_1d atleast_2d atleast_3d "
+    "positive broadcast_tensors values indices"
+)
+"""Their result may share memory with what they are given, or be it."""
+
+PLAIN = _named(
+    "abs absolute add sub subtract rsub mul multiply neg negative sin cos tanh sigmoid relu relu6 "
+    "gelu silu elu selu celu leaky_relu prelu softplus softsign hardtanh hardswish hardsigmoid "
+    "mish logsigmoid clamp clip clamp_min clamp_max maximum minimum fmax fmin where masked_fill "
+    "nan_to_num isnan isinf isfinite isneginf isposinf sign sgn floor ceil round trunc fix frac "
+    "sum mean nansum nanmean max min amax amin aminmax any all argmax argmin count_nonzero median "
+    "eq ne lt le gt ge equal greater greater_equal less less_equal not_equal isclose "
+    "logical_and logical_or logical_not logical_xor bitwise_and bitwise_or bitwise_not bitwise_xor "
+    "zeros_like ones_like full_like new_zeros new_ones new_full new_tensor zeros ones full tensor "
+    "scalar_tensor as_tensor arange linspace eye cat concat stack hstack vstack flip fliplr flipud "
+    "roll tril triu cumsum lerp erf atan arctan sinc square clone repeat tile threshold heaviside "
+    "softmax log_softmax logaddexp layer_norm normalize mse_loss l1_loss smooth_l1_loss "
+    "huber_loss outer diff pad signbit copysign addcmul diag"
+)
+"""Only a value, at little cost, whose derivative is finite where its inputs are."""
+
+STEEP = _named(
+    "sqrt rsqrt log log2 log10 log1p exp exp2 expm1 div divide true_divide reciprocal pow "
+    "float_power acos asin arccos arcsin acosh asinh atanh arctanh tan cosh sinh logit "
+    "std var norm prod cumprod atan2 arctan2 hypot xlogy logsumexp digamma lgamma erfinv "
+    "cosine_similarity vector_norm addcdiv dist cdist renorm polygamma logcumsumexp"
+)
+"""Their value or derivative can be infinite or NaN for ordinary inputs: 0 times that is NaN, so
+`where` lets it through into the gradient of the side that was not taken."""
+
+RAISING = _named(
+    "floor_divide remainder fmod gather index_select take take_along_dim scatter scatter_add "
+    "index_add index_copy index_fill embedding embedding_bag nll_loss cross_entropy "
+    "binary_cross_entropy cholesky inverse solve inv det slogdet bincount searchsorted"
+)
+"""They raise for some values."""
+
+COSTLY = _named(
+    "matmul mm bmm mv dot einsum linear bilinear conv1d conv2d conv3d conv_transpose1d "
+    "conv_transpose2d conv_transpose3d scaled_dot_product_attention multi_head_attention_forward "
+    "baddbmm addmm addbmm tensordot chain_matmul sort argsort topk kthvalue fft ifft rfft svd qr "
+    "eigh eig interpolate grid_sample max_pool1d max_pool2d avg_pool1d avg_pool2d "
+    "adaptive_avg_pool2d group_norm batch_norm instance_norm unfold fold kron"
+)
+"""Too much to be done for nothing."""
+
+RANDOM = _named(
+    "rand randn randint randperm rand_like randn_like randint_like bernoulli multinomial normal "
+    "poisson dropout dropout1d dropout2d dropout3d alpha_dropout feature_alpha_dropout "
+    "gumbel_softmax rrelu random_ normal_ uniform_ bernoulli_ exponential_ cauchy_ geometric_ "
+    "log_normal_"
+)
+
+BY_VALUE = _named(
+    "item tolist numpy nonzero argwhere unique unique_consecutive masked_select "
+    "repeat_interleave one_hot allclose"
+)
+"""What they give cannot be known without the numbers: Dynamo stops at them."""
+
+INQUIRIES = _named(
+    "finfo iinfo promote_types result_type is_tensor is_floating_point is_complex Size device "
+    "is_grad_enabled get_default_dtype broadcast_shapes can_cast numel"
+)
+"""They ask for what is known without numbers."""
+
+REDUCTIONS = _named(
+    "sum mean nansum nanmean max min amax amin any all norm std var prod median argmax argmin "
+    "count_nonzero logsumexp numel dot dist det vector_norm"
+)
+"""Without a dimension, they give one number."""
+
+TRUTHS = _named(
+    "any all isnan isinf isfinite isneginf isposinf eq ne lt le gt ge greater greater_equal less "
+    "less_equal not_equal logical_and logical_or logical_not logical_xor isclose bool"
+)
+"""They give booleans."""
+
+OUTRIGHT = PLAIN | VIEWS
+KNOWN = OUTRIGHT | INQUIRIES | STEEP | RAISING | COSTLY | RANDOM | BY_VALUE
+
+PREFIXES = ("torch.", "torch.nn.functional.", "torch.special.", "torch.linalg.", "torch.Tensor.")
+
+
+def plain_name(meaning: str) -> str | None:
+    """`sin` for `torch.sin` and `torch.nn.functional.sin`; None for what is not torch's."""
+    head, _, last = meaning.rpartition(".")
+    return last if f"{head}." in PREFIXES else None
+
+
+def out_of_place(method: str) -> str | None:
+    """`mul` for `mul_`; None for what is no in-place method, or one that draws numbers."""
+    name = method[:-1]
+    if not method.endswith("_") or method.endswith("__") or method in RANDOM:
+        return None
+    special = {"copy", "zero", "fill", "masked_fill", "nan_to_num"}
+    return name if name in special or name in PLAIN | STEEP else None

@@ -1,0 +1,52 @@
+"""The user's own files that belong to a program: what may be changed for good."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import libcst as cst
+
+from compilescope.fixes.patch import Refused
+from compilescope.fixes.source.module import SourceModule
+from compilescope.fixes.subject import Program
+from compilescope.model.bodies import SourceSeen
+
+
+def own_modules(program: Program) -> list[SourceModule]:
+    """The user's own files that can be changed, the script first, then what it showed and
+    what those import from the same folder."""
+    seen = [program.main, *(body.file for _, body in program.run.of(SourceSeen))]
+    files = list(dict.fromkeys(file for file in seen if file and program.is_own(file)))
+    found: list[SourceModule] = []
+    for file in files:
+        try:
+            module = program.module(file)
+        except Refused:
+            continue
+        found.append(module)
+        files.extend(each for each in _imported_files(module, program) if each not in files)
+    return found
+
+
+def _imported_files(module: SourceModule, program: Program) -> Iterator[str]:
+    roots = {Path(module.path).parent, *([Path(program.root)] if program.root else ())}
+    for node in module.walk():
+        if isinstance(node, cst.Import):
+            names = [_dotted(alias.name) for alias in node.names]
+        elif isinstance(node, cst.ImportFrom) and node.module is not None:
+            names = [_dotted(node.module)]
+        else:
+            continue
+        for name in names:
+            for root in roots:
+                path = root.joinpath(*name.split("."))
+                for file in (path.with_suffix(".py"), path / "__init__.py"):
+                    if file.is_file() and program.is_own(str(file)):
+                        yield str(file)
+
+
+def _dotted(node: cst.CSTNode) -> str:
+    if isinstance(node, cst.Attribute):
+        return f"{_dotted(node.value)}.{node.attr.value}"
+    return node.value if isinstance(node, cst.Name) else ""

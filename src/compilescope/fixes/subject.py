@@ -1,0 +1,146 @@
+"""A subject: one thing that a program loses, in one version of its source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import libcst as cst
+
+from compilescope.fixes.facts import Facts, ValueFact
+from compilescope.fixes.patch import Refused
+from compilescope.fixes.source.module import SourceModule
+from compilescope.model.run import Run
+from compilescope.model.stack import origin_of
+from compilescope.rules.digest import Digest
+from compilescope.rules.failures import Failure
+from compilescope.rules.findings import Finding
+from compilescope.rules.recompiles import RecompileCause, RecompiledFrame
+from compilescope.rules.sites import Site
+
+_LARGEST_BYTES = 4 << 20
+
+
+@dataclass(frozen=True)
+class Program:
+    """One version of the user's program: its files as they are now, and what a run of it showed."""
+
+    run: Run
+    digest: Digest
+    main: str
+    """The absolute path of the script, or of the module that `-m` runs; empty for `-c`."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Texts that differ from those on disk, by absolute path."""
+    facts: Facts = field(default_factory=Facts)
+    _modules: dict[str, SourceModule] = field(default_factory=dict, repr=False)
+
+    def text(self, file: str) -> str:
+        """Raises `Refused` where there is no text to change."""
+        if file in self.files:
+            return self.files[file]
+        path = Path(file)
+        try:
+            if path.stat().st_size > _LARGEST_BYTES:
+                raise Refused(f"{path.name} is too large to rewrite")
+            with open(path, encoding="utf-8-sig", newline="") as stream:
+                return stream.read()
+        except (OSError, ValueError):
+            raise Refused(f"the source of {file} cannot be read") from None
+
+    def module(self, file: str) -> SourceModule:
+        """Parsed once."""
+        if file not in self._modules:
+            self._modules[file] = SourceModule(file, self.text(file))
+        return self._modules[file]
+
+    def is_own(self, file: str) -> bool:
+        """The user's own, which `--write` may change; not an installed package."""
+        return origin_of(file) == "user" and not file.startswith("<")
+
+    @property
+    def root(self) -> str:
+        return self.run.header.root
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A break site, a recompile's cause or a failed compilation, and the program around it."""
+
+    finding: Finding
+    program: Program
+    site: Site | None = None
+    """Of a graph break."""
+    cause: RecompileCause | None = None
+    """Of a recompile: the guard that failed."""
+    frame: RecompiledFrame | None = None
+    """The function that was compiled again."""
+    failure: Failure | None = None
+
+    @property
+    def file(self) -> str:
+        return self.finding.file
+
+    @property
+    def line(self) -> int:
+        return self.finding.line
+
+    @property
+    def rule(self) -> str:
+        """`print-call`, `recompile/size-change`; empty where no rule explains it."""
+        if self.cause is not None:
+            return f"recompile/{self.cause.rule or self.cause.kind or 'unknown'}"
+        return (self.site.rule or "") if self.site is not None else ""
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """What a fix may name it by: `print-call`, `GB0124`, `category/logging`,
+        `recompile/size-change`, `recompile`."""
+        found = {self.rule}
+        if self.site is not None:
+            found |= {self.site.gb_id or "", f"category/{self.site.category}"}
+        if self.cause is not None:
+            found |= {"recompile", f"recompile/{self.cause.kind}"}
+        if self.failure is not None:
+            found.add(self.failure.gb_id or "")
+        return frozenset(found - {"", "category/"})
+
+    @cached_property
+    def module(self) -> SourceModule:
+        """The file that it is in. Raises `Refused` if it cannot be read or parsed."""
+        return self.program.module(self.file)
+
+    @cached_property
+    def node(self) -> cst.CSTNode:
+        """The expression that Dynamo stopped at; where columns are not known, the statement.
+        Raises `Refused` if nothing is there."""
+        finding = self.finding
+        found = self.module.node_at(finding.line, finding.column, finding.end_column)
+        if found is None:
+            raise Refused("nothing of the source stands at the line that Dynamo names")
+        return found
+
+    @cached_property
+    def statement(self) -> cst.BaseStatement:
+        """The statement around `node`: a line of simple ones, or a compound one."""
+        return self.module.statement_of(self.node)
+
+    @cached_property
+    def function(self) -> cst.FunctionDef:
+        """The function around it. Raises `Refused` at module level and in a lambda's body."""
+        found = self.module.function_of(self.node)
+        if found is None:
+            raise Refused("it is not inside a function")
+        return found
+
+    def facts(self, name: str, line: int | None = None) -> tuple[ValueFact, ...]:
+        """Values that `name` was seen to hold when the line was about to run."""
+        return self.program.facts.at(self.file, self.line if line is None else line, name)
+
+    def is_tensor(self, name: str, line: int | None = None) -> bool | None:
+        """None: the line was not seen, or the name not there."""
+        seen = self.facts(name, line)
+        if not seen:
+            return None
+        return all(fact.kind in ("tensor", "parameter") for fact in seen)

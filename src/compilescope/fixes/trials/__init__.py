@@ -1,0 +1,1 @@
+"""Versions of a program, run in fresh processes and compared."""

@@ -1,0 +1,1 @@
+"""What runs within the processes of a program that is tried."""

@@ -1,0 +1,39 @@
+"""Calls and coverage of them, in words that can be compared and written down."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from compilescope.diff.copies import argument_leaves
+from compilescope.torchapi.regions.branches import Coverage
+
+
+def described(coverage: Coverage) -> dict[str, Any]:
+    """As plain JSON values."""
+    return {
+        "lines": {file: sorted(lines) for file, lines in coverage.lines.items()},
+        "branches": [
+            {
+                "file": file,
+                "line": branch.line,
+                "column": branch.column,
+                "function": branch.function,
+                "sides": sorted(branch.sides),
+                "by_tensor": branch.by_tensor,
+            }
+            for file, branch in coverage.branches()
+        ],
+    }
+
+
+def signature_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What a compiler would look at."""
+    found: list[Any] = [torch.is_grad_enabled()]
+    for path, leaf in argument_leaves(args, kwargs).items():
+        if isinstance(leaf, torch.Tensor):
+            found.append((path, tuple(leaf.shape), leaf.dtype, leaf.requires_grad))
+        else:
+            found.append((path, repr(leaf)[:80]))
+    return tuple(found)

@@ -1,0 +1,44 @@
+"""Does something as soon as a module has been imported, whoever imports it."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Callable
+from importlib.machinery import ModuleSpec
+from typing import Any
+
+
+def after_import(name: str, do: Callable[[], None]) -> None:
+    """Call `do` once: now, if the module is there already."""
+    if name in sys.modules:
+        do()
+    else:
+        sys.meta_path.insert(0, _Watcher(name, do))
+
+
+class _Watcher:
+    """Finds nothing by itself."""
+
+    def __init__(self, name: str, do: Callable[[], None]) -> None:
+        self._name = name
+        self._do = do
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if name != self._name:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.loader is not None:
+            loader: Any = spec.loader
+            run = loader.exec_module
+
+            def run_then_do(module: Any) -> None:
+                run(module)
+                self._do()
+
+            loader.exec_module = run_then_do
+        return spec
+
+    def invalidate_caches(self) -> None:
+        """Nothing is cached."""

@@ -1,0 +1,228 @@
+"""What `fix` tells: each cause with its fix and verdict, the changes, and what was won by them."""
+
+from __future__ import annotations
+
+import msgspec
+
+from compilescope.report.blocks import (
+    Block,
+    Document,
+    Excerpt,
+    Item,
+    Paragraph,
+    Part,
+    Span,
+    Style,
+    Table,
+    note,
+    prose,
+    words,
+)
+from compilescope.report.places import count
+from compilescope.report.render.spans import duration
+
+_VERDICTS: dict[str, Style] = {"verified": "good", "rejected": "bad", "unverified": "warn"}
+_MOST_LINES = 400
+_MOST_LEFT = 30
+_ENOUGH = 0.02
+
+
+class FixLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One fix that was tried on one cause."""
+
+    cause: str
+    """The rule's id."""
+    place: str
+    """In full."""
+    short_place: str
+    function: str = ""
+    source: str = ""
+    fix: str = ""
+    """What it does, in a few words; empty where none fits."""
+    verdict: str
+    kept: bool = False
+    reason: str = ""
+    states: str = ""
+    breaks: tuple[int, int | None] = (0, None)
+    """Before and after; None where it never ran to its end."""
+    recompiles: tuple[int, int | None] = (0, None)
+    others: tuple[tuple[str, str], ...] = ()
+    """Fixes that did not fit, and why."""
+
+
+class Spread(msgspec.Struct, frozen=True):
+    """Seconds: the median of some rounds, and how far they lie apart."""
+
+    median: float
+    low: float
+    high: float
+
+
+class Figure(msgspec.Struct, frozen=True):
+    """Something that was counted or timed before and after; None where it could not be."""
+
+    label: str
+    before: int | Spread | None
+    after: int | Spread | None
+
+
+class Fixing(msgspec.Struct, frozen=True, kw_only=True):
+    """All that a user is told."""
+
+    title: str
+    subtitle: str
+    headline: tuple[tuple[str, Style], ...]
+    lines: tuple[FixLine, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    untimed: str = ""
+    """Why something could not be timed."""
+    diff: str = ""
+    notes: tuple[str, ...] = ()
+    left: tuple[tuple[str, str], ...] = ()
+    next: tuple[tuple[str, str], ...] = ()
+    """(what for, the command)."""
+
+
+def fixing_document(fixing: Fixing) -> Document:
+    lines = fixing.lines
+    head: list[Block] = [Paragraph(words(Span(text, style))) for text, style in fixing.headline]
+    head += _paid(fixing)
+    head += [note(text) for text in fixing.notes]
+    if lines:
+        head.append(_table(lines))
+    parts = [Part("verdict", "", tuple(head))]
+    stated = [line for line in lines if line.kept and line.states]
+    if stated:
+        parts.append(Part("states", "What you may see change", tuple(map(_stated, stated))))
+    open_lines = [line for line in lines if not line.kept]
+    if open_lines:
+        items = tuple(_open_item(n, line) for n, line in enumerate(open_lines, 1))
+        parts.append(Part("open", "Not taken, and why", items))
+    if fixing.diff:
+        parts.append(Part("diff", "Changes", tuple(_diff(fixing.diff))))
+    if fixing.figures:
+        untimed = (note(f"Not all could be timed: {fixing.untimed}."),) if fixing.untimed else ()
+        parts.append(Part("figures", "Before and after", (_figures(fixing.figures), *untimed)))
+    if fixing.left:
+        parts.append(Part("left", "Still lost", tuple(_left(fixing.left))))
+    if fixing.next:
+        blocks = tuple(_command(label, text) for label, text in fixing.next)
+        parts.append(Part("next", "Next", blocks))
+    return Document(fixing.title, fixing.subtitle, tuple(parts))
+
+
+def _table(lines: tuple[FixLine, ...]) -> Table:
+    again = any(before or after for before, after in (line.recompiles for line in lines))
+    rows = []
+    for line in lines:
+        cause = words(line.cause, Span(f"\n  {line.short_place}", "dim"))
+        fix = words(line.fix) if line.fix else words(Span("none fits", "dim"))
+        verdict = Span(line.verdict, _VERDICTS[line.verdict])
+        left_out = line.verdict == "verified" and not line.kept
+        shown = words(verdict, Span("\nleft out", "dim")) if left_out else words(verdict)
+        row = [cause, fix, shown, words(_arrow(line.breaks))]
+        rows.append((*row, words(_arrow(line.recompiles))) if again else tuple(row))
+    columns = ("cause", "fix", "verdict", "breaks", "recomp.")
+    return Table(columns if again else columns[:4], tuple(rows), numeric=(3, 4) if again else (3,))
+
+
+def _arrow(pair: tuple[int, int | None]) -> str:
+    before, after = pair
+    return f"{before} -> {after}" if after is not None else ""
+
+
+def _stated(line: FixLine) -> Paragraph:
+    return Paragraph(words(Span(line.short_place, "strong"), " ", *prose(line.states)), "-")
+
+
+def _open_item(number: int, line: FixLine) -> Item:
+    blocks: list[Block] = []
+    if line.source:
+        blocks.append(Excerpt(line.source))
+    head = words(Span(line.fix, "strong"), ": ") if line.fix else ()
+    blocks.append(Paragraph((*head, *prose(_sentence(line.reason)))))
+    told = {line.reason}
+    for name, why in line.others:
+        if why and why not in told and why not in line.reason:
+            told.add(why)
+            blocks.append(note(f"{name}: {why}"))
+    where = f" in {line.function}" if line.function else ""
+    left = words(Span(line.place, "strong"), where)
+    return Item(
+        str(number), left, words(Span(line.verdict, _VERDICTS[line.verdict])), tuple(blocks)
+    )
+
+
+def _sentence(text: str) -> str:
+    text = text.strip() or "no reason is known"
+    return text[0].upper() + text[1:] + ("" if text.endswith((".", "!", "?", ".)")) else ".")
+
+
+def _diff(diff: str) -> list[Block]:
+    lines = diff.splitlines()
+    shown = [_diff_line(line.rstrip("\r")) for line in lines[:_MOST_LINES]]
+    spans = [span for line in shown for span in (line, Span("\n"))][:-1]
+    blocks: list[Block] = [note(""), Paragraph(tuple(spans))]
+    if len(lines) > _MOST_LINES:
+        blocks.append(note(f"and {len(lines) - _MOST_LINES} more lines; --json has them all"))
+    return blocks
+
+
+def _diff_line(line: str) -> Span:
+    if line.startswith(("+++", "---")):
+        return Span(line, "strong")
+    styles: dict[str, Style] = {"+": "good", "-": "bad", "@": "code", "\\": "dim"}
+    return Span(line, styles.get(line[:1], "plain"))
+
+
+def _figures(figures: tuple[Figure, ...]) -> Table:
+    rows = []
+    for figure in figures:
+        remark, style = _remark(figure)
+        cells = (words(figure.label), words(_shown(figure.before)), words(_shown(figure.after)))
+        rows.append((*cells, words(Span(remark, style))))
+    return Table(("", "before", "after", ""), tuple(rows), numeric=(1, 2))
+
+
+def _shown(value: int | Spread | None) -> str:
+    if value is None:
+        return "?"
+    return duration(value.median * 1e9) if isinstance(value, Spread) else str(value)
+
+
+def _remark(figure: Figure) -> tuple[str, Style]:
+    """Of times only: faster or slower, beyond what the rounds differ by."""
+    old, new = figure.before, figure.after
+    if not (isinstance(old, Spread) and isinstance(new, Spread)) or old.median <= 0:
+        return "", "plain"
+    apart = new.median / old.median - 1
+    if new.low > old.high and apart > _ENOUGH:
+        return f"slower by {apart:.0%}", "bad"
+    if new.high < old.low and apart < -_ENOUGH:
+        return f"faster by {-apart:.0%}", "good"
+    return "no clear difference", "dim"
+
+
+def _paid(fixing: Fixing) -> list[Block]:
+    """Did it pay? Said plainly, also where it did not."""
+    said: list[Block] = []
+    for figure in fixing.figures:
+        remark, style = _remark(figure)
+        if remark and (not said or style == "bad"):
+            times = f"{_shown(figure.before)} -> {_shown(figure.after)}"
+            label = figure.label[0].upper() + figure.label[1:]
+            said.append(Paragraph(words(f"{label}: {times}, ", Span(f"{remark}.", style))))
+    return said
+
+
+def _left(left: tuple[tuple[str, str], ...]) -> list[Block]:
+    blocks: list[Block] = []
+    for place, why in left[:_MOST_LEFT]:
+        blocks.append(Paragraph(words(Span(place, "strong"), " ", *prose(_sentence(why))), "-"))
+    if len(left) > _MOST_LEFT:
+        blocks.append(note(f"and {count(len(left) - _MOST_LEFT, 'more cause')}"))
+    return blocks
+
+
+def _command(label: str, command: str) -> Paragraph:
+    return Paragraph(words(f"{label}\n  ", Span(command, "code")))

@@ -1,0 +1,334 @@
+"""The command `fix` on outcomes made by hand: what it says, what it writes, how it ends."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from compilescope.cli.main import group
+from compilescope.errors import ToolError
+from compilescope.fixes.search import searching
+from compilescope.fixes.search.outcome import Outcome
+from compilescope.fixes.search.wishes import Wishes
+from compilescope.fixes.trials.verification import Spread, Timed, Times
+from fixes.handing.outcomes import attempt, outcome, totals
+
+OLD = "import torch\n\n\ndef f(x):\n    print(x)\n    return x\n"
+NEW = "import torch\n\n\ndef f(x):\n    return x\n"
+
+
+class _Search:
+    """Stands in for the search: it is slow, and tested by itself."""
+
+    def __init__(self) -> None:
+        self.outcome: Outcome = outcome()
+        self.asked: list[tuple[Any, Wishes]] = []
+
+    def __call__(self, target: Any, wishes: Wishes) -> Outcome:
+        self.asked.append((target, wishes))
+        wishes.progress("trying", 1, 2)
+        return self.outcome
+
+
+@pytest.fixture
+def found(monkeypatch: pytest.MonkeyPatch) -> _Search:
+    search = _Search()
+    monkeypatch.setattr(searching, "search", search)
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    return search
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.py").write_text(OLD)
+    return tmp_path
+
+
+def _fix(*words: str) -> object:
+    return group(["fix", *words], standalone_mode=False)
+
+
+def _fixed(folder: Path, **fields: Any) -> Outcome:
+    """One verified fix of train.py."""
+    file = str(folder / "train.py")
+    made = attempt(file=file, line=5)
+    known = {"files": {file: NEW}, "originals": {file: OLD}, "main": file}
+    return outcome(made, **{**known, **fields})
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ((), "There is nothing to fix"),
+        (("nope.py",), "There is no file nope.py"),
+        (("broken.py",), "broken.py is not valid Python: invalid syntax in line 1"),
+        (("empty.py",), "empty.py is empty"),
+        (("binary.py",), "not valid Python"),
+        (("folder",), "a folder without a __main__.py"),
+        (("-m", "no.such.module"), "There is no module no.such.module"),
+        (("-c", "x = ("), "The code of -c is not valid Python"),
+        (("--pytest", "x"), "fix takes a script"),
+        (("--run", "nope"), "nope"),
+        (("train.py", "--site", "here:there"), "is no place"),
+        (("train.py", "--rule", "nope"), "No fix is called nope"),
+        (("train.py", "--write", "--script"), "not both"),
+        (("--output", "x.py", "train.py"), "--output goes with --script"),
+        (("train.py", "--force"), "--force goes with"),
+        (("--backend", "eager", "train.py"), "--backend needs"),
+        (("--script", "--output", "no/such/x.py", "train.py"), "there is no folder"),
+        (("--script", "--output", "folder", "train.py"), "it is a folder"),
+        (("--script", "--output", "train.py", "train.py"), "is the program itself"),
+        (("--script", "--output", "empty.py", "train.py"), "none of ours"),
+    ],
+)
+def test_what_it_refuses(folder: Path, found: _Search, words: tuple[str, ...], says: str) -> None:
+    (folder / "broken.py").write_text("def f(:\n")
+    (folder / "empty.py").write_text("\n\n")
+    (folder / "binary.py").write_bytes(b"\xff\xfe\x00")
+    (folder / "folder").mkdir()
+    with pytest.raises(ToolError) as error:
+        _fix(*words)
+    assert says in error.value.message and "\n" not in error.value.message
+    assert error.value.exit_code == 2 and not found.asked
+
+
+def test_the_wishes_reach_the_search(folder: Path, found: _Search) -> None:
+    found.outcome = outcome(before=totals(), after=totals())
+    _fix("--limit", "7", "--compile-all", "train.py", "--steps", "3", "--safe-only", "--no-time")
+    target, wishes = found.asked[0]
+    assert target.words == ("train.py", "--steps", "3")
+    assert (wishes.limit_s, wishes.safe_only, wishes.timed) == (7.0, True, False)
+    assert wishes.compile_names == ("*",) and wishes.stdin == b"" and not wishes.own_only
+
+
+def test_what_is_piped_is_given_to_the_program(folder: Path) -> None:
+    code = (
+        "import sys; from compilescope.cli.fix_asked import read_stdin;"
+        "sys.stdout.buffer.write(read_stdin())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], input=b"a\xff\n", capture_output=True)
+    assert done.stdout == b"a\xff\n"
+    closed = subprocess.run(
+        [sys.executable, "-c", code], stdin=subprocess.DEVNULL, capture_output=True
+    )
+    assert (closed.stdout, closed.stderr) == (b"", b"")
+
+
+def test_what_it_tells(folder: Path, found: _Search, capsys: pytest.CaptureFixture[str]) -> None:
+    times = Times(
+        Timed(Spread(0.001, 0.0009, 0.0011, 3), None, Spread(2.0, 1.9, 2.1, 3)),
+        Timed(Spread(0.002, 0.0019, 0.0021, 3), None, Spread(2.0, 1.9, 2.1, 3)),
+    )
+    rejected = attempt(
+        rule="tensor-if",
+        file="/x/site-packages/transformers/models/grounding_dino/modeling_grounding_dino.py",
+        line=1512,
+        fingerprint="beef",
+        verdict="rejected",
+        kept=False,
+        reason="the outputs differ where the branch is not taken",
+        title="torch.where instead of if",
+        source="if mask.any():",
+        refused=(("cond-for-if", "the two sides give other shapes"),),
+    )
+    made = _fixed(folder, times=times, left=(("/x/site-packages/a/b.py:3", "no fix is known"),))
+    stated = attempt(
+        file=str(folder / "train.py"), states="Nothing is printed.", safe=False, line=5
+    )
+    found.outcome = replace(made, attempts=(stated, rejected))
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    assert _fix("train.py", "--lr", "0.1") == 0
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 80 and "\x1b" not in out
+    for words in (
+        "1 fix verified, alone and together: graph breaks 2 -> 1.",
+        "train.py:5",
+        "2 -> 1",
+        "Nothing is printed.",
+        "The outputs differ where the branch is not taken.",
+        "cond-for-if: the two sides give other shapes",
+        "--- a/train.py\n+++ b/train.py\n",
+        "-    print(x)",
+        "slower by 100%",
+        "A warm call: 1.0 ms -> 2.0 ms, slower by 100%.",
+        "no clear difference",
+        "a/b.py:3 No fix is known.",
+        "compilescope fix --write train.py --lr 0.1",
+    ):
+        assert words in out, out
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_progress_is_for_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
+    from compilescope.cli.fix_telling import progress_bar
+
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    for stream, shown in ((Terminal(), True), (io.StringIO(), False)):
+        monkeypatch.setattr("sys.stderr", stream)
+        with progress_bar() as progress:
+            progress("running", 0, 0)
+            progress("trying\x1b[31m\n" + "x" * 200, 1, 4)
+        text = stream.getvalue()
+        assert ("[#####...............] trying [31m xx" in text) is shown
+        assert text.endswith("\r\x1b[K") is shown and "\n" not in text
+        assert max(map(len, text.split("\r"))) < 110
+
+
+def test_its_json(folder: Path, found: _Search, capsys: pytest.CaptureFixture[str]) -> None:
+    found.outcome = _fixed(folder)
+    assert _fix("train.py", "--json") == 0
+    value = json.loads(capsys.readouterr().out)
+    assert (value["breaks_before"], value["breaks_after"]) == (2, 1)
+    assert (value["recompiles_before"], value["recompiles_after"]) == (0, 0)
+    (fix,) = value["fixes"]
+    names = ("rule", "line", "verdict", "reason", "safe", "states")
+    assert [fix[name] for name in names] == ["print-call", 5, "verified", "", True, ""]
+    assert fix["file"] == str(folder / "train.py")
+    assert value["diff"].startswith("--- a/train.py\n+++ b/train.py\n@@")
+    assert value["script"] is None and value["written"] == [] and value["exit_code"] == 0
+    patched = subprocess.run(["patch", "-p1", "-s"], input=value["diff"], text=True, cwd=folder)
+    assert patched.returncode == 0 and (folder / "train.py").read_text() == NEW
+
+
+def test_how_it_ends(folder: Path, found: _Search, capsys: pytest.CaptureFixture[str]) -> None:
+    nothing = outcome(before=totals(), after=totals())
+    kept, lost = attempt(), attempt(fingerprint="beef", kept=False, verdict="rejected")
+    for made, words, code in (
+        (nothing, (), 0),
+        (replace(nothing, notes=("The program itself ends with status 1: oh.",)), (), 2),
+        (outcome(notes=("The program itself ends with status 1: oh.",)), (), 2),
+        (outcome(notes=("It fails.",)), ("--rule", "print-call"), 2),
+        (outcome(notes=("It fails.",)), ("--site", "train.py:1"), 2),
+        (outcome(kept, lost), (), 0),
+        (outcome(kept, lost), ("--rule", "print-call"), 1),
+        (outcome(kept), ("--rule", "print-call"), 0),
+        (outcome(lost), (), 1),
+        (outcome(), ("--rule", "print-call"), 0),
+    ):
+        found.outcome = made
+        assert _fix("train.py", *words) == code, made
+        assert capsys.readouterr().out
+    found.outcome = outcome(left=(("train.py:5", "x"),))
+    with pytest.raises(ToolError, match="Nothing is lost at train") as error:
+        _fix("train.py", "--site", "train.py:9")
+    assert "train.py:5" in error.value.hint
+    found.outcome = outcome(before=totals(graphs=0), after=totals(graphs=0))
+    with pytest.raises(ToolError, match="compiled nothing") as error:
+        _fix("train.py")
+    assert "--compile-all" in error.value.hint
+
+
+def test_the_repertoire(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _fix("--list") == 0
+    out = capsys.readouterr().out
+    assert "print-while-eager" in out and "print-call" in out
+    assert _fix("--list", "--json") == 0
+    fixes = json.loads(capsys.readouterr().out)["fixes"]
+    (fix,) = [fix for fix in fixes if fix["id"] == "print-while-eager"]
+    assert "print-call" in fix["rules"] and fix["title"] and fix["safe"] is False
+    assert fix["examples"][0]["bad"] != fix["examples"][0]["good"]
+
+
+def test_the_program_of_a_run(
+    folder: Path, found: _Search, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from compilescope.model.header import RunHeader
+    from compilescope.model.home import create_run
+
+    (folder / "sub").mkdir()
+    (folder / "sub" / "x.py").write_text("import torch\n")
+    header = RunHeader(run="abc", tool="0", command=("x.py", "--a"), cwd=str(folder / "sub"))
+    create_run(folder / "home", header)
+    create_run(folder / "home", RunHeader(run="def", tool="0", command=("-c", "x = 1"), cwd=""))
+    create_run(folder / "home", RunHeader(run="ghi", tool="0", command=("x.py",), cwd="/no/such"))
+    create_run(folder / "home", RunHeader(run="jkl", tool="0", command=("pytest", "x"), cwd=""))
+    found.outcome = outcome(before=totals(), after=totals())
+    for run, expected in (("abc", ("script", ("x.py", "--a"))), ("def", ("code", ("x = 1",)))):
+        _fix("--dir", str(folder / "home"), "--run", run)
+        target, wishes = found.asked[-1]
+        assert (target.kind, target.words) == expected
+        assert wishes.home == folder / "home"
+    for run, says in (("ghi", "cannot be entered"), ("jkl", "takes a script")):
+        with pytest.raises(ToolError, match=says):
+            _fix("--dir", str(folder / "home"), "--run", run)
+    with pytest.raises(ToolError, match="not both"):
+        _fix("--dir", str(folder / "home"), "--run", "abc", "train.py")
+
+
+def test_ours_may_follow_the_program_and_the_rest_is_its_own(folder: Path, found: _Search) -> None:
+    found.outcome = outcome(before=totals(), after=totals())
+    _fix("train.py", "--output", "x", "--json", "--", "--json")
+    assert found.asked[0][0].words == ("train.py", "--output", "x", "--json")
+
+
+def _commit(folder: Path) -> None:
+    settings = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
+    for words in (["init", "-q"], ["add", "train.py"], [*settings, "commit", "-q", "-m", "x"]):
+        subprocess.run(["git", *words], cwd=folder, check=True)
+
+
+def test_writing(folder: Path, found: _Search, capsys: pytest.CaptureFixture[str]) -> None:
+    path = folder / "train.py"
+    found.outcome = replace(_fixed(folder), environment={"A_FLAG": "1"})
+    _commit(folder)
+    (folder / "untracked.txt").write_text("x")
+    assert _fix("train.py", "--write") == 0
+    out = capsys.readouterr().out
+    assert path.read_text() == NEW and found.asked[0][1].own_only
+    assert "Changed: train.py." in out and "git checkout -- train.py" in out
+    assert "must be started with A_FLAG=1." in out and "--script" not in out
+    path.write_text(OLD + "# more\n")
+    with pytest.raises(ToolError, match="uncommitted changes: train"):
+        _fix("train.py", "--write")
+    assert len(found.asked) == 1
+    with pytest.raises(ToolError, match="was changed while"):
+        _fix("train.py", "--write", "--force")
+    assert path.read_text() == OLD + "# more\n"
+    path.write_text(OLD)
+    assert _fix("train.py", "--write", "--force", "--json") == 0
+    value = json.loads(capsys.readouterr().out)
+    assert value["written"] == [str(path)] and path.read_text() == NEW
+
+
+def test_writing_without_git(
+    folder: Path, found: _Search, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found.outcome = _fixed(folder)
+    assert _fix("train.py", "--write") == 0
+    assert "the diff is the way back" in capsys.readouterr().out
+    assert (folder / "train.py").read_text() == NEW
+
+
+def test_what_is_not_proven_or_not_ours_is_not_written(
+    folder: Path, found: _Search, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = _fixed(folder)
+    theirs = str(folder / "site-packages" / "x.py")
+    Path(theirs).parent.mkdir()
+    Path(theirs).write_text(OLD)
+    both = {**made.files, theirs: NEW}
+    for bad, words in (
+        (replace(made, verdict="unverified"), ("--write",)),
+        (replace(made, verdict="unverified"), ("--script",)),
+        (replace(made, files=both, originals=dict.fromkeys(both, OLD)), ("--write",)),
+    ):
+        found.outcome = bad
+        assert _fix("train.py", *words) == 1
+        out = capsys.readouterr().out
+        assert "No file was changed" in out or "No script was written" in out
+        assert (folder / "train.py").read_text() == OLD == Path(theirs).read_text()
+        assert not (folder / "train_fixed.py").exists()
+    found.outcome = outcome(before=totals(), after=totals())
+    assert _fix("train.py", "--write") == 0
+    assert "No file" not in capsys.readouterr().out

@@ -1,0 +1,51 @@
+"""Runs a small program under capture, in this process, and gives its subjects to a fix."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import runpy
+import sys
+import warnings
+from pathlib import Path
+
+import compilescope
+from compilescope.fixes.search.subjects import subjects_of
+from compilescope.fixes.subject import Program, Subject
+from compilescope.rules.digest import digest
+
+
+def program_of(folder: Path, text: str, name: str = "program.py") -> Program:
+    """The program after one run of it. What it prints and raises is not asked for."""
+    import torch
+
+    path = folder / name
+    path.write_text(text)
+    torch._dynamo.reset()
+    before = list(sys.path), dict(sys.modules)
+    flags = torch._dynamo.config.get_config_copy()
+    settings = torch.compiler.config.get_config_copy()
+    with (
+        compilescope.capture() as seen,
+        contextlib.redirect_stdout(io.StringIO()),
+        contextlib.redirect_stderr(io.StringIO()),
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("ignore")
+        sys.path.insert(0, str(folder))
+        try:
+            runpy.run_path(str(path), run_name="__main__")
+        except Exception:  # A program may fail, with fullgraph for one.
+            pass
+        finally:
+            sys.path[:] = before[0]
+            torch._dynamo.config.load_config(flags)
+            torch.compiler.config.load_config(settings)
+            torch.compiler.set_stance("default")
+    torch._dynamo.reset()
+    run = seen.run
+    return Program(run, digest(run), str(path))
+
+
+def subjects(folder: Path, text: str) -> list[Subject]:
+    return subjects_of(program_of(folder, text))

@@ -1,0 +1,99 @@
+"""What was seen of values decides where the text alone cannot."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from compilescope.fixes.catalogue import all_fixes
+from compilescope.fixes.facts import Facts, ValueFact
+from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.search.subjects import subjects_of
+from compilescope.fixes.subject import Subject
+from fixes.repertoire import program_of
+
+pytestmark = pytest.mark.torch
+
+_TENSOR = ValueFact(kind="tensor", type="torch.Tensor", dtype="float32", shape=(3,), device="cpu")
+_NUMBER = ValueFact(kind="number", type="builtins.float", value="0.1")
+
+_LOG = """import torch
+
+
+def f(x):
+    y = x
+    if x.min() > 0:
+        y = x.log()
+    return y * 2
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+"""
+
+_SCALE = """import torch
+
+
+def f(x):
+    if x.sum() > 0:
+        scale = 0.1
+    else:
+        scale = 0.3
+    return x * scale
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+"""
+
+
+def _subject(folder: Path, text: str, **names: ValueFact) -> Subject:
+    """The first subject of a program, with these facts at every line."""
+    program = program_of(folder, text)
+    lines = range(1, len(text.splitlines()) + 1)
+    seen = {program.main: {line: {n: (f,) for n, f in names.items()} for line in lines}}
+    return subjects_of(dataclasses.replace(program, facts=Facts(seen if names else {})))[0]
+
+
+def _propose(fix: str, subject: Subject) -> Patch:
+    return next(each for each in all_fixes() if each.id == fix).propose(subject)
+
+
+def test_a_logarithm_is_computed_for_nothing_only_without_gradients(tmp_path: Path) -> None:
+    (text,) = _propose(
+        "where-for-if", _subject(tmp_path, _LOG, x=_TENSOR, y=_TENSOR)
+    ).files.values()
+    assert "y = torch.where(x.min() > 0, x.log(), y)" in text
+    with pytest.raises(Refused, match="may be NaN"):
+        _propose("where-for-if", _subject(tmp_path, _LOG))
+    trained = ValueFact(kind="tensor", type="torch.Tensor", requires_grad=True)
+    with pytest.raises(Refused, match="may be NaN"):
+        _propose("where-for-if", _subject(tmp_path, _LOG, x=trained, y=trained))
+
+
+def test_a_number_becomes_a_tensor_only_where_it_is_not_rounded(tmp_path: Path) -> None:
+    (text,) = _propose("where-for-if", _subject(tmp_path, _SCALE, x=_TENSOR)).files.values()
+    assert "scale = torch.where(x.sum() > 0, 0.1, 0.3)" in text
+    double = ValueFact(kind="tensor", type="torch.Tensor", dtype="float64", shape=(3,))
+    with pytest.raises(Refused, match="would be rounded"):
+        _propose("where-for-if", _subject(tmp_path, _SCALE, x=double))
+
+
+def test_a_check_on_a_device_is_told_apart(tmp_path: Path) -> None:
+    text = """import torch
+
+
+def f(x):
+    if (x < 0).any():
+        raise RuntimeError("negative")
+    return x + 1
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+"""
+    here = _propose("async-assert", _subject(tmp_path, text, x=_TENSOR))
+    assert here.safe
+    cuda = ValueFact(kind="tensor", type="torch.Tensor", dtype="float32", device="cuda:0")
+    there = _propose("async-assert", _subject(tmp_path, text, x=cuda))
+    assert "cannot be caught" in there.states
+    assert "exception-type" in there.allows

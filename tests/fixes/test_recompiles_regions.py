@@ -1,0 +1,117 @@
+"""Where torch.compile is applied, under whatever name, and how its arguments are changed."""
+
+from __future__ import annotations
+
+import pytest
+
+from compilescope.fixes.patch import Refused
+from compilescope.fixes.source.compiling import put_setting, set_argument
+from compilescope.fixes.source.editing import Edit
+from compilescope.fixes.source.module import SourceModule
+from compilescope.fixes.source.regions import Region, regions_of
+
+
+def regions(text: str) -> list[Region]:
+    return regions_of(SourceModule("/program.py", text))
+
+
+@pytest.mark.parametrize(
+    ("text", "form", "target", "names"),
+    [
+        ("import torch\nf = torch.compile(g)\n", "call", "g", {"f"}),
+        ("import torch as th\nself.net = th.compile(Net())\n", "call", "Net()", {"self.net"}),
+        ("from torch import compile as c\nf: object = c(g)\n", "call", "g", {"f"}),
+        ("import torch\ntorch.compile(g)(x)\n", "call", "g", {"torch.compile(g)"}),
+        ("import torch\nfs = [torch.compile(g) for g in gs]\n", "call", "g", {"fs"}),
+        ("import torch\nif (f := torch.compile(model=g)):\n    pass\n", "call", "g", {"f"}),
+        ("import torch\nnet.compile()\n", "method", "net", {"net"}),
+        ("import torch\nself.net.compile(dynamic=True)\n", "method", "self.net", {"self.net"}),
+    ],
+)
+def test_forms_of_calls(text: str, form: str, target: str, names: set[str]) -> None:
+    (region,) = regions(text)
+    assert region.form == form
+    assert region.target is not None
+    assert region.module.code(region.target) == target
+    assert region.names == names
+
+
+@pytest.mark.parametrize(
+    "decorator",
+    [
+        "torch.compile",
+        "torch.compile()",
+        "torch.compile(backend='eager')",
+        "partial(torch.compile)",
+    ],
+)
+def test_decorators(decorator: str) -> None:
+    head = "import torch\nfrom functools import partial\n"
+    (region,) = regions(f"{head}@{decorator}\ndef step(x):\n    return x\n")
+    assert region.form == "decorator"
+    assert "step" in region.names
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import re\npattern = re.compile('a')\n",
+        "import re\nre.compile('a')\n",
+        "code = compile('a', 'b', 'exec')\n",
+        "import other as torch\nf = torch.compile(g)\n",
+        "def torch(): ...\n",
+    ],
+)
+def test_what_is_none(text: str) -> None:
+    assert regions(text) == []
+
+
+def test_is_repeated() -> None:
+    once, many, inner = regions(
+        "import torch\n"
+        "a = torch.compile(f)\n"
+        "for g in gs:\n    b = torch.compile(g)\n"
+        "def make():\n    return torch.compile(h)\n"
+    )
+    assert (once.is_repeated, many.is_repeated, inner.is_repeated) == (False, True, True)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("f = torch.compile(g)", "f = torch.compile(g, dynamic=True)"),
+        ("f = torch.compile(g, dynamic = None)", "f = torch.compile(g, dynamic = True)"),
+        ("net.compile()", "net.compile(dynamic=True)"),
+        ("@torch.compile\ndef f(x): ...", "@torch.compile(dynamic=True)\ndef f(x): ..."),
+        (
+            "f = torch.compile(\n    g,  # one\n    backend='eager'  # two\n)",
+            "f = torch.compile(\n    g,  # one\n    backend='eager',  # two\n    dynamic=True\n)",
+        ),
+        (
+            "f = torch.compile(\n    g,\n    backend='eager',\n)",
+            "f = torch.compile(\n    g,\n    backend='eager',\n    dynamic=True,\n)",
+        ),
+        ("f = torch.compile(g,)", "f = torch.compile(g, dynamic=True,)"),
+    ],
+)
+def test_an_argument_is_set(before: str, after: str) -> None:
+    (region,) = regions(f"import torch\n{before}\n")
+    edit = Edit(region.module)
+    set_argument(edit, region, "dynamic", "True")
+    assert edit.text() == f"import torch\n{after}\n"
+
+
+def test_options_that_cannot_be_seen() -> None:
+    (region,) = regions("import torch\nf = torch.compile(g, **options)\n")
+    with pytest.raises(Refused, match="from a dict"):
+        set_argument(Edit(region.module), region, "dynamic", "True")
+
+
+def test_a_setting_goes_below_the_imports() -> None:
+    text = '"""Words."""\nfrom __future__ import annotations\nimport torch\nx = 1\nimport os\n'
+    edit = Edit(SourceModule("/program.py", text))
+    put_setting(edit, "torch.flag = True")
+    assert edit.text() == text.replace("import torch\n", "import torch\n\ntorch.flag = True\n")
+    again = Edit(SourceModule("/program.py", edit.text()))
+    with pytest.raises(Refused, match="already"):
+        put_setting(again, "torch.flag = True")
