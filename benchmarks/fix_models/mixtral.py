@@ -10,7 +10,7 @@ config = MixtralConfig(
     num_hidden_layers=2,
     num_attention_heads=2,
     num_key_value_heads=2,
-    intermediate_size=37,
+    intermediate_size=64,
     num_local_experts=4,
     output_router_logits=True,
 )

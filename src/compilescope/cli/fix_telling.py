@@ -140,8 +140,17 @@ def _line(attempt: Attempt, root: str) -> FixLine:
         states=attempt.states,
         breaks=(attempt.breaks_before, attempt.breaks_after),
         recompiles=(attempt.recompiles_before, attempt.recompiles_after),
+        warm_call=_warm_call(attempt),
         others=attempt.refused,
     )
+
+
+def _warm_call(attempt: Attempt) -> tuple[float, float] | None:
+    """Seconds before and after."""
+    times = attempt.times
+    if times is None or times.before.steady is None or times.after.steady is None:
+        return None
+    return times.before.steady.median, times.after.steady.median
 
 
 def _short(at: str) -> str:

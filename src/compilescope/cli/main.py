@@ -23,6 +23,7 @@ _ORDER = (
     "logs",
     "diff",
     "minify",
+    "fix",
     "preflight",
     "devices",
     "list",

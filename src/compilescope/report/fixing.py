@@ -46,6 +46,8 @@ class FixLine(msgspec.Struct, frozen=True, kw_only=True):
     breaks: tuple[int, int | None] = (0, None)
     """Before and after; None where it never ran to its end."""
     recompiles: tuple[int, int | None] = (0, None)
+    warm_call: tuple[float, float] | None = None
+    """Seconds of a warm call before and after, by this fix alone; None where not timed."""
     others: tuple[tuple[str, str], ...] = ()
     """Fixes that did not fit, and why."""
 
@@ -113,6 +115,7 @@ def fixing_document(fixing: Fixing) -> Document:
 
 def _table(lines: tuple[FixLine, ...]) -> Table:
     again = any(before or after for before, after in (line.recompiles for line in lines))
+    timed = any(line.warm_call is not None for line in lines)
     rows = []
     for line in lines:
         cause = words(line.cause, Span(f"\n  {line.short_place}", "dim"))
@@ -121,9 +124,19 @@ def _table(lines: tuple[FixLine, ...]) -> Table:
         left_out = line.verdict == "verified" and not line.kept
         shown = words(verdict, Span("\nleft out", "dim")) if left_out else words(verdict)
         row = [cause, fix, shown, words(_arrow(line.breaks))]
-        rows.append((*row, words(_arrow(line.recompiles))) if again else tuple(row))
-    columns = ("cause", "fix", "verdict", "breaks", "recomp.")
-    return Table(columns if again else columns[:4], tuple(rows), numeric=(3, 4) if again else (3,))
+        row += [words(_arrow(line.recompiles))] if again else []
+        row += [words(_times(line.warm_call))] if timed else []
+        rows.append(tuple(row))
+    columns = ["cause", "fix", "verdict", "breaks"]
+    columns += ["recomp."] * again + ["a warm call"] * timed
+    return Table(tuple(columns), tuple(rows), numeric=tuple(range(3, len(columns))))
+
+
+def _times(seconds: tuple[float, float] | None) -> str:
+    if seconds is None:
+        return ""
+    before, after = (duration(each * 1e9) for each in seconds)
+    return f"{before} -> {after}"
 
 
 def _arrow(pair: tuple[int, int | None]) -> str:

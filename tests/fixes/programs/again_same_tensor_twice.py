@@ -1,4 +1,5 @@
 # ideal: separate-argument
+# short: a replay with other values gives two views of one tensor numbers of their own
 import torch
 
 

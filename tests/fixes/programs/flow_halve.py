@@ -1,5 +1,5 @@
 # ideal: while-loop
-# Halves until it fits; some inputs fit at once.
+# Halves until it fits; some inputs fit at once, and what is far too large is left alone.
 import torch
 
 
@@ -9,7 +9,7 @@ class Fit(torch.nn.Module):
         self.bound = bound
 
     def forward(self, x):
-        while x.abs().max() > self.bound:
+        while self.bound < x.abs().max() < 1e6:
             x = x / 2
         return x + 1
 

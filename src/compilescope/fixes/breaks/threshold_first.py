@@ -21,7 +21,7 @@ def _propose(subject: Subject) -> Patch:
     found = [each for each in found if _is_drawn(subject, each[1])]
     if len(found) != 1:
         raise Refused("no random number is compared with a threshold")
-    node, _, threshold = found[0]
+    node, drawn, threshold = found[0]
     name = module.code(threshold)
     seen = subject.facts(name)
     if any(each.kind != "number" or float(each.value or "nan") > 0 for each in seen):
@@ -29,11 +29,31 @@ def _propose(subject: Subject) -> Patch:
     if not isinstance(threshold, (cst.Name, cst.Attribute)):
         raise Refused("the threshold is not a plain name")
     edit = Edit(module)
-    text = module.code(node)
-    both = f"{name} > 0 and {text}"
-    inner = isinstance(module.parent(node), (cst.UnaryOperation, cst.Comparison))
-    edit.replace(node, edit.expression(f"({both})" if inner else both))
+    if isinstance(drawn, cst.Name) and _is_asked_once(subject, drawn):
+        # The test stays as it is: it compares two plain numbers where nothing can be below.
+        module.block_of(test)
+        above = module.parent(test)
+        if isinstance(above, cst.If) and above.orelse is test:
+            raise Refused("it is the test of an `elif`")
+        edit.put_before(test, f"if {name} <= 0:\n    {drawn.value} = 1.0")
+    else:
+        both = f"{name} > 0 and {module.code(node)}"
+        inner = isinstance(module.parent(node), (cst.UnaryOperation, cst.Comparison))
+        edit.replace(node, edit.expression(f"({both})" if inner else both))
     return Patch(edit.files())
+
+
+def _is_asked_once(subject: Subject, drawn: cst.Name) -> bool:
+    """Nothing but the test reads the number."""
+    module = subject.module
+    uses = [
+        each
+        for each in module.walk(subject.function)
+        if isinstance(each, cst.Name)
+        and each.value == drawn.value
+        and not isinstance(module.parent(each), (cst.AssignTarget, cst.Attribute, cst.Arg))
+    ]
+    return uses == [drawn]
 
 
 def _is_below(node: cst.CSTNode) -> bool:
@@ -79,7 +99,7 @@ FIX = Fix(
     order=40,
     kind="source",
     why="`torch.rand` draws from [0, 1), so nothing it draws is below a threshold of zero. The number "
-    "is still drawn, so that all others stay the same; only the question is skipped.",
+    "is still drawn, so that all others stay the same; only the tensor is not asked.",
     propose=_propose,
     examples=(
         FixExample(
@@ -115,7 +135,9 @@ class Net(torch.nn.Module):
     def forward(self, x):
         for layer in self.layers:
             drop = torch.rand([])
-            if self.training and self.layerdrop > 0 and (drop < self.layerdrop):  # skip the layer
+            if self.layerdrop <= 0:
+                drop = 1.0
+            if self.training and (drop < self.layerdrop):  # skip the layer
                 continue
             x = layer(x)
         return x

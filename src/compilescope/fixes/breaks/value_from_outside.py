@@ -79,7 +79,7 @@ def _sort(subject: Subject) -> tuple[list[cst.BaseExpression], list[cst.BaseStat
             raise Refused("the place is no statement of the function's own body")
         if _is_effect(statement):
             outside.append(statement)
-        elif isinstance(node, (cst.Call, cst.Attribute)):
+        elif isinstance(node, cst.Call):
             if not any(node is each or node in module.ancestors(each) for each in values):
                 values = [each for each in values if each not in list(module.walk(node))]
                 values.append(node)

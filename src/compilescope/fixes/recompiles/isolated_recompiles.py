@@ -6,6 +6,7 @@ from compilescope.fixes.fix import Fix, FixExample, RefusalExample
 from compilescope.fixes.patch import Patch, Refused
 from compilescope.fixes.source.compiling import set_argument
 from compilescope.fixes.source.editing import Edit
+from compilescope.fixes.source.guarded import cause_of
 from compilescope.fixes.source.regions import region_of
 from compilescope.fixes.subject import Subject
 
@@ -13,6 +14,7 @@ _STATES = "Each compiled object has its own graphs: there are as many as before,
 
 
 def _propose(subject: Subject) -> Patch:
+    cause_of(subject)
     region = region_of(subject)
     if not region.is_repeated:
         raise Refused("torch.compile is applied once, so there is nothing to keep apart")

@@ -13,7 +13,7 @@ from compilescope.fixes.patch import Patch, Refused
 from compilescope.fixes.search.outcome import Attempt
 from compilescope.fixes.search.wishes import Wishes
 from compilescope.fixes.subject import Subject
-from compilescope.fixes.trials.verification import Verification
+from compilescope.fixes.trials.verification import Times, Verification
 from compilescope.fixes.trials.verifying import Baseline, verify
 from compilescope.model.fingerprint import relative_file
 
@@ -48,6 +48,9 @@ class TryLog:
 
     def keep(self, tried: Tried) -> None:
         self._change(tried.number, kept=True)
+
+    def time(self, tried: Tried, times: Times) -> None:
+        self._change(tried.number, times=times)
 
     def drop(self, tried: Tried, reason: str) -> None:
         self._change(tried.number, kept=False, reason=reason)
@@ -107,9 +110,21 @@ def _verified(subject: Subject, patch: Patch, base: Baseline) -> Verification:
         patch_allows=patch.allows,
         states=patch.states,
     )
+    if verification.verdict == "verified" and not _gains(subject, verification):
+        words = "nothing is won by it: another cause takes its place"
+        return msgspec.structs.replace(verification, verdict="rejected", reason=words)
     if patch.needs_human and verification.verdict == "verified":
         return msgspec.structs.replace(verification, verdict="unverified", reason=patch.needs_human)
     return verification
+
+
+def _gains(subject: Subject, verification: Verification) -> bool:
+    """Is less lost than before, or more of the program captured?"""
+    old, new = verification.before, verification.after
+    if subject.finding.kind == "recompile":
+        return new.recompiles < old.recompiles
+    fewer = (new.breaks, new.eager, new.failures) < (old.breaks, old.eager, old.failures)
+    return fewer or new.operators > old.operators
 
 
 def _attempt(

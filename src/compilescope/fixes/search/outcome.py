@@ -45,6 +45,8 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     recompiles_before: int
     recompiles_after: int | None
     checks: tuple[Check, ...] = ()
+    times: Times | None = None
+    """Of this fix alone, held against the version it was tried on; None where not timed."""
     diff: str = ""
     """Of this patch alone."""
     because: str = ""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from compilescope.capture.target import Target
 from compilescope.errors import ToolError
@@ -25,6 +26,8 @@ from compilescope.fixes.trials.version import Version
 from compilescope.fixes.trials.watched import Watched
 from compilescope.fixes.trials.workbench import Workbench
 from compilescope.rules.findings import findings
+
+_ROUNDS_ALONE = 2
 
 
 def search(target: Target, wishes: Wishes) -> Outcome:
@@ -57,7 +60,7 @@ class _Search:
         original = Baseline(self.bench, Version(), first)
         base, steps = original, [Step(Version(), first)]
         # Nothing can be proven on a program that does not come to its end by itself.
-        rounds = 0 if original.unusable else wishes.rounds
+        rounds = 0 if original.unusable else wishes.most_rounds
         for number in range(1, rounds + 1):
             self.log.round = number
             step = self._round(base, steps[-1].watched)
@@ -66,11 +69,7 @@ class _Search:
             steps.append(step)
             base = Baseline(self.bench, step.version, step.watched)
         steps, proof = self._prove(original, steps)
-        last = steps[-1]
-        times = None
-        if wishes.timed and len(steps) > 1:
-            wishes.progress("timing", 0, 0)
-            times = measure(self.bench, Version(), last.version)
+        times = self._times(steps) if wishes.timed and len(steps) > 1 else None
         return self._outcome(first, steps, proof, times, notes)
 
     # Before anything is tried
@@ -199,6 +198,20 @@ class _Search:
                 self.log.drop(tried, f"not as part of the whole: {proof.reason}")
             steps = steps[:-1]
         return steps, None
+
+    def _times(self, steps: list[Step]) -> Times:
+        """Of all together; and of each alone, where there are several."""
+        kept = [(before, tried) for before, after in pairwise(steps) for tried in after.kept]
+        self.wishes.progress("timing", 0, len(kept))
+        times = measure(self.bench, Version(), steps[-1].version)
+        for number, (before, tried) in enumerate(kept, 1):
+            alone = times
+            if len(kept) > 1:
+                self.wishes.progress("timing", number, len(kept))
+                version = before.version.with_patch(tried.patch)
+                alone = measure(self.bench, before.version, version, rounds=_ROUNDS_ALONE)
+            self.log.time(tried, alone)
+        return times
 
     def _outcome(
         self,

@@ -39,6 +39,11 @@ class Wishes:
     """Where runs live: the original's run is kept there, with the attempts; None: nowhere."""
     progress: Callable[[str, int, int], None] = _silent
 
+    @property
+    def most_rounds(self) -> int:
+        """A line is the original's: after a round it may be another one's."""
+        return 1 if self.site is not None and ":" in self.site else self.rounds
+
     def check(self) -> None:
         """Say what is wrong before anything runs."""
         if self.site is not None:

@@ -12,8 +12,12 @@ _SIZE = ".size()["
 
 
 def cause_of(subject: Subject) -> RecompileCause:
+    """Of the value that failed. Raises `Refused` where the recompile is likely to go with a break:
+    after one, the functions of a library are compiled one by one, and share their code."""
     if subject.cause is None or subject.frame is None:
         raise Refused("the guard that failed is not known")
+    if subject.program.digest.sites and not subject.program.is_own(subject.frame.file):
+        raise Refused("the graph breaks come first: this may go with them")
     return subject.cause
 
 

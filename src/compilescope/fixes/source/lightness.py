@@ -15,7 +15,7 @@ _VALUES = (
     cst.ConcatenatedString,
     cst.FormattedString,
 )
-_FREE_METHODS = frozenset({"detach", "item", "size", "dim", "numel", "requires_grad_", "tolist"})
+_FREE_METHODS = frozenset({"item", "size", "dim", "numel", "requires_grad_", "tolist"})
 """Of tensors: what costs nothing, or is no graph's."""
 _EFFECTS_WITH_BAR = frozenset({"requires_grad_", "clip_grad_norm_", "clip_grad_value_"})
 
