@@ -9,7 +9,7 @@ from compilescope.fixes.trials.verification import Counts
 from compilescope.model.bodies import GraphCaptured
 from compilescope.model.graph import Graph, Node, decode_graph
 from compilescope.model.run import Run
-from compilescope.model.stack import CodeRef
+from compilescope.model.stack import CodeRef, origin_of
 from compilescope.rules.digest import Digest
 
 
@@ -86,8 +86,13 @@ def counts_of(digest: Digest, ops: int) -> Counts:
 
 def _graphs(run: Run) -> Iterator[tuple[GraphCaptured, Graph | None]]:
     for _, body in run.of(GraphCaptured):
-        if body.stage == "dynamo":
+        if body.stage == "dynamo" and not _is_pythons_own(body):
             yield body, _graph(run, body)
+
+
+def _is_pythons_own(body: GraphCaptured) -> bool:
+    """Formatting a tensor for a log may be compiled too: nobody's loss if it no longer is."""
+    return body.frame is not None and origin_of(body.frame.file) == "stdlib"
 
 
 def _graph(run: Run, body: GraphCaptured) -> Graph | None:
