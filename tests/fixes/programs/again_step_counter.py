@@ -1,4 +1,5 @@
 # ideal: unspecialised-ints
+# short: a number on a module is not set back between replays
 import torch
 from torch import nn
 

@@ -27,10 +27,16 @@ def count_operators(run: Run) -> int:
     return sum(largest.values())
 
 
-def captured_lines(run: Run) -> dict[tuple[str, int], str]:
-    """The lines of which operators were captured, and the function of each."""
+def captured_lines(run: Run, *, newest: bool = False) -> dict[tuple[str, int], str]:
+    """The lines of which operators were captured, and the function of each. `newest`: only by the
+    last compilation of each piece, as the first call may do what no other does."""
+    graphs = list(_graphs(run))
+    if newest:
+        last = {body.frame or number: graph for number, (body, graph) in enumerate(graphs)}
+        kept = {id(graph) for graph in last.values()}
+        graphs = [(body, graph) for body, graph in graphs if id(graph) in kept]
     found: dict[tuple[str, int], str] = {}
-    for _, graph in _graphs(run):
+    for _, graph in graphs:
         if graph is None:
             continue
         for node in operators(graph):

@@ -143,7 +143,8 @@ class _Comparison:
             return Check("operators", "pass", words)
         now = captured_lines(self._after.run)
         mended = {(f.file, f.line) for name, f in self._old.items() if name in self._gone}
-        for (file, line), function in self._lines.items():
+        lines = captured_lines(self._before.run, newest=True)
+        for (file, line), function in lines.items():
             if (file, line) in mended:
                 continue  # What broke there may well have to stay outside of any graph.
             new = self._changes.new_line(file, line)
