@@ -124,7 +124,9 @@ def _entry(
     broken = fixed = note = Markup("")
     if example is not None:
         mark = _mark(example.broken, example.source, example.break_line)
-        broken = python_lines(example.broken, mark)
+        # Numbered as in its file, which is what the tool's own words name.
+        first = example.break_line - mark + 1 if mark is not None else 1
+        broken = python_lines(example.broken, mark and example.break_line, first)
         fixed = python_lines(example.fixed) if example.fixed else fixed
     if page.note is not None:
         note = note_html(page.note.text)
