@@ -6,7 +6,7 @@ import torch
 class Split(torch.nn.Module):
     def forward(self, left, right):
         if (left.sum() > right.sum()).item():
-            return left - right, left
+            return left - right, left + right
         else:
             return right - left, right * 2
 

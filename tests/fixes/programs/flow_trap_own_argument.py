@@ -1,0 +1,18 @@
+# ideal: none
+# trap: one side hands the caller its own tensor back, which a pick of two would copy
+import torch
+
+
+class Split(torch.nn.Module):
+    def forward(self, left, right):
+        if (left.sum() > right.sum()).item():
+            return left - right, left
+        else:
+            return right - left, right * 2
+
+
+net = torch.compile(Split(), backend="eager")
+one, two = torch.arange(3.0), torch.ones(3) * 7
+for pair in ((one, two), (two, one)):
+    a, b = net(*pair)
+    print(a.tolist(), b.tolist())
