@@ -1,5 +1,4 @@
 # ideal: outside-of-compiled
-# short: what makes the weight was captured once, and the verifier holds that against it
 """A layer that makes its weight when it first sees an input."""
 
 import torch
