@@ -1,4 +1,5 @@
 # ideal: module-unscripted
+# short: a module with a TorchScript part cannot be copied for a replay, so it stays unverified
 import torch
 import torch.nn as nn
 
