@@ -13,7 +13,7 @@ def attempt(**fields: Any) -> Attempt:
         "kind": "break",
         "cause": "a call of print",
         "fingerprint": "f00d",
-        "file": "/work/train.py",
+        "file": "/home/ada/train.py",
         "line": 4,
         "function": "f",
         "source": "print(y)",
