@@ -14,11 +14,11 @@ import pytest
 
 from compilescope.cli.main import group
 from compilescope.errors import ToolError
-from compilescope.fixes.search import searching
-from compilescope.fixes.search.outcome import Outcome
-from compilescope.fixes.search.wishes import Wishes
-from compilescope.fixes.trials.verification import Spread, Timed, Times
-from fixes.handing.outcomes import attempt, outcome, totals
+from compilescope.repair.search import searching
+from compilescope.repair.search.outcome import Outcome
+from compilescope.repair.search.wishes import Wishes
+from compilescope.repair.trials.verification import Spread, Timed, Times
+from repair.handing.outcomes import attempt, outcome, totals
 
 OLD = "import torch\n\n\ndef f(x):\n    print(x)\n    return x\n"
 NEW = "import torch\n\n\ndef f(x):\n    return x\n"

@@ -200,7 +200,7 @@ def test_git_stops_it_before_anything_runs(tmp_path: Path) -> None:
 def test_the_temporary_folder_is_ours_alone() -> None:
     """The tests above look for what is left behind under this name."""
     from compilescope.capture.target import Target
-    from compilescope.fixes.trials.workbench import Workbench
+    from compilescope.repair.trials.workbench import Workbench
 
     with Workbench(Target("code", ("pass",))) as bench:
         assert bench._folder.name.startswith("compilescope-")

@@ -10,8 +10,8 @@ import warnings
 from pathlib import Path
 
 import compilescope
-from compilescope.fixes.search.subjects import subjects_of
 from compilescope.fixes.subject import Program, Subject
+from compilescope.fixes.subjects import subjects_of
 from compilescope.rules.digest import digest
 
 

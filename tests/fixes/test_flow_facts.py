@@ -10,8 +10,8 @@ import pytest
 from compilescope.fixes.catalogue import all_fixes
 from compilescope.fixes.facts import Facts, ValueFact
 from compilescope.fixes.patch import Patch, Refused
-from compilescope.fixes.search.subjects import subjects_of
 from compilescope.fixes.subject import Subject
+from compilescope.fixes.subjects import subjects_of
 from fixes.repertoire import program_of
 
 pytestmark = pytest.mark.torch

@@ -12,8 +12,8 @@ import pytest
 
 import compilescope
 from compilescope.fixes.catalogue import all_fixes
-from compilescope.fixes.search.subjects import subjects_of
 from compilescope.fixes.subject import Program
+from compilescope.fixes.subjects import subjects_of
 from compilescope.rules.digest import digest
 
 pytestmark = pytest.mark.torch

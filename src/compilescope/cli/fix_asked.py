@@ -18,8 +18,8 @@ from compilescope.errors import ToolError
 
 if TYPE_CHECKING:
     from compilescope.capture.target import Target
-    from compilescope.fixes.handing.emitting import Plan
-    from compilescope.fixes.search.wishes import Wishes
+    from compilescope.repair.handing.emitting import Plan
+    from compilescope.repair.search.wishes import Wishes
 
 _KINDS = ("script", "module", "code")
 _PATIENCE_S = 10.0
@@ -45,9 +45,9 @@ class Asked:
 def ask(words: Words, given: dict[str, Any]) -> Asked:
     """Raises `ToolError` for all that can be known to fail before anything runs."""
     from compilescope.capture.names import resolve_names
-    from compilescope.fixes.handing.emitting import plan_script
-    from compilescope.fixes.search.places import main_file
-    from compilescope.fixes.search.wishes import Wishes
+    from compilescope.repair.handing.emitting import plan_script
+    from compilescope.repair.search.places import main_file
+    from compilescope.repair.search.wishes import Wishes
 
     _check_options(given)
     output = given["output"]

@@ -12,7 +12,7 @@ from compilescope.errors import ToolError
 
 if TYPE_CHECKING:
     from compilescope.cli.fix_asked import Asked
-    from compilescope.fixes.search.outcome import Outcome
+    from compilescope.repair.search.outcome import Outcome
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,8 @@ def is_lost(outcome: Outcome) -> bool:
 
 def check_git(files: Collection[str]) -> None:
     """Raises `ToolError` where a change could not be taken back with git."""
-    from compilescope.fixes.handing.repository import standing_of
     from compilescope.model.stack import origin_of
+    from compilescope.repair.handing.repository import standing_of
 
     own = [file for file in files if file and origin_of(file) == "user"]
     objection = standing_of(own).objection
@@ -63,9 +63,9 @@ def hand_out(asked: Asked, outcome: Outcome) -> Handed:
 
 
 def _write(asked: Asked, outcome: Outcome) -> Handed:
-    from compilescope.fixes.handing.repository import standing_of
-    from compilescope.fixes.handing.writing import write_files
     from compilescope.model.stack import origin_of
+    from compilescope.repair.handing.repository import standing_of
+    from compilescope.repair.handing.writing import write_files
 
     theirs = [file for file in outcome.files if origin_of(file) != "user"]
     if theirs:
@@ -95,7 +95,7 @@ def _variables(outcome: Outcome) -> tuple[str, ...]:
 
 
 def _emit(asked: Asked, outcome: Outcome) -> Handed:
-    from compilescope.fixes.handing.emitting import emit
+    from compilescope.repair.handing.emitting import emit
 
     assert asked.plan is not None
     emitted = emit(asked.plan, outcome, asked.target, asked.wishes, fixes_in_words(outcome, asked))

@@ -24,7 +24,7 @@ from compilescope.report.places import count, place
 if TYPE_CHECKING:
     from compilescope.cli.fix_asked import Asked
     from compilescope.cli.fix_handing import Handed
-    from compilescope.fixes.search.outcome import Attempt, Outcome
+    from compilescope.repair.search.outcome import Attempt, Outcome
     from compilescope.report.blocks import Document, Style
 
 _WIDTH = 20
@@ -76,7 +76,7 @@ def print_document(document: Document) -> None:
 
 
 def _fixing(outcome: Outcome, asked: Asked, handed: Handed) -> Fixing:
-    from compilescope.fixes.handing.diffs import unified_diff
+    from compilescope.fixes.diffs import unified_diff
 
     root = asked.target.root
     words = " ".join(" ".join(asked.target.shown).split())
@@ -233,7 +233,7 @@ def _shown(words: list[str]) -> str:
 
 
 def _value(outcome: Outcome, asked: Asked, handed: Handed, code: int) -> dict[str, Any]:
-    from compilescope.fixes.handing.diffs import unified_diff
+    from compilescope.fixes.diffs import unified_diff
 
     before, after = outcome.before, outcome.after
     return {

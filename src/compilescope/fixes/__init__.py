@@ -1,1 +1,1 @@
-"""Fixes: patches of the user's source, each proven by running before it is offered."""
+"""Fixes: pure proposals, from a finding and the user's source to a patch. `repair` proves them."""

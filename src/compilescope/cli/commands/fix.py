@@ -20,7 +20,7 @@ from compilescope.errors import ToolError
 
 if TYPE_CHECKING:
     from compilescope.cli.fix_asked import Asked
-    from compilescope.fixes.search.outcome import Outcome
+    from compilescope.repair.search.outcome import Outcome
 
 
 class _FixCommand(ProgramCommand):
@@ -123,7 +123,7 @@ def _fix(words: Words, given: dict[str, Any]) -> int:
     from compilescope.cli.fix_asked import ask, read_stdin
     from compilescope.cli.fix_handing import check_git, hand_out
     from compilescope.cli.fix_telling import progress_bar, tell
-    from compilescope.fixes.search.searching import search
+    from compilescope.repair.search.searching import search
 
     asked = ask(words, given)
     if asked.write and not asked.force:

@@ -128,7 +128,7 @@ def _write_repros(run: Path) -> None:
 
 def _write_fixed(script: Path, run: Run) -> dict[str, Any]:
     """The script beside the original; what was done and what is left, for the JSON."""
-    from compilescope.fixes.search.unproven import propose_unproven
+    from compilescope.fixes.unproven import propose_unproven
 
     made = propose_unproven(script, run)
     target = script.with_name(f"{script.stem}_fixed.py")

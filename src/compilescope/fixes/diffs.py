@@ -1,0 +1,49 @@
+"""Changes as a unified diff, which `patch -p1` and `git apply` take."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Mapping
+
+from compilescope.fixes.patch import Patch
+from compilescope.fixes.subject import Subject
+from compilescope.model.fingerprint import relative_file
+from compilescope.model.stack import origin_of
+
+_NO_END = "\\ No newline at end of file\n"
+
+
+def unified_diff(originals: Mapping[str, str], files: Mapping[str, str], root: str) -> str:
+    """All files that differ. The user's own are named from the program's folder, those of
+    packages from the folder that holds the packages."""
+    return "".join(
+        file_diff(originals.get(path, ""), files[path], _name(path, root)) for path in sorted(files)
+    )
+
+
+def file_diff(old: str, new: str, name: str) -> str:
+    if old == new:
+        return ""
+    lines = difflib.unified_diff(
+        split_lines(old), split_lines(new), f"a/{name}", f"b/{name}", lineterm="\n"
+    )
+    return "".join(line if line.endswith("\n") else f"{line}\n{_NO_END}" for line in lines)
+
+
+def split_lines(text: str) -> list[str]:
+    """With their ends. Not `str.splitlines`: a form feed ends no line of a file."""
+    return re.findall(r"[^\n]*\n|[^\n]+", text)
+
+
+def _name(path: str, root: str) -> str:
+    if origin_of(path) == "user" and root:
+        return os.path.relpath(path, root).replace(os.sep, "/")
+    return relative_file(path, root)
+
+
+def patch_diff(subject: Subject, patch: Patch) -> str:
+    """Of a patch that was proposed for a subject, against the version that it was proposed on."""
+    originals = {file: subject.program.text(file) for file in patch.files}
+    return unified_diff(originals, patch.files, subject.program.root)

@@ -1,0 +1,91 @@
+"""Does an emitted script do what the proven version does? Both are run and compared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from compilescope.capture.target import Target
+from compilescope.repair.search.wishes import Wishes
+from compilescope.repair.trials.counting import counts_of
+from compilescope.repair.trials.printing import compare_output
+from compilescope.repair.trials.verification import Counts
+from compilescope.repair.trials.version import Version
+from compilescope.repair.trials.watched import Watched
+from compilescope.repair.trials.workbench import Workbench
+
+_LOSSES = {
+    "breaks": "graph breaks",
+    "recompiles": "recompiles",
+    "eager": "functions left to eager",
+    "failures": "failed compilations",
+}
+
+
+@dataclass(frozen=True)
+class Proof:
+    """How a run of the script went."""
+
+    holds: bool
+    words: str
+    """Why it does not hold, or what differs though it does."""
+    counts: Counts
+
+
+def prove_script(
+    script: Target, original: Target, version: Version, wishes: Wishes, *, whole: bool
+) -> Proof:
+    """`whole`: the script carries every change, so it must lose just as much as the version does;
+    else no more than the program as it is."""
+    wishes.progress("running the fixed script", 0, 0)
+    after = _watched(script, Version(), wishes)
+    expected = _watched(original, version, wishes)
+    counts = counts_of(after.digest, after.operators)
+    problem = _ending(after, expected) or _printed(after, expected, script, original)
+    if problem:
+        return Proof(False, problem, counts)
+    wanted = counts_of(expected.digest, expected.operators)
+    words = _more(counts, wanted, "the fixes in place")
+    if words and not whole:
+        plain = _watched(original, Version(), wishes)
+        worse = _more(counts, counts_of(plain.digest, plain.operators), "the original")
+        return Proof(not worse, worse or words, counts)
+    return Proof(not words, words, counts)
+
+
+def _watched(target: Target, version: Version, wishes: Wishes) -> Watched:
+    with Workbench(
+        target,
+        compile_names=wishes.compile_names,
+        backend=wishes.backend,
+        limit_s=wishes.limit_s,
+        stdin=wishes.stdin,
+        seed=wishes.seed,
+    ) as bench:
+        return bench.watch(version)
+
+
+def _ending(after: Watched, expected: Watched) -> str:
+    if after.timed_out:
+        return "it did not end in time"
+    if after.exit_status != expected.exit_status:
+        last = after.stderr.decode(errors="replace").strip().splitlines()[-1:]
+        said = f" ({last[0].strip()[:160]})" if last else ""
+        return f"it ends with status {after.exit_status}{said} and not {expected.exit_status}"
+    return ""
+
+
+def _printed(after: Watched, expected: Watched, script: Target, original: Target) -> str:
+    """A program may print its own name."""
+    named = after.stdout.replace(script.label.encode(), original.label.encode())
+    printed = compare_output(expected.stdout, named)
+    if printed.verdict != "pass":
+        printed = compare_output(expected.stdout, after.stdout)
+    return "" if printed.verdict == "pass" else f"it prints something else: {printed.words}"
+
+
+def _more(counts: Counts, wanted: Counts, who: str) -> str:
+    for name, words in _LOSSES.items():
+        has, allowed = getattr(counts, name), getattr(wanted, name)
+        if has > allowed:
+            return f"it has {has} {words}, {who} {allowed}"
+    return ""

@@ -1,0 +1,190 @@
+"""The fixes of one cause, tried one after the other until one is proven; and the log of it all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import msgspec
+
+from compilescope.fixes.catalogue import fixes_for
+from compilescope.fixes.diffs import patch_diff
+from compilescope.fixes.fix import Fix
+from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.subject import Subject
+from compilescope.repair.search.outcome import Attempt
+from compilescope.repair.search.wishes import Wishes
+from compilescope.repair.trials.verification import Times, Verification
+from compilescope.repair.trials.verifying import Baseline, verify
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A fix that was proven alone."""
+
+    subject: Subject
+    fix: Fix
+    patch: Patch
+    verification: Verification
+    number: int
+    """Of its attempt."""
+
+
+@dataclass
+class TryLog:
+    """Every attempt, in order; those that a later round repeats are not repeated."""
+
+    round: int = 1
+    _attempts: list[Attempt] = field(default_factory=list)
+    _done: set[tuple[str, str]] = field(default_factory=set)
+
+    def is_new(self, subject: Subject, fix: str) -> bool:
+        return (subject.finding.fingerprint, fix) not in self._done
+
+    def add(self, subject: Subject, attempt: Attempt) -> int:
+        self._done.add((subject.finding.fingerprint, attempt.fix))
+        self._attempts.append(attempt)
+        return len(self._attempts) - 1
+
+    def keep(self, tried: Tried) -> None:
+        self._change(tried.number, kept=True)
+
+    def time(self, tried: Tried, times: Times) -> None:
+        self._change(tried.number, times=times)
+
+    def drop(self, tried: Tried, reason: str) -> None:
+        self._change(tried.number, kept=False, reason=reason)
+
+    def attempts(self) -> list[Attempt]:
+        """A cause for which nothing fitted in one round and something did in a later one is told
+        by the later one alone."""
+        mended = {each.fingerprint for each in self._attempts if each.kept}
+        return [each for each in self._attempts if each.fix or each.fingerprint not in mended]
+
+    def _change(self, number: int, **fields: object) -> None:
+        self._attempts[number] = msgspec.structs.replace(self._attempts[number], **fields)
+
+
+def try_subject(subject: Subject, base: Baseline, wishes: Wishes, log: TryLog) -> Tried | None:
+    """The first fix that is proven alone, on top of the version that `base` stands for."""
+    refused: list[tuple[str, str]] = []
+    tried_any = False
+    for fix in fixes_for(subject):
+        if not wishes.wants_fix(fix.id):
+            continue
+        if not log.is_new(subject, fix.id):
+            tried_any = True
+            continue
+        try:
+            patch = fix.propose(subject)
+            _check_wishes(patch, subject, wishes)
+        except Refused as reason:
+            refused.append((fix.id, str(reason)))
+            continue
+        tried_any = True
+        verification = _verified(subject, patch, base)
+        number = log.add(
+            subject, _attempt(subject, fix, patch, verification, tuple(refused), log.round)
+        )
+        if verification.verdict == "verified":
+            return Tried(subject, fix, patch, verification, number)
+    if not tried_any and log.is_new(subject, ""):
+        log.add(subject, _nothing(subject, base, tuple(refused), log.round))
+    return None
+
+
+def _check_wishes(patch: Patch, subject: Subject, wishes: Wishes) -> None:
+    if wishes.safe_only and not patch.safe:
+        raise Refused(f"--safe-only: {patch.states or patch.needs_human}")
+    theirs = [file for file in patch.files if not subject.program.is_own(file)]
+    if wishes.own_only and theirs:
+        raise Refused("it changes an installed package, which only --script can do")
+
+
+def _verified(subject: Subject, patch: Patch, base: Baseline) -> Verification:
+    verification = verify(
+        base.bench,
+        base,
+        base.version.with_patch(patch),
+        gone={subject.finding.fingerprint},
+        patch_allows=patch.allows,
+        states=patch.states,
+    )
+    if verification.verdict == "verified" and not _gains(subject, verification):
+        words = "nothing is won by it: another cause takes its place"
+        return msgspec.structs.replace(verification, verdict="rejected", reason=words)
+    if patch.needs_human and verification.verdict == "verified":
+        return msgspec.structs.replace(verification, verdict="unverified", reason=patch.needs_human)
+    return verification
+
+
+def _gains(subject: Subject, verification: Verification) -> bool:
+    """Is less lost than before, or more of the program captured?"""
+    old, new = verification.before, verification.after
+    if subject.finding.kind == "recompile":
+        return new.recompiles < old.recompiles
+    fewer = (new.breaks, new.eager, new.failures) < (old.breaks, old.eager, old.failures)
+    return fewer or new.operators > old.operators
+
+
+def _attempt(
+    subject: Subject,
+    fix: Fix,
+    patch: Patch,
+    verification: Verification,
+    refused: tuple[tuple[str, str], ...],
+    number: int,
+) -> Attempt:
+    ran = verification.watched is not None
+    return msgspec.structs.replace(
+        _common(subject, refused, number),
+        fix=fix.id,
+        title=fix.title,
+        verdict=verification.verdict,
+        reason=verification.reason,
+        safe=patch.safe,
+        states=patch.states,
+        breaks_before=verification.before.breaks,
+        breaks_after=verification.after.breaks if ran else None,
+        recompiles_before=verification.before.recompiles,
+        recompiles_after=verification.after.recompiles if ran else None,
+        checks=verification.checks,
+        diff=patch_diff(subject, patch),
+    )
+
+
+def _nothing(
+    subject: Subject, base: Baseline, refused: tuple[tuple[str, str], ...], number: int
+) -> Attempt:
+    reason = "; ".join(dict.fromkeys(words for _, words in refused))
+    attempt = _common(subject, refused, number)
+    return msgspec.structs.replace(attempt, reason=reason or "no fix is known for it")
+
+
+def _common(subject: Subject, refused: tuple[tuple[str, str], ...], number: int) -> Attempt:
+    finding = subject.finding
+    seen = subject.program.digest
+    return Attempt(
+        rule=subject.rule or finding.rule,
+        kind=finding.kind,  # type: ignore[arg-type]
+        cause=finding.title,
+        fingerprint=finding.fingerprint,
+        file=finding.file,
+        line=finding.line,
+        function=finding.function,
+        source=finding.source.strip(),
+        fix="",
+        title="",
+        verdict="unverified",
+        reason="",
+        safe=False,
+        states="",
+        kept=False,
+        own=subject.program.is_own(finding.file),
+        breaks_before=len(seen.sites),
+        breaks_after=None,
+        recompiles_before=sum(frame.count for frame in seen.recompiles),
+        recompiles_after=None,
+        because=finding.because[0] if finding.because and number == 1 else "",
+        refused=refused,
+        round=number,
+    )

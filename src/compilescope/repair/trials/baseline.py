@@ -1,0 +1,135 @@
+"""What versions are held against: the original, seen once and shared by all that are tried."""
+
+from __future__ import annotations
+
+import functools
+
+from compilescope.repair.trials.counting import counts_of, has_symbolic_sizes
+from compilescope.repair.trials.losing import same_losses
+from compilescope.repair.trials.printing import compare_output
+from compilescope.repair.trials.verification import Counts
+from compilescope.repair.trials.version import Version
+from compilescope.repair.trials.watched import Probed, Watched
+from compilescope.repair.trials.workbench import Workbench
+
+
+class Baseline:
+    """The original of a round. Whatever is not asked for is not run."""
+
+    def __init__(
+        self, bench: Workbench, version: Version | None = None, watched: Watched | None = None
+    ) -> None:
+        """`watched`: a run of this version that was seen before."""
+        self.bench = bench
+        self.version = version or Version()
+        self._watched = watched
+
+    @functools.cached_property
+    def watched(self) -> Watched:
+        return self._watched or self.bench.watch(self.version)
+
+    @functools.cached_property
+    def probed(self) -> Probed:
+        """Its regions, replayed eagerly and in float64."""
+        return self.bench.probe(
+            self.version, compiled=False, focus=self.places, sizes=self.has_sizes
+        )
+
+    @functools.cached_property
+    def compiled(self) -> Probed:
+        """Its regions, replayed as they are compiled: asked for where the patched ones differ."""
+        return self.bench.probe(self.version, compiled=True, like=self.probed)
+
+    @functools.cached_property
+    def watched_again(self) -> Watched:
+        return self.bench.watch(self.version)
+
+    @functools.cached_property
+    def probed_again(self) -> Probed:
+        return self.bench.probe(self.version, compiled=False, like=self.probed)
+
+    @property
+    def counts(self) -> Counts:
+        return counts_of(self.watched.digest, self.watched.operators)
+
+    @property
+    def places(self) -> list[tuple[str, int]]:
+        """The lines at which something was lost: fixes will change what is around them."""
+        digest = self.watched.digest
+        found: list[tuple[str | None, int | None]] = []
+        found += [(site.file, site.line) for site in digest.sites]
+        found += [(failure.file, failure.line) for failure in digest.failures]
+        for frame in digest.recompiles:
+            found += [(cause.file, cause.line) for cause in frame.causes]
+            found.append((frame.file, frame.line))
+        return list(dict.fromkeys((file, line) for file, line in found if file and line))
+
+    @property
+    def has_sizes(self) -> bool:
+        """Does the program use several sizes of a tensor, or ask for dynamic shapes?"""
+        return has_symbolic_sizes(self.watched.run) or any(
+            "size" in cause.kind.lower() or "size" in cause.subject
+            for frame in self.watched.digest.recompiles
+            for cause in frame.causes
+        )
+
+    @property
+    def failed_to_compile(self) -> bool:
+        """Did it end early only because it could not be compiled?"""
+        return self.watched.exit_status != 0 and bool(self.watched.digest.failures)
+
+    @functools.cached_property
+    def stdout(self) -> bytes:
+        return self.probed.stdout if self.failed_to_compile else self.watched.stdout
+
+    @functools.cached_property
+    def exit_status(self) -> int:
+        return self.probed.exit_status if self.failed_to_compile else self.watched.exit_status
+
+    @functools.cached_property
+    def unusable(self) -> str:
+        """Why nothing can be held against it; empty where something can."""
+        seen = self.watched
+        if seen.timed_out:
+            return f"the program did not end within {self.bench.limit_s:g} s"
+        if seen.exit_status < 0:
+            return f"the program itself is killed by signal {-seen.exit_status}"
+        if seen.exit_status and not self.failed_to_compile:
+            return f"the program itself ends with status {seen.exit_status}{_last(seen.stderr)}"
+        return ""
+
+    @functools.cached_property
+    def unsteady_run(self) -> str:
+        """How its runs under capture differ; empty where they do not."""
+        again = self.watched_again
+        if again.exit_status != self.watched.exit_status or again.timed_out:
+            return "the program does not always end in the same way"
+        if not same_losses(self.watched.digest, again.digest):
+            return "the program does not always break or recompile at the same places"
+        printed = compare_output(self.watched.stdout, again.stdout)
+        if printed.verdict != "pass":
+            return f"the program prints something else each time: {printed.words}"
+        return ""
+
+    @functools.cached_property
+    def unsteady(self) -> str:
+        """How the original differs from itself when it is run again; empty where it does not."""
+        return self.unsteady_run or self.unsteady_values
+
+    @functools.cached_property
+    def unsteady_values(self) -> str:
+        """How its replays differ; empty where they do not."""
+        # It needs torch, which not everybody who has a baseline has to load.
+        from compilescope.repair.trials.following import differs_from_itself
+
+        return differs_from_itself(self.probed, self.probed_again)
+
+    @property
+    def is_deterministic(self) -> bool:
+        """Costs one more run of each kind."""
+        return not self.unsteady
+
+
+def _last(stderr: bytes) -> str:
+    lines = stderr.decode(errors="replace").strip().splitlines()
+    return f" ({lines[-1].strip()[:120]})" if lines else ""

@@ -1,0 +1,233 @@
+"""Lets the program run eagerly, and asks the first calls of each of its regions again and again.
+
+The program itself sees nothing of it: state, random numbers and streams are as they were.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from compilescope.diff.copies import argument_leaves
+from compilescope.diff.structure import take_apart
+from compilescope.diff.trial import Outcome, Value
+from compilescope.repair.trials.inside.asking import claim
+from compilescope.repair.trials.inside.describing import described, signature_of
+from compilescope.repair.trials.inside.keeping import Keeper, size_of
+from compilescope.repair.trials.inside.notes import describe_error, random_state
+from compilescope.repair.trials.inside.recipes import Recipe, more_recipes, usual_recipes
+from compilescope.repair.trials.inside.replaying import Replay
+from compilescope.torchapi.regions.branches import Coverage
+from compilescope.torchapi.regions.regions import Region, Regions
+
+_REGIONS = 24
+_CALLS = 4
+"""Of one region."""
+_BYTES = 4 << 30
+_TRAIL = 1000
+"""So many calls of a region are followed."""
+_HUNT_S = 20.0
+"""For all regions together."""
+_EXACT = ("recorded", "values", "scaled", "first-size", "shifted")
+
+
+class Prober:
+    """Records regions as they are called."""
+
+    def __init__(self, wishes: dict[str, Any]) -> None:
+        self._folder = Path(wishes["folder"])
+        self._compiled = bool(wishes["compiled"])
+        self._sizes = bool(wishes["sizes"])
+        self._seconds = float(wishes["seconds"])
+        self._like = {(p["region"], p["call"]): p["recipes"] for p in wishes["like"] or ()}
+        self._follows = wishes["like"] is not None
+        self._places: list[tuple[str, int]] = [(file, line) for file, line in wishes["focus"]]
+        self._coverage = Coverage({file for file, _ in self._places})
+        self._regions = Regions(self._on_call)
+        self._keeper = Keeper(self._folder)
+        self._calls: dict[Region, int] = {}
+        self._signatures: dict[Region, set[Any]] = {}
+        self._record: dict[str, Any] = {
+            "calls": [],
+            "left_out": [],
+            "regions": [],
+            "trails": {},
+        }
+        self._spent = self._hunted = 0.0
+        self._claimed: bool | None = None
+        self._pid = os.getpid()
+        self._lock = threading.Lock()
+
+    def begin(self) -> None:
+        self._regions.install()
+        atexit.register(self._end)
+
+    def _on_call(self, region: Region, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        entry = None
+        if self._lock.acquire(blocking=False):
+            try:
+                entry = self._ask(region, args, kwargs)
+            finally:
+                self._lock.release()
+        with self._regions.calling("eager"):
+            if entry is None:
+                result = region.eager(*args, **kwargs)
+            else:
+                result = self._real_call(region, args, kwargs, entry)
+        self._follow(region, result)
+        return result
+
+    def _follow(self, region: Region, result: Any) -> None:
+        """Keep the size of what a call gave, so that a later one that goes astray is found."""
+        trail = self._record["trails"].setdefault(str(region.number), [])
+        if self._claimed and len(trail) < _TRAIL:
+            trail.append(size_of(result))
+            # At every doubling: the last calls of a long program may go untold, not its first ones.
+            if len(trail) & (len(trail) - 1) == 0:
+                self._keeper.write(self._record)
+
+    def _end(self) -> None:
+        # A forked child has the record too, but it is its parent's to write.
+        if self._claimed and os.getpid() == self._pid:
+            self._keeper.write(self._record)
+
+    def _real_call(self, region: Region, args: Any, kwargs: Any, entry: dict[str, Any]) -> Any:
+        """What the program itself gets: kept too, to see whether a replay is like it."""
+        try:
+            result = region.eager(*args, **kwargs)
+        except Exception as error:
+            entry["real"] = {"error": describe_error(error)}
+            self._keeper.write(self._record)
+            raise
+        # The border to values of any kind: what cannot be kept is not compared.
+        with contextlib.suppress(Exception):
+            apart = take_apart(result)
+            entry["real"] = {"error": None, **self._kept_leaves(apart.leaves, apart.containers)}
+        self._keeper.write(self._record)
+        return result
+
+    def _kept_leaves(self, leaves: dict[str, Any], containers: dict[str, str]) -> dict[str, Any]:
+        values = {path: Value("output", leaf) for path, leaf in leaves.items()}
+        return {"file": self._keeper.keep(Outcome(values=values)), "containers": containers}
+
+    def _ask(
+        self, region: Region, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> dict[str, Any] | None:
+        """The entry of this call in the record; None where it is not recorded."""
+        if self._claimed is None:
+            self._claimed = claim(self._folder)
+        number = self._calls[region] = self._calls.get(region, 0) + 1
+        if number == 1 and self._claimed:
+            self._record["regions"].append(region.name)
+        if not self._claimed or not self._wanted(region, number, args, kwargs):
+            return None
+        entry: dict[str, Any] = {
+            "region": region.number,
+            "name": region.name,
+            "call": number,
+            "replays": [],
+            "left_out": "",
+        }
+        self._record["calls"].append(entry)
+        begun = time.monotonic()
+        replay: Replay | None = None
+        try:
+            replay = Replay(self._regions, region, (args, kwargs), self._keeper)
+            entry["inputs"] = self._kept_leaves(argument_leaves(args, kwargs), {})
+            entry["random"] = random_state()
+            self._ask_all(replay, entry, begun)
+        except Exception as error:  # The border: whatever a program's objects do to a replay.
+            words = " ".join(str(error).split())[:300]
+            entry["left_out"] = f"{type(error).__name__}: {words}"
+        finally:
+            if replay is not None:
+                replay.restore()
+                entry["shared"] = replay.arguments.shared
+            self._spent += time.monotonic() - begun
+            self._record["coverage"] = described(self._coverage)
+        return entry
+
+    def _wanted(self, region: Region, number: int, args: Any, kwargs: Any) -> bool:
+        if self._follows:
+            return (region.number, number) in self._like
+        known = self._signatures.setdefault(region, set())
+        signature = signature_of(args, kwargs)
+        if len(known) >= _CALLS or (signature in known and number > 2):
+            return False
+        reason = ""
+        if region.number >= _REGIONS:
+            reason = f"more than {_REGIONS} regions"
+        elif self._spent > self._seconds:
+            reason = f"more than {self._seconds:g} s of replays"
+        elif self._keeper.kept_bytes > _BYTES:
+            reason = f"more than {_BYTES >> 30} GiB of numbers"
+        if reason:
+            if reason not in self._record["left_out"]:
+                self._record["left_out"].append(reason)
+            return False
+        known.add(signature)
+        return True
+
+    def _ask_all(self, replay: Replay, entry: dict[str, Any], begun: float) -> None:
+        first = entry["call"] == 1
+        for recipe, compile_too in self._recipes(replay, entry, first):
+            if recipe.kind != "recorded" and self._is_late(begun):
+                entry["left_out_recipes"] = entry.get("left_out_recipes", 0) + 1
+                continue
+            kept = replay.eagerly(recipe, None if self._compiled else self._coverage)
+            entry["replays"].append(kept)
+            if self._compiled and compile_too:
+                entry["replays"].append(replay.compiled(recipe))
+            if not self._compiled and kept["error"] is None and recipe.kind in _EXACT:
+                exact = replay.exactly(recipe)
+                if exact is not None:
+                    entry["replays"].append(exact)
+        if first and not self._compiled and not self._follows:
+            self._hunt(replay, entry)
+
+    def _recipes(
+        self, replay: Replay, entry: dict[str, Any], first: bool
+    ) -> list[tuple[Recipe, bool]]:
+        if self._follows:
+            found = self._like[entry["region"], entry["call"]]
+            return [(Recipe(*recipe), bool(safe)) for recipe, safe in found]
+        usual = usual_recipes(replay.arguments, sizes=self._sizes, first=first)
+        return [(recipe, True) for recipe in usual]
+
+    def _is_late(self, begun: float) -> bool:
+        return self._spent + time.monotonic() - begun > self._seconds
+
+    def _hunt(self, replay: Replay, entry: dict[str, Any]) -> None:
+        """Look for inputs that take sides of branches which nothing took so far."""
+        if not replay.arguments.tensors():
+            return
+        for recipe in more_recipes():
+            if not self._one_sided() or self._hunted > _HUNT_S:
+                return
+            begun = time.monotonic()
+            seen = self._coverage.sides
+            replay.glance(recipe, self._coverage)
+            if self._coverage.sides > seen:
+                entry["replays"].append(replay.eagerly(recipe))
+            self._hunted += time.monotonic() - begun
+
+    def _one_sided(self) -> bool:
+        """Is there a branch, near what a fix may change, of which one side was never taken?"""
+        near = {(file, function) for file, function in self._functions()}
+        return any(
+            len(branch.sides) == 1 and (branch.by_tensor or (file, branch.function) in near)
+            for file, branch in self._coverage.branches()
+        )
+
+    def _functions(self) -> set[tuple[str, str]]:
+        lines = set(self._places)
+        return {
+            (file, branch.function)
+            for file, branch in self._coverage.branches()
+            if (file, branch.line) in lines
+        }

@@ -1,0 +1,134 @@
+"""One recorded call of a region, called again: from the same state, on copies of its arguments."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from compilescope.diff.anchoring import believed
+from compilescope.diff.copies import Arguments
+from compilescope.diff.modes import Randomness
+from compilescope.diff.sides import survey, widened
+from compilescope.diff.state import State
+from compilescope.diff.trial import Outcome, Plan, run
+from compilescope.errors import ToolError
+from compilescope.repair.trials.inside.keeping import Keeper
+from compilescope.repair.trials.inside.notes import Notes, describe_error
+from compilescope.repair.trials.inside.recipes import Recipe, prepare
+from compilescope.repair.trials.inside.surroundings import Surroundings
+from compilescope.torchapi.regions.branches import Coverage
+from compilescope.torchapi.regions.limits import roomy_caches
+from compilescope.torchapi.regions.regions import Region, Regions, model_of
+from compilescope.torchapi.regions.versions import Versions
+
+
+class Replay:
+    """What a region was given at one call, kept until it has been asked everything."""
+
+    def __init__(
+        self,
+        regions: Regions,
+        region: Region,
+        call: tuple[tuple[Any, ...], dict[str, Any]],
+        keeper: Keeper,
+    ) -> None:
+        self._regions = regions
+        self._region = region
+        self._keeper = keeper
+        self._state = State(model_of(region.eager), call)
+        self._around_it = Surroundings()
+        self._randomness = Randomness()
+        self._versions = Versions(self._state.holdings.tensors.values())
+        self.arguments = Arguments(*call, self._state.own)
+        self.train = False
+        """The outputs require a gradient, so gradients are compared too."""
+
+    def restore(self) -> None:
+        """As if nothing had been called."""
+        self._state.restore()
+        self._around_it.restore()
+        self._versions.restore()
+        self._randomness.restore()
+
+    def eagerly(self, recipe: Recipe, coverage: Coverage | None = None) -> dict[str, Any]:
+        plan = self._plan(recipe)
+        kept = self._kept(plan, recipe, "eager", coverage)
+        if not self.train and recipe.kind == "recorded" and any(kept["gradients"].values()):
+            self.train = True
+            kept = self._kept(self._plan(recipe), recipe, "eager", coverage)
+        return kept
+
+    def glance(self, recipe: Recipe, coverage: Coverage) -> None:
+        """Only to see which branches it takes."""
+        plan = self._plan(recipe)
+        plan.train = False
+        notes = Notes(self._region.eager, self._state)
+        run(plan, notes, around=lambda: self._around("eager", notes, coverage))
+
+    def compiled(self, recipe: Recipe) -> dict[str, Any]:
+        with roomy_caches():
+            return self._kept(self._plan(recipe), recipe, "compiled", None)
+
+    def exactly(self, recipe: Recipe) -> dict[str, Any] | None:
+        """In float64; None where there is no such run, or nobody would believe it."""
+        plan = self._plan(recipe)
+        silent = Notes(self._region.eager, self._state)
+        with silent.listening(), self._regions.calling("eager"):
+            reference, seen = survey(plan)
+            if reference.error is not None:
+                return None
+            exact, _, _ = widened(plan, seen)
+            if exact is None:
+                return None
+            exact, _ = believed(reference, exact, lambda: run(plan, plan.model, nudged=True))
+        kept = self._described(recipe, "exact", silent, exact)
+        kept["reduction"] = seen.reduction
+        return kept
+
+    def _plan(self, recipe: Recipe) -> Plan:
+        args, kwargs = prepare(self.arguments, recipe)
+        return Plan(
+            model=self._region.eager,
+            state=self._state,
+            arguments=Arguments(args, kwargs, self._state.own),
+            randomness=self._randomness,
+            train=self.train,
+        )
+
+    def _kept(
+        self, plan: Plan, recipe: Recipe, mode: Any, coverage: Coverage | None
+    ) -> dict[str, Any]:
+        call = self._region.eager if mode == "eager" else self._region.compiled
+        notes = Notes(call, self._state)
+        self._around_it.restore()
+        outcome = run(plan, notes, around=lambda: self._around(mode, notes, coverage))
+        notes.surroundings = self._around_it.changes()
+        self._around_it.restore()
+        if isinstance(outcome.error, ToolError) and not outcome.values:
+            raise outcome.error
+        return self._described(recipe, mode, notes, outcome)
+
+    @contextlib.contextmanager
+    def _around(self, mode: Any, notes: Notes, coverage: Coverage | None) -> Iterator[None]:
+        with self._regions.calling(mode), notes.listening(), coverage or contextlib.nullcontext():
+            yield
+
+    def _described(
+        self, recipe: Recipe, mode: str, notes: Notes, outcome: Outcome
+    ) -> dict[str, Any]:
+        error = outcome.error
+        return {
+            "recipe": list(recipe),
+            "mode": mode,
+            "file": self._keeper.keep(outcome),
+            "containers": outcome.containers,
+            "error": describe_error(error) if error is not None else None,
+            "aliases": notes.aliases,
+            "gradients": notes.gradients,
+            "printed": notes.printed,
+            "surroundings": notes.surroundings,
+            "random": notes.random,
+            "train": self.train,
+            "seconds": round(outcome.seconds, 6),
+        }

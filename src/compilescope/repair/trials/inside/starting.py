@@ -1,0 +1,35 @@
+"""How a process of a program that is tried begins: seeds, new texts, and what is asked of it."""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from typing import Any
+
+from compilescope.repair.trials.inside.imports import after_import
+from compilescope.repair.trials.inside.overlay import Overlay
+from compilescope.settings import read_trial
+
+
+def begin() -> None:
+    """Read what the workbench wrote, and do it."""
+    path = read_trial()
+    if path is None:
+        return
+    trial = json.loads(path.read_text(encoding="utf-8"))
+    Overlay(trial["files"]).install()
+    seed = trial["seed"]
+    random.seed(seed)
+    after_import("numpy.random", lambda: sys.modules["numpy.random"].seed(seed % 2**32))
+    after_import("torch", lambda: _torch_is_there(trial))
+
+
+def _torch_is_there(trial: dict[str, Any]) -> None:
+    from compilescope.repair.trials.inside import asking
+
+    asking.seed_torch(trial["seed"])
+    if trial["eager_random"]:
+        asking.draw_as_eager()
+    if trial.get("probe") or trial.get("survey"):
+        asking.begin(trial)

@@ -1,0 +1,169 @@
+"""What a version loses, held against what the original lost: breaks, recompiles, eager functions.
+
+A break that nobody saw before is progress where tracing had not come so far; on a line that the
+patch wrote, or where tracing had gone by before, it is a loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from compilescope.repair.trials.changes import Changes
+from compilescope.repair.trials.counting import captured_lines, compiled_functions, counts_of
+from compilescope.repair.trials.verification import Check
+from compilescope.repair.trials.watched import Watched
+from compilescope.rules.digest import Digest
+from compilescope.rules.eager import EagerFrame
+from compilescope.rules.findings import Finding, findings
+from compilescope.rules.sites import Site
+
+
+def check_losses(
+    before: Watched, after: Watched, gone: Collection[str], changes: Changes
+) -> list[Check]:
+    """All count checks, the most telling first."""
+    comparison = _Comparison(before, after, gone, changes)
+    return [
+        comparison.gone(),
+        comparison.breaks(),
+        comparison.recompiles(),
+        comparison.eager(),
+        comparison.failures(),
+        comparison.operators(),
+    ]
+
+
+class _Comparison:
+    def __init__(
+        self, before: Watched, after: Watched, gone: Collection[str], changes: Changes
+    ) -> None:
+        self._before, self._after = before, after
+        self._gone = set(gone)
+        self._changes = changes
+        self._old = {found.fingerprint: found for found in findings(before.digest)}
+        self._new = {found.fingerprint: found for found in findings(after.digest)}
+        self._lines = captured_lines(before.run)
+        self._were = counts_of(before.digest, before.operators)
+        self._are = counts_of(after.digest, after.operators)
+
+    def gone(self) -> Check:
+        left = [self._new[name] for name in self._gone if name in self._new]
+        if left:
+            found = left[0]
+            words = f"{found.title} is still there, in line {found.line}"
+            return Check("gone", "fail", words)
+        return Check("gone", "pass", "what was to be mended is gone")
+
+    def breaks(self) -> Check:
+        new = [site for site in self._after.digest.sites if site.fingerprint not in self._old]
+        for site in new:
+            reason = self._wrong(site)
+            if reason:
+                words = f"a new graph break in line {site.line} ({site.gb_type}): {reason}"
+                return Check("breaks", "fail", words)
+        were, are = self._were, self._are
+        if new and are.breaks >= were.breaks and are.operators <= were.operators:
+            words = f"the break only moves, to line {new[0].line} ({new[0].gb_type})"
+            return Check("breaks", "fail", words)
+        if new:
+            words = f"uncovers the next break, in line {new[0].line} ({new[0].gb_type})"
+            return Check("breaks", "pass", words)
+        return Check("breaks", "pass", f"{were.breaks} before, {are.breaks} after")
+
+    def _wrong(self, site: Site) -> str:
+        """Why a new break counts against the patch; empty where it was only hidden before."""
+        if self._changes.is_new(site.file, site.line):
+            return "it stands in a line that the patch wrote"
+        line = self._changes.old_line(site.file, site.line)
+        if line is None:
+            return ""
+        later = [
+            number
+            for (file, number), function in self._lines.items()
+            if file == site.file and function == site.function and number > line
+        ]
+        # Lines of which nothing is captured do not show that tracing came by.
+        if later and (site.file, line) in self._lines:
+            return "tracing went by there before"
+        return ""
+
+    def recompiles(self) -> Check:
+        were, are = self._were.recompiles, self._are.recompiles
+        new = [
+            found
+            for name, found in self._new.items()
+            if found.kind == "recompile" and name not in self._old
+        ]
+        kinds = [found.rule for found in self._old.values() if found.kind == "recompile"]
+        fresh = [found for found in new if found.rule not in kinds and not self._was_eager(found)]
+        if fresh:
+            words = f"a new cause to recompile: {fresh[0].title} ({fresh[0].message})"
+            return Check("recompiles", "fail", words)
+        if are > were and not (new and all(self._was_eager(found) for found in new)):
+            return Check("recompiles", "fail", f"{were} recompiles before, {are} after")
+        if new:
+            words = f"{were} before, {are} after; {new[0].title} is told of another function now"
+            return Check("recompiles", "pass", words)
+        return Check("recompiles", "pass", f"{were} before, {are} after")
+
+    def _was_eager(self, found: Finding) -> bool:
+        """Was the function that recompiles not compiled at all before?"""
+        known = {(code.file, code.function) for code in compiled_functions(self._before.run)}
+        return (found.file, found.function) not in known
+
+    def eager(self) -> Check:
+        old = {_name(frame) for frame in self._before.digest.eager_frames}
+        whole = {name[:2] for name in old if not name[2]}
+        known = {(code.file, code.function) for code in compiled_functions(self._before.run)}
+        known |= {(file, function) for (file, _), function in self._lines.items()}
+        for frame in self._after.digest.eager_frames:
+            name = _name(frame)
+            # What was eager as a whole may now be so from some line on.
+            if name in old or name[:2] in whole or name[:2] not in known:
+                continue
+            if frame.rest_only and any(other[:2] == name[:2] for other in old):
+                continue
+            words = f"{frame.function} runs eagerly now: {frame.reason}"
+            return Check("eager", "fail", words)
+        were, are = self._were.eager, self._are.eager
+        return Check("eager", "pass", f"{were} eager functions before, {are} after")
+
+    def failures(self) -> Check:
+        for name, found in self._new.items():
+            if found.kind == "failure" and name not in self._old:
+                return Check("failures", "fail", f"a new failure: {found.title}: {found.message}")
+        return Check(
+            "failures", "pass", f"{self._were.failures} before, {self._are.failures} after"
+        )
+
+    def operators(self) -> Check:
+        were, are = self._were.operators, self._are.operators
+        words = f"{were} operators captured before, {are} after"
+        if are >= were:
+            return Check("operators", "pass", words)
+        now = captured_lines(self._after.run)
+        mended = {(f.file, f.line) for name, f in self._old.items() if name in self._gone}
+        lines = captured_lines(self._before.run, newest=True)
+        for (file, line), function in lines.items():
+            if (file, line) in mended:
+                continue  # What broke there may well have to stay outside of any graph.
+            new = self._changes.new_line(file, line)
+            # What is under `if not torch.compiler.is_compiling()` now was put there on purpose.
+            if self._changes.is_wrapped(file, line):
+                continue
+            if new is not None and (file, new) not in now:
+                words += f"; nothing of line {new} in {function} is captured any more"
+                return Check("operators", "fail", words)
+        if not now and self._lines:
+            return Check("operators", "fail", words)
+        return Check("operators", "pass", f"{words}: only of lines that the patch replaces")
+
+
+def _name(frame: EagerFrame) -> tuple[str, str, bool]:
+    return frame.file, frame.function, frame.rest_only
+
+
+def same_losses(one: Digest, other: Digest) -> bool:
+    """Did two runs of one version lose the same?"""
+    names = [sorted(found.fingerprint for found in findings(digest)) for digest in (one, other)]
+    return names[0] == names[1]

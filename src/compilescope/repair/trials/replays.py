@@ -1,0 +1,180 @@
+"""Replays of two versions held against each other: one call of a region, on one set of inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from compilescope.diff.config import ComparisonConfig
+from compilescope.diff.structure import MISSING
+from compilescope.diff.values import Comparer
+from compilescope.fixes.patch import Allowance
+from compilescope.repair.trials.inside.keeping import Kept, read_kept
+from compilescope.repair.trials.printing import compare_output
+from compilescope.repair.trials.verification import CheckVerdict
+from compilescope.repair.trials.watched import Probed
+
+Replay = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Something that a caller could see, and that is not the same."""
+
+    aspect: str
+    """`values`, `errors`, `aliases`, `gradients`, `printed`, `random`."""
+    path: str
+    verdict: CheckVerdict
+    """`fail` or `unknown`."""
+    words: str
+
+
+class Replays:
+    """The replays of one call, by recipe and mode."""
+
+    def __init__(self, probed: Probed, call: Mapping[str, Any]) -> None:
+        self._folder: Path = probed.folder
+        self.call = call
+        self._found = {(tuple(r["recipe"]), r["mode"]): r for r in call["replays"]}
+
+    def get(self, recipe: tuple[Any, ...], mode: str) -> Replay | None:
+        return self._found.get((recipe, mode))
+
+    @property
+    def recipes(self) -> list[tuple[Any, ...]]:
+        return list(dict.fromkeys(recipe for recipe, _ in self._found))
+
+    def read(self, replay: Mapping[str, Any]) -> Kept:
+        return read_kept(self._folder, dict(replay))
+
+
+class Judge:
+    """Compares replays of one region under what a patch allows."""
+
+    def __init__(self, allows: frozenset[Allowance]) -> None:
+        self._allows = allows
+
+    def differences(
+        self,
+        wanted: tuple[Replays, Replay],
+        found: tuple[Replays, Replay],
+        exact: Replay | None = None,
+    ) -> list[Difference]:
+        """Of `found` from `wanted`; `exact` is a replay of the wanted one in float64."""
+        old, new = wanted[1], found[1]
+        raised = list(self._errors(old, new))
+        if raised:
+            return raised
+        kept, other = wanted[0].read(old), found[0].read(new)
+        truth = wanted[0].read(exact) if exact is not None else None
+        compared = list(_compare(kept, other, truth, exact))
+        if old["error"] is None:
+            compared += self._notes(old, new)
+        return compared + list(self._printed(old, new))
+
+    def _errors(self, old: Replay, new: Replay) -> Iterator[Difference]:
+        was, now = old["error"], new["error"]
+        if was is None and now is not None:
+            words = f"it raises {_shown(now)}; the original does not raise"
+            yield Difference("errors", "", "fail", words)
+        elif was is not None and now is None:
+            words = f"it does not raise; the original raises {_shown(was)}"
+            yield Difference("errors", "", "fail", words)
+        elif was is not None and "exception-type" not in self._allows:
+            # What an operator of torch raises has other words when it is compiled.
+            strict = was["raised"] or new["mode"] == "eager"
+            same = was["type"] == now["type"] and _words(was) == _words(now)
+            if strict and not same:
+                words = f"it raises {_shown(now)}; the original raises {_shown(was)}"
+                yield Difference("errors", "", "fail", words)
+
+    def _notes(self, old: Replay, new: Replay) -> Iterator[Difference]:
+        aliases = dict.fromkeys([*old["aliases"], *new["aliases"]])
+        for path in aliases:
+            was, now = old["aliases"].get(path), new["aliases"].get(path)
+            if was != now:
+                words = f"{path} is {now or 'memory of its own'}; it was {was or 'its own memory'}"
+                yield Difference("aliases", path, "fail", words)
+        for name in dict.fromkeys([*old["surroundings"], *new["surroundings"]]):
+            was, now = old["surroundings"].get(name), new["surroundings"].get(name)
+            if was != now:
+                words = f"after the call {name} is {now or 'what it was before'}"
+                words += f"; the original leaves it {was or 'as it was'}"
+                yield Difference("surroundings", name, "fail", words)
+        for path, needs in old["gradients"].items():
+            if new["gradients"].get(path, needs) != needs:
+                words = f"{path} {'no longer requires' if needs else 'now requires'} a gradient"
+                yield Difference("gradients", path, "fail", words)
+        both_eager = old["mode"] == new["mode"] == "eager"
+        others = both_eager and old["random"] != new["random"]
+        if others and "other-random-numbers" not in self._allows:
+            yield Difference("random", "", "fail", "it draws more or fewer random numbers")
+
+    def _printed(self, old: Replay, new: Replay) -> Iterator[Difference]:
+        texts = ["\n".join(replay["printed"]).encode() for replay in (old, new)]
+        told = compare_output(texts[0], texts[1], self._allows)
+        if told.verdict == "fail":
+            yield Difference("printed", "", "fail", f"what it prints or logs: {told.words}")
+
+
+def _compare(
+    old: Kept, new: Kept, truth: Kept | None, exact: Replay | None
+) -> Iterator[Difference]:
+    for path in dict.fromkeys([*old.classes, *new.classes]):
+        was, now = old.classes.get(path), new.classes.get(path)
+        if was is not None and now is not None and was != now:
+            yield Difference("values", path, "fail", f"{path} is a {now}; it was a {was}")
+    reduction = exact.get("reduction") if exact is not None else None
+    comparer = Comparer(
+        ComparisonConfig(reduction=reduction), lambda path: MISSING, _narrowest(old)
+    )
+    anchor = truth.outcome if truth is not None else None
+    for diff in comparer.compare(old.outcome, new.outcome, anchor):
+        if diff.verdict != "pass":
+            reason = diff.reason.replace("the reference", "the original")
+            reason = reason.replace("the test", "the new version")
+            words = f"{diff.path}: {reason}"
+            yield Difference("values", diff.path, diff.verdict, words)
+
+
+def same_values(one: tuple[Replays, Any], other: tuple[Replays, Any]) -> str:
+    """Do two kept sets of values agree, up to rounding? Empty, or how they do not."""
+    return unlike(one[0].read(one[1]), other[0].read(other[1]))
+
+
+def kinds_of(one: tuple[Replays, Any]) -> dict[str, str]:
+    """What each value is: a tensor, a number, a word."""
+    kept = one[0].read(one[1])
+    values = kept.outcome.values
+    return {
+        path: "tensor" if path in kept.classes else type(value.leaf).__name__
+        for path, value in values.items()
+    }
+
+
+def unlike(one: Kept, other: Kept) -> str:
+    for difference in _compare(one, other, None, None):
+        if difference.verdict == "fail":
+            return difference.words
+    return ""
+
+
+def _narrowest(kept: Kept) -> torch.dtype:
+    leaves = [value.leaf for value in kept.outcome.values.values()]
+    dtypes = {x.dtype for x in leaves if isinstance(x, torch.Tensor) and x.is_floating_point()}
+    return max(dtypes | {torch.float32}, key=lambda dtype: torch.finfo(dtype).eps)
+
+
+def _shown(error: Mapping[str, Any]) -> str:
+    words = _words(error)
+    return f"{error['type']}: {words[:160]}" if words else str(error["type"])
+
+
+def _words(error: Mapping[str, Any]) -> str:
+    """The first line: torch adds where it happened below."""
+    lines = str(error["message"]).strip().splitlines()
+    return " ".join(lines[0].split()) if lines else ""

@@ -1,0 +1,130 @@
+"""The verdict on a version: does it do what the program did, and lose less?
+
+Verified is only what passed every check; what could not be checked is unverified, never passed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from compilescope.fixes.patch import Allowance
+from compilescope.repair.trials.baseline import Baseline as Baseline
+from compilescope.repair.trials.changes import Changes, changes_between
+from compilescope.repair.trials.counting import counts_of
+from compilescope.repair.trials.losing import check_losses
+from compilescope.repair.trials.measuring import measure as measure
+from compilescope.repair.trials.printing import compare_output, differs_in_numbers
+from compilescope.repair.trials.verification import Check, Counts, VerdictOfFix, Verification
+from compilescope.repair.trials.version import Version
+from compilescope.repair.trials.watched import Watched
+from compilescope.repair.trials.workbench import Workbench
+
+_OF_RUNS = ("gone", "breaks", "recompiles", "eager", "failures", "operators", "exit", "output")
+"""Checks of what was seen under capture; the others are of replays."""
+
+
+def verify(
+    bench: Workbench,
+    before: Baseline,
+    version: Version,
+    *,
+    gone: Collection[str],
+    patch_allows: frozenset[Allowance] = frozenset(),
+    states: str = "",
+    changed: Mapping[str, Collection[int]] | None = None,
+) -> Verification:
+    """Try a version in fresh processes. `gone` are the fingerprints that must vanish, `changed`
+    the lines of the new texts that a patch touched (by file), beside those that differ."""
+    trial = _Trial(bench, before, version, patch_allows)
+    trial.changes = changes_between(before.version, version, changed)
+    verdict, reason = trial.judge(gone)
+    after = trial.after
+    return Verification(
+        verdict=verdict,
+        reason=reason or (states if verdict == "verified" else ""),
+        checks=tuple(trial.checks),
+        before=before.counts,
+        after=counts_of(after.digest, after.operators) if after else Counts(),
+        notes=tuple(dict.fromkeys(trial.notes)),
+        watched=after,
+    )
+
+
+class _Trial:
+    """One version under way."""
+
+    def __init__(
+        self,
+        bench: Workbench,
+        before: Baseline,
+        version: Version,
+        allows: frozenset[Allowance],
+    ) -> None:
+        self._bench = bench
+        self._before = before
+        self._version = version
+        self._allows = allows
+        self.changes = Changes()
+        self.checks: list[Check] = []
+        self.notes: list[str] = []
+        self.after: Watched | None = None
+
+    def judge(self, gone: Collection[str]) -> tuple[VerdictOfFix, str]:
+        if self._before.unusable:
+            return "unverified", self._before.unusable
+        self.after = after = self._bench.watch(self._version)
+        self.checks += check_losses(self._before.watched, after, gone, self.changes)
+        self.checks += [self._exit(after)]
+        found = self._verdict()
+        if found is not None:
+            return found
+        self.checks.append(self._output(after))
+        found = self._verdict()
+        if found is not None:
+            return found
+        self._compare_values()
+        return self._verdict() or ("verified", "")
+
+    def _verdict(self) -> tuple[VerdictOfFix, str] | None:
+        """What the checks so far come to; None: nothing is wrong."""
+        failed = [check for check in self.checks if check.verdict == "fail"]
+        if failed:
+            # Only what the original never does itself counts against a version.
+            before, name = self._before, failed[0].name
+            unsteady = ""
+            if name != "gone":
+                unsteady = before.unsteady_run if name in _OF_RUNS else before.unsteady_values
+            if unsteady:
+                return "unverified", unsteady
+            return "rejected", failed[0].words
+        unknown = [check for check in self.checks if check.verdict == "unknown"]
+        return ("unverified", unknown[0].words) if unknown else None
+
+    def _exit(self, after: Watched) -> Check:
+        if after.timed_out:
+            words = f"it did not end within {self._bench.limit_s:g} s, the original did"
+            return Check("exit", "fail", words)
+        wanted = self._before.exit_status
+        if after.exit_status != wanted:
+            last = after.stderr.decode(errors="replace").strip().splitlines()[-1:]
+            said = f" ({last[0].strip()[:160]})" if last else ""
+            words = f"it ends with status {after.exit_status}{said}; the original with {wanted}"
+            return Check("exit", "fail", words)
+        return Check("exit", "pass", f"status {wanted}")
+
+    def _output(self, after: Watched) -> Check:
+        before = self._before
+        printed = compare_output(before.stdout, after.stdout, self._allows)
+        if printed.verdict == "fail" and differs_in_numbers(before.stdout, after.stdout):
+            # Numbers may move as far as compiling the original moves them, and from run to run.
+            others = [before.probed.stdout, before.watched_again.stdout]
+            printed = compare_output(before.stdout, after.stdout, self._allows, others)
+        return Check("output", printed.verdict, printed.words)
+
+    def _compare_values(self) -> None:
+        # It needs torch, which only a trial that has come so far has to load.
+        from compilescope.repair.trials.comparing import compare_values
+
+        found = compare_values(self._bench, self._before, self._version, self.changes, self._allows)
+        self.checks += found.checks
+        self.notes += found.notes

@@ -1,0 +1,140 @@
+"""Where the script goes and how it runs; that it is only handed out if it does the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from compilescope.capture.target import Target
+from compilescope.errors import ToolError
+from compilescope.repair.handing.emitting import emit, plan_script
+from compilescope.repair.handing.script import MARK
+from compilescope.repair.search.wishes import Wishes
+from repair.handing.outcomes import attempt, outcome
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name in ("train.py", "app/__main__.py", "app/tool.py", "app/__init__.py", "deep/run.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x = 1\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("target", "output", "path", "command"),
+    [
+        (Target("script", ("train.py", "-n", "a b")), None, "train_fixed.py", "-n 'a b'"),
+        (Target("script", ("deep/run.py",)), None, "deep/run_fixed.py", "deep/run_fixed.py"),
+        (Target("script", ("app",)), None, "app/app_fixed.py", "python app/app_fixed.py"),
+        (Target("module", ("app", "-v")), None, "app/app_fixed.py", "-m app.app_fixed -v"),
+        (Target("module", ("app.tool",)), None, "app/tool_fixed.py", "-m app.tool_fixed"),
+        (Target("module", ("train",)), None, "train_fixed.py", "python -m train_fixed"),
+        (Target("module", ("app.tool",)), "x.py", "x.py", "python x.py"),
+        (Target("code", ("x = 1", "a")), None, "code_fixed.py", "python code_fixed.py a"),
+    ],
+)
+def test_where_it_goes(
+    folder: Path, target: Target, output: str | None, path: str, command: str
+) -> None:
+    plan = plan_script(target, Path(output) if output else None)
+    assert plan.output == Path(path) and plan.command.endswith(command)
+    plan.check(force=False)
+
+
+def test_another_folder_still_imports_what_stood_beside(folder: Path) -> None:
+    plan = plan_script(Target("script", ("deep/run.py",)), Path("here.py"))
+    assert plan.folder == str(folder / "deep")
+    plan = plan_script(Target("module", ("app.tool",)), Path("deep/here.py"))
+    assert (plan.folder, plan.package) == (str(folder), "app")
+
+
+def test_a_file_of_the_users_is_not_written_over(folder: Path) -> None:
+    plan = plan_script(Target("script", ("train.py",)), None)
+    plan.output.write_text("mine\n")
+    with pytest.raises(ToolError, match="none of ours"):
+        plan.check(force=False)
+    plan.check(force=True)
+    plan.output.write_text(f"#!/usr/bin/python\n{MARK} from train.py\n")
+    plan.check(force=False)
+
+
+MAIN = """import sys
+
+import torch
+
+from thirdparty.nets import step
+
+step = torch.compile(step, backend="eager")
+print(sys.argv[1:], step(torch.ones(3)), sys.stdin.read())
+"""
+NETS = """import torch
+
+
+def step(x):
+    y = x + 1
+    torch._dynamo.graph_break()
+    return y * 2
+"""
+MENDED = NETS.replace("    torch._dynamo.graph_break()\n", "")
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("holds", [True, pytest.param(False, marks=pytest.mark.slow)])
+def test_it_is_run_before_it_is_handed_out(
+    holds: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    package = tmp_path / "site-packages"
+    (package / "thirdparty").mkdir(parents=True)
+    monkeypatch.setenv("PYTHONPATH", str(package))
+    nets = package / "thirdparty" / "nets.py"
+    nets.write_text(NETS)
+    (tmp_path / "main.py").write_text(MAIN)
+    target = Target("script", ("main.py", "word"))
+    plan = plan_script(target, None)
+    plan.output.write_text(f"{MARK}: an older one\n")
+    if not holds:
+        # The program looks at its own name: another one, and it does something else.
+        (tmp_path / "main.py").write_text(MAIN + "print(len(sys.argv[0]))\n")
+    made = outcome(
+        attempt(file=str(nets), line=6),
+        files={str(nets): MENDED},
+        originals={str(nets): NETS},
+        main=str(tmp_path / "main.py"),
+    )
+    emitted = emit(plan, made, target, Wishes(stdin=b"piped"), ("one fix",))
+    assert emitted.proof.holds is holds, emitted.proof.words
+    if holds:
+        assert emitted.path == "main_fixed.py" and emitted.proof.counts.breaks == 0
+        assert "#   one fix\n" in plan.output.read_text()
+    else:
+        assert emitted.path is None and "prints something else" in emitted.proof.words
+        assert plan.output.read_text() == f"{MARK}: an older one\n"
+    assert nets.read_text() == NETS
+
+
+@pytest.mark.parametrize("before", [None, f"{MARK}: an older one\n"])
+def test_an_interrupt_takes_it_back(
+    before: str | None, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+
+    def interrupted(script: Target, *rest: object, **more: object) -> None:
+        seen.append((folder / "train_fixed.py").read_text())
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("compilescope.repair.handing.emitting.prove_script", interrupted)
+    target = Target("script", ("train.py",))
+    plan = plan_script(target, None)
+    if before is not None:
+        plan.output.write_text(before)
+    (folder / "train.py").chmod(0o755)
+    made = outcome(attempt(), files={plan.main: "x = 2\n"}, originals={plan.main: "x = 1\n"})
+    with pytest.raises(KeyboardInterrupt):
+        emit(plan, made, target, Wishes(), ())
+    assert seen[0].startswith(MARK) and seen[0].endswith("\nx = 2\n")
+    assert (plan.output.read_text() if plan.output.exists() else None) == before
+    assert not list(folder.glob(".*"))

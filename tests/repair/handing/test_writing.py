@@ -1,0 +1,154 @@
+"""`--write`: all files or none, as they were but for the lines that changed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from compilescope.errors import ToolError
+from compilescope.repair.handing import writing
+from compilescope.repair.handing.repository import standing_of
+from compilescope.repair.handing.writing import write_files
+
+
+def _write(folder: Path, **texts: tuple[str, str]) -> list[str]:
+    """(as it was read, as it shall be) by name."""
+    paths = {name: str(folder / f"{name}.py") for name in texts}
+    files = {paths[name]: new for name, (_, new) in texts.items()}
+    return write_files(files, {paths[name]: old for name, (old, _) in texts.items()})
+
+
+def _names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_ends_marks_encodings_modes_and_links_stay(tmp_path: Path) -> None:
+    (tmp_path / "crlf.py").write_bytes(b"\xef\xbb\xbfx = 1\r\ny = 2\r\n")
+    (tmp_path / "old.py").write_bytes("# coding: latin-1\nx = 'é'\n".encode("latin-1"))
+    (tmp_path / "real.py").write_text("x = 1")
+    (tmp_path / "real.py").chmod(0o754)
+    (tmp_path / "link.py").symlink_to("real.py")
+    _write(
+        tmp_path,
+        crlf=("x = 1\r\ny = 2\r\n", "x = 3\r\ny = 2\r\n"),
+        old=("# coding: latin-1\nx = 'é'\n", "# coding: latin-1\nx = 'éé'\n"),
+        link=("x = 1", "x = 2"),
+    )
+    assert (tmp_path / "crlf.py").read_bytes() == b"\xef\xbb\xbfx = 3\r\ny = 2\r\n"
+    assert (tmp_path / "old.py").read_bytes().endswith(b"x = '\xe9\xe9'\n")
+    assert (tmp_path / "link.py").is_symlink() and (tmp_path / "real.py").read_text() == "x = 2"
+    assert (tmp_path / "real.py").stat().st_mode & 0o777 == 0o754
+    assert _names(tmp_path) == ["crlf.py", "link.py", "old.py", "real.py"]
+
+
+def test_a_text_that_was_read_with_plain_line_ends_gets_its_own_back(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_bytes(b"x = 1\r\ny = 2\r\n")
+    _write(tmp_path, a=("x = 1\ny = 2\n", "x = 3\ny = 2\n"))
+    assert (tmp_path / "a.py").read_bytes() == b"x = 3\r\ny = 2\r\n"
+
+
+@pytest.mark.parametrize("name", ["changed", "gone", "undecodable", "unencodable", "locked"])
+def test_one_that_cannot_be_written_stops_all(name: str, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("x = 1\n")
+    new = "y = 2\n"
+    path = tmp_path / "b.py"
+    if name == "changed":
+        path.write_text("y = 1  # by an editor\n")
+    elif name == "undecodable":
+        path.write_bytes(b"y = '\xff'\n")
+    elif name == "unencodable":
+        path.write_text("# coding: ascii\n")
+        new = "# coding: ascii\ny = 'é'\n"
+    elif name == "locked":
+        path.write_text("y = 1\n")
+        path.chmod(0o444)
+        if os.access(path, os.W_OK):
+            pytest.skip("root may write anything")
+    old = "# coding: ascii\n" if name == "unencodable" else "y = 1\n"
+    with pytest.raises(ToolError) as error:
+        _write(tmp_path, a=("x = 1\n", "x = 2\n"), b=(old, new))
+    assert "b.py" in error.value.message and "\n" not in error.value.message
+    assert (tmp_path / "a.py").read_text() == "x = 1\n"
+    assert _names(tmp_path) == ["a.py"] + (["b.py"] if name != "gone" else [])
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left"), KeyboardInterrupt()])
+def test_a_failure_in_the_middle_takes_the_first_ones_back(
+    error: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in "abc":
+        (tmp_path / f"{name}.py").write_text("x = 1\n")
+    replace, calls = os.replace, []
+
+    def failing(source: object, target: object) -> None:
+        calls.append(target)
+        if len(calls) == 3:
+            raise error
+        replace(source, target)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(writing.os, "replace", failing)
+    with pytest.raises((ToolError, KeyboardInterrupt)):
+        _write(tmp_path, **{name: ("x = 1\n", "x = 2\n") for name in "abc"})
+    assert [(tmp_path / f"{name}.py").read_text() for name in "abc"] == ["x = 1\n"] * 3
+    assert _names(tmp_path) == ["a.py", "b.py", "c.py"]
+
+
+def test_an_interrupt_leaves_all_or_none(tmp_path: Path) -> None:
+    """Real processes, interrupted at real moments."""
+    code = (
+        "import sys\nfrom compilescope.repair.handing.writing import write_files\n"
+        "names = sys.argv[1:]\nprint('ready', flush=True)\n"
+        "for old, new in [('1', '2'), ('2', '1')] * 1000000:\n"
+        "    write_files(dict.fromkeys(names, new), dict.fromkeys(names, old))\n"
+    )
+    names = [str(tmp_path / f"{n}.py") for n in range(8)]
+    for pause in (0.0, 0.013, 0.031):
+        for name in names:
+            Path(name).write_text("1")
+        process = subprocess.Popen(
+            [sys.executable, "-c", code, *names],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        assert process.stdout is not None and process.stdout.readline() == b"ready\n"
+        time.sleep(pause)
+        process.send_signal(signal.SIGINT)
+        process.communicate()
+        assert process.returncode != 0
+        assert len({Path(name).read_text() for name in names}) == 1
+        assert len(_names(tmp_path)) == len(names)
+
+
+def _git(folder: Path, *words: str) -> None:
+    settings = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
+    subprocess.run(["git", *settings, *words], cwd=folder, check=True, capture_output=True)
+
+
+def test_what_git_says(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    files = [tmp_path / "a.py", tmp_path / "sub" / "b.py"]
+    for file in files:
+        file.write_text("x = 1\n")
+    names = [str(file) for file in files]
+    assert standing_of(names) == standing_of([]).__class__(kept=False)
+    _git(tmp_path, "init", "-q")
+    assert "a.py is not committed" in standing_of(names).objection
+    _git(tmp_path, "add", "a.py")
+    assert "uncommitted changes: a.py" in standing_of([names[0]]).objection
+    _git(tmp_path, "commit", "-q", "-m", "x")
+    assert standing_of([names[0]]).objection == ""
+    assert "b.py is not committed" in standing_of(names).objection
+    _git(tmp_path, "add", ".")
+    _git(tmp_path, "commit", "-q", "-m", "y")
+    (tmp_path / "other.txt").write_text("untracked\n")
+    assert standing_of(names).objection == "" and standing_of(names).kept
+    files[1].write_text("x = 2\n")
+    assert "uncommitted changes: sub/b.py" in standing_of([names[0]]).objection
+    (tmp_path / ".git" / "HEAD").write_text("nonsense\n")
+    assert "git cannot tell" in standing_of(names).objection

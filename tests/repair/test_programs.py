@@ -1,0 +1,73 @@
+"""Small programs over the whole repertoire, and traps: what comes out of a real search.
+
+A program says in its first lines what is to come out: `# ideal: <fix>` is a known ideal fix that
+must be verified and kept; `# ideal: none` marks a trap, in which nothing may be called verified;
+`# ideal: any` allows whatever is proven. `# short: <why>` admits that the ideal is not reached.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from compilescope.capture.target import Target
+from compilescope.repair.search.searching import search
+from compilescope.repair.search.wishes import Wishes
+
+pytestmark = [pytest.mark.torch]
+PROGRAMS = Path(__file__).parent.parent / "fixes" / "programs"
+QUICK = {"flow_else_less_update", "data_print_step"}
+"""The others are slow: a search runs a program half a dozen times."""
+
+
+def header(path: Path) -> dict[str, str]:
+    """What the leading comments say."""
+    found = {}
+    for line in path.read_text().splitlines():
+        match = re.match(r"# (\w+): (.+)", line)
+        if match:
+            found[match[1]] = match[2].strip()
+        elif line and not line.startswith("#"):
+            break
+    return found
+
+
+def _programs() -> list[object]:
+    marked = []
+    for path in sorted(PROGRAMS.glob("*.py")):
+        marks = [] if path.stem in QUICK else [pytest.mark.slow, pytest.mark.timeout(900)]
+        if "short" in header(path):
+            marks.append(pytest.mark.xfail(reason=header(path)["short"], strict=True))
+        marked.append(pytest.param(path, id=path.stem, marks=marks))
+    return marked
+
+
+@pytest.mark.parametrize("path", _programs())
+def test_what_comes_out(path: Path) -> None:
+    said = header(path)
+    ideal = said["ideal"]
+    before = path.read_bytes()
+    words = (str(path), *said.get("args", "").split())
+    outcome = search(Target("script", words), Wishes(timed=False, limit_s=120))
+    assert path.read_bytes() == before
+    told = [(each.fix, each.verdict, each.reason or each.refused) for each in outcome.attempts]
+    kept = {each.fix for each in outcome.attempts if each.kept}
+    if ideal == "none":
+        assert not kept, told
+        assert not outcome.files
+        assert all(each.verdict != "verified" for each in outcome.attempts), told
+    elif ideal != "any":
+        assert set(ideal.replace(",", " ").split()) <= kept, told
+        assert outcome.verdict == "verified"
+        lost_before = outcome.before.breaks + outcome.before.recompiles + outcome.before.failures
+        lost_after = outcome.after.breaks + outcome.after.recompiles + outcome.after.failures
+        assert lost_after < lost_before, told
+
+
+def test_there_are_enough_of_them() -> None:
+    said = [header(path) for path in PROGRAMS.glob("*.py")]
+    assert len(said) >= 60
+    assert sum("trap" in each for each in said) >= 20
+    assert all("ideal" in each for each in said)

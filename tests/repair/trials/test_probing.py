@@ -1,0 +1,88 @@
+"""Regions replayed: which there are, and that the program sees nothing of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from compilescope.capture.target import Target
+from compilescope.repair.trials.version import Version
+from compilescope.repair.trials.watched import Probed
+from compilescope.repair.trials.workbench import Workbench
+
+pytestmark = [pytest.mark.torch, pytest.mark.slow]
+
+_REGIONS = """import torch
+
+
+@torch.compile(backend="eager")
+def inner(x):
+    return x + 1
+
+
+@torch.compile(backend="eager", fullgraph=True)
+def outer(x):
+    return inner(x) * 2
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = torch.nn.Linear(3, 3)
+        self.calls = 0
+
+    def forward(self, x):
+        self.calls += 1
+        return self.w(x)
+
+
+class Tool:
+    @torch.compile(backend="eager")
+    def work(self, x):
+        return x - 1
+
+
+net, other = Net(), Net()
+wrapped = torch.compile(net, backend="eager")
+other.compile(backend="eager")
+x = torch.ones(3)
+total = outer(x).sum() + wrapped(x).sum() + wrapped(x * 2).sum() + other(x).sum()
+total = total + Tool().work(x).sum() + torch.rand(1)
+total.backward()
+print(f"{total.item():.4f}", net.calls, other.calls, float(net.w.weight.grad.sum()))
+"""
+
+
+def _probe(tmp_path: Path, text: str) -> tuple[Probed, Probed, bytes]:
+    file = tmp_path / "program.py"
+    file.write_text(text)
+    with Workbench(Target("script", (str(file),))) as bench:
+        watched = bench.watch(Version())
+        probed = bench.probe(Version(), compiled=False)
+        return probed, bench.probe(Version(), compiled=True, like=probed), watched.stdout
+
+
+def test_all_kinds_of_regions(tmp_path: Path) -> None:
+    probed, compiled, printed = _probe(tmp_path, _REGIONS)
+    assert probed.exit_status == compiled.exit_status == 0, probed.stderr.decode()
+    for seen in (probed, compiled):
+        # The real calls saw no replay: neither counts nor weights nor random numbers.
+        assert seen.stdout == printed
+        assert seen.record["regions"] == ["outer", "Net", "Net", "Tool.work"]
+        assert not any(call["left_out"] for call in seen.calls)
+    assert [call["call"] for call in probed.calls if call["region"] == 1] == [1, 2]
+    modes = {replay["mode"] for call in compiled.calls for replay in call["replays"]}
+    assert modes == {"eager", "compiled"}
+    net = next(call for call in probed.calls if call["name"] == "Net")
+    assert net["replays"][0]["train"]
+
+
+def test_a_region_that_cannot_be_called_again_says_so(tmp_path: Path) -> None:
+    text = (
+        'import torch\n\n\n@torch.compile(backend="eager")\ndef f(items):\n'
+        "    return sum(items)\n\n\nprint(f(torch.ones(2) for _ in range(3)))\n"
+    )
+    probed, _, printed = _probe(tmp_path, text)
+    assert probed.stdout == printed
+    assert "generator" in probed.calls[0]["left_out"]
