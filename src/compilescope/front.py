@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import os
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import time_ns
@@ -86,22 +86,24 @@ class Capture:
 
     def summary(self) -> str:
         """The report as plain text."""
-        from compilescope.report.document import report_document
         from compilescope.report.render.terminal import to_text
-        from compilescope.report.section import Reading
 
-        return to_text(report_document(Reading(self.run)))
+        return to_text(self._document())
 
     def to_json(self) -> str:
-        """The digest, as `compilescope show --json` prints it."""
+        """The digest as JSON, the same that the command line gives."""
         return msgspec.json.encode(self.digest).decode()
 
     def _repr_html_(self) -> str:
-        from compilescope.report.document import report_document
         from compilescope.report.render.html import to_html
+
+        return to_html(self._document())
+
+    def _document(self) -> Any:
+        from compilescope.report.document import report_document
         from compilescope.report.section import Reading
 
-        return to_html(report_document(Reading(self.run)))
+        return report_document(Reading(self.run, reader="python"))
 
     def __repr__(self) -> str:
         seen = self.digest
@@ -146,9 +148,22 @@ def capture(
 ) -> Iterator[Capture]:
     """Record everything torch.compile does within the block, in this process.
 
+    What was compiled before the block runs and is not compiled again, so that the record holds
+    nothing of it; the summary then says so. `torch.compiler.reset()` before it, or `explain`,
+    makes it compile anew.
+
     The record lives in memory. With `dir` it is a run on disk as well, written as it happens, that
     the command line can open. With `time` every call of compiled code is timed.
     """
+    with _capturing(dir, ir, time, None) as live:
+        yield live
+
+
+@contextmanager
+def _capturing(
+    dir: str | os.PathLike[str] | None, ir: bool, time: bool, dropped: Sequence[Any] | None
+) -> Iterator[Capture]:
+    """`dropped`: what compiles again because of us; None where nothing was dropped."""
     from compilescope.capture.journal import DiskJournal, MemoryJournal
     from compilescope.capture.session import recording
 
@@ -158,7 +173,8 @@ def capture(
         memory = MemoryJournal()
         live = Capture(lambda: Run(header, list(memory.events), memory.artifacts, live=True))
         try:
-            with recording(memory, ir=ir, time=time, planted_fault=fault):
+            with recording(memory, ir=ir, time=time, planted_fault=fault) as recorder:
+                _tell_before(recorder, dropped)
                 yield live
         finally:
             live._read = functools.cache(lambda: Run(header, memory.events, memory.artifacts))
@@ -166,7 +182,8 @@ def capture(
     folder = create_run(Path(dir), header)
     on_disk = Capture(lambda: read_run(folder, live=True))
     try:
-        with recording(DiskJournal(folder), ir=ir, time=time, planted_fault=fault):
+        with recording(DiskJournal(folder), ir=ir, time=time, planted_fault=fault) as recorder:
+            _tell_before(recorder, dropped)
             yield on_disk
     finally:
         on_disk._read = functools.cache(lambda: read_run(folder))
@@ -175,23 +192,55 @@ def capture(
             write_header(folder, msgspec.structs.replace(header, ended_ns=time_ns()))
 
 
-def explain(function: Callable[..., Any], **options: Any) -> Callable[..., Capture]:
-    """`explain(model)(*args)`: compile, call once, and say what was lost.
+def _tell_before(recorder: Any, dropped: Sequence[Any] | None) -> None:
+    """What was compiled before runs unseen: the record says what there was."""
+    from compilescope.torchapi.compiling.anew import compiled_functions
 
-    In the manner of `torch._dynamo.explain`, but it leaves Dynamo's caches alone, counts sites and
-    not reports, and keeps what the call returned in `.result`. `options` go to `torch.compile`.
+    functions = compiled_functions() if dropped is None else dropped
+    if functions is None:
+        loses = "what was compiled before the capture began"
+        target = "torch._dynamo.convert_frame.input_codes"
+        recorder.emit(bodies.HookUnavailable(COMPILED_BEFORE, target, loses))
+    elif functions:
+        recorder.emit(bodies.CompiledBefore(tuple(functions), dropped=dropped is not None))
+
+
+def explain(function: Callable[..., Any], **options: Any) -> Callable[..., Capture]:
+    """`explain(model)(*args)`: compile anew, call once, and say what was lost.
+
+    In the manner of `torch._dynamo.explain`, but it counts sites and not reports, and keeps what
+    the call returned in `.result`. `options` go to `torch.compile`; without a backend among them
+    it is "eager", so that nothing but Dynamo's own work is seen or paid for. What is compiled
+    already (`torch.compile(f)`, `model.compile()`) keeps its own backend and options, unless
+    `options` are given.
+
+    Every call of it compiles everything anew and says the same. For that, the compiled code of
+    this process is dropped before and after: other compiled functions compile again when they are
+    next called. Nothing else of Dynamo's changes: compile ids go on, and the sizes that it has
+    seen change stay known. `.run` names what was dropped, and so does `.summary()`.
     """
 
     def call(*args: Any, **kwargs: Any) -> Capture:
-        import torch
+        from compilescope.torchapi.compiling.anew import compiled_anew
 
-        # Nothing is generated, so nothing but Dynamo's own work is seen or paid for.
-        options.setdefault("backend", "eager")
-        with capture() as seen:
-            seen.result = torch.compile(function, **options)(*args, **kwargs)
+        compiled = _compiled(function, options)
+        with compiled_anew() as dropped, _capturing(None, False, False, dropped) as seen:
+            seen.result = compiled(*args, **kwargs)
         return seen
 
     return call
+
+
+def _compiled(function: Callable[..., Any], options: dict[str, Any]) -> Callable[..., Any]:
+    import torch
+
+    from compilescope.torchapi.compiling.anew import is_compiled, not_compiled
+
+    if is_compiled(function):
+        if not options:
+            return function
+        function = not_compiled(function)
+    return torch.compile(function, **{"backend": "eager", **options})  # type: ignore[no-any-return]
 
 
 def load(run: str | os.PathLike[str] | None = None, *, dir: str | None = None) -> Capture:

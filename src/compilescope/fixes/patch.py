@@ -16,7 +16,20 @@ class. `other-random-numbers`: values drawn at random differ, their distribution
 
 
 class Refused(Exception):
-    """A fix does not fit here; the words say why, for the user."""
+    """A fix fits but for one thing; the words say which, in one clause, for the user."""
+
+    def __init__(self, reason: str, *, instead: str = "") -> None:
+        super().__init__(reason)
+        self.instead = instead
+        """What a person can do, in one sentence; empty where the fix knows of nothing."""
+
+
+class NotMeant(Refused):
+    """The fix is for another shape of code: its reason says nothing of this cause."""
+
+
+class NeedsRun(Refused):
+    """It may fit, which only values seen in a run can tell: `compilescope fix` looks."""
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,8 @@ class Program:
     files: Mapping[str, str] = field(default_factory=dict)
     """Texts that differ from those on disk, by absolute path."""
     facts: Facts = field(default_factory=Facts)
+    on_this_machine: bool = True
+    """May what `files` lacks be read from disk? Paths of another machine mean nothing here."""
     _modules: dict[str, SourceModule] = field(default_factory=dict, repr=False)
 
     def text(self, file: str) -> str:
@@ -41,6 +43,8 @@ class Program:
         if file in self.files:
             return self.files[file]
         path = Path(file)
+        if not self.on_this_machine:
+            raise Refused(f"the source of {path.name} is not at hand")
         try:
             if path.stat().st_size > _LARGEST_BYTES:
                 raise Refused(f"{path.name} is too large to rewrite")

@@ -276,6 +276,24 @@ class SourceSeen(EventBody, frozen=True):
     artifact: str
 
 
+class CompiledFunction(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A function that Dynamo looked at before a capture began."""
+
+    file: str
+    line: int
+    function: str
+    compilations: int = 0
+    """None: it was left to eager mode."""
+
+
+class CompiledBefore(EventBody, frozen=True):
+    """What was compiled in this process before a capture began: it may run and not be seen."""
+
+    functions: tuple[CompiledFunction, ...]
+    dropped: bool = False
+    """It was dropped, so that everything compiles anew."""
+
+
 class StanceChanged(EventBody, frozen=True):
     """`torch.compiler.set_stance`: under `force_eager` nothing compiles and no hook sees it."""
 
@@ -343,6 +361,7 @@ Body = (
     | FixAttempt
     | Measurement
     | SourceSeen
+    | CompiledBefore
     | StanceChanged
     | HookUnavailable
     | ToolFault

@@ -98,6 +98,12 @@ class Listing(_Block, frozen=True):
     end_column: int | None = None
 
 
+class Diff(_Block, frozen=True):
+    """A change to files, as a unified diff. Its lines are never wrapped."""
+
+    text: str
+
+
 class CodeLine(msgspec.Struct, frozen=True, omit_defaults=True):
     """A line of code and what it is akin to."""
 
@@ -202,6 +208,7 @@ Block = (
     | Table
     | Excerpt
     | Listing
+    | Diff
     | Panes
     | Timeline
     | Heatmap

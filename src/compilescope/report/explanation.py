@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from compilescope.model.stack import origin_of
+from compilescope.report.advice import advice_blocks
 from compilescope.report.blocks import (
     Block,
     Document,
@@ -18,9 +19,9 @@ from compilescope.report.blocks import (
 )
 from compilescope.report.links import page_link
 from compilescope.report.places import count, first_line, place
+from compilescope.report.render.spans import duration
 from compilescope.report.section import Reading
 from compilescope.report.stacks import folded_stacks
-from compilescope.rules.causes.remedy import Remedy
 from compilescope.rules.digest import Digest
 from compilescope.rules.failures import Failure
 from compilescope.rules.recompiles import RecompileCause, RecompiledFrame
@@ -28,12 +29,6 @@ from compilescope.rules.sites import Site
 from compilescope.rules.source import Sources
 
 _AROUND = 3
-_KINDS = {
-    "source": "Change:",
-    "config": "Flag:",
-    "upgrade": "Upgrade:",
-    "judgement": "Consider:",
-}
 
 
 def explanation(reading: Reading, sites: list[tuple[int, Site]], *, with_rest: bool) -> Document:
@@ -48,7 +43,7 @@ def explanation(reading: Reading, sites: list[tuple[int, Site]], *, with_rest: b
         parts.append(Part("breaks", "Graph breaks", tuple(broken), "most costly first"))
     if with_rest and seen.recompiles:
         again = [recompile_item(n, frame, reading) for n, frame in enumerate(seen.recompiles, 1)]
-        parts.append(Part("recompiles", "Recompiles", tuple(again), "most frequent first"))
+        parts.append(Part("recompiles", "Recompiles", tuple(again), "most compile time first"))
     if not parts:
         nothing = words(Span("Nothing was lost: there is nothing to explain.", "good"))
         parts.append(Part("nothing", "", (Paragraph(nothing),)))
@@ -72,8 +67,9 @@ def site_item(number: int, site: Site, reading: Reading) -> Item:
     said = first_line(site.explanation)
     if said and said not in site.why:
         blocks.append(Paragraph(words(Span(f"{site.gb_type}. {said}", "dim")), "PyTorch:"))
-    blocks += _remedies(site.remedy)
-    blocks.append(Paragraph(_toll(site, seen), "Toll:"))
+    where = f"{place(site.file, site.line, seen.root)} in {site.function}"
+    blocks += advice_blocks(site.advice, reading.told, where, brief=False)
+    blocks.append(Paragraph(_cost(site, seen), "Cost:"))
     blocks += page_link(site.gb_id, reading.pages)
     if reading.full:
         blocks += folded_stacks(site.because, reading)
@@ -87,11 +83,13 @@ def _whose(file: str) -> str:
     return "whose:yours" if origin_of(file) == "user" else "whose:library"
 
 
-def _toll(site: Site, digest: Digest) -> Words:
+def _cost(site: Site, digest: Digest) -> Words:
     """What the break costs, as far as it was seen."""
     parts = []
     if site.lost_ms is not None:
         parts.append(f"{site.lost_ms:.1f} ms outside compiled graphs")
+    if site.retrace_seconds is not None:
+        parts.append(f"{duration(site.retrace_seconds * 1e9)} of tracing thrown away")
     parts.append(f"reported {count(site.events, 'time')} in {count(site.frames, 'function')}")
     if len(site.ranks) > 1:
         parts.append(f"on ranks {', '.join(map(str, site.ranks))}")
@@ -111,10 +109,10 @@ def recompile_item(number: int, frame: RecompiledFrame, reading: Reading) -> Ite
     part = f" from line {frame.resumed_at} on" if frame.resumed_at else ""
     at = place(frame.file, frame.line, reading.root)
     left = words(Span(at, "strong"), f" {frame.function}{part}")
-    right = words(Span(count(frame.count, "recompile"), "warn"))
+    right = words(Span(recompile_cost(frame), "warn"))
     blocks: list[Block] = []
     for cause in frame.causes:
-        blocks += _failed_guard(cause, reading.sources)
+        blocks += _failed_guard(cause, frame, reading)
     if frame.limit_hit:
         gave_up = (
             f"{frame.function} was compiled {count(frame.count + 1, 'time')}, then Dynamo gave up: "
@@ -131,17 +129,27 @@ def recompile_anchor(frame: RecompiledFrame) -> str:
     return f"recompile-{frame.because[0]}" if frame.because else ""
 
 
-def _failed_guard(cause: RecompileCause, sources: Sources) -> list[Block]:
+def recompile_cost(frame: RecompiledFrame) -> str:
+    """`7 recompiles, 7.30 s`."""
+    spent = f", {duration(frame.seconds * 1e9)}" if frame.seconds is not None else ""
+    return count(frame.count, "recompile") + spent
+
+
+def _failed_guard(cause: RecompileCause, frame: RecompiledFrame, reading: Reading) -> list[Block]:
     change = f": expected {cause.expected or '?'}, got {cause.actual or '?'}"
-    times = f" (in {count(cause.count, 'recompile')})"
+    spent = f", {duration(cause.seconds * 1e9)}" if cause.seconds is not None else ""
+    times = f" (in {count(cause.count, 'recompile')}{spent})"
     blocks: list[Block] = [
         Paragraph(words(Span(cause.subject, "code"), change, Span(times, "dim")), "-")
     ]
     if cause.file and cause.line:
-        blocks += _listing(sources, cause.file, cause.line, None, None, cause.source, around=0)
+        blocks += _listing(
+            reading.sources, cause.file, cause.line, None, None, cause.source, around=0
+        )
     if cause.why:
         blocks.append(Paragraph(prose(cause.why), "Why:"))
-    return blocks + _remedies(cause.remedy)
+    where = f"`{cause.subject}` in {frame.function}"
+    return blocks + advice_blocks(cause.advice, reading.told, where, brief=False)
 
 
 def failure_item(number: int, failure: Failure, reading: Reading) -> Item:
@@ -160,7 +168,7 @@ def failure_item(number: int, failure: Failure, reading: Reading) -> Item:
             failure.source,
         )
     blocks.append(Paragraph(prose(failure.why or first_line(failure.message)), "Why:"))
-    blocks += _remedies(failure.remedy)
+    blocks += advice_blocks(failure.advice, reading.told, at, brief=False)
     blocks += repro_words(failure)
     blocks.append(note(fate(failure)))
     blocks += page_link(failure.gb_id, reading.pages)
@@ -187,10 +195,6 @@ def fate(failure: Failure) -> str:
     end = "suppressed: the function runs eagerly" if failure.suppressed else "raised to the program"
     backend = f" by backend {failure.backend}" if failure.backend else ""
     return f"{failure.phase} compilation{backend}, {count(failure.count, 'time')}; {end}"
-
-
-def _remedies(remedies: tuple[Remedy, ...]) -> list[Block]:
-    return [Paragraph(prose(remedy.text), _KINDS[remedy.kind]) for remedy in remedies]
 
 
 def _listing(

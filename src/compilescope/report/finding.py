@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from compilescope.registry.pages import Pages
+from compilescope.report.advice import advice_blocks
 from compilescope.report.blocks import Block, Excerpt, Item, Paragraph, Span, prose, words
 from compilescope.report.links import page_link
 from compilescope.report.places import first_line, place
@@ -18,8 +19,10 @@ def finding_item(number: int, finding: Finding, root: str, pages: Pages | None =
     why = first_line(finding.message)
     if why and why != finding.title:
         blocks.append(Paragraph(prose(why)))
-    if finding.remedy:
-        blocks.append(Paragraph(prose(first_line(finding.remedy)), "Try:"))
+    if finding.advice:
+        blocks += advice_blocks(finding.advice, {}, "", brief=True)
+    elif finding.remedy:
+        blocks.append(Paragraph(prose(first_line(finding.remedy)), "By hand:"))
     blocks += page_link(finding.rule if finding.rule.startswith("GB") else None, pages)
     at = place(finding.file, finding.line, root) if finding.file else "no place known"
     left = words(Span(at, "strong"), f" in {finding.function}" if finding.function else "")

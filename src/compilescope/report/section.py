@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from compilescope.fixes.advice import advised
 from compilescope.model.event import Event
 from compilescope.model.run import Run
 from compilescope.registry.pages import Pages
@@ -26,7 +27,13 @@ class Reading:
 
     @functools.cached_property
     def digest(self) -> Digest:
-        return digest(self.run)
+        """With what to do about each cause."""
+        return advised(self.run, digest(self.run))
+
+    @functools.cached_property
+    def told(self) -> dict[str, str]:
+        """By its text: the place at which a change was shown first in this document."""
+        return {}
 
     @functools.cached_property
     def sources(self) -> Sources:

@@ -13,6 +13,7 @@ from compilescope.rules.causes.explaining import (
     explained_sites,
     ranked,
 )
+from compilescope.rules.compile_cost import retrace_seconds
 from compilescope.rules.cost import RegionCost, coverage, lost_by_site, region_costs
 from compilescope.rules.eager import EagerFrame, UnexplainedSkip, eager_frames, unexplained_skips
 from compilescope.rules.failures import Failure, failures
@@ -173,7 +174,17 @@ def _eager_regions(run: Run, graphs: list[bodies.GraphCaptured]) -> set[CodeRef]
 
 def _with_losses(run: Run, sites: list[Site]) -> list[Site]:
     lost = lost_by_site(run, sites)
-    return [msgspec.structs.replace(s, lost_ms=lost.get(s.fingerprint)) for s in sites]
+    spent = retrace_seconds(run)
+    return [
+        msgspec.structs.replace(
+            site,
+            lost_ms=lost.get(site.fingerprint),
+            retrace_seconds=round(sum(known), 4)
+            if (known := [spent[event] for event in site.because if event in spent])
+            else None,
+        )
+        for site in sites
+    ]
 
 
 def _phases(run: Run) -> dict[str, float]:

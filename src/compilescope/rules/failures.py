@@ -8,6 +8,7 @@ from compilescope.model.bodies import CompileFailed, CompileTime, FrameSkipped, 
 from compilescope.model.event import Event
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef
+from compilescope.rules.causes.advice import Advice
 from compilescope.rules.causes.remedy import Remedy
 
 
@@ -39,6 +40,9 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     category: str = ""
     why: str = ""
     remedy: tuple[Remedy, ...] = ()
+    """What a person can do by hand; `advice` says what to do first."""
+    advice: tuple[Advice, ...] = ()
+    """Best first. Empty until the fixes were asked."""
 
 
 def failures(run: Run) -> list[Failure]:

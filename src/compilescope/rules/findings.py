@@ -20,6 +20,7 @@ from compilescope.rules.behind import (
     sites_behind,
     told_elsewhere,
 )
+from compilescope.rules.causes.advice import Advice
 from compilescope.rules.causes.remedy import Remedy
 from compilescope.rules.digest import Digest
 from compilescope.rules.eager import EagerFrame
@@ -46,7 +47,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     message: str
     """Why it is so."""
     remedy: str
-    """What to try first; empty where nothing is known."""
+    """What to try first, in words; empty where nothing is known."""
     level: Level
     file: str
     line: int
@@ -59,6 +60,17 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     ranks: tuple[int, ...] = ()
     because: tuple[str, ...] = ()
     """Ids of the events behind it."""
+    advice: tuple[Advice, ...] = ()
+    """What to do, best first; empty until the fixes were asked."""
+    seconds: float | None = None
+    """Compile time that it cost, where that is known."""
+    lost_ms: float | None = None
+    """Time outside compiled graphs because of it, in a timed run."""
+
+    @property
+    def cost_seconds(self) -> float:
+        """All that is known of what it cost."""
+        return (self.seconds or 0.0) + (self.lost_ms or 0.0) / 1e3
 
     @property
     def own(self) -> bool:
@@ -76,8 +88,8 @@ def is_own(file: str) -> bool:
 
 def findings(digest: Digest) -> list[Finding]:
     """Failures first, then breaks, eager functions and recompiles, each ranked as in the digest."""
-    found = [_failure(failure, digest.root) for failure in digest.failures]
-    found += [_site(site) for site in digest.sites]
+    found = [failure_finding(failure, digest.root) for failure in digest.failures]
+    found += [site_finding(site) for site in digest.sites]
     found += [
         _eager(frame, digest.root)
         for frame in digest.eager_frames
@@ -90,10 +102,10 @@ def findings(digest: Digest) -> list[Finding]:
 
 def eager_findings(frame: EagerFrame, digest: Digest) -> list[Finding]:
     """What made one function eager: a break, recompiles, a failure; else the function itself."""
-    found = [_site(site) for site in sites_behind(frame, digest)]
+    found = [site_finding(site) for site in sites_behind(frame, digest)]
     for again in recompiles_behind(frame, digest):
         found += recompile_findings(again, digest.root)
-    found += [_failure(failure, digest.root) for failure in failures_behind(frame, digest)]
+    found += [failure_finding(failure, digest.root) for failure in failures_behind(frame, digest)]
     return found or [_eager(frame, digest.root)]
 
 
@@ -114,19 +126,39 @@ def distinct(found: Iterable[Finding]) -> list[Finding]:
                 count=before.count + finding.count,
                 ranks=tuple(sorted({*before.ranks, *finding.ranks})),
                 because=tuple(dict.fromkeys((*before.because, *finding.because))),
+                seconds=_sum(before.seconds, finding.seconds),
+                lost_ms=_sum(before.lost_ms, finding.lost_ms),
             )
         merged[key] = finding
     return list(merged.values())
 
 
-def _site(site: Site) -> Finding:
+def _sum(one: float | None, other: float | None) -> float | None:
+    known = [each for each in (one, other) if each is not None]
+    return sum(known) if known else None
+
+
+def by_cost(found: Iterable[Finding]) -> list[Finding]:
+    """Dearest first: what ended the program, then by the time that is known to be lost; what is
+    not timed keeps its order, echoes come last."""
+    return sorted(
+        found,
+        key=lambda each: (
+            each.kind != "failure" or each.level != "error",
+            each.level == "note",
+            -each.cost_seconds,
+        ),
+    )
+
+
+def site_finding(site: Site) -> Finding:
     return Finding(
         kind="break",
         rule=site.gb_id or "unregistered-break",
         fingerprint=site.fingerprint,
         title=site.gb_type,
         message=site.why or site.explanation,
-        remedy=_first(site.remedy) or (site.hints[0] if site.hints else ""),
+        remedy=_first(site.advice, site.remedy),
         level="note" if site.consequence_of else "warning",
         file=site.file,
         line=site.line,
@@ -137,10 +169,13 @@ def _site(site: Site) -> Finding:
         count=site.events,
         ranks=site.ranks,
         because=site.because,
+        advice=site.advice,
+        seconds=site.retrace_seconds,
+        lost_ms=site.lost_ms,
     )
 
 
-def _failure(failure: Failure, root: str) -> Finding:
+def failure_finding(failure: Failure, root: str) -> Finding:
     frame = Frame(failure.file, failure.line, failure.function, source=failure.source)
     inner = _inner_error(failure)
     name = failure.gb_type or failure.error
@@ -152,7 +187,7 @@ def _failure(failure: Failure, root: str) -> Finding:
         fingerprint=fingerprint(key, frame, root),
         title=f"{failure.phase} compilation failed: {name}",
         message=why if inner in why else f"{why.rstrip(': ')}: {inner}",
-        remedy=_first(failure.remedy),
+        remedy=_first(failure.advice, failure.remedy),
         level="error",
         file=failure.file,
         line=failure.line,
@@ -163,6 +198,7 @@ def _failure(failure: Failure, root: str) -> Finding:
         count=failure.count,
         ranks=failure.ranks,
         because=failure.because,
+        advice=failure.advice,
     )
 
 
@@ -224,7 +260,7 @@ def _recompile(cause: RecompileCause, frame: RecompiledFrame, root: str) -> Find
         # No values here: the next run has others, and the cause is the same.
         title=f"{frame.function} recompiles" + (f": {cause.subject}" if cause.subject else ""),
         message=cause.why or _change(cause, frame),
-        remedy=_first(cause.remedy),
+        remedy=_first(cause.advice, cause.remedy),
         level="error" if frame.limit_hit else "warning",
         file=file,
         line=line,
@@ -233,6 +269,8 @@ def _recompile(cause: RecompileCause, frame: RecompiledFrame, root: str) -> Find
         count=cause.count,
         ranks=frame.ranks,
         because=frame.because,
+        advice=cause.advice,
+        seconds=cause.seconds,
     )
 
 
@@ -245,5 +283,6 @@ def _change(cause: RecompileCause, frame: RecompiledFrame) -> str:
     return f"The guard {cause.guard} did not hold: expected {expected}, got {actual}."
 
 
-def _first(remedies: tuple[Remedy, ...]) -> str:
-    return remedies[0].text if remedies else ""
+def _first(advice: tuple[Advice, ...], remedies: tuple[Remedy, ...]) -> str:
+    told: tuple[Advice | Remedy, ...] = advice or remedies
+    return told[0].text if told else ""

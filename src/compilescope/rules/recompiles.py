@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 import msgspec
 
@@ -10,7 +11,9 @@ from compilescope.model.bodies import FailedGuard, GraphBreak, Recompile
 from compilescope.model.event import Event
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef, Frame, shown_code
+from compilescope.rules.causes.advice import Advice
 from compilescope.rules.causes.remedy import Remedy
+from compilescope.rules.compile_cost import recompile_seconds
 
 
 class RecompileCause(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,10 +31,16 @@ class RecompileCause(msgspec.Struct, frozen=True, kw_only=True):
     source: str
     count: int
     """In how many recompiles it failed."""
+    seconds: float | None = None
+    """Compile time of those recompiles; None where it was not told. Guards that failed together
+    share it."""
     rule: str | None = None
     """The rule that explains it."""
     why: str = ""
     remedy: tuple[Remedy, ...] = ()
+    """What a person can do by hand; `advice` says what to do first."""
+    advice: tuple[Advice, ...] = ()
+    """Best first. Empty until the fixes were asked."""
 
 
 class RecompiledFrame(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,6 +51,8 @@ class RecompiledFrame(msgspec.Struct, frozen=True, kw_only=True):
     function: str
     count: int
     """How often it was compiled again."""
+    seconds: float | None
+    """Compile time of all that; None where it was not told."""
     resumed_at: int | None
     """For the part of the function after a graph break: the line at which it goes on."""
     limit_hit: bool
@@ -56,11 +67,12 @@ _Member = tuple[Event, Recompile]
 
 
 def recompiled_frames(run: Run) -> list[RecompiledFrame]:
-    """Most often compiled first."""
+    """Most compile time first."""
     groups: dict[CodeRef, list[_Member]] = {}
     for event, body in run.of(Recompile):
         groups.setdefault(shown_code(body.frame, event.stack), []).append((event, body))
     broken_at = _expressions_at_breaks(run)
+    spent = recompile_seconds(run)
     frames = [
         RecompiledFrame(
             file=code.file,
@@ -68,15 +80,21 @@ def recompiled_frames(run: Run) -> list[RecompiledFrame]:
             function=code.function,
             resumed_at=code.resumed_at,
             count=sum(not body.refused for _, body in members),
+            seconds=_seconds(spent, [event.id for event, _ in members]),
             limit_hit=any(body.refused == "limit" for _, body in members),
-            causes=_causes(members, broken_at.get((code.file, code.resumed_at), "")),
+            causes=_causes(members, broken_at.get((code.file, code.resumed_at), ""), spent),
             ranks=tuple(sorted({event.rank for event, _ in members})),
             because=tuple(event.id for event, _ in members),
         )
         for code, members in groups.items()
     ]
     shown = [frame for frame in frames if frame.count or frame.limit_hit]
-    return sorted(shown, key=lambda frame: -frame.count)
+    return sorted(shown, key=lambda frame: (-(frame.seconds or 0.0), -frame.count))
+
+
+def _seconds(spent: dict[str, float], events: Iterable[str]) -> float | None:
+    known = [spent[event] for event in events if event in spent]
+    return round(sum(known), 3) if known else None
 
 
 def _expressions_at_breaks(run: Run) -> dict[tuple[str, int | None], str]:
@@ -100,7 +118,9 @@ def _place(failed: FailedGuard, event: Event) -> Frame | None:
     return failed.frame
 
 
-def _causes(members: list[_Member], broken: str) -> tuple[RecompileCause, ...]:
+def _causes(
+    members: list[_Member], broken: str, spent: dict[str, float]
+) -> tuple[RecompileCause, ...]:
     first: dict[str, tuple[FailedGuard, Frame | None]] = {}
     hits: dict[str, set[str]] = {}
     for event, body in members:
@@ -122,7 +142,8 @@ def _causes(members: list[_Member], broken: str) -> tuple[RecompileCause, ...]:
             line=frame.line if frame else None,
             source=frame.source.strip() if frame else "",
             count=len(hits[subject]),
+            seconds=_seconds(spent, hits[subject]),
         )
         for subject, (failed, frame) in first.items()
     ]
-    return tuple(sorted(causes, key=lambda cause: -cause.count))
+    return tuple(sorted(causes, key=lambda cause: (-(cause.seconds or 0.0), -cause.count)))

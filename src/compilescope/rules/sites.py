@@ -9,6 +9,7 @@ from compilescope.model.event import Event
 from compilescope.model.fingerprint import fingerprint
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef, origin_of
+from compilescope.rules.causes.advice import Advice
 from compilescope.rules.causes.remedy import Remedy
 
 
@@ -50,10 +51,15 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     """The rule that explains it; None where only its category does."""
     why: str = ""
     remedy: tuple[Remedy, ...] = ()
+    """What a person can do by hand; `advice` says what to do first."""
+    advice: tuple[Advice, ...] = ()
+    """Best first. Empty until the fixes were asked."""
     consequence_of: str | None = None
     """Fingerprint of the earlier break that this one is an echo of."""
     lost_ms: float | None = None
     """Time lost outside compiled graphs because of it; None where nothing was timed."""
+    retrace_seconds: float | None = None
+    """Compile time of the tracing that it threw away; None where that was not told."""
 
 
 _WORST_FIRST = ("frame-eager", "rest-eager", "resumed", "unknown")

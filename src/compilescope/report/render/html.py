@@ -13,6 +13,7 @@ from pathlib import Path
 from compilescope.report.blocks import (
     Block,
     Branch,
+    Diff,
     Document,
     Excerpt,
     Facts,
@@ -28,6 +29,7 @@ from compilescope.report.blocks import (
     Timeline,
     Words,
 )
+from compilescope.report.render.diffs import diff_kind
 from compilescope.report.render.heatmap import draw_heatmap
 from compilescope.report.render.panes import draw_panes
 from compilescope.report.render.timeline import draw_timeline
@@ -84,6 +86,8 @@ def _block(block: Block, prefix: str) -> str:
         return _listing(block)
     if isinstance(block, Excerpt):
         return _excerpt(block)
+    if isinstance(block, Diff):
+        return _diff(block)
     if isinstance(block, Fold):
         inside = draw(block.blocks, prefix)
         return f"<details><summary>{_words(block.summary, prefix)}</summary>{inside}</details>"
@@ -143,6 +147,14 @@ def _branches(branches: Iterable[Branch], prefix: str) -> str:
             label = f"<details open><summary>{label}</summary>{inside}</details>"
         drawn += f"<li>{label}</li>"
     return drawn
+
+
+def _diff(block: Diff) -> str:
+    lines = "".join(
+        f'<span class="{diff_kind(line)}">{clean(line)}\n</span>'
+        for line in block.text.splitlines()
+    )
+    return f'<pre class="diff">{lines}</pre>'
 
 
 def _listing(block: Listing) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from compilescope.report.blocks import (
     Block,
     Branch,
+    Diff,
     Document,
     Excerpt,
     Facts,
@@ -72,6 +73,9 @@ def _block(block: Block) -> str:
         return _listing(block)
     if isinstance(block, Excerpt):
         return _excerpt(block)
+    if isinstance(block, Diff):
+        fence = _fence(block.text)
+        return f"{fence}diff\n{block.text.rstrip()}\n{fence}"
     return "\n".join(_branches(block.branches, 0))
 
 

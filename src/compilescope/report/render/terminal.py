@@ -15,6 +15,7 @@ from compilescope.report.blocks import (
     Bar,
     Block,
     Branch,
+    Diff,
     Document,
     Excerpt,
     Facts,
@@ -32,6 +33,7 @@ from compilescope.report.blocks import (
     Tree,
     Words,
 )
+from compilescope.report.render.diffs import DiffKind, diff_kind
 from compilescope.report.render.heatmap import shaded
 from compilescope.report.render.spans import taken
 
@@ -47,6 +49,14 @@ _STYLES: dict[Style, str] = {
 _INDENT = 4
 _MOST_BARS = 40
 _MOST_LINES = 60
+_MOST_DIFF_LINES = 400
+_DIFF_STYLES: dict[DiffKind, str] = {
+    "file": "bold",
+    "place": "cyan",
+    "added": "green",
+    "removed": "red",
+    "same": "dim",
+}
 
 
 def to_text(document: Document, *, width: int = 80, colour: bool = False) -> str:
@@ -102,6 +112,8 @@ def _draw(console: Console, block: Block, indent: int) -> None:
         _draw_listing(console, block, indent)
     elif isinstance(block, Excerpt):
         _draw_excerpt(console, block, indent)
+    elif isinstance(block, Diff):
+        _draw_diff(console, block, indent)
     else:
         console.print(Padding(_drawing(console, block), (1, 0, 0, max(indent, 2))))
 
@@ -248,6 +260,19 @@ def _draw_listing(console: Console, block: Listing, indent: int) -> None:
             console.print(
                 Text(" " * (gutter + start - cut) + carets, style="bold red"), no_wrap=True
             )
+
+
+def _draw_diff(console: Console, block: Diff, indent: int) -> None:
+    """Each line whole: what is copied from here must be what `patch` takes."""
+    lines = block.text.splitlines()
+    for line in lines[:_MOST_DIFF_LINES]:
+        text = Text(
+            " " * indent + _printable(line.rstrip("\r")), style=_DIFF_STYLES[diff_kind(line)]
+        )
+        console.print(text, no_wrap=True, overflow="ignore", crop=False)
+    if len(lines) > _MOST_DIFF_LINES:
+        rest = f"and {len(lines) - _MOST_DIFF_LINES} more lines; JSON has them all"
+        console.print(Padding(Text(rest, style="dim"), (0, 0, 0, indent)))
 
 
 def _text(parts: Words) -> Text:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from compilescope.model.stack import CodeRef
+from compilescope.report.advice import advice_blocks
 from compilescope.report.blocks import Block, Excerpt, Item, Paragraph, Span, note, prose, words
 from compilescope.report.explanation import site_item
-from compilescope.report.places import count, first_line, place
+from compilescope.report.places import count, place
 from compilescope.report.section import Reading, Section
 from compilescope.rules.sites import Site
 
@@ -14,20 +15,19 @@ def _build(reading: Reading) -> list[Block]:
     sites = enumerate(reading.digest.sites, 1)
     if reading.full:
         return [site_item(number, site, reading) for number, site in sites]
-    return [_site(number, site, reading.root) for number, site in sites]
+    return [_site(number, site, reading) for number, site in sites]
 
 
-def _site(number: int, site: Site, root: str) -> Item:
+def _site(number: int, site: Site, reading: Reading) -> Item:
+    root = reading.root
     blocks: list[Block] = []
     if site.source:
         blocks.append(Excerpt(site.source, site.column, site.end_column))
     blocks.append(Paragraph(words(Span(site.gb_type, "strong"))))
     if site.why:
         blocks.append(Paragraph(prose(site.why)))
-    if site.remedy:
-        blocks.append(Paragraph(prose(site.remedy[0].text), "Try:"))
-    elif site.hints:
-        blocks.append(Paragraph(prose(first_line(site.hints[0])), "Try:"))
+    where = f"{place(site.file, site.line, root)} in {site.function}"
+    blocks += advice_blocks(site.advice, reading.told, where, brief=True)
     blocks.append(note("; ".join(_notes(site, root))))
     left = words(Span(place(site.file, site.line, root), "strong"), f" in {site.function}")
     right = words(Span(site.gb_id or "no id", "warn"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from compilescope.report.advice import advice_blocks
 from compilescope.report.blocks import Block, Excerpt, Item, Paragraph, Span, note, prose, words
 from compilescope.report.explanation import failure_item, fate, repro_words
 from compilescope.report.places import first_line, place
@@ -13,19 +14,18 @@ def _build(reading: Reading) -> list[Block]:
     failures = enumerate(reading.digest.failures, 1)
     if reading.full:
         return [failure_item(number, failure, reading) for number, failure in failures]
-    return [_failure(number, failure, reading.root) for number, failure in failures]
+    return [_failure(number, failure, reading) for number, failure in failures]
 
 
-def _failure(number: int, failure: Failure, root: str) -> Item:
-    where = place(failure.file, failure.line, root) if failure.file else "no place known"
+def _failure(number: int, failure: Failure, reading: Reading) -> Item:
+    where = place(failure.file, failure.line, reading.root) if failure.file else "no place known"
     left = words(Span(where, "strong"), f" in {failure.function}" if failure.function else "")
     name = f"{failure.gb_id} " if failure.gb_id else ""
     blocks: list[Block] = []
     if failure.source:
         blocks.append(Excerpt(failure.source, failure.column, failure.end_column))
     blocks.append(Paragraph(prose(failure.why or first_line(failure.message))))
-    if failure.remedy:
-        blocks.append(Paragraph(prose(failure.remedy[0].text), "Try:"))
+    blocks += advice_blocks(failure.advice, reading.told, where, brief=True)
     blocks += repro_words(failure)
     blocks.append(note(fate(failure)))
     return Item(str(number), left, words(Span(name + failure.error, "bad")), tuple(blocks))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from compilescope.report.advice import advice_blocks
 from compilescope.report.blocks import Block, Item, Paragraph, Span, Words, note, words
-from compilescope.report.explanation import recompile_item
+from compilescope.report.explanation import recompile_cost, recompile_item
 from compilescope.report.places import count, place
 from compilescope.report.section import Reading, Section
 from compilescope.rules.recompiles import RecompileCause, RecompiledFrame
@@ -15,16 +16,19 @@ def _build(reading: Reading) -> list[Block]:
     frames = enumerate(reading.digest.recompiles, 1)
     if reading.full:
         return [recompile_item(number, frame, reading) for number, frame in frames]
-    return [_frame(number, frame, reading.root) for number, frame in frames]
+    return [_frame(number, frame, reading) for number, frame in frames]
 
 
-def _frame(number: int, frame: RecompiledFrame, root: str) -> Item:
+def _frame(number: int, frame: RecompiledFrame, reading: Reading) -> Item:
+    root = reading.root
     part = f" from line {frame.resumed_at} on" if frame.resumed_at else ""
     left = words(Span(place(frame.file, frame.line, root), "strong"), f" {frame.function}{part}")
-    right = words(Span(count(frame.count, "recompile"), "warn"))
-    blocks: list[Block] = [
-        Paragraph(_cause(cause, root), "-") for cause in frame.causes[:_MOST_CAUSES]
-    ]
+    right = words(Span(recompile_cost(frame), "warn"))
+    blocks: list[Block] = []
+    for cause in frame.causes[:_MOST_CAUSES]:
+        blocks.append(Paragraph(_cause(cause, root), "-"))
+        where = f"`{cause.subject}` in {frame.function}"
+        blocks += advice_blocks(cause.advice, reading.told, where, brief=True)
     if len(frame.causes) > _MOST_CAUSES:
         blocks.append(note(f"and {len(frame.causes) - _MOST_CAUSES} more; see --json"))
     if frame.limit_hit:

@@ -10,11 +10,11 @@ from compilescope.report.blocks import (
     Paragraph,
     Span,
     Words,
-    prose,
     words,
 )
-from compilescope.report.places import anchor_of, count, place
+from compilescope.report.places import count
 from compilescope.report.section import Reading, Section
+from compilescope.report.start import start_with
 from compilescope.rules.digest import Digest
 from compilescope.rules.findings import findings
 
@@ -33,8 +33,7 @@ def _build(reading: Reading) -> list[Block]:
     blocks.append(Paragraph(_NOT_TOLD if logged and _is_blank(digest) else _verdict(digest)))
     if digest.torch is not None:
         blocks.append(Facts(tuple(_facts(digest))))
-    if reading.full:
-        blocks += _first(digest)
+    blocks += start_with(digest)
     return blocks
 
 
@@ -48,20 +47,6 @@ def _agreement(diffs: list[TensorDiff]) -> Words:
     if unclear:
         return words(Span(f"{unclear} {of_all}, nobody can tell.", "warn"))
     return words(Span(f"All {of_all}, agree.", "good"))
-
-
-def _first(digest: Digest) -> list[Block]:
-    """What to do first: the worst of what was found, and its remedy."""
-    found = sorted(findings(digest), key=lambda finding: _WORST_FIRST.index(finding.level))
-    if not found:
-        return []
-    worst = found[0]
-    at = Span(place(worst.file, worst.line, digest.root), "strong", anchor_of(worst))
-    todo = prose(worst.remedy) if worst.remedy else words("see what it says there.")
-    return [Paragraph(words(at, f" ({worst.title}): ", *todo), "Start with:")]
-
-
-_WORST_FIRST = ("error", "warning", "note")
 
 
 _NOT_TOLD = words(Span("The log tells of no compilation by Dynamo.", "warn"))

@@ -129,6 +129,8 @@ POLICIES: dict[str, dict[str, Policy]] = {
     "WorstValue": {"reference": "code", "test": "code", "error": "keep"},
     "Measurement": {"name": "keep", "subject": "code", "variant": "code", "how": "sentences"},
     "SourceSeen": {"file": "path", "artifact": "artifact-source"},
+    "CompiledFunction": {"file": "path", "function": "code"},
+    "CompiledBefore": {},
     "StanceChanged": {"stance": "keep"},
     "HookUnavailable": {"hook": "keep", "target": "keep", "loses": "keep"},
     "ToolFault": {"where": "keep", "error": "message", "traceback": "message"},

@@ -1,0 +1,49 @@
+"""What to do about a cause, drawn the same wherever it is told: the change and its worth."""
+
+from __future__ import annotations
+
+from compilescope.report.blocks import Block, Diff, Paragraph, Span, note, prose, words
+from compilescope.rules.causes.advice import Advice, Status
+
+_LABELS: dict[Status, str] = {"proven": "Proven:", "proposed": "Try:", "by hand": "By hand:"}
+_UNPROVEN = "not proven yet; `compilescope fix` proves it"
+_PROVEN = "proven: it was run, the cause was gone and the results were the same"
+_MOST_LINES = 16
+"""Of a diff in a summary."""
+
+
+def advice_blocks(
+    advice: tuple[Advice, ...], told: dict[str, str], where: str, *, brief: bool
+) -> list[Block]:
+    """In a summary the first alone; else all. `told` is where each diff was shown first: one change
+    that mends several causes is shown once."""
+    blocks: list[Block] = []
+    for number, each in enumerate(advice[:1] if brief else advice):
+        blocks.append(Paragraph(prose(each.text), _LABELS[each.status] if not number else "Or:"))
+        if not each.diff:
+            continue
+        if each.diff in told:
+            if told[each.diff] != where:
+                blocks.append(note(f"the same change as for {told[each.diff]}"))
+            continue
+        if number:
+            # Others than the first are for a reader who will not take that one.
+            blocks.append(note(f"`{each.fix}`; {_worth(each)}"))
+            continue
+        told[each.diff] = where
+        blocks.append(_diff(each, brief=brief))
+        blocks.append(note(_worth(each)))
+    return blocks
+
+
+def _worth(advice: Advice) -> str:
+    return _PROVEN if advice.status == "proven" else _UNPROVEN
+
+
+def _diff(advice: Advice, *, brief: bool) -> Block:
+    lines = advice.diff.splitlines(keepends=True)
+    if not brief or len(lines) <= _MOST_LINES:
+        return Diff(advice.diff)
+    return Paragraph(
+        words(Span(f"a change of {len(lines)} lines; `compilescope explain` shows it", "dim"))
+    )
