@@ -174,7 +174,7 @@ def test_each_kind_of_event_shows() -> None:
     text = to_text(document("full", full=False), width=80)
     for words in (
         "GB0170",
-        "torch.cond",
+        "test it in the caller",
         "expected 2, got 3",
         "recompile limit was hit",
         "BackendCompilerFailed",

@@ -76,7 +76,7 @@ def test_the_form_that_jenkins_and_gitlab_know() -> None:
     causes = [c for c in suite.findall("testcase") if c.get("classname") == "compilescope.break"]
     assert {c.get("file") for c in causes} == {"model.py", "faux/ops.py"}
     text = causes[0].findtext("failure") or ""
-    assert "model.py:8 in forward" in text and "if h.mean() > 0:" in text and "Try: " in text
+    assert "model.py:8 in forward" in text and "if h.mean() > 0:" in text and "By hand: " in text
 
 
 def test_what_could_not_be_told_is_an_error() -> None:
@@ -112,7 +112,7 @@ def test_annotations_name_the_line() -> None:
     [line] = to_annotations(judged(run), ROOT).splitlines()
     head = "title=GB0170%3A Data-dependent branching,file=model.py,line=8,endLine=8,col=12"
     assert line.startswith(f"::error {head},endColumn=23::")
-    assert "%0ATry: " in line
+    assert "%0ABy hand: " in line
     [outside] = to_annotations(judged(run), "/elsewhere").splitlines()
     assert f"file={ROOT}/model.py," in outside
 
@@ -175,7 +175,7 @@ def test_what_comes_next_is_told() -> None:
     text = " ".join(drawn("full").split())
     for words in (
         "model.py:8 in forward GB0170",
-        "Try: ",
+        "By hand: ",
         "To accept all of it: compilescope check --run abc123-model --update-baseline",
         "To see more: compilescope explain abc123-model",
         "It was made with torch 2.12.0; torch 2.13.0 may",

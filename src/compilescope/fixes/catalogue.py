@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from functools import cache
 
 import compilescope.fixes.breaks as breaks
@@ -17,9 +18,14 @@ def all_fixes() -> tuple[Fix, ...]:
     return tuple(sorted(found, key=lambda fix: (fix.order, fix.id)))
 
 
+def fixes_answering(keys: Set[str]) -> list[Fix]:
+    """Those that name one of these rules, graph-break ids or categories."""
+    return [fix for fix in all_fixes() if fix.rules & keys]
+
+
 def fixes_for(subject: Subject) -> list[Fix]:
-    """Those that name one of its keys. In a library, what its user can change comes first."""
-    found = [fix for fix in all_fixes() if fix.rules & subject.keys]
+    """In a library, what its user can change comes first."""
+    found = fixes_answering(subject.keys)
     if subject.program.is_own(subject.file):
         return found
     return sorted(found, key=lambda fix: fix.kind not in ("caller", "config"))

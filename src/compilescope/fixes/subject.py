@@ -12,6 +12,7 @@ import libcst as cst
 from compilescope.fixes.facts import Facts, ValueFact
 from compilescope.fixes.patch import Refused
 from compilescope.fixes.source.module import SourceModule
+from compilescope.fixes.source.seen import seen_at
 from compilescope.model.run import Run
 from compilescope.model.stack import origin_of
 from compilescope.rules.digest import Digest
@@ -140,7 +141,11 @@ class Subject:
 
     def facts(self, name: str, line: int | None = None) -> tuple[ValueFact, ...]:
         """Values that `name` was seen to hold when the line was about to run."""
-        return self.program.facts.at(self.file, self.line if line is None else line, name)
+        line = self.line if line is None else line
+        if self.program.facts.seen:
+            return self.program.facts.at(self.file, line, name)
+        # Nobody has watched the program: what its compilations were made for tells some of it.
+        return seen_at(self.program.run, self.module, line, name)
 
     def is_tensor(self, name: str, line: int | None = None) -> bool | None:
         """None: the line was not seen, or the name not there."""

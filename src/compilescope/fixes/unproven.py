@@ -12,15 +12,17 @@ from pathlib import Path, PurePath
 import msgspec
 
 from compilescope.errors import ToolError
-from compilescope.fixes.catalogue import fixes_for
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.merging import merge
 from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.proposals import proposals_for
 from compilescope.fixes.source.editing import head_end
 from compilescope.fixes.subject import Program, Subject
 from compilescope.fixes.subjects import subjects_of
 from compilescope.model.run import Run
 from compilescope.rules.digest import digest
+
+_MOST = 20
 
 
 @dataclass(frozen=True)
@@ -71,11 +73,7 @@ def _here(subject: Subject, path: str, text: str) -> Subject | None:
 
 def _first_fix(subject: Subject, path: str) -> tuple[Fix, Patch] | None:
     """The first that fits and changes nothing but the script."""
-    for fix in fixes_for(subject):
-        try:
-            patch = fix.propose(subject)
-        except Refused:
-            continue
+    for fix, patch in proposals_for(subject, most=_MOST).made:
         if set(patch.files) == {path} and not patch.environment and not patch.needs_human:
             return fix, patch
     return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from compilescope.fixes.advice import advised
 from compilescope.model.run import Run
 from compilescope.pytest_plugin.marker import TestLimits
 from compilescope.report.blocks import Block, Document, Paragraph, Part, note, words
@@ -22,7 +23,7 @@ _WIDTH = 80
 
 def shortfall(run: Run, wanted: TestLimits) -> str:
     """The failure's text; empty where the test is within its limits."""
-    seen = digest(run)
+    seen = advised(run, digest(run))
     judged = judge(seen, wanted.limits, own=wanted.own)
     failed = [check for check in judged.checks if check.outcome == "fail"]
     if failed:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from compilescope.report.blocks import Block, Diff, Paragraph, Span, note, prose, words
 from compilescope.rules.causes.advice import Advice, Status
+from compilescope.rules.findings import Finding
 
 _LABELS: dict[Status, str] = {"proven": "Proven:", "proposed": "Try:", "by hand": "By hand:"}
 _UNPROVEN = "not proven yet; `compilescope fix` proves it"
@@ -34,6 +35,17 @@ def advice_blocks(
         blocks.append(_diff(each, brief=brief))
         blocks.append(note(_worth(each)))
     return blocks
+
+
+def advice_text(finding: Finding) -> str:
+    """What to try first, as plain text: for formats that carry sentences."""
+    if not finding.advice:
+        return f"By hand: {finding.remedy}" if finding.remedy else ""
+    first = finding.advice[0]
+    label = _LABELS[first.status]
+    if not first.diff:
+        return f"{label} {first.text}"
+    return f"{label} {first.text} ({_worth(first).replace('`', '')})\n{first.diff.rstrip()}"
 
 
 def _worth(advice: Advice) -> str:

@@ -17,6 +17,7 @@ from compilescope.report.blocks import (
     prose,
     words,
 )
+from compilescope.report.failing import torchs_page, why_it_failed
 from compilescope.report.links import page_link
 from compilescope.report.places import count, first_line, place
 from compilescope.report.render.spans import duration
@@ -139,6 +140,8 @@ def _failed_guard(cause: RecompileCause, frame: RecompiledFrame, reading: Readin
     change = f": expected {cause.expected or '?'}, got {cause.actual or '?'}"
     spent = f", {duration(cause.seconds * 1e9)}" if cause.seconds is not None else ""
     times = f" (in {count(cause.count, 'recompile')}{spent})"
+    if cause.also:
+        change += f"; so {count(len(cause.also), 'other value')} of its kind"
     blocks: list[Block] = [
         Paragraph(words(Span(cause.subject, "code"), change, Span(times, "dim")), "-")
     ]
@@ -167,11 +170,11 @@ def failure_item(number: int, failure: Failure, reading: Reading) -> Item:
             failure.end_column,
             failure.source,
         )
-    blocks.append(Paragraph(prose(failure.why or first_line(failure.message)), "Why:"))
+    blocks += why_it_failed(failure, "Why:")
     blocks += advice_blocks(failure.advice, reading.told, at, brief=False)
     blocks += repro_words(failure)
     blocks.append(note(fate(failure)))
-    blocks += page_link(failure.gb_id, reading.pages)
+    blocks += page_link(failure.gb_id, reading.pages) + torchs_page(failure)
     if reading.full:
         blocks += folded_stacks(failure.because, reading)
     tags = ("kind:failure", f"category:{failure.category}", _whose(failure.file))

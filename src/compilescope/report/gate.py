@@ -23,7 +23,7 @@ from compilescope.report.blocks import (
 )
 from compilescope.report.finding import finding_item
 from compilescope.report.places import count
-from compilescope.rules.findings import Finding
+from compilescope.rules.findings import Finding, by_cost
 from compilescope.rules.gate.judging import Check, Judgement, Known, Outcome
 
 _VERDICTS: dict[Outcome, tuple[str, Style]] = {
@@ -126,7 +126,7 @@ def _allowed(check: Check) -> str:
 
 
 def _causes(against: tuple[Finding, ...], root: str, pages: Pages | None) -> list[Block]:
-    shown = against[:_MOST_CAUSES]
+    shown = by_cost(against)[:_MOST_CAUSES]
     blocks: list[Block] = [
         finding_item(n, finding, root, pages) for n, finding in enumerate(shown, 1)
     ]

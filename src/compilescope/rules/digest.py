@@ -14,8 +14,15 @@ from compilescope.rules.causes.explaining import (
     ranked,
 )
 from compilescope.rules.compile_cost import retrace_seconds
-from compilescope.rules.cost import RegionCost, coverage, lost_by_site, region_costs
+from compilescope.rules.cost import (
+    RegionCost,
+    coverage,
+    lost_by_site,
+    no_coverage,
+    region_costs,
+)
 from compilescope.rules.eager import EagerFrame, UnexplainedSkip, eager_frames, unexplained_skips
+from compilescope.rules.ended import Ended, how_it_ended
 from compilescope.rules.failures import Failure, failures
 from compilescope.rules.recompiles import RecompiledFrame, recompiled_frames
 from compilescope.rules.sites import Site, break_sites
@@ -64,6 +71,8 @@ class Digest(msgspec.Struct, frozen=True, kw_only=True):
     torch: str | None
     exit_status: int | None
     signal: int | None
+    ended: Ended
+    """How the program ended, in words."""
     graphs: int
     """Graphs that Dynamo handed to a backend."""
     regions: int
@@ -78,6 +87,8 @@ class Digest(msgspec.Struct, frozen=True, kw_only=True):
     live: bool
     coverage: float | None
     """Percent of the compiled regions' steady-state time spent inside compiled graphs."""
+    no_coverage: str
+    """Why a timed run has no such figure; empty where it has one, or nothing was timed."""
     region_costs: tuple[RegionCost, ...]
     """Where the time of each compiled region went, in a timed run."""
     compile_seconds: float
@@ -116,6 +127,7 @@ def digest(run: Run) -> Digest:
         torch=run.torch_version,
         exit_status=header.exit_status,
         signal=header.signal,
+        ended=how_it_ended(run),
         graphs=len(graphs),
         regions=len({body.region for body in graphs if body.region} | _eager_regions(run, graphs)),
         graph_ops=sum(body.ops or 0 for body in graphs),
@@ -127,6 +139,7 @@ def digest(run: Run) -> Digest:
         cut_short_reason=cut_short,
         live=run.live,
         coverage=coverage(run),
+        no_coverage=no_coverage(run),
         region_costs=tuple(region_costs(run)),
         compile_seconds=round(compile_ns / 1e9, 3),
         phases_seconds=_phases(run),

@@ -31,6 +31,9 @@ class RecompileCause(msgspec.Struct, frozen=True, kw_only=True):
     source: str
     count: int
     """In how many recompiles it failed."""
+    also: tuple[str, ...] = ()
+    """Other values of its kind that failed in the very same recompiles by the very same change: the
+    key of every layer of a cache that grew."""
     seconds: float | None = None
     """Compile time of those recompiles; None where it was not told. Guards that failed together
     share it."""
@@ -51,7 +54,7 @@ class RecompiledFrame(msgspec.Struct, frozen=True, kw_only=True):
     function: str
     count: int
     """How often it was compiled again."""
-    seconds: float | None
+    seconds: float | None = None
     """Compile time of all that; None where it was not told."""
     resumed_at: int | None
     """For the part of the function after a graph break: the line at which it goes on."""
@@ -62,6 +65,7 @@ class RecompiledFrame(msgspec.Struct, frozen=True, kw_only=True):
     because: tuple[str, ...]
 
 
+_INDEX = re.compile(r"\[\d+\]")
 _STACK_VALUE = re.compile(r"___stack\d+")
 _Member = tuple[Event, Recompile]
 
@@ -129,6 +133,7 @@ def _causes(
             for failed in entry.failed:
                 first.setdefault(failed.subject, (failed, _place(failed, event)))
                 hits.setdefault(failed.subject, set()).add(event.id)
+    one = _families(first, hits)
     # The value of the broken expression is what Dynamo left on top of the stack.
     top = max(_STACK_VALUE.findall(" ".join(first)), default="") if broken else ""
     causes = [
@@ -142,8 +147,33 @@ def _causes(
             line=frame.line if frame else None,
             source=frame.source.strip() if frame else "",
             count=len(hits[subject]),
+            also=tuple(others),
             seconds=_seconds(spent, hits[subject]),
         )
-        for subject, (failed, frame) in first.items()
+        for subject, others in one.items()
+        for failed, frame in [first[subject]]
     ]
     return tuple(sorted(causes, key=lambda cause: (-(cause.seconds or 0.0), -cause.count)))
+
+
+def _families(
+    first: dict[str, tuple[FailedGuard, Frame | None]], hits: dict[str, set[str]]
+) -> dict[str, list[str]]:
+    """By the first value of each family, the others: fifty guards of one cause are one cause."""
+    heads: dict[tuple[object, ...], str] = {}
+    found: dict[str, list[str]] = {}
+    for subject, (failed, _) in first.items():
+        holder, of_size, size = subject.rpartition(".size()")
+        family = _INDEX.sub("[N]", holder if of_size else subject)
+        if "[N]" not in family:
+            found[subject] = []
+            continue
+        if of_size:
+            # Keys and values of one layer grow together.
+            family = f"{family.rpartition('[N]')[0]} {size}"
+        change = (failed.kind, failed.expected, failed.actual, frozenset(hits[subject]))
+        head = heads.setdefault((family, *change), subject)
+        found.setdefault(head, [])
+        if head != subject:
+            found[head].append(subject)
+    return found

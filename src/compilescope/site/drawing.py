@@ -12,6 +12,8 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
+from compilescope.fixes.catalogue import fixes_answering
+from compilescope.fixes.diffs import file_diff
 from compilescope.registry.history import Step, release_key
 from compilescope.registry.notes import note_name
 from compilescope.rules.causes.explaining import break_rules
@@ -19,7 +21,7 @@ from compilescope.site.content import Content, Page
 from compilescope.site.dashboard import dashboard_values
 from compilescope.site.feed import feed_text
 from compilescope.site.search import search_index
-from compilescope.site.words import finalize, note_html, python_lines, sentence
+from compilescope.site.words import diff_lines, finalize, note_html, python_lines, sentence
 from compilescope.version import VERSION
 
 TEMPLATES = Path(__file__).with_name("templates")
@@ -130,6 +132,7 @@ def _entry(
         fixed = python_lines(example.fixed) if example.fixed else fixed
     if page.note is not None:
         note = note_html(page.note.text)
+    fixes = _fixes(page)
     return page_of(
         "entry.html",
         f"gb/{page.gb_id.lower()}.html",
@@ -139,7 +142,8 @@ def _entry(
         broken=broken,
         fixed=fixed,
         note=note,
-        remedies=_remedies(page),
+        fixes=fixes,
+        remedies=_remedies(page) if not fixes else [],
         edit=_edit(page, edit_url),
     )
 
@@ -159,8 +163,23 @@ def _mark(broken: str, source: str, break_line: int) -> int | None:
     return next((n for n, line in enumerate(broken.splitlines(), 1) if line == wanted), None)
 
 
+def _fixes(page: Page) -> list[tuple[str, str, Markup]]:
+    """What `compilescope fix` tries for breaks of this kind: title, why it holds, a change that
+    the tests make and prove."""
+    keys = {page.gb_id}
+    if page.category is not None:
+        keys |= {f"category/{page.category.id}"}
+        keys |= {rule.id for rule in break_rules() if rule.category == page.category.id}
+    return [
+        (fix.title, fix.why, diff_lines(file_diff(example.bad, example.good, "program.py")))
+        for fix in fixes_answering(keys)
+        if fix.kind != "scaffold"
+        for example in fix.examples[:1]
+    ]
+
+
 def _remedies(page: Page) -> list[tuple[str, str]]:
-    """What can be done, by kind: flags that PyTorch's hints name, then what the category says."""
+    """In general words, where no fix speaks: the category's, and flags that PyTorch hints at."""
     flags = dict.fromkeys(flag for hint in page.entry.hints for flag in _FLAG.findall(hint))
     found = [
         ("Flag", f"`{flag}`, as PyTorch hints. A flag can move a break elsewhere.")

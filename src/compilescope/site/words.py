@@ -17,6 +17,8 @@ from markupsafe import Markup
 from pygments.lexers import PythonLexer
 from pygments.token import Comment, Keyword, Name, Number, Operator, String
 
+from compilescope.report.render.diffs import diff_kind
+
 # Control characters that HTML forbids, and marks that turn the direction of the text around them.
 _ODD = {c: "\N{REPLACEMENT CHARACTER}" for c in (*range(9), 11, *range(14, 32), *range(127, 160))}
 _ODD |= {c: f"\u27e8U+{c:04X}\u27e9" for c in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))}
@@ -75,6 +77,16 @@ def python_lines(source: str, marked: int | None = None, first: int = 1) -> Mark
         kind = ' class="here"' if number == marked else ""
         rows.append(f'<span{kind} data-line="{number}">{line or " "}</span>')
     return Markup(f'<pre class="code" tabindex="0"><code>{"".join(rows)}</code></pre>')
+
+
+def diff_lines(diff: str) -> Markup:
+    """A unified diff, without the names of its files."""
+    rows = [
+        f'<span class="{diff_kind(line)}">{escape(printable(line)) or " "}</span>'
+        for line in diff.splitlines()
+        if diff_kind(line) not in ("file", "place")
+    ]
+    return Markup(f'<pre class="diff" tabindex="0"><code>{"".join(rows)}</code></pre>')
 
 
 def _coloured(source: str) -> list[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import posixpath
 
+from compilescope.report.advice import advice_text
 from compilescope.report.render.printable import printable
 from compilescope.rules.findings import Finding
 from compilescope.rules.gate.judging import Check, Judgement
@@ -30,7 +31,7 @@ def _finding(finding: Finding, workspace: str) -> str:
         if finding.line > 0:
             properties["line"] = str(finding.line)
             properties.update(_columns(finding))
-    lines = [finding.message, finding.remedy and f"Try: {finding.remedy}"]
+    lines = [finding.message, advice_text(finding)]
     return _command(properties, "\n".join(line for line in lines if line) or finding.title)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
+from compilescope.report.advice import advice_text
 from compilescope.report.places import place, shown_path
 from compilescope.report.render.printable import printable
 from compilescope.rules.findings import Finding
@@ -62,7 +63,7 @@ def _finding_case(finding: Finding, root: str) -> ElementTree.Element:
         f"{where} in {finding.function}" if finding.function else where,
         finding.source.strip() and f"    {finding.source.strip()}",
         finding.message,
-        finding.remedy and f"Try: {finding.remedy}",
+        advice_text(finding),
     ]
     text = "\n".join(line for line in lines if line)
     _mark(case, "failure", f"{finding.title}: {where}", finding.rule, text)

@@ -11,7 +11,10 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 from compilescope.registry.pages import Pages
+from compilescope.report.advice import advice_text
 from compilescope.report.blocks import Document, Record
 from compilescope.report.render.printable import printable
 from compilescope.report.render.uris import UriBases, folder_uri
@@ -102,6 +105,7 @@ def _result(finding: Finding, rule: int, document: Document, bases: UriBases) ->
             "own": finding.own,
             "ranks": list(finding.ranks),
             "because": list(finding.because[:_MOST_EVENTS]),
+            "advice": msgspec.to_builtins(finding.advice),
         },
     }
     if document.accepted is not None:
@@ -112,8 +116,7 @@ def _result(finding: Finding, rule: int, document: Document, bases: UriBases) ->
 
 def _message(finding: Finding) -> str:
     parts = [finding.title.rstrip(".") + ".", finding.message]
-    if finding.remedy:
-        parts.append(f"Try: {finding.remedy}")
+    parts.append(advice_text(finding))
     return "\n".join(part.strip() for part in parts if part.strip())
 
 

@@ -1,0 +1,102 @@
+"""Advice as readers see it: the change and what it is worth, and where to start."""
+
+from __future__ import annotations
+
+import msgspec
+
+from builders import event, frame, run_of
+from compilescope.model.bodies import (
+    CacheEntryMiss,
+    CompileTime,
+    FailedGuard,
+    GraphBreak,
+    Recompile,
+)
+from compilescope.model.stack import CodeRef
+from compilescope.report.advice import advice_blocks, advice_text
+from compilescope.report.blocks import Block, Diff, Document, Paragraph, Part, plain
+from compilescope.report.render.html import to_html
+from compilescope.report.render.markdown import to_markdown
+from compilescope.report.render.terminal import to_text
+from compilescope.report.start import start_with
+from compilescope.rules.causes.advice import Advice
+from compilescope.rules.digest import Digest, digest
+from compilescope.rules.findings import findings
+
+LONG = "+    y = " + "x * " * 60 + "x"
+DIFF = f"--- a/m.py\n+++ b/m.py\n@@ -1,2 +1,2 @@\n def f(x):\n-    y = x.item()\n{LONG}\n"
+TRY = Advice("a-fix", "proposed", DIFF, "A change.")
+PROVEN = Advice("a-fix", "proven", DIFF, "A change.")
+HAND = Advice(None, "by hand", "", "Return `y` and test it in the caller.")
+CODE = CodeRef(frame().file, 6, "forward")
+
+
+def document(blocks: list[Block]) -> Document:
+    return Document("t", "", (Part("p", "", tuple(blocks)),))
+
+
+def test_a_change_says_what_it_is_worth() -> None:
+    for advice, worth in (
+        (TRY, "not proven yet"),
+        (PROVEN, "proven"),
+    ):
+        blocks = advice_blocks((advice, HAND), {}, "here", brief=False)
+        assert any(isinstance(block, Diff) for block in blocks)
+        text = "\n".join(plain(b.words) for b in blocks if isinstance(b, Paragraph))
+        assert worth.replace("`", "") in text and "Return y" in text.replace("`", "")
+
+
+def test_one_change_for_several_causes_is_shown_once() -> None:
+    told: dict[str, str] = {}
+    first = advice_blocks((TRY,), told, "a.py:1", brief=False)
+    second = advice_blocks((TRY,), told, "a.py:9", brief=False)
+    assert sum(isinstance(block, Diff) for block in (*first, *second)) == 1
+    assert "the same change as for a.py:1" in plain(second[-1].words)  # type: ignore[union-attr]
+
+
+def test_a_summary_shows_the_first_alone() -> None:
+    blocks = advice_blocks((HAND, TRY), {}, "here", brief=True)
+    assert len(blocks) == 1
+
+
+def test_lines_of_a_diff_stay_whole_in_every_format() -> None:
+    made = document([Diff(DIFF)])
+    for text in (to_text(made, width=60), to_markdown(made), to_html(made)):
+        assert LONG in text
+    assert "```diff" in to_markdown(made)
+    assert '<span class="removed">' in to_html(made)
+
+
+def _run_with_costs() -> Digest:
+    entry = CacheEntryMiss("0/0", (FailedGuard("n == 3", "n", "3", "4", "CONSTANT_MATCH"),))
+    seen = digest(
+        run_of(
+            event(GraphBreak(gb_type="A break", frame=CODE), stack=(frame(),), compile_id="3/0"),
+            event(Recompile(CODE, (entry,)), compile_id="0/1"),
+            event(CompileTime(duration_ns=5_000_000_000), compile_id="0/1"),
+        )
+    )
+    (again,) = seen.recompiles
+    (cause,) = again.causes
+    again = msgspec.structs.replace(again, causes=(msgspec.structs.replace(cause, advice=(HAND,)),))
+    return msgspec.structs.replace(seen, recompiles=(again,))
+
+
+def test_where_to_start_is_the_dearest_cause_that_something_can_be_done_about() -> None:
+    seen = _run_with_costs()
+    (line,) = start_with(seen)
+    assert isinstance(line, Paragraph)
+    assert "forward recompiles: n, 5.00 s of compile time" in plain(line.words)
+    site = msgspec.structs.replace(seen.sites[0], advice=(TRY,))
+    (line,) = start_with(msgspec.structs.replace(seen, sites=(site,)))
+    assert isinstance(line, Paragraph)
+    assert "A break" in plain(line.words), "a change goes before words"
+
+
+def test_sentences_carry_the_change_too() -> None:
+    seen = _run_with_costs()
+    site = msgspec.structs.replace(seen.sites[0], advice=(TRY,))
+    found = findings(msgspec.structs.replace(seen, sites=(site,)))[0]
+    text = advice_text(found)
+    assert text.startswith("Try: A change. (not proven yet")
+    assert text.endswith(LONG)
