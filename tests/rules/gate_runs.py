@@ -28,7 +28,7 @@ def graph() -> Event:
     return event(GraphCaptured(stage="dynamo", ops=3, frame=CODE, region=CODE), number=1)
 
 
-def a_break(line: int = 8, source: str = "    if h.mean() > 0:", **fields: object) -> Event:
+def a_break(line: int = 8, source: str = "        if h.mean() > 0:", **fields: object) -> Event:
     body = GraphBreak(gb_type="Data-dependent branching", gb_id="GB0170", frame=CODE)
     return event(body, number=10 + line, stack=(frame(line, source=source, **fields),))
 

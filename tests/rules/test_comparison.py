@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from builders import ROOT, event, frame, run_of
 from compilescope.model.bodies import CompileTime, GraphBreak, GraphCaptured
+from compilescope.model.event import Event
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef, Frame
+from compilescope.report.comparison import comparison_document
+from compilescope.report.render.terminal import to_text
 from compilescope.rules.comparison import Comparison, compare
 from compilescope.rules.digest import digest
 from compilescope.rules.ranks import compare_ranks
@@ -101,3 +104,60 @@ def test_ranks_that_did_the_same() -> None:
     alike = [e for e in run.events if not isinstance(e.body, GraphBreak)]
     report = compare_ranks(Run(run.header, alike, run.artifacts))
     assert report is not None and not report.divergences and not report.partial
+
+
+def renamed(*frames: Frame, name: str = "trainer.py") -> Run:
+    """The same, under another name and a line further down."""
+    moved = [
+        Frame(f"{ROOT}/{name}", at.line + 1, at.function, at.column, at.end_column, at.source)
+        for at in frames
+    ]
+    return broken_at(*moved)
+
+
+SITES = (
+    frame(8),
+    frame(12, source="        if h.sum() > 0:"),
+    frame(20, source="    while y.sum() > 0:", function="loop"),
+)
+
+
+def test_a_renamed_file_keeps_its_causes() -> None:
+    seen = compared(broken_at(*SITES), renamed(*SITES))
+    assert not seen.gone and not seen.new and not seen.equal
+    assert [(pair.before.line, pair.after.line) for pair in seen.moved] == [
+        (8, 9),
+        (12, 13),
+        (20, 21),
+    ]
+    [pair] = seen.renamed
+    assert (pair.before, pair.after, pair.causes) == ("model.py", "trainer.py", 3)
+    text = to_text(comparison_document(seen, (ROOT, ROOT)))
+    assert "model.py is now trainer.py: 3 causes moved from model.py." in text
+    assert "trainer.py:9 moved from model.py:8" in text
+
+
+def test_what_else_changed_in_a_renamed_file_is_told() -> None:
+    rewritten = frame(20, source="    while norm(y) > 0:", function="loop")
+    more = frame(30, source="    z.item()", function="other")
+    seen = compared(broken_at(*SITES), renamed(SITES[1], rewritten, more))
+    assert [finding.function for finding in seen.new] == ["other"]
+    assert [finding.line for finding in seen.gone] == [8]
+    assert [(pair.before.line, pair.after.line) for pair in seen.moved] == [(12, 13), (20, 21)]
+
+
+def test_a_file_that_is_still_there_was_not_renamed() -> None:
+    seen = compared(broken_at(SITES[0], SITES[2]), run_of(*_both(SITES[2], SITES[0])))
+    assert not seen.renamed
+    assert [finding.line for finding in seen.gone] == [8]
+    assert [finding.line for finding in seen.new] == [9]
+
+
+def _both(old: Frame, moved: Frame) -> list[Event]:
+    return [*broken_at(old).events[1:-1], *renamed(moved).events[1:-1]]
+
+
+def test_no_guess_between_two_new_names() -> None:
+    events = [e for name in ("a.py", "b.py") for e in renamed(*SITES, name=name).events[1:-1]]
+    seen = compared(broken_at(*SITES), run_of(*events))
+    assert len(seen.gone) == 3 and len(seen.new) == 6 and not seen.renamed

@@ -16,7 +16,10 @@ from compilescope.model.bodies import (
 from compilescope.model.event import Event
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef
-from compilescope.rules.cost import coverage, lost_by_site, region_costs
+from compilescope.report.document import report_document
+from compilescope.report.render.terminal import to_text
+from compilescope.report.section import Reading
+from compilescope.rules.cost import coverage, lost_by_site, no_coverage, region_costs
 from compilescope.rules.sites import break_sites
 
 MS = 1_000_000
@@ -76,6 +79,39 @@ def test_warm_up_alone_is_no_measurement() -> None:
     assert coverage(run) is None
     assert region_costs(run)[0].coverage is None
     assert region_costs(run)[0].warmup_ms == 900
+
+
+def warm(*calls: tuple[str, int]) -> Run:
+    """Calls that all compiled something, by function."""
+    times = [
+        RegionTime(CodeRef(FILE, n, name), 0, 0, 0, warmup_calls=n, warmup_ns=9)
+        for name, n in calls
+    ]
+    return run_of(*(event(body, number=n) for n, body in enumerate(times)))
+
+
+@pytest.mark.parametrize(
+    ("calls", "which"),
+    [
+        ((("f", 1),), "the only call of f"),
+        ((("f", 8),), "all 8 calls of f"),
+        ((("f", 5), ("g", 3)), "all 8 calls (5 of f, 3 of g)"),
+        (
+            (("f", 1), ("g", 2), ("h", 3), ("i", 4), ("j", 5)),
+            "all 15 calls (1 of f, 2 of g, 3 of h and 2 more functions)",
+        ),
+    ],
+)
+def test_warm_up_alone_says_so(calls: tuple[tuple[str, int], ...], which: str) -> None:
+    run = warm(*calls)
+    said = f"none: {which} compiled something, so no call was timed"
+    assert no_coverage(run) == said
+    assert said in " ".join(to_text(report_document(Reading(run))).split())
+
+
+def test_a_figure_needs_no_excuse_and_neither_does_a_run_that_was_not_timed() -> None:
+    assert no_coverage(run_of(region(100, 90))) == ""
+    assert no_coverage(run_of(graph("0/0", FORWARD, broken=False))) == ""
 
 
 def test_events_add_up_over_time_and_processes() -> None:

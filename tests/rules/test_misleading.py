@@ -71,26 +71,6 @@ torch.compile(f, backend="eager")(torch.ones(3))
     assert (site.gb_id, site.wrappers) == ("GB0124", ("graph break in loop",))
 
 
-def test_a_flag_that_would_not_help_is_not_offered(tmp_path: Path) -> None:
-    """`reorderable_logging_functions` fails on sizes and drops `end=`."""
-    seen = run(
-        """
-def f(x):
-    y = x + 1
-    print(y.shape)
-    print("a", end="")
-    print("plain")
-    return y * 2
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-        tmp_path,
-    )
-    offered = {site.line: "config" in {r.kind for r in site.remedy} for site in seen.breaks}
-    assert list(offered.values()) == [False, False, True] or set(offered.values()) == {True, False}
-    assert not offered[min(offered)]
-
-
 def test_reasons_without_a_type_get_one(tmp_path: Path) -> None:
     seen = run(
         """
@@ -217,7 +197,55 @@ del sys.modules["somelib"]
         tmp_path,
     )
     [site] = seen.breaks
-    assert site.remedy[0].kind == "judgement" and "`layerdrop`" in site.remedy[0].text
+    [remedy] = site.remedy
+    assert remedy.kind == "judgement" and "`layerdrop`" in remedy.text
+
+
+def test_in_a_library_a_recompile_is_for_its_caller_too(tmp_path: Path) -> None:
+    """The same, for guards: a cache that grows, layers that differ, and the mode of the call."""
+    library = tmp_path / "site-packages" / "somelib"
+    library.mkdir(parents=True)
+    (library / "__init__.py").write_text(
+        """
+import torch
+
+class Layer(torch.nn.Module):
+    def __init__(self, layer_idx):
+        super().__init__()
+        self.layer_idx = layer_idx
+
+    def forward(self, x, cache):
+        return x * (self.layer_idx + 1) + cache.sum()
+"""
+    )
+    seen = capture(
+        f"""
+import sys
+sys.path.insert(0, {str(library.parent)!r})
+import torch
+from somelib import Layer
+first = torch.compile(Layer(0), backend="eager", dynamic=False)
+for size in (3, 4):
+    first(torch.ones(3), torch.ones(size))
+torch.compile(Layer(1), backend="eager", dynamic=False)(torch.ones(3), torch.ones(4))
+with torch.no_grad():
+    first(torch.ones(3), torch.ones(4))
+sys.path.pop(0)
+del sys.modules["somelib"]
+""",
+        tmp_path,
+    )
+    told = {
+        cause.rule: [each.text for each in cause.remedy]
+        for frame in seen.recompiles
+        for cause in frame.causes
+    }
+    assert told.keys() == {"size-change", "layer-index", "grad-mode"}
+    assert "give the model a cache of fixed size" in told["size-change"][0]
+    assert "generate()" not in told["size-change"][0], "that is another library's"
+    assert "compile the model that holds them" in told["layer-index"][0]
+    assert "both trains and evaluates" in told["grad-mode"][0]
+    assert "lets it vary" in told["size-change"][1] and "warm-up" in told["layer-index"][1]
 
 
 def test_backend_errors_are_not_blamed_on_the_line(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import ast
 from builders import event, frame, run_of
 from compilescope.model.bodies import SourceSeen
 from compilescope.model.run import Run
-from compilescope.rules.source import Place, Sources
+from compilescope.rules.source import Place, Sources, Stretch
 
 FILE = "/home/ada/project/model.py"
 TEXT = """def forward(self, x):
@@ -54,8 +54,56 @@ def test_an_expression_of_several_lines() -> None:
     source = TEXT.splitlines()[2]
     # torch gives the column at which the last line of the expression ends.
     place = Place(FILE, 3, source.index("x["), len("        ].sum()"), source)
-    spot = sources().spot(place)
-    assert spot.several_lines and spot.text == "x[x > 1].sum()"
+    found = sources()
+    spot = found.spot(place)
+    assert spot.text == "x[x > 1].sum()"
+    assert found.stretch(spot) == Stretch(source.index("x["), 5, len("        ].sum()"))
+
+
+def test_the_stretch_of_one_line_is_as_torch_says() -> None:
+    found = sources()
+    place = at(9, "x.item()")
+    assert found.stretch(found.spot(place)) == Stretch(place.column, 9, place.end_column)
+
+
+def test_the_stretch_of_an_if_is_its_test() -> None:
+    # Python jumps for the statement as a whole: its columns end with its body.
+    text = "def f(x):\n    if torch.isnan(x):\n        log.warning('x')\n"
+    found = sources(text)
+    spot = found.spot(Place(FILE, 2, 4, 24, "    if torch.isnan(x):"))
+    assert spot.text == "torch.isnan(x)" and isinstance(spot.statement, ast.If)
+    assert found.stretch(spot) == Stretch(7, 2, 21)
+    alone = sources(None)
+    assert alone.stretch(alone.spot(spot.place)) == Stretch(7, 2, 21)
+
+
+def test_the_stretch_of_a_test_that_begins_on_a_later_line() -> None:
+    text = "def f(x):\n    while (\n        x > 0\n    ):\n        x = x - 1\n"
+    found = sources(text)
+    spot = found.spot(Place(FILE, 2, 4, 17, "    while ("))
+    assert spot.text == "x > 0"
+    assert found.stretch(spot) == Stretch(4, 3, 13)
+
+
+def test_a_method_whose_name_stands_on_a_later_line() -> None:
+    text = "def f(x):\n    y = torch.sigmoid(\n        x\n    ).sum(\n    ).item()\n"
+    found = sources(text)
+    spot = found.spot(Place(FILE, 5, 6, 12, "    ).item()"))
+    assert spot.text == "torch.sigmoid(x).sum().item()"
+    assert found.stretch(spot) == Stretch(6, 5, 12)
+
+
+def test_columns_of_another_line_are_worth_nothing() -> None:
+    # Seen in torch 2.13: after a break in an expression of several lines the lines drift.
+    text = "def f(x):\n    print(\n        x\n    )\n"
+    found = sources(text)
+    assert found.stretch(found.spot(Place(FILE, 2, 6, 12, "    print("))) == Stretch()
+
+
+def test_a_statement_of_several_lines() -> None:
+    text = "def f(x):\n    return (x +\n        größe.item()), 1\n"
+    found = sources(text)
+    assert found.stretch(found.spot(Place(FILE, 2, 4, 26, "    return (x +"))) == Stretch(4, 3, 24)
 
 
 def test_comprehensions() -> None:

@@ -29,12 +29,13 @@ from compilescope.rules.causes.remedy import Remedy
 from compilescope.rules.digest import Digest
 from compilescope.rules.failures import Failure
 from compilescope.rules.findings import Finding, failure_finding, recompile_findings, site_finding
-from compilescope.rules.recompiles import RecompiledFrame
+from compilescope.rules.recompiles import RecompileCause, RecompiledFrame
 from compilescope.rules.sites import Site
 
 _MOST_CAUSES = 300
 """Asking the fixes takes some ten milliseconds a cause; beyond this the rules' words must do."""
 _MOST_PROPOSALS = 3
+_BROKEN_VALUE = "broken-value"
 _RUNNERS = ("pytest", "torchrun")
 
 
@@ -65,9 +66,15 @@ class _Adviser:
             self.run,
             self.seen,
             main_file_of(header.command, header.cwd),
-            _KeptTexts(self.run),
-            on_this_machine=bool(header.host) and header.host == socket.gethostname(),
+            _KeptTexts(self.run, self.is_here),
+            on_this_machine=self.is_here,
         )
+
+    @property
+    def is_here(self) -> bool:
+        """Did the program run on this machine?"""
+        host = self.run.header.host
+        return bool(host) and host == socket.gethostname()
 
     @cached_property
     def attempts(self) -> dict[str, list[FixAttempt]]:
@@ -102,13 +109,26 @@ class _Adviser:
         causes = [
             msgspec.structs.replace(
                 cause,
-                advice=self._advice(
+                advice=self._of_the_break(cause, frame)
+                or self._advice(
                     Subject(finding, self.program, cause=cause, frame=frame), cause.remedy
                 ),
             )
             for cause, finding in zip(frame.causes, found, strict=True)
         ]
         return msgspec.structs.replace(frame, causes=tuple(causes))
+
+    def _of_the_break(self, cause: RecompileCause, frame: RecompiledFrame) -> tuple[Advice, ...]:
+        """The changes that mend a break, for a value that the break brought into Python: without
+        it there is no rest of the function to compile again."""
+        if cause.rule != _BROKEN_VALUE:
+            return ()
+        for site in self.seen.sites:
+            if (site.file, site.line) == (frame.file, frame.resumed_at):
+                advice = self.site(site).advice
+                if site.consequence_of is None and advice and advice[0].diff:
+                    return advice
+        return ()
 
     def failure(self, failure: Failure) -> Failure:
         finding = failure_finding(failure, self.seen.root)
@@ -184,15 +204,16 @@ class _Adviser:
 class _KeptTexts(Mapping[str, str]):
     """The files of a program as they were when it ran, read when asked for."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, is_here: bool) -> None:
         self._run = run
+        self._is_here = is_here
         self._artifacts = {body.file: body.artifact for _, body in run.of(SourceSeen)}
 
     def __getitem__(self, file: str) -> str:
         text = self._run.artifacts.get(self._artifacts[file])
         if text is None:
             raise KeyError(file)
-        return text
+        return _with_its_line_ends(file, text) if self._is_here else text
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._artifacts)
@@ -201,15 +222,32 @@ class _KeptTexts(Mapping[str, str]):
         return len(self._artifacts)
 
 
+def _with_its_line_ends(file: str, kept: str) -> str:
+    """A program's text is kept as Python reads it, its lines all ended alike; a patch needs them
+    as they are in the file, if that is still the same."""
+    try:
+        with open(file, encoding="utf-8-sig", newline="") as stream:
+            text = stream.read()
+    except (OSError, ValueError):
+        return kept
+    return text if _read_lines(text) == _read_lines(kept) else kept
+
+
+def _read_lines(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n")
+
+
 def _by_hand(text: str) -> Advice:
     return Advice(None, "by hand", "", text)
 
 
 def _why_by_hand(refusal: Refused, words: str) -> str:
     reason = str(refusal).rstrip(".")
-    if not words:
-        return f"No fix fits, since {reason}."
-    return f"No fix fits, since {reason}: {words[0].lower()}{words[1:]}" if words else ""
+    return (
+        f"No fix fits: {reason}; {words[0].lower()}{words[1:]}"
+        if words
+        else f"No fix fits: {reason}."
+    )
 
 
 def _sentence(title: str, more: str) -> str:

@@ -27,6 +27,7 @@ from compilescope.model.outcomes import Violation as Violation
 from compilescope.model.stack import CodeRef, Frame
 from compilescope.model.traced import SymbolicShape as SymbolicShape
 from compilescope.model.traced import TraceRecords as TraceRecords
+from compilescope.model.values import ValueFact
 
 BreakOutcome = Literal["resumed", "rest-eager", "frame-eager", "unknown"]
 
@@ -49,6 +50,10 @@ class GraphBreak(EventBody, frozen=True):
     """The exception's class."""
     frame: CodeRef | None = None
     """The code object that was being compiled."""
+    within: CodeRef | None = None
+    """The function that the offending line is in, which may have been inlined into `frame`."""
+    values: dict[str, ValueFact] = msgspec.field(default_factory=dict)
+    """What its variables held when tracing ended there, as far as Dynamo knew."""
 
 
 class GraphCaptured(EventBody, frozen=True):
@@ -167,6 +172,10 @@ class CompileFailed(EventBody, frozen=True):
     hints: tuple[str, ...] = ()
     backend: str | None = None
     frame: CodeRef | None = None
+    cause: str = ""
+    """The innermost error in one line, where the message wraps one in another."""
+    link: str = ""
+    """The page that torch's message leads to."""
 
 
 class CompileTime(EventBody, frozen=True):
@@ -283,7 +292,7 @@ class CompiledFunction(msgspec.Struct, frozen=True, omit_defaults=True):
     line: int
     function: str
     compilations: int = 0
-    """None: it was left to eager mode."""
+    """How many are kept; with none it was given up, or its code was dropped since."""
 
 
 class CompiledBefore(EventBody, frozen=True):
@@ -329,10 +338,16 @@ class ProcessStarted(EventBody, frozen=True):
 
 
 class ProcessEnded(EventBody, frozen=True):
-    """Last event of a process that ended in order."""
+    """Last event of a process that ended in order, or by an exception.
+
+    The event's stack is the exception's.
+    """
 
     lost: int = 0
     """Events that could not be written."""
+    error: str = ""
+    """The class of the exception that nobody caught; empty where there was none."""
+    message: str = ""
 
 
 class Unknown(msgspec.Struct, frozen=True):

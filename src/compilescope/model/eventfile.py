@@ -36,9 +36,15 @@ class EventFile:
             descriptor = os.open(folder / f"events-{rank}.jsonl", flags, 0o644)
             return EventFile(descriptor), str(rank)
         except FileExistsError:
-            pid = os.getpid()
-            name = folder / f"events-{rank}.{pid}.jsonl"
-            return EventFile(os.open(name, flags & ~os.O_EXCL, 0o644)), f"{rank}:{pid}"
+            return EventFile.beside(folder, rank)
+
+    @staticmethod
+    def beside(folder: Path, rank: int) -> tuple[EventFile, str]:
+        """As `claim`, for a process that must not pass for the rank itself."""
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)
+        pid = os.getpid()
+        name = folder / f"events-{rank}.{pid}.jsonl"
+        return EventFile(os.open(name, flags, 0o644)), f"{rank}:{pid}"
 
     def write(self, line: bytes) -> None:
         with self._lock:
@@ -59,6 +65,20 @@ class EventFile:
 
 def event_files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.iterdir() if _NAME.match(path.name))
+
+
+def last_events(path: Path, size: int = 65536) -> list[Event]:
+    """What stands in the last `size` bytes of a file, as far as it can be read."""
+    with path.open("rb") as file:
+        file.seek(0, os.SEEK_END)
+        start = max(file.tell() - size, 0)
+        file.seek(start)
+        lines = file.read().splitlines()
+    found: list[Event] = []
+    for line in lines[1:] if start else lines:
+        with contextlib.suppress(UnreadableLine):
+            found.append(decode(line))
+    return found
 
 
 class EventReader:

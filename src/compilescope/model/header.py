@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 from pathlib import Path
 
 import msgspec
@@ -84,3 +85,13 @@ def check_schema(schema: object, path: Path) -> None:
             hint="Record the run again, or open it with the version that wrote it.",
         )
     raise ToolError(f"The header {path} is damaged: it names no schema.")
+
+
+def signal_name(number: int | None) -> str | None:
+    """`SIGKILL`; `signal 99` where this system knows no name for it."""
+    if number is None:
+        return None
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -14,7 +14,7 @@ from compilescope.model import bodies
 from compilescope.model.artifacts import Artifacts, DiskArtifacts
 from compilescope.model.event import Event
 from compilescope.model.eventfile import EventReader, event_files
-from compilescope.model.header import RunHeader, read_header
+from compilescope.model.header import RunHeader, read_header, signal_name
 
 B = TypeVar("B")
 
@@ -94,7 +94,7 @@ class Run:
         if self.live:
             return None
         if self.header.signal is not None:
-            return f"the program was ended by signal {self.header.signal}"
+            return f"the program was ended by {signal_name(self.header.signal)}"
         if self.torn or self.unread:
             return (
                 "an event file ends in the middle of a line"

@@ -5,11 +5,14 @@ Before and after a change, one torch against another, one rank against another.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 import msgspec
 
 from compilescope.model.fingerprint import relative_file
 from compilescope.rules.digest import Digest
 from compilescope.rules.findings import Finding, findings
+from compilescope.rules.renaming import cause_in, renamed_files
 
 
 class Moved(msgspec.Struct, frozen=True, kw_only=True):
@@ -17,6 +20,14 @@ class Moved(msgspec.Struct, frozen=True, kw_only=True):
 
     before: Finding
     after: Finding
+
+
+class Renamed(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that is called otherwise now: its causes were found again under another name."""
+
+    before: str
+    after: str
+    causes: int
 
 
 class Changed(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,6 +62,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     changed: tuple[Changed, ...]
     same: int
     """Causes that are as they were."""
+    renamed: tuple[Renamed, ...] = ()
+    """Files whose causes are among those that moved."""
 
     @property
     def equal(self) -> bool:
@@ -61,9 +74,14 @@ def compare(before: Digest, after: Digest, names: tuple[str, str] | None = None)
     old, new = findings(before), findings(after)
     pairs = _by_fingerprint(old, new)
     gone, came = _left(old, pairs, 0), _left(new, pairs, 1)
-    rewritten = _rewritten(gone, came)
+    names_of = _relative(before), _relative(after)
+    files = renamed_files(gone, came, (old, new), names_of)
+    elsewhere = _under_new_names(gone, came, files, names_of)
+    gone, came = _left(gone, elsewhere, 0), _left(came, elsewhere, 1)
+    rewritten = _rewritten(gone, came, files, names_of)
     stayed = [(a, b) for a, b in pairs if _at(a, before) == _at(b, after)]
-    moved = [(a, b) for a, b in pairs if _at(a, before) != _at(b, after)] + rewritten
+    moved = [(a, b) for a, b in pairs if _at(a, before) != _at(b, after)]
+    moved += elsewhere + rewritten
     return Comparison(
         before=names[0] if names else before.run,
         after=names[1] if names else after.run,
@@ -75,16 +93,30 @@ def compare(before: Digest, after: Digest, names: tuple[str, str] | None = None)
         moved=tuple(Moved(before=a, after=b) for a, b in moved),
         changed=tuple(Changed(before=a, after=b) for a, b in stayed if a.count != b.count),
         same=sum(a.count == b.count for a, b in stayed),
+        renamed=tuple(_renamed(files, elsewhere + rewritten, names_of[0])),
     )
 
 
 _Pairs = list[tuple[Finding, Finding]]
+_Names = tuple[Callable[[str], str], Callable[[str], str]]
+"""What the files of the two runs are called, whatever folder the programs lay in."""
 
 
 def _left(found: list[Finding], pairs: _Pairs, side: int) -> list[Finding]:
     """Those of `found` that are on no pair's `side`."""
     paired = {id(pair[side]) for pair in pairs}
     return [finding for finding in found if id(finding) not in paired]
+
+
+def _relative(digest: Digest) -> Callable[[str], str]:
+    return lambda file: relative_file(file, digest.root)
+
+
+def _renamed(files: dict[str, str], pairs: _Pairs, name: Callable[[str], str]) -> Iterator[Renamed]:
+    for before, after in files.items():
+        causes = sum(name(old.file) == before for old, _ in pairs)
+        if causes:
+            yield Renamed(before=before, after=after, causes=causes)
 
 
 def _at(finding: Finding, digest: Digest) -> tuple[str, int]:
@@ -101,27 +133,49 @@ def _by_fingerprint(old: list[Finding], new: list[Finding]) -> _Pairs:
     ]
 
 
-def _rewritten(gone: list[Finding], came: list[Finding]) -> _Pairs:
-    """The same rule in the same function, once before and once after: its line was rewritten.
+def _under_new_names(
+    gone: list[Finding], came: list[Finding], files: dict[str, str], names: _Names
+) -> _Pairs:
+    """The same cause in a file that has another name now."""
+    return _matched(
+        [(cause_in(each, files.get(names[0](each.file), "")), each) for each in gone],
+        [(cause_in(each, names[1](each.file)), each) for each in came],
+    )
 
-    Only where it is the one candidate on both sides; a guess between several would be a lie.
+
+def _rewritten(
+    gone: list[Finding], came: list[Finding], files: dict[str, str], names: _Names
+) -> _Pairs:
+    """The same rule in the same function, once before and once after: its line was rewritten."""
+
+    def place(finding: Finding, side: int) -> tuple[str, ...]:
+        # The folder may differ between machines and checkouts; the file's name does not.
+        name = names[side](finding.file)
+        name = files.get(name, name) if side == 0 else name
+        return finding.kind, finding.rule, name.rsplit("/", 1)[-1], finding.function
+
+    return _matched(
+        [(place(each, 0), each) for each in gone], [(place(each, 1), each) for each in came]
+    )
+
+
+def _matched(
+    old: list[tuple[tuple[str, ...], Finding]], new: list[tuple[tuple[str, ...], Finding]]
+) -> _Pairs:
+    """Those with one key, where it is the one candidate on both sides.
+
+    A guess between several would be a lie.
     """
     before: dict[tuple[str, ...], list[Finding]] = {}
     after: dict[tuple[str, ...], list[Finding]] = {}
-    for found, by_place in ((gone, before), (came, after)):
-        for finding in found:
-            by_place.setdefault(_place(finding), []).append(finding)
+    for found, by_key in ((old, before), (new, after)):
+        for key, finding in found:
+            by_key.setdefault(key, []).append(finding)
     return [
-        (old[0], after[place][0])
-        for place, old in before.items()
-        if len(old) == 1 and len(after.get(place, ())) == 1
+        (found[0], after[key][0])
+        for key, found in before.items()
+        if len(found) == 1 and len(after.get(key, ())) == 1
     ]
-
-
-def _place(finding: Finding) -> tuple[str, ...]:
-    # The folder may differ between machines and checkouts; the file's name does not.
-    name = finding.file.replace("\\", "/").rsplit("/", 1)[-1]
-    return finding.kind, finding.rule, name, finding.function
 
 
 def _figures(before: Digest, after: Digest) -> list[Figure]:

@@ -19,6 +19,7 @@ from compilescope.rules.sites import Site
 
 _CLOCKS = frozenset({"timed-regions", "timed-graphs", "compile-starts", "timing"})
 _NS_PER_MS = 1e6
+_MOST_NAMED = 3
 
 
 class RegionCost(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,6 +73,26 @@ def lost_by_site(run: Run, sites: Iterable[Site]) -> dict[str, float]:
     for _, region in run.of(RegionTime):
         ledger.charge(ledger.leading(region.region), region.entry_ns)
     return {name: round(ns / _NS_PER_MS, 3) for name, ns in ledger.lost_ns.items()}
+
+
+def no_coverage(run: Run) -> str:
+    """Why calls were timed and there is no figure of them; empty where there is one."""
+    if coverage(run) is not None:
+        return ""
+    if _clock_failed(run):
+        return "not known: a clock of compilescope's failed, or this torch lacks the point it needs"
+    calls: dict[str, int] = {}
+    for _, body in run.of(RegionTime):
+        calls[body.region.function] = calls.get(body.region.function, 0) + body.warmup_calls
+    whole = sum(calls.values())
+    if not whole:
+        return "none: no timed call came to its end" if calls else ""
+    named = [f"{number} of {name}" for name, number in calls.items() if number]
+    more = f" and {len(named) - _MOST_NAMED} more functions" if len(named) > _MOST_NAMED else ""
+    warm = f" ({', '.join(named[:_MOST_NAMED])}{more})" if len(named) > 1 else ""
+    of = f" of {next(iter(calls))}" if len(named) == 1 else ""
+    every = f"the only call{of}" if whole == 1 else f"all {whole} calls{of}{warm}"
+    return f"none: {every} compiled something, so no call was timed"
 
 
 class _Break(msgspec.Struct, frozen=True):

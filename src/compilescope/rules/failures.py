@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from compilescope.model.bodies import CompileFailed, CompileTime, FrameSkipped, ReproWritten
+from compilescope.model.error_text import graph_break_link, innermost_cause
 from compilescope.model.event import Event
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef
@@ -16,7 +17,11 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     """An error of the compiler, or of the program under it."""
 
     error: str
+    cause: str = ""
+    """The innermost error in one line: `RuntimeError: The size of tensor a (5) must match ...`."""
     message: str
+    link: str = ""
+    """The page that torch's message leads to."""
     phase: str
     gb_id: str | None
     gb_type: str | None
@@ -26,6 +31,9 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     line: int
     column: int | None
     end_column: int | None
+    """On `end_line`."""
+    end_line: int | None = None
+    """The line that the expression ends on."""
     function: str
     source: str
     suppressed: bool
@@ -38,6 +46,8 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     no_repro: str = ""
     """Why there is none, where one was asked for."""
     category: str = ""
+    rule: str | None = None
+    """The rule that explains it: of the graph break that fullgraph=True made an error."""
     why: str = ""
     remedy: tuple[Remedy, ...] = ()
     """What a person can do by hand; `advice` says what to do first."""
@@ -92,11 +102,15 @@ def _failure(
     code = body.frame
     if code is None and event.compile_id is not None:
         code = frames.get((event.pid, event.epoch, _without_attempt(event.compile_id)))
+    # Old records, and those of logs, have it in the message alone.
+    link, linked_id = graph_break_link(body.message)
     return Failure(
         error=body.error,
+        cause=body.cause or innermost_cause(body.message),
         message=body.message,
+        link=body.link or link,
         phase=body.phase,
-        gb_id=body.gb_id,
+        gb_id=body.gb_id or linked_id,
         gb_type=body.gb_type,
         hints=body.hints,
         backend=body.backend,

@@ -53,6 +53,9 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     line: int
     column: int | None = None
     end_column: int | None = None
+    """On `end_line`."""
+    end_line: int | None = None
+    """The line that the expression ends on."""
     function: str = ""
     source: str = ""
     count: int = 1
@@ -164,6 +167,7 @@ def site_finding(site: Site) -> Finding:
         line=site.line,
         column=site.column,
         end_column=site.end_column,
+        end_line=site.end_line,
         function=site.function,
         source=site.source,
         count=site.events,
@@ -186,13 +190,14 @@ def failure_finding(failure: Failure, root: str) -> Finding:
         rule=failure.gb_id or f"failure/{failure.error}",
         fingerprint=fingerprint(key, frame, root),
         title=f"{failure.phase} compilation failed: {name}",
-        message=why if inner in why else f"{why.rstrip(': ')}: {inner}",
+        message=why if (failure.cause or inner) in why else f"{why.rstrip(': ')}: {inner}",
         remedy=_first(failure.advice, failure.remedy),
         level="error",
         file=failure.file,
         line=failure.line,
         column=failure.column,
         end_column=failure.end_column,
+        end_line=failure.end_line,
         function=failure.function,
         source=failure.source,
         count=failure.count,

@@ -22,6 +22,9 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     line: int
     column: int | None
     end_column: int | None
+    """On `end_line`."""
+    end_line: int | None = None
+    """The line that the expression ends on."""
     function: str
     source: str
     explanation: str

@@ -10,6 +10,10 @@ from dataclasses import dataclass, field
 
 from compilescope.model.run import Run
 
+_Nodes = list[tuple[ast.AST, tuple[ast.AST, ...]]]
+"""Each with its ancestors."""
+_ByLine = dict[int, _Nodes]
+
 
 @dataclass(frozen=True)
 class Place:
@@ -20,6 +24,16 @@ class Place:
     column: int | None = None
     end_column: int | None = None
     source: str = ""
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Where an expression begins on its line and where it ends, in characters."""
+
+    column: int | None = None
+    end_line: int | None = None
+    end_column: int | None = None
+    """On `end_line`: the first that no longer belongs to it."""
 
 
 @dataclass(frozen=True)
@@ -45,12 +59,6 @@ class Spot:
         if column is not None and self.place.end_column is not None:
             return source[column : self.place.end_column]
         return source.strip()
-
-    @property
-    def several_lines(self) -> bool:
-        """Does the expression go on in later lines?"""
-        end = self.expression.end_lineno if self.expression is not None else None
-        return end is not None and end > self.place.line
 
     @property
     def in_finally(self) -> bool:
@@ -93,9 +101,11 @@ class Sources:
 
     run: Run
     _lines: dict[str, list[str]] = field(default_factory=dict)
-    _by_line: dict[str, dict[int, list[tuple[ast.AST, tuple[ast.AST, ...]]]]] = field(
-        default_factory=dict
-    )
+    _by_line: dict[str, _ByLine] = field(default_factory=dict)
+    _attributes: dict[str, _ByLine] = field(default_factory=dict)
+    """`.name` by the line that it ends on."""
+    _starts: dict[str, set[tuple[int, int]]] = field(default_factory=dict)
+    """Where anything begins, in bytes."""
 
     def lines(self, file: str) -> list[str]:
         if file not in self._lines:
@@ -103,12 +113,17 @@ class Sources:
         return self._lines[file]
 
     def spot(self, place: Place) -> Spot:
-        nodes = self._index(place.file).get(place.line, [])
-        if not nodes:
+        index = self._index(place.file)
+        if not index:
             return _from_line(place)
+        nodes = index.get(place.line, [])
         start = _byte(place.source, place.column)
         end = _byte(place.source, place.end_column)
         expression, ancestors = _expression(nodes, place.line, start, end)
+        if expression is None:
+            expression, ancestors = _method(self._attributes[place.file], place.line, start, end)
+        if expression is None:
+            expression, ancestors = _tested(nodes, start, end)
         if expression is None:
             statements = [(n, a) for n, a in nodes if isinstance(n, ast.stmt)]
             if not statements:
@@ -118,12 +133,45 @@ class Sources:
         owner = next((n for n in ancestors if isinstance(n, ast.stmt)), None)
         return Spot(place, expression, owner, _function(ancestors), ancestors)
 
-    def _index(self, file: str) -> dict[int, list[tuple[ast.AST, tuple[ast.AST, ...]]]]:
+    def stretch(self, spot: Spot) -> Stretch:
+        """The expression from its begin to its end.
+
+        torch gives the columns without the line of the end, those of a whole `if` for its test,
+        and after a break now and then those of another line: such columns are worth nothing.
+        """
+        place = spot.place
+        if place.column is None:
+            return Stretch()
+        index = self._index(place.file)
+        nodes = index.get(place.line, [])
+        if spot.expression is not None and spot.expression.end_lineno is not None and index:
+            return self._reaching(place, spot.expression)
+        start, end = _byte(place.source, place.column), _byte(place.source, place.end_column)
+        if index and (place.line, start) not in self._starts[place.file]:
+            return Stretch()
+        statement = _statement(nodes, start, end)
+        if statement is not None:
+            return self._reaching(place, statement)
+        return _on_line(spot, whole=not _is_compound(nodes, start))
+
+    def _reaching(self, place: Place, node: ast.expr | ast.stmt) -> Stretch:
+        """To the end of an expression. Its begin stays where torch saw it, if that is within."""
+        assert node.end_lineno is not None and node.end_col_offset is not None
+        column = place.column
+        if node.lineno == place.line:
+            column = _character(place.source, node.col_offset)
+        lines = self.lines(place.file)
+        last = lines[node.end_lineno - 1] if node.end_lineno <= len(lines) else ""
+        return Stretch(column, node.end_lineno, _character(last, node.end_col_offset))
+
+    def _index(self, file: str) -> _ByLine:
         """Line -> the nodes that begin on it, each with its ancestors."""
         if file in self._by_line:
             return self._by_line[file]
-        index: dict[int, list[tuple[ast.AST, tuple[ast.AST, ...]]]] = {}
-        self._by_line[file] = index
+        index: _ByLine = {}
+        attributes: _ByLine = {}
+        self._by_line[file], self._attributes[file] = index, attributes
+        self._starts[file] = starts = set()
         text = self.run.source_of(file)
         if text is None:
             return index
@@ -136,13 +184,16 @@ class Sources:
             node, ancestors = stack.pop()
             if isinstance(node, (ast.expr, ast.stmt)):
                 index.setdefault(node.lineno, []).append((node, ancestors))
+            if isinstance(node, ast.Attribute) and node.end_lineno is not None:
+                attributes.setdefault(node.end_lineno, []).append((node, ancestors))
+            starts.add((getattr(node, "lineno", 0), getattr(node, "col_offset", -1)))
             inner = (node, *ancestors)
             stack.extend((child, inner) for child in ast.iter_child_nodes(node))
         return index
 
 
 def _expression(
-    nodes: list[tuple[ast.AST, tuple[ast.AST, ...]]], line: int, start: int | None, end: int | None
+    nodes: _Nodes, line: int, start: int | None, end: int | None
 ) -> tuple[ast.expr | None, tuple[ast.AST, ...]]:
     if start is None:
         return None, ()
@@ -157,6 +208,75 @@ def _expression(
     node, ancestors = min(candidates, key=lambda item: len(item[1]))
     assert isinstance(node, ast.expr)
     return node, ancestors
+
+
+def _method(
+    attributes: _ByLine, line: int, start: int | None, end: int | None
+) -> tuple[ast.expr | None, tuple[ast.AST, ...]]:
+    """The call of a method whose name stands on a later line than what it is called on.
+
+    There Python says where the name begins, and not where the expression does.
+    """
+    for node, ancestors in attributes.get(line, []):
+        assert isinstance(node, ast.Attribute) and node.end_col_offset is not None
+        if node.lineno == line or node.end_col_offset - len(node.attr.encode()) != start:
+            continue
+        above = ancestors[0] if ancestors else None
+        if isinstance(above, ast.Call) and above.func is node and end != node.end_col_offset:
+            return above, ancestors[1:]
+        return node, ancestors
+    return None, ()
+
+
+def _tested(
+    nodes: _Nodes, start: int | None, end: int | None
+) -> tuple[ast.expr | None, tuple[ast.AST, ...]]:
+    """The test of the `if` or `while` whose columns these are: Python jumps for the whole of it."""
+    for node, ancestors in nodes:
+        if not isinstance(node, (ast.If, ast.While, ast.Assert)):
+            continue
+        if node.col_offset == start and end in (None, node.end_col_offset):
+            return node.test, (node, *ancestors)
+    return None, ()
+
+
+def _statement(nodes: _Nodes, start: int | None, end: int | None) -> ast.stmt | None:
+    """The statement without a body that begins and ends at these columns."""
+    for node, _ in nodes:
+        if not isinstance(node, ast.stmt) or hasattr(node, "body"):
+            continue
+        if (node.col_offset, node.end_col_offset) == (start, end):
+            return node
+    return None
+
+
+def _on_line(spot: Spot, *, whole: bool) -> Stretch:
+    """As far as the one line tells. `whole`: its columns may be those of an expression."""
+    place, statement = spot.place, spot.statement
+    source, column, end = place.source, place.column, place.end_column
+    indent = len(source) - len(source.lstrip())
+    if isinstance(statement, (ast.If, ast.While, ast.Assert)) and column == indent:
+        test = statement.test
+        if source[indent:].startswith(_KEYWORDS) and test.lineno == test.end_lineno == 1:
+            stop = indent + _character(source[indent:], test.end_col_offset or 0)
+            start = indent + _character(source[indent:], test.col_offset)
+            return Stretch(start, place.line, stop)
+    width = len(source.rstrip().rstrip(":"))
+    if column is None or column >= width:
+        return Stretch(column, place.line, end)  # The line itself is not known.
+    fits = whole and end is not None and column < end <= width
+    return Stretch(column, place.line, end if fits else width)
+
+
+_KEYWORDS = ("if", "while", "assert")
+
+
+def _is_compound(nodes: _Nodes, start: int | None) -> bool:
+    """Does a statement with a body begin there? Its columns end with its body."""
+    return any(
+        isinstance(node, ast.stmt) and hasattr(node, "body") and node.col_offset == start
+        for node, _ in nodes
+    )
 
 
 def _from_line(place: Place) -> Spot:
@@ -186,6 +306,10 @@ def _byte(source: str, column: int | None) -> int | None:
     if column is None or column > len(source):
         return column  # Beyond this line: the column of a later one.
     return len(source[:column].encode())
+
+
+def _character(source: str, offset: int) -> int:
+    return len(source.encode()[:offset].decode(errors="ignore"))
 
 
 def _stmt(node: ast.AST | None) -> ast.stmt | None:

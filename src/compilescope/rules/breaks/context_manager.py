@@ -30,8 +30,8 @@ def _why(cause: Cause) -> str:
 def _remedies(cause: Cause) -> list[Remedy]:
     return [
         source(
-            f"Enter `{_manager(cause)}` outside: put the `with` around the call of `{cause.function}`, and "
-            "compile what is inside."
+            f"Move what stands under `{_manager(cause)}` into a function of its own, compile that, and enter "
+            f"`{_manager(cause)}` around its call, in code that is not compiled."
         )
     ]
 
@@ -54,19 +54,22 @@ def f(x):
     with lock:
         return x + 1
 
-torch.compile(f, backend="eager")(torch.ones(3))
+print(torch.compile(f, backend="eager")(torch.ones(3)))
 """,
             good="""import threading
 import torch
 
 lock = threading.Lock()
 
-def f(x):
+@torch.compile(backend="eager")
+def inner(x):
     return x + 1
 
-compiled = torch.compile(f, backend="eager")
-with lock:
-    compiled(torch.ones(3))
+def f(x):
+    with lock:
+        return inner(x)
+
+print(f(torch.ones(3)))
 """,
         ),
     ),

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 import re
 
-from compilescope.rules.breaks._trees import shown
-from compilescope.rules.causes.remedy import Remedy, config, source
+from compilescope.rules.causes.remedy import Remedy, source
 from compilescope.rules.causes.rule import BreakRule, Cause, Example
 
 _OPERATOR = re.compile(r"aten\.(\w+)")
@@ -29,30 +27,22 @@ def _why(cause: Cause) -> str:
 
 
 def _remedies(cause: Cause) -> list[Remedy]:
-    node = cause.spot.expression
-    remedies = []
-    if isinstance(node, ast.Subscript):
-        value, mask = shown(node.value), shown(node.slice)
-        remedies.append(
+    if "nonzero" in cause.text or "argwhere" in cause.text:
+        return [
             source(
-                f"Keep the size: `torch.where({mask}, {value}, 0)` (or `{value} * ({mask})`) leaves the "
-                "elements that are out at zero, which sums and means over a count can live with."
-            )
-        )
-    elif "nonzero" in cause.text or "argwhere" in cause.text:
-        remedies.append(
-            source(
-                f"If `{cause.text}` only feeds an index, use the mask itself with `torch.where`; if its "
-                "length is bounded, `torch.nonzero_static(..., size=N)` has a known size."
-            )
-        )
-    remedies.append(
-        config(
-            "`torch._dynamo.config.capture_dynamic_output_shape_ops = True` keeps it in the graph with an "
-            "unknown size. What follows must not ask for that size in a branch or a loop."
-        )
+                f"If you know how many `{cause.text}` finds at most, `torch.nonzero_static(..., size=...)` has "
+                "that size always; it fills up with -1, which what follows has to leave out."
+            ),
+            _in_caller(cause),
+        ]
+    return [_in_caller(cause)]
+
+
+def _in_caller(cause: Cause) -> Remedy:
+    return source(
+        f"Do `{cause.text}` in the caller and pass `{cause.function}` the result; each new size that it has may "
+        "cost a compilation until Dynamo lets it vary."
     )
-    return remedies
 
 
 RULE = BreakRule(
@@ -70,24 +60,15 @@ def f(x):
     picked = x[x > 0]
     return picked.sum() * 2
 
-torch.compile(f, backend="eager")(torch.ones(3))
+print(torch.compile(f, backend="eager")(torch.ones(3)))
 """,
             good="""import torch
 
-def f(x):
-    picked = torch.where(x > 0, x, 0)
+def f(picked):
     return picked.sum() * 2
 
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            configured="""import torch
-
-def f(x):
-    picked = x[x > 0]
-    return picked.sum() * 2
-
-with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True):
-    torch.compile(f, backend="eager")(torch.ones(3))
+x = torch.ones(3)
+print(torch.compile(f, backend="eager")(x[x > 0]))
 """,
         ),
         Example(
@@ -96,22 +77,14 @@ with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True):
 def f(x):
     return (x > 0).nonzero() + 1
 
-torch.compile(f, backend="eager")(torch.ones(3))
+print(torch.compile(f, backend="eager")(torch.ones(3)))
 """,
             good="""import torch
 
 def f(x):
     return torch.nonzero_static(x > 0, size=3) + 1
 
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            configured="""import torch
-
-def f(x):
-    return (x > 0).nonzero() + 1
-
-with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True):
-    torch.compile(f, backend="eager")(torch.ones(3))
+print(torch.compile(f, backend="eager")(torch.ones(3)))
 """,
         ),
     ),

@@ -20,9 +20,8 @@ def _why(cause: Cause) -> str:
 def _remedies(cause: Cause) -> list[Remedy]:
     return [
         judgement(
-            f"Leave `{cause.text}` as it is and find what raised: call `{cause.function}` in eager mode. If "
-            "it does not raise there, look for a branch that only compiled code takes "
-            "(`torch.compiler.is_compiling()`), or call it once eagerly before compiling."
+            f"Leave `{cause.text}` as it is and find what raised: call `{cause.function}` without torch.compile, "
+            "and if it does not raise there, look for a branch that only compiled code takes."
         )
     ]
 
@@ -54,21 +53,6 @@ try:
     torch.compile(f, backend="eager")(torch.ones(3), None, [])
 except TypeError:
     pass
-""",
-            good="""import torch
-
-def inner(x, mask):
-    return x + mask[0]
-
-def f(x, mask, stack):
-    stack.append(1)
-    try:
-        y = inner(x, mask)
-    finally:
-        stack.pop()
-    return y
-
-torch.compile(f, backend="eager")(torch.ones(3), torch.ones(3), [])
 """,
         ),
     ),

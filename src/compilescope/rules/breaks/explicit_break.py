@@ -29,19 +29,22 @@ def _remedies(cause: Cause) -> list[Remedy]:
     if _in_torch(cause):
         return [
             judgement(
-                f"Nothing to do: `{cause.text}` is benign. To have one graph, compile the function "
-                "around it without it, and call it outside."
+                f"Nothing to do: `{cause.text}` is benign, and runs as it would have run in any case."
             )
         ]
     if cause.says("disable"):
         name = called(cause.spot.expression) or "the function"
         return [
             source(
-                f"Take the `disable` off `{name}` if the reason for it is gone, or call `{name}` before "
-                f"or after `{cause.function}` instead of inside."
+                f"If `{name}` has to run eagerly, call it in the caller: compile what comes before it and what "
+                f"comes after it in `{cause.function}` as two functions."
             )
         ]
-    return [source(f"Remove `{cause.text}` if the reason for it is gone.")]
+    return [
+        judgement(
+            f"Find out what `{cause.text}` was put there for; while the reason holds, leave it."
+        )
+    ]
 
 
 RULE = BreakRule(
@@ -62,14 +65,6 @@ def f(x):
 
 torch.compile(f, backend="eager")(torch.ones(3))
 """,
-            good="""import torch
-
-def f(x):
-    y = x + 1
-    return y * 2
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
         ),
         Example(
             bad="""import torch
@@ -81,17 +76,23 @@ def helper(x):
 def f(x):
     return helper(x + 1) * 2
 
-torch.compile(f, backend="eager")(torch.ones(3))
+print(torch.compile(f, backend="eager")(torch.ones(3)))
 """,
             good="""import torch
 
+@torch.compiler.disable
 def helper(x):
     return x * 3
 
-def f(x):
-    return helper(x + 1) * 2
+@torch.compile(backend="eager")
+def before(x):
+    return x + 1
 
-torch.compile(f, backend="eager")(torch.ones(3))
+@torch.compile(backend="eager")
+def after(y):
+    return y * 2
+
+print(after(helper(before(torch.ones(3)))))
 """,
         ),
     ),

@@ -20,8 +20,8 @@ def _why(cause: Cause) -> str:
 def _remedies(cause: Cause) -> list[Remedy]:
     return [
         source(
-            f"Do `{cause.text}` outside `{cause.function}`: read before the compiled call, or collect "
-            "what is to be written and write it after."
+            f"Do `{cause.text}` in the caller: pass `{cause.function}` what was read, and let it return what is to be "
+            "written."
         )
     ]
 
@@ -40,18 +40,18 @@ import torch
 
 def f(x):
     stream = open(os.devnull)
-    return x + 1
+    return x + len(stream.read())
 
-torch.compile(f, backend="eager")(torch.ones(3))
+print(torch.compile(f, backend="eager")(torch.ones(3)))
 """,
             good="""import os
 import torch
 
-def f(x):
-    return x + 1
+def f(x, text):
+    return x + len(text)
 
-with open(os.devnull):
-    torch.compile(f, backend="eager")(torch.ones(3))
+with open(os.devnull) as stream:
+    print(torch.compile(f, backend="eager")(torch.ones(3), stream.read()))
 """,
         ),
     ),

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from compilescope.rules.breaks._trees import called
-from compilescope.rules.causes.remedy import Remedy, config, source
+from compilescope.rules.causes.remedy import Remedy, source
 from compilescope.rules.causes.rule import BreakRule, Cause, Example
-
-_LOG_METHODS = ("debug", "info", "warning", "warn", "error", "critical", "exception", "log")
 
 
 def _applies(cause: Cause) -> bool:
@@ -27,21 +25,12 @@ def _why(cause: Cause) -> str:
 
 
 def _remedies(cause: Cause) -> list[Remedy]:
-    name = called(cause.spot.expression)
-    remedies = [
+    return [
         source(
-            f"Take `{cause.text}` out of the compiled code, or keep it for eager runs: put it under "
-            "`if not torch.compiler.is_compiling():`."
+            f"Move `{cause.text}` to the caller: let `{cause.function}` return what it tells, and tell it after the "
+            "call."
         )
     ]
-    if name and name.rsplit(".", 1)[-1] in _LOG_METHODS:
-        remedies.append(
-            config(
-                f"`torch._dynamo.config.ignore_logging_functions.add({name})`: compiled code then logs "
-                "nothing there."
-            )
-        )
-    return remedies
 
 
 RULE = BreakRule(
@@ -60,10 +49,10 @@ log = logging.getLogger("example")
 
 def f(x):
     y = x + 1
-    log.info("mean %s", 3)
+    log.warning("first of y: %s", y[0])
     return y * 2
 
-torch.compile(f, backend="eager")(torch.ones(3))
+print(torch.compile(f, backend="eager")(torch.ones(3)))
 """,
             good="""import logging
 import torch
@@ -72,24 +61,11 @@ log = logging.getLogger("example")
 
 def f(x):
     y = x + 1
-    if not torch.compiler.is_compiling():
-        log.info("mean %s", 3)
-    return y * 2
+    return y * 2, y[0]
 
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            configured="""import logging
-import torch
-
-log = logging.getLogger("example")
-
-def f(x):
-    y = x + 1
-    log.info("mean %s", 3)
-    return y * 2
-
-with torch._dynamo.config.patch(ignore_logging_functions={log.info}):
-    torch.compile(f, backend="eager")(torch.ones(3))
+result, first = torch.compile(f, backend="eager")(torch.ones(3))
+log.warning("first of y: %s", first)
+print(result)
 """,
         ),
         Example(
@@ -101,29 +77,17 @@ def f(x):
     warnings.warn("careful", stacklevel=1)
     return y * 2
 
-torch.compile(f, backend="eager")(torch.ones(3))
+print(torch.compile(f, backend="eager")(torch.ones(3)))
 """,
             good="""import warnings
 import torch
 
 def f(x):
     y = x + 1
-    if not torch.compiler.is_compiling():
-        warnings.warn("careful", stacklevel=1)
     return y * 2
 
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            configured="""import warnings
-import torch
-
-def f(x):
-    y = x + 1
-    warnings.warn("careful", stacklevel=1)
-    return y * 2
-
-with torch._dynamo.config.patch(ignore_logging_functions={warnings.warn}):
-    torch.compile(f, backend="eager")(torch.ones(3))
+print(torch.compile(f, backend="eager")(torch.ones(3)))
+warnings.warn("careful", stacklevel=1)
 """,
         ),
     ),

@@ -21,8 +21,8 @@ def _why(cause: Cause) -> str:
 def _remedies(cause: Cause) -> list[Remedy]:
     return [
         source(
-            f"Compute `{cause.text}` before the compiled call and pass the result to `{cause.function}` as "
-            "a tensor, or write it with torch functions."
+            f"Compute `{cause.text}` in the caller, and pass the result to `{cause.function}`: an array as a tensor of the "
+            "dtype that you want."
         )
     ]
 
@@ -41,9 +41,9 @@ import torch
 
 def f(x):
     weights = np.polyfit([0.0, 1.0, 2.0], [0.0, 1.0, 4.0], 1)
-    return x + 1
+    return x * torch.from_numpy(weights)[0]
 
-torch.compile(f, backend="eager")(torch.ones(3))
+print(torch.compile(f, backend="eager")(torch.ones(3)))
 """,
             good="""import numpy as np
 import torch
@@ -52,7 +52,7 @@ def f(x, weights):
     return x * weights[0]
 
 weights = torch.from_numpy(np.polyfit([0.0, 1.0, 2.0], [0.0, 1.0, 4.0], 1))
-torch.compile(f, backend="eager")(torch.ones(3), weights)
+print(torch.compile(f, backend="eager")(torch.ones(3), weights))
 """,
         ),
     ),

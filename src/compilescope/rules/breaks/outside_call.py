@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from compilescope.rules.breaks._trees import called
-from compilescope.rules.causes.remedy import Remedy, judgement, source
+from compilescope.rules.causes.remedy import Remedy, source
 from compilescope.rules.causes.rule import BreakRule, Cause, Example
 
 _TYPES = (
@@ -38,20 +38,11 @@ def _why(cause: Cause) -> str:
 
 
 def _remedies(cause: Cause) -> list[Remedy]:
-    name = _name(cause)
     return [
         source(
-            f"Call `{cause.text}` before the compiled function and pass what it returns to "
-            f"`{cause.function}` as an argument."
-        ),
-        source(
-            f"If `{name}` returns the same every time, say so: wrap it in a function of your own marked "
-            "`@torch.compiler.assume_constant_result`."
-        ),
-        judgement(
-            f"If `{name}` computes on tensors, make it an operator with `torch.library.custom_op` and "
-            "register its fake; then it stays inside the graph."
-        ),
+            f"Call `{_name(cause)}` in the caller: before `{cause.function}`, and pass in what it returns (a number that "
+            f"changes as a tensor), or after it, on what `{cause.function}` returns."
+        )
     ]
 
 
@@ -70,7 +61,7 @@ import torch
 def f(x):
     return x + time.time()
 
-torch.compile(f, backend="eager")(torch.ones(3))
+print(torch.compile(f, backend="eager")(torch.ones(3)).shape)
 """,
             good="""import time
 import torch
@@ -78,7 +69,7 @@ import torch
 def f(x, now):
     return x + now
 
-torch.compile(f, backend="eager")(torch.ones(3), torch.tensor(time.time()))
+print(torch.compile(f, backend="eager")(torch.ones(3), torch.tensor(time.time())).shape)
 """,
         ),
         Example(
@@ -88,19 +79,15 @@ import torch
 def f(x):
     return x + os.getpid()
 
-torch.compile(f, backend="eager")(torch.ones(3))
+print(torch.compile(f, backend="eager")(torch.ones(3)))
 """,
             good="""import os
 import torch
 
-@torch.compiler.assume_constant_result
-def own_pid():
-    return os.getpid()
+def f(x, pid):
+    return x + pid
 
-def f(x):
-    return x + own_pid()
-
-torch.compile(f, backend="eager")(torch.ones(3))
+print(torch.compile(f, backend="eager")(torch.ones(3), torch.tensor(os.getpid())))
 """,
         ),
     ),

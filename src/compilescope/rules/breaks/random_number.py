@@ -24,13 +24,9 @@ def _why(cause: Cause) -> str:
 def _remedies(cause: Cause) -> list[Remedy]:
     return [
         source(
-            f"Draw with torch: `torch.rand(())` (or `torch.randn`, `torch.randint`) in place of "
-            f"`{cause.text}` stays in the graph as a tensor."
-        ),
-        source(
-            f"Or draw before the compiled call and pass the number to `{cause.function}` as a tensor; as "
-            "a Python float it would be a constant and recompile with every value."
-        ),
+            f"Do `{cause.text}` in the caller, and pass what was drawn to `{cause.function}`: a number as a tensor (float64 "
+            "keeps all its digits), since as a Python number it may cost compilations."
+        )
     ]
 
 
@@ -51,32 +47,41 @@ rng = random.Random(0)
 def f(x):
     return x * rng.gauss(0.0, 1.0)
 
-torch.compile(f, backend="eager")(torch.ones(3))
+print(torch.compile(f, backend="eager")(torch.ones(3)))
 """,
-            good="""import torch
+            good="""import random
+import torch
 
-def f(x):
-    return x * torch.randn(())
+rng = random.Random(0)
 
-torch.compile(f, backend="eager")(torch.ones(3))
+def f(x, scale):
+    return x * scale
+
+scale = torch.tensor(rng.gauss(0.0, 1.0), dtype=torch.float64)
+print(torch.compile(f, backend="eager")(torch.ones(3), scale))
 """,
         ),
         Example(
             bad="""import random
 import torch
 
+random.seed(0)
+
 def f(x):
     return x * random.random()
 
-torch.compile(f, backend="eager")(torch.ones(3))
+print(torch.compile(f, backend="eager")(torch.ones(3)))
 """,
             good="""import random
 import torch
 
+random.seed(0)
+
 def f(x, scale):
     return x * scale
 
-torch.compile(f, backend="eager")(torch.ones(3), torch.tensor(random.random()))
+scale = torch.tensor(random.random(), dtype=torch.float64)
+print(torch.compile(f, backend="eager")(torch.ones(3), scale))
 """,
         ),
     ),

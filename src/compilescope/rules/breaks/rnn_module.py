@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compilescope.rules.causes.remedy import Remedy, config, source
+from compilescope.rules.causes.remedy import Remedy, source
 from compilescope.rules.causes.rule import BreakRule, Cause, Example
 
 
@@ -19,14 +19,10 @@ def _why(cause: Cause) -> str:
 
 def _remedies(cause: Cause) -> list[Remedy]:
     return [
-        config(
-            "`torch._dynamo.config.allow_rnn = True` traces them. Every time step becomes part of the graph: "
-            "compile time grows with the sequence, and each length compiles anew."
-        ),
         source(
-            f"Or leave the recurrent module out of `{cause.function}` and compile what comes before and "
-            "after it."
-        ),
+            f"Call the recurrent module outside of `{cause.function}`, and compile what comes before it and what comes "
+            "after it as functions of their own."
+        )
     ]
 
 
@@ -41,29 +37,21 @@ RULE = BreakRule(
         Example(
             bad="""import torch
 
+torch.manual_seed(0)
 rnn = torch.nn.LSTM(4, 4)
 
 def f(x):
     return rnn(x + 1)[0] * 2
 
-torch.compile(f, backend="eager")(torch.ones(2, 1, 4))
+print(torch.compile(f, backend="eager")(torch.ones(2, 1, 4)))
 """,
             good="""import torch
 
+torch.manual_seed(0)
 rnn = torch.nn.LSTM(4, 4)
 before = torch.compile(lambda x: x + 1, backend="eager")
 after = torch.compile(lambda y: y * 2, backend="eager")
-after(rnn(before(torch.ones(2, 1, 4)))[0])
-""",
-            configured="""import torch
-
-rnn = torch.nn.LSTM(4, 4)
-
-def f(x):
-    return rnn(x + 1)[0] * 2
-
-with torch._dynamo.config.patch(allow_rnn=True):
-    torch.compile(f, backend="eager")(torch.ones(2, 1, 4))
+print(after(rnn(before(torch.ones(2, 1, 4)))[0]))
 """,
         ),
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from compilescope.rules.breaks._trees import shown
-from compilescope.rules.causes.remedy import Remedy, config, source
+from compilescope.rules.causes.remedy import Remedy, source
 from compilescope.rules.causes.rule import BreakRule, Cause, Example
 
 _CONVERSIONS = ("float", "int", "bool", "complex")
@@ -44,53 +44,22 @@ def _feeds_a_count(cause: Cause) -> bool:
     return isinstance(outer, ast.Subscript)
 
 
-def _as_tensor(cause: Cause, tensor: str) -> str:
-    """The tensor that has the value of the number."""
-    node = cause.spot.expression
-    assert isinstance(node, ast.Call)
-    if isinstance(node.func, ast.Attribute) and node.func.attr == "tolist":
-        return f"({tensor}).unbind()"
-    if isinstance(node.func, ast.Name) and node.func.id == "int":
-        return f"({tensor}).trunc()"
-    return tensor
-
-
 def _remedies(cause: Cause) -> list[Remedy]:
-    if cause.says("data-dependent expression"):
+    tensor = _tensor_in(cause)
+    if _feeds_a_count(cause) or cause.says("data-dependent expression"):
         return [
             source(
-                f"`{cause.text}` needs a real number, and what it gets was read from a tensor. Pass it to "
-                f"`{cause.function}` as a Python number."
-            ),
-            config(
-                "`torch._dynamo.config.capture_scalar_outputs = False` again: a break takes the place of "
-                "this error."
-            ),
+                f"Compute `{cause.text}` in the caller, and pass the number to `{cause.function}`; each new value may "
+                "cost a compilation."
+            )
         ]
-    tensor = _tensor_in(cause)
-    remedies = []
-    if tensor and not _feeds_a_count(cause):
-        remedies.append(
-            source(
-                f"Stay with the tensor: use `{_as_tensor(cause, tensor)}` where `{cause.text}` stands. Arithmetic, "
-                "comparisons and `torch.where` take a tensor of one element as they take a number."
-            )
+    what = f"`{tensor}`" if tensor else "the tensor"
+    return [
+        source(
+            f"Let `{cause.function}` return {what}, and do what needs its number in the caller: outside of compiled "
+            f"code `{cause.text}` breaks no graph."
         )
-    elif tensor:
-        remedies.append(
-            source(
-                f"Pass the number in as a Python argument of `{cause.function}`, or compute `{cause.text}` "
-                "before the compiled call; a size or a loop bound must be a number."
-            )
-        )
-    remedies.append(
-        config(
-            "`torch._dynamo.config.capture_scalar_outputs = True` keeps the number in the graph as a symbol. "
-            "Code that needs its value (a branch, a loop bound, a list index) then fails or recompiles "
-            "instead, so try it before you trust it."
-        )
-    )
-    return remedies
+    ]
 
 
 RULE = BreakRule(
@@ -108,24 +77,15 @@ def f(x):
     largest = x.abs().max().item()
     return x / largest
 
-torch.compile(f, backend="eager")(torch.ones(3))
+print(torch.compile(f, backend="eager")(torch.ones(3)))
 """,
             good="""import torch
 
 def f(x):
-    largest = x.abs().max()
-    return x / largest
+    return x.abs().max()
 
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            configured="""import torch
-
-def f(x):
-    largest = x.abs().max().item()
-    return x / largest
-
-with torch._dynamo.config.patch(capture_scalar_outputs=True):
-    torch.compile(f, backend="eager")(torch.ones(3))
+x = torch.ones(3)
+print(x / torch.compile(f, backend="eager")(x).item())
 """,
         ),
         Example(
@@ -135,15 +95,15 @@ def f(x, sizes):
     first, second = (sizes + 1).tolist()
     return x * first + second
 
-torch.compile(f, backend="eager")(torch.ones(3), torch.tensor([1, 2]))
+print(torch.compile(f, backend="eager")(torch.ones(3), torch.tensor([1, 2])))
 """,
             good="""import torch
 
-def f(x, sizes):
-    first, second = (sizes + 1).unbind()
-    return x * first + second
+def f(sizes):
+    return sizes + 1
 
-torch.compile(f, backend="eager")(torch.ones(3), torch.tensor([1, 2]))
+first, second = torch.compile(f, backend="eager")(torch.tensor([1, 2])).tolist()
+print(torch.ones(3) * first + second)
 """,
         ),
         Example(
@@ -152,14 +112,15 @@ torch.compile(f, backend="eager")(torch.ones(3), torch.tensor([1, 2]))
 def f(x):
     return x * int(x.sum())
 
-torch.compile(f, backend="eager")(torch.ones(3))
+print(torch.compile(f, backend="eager")(torch.ones(3)))
 """,
             good="""import torch
 
 def f(x):
-    return x * (x.sum()).trunc()
+    return x.sum()
 
-torch.compile(f, backend="eager")(torch.ones(3))
+x = torch.ones(3)
+print(x * int(torch.compile(f, backend="eager")(x)))
 """,
         ),
         Example(
@@ -170,7 +131,7 @@ def f(x, n):
         x = x * 2
     return x
 
-torch.compile(f, backend="eager")(torch.ones(3), torch.tensor(2))
+print(torch.compile(f, backend="eager")(torch.ones(3), torch.tensor(2)))
 """,
             good="""import torch
 
@@ -179,7 +140,7 @@ def f(x, n):
         x = x * 2
     return x
 
-torch.compile(f, backend="eager")(torch.ones(3), int(torch.tensor(2)))
+print(torch.compile(f, backend="eager")(torch.ones(3), int(torch.tensor(2))))
 """,
         ),
     ),

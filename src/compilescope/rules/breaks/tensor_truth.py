@@ -30,12 +30,10 @@ def _why(cause: Cause) -> str:
 def _remedies(cause: Cause) -> list[Remedy]:
     operation = _operation(cause)
     assert operation is not None
-    sign = "|" if isinstance(operation.op, ast.Or) else "&"
-    joined = f" {sign} ".join(f"({shown(value)})" for value in operation.values)
     return [
         source(
-            f"Join the tensors as tensors: `{joined}`. If an `if` stands around it, it needs "
-            "`torch.where` or `torch.cond` as well."
+            f"Do `{shown(operation)}` in the caller: pass the answer to `{cause.function}`, or let it return the tensors "
+            "that are asked."
         )
     ]
 
@@ -55,15 +53,16 @@ def f(x, y):
     flag = x.any() or y.any()
     return x + y * flag
 
-torch.compile(f, backend="eager")(torch.ones(3), torch.ones(3))
+print(torch.compile(f, backend="eager")(torch.ones(3), torch.ones(3)))
 """,
             good="""import torch
 
-def f(x, y):
-    flag = (x.any()) | (y.any())
+def f(x, y, flag):
     return x + y * flag
 
-torch.compile(f, backend="eager")(torch.ones(3), torch.ones(3))
+x, y = torch.ones(3), torch.ones(3)
+flag = x.any() or y.any()
+print(torch.compile(f, backend="eager")(x, y, flag))
 """,
         ),
     ),

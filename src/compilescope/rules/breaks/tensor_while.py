@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from compilescope.rules.breaks._trees import assigned_names, shown
-from compilescope.rules.causes.remedy import Remedy, judgement, source
+from compilescope.rules.causes.remedy import Remedy, source
 from compilescope.rules.causes.rule import BreakRule, Cause, Example
 
 
@@ -18,18 +17,11 @@ def _why(cause: Cause) -> str:
 
 
 def _remedies(cause: Cause) -> list[Remedy]:
-    loop = cause.spot.statement
-    assert isinstance(loop, ast.While)
-    carried = ", ".join(assigned_names(loop.body)) or "x"
     return [
         source(
-            f"Use `torch._higher_order_ops.while_loop(lambda {carried}: {shown(loop.test)}, body, "
-            f"({carried},))`, where `body` takes and returns {carried}."
-        ),
-        judgement(
-            "Or run a fixed number of steps and freeze what is done with `torch.where`, if there is an "
-            "upper bound that you can afford."
-        ),
+            f"Move the loop to the caller: compile what it does in one round as a function of its own, and test "
+            f"`{cause.text}` between the calls."
+        )
     ]
 
 
@@ -49,16 +41,20 @@ def f(x):
         x = x / 2
     return x + 1
 
-torch.compile(f, backend="eager")(torch.full((3,), 4.0))
+print(torch.compile(f, backend="eager")(torch.full((3,), 4.0)))
 """,
             good="""import torch
-from torch._higher_order_ops import while_loop
+
+@torch.compile(backend="eager")
+def halved(x):
+    return x / 2
 
 def f(x):
-    (x,) = while_loop(lambda x: x.abs().max() > 1, lambda x: (x / 2,), (x,))
+    while x.abs().max() > 1:
+        x = halved(x)
     return x + 1
 
-torch.compile(f, backend="eager")(torch.full((3,), 4.0))
+print(f(torch.full((3,), 4.0)))
 """,
         ),
     ),

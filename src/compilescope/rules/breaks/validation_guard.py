@@ -36,20 +36,11 @@ def _why(cause: Cause) -> str:
 def _remedies(cause: Cause) -> list[Remedy]:
     check = _check(cause)
     assert check is not None
-    condition = shown(check.test)
-    if isinstance(check, ast.Assert):
-        holds, action = condition, "assert"
-    else:
-        holds, action = f"~({condition})", "raise"
     return [
         source(
-            f'Check on the device instead: `torch._assert_async({holds}, "...")` is traced and still '
-            f"stops the program. It wants one boolean tensor and a constant message."
-        ),
-        source(
-            f"Or check in eager runs only: `if not torch.compiler.is_compiling():` around this {action}. "
-            "Compiled runs then go unchecked."
-        ),
+            f"Check in the caller: test `{shown(check.test)}` before the call of `{cause.function}`, or let it return "
+            "that tensor and raise after the call."
+        )
     ]
 
 
@@ -70,16 +61,18 @@ def f(x):
         raise ValueError("negative")
     return y + 1
 
-torch.compile(f, backend="eager")(torch.ones(3))
+print(torch.compile(f, backend="eager")(torch.ones(3)))
 """,
             good="""import torch
 
 def f(x):
     y = x * 2
-    torch._assert_async(~((y < 0).any()), "negative")
-    return y + 1
+    return y + 1, (y < 0).any()
 
-torch.compile(f, backend="eager")(torch.ones(3))
+result, negative = torch.compile(f, backend="eager")(torch.ones(3))
+if negative:
+    raise ValueError("negative")
+print(result)
 """,
         ),
         Example(
@@ -89,16 +82,16 @@ def f(x):
     assert (x > 0).all(), x.shape
     return x + 1
 
-torch.compile(f, backend="eager")(torch.ones(3))
+print(torch.compile(f, backend="eager")(torch.ones(3)))
 """,
             good="""import torch
 
 def f(x):
-    if not torch.compiler.is_compiling():
-        assert (x > 0).all(), x.shape
     return x + 1
 
-torch.compile(f, backend="eager")(torch.ones(3))
+x = torch.ones(3)
+assert (x > 0).all(), x.shape
+print(torch.compile(f, backend="eager")(x))
 """,
         ),
     ),

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import functools
+from typing import TypeVar
 
 import msgspec
 
 from compilescope.model.run import Run
-from compilescope.model.stack import origin_of
 from compilescope.plugins import discover
 from compilescope.registry.taxonomy import Taxonomy, load_taxonomy
 from compilescope.rules import breaks, guards
@@ -15,14 +15,13 @@ from compilescope.rules.causes.general import (
     failure_words,
     general_remedies,
     general_why,
-    library_remedies,
 )
-from compilescope.rules.causes.remedy import Remedy
+from compilescope.rules.causes.library import in_library, library_break, library_miss
 from compilescope.rules.causes.rule import BreakRule, Cause, GuardRule, Miss
 from compilescope.rules.failures import Failure
 from compilescope.rules.recompiles import RecompileCause, RecompiledFrame
 from compilescope.rules.sites import Site
-from compilescope.rules.source import Place, Sources
+from compilescope.rules.source import Place, Sources, Stretch
 
 UNCLASSIFIED = "unclassified"
 
@@ -46,7 +45,7 @@ def explained_sites(run: Run, sites: list[Site], sources: Sources) -> list[Site]
         place = Place(site.file, site.line, site.column, site.end_column, site.source)
         cause = Cause(site, sources.spot(place))
         rule = next((rule for rule in break_rules() if rule.applies(cause)), None)
-        done = _explain(cause, rule, taxonomy)
+        done = _placed(_explain(cause, rule, taxonomy), sources.stretch(cause.spot))
         if (rule is not None and rule.echo) or done.category == "reconstruction":
             echoes.add(number)
         explained.append(done)
@@ -67,16 +66,28 @@ def _explain(cause: Cause, rule: BreakRule | None, taxonomy: Taxonomy) -> Site:
         category = listed.id if listed is not None else UNCLASSIFIED
         why = general_why(cause, listed)
         remedies = general_remedies(cause, listed)
-    if origin_of(site.file) == "library" and not (rule is not None and rule.echo):
-        remedies = [*library_remedies(cause), *remedies]
+    # Words that ask for no change of the code (an echo, a benign break) hold wherever it stands.
+    if in_library(site.file) and (rule is None or any(each.kind == "source" for each in remedies)):
+        remedies = library_break(cause)
     return msgspec.structs.replace(
         site,
-        # Torch gives the last column of the last line: on this line it says nothing.
-        end_column=None if cause.spot.several_lines else site.end_column,
         rule=rule.id if rule is not None else None,
         category=category,
         why=why,
         remedy=tuple(remedies),
+    )
+
+
+_Placed = TypeVar("_Placed", Site, Failure)
+
+
+def _placed(found: _Placed, stretch: Stretch) -> _Placed:
+    """With the stretch of source that is meant."""
+    return msgspec.structs.replace(
+        found,
+        column=stretch.column,
+        end_line=stretch.end_line,
+        end_column=stretch.end_column,
     )
 
 
@@ -109,6 +120,7 @@ def ranked(sites: list[Site]) -> list[Site]:
             -(site.lost_ms or 0.0),
             _COSTLIEST_FIRST.index(site.outcome),
             site.in_torch,
+            -(site.retrace_seconds or 0.0),
             -site.events,
         ),
     )
@@ -124,10 +136,12 @@ def explained_failures(failed: list[Failure], sources: Sources) -> list[Failure]
 
 
 def _explain_failure(failure: Failure, sources: Sources, taxonomy: Taxonomy) -> Failure:
+    place = Place(failure.file, failure.line, failure.column, failure.end_column, failure.source)
+    spot = sources.spot(place)
+    failure = _placed(failure, sources.stretch(spot))
     if failure.gb_type is None:
         category, why, remedies = failure_words(failure)
         return msgspec.structs.replace(failure, category=category, why=why, remedy=tuple(remedies))
-    place = Place(failure.file, failure.line, failure.column, failure.end_column, failure.source)
     site = Site(
         gb_id=failure.gb_id,
         gb_type=failure.gb_type,
@@ -151,11 +165,15 @@ def _explain_failure(failure: Failure, sources: Sources, taxonomy: Taxonomy) -> 
         fingerprint="",
         because=failure.because,
     )
-    cause = Cause(site, sources.spot(place))
+    cause = Cause(site, spot)
     rule = next((rule for rule in break_rules() if rule.applies(cause)), None)
     explained = _explain(cause, rule, taxonomy)
     return msgspec.structs.replace(
-        failure, category=explained.category, why=explained.why, remedy=explained.remedy
+        failure,
+        category=explained.category,
+        rule=explained.rule,
+        why=explained.why,
+        remedy=explained.remedy,
     )
 
 
@@ -177,5 +195,7 @@ def _explain_miss(
     rule = next((rule for rule in guard_rules() if rule.applies(miss)), None)
     if rule is None:
         return cause
-    remedies: tuple[Remedy, ...] = tuple(rule.remedies(miss))
-    return msgspec.structs.replace(cause, rule=rule.id, why=rule.why(miss), remedy=remedies)
+    remedies = rule.remedies(miss)
+    if in_library(cause.file or frame.file):
+        remedies = library_miss(miss, rule.id, remedies)
+    return msgspec.structs.replace(cause, rule=rule.id, why=rule.why(miss), remedy=tuple(remedies))

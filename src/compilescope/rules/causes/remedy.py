@@ -1,4 +1,4 @@
-"""What can be done about a cause."""
+"""What a person can do about a cause by hand. What a fix does is the fix's to say."""
 
 from __future__ import annotations
 
@@ -8,18 +8,17 @@ import msgspec
 
 
 class Remedy(msgspec.Struct, frozen=True):
-    """One thing to do, in the user's own terms."""
+    """One thing to do, in the user's own terms and in one sentence.
 
-    kind: Literal["source", "config", "upgrade", "judgement"]
+    True wherever its rule fires: a rule cannot know what a fix would check before it changes code.
+    """
+
+    kind: Literal["source", "upgrade", "judgement"]
     text: str
 
 
 def source(text: str) -> Remedy:
     return Remedy("source", text)
-
-
-def config(text: str) -> Remedy:
-    return Remedy("config", text)
 
 
 def upgrade(text: str) -> Remedy:

@@ -15,13 +15,13 @@ _LONGEST = 90
 
 @dataclass(frozen=True)
 class Example:
-    """A program that a rule fires on, and the same program after each kind of remedy."""
+    """A program that a rule fires on, and the same program after what the rule says to do."""
 
     bad: str
     good: str = ""
-    """After the source remedy: silent."""
-    configured: str = ""
-    """After the config remedy: silent."""
+    """After a remedy of kind `source`: silent, and it prints what `bad` prints."""
+    changes: str = ""
+    """Where the remedy gives something up, and the two print different things: what it is."""
 
 
 @dataclass(frozen=True)
@@ -84,4 +84,4 @@ class GuardRule:
     why: Callable[[Miss], str]
     remedies: Callable[[Miss], list[Remedy]]
     examples: tuple[Example, ...]
-    """`bad` recompiles, and this rule explains it; `good` and `configured` compile once."""
+    """`bad` recompiles, and this rule explains it; `good` compiles once."""

@@ -90,17 +90,6 @@ def member(subject: str) -> str:
     return (match[1] or match[2] or "") if match else ""
 
 
-def dynamo_name(subject: str) -> str:
-    """The name by which torch's settings know it: `L['n']`. Empty where there is none."""
-    if is_global(subject):
-        return subject if "," not in subject else ""
-    if not is_path(subject):
-        return ""
-    start = _IDENTIFIER.match(subject)
-    assert start is not None
-    return f"L['{start[0]}']{subject[start.end() :]}"
-
-
 def value_kind(text: str) -> ValueKind:
     """What sort of value a description of one tells of."""
     if text in ("None", "NoneType"):

@@ -44,16 +44,13 @@ def _why(miss: Miss) -> str:
 
 def _remedies(miss: Miss) -> list[Remedy]:
     names = _pair(miss)
-    last = names[-1] if names else "one of them"
+    last = f"`{names[-1]}`" if names else "one of them"
     return [
         source(
-            f"If they should always be independent, pass a tensor of its own where they coincide: `{last}.clone()` (a copy), or "
-            f"`{last}.view_as({last})` (no copy; the same memory, but another object)."
+            f"If nothing writes to them, pass a copy of {last} where both are one tensor; if they are meant to be one, let "
+            f"`{called(miss)}` take it once."
         ),
-        judgement(
-            f"If the same one is meant in both places, let `{called(miss)}` take it once, or leave the two compilations "
-            "as they are: there will be no third."
-        ),
+        judgement("Else leave it: each of the two cases is compiled once, and there is no third."),
     ]
 
 
@@ -72,8 +69,8 @@ def f(x, y):
     return x + y
 
 same = torch.ones(3)
-f(same, same)
-f(same, torch.ones(3))
+print(f(same, same))
+print(f(same, torch.ones(3)))
 """,
             good="""import torch
 
@@ -82,8 +79,8 @@ def f(x, y):
     return x + y
 
 same = torch.ones(3)
-f(same, same.view_as(same))
-f(same, torch.ones(3))
+print(f(same, same.clone()))
+print(f(same, torch.ones(3)))
 """,
         ),
         Example(
@@ -94,8 +91,8 @@ def f(x, y):
     return x + y
 
 same = torch.ones(3)
-f(same, torch.ones(3))
-f(same, same)
+print(f(same, torch.ones(3)))
+print(f(same, same))
 """,
             good="""import torch
 
@@ -104,8 +101,8 @@ def f(x, y):
     return x + y
 
 same = torch.ones(3)
-f(same, torch.ones(3))
-f(same, same.clone())
+print(f(same, torch.ones(3)))
+print(f(same, same.clone()))
 """,
         ),
     ),

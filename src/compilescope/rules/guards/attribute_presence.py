@@ -6,6 +6,7 @@ import re
 
 from compilescope.rules.causes.remedy import Remedy, source
 from compilescope.rules.causes.rule import Example, GuardRule, Miss
+from compilescope.rules.guards._advice import leave
 from compilescope.rules.guards._subjects import called, reader, shown
 
 _HAS = re.compile(r"^(?P<no>not )?hasattr\((?P<object>.+), '(?P<name>\w+)'\)")
@@ -48,9 +49,10 @@ def _remedies(miss: Miss) -> list[Remedy]:
     owner, name = _parts(miss)
     return [
         source(
-            f"Give every `{owner}` the attribute{f' `{name}`' if name else ''} from the start, set in `__init__`, and branch on its value rather "
-            "than on its presence; do not add or delete it between calls."
-        )
+            f"Give every `{owner}` the attribute{f' `{name}`' if name else ''} from the start, with a neutral value where there is "
+            "nothing to say, and neither add nor delete it between calls."
+        ),
+        leave(miss, "of the two cases"),
     ]
 
 
@@ -72,9 +74,9 @@ def f(x, options):
     return x * 2 if hasattr(options, "double") else x + 1
 
 options = Options()
-f(torch.ones(3), options)
+print(f(torch.ones(3), options))
 options.double = True
-f(torch.ones(3), options)
+print(f(torch.ones(3), options))
 """,
             good="""import torch
 
@@ -87,9 +89,9 @@ def f(x, options):
     return torch.where(options.double, x * 2, x + 1)
 
 options = Options()
-f(torch.ones(3), options)
+print(f(torch.ones(3), options))
 options.double = torch.tensor(True)
-f(torch.ones(3), options)
+print(f(torch.ones(3), options))
 """,
         ),
         Example(
@@ -100,26 +102,29 @@ class Options:
 
 @torch.compile(backend="eager")
 def f(x, options):
-    return x * options.scale if hasattr(options, "scale") else x + 1
+    return x * options.scale if hasattr(options, "scale") else x
 
 options = Options()
 options.scale = 2
-f(torch.ones(3), options)
+print(f(torch.ones(3), options))
 del options.scale
-f(torch.ones(3), options)
+print(f(torch.ones(3), options))
 """,
             good="""import torch
 
 class Options:
-    scale = 2
+    def __init__(self):
+        self.scale = torch.tensor(1)
 
 @torch.compile(backend="eager")
 def f(x, options):
     return x * options.scale
 
 options = Options()
-for _ in range(2):
-    f(torch.ones(3), options)
+options.scale = torch.tensor(2)
+print(f(torch.ones(3), options))
+options.scale = torch.tensor(1)
+print(f(torch.ones(3), options))
 """,
         ),
     ),

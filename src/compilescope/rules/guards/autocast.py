@@ -6,6 +6,7 @@ import ast
 
 from compilescope.rules.causes.remedy import Remedy, source
 from compilescope.rules.causes.rule import Example, GuardRule, Miss
+from compilescope.rules.guards._advice import leave
 from compilescope.rules.guards._dispatch import dispatch_tensor, keys_gone_and_new
 from compilescope.rules.guards._dtypes import dtype_of_code
 from compilescope.rules.guards._subjects import called, shown
@@ -59,9 +60,10 @@ def _remedies(miss: Miss) -> list[Remedy]:
     function = called(miss)
     return [
         source(
-            f"Put every call of `{function}` under the same `torch.autocast(...)`, warm-up and evaluation too; or open it "
-            f"inside `{function}`, which then brings its own."
-        )
+            f"Make every call of `{function}` under the same `torch.autocast(...)`, in warm-up and evaluation too, where its precision "
+            "will do."
+        ),
+        leave(miss, "setting of autocast"),
     ]
 
 
@@ -87,12 +89,13 @@ with torch.autocast("cpu", torch.bfloat16):
 
 @torch.compile(backend="eager")
 def f(x):
-    with torch.autocast("cpu", torch.bfloat16):
-        return x @ x
+    return x @ x
 
-f(torch.ones(3, 3))
-f(torch.ones(3, 3))
+with torch.autocast("cpu", torch.bfloat16):
+    f(torch.ones(3, 3))
+    f(torch.ones(3, 3))
 """,
+            changes="the first call computes in bfloat16 too",
         ),
         Example(
             bad="""import torch
@@ -103,16 +106,6 @@ def f(x):
 
 for dtype in (torch.bfloat16, torch.float16):
     with torch.autocast("cpu", dtype):
-        f(torch.ones(3, 3))
-""",
-            good="""import torch
-
-@torch.compile(backend="eager")
-def f(x):
-    return x @ x
-
-for _ in range(2):
-    with torch.autocast("cpu", torch.bfloat16):
         f(torch.ones(3, 3))
 """,
         ),

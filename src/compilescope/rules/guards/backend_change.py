@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from compilescope.rules.causes.remedy import Remedy, source
+from compilescope.rules.causes.remedy import Remedy, judgement, source
 from compilescope.rules.causes.rule import Example, GuardRule, Miss
 from compilescope.rules.guards._subjects import called, cut
 
@@ -47,21 +47,17 @@ def _why(miss: Miss) -> str:
 def _remedies(miss: Miss) -> list[Remedy]:
     function, backends = called(miss), _backends(miss)
     if len(backends) == 2 and backends[0] == backends[1]:
-        first = source(
-            f"Define the backend `{backends[0]}` once, outside the loop or function that calls torch.compile, and pass "
-            "that one object each time."
-        )
-    else:
-        first = source(
-            f"Call `torch.compile({function}, ...)` once, with one backend and one set of options, and keep what it "
-            "returns."
-        )
+        return [
+            source(
+                f"Make the backend `{backends[0]}` once, outside of the loop or function that calls torch.compile, and pass that one "
+                "object each time."
+            )
+        ]
     return [
-        first,
         source(
-            "Where both are meant, as in a comparison: give each call of torch.compile `isolate_recompiles=True` (torch "
-            "2.13). The work is the same, but neither counts against the recompile limit of the other."
+            f"Call `torch.compile({function}, ...)` once, with one backend and one set of options, and keep what it returns."
         ),
+        judgement(f"Where both are meant, leave it: `{function}` is compiled once for each."),
     ]
 
 
@@ -79,7 +75,7 @@ def f(x):
     return x * 2
 
 for _ in range(2):
-    torch.compile(f, backend=lambda module, inputs: module.forward)(torch.ones(3))
+    print(torch.compile(f, backend=lambda module, inputs: module.forward)(torch.ones(3)))
 """,
             good="""import torch
 
@@ -90,7 +86,7 @@ def backend(module, inputs):
     return module.forward
 
 for _ in range(2):
-    torch.compile(f, backend=backend)(torch.ones(3))
+    print(torch.compile(f, backend=backend)(torch.ones(3)))
 """,
         ),
         Example(
@@ -100,15 +96,16 @@ def f(x):
     return x * 2
 
 for backend in ("eager", "aot_eager"):
-    torch.compile(f, backend=backend)(torch.ones(3))
+    print(torch.compile(f, backend=backend)(torch.ones(3)))
 """,
             good="""import torch
 
 def f(x):
     return x * 2
 
-for backend in ("eager", "aot_eager"):
-    torch.compile(f, backend=backend, isolate_recompiles=True)(torch.ones(3))
+compiled = torch.compile(f, backend="eager")
+for _ in range(2):
+    print(compiled(torch.ones(3)))
 """,
         ),
         Example(
@@ -118,16 +115,16 @@ def f(x):
     return x * 2
 
 for dynamic in (True, False):
-    torch.compile(f, backend="eager", dynamic=dynamic)(torch.ones(3))
+    print(torch.compile(f, backend="eager", dynamic=dynamic)(torch.ones(3)))
 """,
             good="""import torch
 
 def f(x):
     return x * 2
 
-compiled = torch.compile(f, backend="eager", dynamic=True)
+compiled = torch.compile(f, backend="eager", dynamic=False)
 for _ in range(2):
-    compiled(torch.ones(3))
+    print(compiled(torch.ones(3)))
 """,
         ),
     ),

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from compilescope.rules.causes.remedy import Remedy, source
+from compilescope.rules.causes.remedy import Remedy, judgement
 from compilescope.rules.causes.rule import Example, GuardRule, Miss
-from compilescope.rules.guards._advice import keep_both
-from compilescope.rules.guards._subjects import both, called, condition, named, reader
+from compilescope.rules.guards._subjects import both, called, named, reader
 
 
 def _applies(miss: Miss) -> bool:
@@ -20,14 +19,11 @@ def _why(miss: Miss) -> str:
 
 
 def _remedies(miss: Miss) -> list[Remedy]:
-    name, test = named(miss), condition(miss)
-    where = f" in place of the branch on `{test}`" if test else ""
     return [
-        source(
-            f"If it is data: pass `torch.tensor({name})` and use `torch.where({name}, ...)`{where}, which computes both sides, or "
-            f"`torch.cond({name}, on_true, on_false, (tensors,))`, which computes one."
-        ),
-        keep_both(miss, f"value of `{name}`"),
+        judgement(
+            f"Leave it: `{called(miss)}` is compiled once for True and once for False, and no more; call it with both during warm-up "
+            "if the wait matters."
+        )
     ]
 
 
@@ -48,15 +44,6 @@ def f(x, double):
 f(torch.ones(3), True)
 f(torch.ones(3), False)
 """,
-            good="""import torch
-
-@torch.compile(backend="eager")
-def f(x, double):
-    return torch.where(double, x * 2, x + 1)
-
-f(torch.ones(3), torch.tensor(True))
-f(torch.ones(3), torch.tensor(False))
-""",
         ),
         Example(
             bad="""import torch
@@ -69,15 +56,6 @@ def f(x, double):
 
 f(torch.ones(3), False)
 f(torch.ones(3), True)
-""",
-            good="""import torch
-
-@torch.compile(backend="eager")
-def f(x, double):
-    return torch.cond(double, lambda x: x * 2, lambda x: x + 1, (x,))
-
-f(torch.ones(3), torch.tensor(True))
-f(torch.ones(3), torch.tensor(False))
 """,
         ),
     ),

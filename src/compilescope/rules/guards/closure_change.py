@@ -6,7 +6,7 @@ import re
 
 from compilescope.rules.causes.remedy import Remedy, source
 from compilescope.rules.causes.rule import Example, GuardRule, Miss
-from compilescope.rules.guards._advice import where_the_number_is_needed
+from compilescope.rules.guards._advice import leave
 from compilescope.rules.guards._subjects import (
     both,
     called,
@@ -48,30 +48,22 @@ def _why(miss: Miss) -> str:
 
 
 def _remedies(miss: Miss) -> list[Remedy]:
-    remedies = where_the_number_is_needed(miss)
-    if remedies:
-        pass
-    elif both(miss, "int", "float"):
-        remedies.append(
-            source(
-                f"Let it vary: `torch.compile(..., dynamic=True)`, or a tensor in its place (`torch.tensor({cut(miss.cause.actual)})`), whose value is not part "
-                "of the graph."
-            )
+    if both(miss, "int", "float"):
+        first = source(
+            f"Let `{called(miss)}` take {_what(miss)} as an argument and compile it once; as a tensor, where it is only computed with, "
+            "it may change freely."
         )
     else:
-        remedies.append(
-            source(
-                f"Pass what differs to `{called(miss)}` as a tensor argument where it is data; where it chooses between ways, write a function for "
-                "each way."
-            )
+        first = source(
+            f"Write a function for each way that {_what(miss)} chooses, and compile each: functions with a `def` of their own do not "
+            "share compilations."
         )
-    remedies.append(
-        source(
-            "Or give each `torch.compile(...)` call `isolate_recompiles=True` (torch 2.13): each closure is compiled as now, but none uses up the recompile limit "
-            "of the others."
-        )
-    )
-    return remedies
+    return [first, leave(miss, "value")]
+
+
+def _what(miss: Miss) -> str:
+    match = _CELL.match(miss.cause.subject)
+    return f"what `{shown(match['function'])}` closes over" if match else f"`{miss.cause.subject}`"
 
 
 RULE = GuardRule(
@@ -91,18 +83,16 @@ def make(scale):
     return torch.compile(f, backend="eager")
 
 for scale in (2, 3, 4):
-    make(scale)(torch.ones(3))
+    print(make(scale)(torch.ones(3)))
 """,
             good="""import torch
 
-def make(scale):
-    def f(x):
-        return x * scale
-
-    return torch.compile(f, backend="eager", dynamic=True)
+@torch.compile(backend="eager")
+def f(x, scale):
+    return x * scale
 
 for scale in (2, 3, 4):
-    make(scale)(torch.ones(3))
+    print(f(torch.ones(3), torch.tensor(scale)))
 """,
         ),
         Example(
@@ -112,15 +102,14 @@ def make(scale):
     return torch.compile(lambda x: x * scale, backend="eager")
 
 for scale in (2.5, 3.5):
-    make(scale)(torch.ones(3))
+    print(make(scale)(torch.ones(3)))
 """,
             good="""import torch
 
-def make(scale):
-    return torch.compile(lambda x: x * scale, backend="eager")
+f = torch.compile(lambda x, scale: x * scale, backend="eager")
 
 for scale in (2.5, 3.5):
-    make(torch.tensor(scale))(torch.ones(3))
+    print(f(torch.ones(3), torch.tensor(scale, dtype=torch.float64)))
 """,
         ),
         Example(
@@ -133,18 +122,20 @@ def make(mode):
     return torch.compile(f, backend="eager")
 
 for mode in ("relu", "tanh"):
-    make(mode)(torch.ones(3))
+    print(make(mode)(torch.ones(3)))
 """,
             good="""import torch
 
-def make(mode):
-    def f(x):
-        return x.relu() if mode == "relu" else x.tanh()
+@torch.compile(backend="eager")
+def relu(x):
+    return x.relu()
 
-    return torch.compile(f, backend="eager", isolate_recompiles=True)
+@torch.compile(backend="eager")
+def tanh(x):
+    return x.tanh()
 
-for mode in ("relu", "tanh"):
-    make(mode)(torch.ones(3))
+for f in (relu, tanh):
+    print(f(torch.ones(3)))
 """,
         ),
         Example(
@@ -161,22 +152,19 @@ def f(x, g):
     return g(x)
 
 for scale in (2, 3, 4):
-    f(torch.ones(3), make(scale))
+    print(f(torch.ones(3), make(scale)))
 """,
             good="""import torch
 
-def make(scale):
-    def g(x):
-        return x * scale
+def g(x, scale):
+    return x * scale
 
-    return g
-
-@torch.compile(backend="eager", dynamic=True)
-def f(x, g):
-    return g(x)
+@torch.compile(backend="eager")
+def f(x, g, scale):
+    return g(x, scale)
 
 for scale in (2, 3, 4):
-    f(torch.ones(3), make(scale))
+    print(f(torch.ones(3), g, torch.tensor(scale)))
 """,
         ),
     ),

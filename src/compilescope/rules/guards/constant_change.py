@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compilescope.rules.causes.remedy import Remedy, source
 from compilescope.rules.causes.rule import Example, GuardRule, Miss
-from compilescope.rules.guards._advice import keep_both
+from compilescope.rules.guards._advice import leave
 from compilescope.rules.guards._subjects import called, cut, named, reader, wrapper_note
 
 _KINDS = ("EQUALS_MATCH", "CONSTANT_MATCH", "RANGE_ITERATOR_MATCH")
@@ -25,10 +25,9 @@ def _remedies(miss: Miss) -> list[Remedy]:
     name = named(miss)
     return [
         source(
-            f"Do what depends on `{name}` before or after the call of `{called(miss)}`, on its inputs or its result; or compile a function for each value and "
-            "choose between them."
+            f"Do what depends on `{name}` in the caller, before or after the call of `{called(miss)}`, where that is possible."
         ),
-        keep_both(miss, f"value of `{name}`"),
+        leave(miss, f"value of `{name}`"),
     ]
 
 
@@ -47,7 +46,7 @@ def f(x, dtype):
     return (x * 2).to(dtype)
 
 for dtype in (torch.float32, torch.float64):
-    f(torch.ones(3), dtype)
+    print(f(torch.ones(3), dtype))
 """,
             good="""import torch
 
@@ -56,7 +55,7 @@ def f(x):
     return x * 2
 
 for dtype in (torch.float32, torch.float64):
-    f(torch.ones(3)).to(dtype)
+    print(f(torch.ones(3)).to(dtype))
 """,
         ),
         Example(
@@ -67,7 +66,7 @@ def f(x, counts):
     return x * len(list(counts))
 
 for length in (3, 4):
-    f(torch.ones(3), iter(range(length)))
+    print(f(torch.ones(3), iter(range(length))))
 """,
             good="""import torch
 
@@ -76,7 +75,7 @@ def f(x, length):
     return x * length
 
 for length in (3, 4):
-    f(torch.ones(3), torch.tensor(len(list(iter(range(length))))))
+    print(f(torch.ones(3), torch.tensor(len(list(iter(range(length)))))))
 """,
         ),
     ),

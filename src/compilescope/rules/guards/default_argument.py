@@ -6,6 +6,7 @@ import re
 
 from compilescope.rules.causes.remedy import Remedy, source
 from compilescope.rules.causes.rule import Example, GuardRule, Miss
+from compilescope.rules.guards._advice import leave
 from compilescope.rules.guards._subjects import called, cut, reader, shown
 
 _DEFAULT = re.compile(r"^(?P<function>.+)\.__(?:kw)?defaults__\[(?P<which>[^\]]+)\]")
@@ -32,12 +33,14 @@ def _why(miss: Miss) -> str:
 
 
 def _remedies(miss: Miss) -> list[Remedy]:
-    function, _ = _parts(miss)
+    function, which = _parts(miss)
+    what = which if which.startswith("`") else "it"
     return [
         source(
-            f"Give it at the call of `{function}`, passed through `{called(miss)}` as an argument of its own: with `dynamic=True` a number may then vary within one "
-            "graph. Or make the default a tensor."
-        )
+            f"Pass {what} at the call of `{function}`, from an argument that `{called(miss)}` takes for it; as a tensor, where it is only "
+            "computed with, it may change freely."
+        ),
+        leave(miss, "default"),
     ]
 
 
@@ -62,19 +65,19 @@ def f(x, g):
     return g(x)
 
 for scale in (2, 3, 4):
-    f(torch.ones(3), make(scale))
+    print(f(torch.ones(3), make(scale)))
 """,
             good="""import torch
 
 def g(x, by):
     return x * by
 
-@torch.compile(backend="eager", dynamic=True)
+@torch.compile(backend="eager")
 def f(x, g, by):
     return g(x, by)
 
 for scale in (2, 3, 4):
-    f(torch.ones(3), g, scale)
+    print(f(torch.ones(3), g, torch.tensor(scale)))
 """,
         ),
         Example(
@@ -91,22 +94,19 @@ def f(x, g):
     return g(x)
 
 for scale in (2, 3, 4):
-    f(torch.ones(3), make(scale))
+    print(f(torch.ones(3), make(scale)))
 """,
             good="""import torch
 
-def make(scale):
-    def g(x, *, by=scale):
-        return x * by
-
-    return g
+def g(x, *, by):
+    return x * by
 
 @torch.compile(backend="eager")
-def f(x, g):
-    return g(x)
+def f(x, g, by):
+    return g(x, by=by)
 
 for scale in (2, 3, 4):
-    f(torch.ones(3), make(torch.tensor(scale)))
+    print(f(torch.ones(3), g, torch.tensor(scale)))
 """,
         ),
     ),

@@ -25,8 +25,8 @@ def _why(miss: Miss) -> str:
 def _remedies(miss: Miss) -> list[Remedy]:
     return [
         source(
-            f"Set it once, before the first call of `{called(miss)}`; or leave it alone and give `device=` (best the "
-            f"device of an input, such as `device=x.device`) to each tensor that `{called(miss)}` makes."
+            f"Set the default device once, before the first call of `{called(miss)}`, and leave it; what has to be made elsewhere can be "
+            "given a `device=` of its own."
         )
     ]
 
@@ -46,9 +46,9 @@ def f(x):
     return x * 2
 
 x = torch.ones(3)
-f(x)
+print(f(x))
 torch.set_default_device("cpu")
-f(x)
+print(f(x))
 torch.set_default_device(None)
 """,
             good="""import torch
@@ -57,10 +57,10 @@ torch.set_default_device(None)
 def f(x):
     return x * 2
 
-torch.set_default_device("cpu")
 x = torch.ones(3)
-f(x)
-f(x)
+torch.set_default_device("cpu")
+print(f(x))
+print(f(x))
 torch.set_default_device(None)
 """,
         ),

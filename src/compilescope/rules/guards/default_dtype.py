@@ -23,9 +23,8 @@ def _why(miss: Miss) -> str:
 def _remedies(miss: Miss) -> list[Remedy]:
     return [
         source(
-            f"Set the default dtype once, before the first call of `{called(miss)}`. Code that builds a model under "
-            "another default (a loader that sets it and sets it back) should finish before the first compiled call; inside "
-            f"`{called(miss)}` say `dtype=` instead."
+            f"Set the default dtype once, before the first call of `{called(miss)}`, and leave it; code that changes it for a while, such "
+            "as a loader, should be done by then."
         )
     ]
 
@@ -44,9 +43,10 @@ RULE = GuardRule(
 def f(x):
     return x * 2
 
-f(torch.ones(3))
+x = torch.ones(3)
+print(f(x).dtype)
 torch.set_default_dtype(torch.float64)
-f(torch.ones(3, dtype=torch.float32))
+print(f(x).dtype)
 torch.set_default_dtype(torch.float32)
 """,
             good="""import torch
@@ -55,9 +55,10 @@ torch.set_default_dtype(torch.float32)
 def f(x):
     return x * 2
 
+x = torch.ones(3)
 torch.set_default_dtype(torch.float64)
-f(torch.ones(3, dtype=torch.float32))
-f(torch.ones(3, dtype=torch.float32))
+print(f(x).dtype)
+print(f(x).dtype)
 torch.set_default_dtype(torch.float32)
 """,
         ),

@@ -40,20 +40,22 @@ def _why(miss: Miss) -> str:
 def _remedies(miss: Miss) -> list[Remedy]:
     tensor, function = _tensor(miss), called(miss)
     was, now = _devices(miss) or ("the first device", "this one")
+    both = judgement(
+        f"If `{function}` really runs on both, two compilations are right: one for {was}, one for {now}."
+    )
     if of_a_module(miss.cause.subject) or of_a_module(dispatch_tensor(miss)):
-        first = source(
-            f"Move the module to its device before the first call of `{function}`, not between calls."
-        )
-    else:
-        first = source(
-            f"Move `{tensor}` to one device before the call, `{tensor}.to(device)`. A stray first call on {was} costs a "
-            "compilation that is never used again."
-        )
+        return [
+            source(
+                f"Move the module to its device before the first call of `{function}`, not between calls."
+            ),
+            both,
+        ]
     return [
-        first,
-        judgement(
-            f"If `{function}` really runs on both, two compilations are right: one for {was}, one for {now}."
+        source(
+            f"Make `{tensor}` on one device for every call, warm-up too: a stray first call on {was} costs a compilation that is never "
+            "used again."
         ),
+        both,
     ]
 
 
@@ -80,9 +82,10 @@ f(torch.ones(3, device="meta"))
 def f(x):
     return x * 2
 
-f(torch.ones(3).to("meta"))
+f(torch.ones(3, device="meta"))
 f(torch.ones(3, device="meta"))
 """,
+            changes="the first call runs on the other device",
         ),
     ),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from compilescope.rules.causes.remedy import Remedy, judgement, source
 from compilescope.rules.causes.rule import Example, GuardRule, Miss
+from compilescope.rules.guards._advice import leave
 from compilescope.rules.guards._dispatch import dispatch_tensor, keys_gone_and_new
 from compilescope.rules.guards._subjects import called, shown
 
@@ -37,16 +38,18 @@ def _remedies(miss: Miss) -> list[Remedy]:
         if key in gone | new:
             return [
                 source(
-                    f"It is a lazy view ({key.lower()}) in one call and not in the other. Pass `{tensor}.{resolve}()`, which "
-                    "makes it an ordinary tensor (a copy where it is lazy, nothing where it is not)."
-                )
+                    f"Pass `{tensor}.{resolve}()` in every call, if nothing writes to it: a copy where `{tensor}` is a lazy view "
+                    f"({key.lower()}), and itself where it is not."
+                ),
+                leave(miss, "of the two"),
             ]
     if any(key in _TRANSFORMS for key in gone | new):
         return [
             source(
-                f"`{function}` is called under torch.func (vmap, grad) in one call and plainly in another. Put the compile outside: "
-                f"`torch.compile(torch.vmap(f))` rather than `torch.vmap(torch.compile(f))`, with a compiled function for each."
-            )
+                f"Compile outside of the transform, `torch.compile(torch.vmap(f))` rather than `torch.vmap(torch.compile(f))`, and keep "
+                f"another compiled function for the plain calls of `{function}`."
+            ),
+            leave(miss, "of the two"),
         ]
     return [
         judgement(
@@ -71,8 +74,8 @@ def f(x):
     return x * 2
 
 x = torch.ones(3, dtype=torch.cfloat)
-f(x)
-f(x.conj())
+print(f(x).resolve_conj())
+print(f(x.conj()).resolve_conj())
 """,
             good="""import torch
 
@@ -81,8 +84,8 @@ def f(x):
     return x * 2
 
 x = torch.ones(3, dtype=torch.cfloat)
-f(x)
-f(x.conj().resolve_conj())
+print(f(x.resolve_conj()))
+print(f(x.conj().resolve_conj()))
 """,
         ),
         Example(
@@ -92,8 +95,8 @@ def f(x):
     return x * 2
 
 compiled = torch.compile(f, backend="eager")
-compiled(torch.ones(3))
-torch.vmap(compiled)(torch.ones(2, 3))
+print(compiled(torch.ones(3)))
+print(torch.vmap(compiled)(torch.ones(2, 3)))
 """,
             good="""import torch
 
@@ -102,8 +105,8 @@ def f(x):
 
 compiled = torch.compile(f, backend="eager")
 batched = torch.compile(torch.vmap(f), backend="eager")
-compiled(torch.ones(3))
-batched(torch.ones(2, 3))
+print(compiled(torch.ones(3)))
+print(batched(torch.ones(2, 3)))
 """,
         ),
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from compilescope.rules.causes.remedy import Remedy, judgement, source
 from compilescope.rules.causes.rule import Example, GuardRule, Miss
+from compilescope.rules.guards._advice import leave
 from compilescope.rules.guards._subjects import called, of_a_module, shown, wrapper_note
 
 _SUFFIX = ".dtype"
@@ -29,17 +30,14 @@ def _remedies(miss: Miss) -> list[Remedy]:
     if of_a_module(miss.cause.subject):
         return [
             source(
-                f"Convert the module (`.to({miss.cause.actual})`, `.half()`, `.double()`) before the first call of `{function}`, not "
-                "between calls."
-            )
+                f"Convert the module to its dtype before the first call of `{function}`, not between calls."
+            ),
+            leave(miss, "dtype"),
         ]
     return [
-        source(
-            f"Convert before the call so that all calls agree: `{tensor}.to({miss.cause.expected})`. Look where the other "
-            "dtype comes from: NumPy gives float64, an index built from a Python list int64."
-        ),
         judgement(
-            f"If `{function}` serves both dtypes, two compilations are right, and there will be no third."
+            f"If one dtype will do, settle on it where `{tensor}` is made (NumPy gives float64, a list of Python ints int64), though the "
+            f"numbers may change with it; if `{function}` serves both, two compilations are right."
         ),
     ]
 
@@ -60,15 +58,6 @@ def f(x):
 
 f(torch.ones(3))
 f(torch.ones(3, dtype=torch.float64))
-""",
-            good="""import torch
-
-@torch.compile(backend="eager")
-def f(x):
-    return x * 2
-
-f(torch.ones(3))
-f(torch.ones(3, dtype=torch.float64).to(torch.float32))
 """,
         ),
         Example(
@@ -103,6 +92,7 @@ compiled = torch.compile(net, backend="eager")
 compiled()
 compiled()
 """,
+            changes="the first call computes in float64 too",
         ),
     ),
 )

@@ -31,11 +31,10 @@ def _why(miss: Miss) -> str:
 
 
 def _remedies(miss: Miss) -> list[Remedy]:
-    tensor = _tensor(miss)
     return [
         source(
-            f"Mark `{tensor}` before the first call of `{called(miss)}`, with the same dimensions each time. Once "
-            "compiled with the mark, calls without it are served too."
+            f"Mark `{_tensor(miss)}` before the first call of `{called(miss)}`, and with the same dimensions each time; calls without the "
+            "mark are then served too."
         )
     ]
 
@@ -54,10 +53,10 @@ RULE = GuardRule(
 def f(x):
     return x * 2
 
-f(torch.ones(4))
+print(f(torch.ones(4)))
 x = torch.ones(4)
 torch._dynamo.mark_dynamic(x, 0)
-f(x)
+print(f(x))
 """,
             good="""import torch
 
@@ -67,9 +66,8 @@ def f(x):
 
 x = torch.ones(4)
 torch._dynamo.mark_dynamic(x, 0)
-f(x)
-f(torch.ones(4))
-f(torch.ones(5))
+print(f(x))
+print(f(torch.ones(4)))
 """,
         ),
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from compilescope.rules.causes.remedy import Remedy, config, judgement, source
+from compilescope.rules.causes.remedy import Remedy, judgement, source
 from compilescope.rules.causes.rule import Example, GuardRule, Miss
 from compilescope.rules.guards._subjects import at_line, called, shown, size_of
 
@@ -29,20 +29,13 @@ def _why(miss: Miss) -> str:
 
 
 def _remedies(miss: Miss) -> list[Remedy]:
-    marks = " and ".join(
-        f"`torch._dynamo.mark_dynamic({shown(tensor)}, {dim})`" for tensor, dim in _sizes(miss)
-    )
     return [
         source(
-            f"If they are equal by chance: {marks} before each call tell them apart, whatever the first sizes are."
-        ),
-        config(
-            "`torch.fx.experimental._config.use_duck_shape = False` tells all sizes apart; more variables make guards and "
-            "compilation slower. The name is private to torch and may change."
+            f"If they are equal only by chance, warm `{called(miss)}` up with two calls whose sizes all differ: Dynamo then takes them for "
+            "two variables."
         ),
         judgement(
-            f"If the code needs them equal {at_line(miss)}, or broadcasts one against the other, this call is another case and has a "
-            "graph of its own."
+            f"Leave it where the code needs them equal {at_line(miss)}: this call is then another case, with a graph of its own."
         ),
     ]
 
@@ -61,8 +54,8 @@ RULE = GuardRule(
 def f(x, y):
     return x * 2, y * 2
 
-f(torch.ones(4), torch.ones(4))
-f(torch.ones(5), torch.ones(6))
+print(f(torch.ones(4), torch.ones(4)))
+print(f(torch.ones(5), torch.ones(6)))
 """,
             good="""import torch
 
@@ -70,22 +63,10 @@ f(torch.ones(5), torch.ones(6))
 def f(x, y):
     return x * 2, y * 2
 
-for one, two in ((4, 4), (5, 6)):
-    x, y = torch.ones(one), torch.ones(two)
-    torch._dynamo.mark_dynamic(x, 0)
-    torch._dynamo.mark_dynamic(y, 0)
-    f(x, y)
-""",
-            configured="""import torch
-import torch.fx.experimental._config
-
-@torch.compile(backend="eager", dynamic=True)
-def f(x, y):
-    return x * 2, y * 2
-
-with torch.fx.experimental._config.patch(use_duck_shape=False):
-    f(torch.ones(4), torch.ones(4))
-    f(torch.ones(5), torch.ones(6))
+f(torch.ones(2), torch.ones(3))
+f(torch.ones(7), torch.ones(8))
+print(f(torch.ones(4), torch.ones(4)))
+print(f(torch.ones(5), torch.ones(6)))
 """,
         ),
     ),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-from compilescope.rules.causes.remedy import Remedy, judgement, source
+from compilescope.rules.causes.remedy import Remedy, source
 from compilescope.rules.causes.rule import Example, GuardRule, Miss
+from compilescope.rules.guards._advice import each_way, leave, varies_by_itself
 from compilescope.rules.guards._subjects import (
     both,
     called,
@@ -45,35 +46,22 @@ def _remedies(miss: Miss) -> list[Remedy]:
     if "math" in found:
         return [
             source(
-                f"Use torch in place of `math` in `{line}` and pass `{name}` as a tensor: `torch.exp(torch.tensor({name}))` for `math.exp`. `math` needs the number, so "
-                "each value has its own graph, with `dynamic=True` too."
-            )
+                f"Do the `math` of `{line}` in the caller, and pass `{called(miss)}` the result as a tensor, whose value is not part of "
+                "the graph."
+            ),
+            leave(miss, f"`{name}`"),
         ]
     if "branch" in found:
-        test = condition(miss)
+        return [each_way(name, condition(miss))]
+    if of_a_module(miss.cause.subject):
         return [
             source(
-                f"Pass `torch.tensor({name})` and write `torch.where({test}, ...)`, which computes both sides."
+                f"Where it is only computed with, keep `{name}` in a tensor (float64 keeps all its digits): a tensor's value is not part of "
+                "the graph."
             ),
-            judgement(
-                f"Or `torch.compile(..., dynamic=True)`: one compilation for each side of `{test}`, not one for each value."
-            ),
+            varies_by_itself(name),
         ]
-    tensor = (
-        f"self.register_buffer('{member(miss.cause.subject)}', torch.tensor(...))"
-        if of_a_module(miss.cause.subject)
-        else f"torch.tensor({name})"
-    )
-    return [
-        source(
-            f"Put it in a tensor: `{tensor}`. Its value is not part of the graph. It is float32 unless you say `dtype=torch.float64`, where a Python float has the "
-            "precision of float64."
-        ),
-        source(
-            "Or `torch.compile(..., dynamic=True)`, which lets it vary from the first call (sizes too). Settings of operators, such as the `p` of dropout, stay "
-            "constants nonetheless."
-        ),
-    ]
+    return [varies_by_itself(name)]
 
 
 RULE = GuardRule(
@@ -93,29 +81,11 @@ def f(x, scale):
 for scale in (0.5, 1.5, 2.5):
     f(torch.ones(3), scale)
 """,
-            good="""import torch
-
-@torch.compile(backend="eager")
-def f(x, scale):
-    return x * scale
-
-for scale in (0.5, 1.5, 2.5):
-    f(torch.ones(3), torch.tensor(scale))
-""",
         ),
         Example(
             bad="""import torch
 
 @torch.compile(backend="eager", dynamic=False)
-def f(x, scale):
-    return x * scale
-
-for scale in (0.5, 1.5, 2.5):
-    f(torch.ones(3), scale)
-""",
-            good="""import torch
-
-@torch.compile(backend="eager", dynamic=True)
 def f(x, scale):
     return x * scale
 
@@ -137,7 +107,7 @@ class Net(torch.nn.Module):
 net = Net()
 compiled = torch.compile(net, backend="eager")
 for _ in range(3):
-    compiled(torch.ones(3))
+    print(compiled(torch.ones(3)))
     net.scale += 0.5
 """,
             good="""import torch
@@ -145,7 +115,7 @@ for _ in range(3):
 class Net(torch.nn.Module):
     def __init__(self):
         super().__init__()
-        self.register_buffer("scale", torch.tensor(0.5))
+        self.scale = torch.tensor(0.5, dtype=torch.float64)
 
     def forward(self, x):
         return x * self.scale
@@ -153,7 +123,7 @@ class Net(torch.nn.Module):
 net = Net()
 compiled = torch.compile(net, backend="eager")
 for _ in range(3):
-    compiled(torch.ones(3))
+    print(compiled(torch.ones(3)))
     net.scale += 0.5
 """,
         ),
@@ -167,16 +137,18 @@ def f(x, p):
     return x * math.exp(p)
 
 for p in (0.1, 0.2, 0.3):
-    f(torch.ones(3), p)
+    print(f(torch.ones(3), p))
 """,
-            good="""import torch
+            good="""import math
+
+import torch
 
 @torch.compile(backend="eager")
-def f(x, p):
-    return x * torch.exp(p)
+def f(x, factor):
+    return x * factor
 
 for p in (0.1, 0.2, 0.3):
-    f(torch.ones(3), torch.tensor(p))
+    print(f(torch.ones(3), torch.tensor(math.exp(p), dtype=torch.float64)))
 """,
         ),
         Example(
@@ -189,15 +161,6 @@ def f(x, p):
 for p in (0.1, 0.2, 0.7):
     f(torch.ones(3), p)
 """,
-            good="""import torch
-
-@torch.compile(backend="eager")
-def f(x, p):
-    return torch.where(p > 0.5, x * p, x + 1)
-
-for p in (0.1, 0.2, 0.7):
-    f(torch.ones(3), torch.tensor(p))
-""",
         ),
         Example(
             bad="""import torch
@@ -208,15 +171,6 @@ def f(x, p):
 
 for p in (float("nan"), 1.5):
     f(torch.ones(3), p)
-""",
-            good="""import torch
-
-@torch.compile(backend="eager")
-def f(x, p):
-    return x * p
-
-for p in (float("nan"), 1.5):
-    f(torch.ones(3), torch.tensor(p))
 """,
         ),
     ),

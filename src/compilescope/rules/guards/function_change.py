@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from compilescope.rules.causes.remedy import Remedy, source
 from compilescope.rules.causes.rule import Example, GuardRule, Miss
+from compilescope.rules.guards._advice import leave
 from compilescope.rules.guards._subjects import called, is_global, reader, shown
 
 _CODE = ".__code__"
@@ -43,19 +44,16 @@ def _remedies(miss: Miss) -> list[Remedy]:
     if is_global(miss.cause.subject):
         return [
             source(
-                f"Do not bind the global `{name}` anew between calls (a redefinition, a monkey patch, a notebook cell run again); where two "
-                f"functions are meant, give them two names and let each have its compiled caller."
-            )
+                f"Do not bind the global `{name}` anew between calls (a redefinition, a monkey patch, a notebook cell run again): give two "
+                "functions two names, each with a compiled caller of its own."
+            ),
+            leave(miss, "of them"),
         ]
     return [
         source(
-            f"Compile once for each function that is passed: `torch.compile(lambda x: one(x))`, `torch.compile(lambda x: two(x))`, written out, "
-            f"rather than `{function}` with `{name}` as an argument."
+            f"Write out a caller for each function that is passed, and compile each, rather than `{function}` with `{name}` as an argument."
         ),
-        source(
-            "If they only differ in a number, let one function take the number as a tensor. A lambda written in one place is one "
-            "function, however often it is made."
-        ),
+        leave(miss, "of them"),
     ]
 
 
@@ -73,8 +71,8 @@ RULE = GuardRule(
 def f(x, g):
     return g(x)
 
-f(torch.ones(3), lambda x: x + 1)
-f(torch.ones(3), lambda x: x * 2)
+print(f(torch.ones(3), lambda x: x + 1))
+print(f(torch.ones(3), lambda x: x * 2))
 """,
             good="""import torch
 
@@ -84,8 +82,8 @@ def one(x):
 def two(x):
     return x * 2
 
-torch.compile(lambda x: one(x), backend="eager")(torch.ones(3))
-torch.compile(lambda x: two(x), backend="eager")(torch.ones(3))
+print(torch.compile(lambda x: one(x), backend="eager")(torch.ones(3)))
+print(torch.compile(lambda x: two(x), backend="eager")(torch.ones(3)))
 """,
         ),
         Example(
@@ -95,17 +93,13 @@ torch.compile(lambda x: two(x), backend="eager")(torch.ones(3))
 def f(x, g):
     return g(x)
 
-f(torch.ones(3), lambda x: x + 1)
-f(torch.ones(3), torch.relu)
+print(f(torch.ones(3), lambda x: x + 1))
+print(f(torch.ones(3), torch.relu))
 """,
             good="""import torch
 
-@torch.compile(backend="eager")
-def f(x, g):
-    return g(x)
-
-for _ in range(2):
-    f(torch.ones(3), lambda x: x + 1)
+print(torch.compile(lambda x: x + 1, backend="eager")(torch.ones(3)))
+print(torch.compile(lambda x: torch.relu(x), backend="eager")(torch.ones(3)))
 """,
         ),
         Example(
@@ -115,13 +109,13 @@ for _ in range(2):
 def f(x, g):
     return g(x)
 
-f(torch.ones(3), torch.relu)
-f(torch.ones(3), torch.tanh)
+print(f(torch.ones(3), torch.relu))
+print(f(torch.ones(3), torch.tanh))
 """,
             good="""import torch
 
-torch.compile(lambda x: torch.relu(x), backend="eager")(torch.ones(3))
-torch.compile(lambda x: torch.tanh(x), backend="eager")(torch.ones(3))
+print(torch.compile(lambda x: torch.relu(x), backend="eager")(torch.ones(3)))
+print(torch.compile(lambda x: torch.tanh(x), backend="eager")(torch.ones(3)))
 """,
         ),
         Example(
@@ -134,12 +128,12 @@ def g(x):
 def f(x):
     return g(x)
 
-f(torch.ones(3))
+print(f(torch.ones(3)))
 
 def g(x):
     return x * 2
 
-f(torch.ones(3))
+print(f(torch.ones(3)))
 """,
             good="""import torch
 
@@ -157,8 +151,8 @@ def f(x):
 def other(x):
     return h(x)
 
-f(torch.ones(3))
-other(torch.ones(3))
+print(f(torch.ones(3)))
+print(other(torch.ones(3)))
 """,
         ),
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compilescope.rules.causes.remedy import Remedy, source
 from compilescope.rules.causes.rule import Example, GuardRule, Miss
-from compilescope.rules.guards._advice import keep_both, make_variable, where_the_number_is_needed
+from compilescope.rules.guards._advice import leave
 from compilescope.rules.guards._subjects import both, called, cut, is_global, reader, shown
 
 
@@ -21,32 +21,17 @@ def _why(miss: Miss) -> str:
 
 def _remedies(miss: Miss) -> list[Remedy]:
     name, function = shown(miss.cause.subject), called(miss)
-    if both(miss, "int"):
-        needed = where_the_number_is_needed(miss)
-        if needed:
-            return needed
-        return [
-            source(
-                f"Pass it to `{function}` as an argument: an int argument varies within one graph (with `dynamic=True` from the first call), an int behind "
-                f"a global does not. Or make `{name}` a tensor, where it is only computed with. "
-                "(`allow_unspec_int_on_nn_module` does not reach an int on a module behind a global.)"
-            ),
-            *make_variable(miss.cause.subject),
-        ]
-    if both(miss, "float"):
-        return [
-            source(
-                f"`torch.compile(..., dynamic=True)` lets `{name}` vary from the first call; so does a tensor in its place. Without either, Dynamo "
-                "compiles a second time and then lets it vary."
-            )
-        ]
-    return [
-        source(
-            f"Set `{name}` before the first call of `{function}` and leave it. Where it must change, make it a tensor and choose with "
-            f"`torch.where` (both sides are computed), or compile a function for each value."
-        ),
-        keep_both(miss, f"value of `{name}`"),
-    ]
+    if both(miss, "int", "float"):
+        first = source(
+            f"Pass `{name}` to `{function}` as an argument, or keep a tensor in its place, where it is only computed with: a tensor's value "
+            "is not part of the graph."
+        )
+    else:
+        first = source(
+            f"Set `{name}` before the first call of `{function}` and leave it; where it has to change, write a function for each value and "
+            "choose in the caller."
+        )
+    return [first, leave(miss, f"value of `{name}`")]
 
 
 RULE = GuardRule(
@@ -66,34 +51,20 @@ def f(x):
     return x * COUNT
 
 for _ in range(4):
-    f(torch.ones(3))
+    print(f(torch.ones(3)))
     COUNT += 1
 """,
             good="""import torch
 
 COUNT = 3
 
-@torch.compile(backend="eager", dynamic=True)
+@torch.compile(backend="eager")
 def f(x, count):
     return x * count
 
 for _ in range(4):
-    f(torch.ones(3), COUNT)
+    print(f(torch.ones(3), torch.tensor(COUNT)))
     COUNT += 1
-""",
-            configured="""import torch
-import torch.compiler.config
-
-COUNT = 3
-
-@torch.compile(backend="eager")
-def f(x):
-    return x * COUNT
-
-with torch.compiler.config.patch(dynamic_sources="G['COUNT']"):
-    for _ in range(4):
-        f(torch.ones(3))
-        COUNT += 1
 """,
         ),
         Example(
@@ -114,7 +85,7 @@ def f(x):
     return net(x)
 
 for _ in range(4):
-    f(torch.ones(3))
+    print(f(torch.ones(3)))
     net.step += 1
 """,
             good="""import torch
@@ -134,30 +105,8 @@ def f(x):
     return net(x)
 
 for _ in range(4):
-    f(torch.ones(3))
+    print(f(torch.ones(3)))
     net.step += 1
-""",
-            configured="""import torch
-import torch.compiler.config
-
-class Net(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.step = 3
-
-    def forward(self, x):
-        return x * self.step
-
-net = Net()
-
-@torch.compile(backend="eager")
-def f(x):
-    return net(x)
-
-with torch.compiler.config.patch(dynamic_sources="G['net'].step"):
-    for _ in range(4):
-        f(torch.ones(3))
-        net.step += 1
 """,
         ),
         Example(
@@ -170,19 +119,19 @@ def f(x):
     return x * SCALE
 
 for _ in range(3):
-    f(torch.ones(3))
+    print(f(torch.ones(3)))
     SCALE += 0.5
 """,
             good="""import torch
 
-SCALE = 0.5
+SCALE = torch.tensor(0.5, dtype=torch.float64)
 
-@torch.compile(backend="eager", dynamic=True)
+@torch.compile(backend="eager")
 def f(x):
     return x * SCALE
 
 for _ in range(3):
-    f(torch.ones(3))
+    print(f(torch.ones(3)))
     SCALE += 0.5
 """,
         ),
@@ -195,21 +144,28 @@ DOUBLE = True
 def f(x):
     return x * 2 if DOUBLE else x + 1
 
-f(torch.ones(3))
+print(f(torch.ones(3)))
 DOUBLE = False
-f(torch.ones(3))
+print(f(torch.ones(3)))
 """,
             good="""import torch
 
-DOUBLE = torch.tensor(True)
+DOUBLE = True
 
 @torch.compile(backend="eager")
-def f(x):
-    return torch.where(DOUBLE, x * 2, x + 1)
+def double(x):
+    return x * 2
 
-f(torch.ones(3))
-DOUBLE = torch.tensor(False)
-f(torch.ones(3))
+@torch.compile(backend="eager")
+def raised(x):
+    return x + 1
+
+def f(x):
+    return double(x) if DOUBLE else raised(x)
+
+print(f(torch.ones(3)))
+DOUBLE = False
+print(f(torch.ones(3)))
 """,
         ),
     ),

@@ -34,8 +34,7 @@ def _remedies(miss: Miss) -> list[Remedy]:
     what = f"`{switch}`" if switch else f"what sets `{named(miss)}`"
     return [
         source(
-            f"Set it once at the start of the program, before `{called(miss)}` is first called. Look for {what} between "
-            "the calls; a library may set it and set it back."
+            f"Set it once, before `{called(miss)}` is first called: look for {what} between the calls, in libraries too."
         )
     ]
 
@@ -54,9 +53,9 @@ RULE = GuardRule(
 def f(x):
     return x @ x
 
-f(torch.ones(3, 3))
+print(f(torch.ones(3, 3)))
 torch.use_deterministic_algorithms(True)
-f(torch.ones(3, 3))
+print(f(torch.ones(3, 3)))
 torch.use_deterministic_algorithms(False)
 """,
             good="""import torch
@@ -66,8 +65,8 @@ def f(x):
     return x @ x
 
 torch.use_deterministic_algorithms(True)
-f(torch.ones(3, 3))
-f(torch.ones(3, 3))
+print(f(torch.ones(3, 3)))
+print(f(torch.ones(3, 3)))
 torch.use_deterministic_algorithms(False)
 """,
         ),
@@ -78,9 +77,9 @@ torch.use_deterministic_algorithms(False)
 def f(x):
     return x @ x
 
-f(torch.ones(3, 3))
+print(f(torch.ones(3, 3)))
 torch.set_float32_matmul_precision("high")
-f(torch.ones(3, 3))
+print(f(torch.ones(3, 3)))
 torch.set_float32_matmul_precision("highest")
 """,
             good="""import torch
@@ -90,8 +89,8 @@ def f(x):
     return x @ x
 
 torch.set_float32_matmul_precision("high")
-f(torch.ones(3, 3))
-f(torch.ones(3, 3))
+print(f(torch.ones(3, 3)))
+print(f(torch.ones(3, 3)))
 torch.set_float32_matmul_precision("highest")
 """,
         ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compilescope.rules.causes.remedy import Remedy, judgement, source
+from compilescope.rules.causes.remedy import Remedy, judgement
 from compilescope.rules.causes.rule import Example, GuardRule, Miss
 from compilescope.rules.guards._subjects import called
 
@@ -27,14 +27,12 @@ def _why(miss: Miss) -> str:
 def _remedies(miss: Miss) -> list[Remedy]:
     function = called(miss)
     return [
-        source(
-            f"Where only one is wanted, put every call of `{function}` under the same mode, warm-up calls too: a first call "
-            "outside `torch.no_grad()` already costs a compilation. `no_grad()` inside the function does not help: the mode at "
-            "entry is what is compared."
+        judgement(
+            f"Leave it where `{function}` both trains and evaluates: two compilations are right, and there is no third."
         ),
         judgement(
-            f"Where `{function}` both trains and evaluates, two compilations are right. They stay two; Dynamo picks "
-            "the one that fits."
+            f"Warm `{function}` up in the mode of the calls that follow: a first call in the other mode costs a compilation that is "
+            "never used again."
         ),
     ]
 
@@ -55,16 +53,6 @@ def f(x):
 
 f(torch.ones(3))
 with torch.no_grad():
-    f(torch.ones(3))
-""",
-            good="""import torch
-
-@torch.compile(backend="eager")
-def f(x):
-    return x * 2
-
-with torch.no_grad():
-    f(torch.ones(3))
     f(torch.ones(3))
 """,
         ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from compilescope.rules.causes.remedy import Remedy, source
 from compilescope.rules.causes.rule import Example, GuardRule, Miss
+from compilescope.rules.guards._advice import leave
 from compilescope.rules.guards._dispatch import dispatch_tensor, keys_gone_and_new
 from compilescope.rules.guards._subjects import called, shown
 
@@ -30,10 +31,9 @@ def _remedies(miss: Miss) -> list[Remedy]:
     tensor = shown(dispatch_tensor(miss))
     return [
         source(
-            f"Make `{tensor}` and call `{called(miss)}` in the same mode each time. Where eager code must use inference "
-            f"mode, pass `{tensor}.clone()` made outside of it (a copy); `torch.no_grad()` instead of inference mode leaves "
-            "tensors ordinary."
-        )
+            f"Make `{tensor}` outside of `torch.inference_mode()`, or pass a copy that was made outside of it (`{tensor}.clone()`)."
+        ),
+        leave(miss, "of the two modes"),
     ]
 
 
@@ -51,10 +51,10 @@ RULE = GuardRule(
 def f(x):
     return x * 2
 
-f(torch.ones(3))
+print(f(torch.ones(3)))
 with torch.inference_mode():
     x = torch.ones(3)
-f(x)
+print(f(x))
 """,
             good="""import torch
 
@@ -62,10 +62,10 @@ f(x)
 def f(x):
     return x * 2
 
-f(torch.ones(3))
+print(f(torch.ones(3)))
 with torch.inference_mode():
     x = torch.ones(3)
-f(x.clone())
+print(f(x.clone()))
 """,
         ),
     ),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-from compilescope.rules.causes.remedy import Remedy, judgement, source
+from compilescope.rules.causes.remedy import Remedy, source
 from compilescope.rules.causes.rule import Example, GuardRule, Miss
+from compilescope.rules.guards._advice import leave
 from compilescope.rules.guards._subjects import called, cut, shown
 
 _KEYS = re.compile(r"^(?P<dict>.+)\.keys\(\)(?:\[\d+\])?$")
@@ -56,13 +57,16 @@ def _why(miss: Miss) -> str:
 
 
 def _remedies(miss: Miss) -> list[Remedy]:
-    name = _name(miss)
+    match, name = _match(miss), _name(miss)
+    few = leave(miss, "set of keys")
+    if match is not None and match.re is _IN_SET:
+        return [few]
     return [
         source(
-            f"Build `{name}` with the same keys in the same order in every call, a neutral value where there is nothing to say; or pass its "
-            "tensors as arguments of their own, and leave names to the code around."
+            f"Build `{name}` with the same keys in the same order for every call, a neutral value where there is nothing to say, or pass "
+            "its tensors as arguments of their own."
         ),
-        judgement("Or leave it, if there are few sets of keys: one compilation for each."),
+        few,
     ]
 
 
@@ -80,8 +84,8 @@ RULE = GuardRule(
 def f(batch):
     return sum(value * 2 for value in batch.values())
 
-f({"a": torch.ones(3)})
-f({"b": torch.ones(3)})
+print(f({"a": torch.ones(3)}))
+print(f({"b": torch.ones(3)}))
 """,
             good="""import torch
 
@@ -90,7 +94,7 @@ def f(value):
     return value * 2
 
 for batch in ({"a": torch.ones(3)}, {"b": torch.ones(3)}):
-    sum(f(value) for value in batch.values())
+    print(sum(f(value) for value in batch.values()))
 """,
         ),
         Example(
@@ -100,8 +104,8 @@ for batch in ({"a": torch.ones(3)}, {"b": torch.ones(3)}):
 def f(x, options):
     return x * 2 if "double" in options else x + 1
 
-f(torch.ones(3), {"other": 1})
-f(torch.ones(3), {"double": 1})
+print(f(torch.ones(3), {"other": 1}))
+print(f(torch.ones(3), {"double": 1}))
 """,
             good="""import torch
 
@@ -109,8 +113,8 @@ f(torch.ones(3), {"double": 1})
 def f(x, options):
     return torch.where(options["double"], x * 2, x + 1)
 
-f(torch.ones(3), {"double": torch.tensor(False)})
-f(torch.ones(3), {"double": torch.tensor(True)})
+print(f(torch.ones(3), {"double": torch.tensor(False)}))
+print(f(torch.ones(3), {"double": torch.tensor(True)}))
 """,
         ),
         Example(
@@ -123,15 +127,6 @@ def f(x, options):
 f(torch.ones(3), {"other"})
 f(torch.ones(3), {"double"})
 """,
-            good="""import torch
-
-@torch.compile(backend="eager")
-def f(x, options):
-    return x * 2 if "double" in options else x + 1
-
-f(torch.ones(3), {"double", "other"})
-f(torch.ones(3), {"double", "other"})
-""",
         ),
         Example(
             bad="""import types
@@ -142,8 +137,8 @@ import torch
 def f(x, options):
     return x * options["scale"]
 
-f(torch.ones(3), types.MappingProxyType({"scale": 2}))
-f(torch.ones(3), types.MappingProxyType({"scale": 2, "name": "a"}))
+print(f(torch.ones(3), types.MappingProxyType({"scale": 2})))
+print(f(torch.ones(3), types.MappingProxyType({"scale": 2, "name": "a"})))
 """,
             good="""import types
 
@@ -153,8 +148,8 @@ import torch
 def f(x, options):
     return x * options["scale"]
 
-f(torch.ones(3), types.MappingProxyType({"scale": 2, "name": ""}))
-f(torch.ones(3), types.MappingProxyType({"scale": 2, "name": ""}))
+print(f(torch.ones(3), types.MappingProxyType({"scale": 2, "name": ""})))
+print(f(torch.ones(3), types.MappingProxyType({"scale": 2, "name": ""})))
 """,
         ),
         Example(
@@ -166,15 +161,6 @@ def f(x, options):
 
 f(torch.ones(3), {"double": True})
 f(torch.ones(3), {"other": True})
-""",
-            good="""import torch
-
-@torch.compile(backend="eager")
-def f(x, options):
-    return x * 2 if options.get("double") else x + 1
-
-f(torch.ones(3), {"double": True, "other": False})
-f(torch.ones(3), {"double": True, "other": True})
 """,
         ),
     ),

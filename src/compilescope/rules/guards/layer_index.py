@@ -6,7 +6,7 @@ import re
 
 from compilescope.rules.causes.remedy import Remedy, source
 from compilescope.rules.causes.rule import Example, GuardRule, Miss
-from compilescope.rules.guards._advice import one_graph_each
+from compilescope.rules.guards._advice import leave, one_module
 from compilescope.rules.guards._subjects import both, called, line_of, member, shown, uses
 
 _INDEX = re.compile(
@@ -34,16 +34,15 @@ def _why(miss: Miss) -> str:
 
 def _remedies(miss: Miss) -> list[Remedy]:
     name = member(miss.cause.subject)
-    remedies = one_graph_each(miss)
-    if "index" in uses(miss, name):
-        remedies.insert(
-            1,
-            source(
-                f"Or take the entry outside, and pass it instead of the whole: what `{line_of(miss)}` picks by `{name}` becomes an argument, and one "
-                "graph serves all layers."
-            ),
-        )
-    return remedies
+    if "index" not in uses(miss, name):
+        return [one_module(miss), leave(miss, f"`{name}`")]
+    return [
+        source(
+            f"Take what `{line_of(miss)}` picks by `{name}` outside, and pass that instead of the whole: one graph then serves all "
+            "layers."
+        ),
+        one_module(miss),
+    ]
 
 
 RULE = GuardRule(
@@ -66,46 +65,7 @@ class Layer(torch.nn.Module):
 
 cache = [torch.ones(3) for _ in range(3)]
 for index in range(3):
-    torch.compile(Layer(index), backend="eager")(torch.ones(3), cache)
-""",
-            good="""import torch
-
-class Layer(torch.nn.Module):
-    def __init__(self, layer_idx):
-        super().__init__()
-        self.layer_idx = layer_idx
-
-    def forward(self, x, cache):
-        return x + cache[self.layer_idx]
-
-class Net(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.layers = torch.nn.ModuleList([Layer(index) for index in range(3)])
-
-    def forward(self, x, cache):
-        for layer in self.layers:
-            x = layer(x, cache)
-        return x
-
-cache = [torch.ones(3) for _ in range(3)]
-torch.compile(Net(), backend="eager")(torch.ones(3), cache)
-""",
-        ),
-        Example(
-            bad="""import torch
-
-class Layer(torch.nn.Module):
-    def __init__(self, layer_idx):
-        super().__init__()
-        self.layer_idx = layer_idx
-
-    def forward(self, x, cache):
-        return x + cache[self.layer_idx]
-
-cache = [torch.ones(3) for _ in range(3)]
-for index in range(3):
-    torch.compile(Layer(index), backend="eager")(torch.ones(3), cache)
+    print(torch.compile(Layer(index), backend="eager")(torch.ones(3), cache))
 """,
             good="""import torch
 
@@ -120,7 +80,7 @@ class Layer(torch.nn.Module):
 cache = [torch.ones(3) for _ in range(3)]
 for index in range(3):
     layer = Layer(index)
-    torch.compile(layer, backend="eager")(torch.ones(3), cache[layer.layer_idx])
+    print(torch.compile(layer, backend="eager")(torch.ones(3), cache[layer.layer_idx]))
 """,
         ),
         Example(
@@ -135,7 +95,7 @@ class Layer(torch.nn.Module):
         return x * (self.layer_idx + 1)
 
 for index in range(3):
-    torch.compile(Layer(index), backend="eager")(torch.ones(3))
+    print(torch.compile(Layer(index), backend="eager")(torch.ones(3)))
 """,
             good="""import torch
 
@@ -147,8 +107,16 @@ class Layer(torch.nn.Module):
     def forward(self, x):
         return x * (self.layer_idx + 1)
 
-for index in range(3):
-    torch.compile(Layer(index), backend="eager", isolate_recompiles=True)(torch.ones(3))
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = torch.nn.ModuleList([Layer(index) for index in range(3)])
+
+    def forward(self, x):
+        return [layer(x) for layer in self.layers]
+
+for result in torch.compile(Net(), backend="eager")(torch.ones(3)):
+    print(result)
 """,
         ),
     ),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from compilescope.rules.causes.remedy import Remedy, judgement, source
+from compilescope.rules.causes.remedy import Remedy, source
 from compilescope.rules.causes.rule import Example, GuardRule, Miss
-from compilescope.rules.guards._advice import one_graph_each
+from compilescope.rules.guards._advice import leave, one_module
 from compilescope.rules.guards._subjects import called, inside, shown, wrapper_note
 
 _UNEQUAL = re.compile(r"^len\((?P<container>.+)\) != (?P<length>\d+)$")
@@ -57,32 +57,29 @@ def _remedies(miss: Miss) -> list[Remedy]:
     container = _container(miss)
     name = shown(container)
     if _modules(miss):
-        return one_graph_each(miss)
+        return [one_module(miss), leave(miss, "number of layers")]
     if container in ("kwargs", "args"):
         return [
             source(
-                f"Call `{called(miss)}` with the same arguments each time, those that vary as explicit defaults (a mask of ones rather than "
-                "no mask)."
+                f"Call `{called(miss)}` with the same arguments each time, a neutral value (zeros for something that is added, say) where "
+                "there is nothing to say."
             ),
-            judgement("Or leave it: one compilation for each set of arguments that occurs."),
+            leave(miss, "set of arguments"),
         ]
     if _is_dict(miss):
         return [
             source(
-                f"Pass a `{name}` with the same entries in every call, a neutral value where one is missing; or only the tensors that "
+                f"Pass a `{name}` with the same entries in every call, a neutral value where one is missing, or only the tensors that "
                 f"`{called(miss)}` uses, as arguments of their own."
             ),
-            judgement("Or leave it, if there are few sets of entries: one compilation for each."),
+            leave(miss, "set of entries"),
         ]
     return [
         source(
-            f"If they are tensors of one shape, stack them before the call: `torch.stack({name})` is one input, and its first dimension may vary "
-            f"(`torch._dynamo.mark_dynamic`). `dynamic=True` alone does not help: it is about sizes, not about lengths."
+            f"Pass the same number of elements in `{name}` in every call, filled up with neutral ones (zeros for a sum, say); if it grows "
+            "from call to call, keep it in one tensor of fixed size."
         ),
-        source("Or always pass the same number of them, filled up with neutral ones."),
-        judgement(
-            f"A `{name}` that grows from call to call (a history, a cache) compiles each time until the limit: keep it in one tensor of fixed size."
-        ),
+        leave(miss, "length"),
     ]
 
 
@@ -101,18 +98,17 @@ def f(xs):
     return torch.stack(xs).sum(0)
 
 for length in (2, 3, 4):
-    f([torch.ones(3) for _ in range(length)])
+    print(f([torch.ones(3) for _ in range(length)]))
 """,
             good="""import torch
 
 @torch.compile(backend="eager")
 def f(xs):
-    return xs.sum(0)
+    return torch.stack(xs).sum(0)
 
 for length in (2, 3, 4):
-    xs = torch.stack([torch.ones(3) for _ in range(length)])
-    torch._dynamo.mark_dynamic(xs, 0)
-    f(xs)
+    xs = [torch.ones(3) for _ in range(length)]
+    print(f(xs + [torch.zeros(3) for _ in range(4 - length)]))
 """,
         ),
         Example(
@@ -122,8 +118,8 @@ for length in (2, 3, 4):
 def f(batch):
     return sum(batch.values())
 
-f({"a": torch.ones(3)})
-f({"a": torch.ones(3), "b": torch.ones(3)})
+print(f({"a": torch.ones(3)}))
+print(f({"a": torch.ones(3), "b": torch.ones(3)}))
 """,
             good="""import torch
 
@@ -131,8 +127,8 @@ f({"a": torch.ones(3), "b": torch.ones(3)})
 def f(batch):
     return sum(batch.values())
 
-f({"a": torch.ones(3), "b": torch.zeros(3)})
-f({"a": torch.ones(3), "b": torch.ones(3)})
+print(f({"a": torch.ones(3), "b": torch.zeros(3)}))
+print(f({"a": torch.ones(3), "b": torch.ones(3)}))
 """,
         ),
         Example(
@@ -140,19 +136,19 @@ f({"a": torch.ones(3), "b": torch.ones(3)})
 
 @torch.compile(backend="eager")
 def f(x, **kwargs):
-    return x * len(kwargs)
+    return x * 2 + sum(kwargs.values())
 
-f(torch.ones(3))
-f(torch.ones(3), mask=torch.ones(3))
+print(f(torch.ones(3)))
+print(f(torch.ones(3), bias=torch.ones(3)))
 """,
             good="""import torch
 
 @torch.compile(backend="eager")
 def f(x, **kwargs):
-    return x * len(kwargs)
+    return x * 2 + sum(kwargs.values())
 
-f(torch.ones(3), mask=torch.zeros(3))
-f(torch.ones(3), mask=torch.ones(3))
+print(f(torch.ones(3), bias=torch.zeros(3)))
+print(f(torch.ones(3), bias=torch.ones(3)))
 """,
         ),
         Example(
@@ -161,30 +157,38 @@ f(torch.ones(3), mask=torch.ones(3))
 class Net(torch.nn.Module):
     def __init__(self, depth):
         super().__init__()
-        self.blocks = torch.nn.ModuleList([torch.nn.Linear(3, 3) for _ in range(depth)])
+        self.blocks = torch.nn.ModuleList([torch.nn.Identity() for _ in range(depth)])
 
     def forward(self, x):
         for block in self.blocks:
-            x = block(x)
+            x = block(x) + 1
         return x
 
 for depth in (1, 2):
-    torch.compile(Net(depth), backend="eager")(torch.ones(3))
+    print(torch.compile(Net(depth), backend="eager")(torch.ones(3)))
 """,
             good="""import torch
 
 class Net(torch.nn.Module):
     def __init__(self, depth):
         super().__init__()
-        self.blocks = torch.nn.ModuleList([torch.nn.Linear(3, 3) for _ in range(depth)])
+        self.blocks = torch.nn.ModuleList([torch.nn.Identity() for _ in range(depth)])
 
     def forward(self, x):
         for block in self.blocks:
-            x = block(x)
+            x = block(x) + 1
         return x
 
-for depth in (1, 2):
-    torch.compile(Net(depth), backend="eager", isolate_recompiles=True)(torch.ones(3))
+class All(torch.nn.Module):
+    def __init__(self, parts):
+        super().__init__()
+        self.parts = torch.nn.ModuleList(parts)
+
+    def forward(self, x):
+        return [part(x) for part in self.parts]
+
+for result in torch.compile(All([Net(1), Net(2)]), backend="eager")(torch.ones(3)):
+    print(result)
 """,
         ),
     ),

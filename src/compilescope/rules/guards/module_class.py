@@ -6,7 +6,7 @@ import re
 
 from compilescope.rules.causes.remedy import Remedy, source
 from compilescope.rules.causes.rule import Example, GuardRule, Miss
-from compilescope.rules.guards._advice import one_graph_each
+from compilescope.rules.guards._advice import leave, one_module
 from compilescope.rules.guards._subjects import called, inside, member, shown, uses, wrapper_note
 
 _MODULE = re.compile(r"^torch\.nn\.(?!parameter\.)|(?:^|\.)nn\.modules\.")
@@ -46,21 +46,13 @@ def _why(miss: Miss) -> str:
 
 def _remedies(miss: Miss) -> list[Remedy]:
     inner = inside(miss.cause.subject, "type")
-    if "._modules[" in inner or inner == "self":
-        return one_graph_each(miss)
-    if _of_torch(miss):
-        return [
-            source(
-                f"Give each its own compiled caller: `torch.compile(..., isolate_recompiles=True)` (torch 2.13) once for each `{shown(inner)}`; as many compilations "
-                "as now, but none uses up the recompile limit of another. Or pass them as parts of one module and compile that."
-            )
-        ]
+    if "._modules[" in inner or inner == "self" or _of_torch(miss):
+        return [one_module(miss), leave(miss, "class")]
     return [
         source(
-            f"Compile what is called rather than its caller: `torch.compile({shown(inner)})` once for each, and leave `{called(miss)}` uncompiled, or let it take "
-            "tensors only."
+            f"Compile what is called rather than its caller: each `{shown(inner)}` once, and leave `{called(miss)}` uncompiled."
         ),
-        *one_graph_each(miss)[1:],
+        leave(miss, "class"),
     ]
 
 
@@ -83,7 +75,7 @@ class Block(torch.nn.Module):
         return self.inner(x)
 
 for inner in (torch.nn.ReLU(), torch.nn.Tanh()):
-    torch.compile(Block(inner), backend="eager")(torch.ones(3))
+    print(torch.compile(Block(inner), backend="eager")(torch.ones(3)))
 """,
             good="""import torch
 
@@ -95,8 +87,17 @@ class Block(torch.nn.Module):
     def forward(self, x):
         return self.inner(x)
 
-blocks = torch.nn.Sequential(*[Block(inner) for inner in (torch.nn.ReLU(), torch.nn.Tanh())])
-torch.compile(blocks, backend="eager")(torch.ones(3))
+class All(torch.nn.Module):
+    def __init__(self, parts):
+        super().__init__()
+        self.parts = torch.nn.ModuleList(parts)
+
+    def forward(self, x):
+        return [part(x) for part in self.parts]
+
+both = All([Block(torch.nn.ReLU()), Block(torch.nn.Tanh())])
+for result in torch.compile(both, backend="eager")(torch.ones(3)):
+    print(result)
 """,
         ),
         Example(
@@ -115,7 +116,7 @@ class Tanh(Base):
         return x.tanh()
 
 for net in (Relu(), Tanh()):
-    torch.compile(net, backend="eager")(torch.ones(3))
+    print(torch.compile(net, backend="eager")(torch.ones(3)))
 """,
             good="""import torch
 
@@ -131,8 +132,16 @@ class Tanh(Base):
     def act(self, x):
         return x.tanh()
 
-for net in (Relu(), Tanh()):
-    torch.compile(net, backend="eager", isolate_recompiles=True)(torch.ones(3))
+class All(torch.nn.Module):
+    def __init__(self, parts):
+        super().__init__()
+        self.parts = torch.nn.ModuleList(parts)
+
+    def forward(self, x):
+        return [part(x) for part in self.parts]
+
+for result in torch.compile(All([Relu(), Tanh()]), backend="eager")(torch.ones(3)):
+    print(result)
 """,
         ),
         Example(
@@ -151,12 +160,9 @@ def f(x, layer):
     return layer(x)
 
 for layer in (Relu(), Tanh()):
-    f(torch.ones(3), layer)
+    print(f(torch.ones(3), layer))
 """,
             good="""import torch
-
-def f(x, layer):
-    return layer(x)
 
 class Relu(torch.nn.Module):
     def forward(self, x):
@@ -166,8 +172,11 @@ class Tanh(torch.nn.Module):
     def forward(self, x):
         return x.tanh()
 
+def f(x, layer):
+    return layer(x)
+
 for layer in (Relu(), Tanh()):
-    f(torch.ones(3), torch.compile(layer, backend="eager"))
+    print(f(torch.ones(3), torch.compile(layer, backend="eager")))
 """,
         ),
         Example(
@@ -178,15 +187,21 @@ def f(x, layer):
     return layer(x)
 
 for layer in (torch.nn.ReLU(), torch.nn.Tanh()):
-    f(torch.ones(3), layer)
+    print(f(torch.ones(3), layer))
 """,
             good="""import torch
 
-def f(x, layer):
-    return layer(x)
+class All(torch.nn.Module):
+    def __init__(self, parts):
+        super().__init__()
+        self.parts = torch.nn.ModuleList(parts)
 
-for layer in (torch.nn.ReLU(), torch.nn.Tanh()):
-    torch.compile(f, backend="eager", isolate_recompiles=True)(torch.ones(3), layer)
+    def forward(self, x):
+        return [part(x) for part in self.parts]
+
+both = All([torch.nn.ReLU(), torch.nn.Tanh()])
+for result in torch.compile(both, backend="eager")(torch.ones(3)):
+    print(result)
 """,
         ),
     ),

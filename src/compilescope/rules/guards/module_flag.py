@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from compilescope.rules.causes.remedy import Remedy, source
+from compilescope.rules.causes.remedy import Remedy, judgement
 from compilescope.rules.causes.rule import Example, GuardRule, Miss
-from compilescope.rules.guards._advice import one_graph_each
+from compilescope.rules.guards._advice import one_module
 from compilescope.rules.guards._subjects import (
     both,
     called,
@@ -33,10 +33,10 @@ def _why(miss: Miss) -> str:
 def _remedies(miss: Miss) -> list[Remedy]:
     name = shown(miss.cause.subject)
     return [
-        *one_graph_each(miss),
-        source(
-            f"If it is changed between calls: set `{name}` before the first call and leave it, or make it a tensor and choose with `torch.where` (both "
-            "sides are computed)."
+        one_module(miss),
+        judgement(
+            f"If it changes between calls, set `{name}` before the first call and leave it, or accept one compilation for each of its "
+            "values."
         ),
     ]
 
@@ -60,7 +60,7 @@ class Block(torch.nn.Module):
         return x + 1 if self.has_bias else x * 2
 
 for flag in (True, False):
-    torch.compile(Block(flag), backend="eager")(torch.ones(3))
+    print(torch.compile(Block(flag), backend="eager")(torch.ones(3)))
 """,
             good="""import torch
 
@@ -72,8 +72,17 @@ class Block(torch.nn.Module):
     def forward(self, x):
         return x + 1 if self.has_bias else x * 2
 
-blocks = torch.nn.Sequential(Block(True), Block(False))
-torch.compile(blocks, backend="eager")(torch.ones(3))
+class All(torch.nn.Module):
+    def __init__(self, parts):
+        super().__init__()
+        self.parts = torch.nn.ModuleList(parts)
+
+    def forward(self, x):
+        return [part(x) for part in self.parts]
+
+both = All([Block(True), Block(False)])
+for result in torch.compile(both, backend="eager")(torch.ones(3)):
+    print(result)
 """,
         ),
         Example(
@@ -93,22 +102,6 @@ compiled(torch.ones(3))
 net.double = False
 compiled(torch.ones(3))
 """,
-            good="""import torch
-
-class Net(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.double = torch.tensor(True)
-
-    def forward(self, x):
-        return torch.where(self.double, x * 2, x + 1)
-
-net = Net()
-compiled = torch.compile(net, backend="eager")
-compiled(torch.ones(3))
-net.double = torch.tensor(False)
-compiled(torch.ones(3))
-""",
         ),
         Example(
             bad="""import torch
@@ -122,7 +115,7 @@ class Block(torch.nn.Module):
         return x.relu() if self.kind == "relu" else x.tanh()
 
 for kind in ("relu", "tanh"):
-    torch.compile(Block(kind), backend="eager")(torch.ones(3))
+    print(torch.compile(Block(kind), backend="eager")(torch.ones(3)))
 """,
             good="""import torch
 
@@ -134,8 +127,17 @@ class Block(torch.nn.Module):
     def forward(self, x):
         return x.relu() if self.kind == "relu" else x.tanh()
 
-for kind in ("relu", "tanh"):
-    torch.compile(Block(kind), backend="eager", isolate_recompiles=True)(torch.ones(3))
+class All(torch.nn.Module):
+    def __init__(self, parts):
+        super().__init__()
+        self.parts = torch.nn.ModuleList(parts)
+
+    def forward(self, x):
+        return [part(x) for part in self.parts]
+
+both = All([Block("relu"), Block("tanh")])
+for result in torch.compile(both, backend="eager")(torch.ones(3)):
+    print(result)
 """,
         ),
     ),

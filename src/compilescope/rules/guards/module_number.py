@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from compilescope.rules.causes.remedy import Remedy, config, source
+from compilescope.rules.causes.remedy import Remedy, source
 from compilescope.rules.causes.rule import Example, GuardRule, Miss
-from compilescope.rules.guards._advice import (
-    make_variable,
-    one_graph_each,
-    where_the_number_is_needed,
-)
+from compilescope.rules.guards._advice import leave, one_module
 from compilescope.rules.guards._subjects import (
     both,
     called,
@@ -16,6 +12,7 @@ from compilescope.rules.guards._subjects import (
     of_a_module,
     reader,
     shown,
+    uses,
     wrapper_note,
 )
 
@@ -33,22 +30,15 @@ def _why(miss: Miss) -> str:
 
 
 def _remedies(miss: Miss) -> list[Remedy]:
-    name = member(miss.cause.subject)
-    needed = where_the_number_is_needed(miss)
-    if needed:
-        return [*needed, *one_graph_each(miss)]
+    name = shown(miss.cause.subject)
+    if uses(miss, member(miss.cause.subject)) & {"range", "index"}:
+        return [one_module(miss), leave(miss, f"`{name}`")]
     return [
         source(
-            f"If it changes from call to call: keep it in a tensor, `self.register_buffer('{name}', torch.tensor({miss.cause.expected}))`, and change that in place. "
-            "Its value is not part of the graph; code that needs the number itself (a `range`, an `if`) then breaks the graph. A buffer is saved with the state "
-            "dict unless `persistent=False`."
+            f"If it changes from call to call, keep `{name}` out of the compiled code (count in the caller, say), or in a tensor where it is "
+            "only computed with."
         ),
-        config(
-            "`torch._dynamo.config.allow_unspec_int_on_nn_module = True` lets ints on modules vary, from the first call with `dynamic=True`, after one "
-            "recompile without. It holds for all modules of the program, except those that are reached through a global."
-        ),
-        *make_variable(miss.cause.subject),
-        *one_graph_each(miss),
+        one_module(miss),
     ]
 
 
@@ -73,14 +63,14 @@ class Net(torch.nn.Module):
 
 compiled = torch.compile(Net(), backend="eager")
 for _ in range(4):
-    compiled(torch.ones(3))
+    print(compiled(torch.ones(3)))
 """,
             good="""import torch
 
 class Net(torch.nn.Module):
     def __init__(self):
         super().__init__()
-        self.register_buffer("step", torch.tensor(3))
+        self.step = torch.tensor(3)
 
     def forward(self, x):
         self.step += 1
@@ -88,23 +78,7 @@ class Net(torch.nn.Module):
 
 compiled = torch.compile(Net(), backend="eager")
 for _ in range(4):
-    compiled(torch.ones(3))
-""",
-            configured="""import torch
-
-class Net(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.step = 3
-
-    def forward(self, x):
-        self.step += 1
-        return x * self.step
-
-with torch._dynamo.config.patch(allow_unspec_int_on_nn_module=True):
-    compiled = torch.compile(Net(), backend="eager", dynamic=True)
-    for _ in range(4):
-        compiled(torch.ones(3))
+    print(compiled(torch.ones(3)))
 """,
         ),
         Example(
@@ -132,33 +106,6 @@ for _ in range(4):
     compiled(torch.ones(3))
     net.inner[0].step += 1
 """,
-            configured="""import torch
-import torch.compiler.config
-
-class Inner(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.step = 3
-
-    def forward(self, x):
-        return x * self.step
-
-class Net(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.inner = torch.nn.ModuleList([Inner()])
-
-    def forward(self, x):
-        return self.inner[0](x)
-
-net = Net()
-compiled = torch.compile(net, backend="eager")
-name = "L['self']._modules['inner']._modules['0'].step"
-with torch.compiler.config.patch(dynamic_sources=name):
-    for _ in range(4):
-        compiled(torch.ones(3))
-        net.inner[0].step += 1
-""",
         ),
         Example(
             bad="""import torch
@@ -172,7 +119,7 @@ class Power(torch.nn.Module):
         return x**self.exponent
 
 for exponent in (2, 3):
-    torch.compile(Power(exponent), backend="eager")(torch.ones(3))
+    print(torch.compile(Power(exponent), backend="eager")(torch.ones(3)))
 """,
             good="""import torch
 
@@ -184,8 +131,16 @@ class Power(torch.nn.Module):
     def forward(self, x):
         return x**self.exponent
 
-both = torch.nn.Sequential(Power(2), Power(3))
-torch.compile(both, backend="eager")(torch.ones(3))
+class All(torch.nn.Module):
+    def __init__(self, parts):
+        super().__init__()
+        self.parts = torch.nn.ModuleList(parts)
+
+    def forward(self, x):
+        return [part(x) for part in self.parts]
+
+for result in torch.compile(All([Power(2), Power(3)]), backend="eager")(torch.ones(3)):
+    print(result)
 """,
         ),
     ),

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from compilescope.rules.causes.remedy import Remedy, source
 from compilescope.rules.causes.rule import Example, GuardRule, Miss
-from compilescope.rules.guards._advice import keep_both, one_graph_each
+from compilescope.rules.guards._advice import leave, one_module
 from compilescope.rules.guards._subjects import (
     called,
     cut,
     inside,
-    member,
     of_a_module,
     reader,
     shown,
@@ -43,22 +42,22 @@ def _why(miss: Miss) -> str:
 def _remedies(miss: Miss) -> list[Remedy]:
     subject = _name(miss)
     name = shown(subject)
+    cases = leave(miss, "of the two cases")
     if of_a_module(subject) and ("._parameters[" in subject or "._modules[" in subject):
-        return one_graph_each(miss)
+        return [one_module(miss), cases]
     if of_a_module(subject):
         return [
             source(
-                f"Give `{name}` a tensor from the start (`self.register_buffer('{member(subject)}', torch.zeros(...))` in `__init__`) in place of None "
-                f"until the first call fills it, with the shape that it will have."
+                f"Give `{name}` a tensor from the start in place of None, of the shape that it will have, if there is one that changes "
+                "nothing (zeros for something that is added, say)."
             ),
-            keep_both(miss, "of the two cases"),
+            cases,
         ]
     return [
         source(
-            f"Always pass a `{name}`: where there is none, a neutral one (`torch.zeros(...)` for something that is added, ones for a mask or a "
-            "factor). It costs the work with it; in return there is one graph."
+            f"Always pass a `{name}`, if there is one that changes nothing: zeros for something that is added, ones for a factor."
         ),
-        keep_both(miss, "of the two cases"),
+        cases,
     ]
 
 
@@ -77,17 +76,18 @@ def f(x, bias=None):
     y = x * 2
     return y if bias is None else y + bias
 
-f(torch.ones(3))
-f(torch.ones(3), torch.ones(3))
+print(f(torch.ones(3)))
+print(f(torch.ones(3), torch.ones(3)))
 """,
             good="""import torch
 
 @torch.compile(backend="eager")
-def f(x, bias):
-    return x * 2 + bias
+def f(x, bias=None):
+    y = x * 2
+    return y if bias is None else y + bias
 
-f(torch.ones(3), torch.zeros(3))
-f(torch.ones(3), torch.ones(3))
+print(f(torch.ones(3), torch.zeros(3)))
+print(f(torch.ones(3), torch.ones(3)))
 """,
         ),
         Example(
@@ -95,19 +95,19 @@ f(torch.ones(3), torch.ones(3))
 
 @torch.compile(backend="eager")
 def f(x, mask):
-    return x * 2 if mask is None else x * mask
+    return x if mask is None else x * mask
 
-f(torch.ones(3), torch.ones(3))
-f(torch.ones(3), None)
+print(f(torch.ones(3), torch.zeros(3)))
+print(f(torch.ones(3), None))
 """,
             good="""import torch
 
 @torch.compile(backend="eager")
 def f(x, mask):
-    return x * mask
+    return x if mask is None else x * mask
 
-f(torch.ones(3), torch.ones(3))
-f(torch.ones(3), torch.ones(3))
+print(f(torch.ones(3), torch.zeros(3)))
+print(f(torch.ones(3), torch.ones(3)))
 """,
         ),
         Example(
@@ -124,15 +124,15 @@ class Net(torch.nn.Module):
         return y
 
 compiled = torch.compile(Net(), backend="eager")
-compiled(torch.ones(3))
-compiled(torch.ones(3))
+print(compiled(torch.ones(3)))
+print(compiled(torch.ones(3)))
 """,
             good="""import torch
 
 class Net(torch.nn.Module):
     def __init__(self):
         super().__init__()
-        self.register_buffer("cache", torch.zeros(3))
+        self.cache = torch.zeros(3)
 
     def forward(self, x):
         y = x * 2 + self.cache
@@ -140,8 +140,8 @@ class Net(torch.nn.Module):
         return y
 
 compiled = torch.compile(Net(), backend="eager")
-compiled(torch.ones(3))
-compiled(torch.ones(3))
+print(compiled(torch.ones(3)))
+print(compiled(torch.ones(3)))
 """,
         ),
         Example(
@@ -151,12 +151,15 @@ class Net(torch.nn.Module):
     def __init__(self, bias):
         super().__init__()
         self.inner = torch.nn.Linear(3, 3, bias=bias)
+        torch.nn.init.ones_(self.inner.weight)
+        if bias:
+            torch.nn.init.ones_(self.inner.bias)
 
     def forward(self, x):
         return self.inner(x)
 
 for bias in (True, False):
-    torch.compile(Net(bias), backend="eager")(torch.ones(3))
+    print(torch.compile(Net(bias), backend="eager")(torch.ones(3)).tolist())
 """,
             good="""import torch
 
@@ -164,12 +167,23 @@ class Net(torch.nn.Module):
     def __init__(self, bias):
         super().__init__()
         self.inner = torch.nn.Linear(3, 3, bias=bias)
+        torch.nn.init.ones_(self.inner.weight)
+        if bias:
+            torch.nn.init.ones_(self.inner.bias)
 
     def forward(self, x):
         return self.inner(x)
 
-both = torch.nn.Sequential(Net(True), Net(False))
-torch.compile(both, backend="eager")(torch.ones(3))
+class All(torch.nn.Module):
+    def __init__(self, parts):
+        super().__init__()
+        self.parts = torch.nn.ModuleList(parts)
+
+    def forward(self, x):
+        return [part(x) for part in self.parts]
+
+for result in torch.compile(All([Net(True), Net(False)]), backend="eager")(torch.ones(3)):
+    print(result.tolist())
 """,
         ),
     ),

@@ -21,9 +21,8 @@ def _why(miss: Miss) -> str:
 def _remedies(miss: Miss) -> list[Remedy]:
     return [
         source(
-            f"Call `torch.set_num_threads({miss.cause.actual})` once, before the first call of `{called(miss)}`, and "
-            "leave it. A library that sets it later, or "
-            "for a while, brings this on too."
+            f"Set the number of threads once, before the first call of `{called(miss)}`, and leave it: look for what calls "
+            "`torch.set_num_threads` later, in libraries too."
         )
     ]
 
@@ -43,9 +42,9 @@ def f(x):
     return x * 2
 
 before = torch.get_num_threads()
-f(torch.ones(3))
+print(f(torch.ones(3)))
 torch.set_num_threads(before + 1)
-f(torch.ones(3))
+print(f(torch.ones(3)))
 torch.set_num_threads(before)
 """,
             good="""import torch
@@ -56,8 +55,8 @@ def f(x):
 
 before = torch.get_num_threads()
 torch.set_num_threads(before + 1)
-f(torch.ones(3))
-f(torch.ones(3))
+print(f(torch.ones(3)))
+print(f(torch.ones(3)))
 torch.set_num_threads(before)
 """,
         ),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from compilescope.rules.causes.remedy import Remedy, judgement, source
+from compilescope.rules.causes.remedy import Remedy, judgement
 from compilescope.rules.causes.rule import Example, GuardRule, Miss
-from compilescope.rules.guards._subjects import called, condition, reader, shown
+from compilescope.rules.guards._subjects import called, reader, shown
 
 
 def _applies(miss: Miss) -> bool:
@@ -19,23 +19,11 @@ def _why(miss: Miss) -> str:
 
 
 def _remedies(miss: Miss) -> list[Remedy]:
-    name, test = shown(miss.cause.subject), condition(miss, of_numbers=True)
-    leave = judgement(
-        f"Or leave it: one compilation for each way through `{called(miss)}`, not one for each value of `{name}`."
-    )
-    if test:
-        return [
-            source(
-                f"`{test}` splits the graph in two. To have one: `torch.cond({test}, on_true, on_false, (tensors,))`, or pass "
-                f"`torch.tensor({name})` and use `torch.where({test}, ...)`, which computes both sides."
-            ),
-            leave,
-        ]
     return [
-        source(
-            f"Pass `{name}` as a tensor, `torch.tensor({name})`: a tensor's value is not part of the graph."
-        ),
-        leave,
+        judgement(
+            f"Leave it: there is one compilation for each way through `{called(miss)}`, not one for each value of "
+            f"`{shown(miss.cause.subject)}`."
+        )
     ]
 
 
@@ -58,15 +46,6 @@ def f(x, n):
 for n in (2, 3, 4, 5):
     f(torch.ones(3), n)
 """,
-            good="""import torch
-
-@torch.compile(backend="eager", dynamic=True)
-def f(x, n):
-    return torch.cond(n > 3, lambda x: x * 2, lambda x: x + 1, (x,))
-
-for n in (2, 3, 4, 5):
-    f(torch.ones(3), n)
-""",
         ),
         Example(
             bad="""import torch
@@ -78,15 +57,6 @@ def f(x, p):
 for p in (0.1, 0.2, 0.7):
     f(torch.ones(3), p)
 """,
-            good="""import torch
-
-@torch.compile(backend="eager", dynamic=True)
-def f(x, p):
-    return torch.where(p > 0.5, x * p, x)
-
-for p in (0.1, 0.2, 0.7):
-    f(torch.ones(3), torch.tensor(p))
-""",
         ),
         Example(
             bad="""import torch
@@ -97,15 +67,6 @@ def f(x, p):
 
 for p in (0.1, float("nan")):
     f(torch.ones(3), p)
-""",
-            good="""import torch
-
-@torch.compile(backend="eager", dynamic=True)
-def f(x, p):
-    return x * p
-
-for p in (0.1, float("nan")):
-    f(torch.ones(3), torch.tensor(p))
 """,
         ),
     ),

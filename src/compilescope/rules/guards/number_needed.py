@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-from compilescope.rules.causes.remedy import Remedy, judgement, source
+from compilescope.rules.causes.remedy import Remedy, source
 from compilescope.rules.causes.rule import Example, GuardRule, Miss
+from compilescope.rules.guards._advice import leave
 from compilescope.rules.guards._subjects import called, line_of, member, reader, shown, uses
 
 _CONSTANT = re.compile(r"^(?P<subject>.+?) == -?[\d.]+(?:e-?\d+)?$")
@@ -27,27 +28,21 @@ def _why(miss: Miss) -> str:
 def _remedies(miss: Miss) -> list[Remedy]:
     name, line = shown(miss.cause.subject), line_of(miss)
     found = uses(miss, member(miss.cause.subject))
-    leave = judgement(
-        f"Or keep to few values of `{name}`: each one that occurs is compiled once, up to the recompile limit."
-    )
-    if "math" in found:
-        first = f"Use torch in place of `math` in `{line}` and pass `{name}` as a tensor: `torch.exp(torch.tensor({name}))` for `math.exp`."
-    elif "range" in found:
-        first = (
-            f"Replace the loop `{line}`, which is unrolled once for each `{name}`, by operations on whole tensors over "
-            f"`torch.arange({name})`, with `dynamic=True`."
-        )
-    elif "index" in found:
-        first = (
-            f"Pick the entry before the call and pass it, instead of `{name}`; or let `{line}` index a tensor (`torch.stack` of the list), where the "
-            "place may vary."
-        )
-    else:
-        first = (
-            f"Do what needs the number before the call, and pass `{called(miss)}` the result; an operator with a tensor in place of "
-            f"`{name}` (`torch.rand_like(x) < p` for a probability) can vary."
-        )
-    return [source(first), leave]
+    few = leave(miss, f"`{name}`")
+    if "range" in found:
+        return [
+            source(
+                f"Write the loop `{line}` as operations on whole tensors, if you can: it is then not unrolled for each `{name}`."
+            ),
+            few,
+        ]
+    what = "Pick the entry" if "index" in found else f"Do what needs the number `{name}`"
+    return [
+        source(
+            f"{what} in the caller, and pass `{called(miss)}` the result: a number as a tensor, whose value is not part of the graph."
+        ),
+        few,
+    ]
 
 
 RULE = GuardRule(
@@ -67,16 +62,18 @@ def f(x, p):
     return x * math.exp(p)
 
 for p in (0.1, 0.2, 0.3):
-    f(torch.ones(3), p)
+    print(f(torch.ones(3), p))
 """,
-            good="""import torch
+            good="""import math
+
+import torch
 
 @torch.compile(backend="eager", dynamic=True)
-def f(x, p):
-    return x * torch.exp(p)
+def f(x, factor):
+    return x * factor
 
 for p in (0.1, 0.2, 0.3):
-    f(torch.ones(3), torch.tensor(p))
+    print(f(torch.ones(3), torch.tensor(math.exp(p), dtype=torch.float64)))
 """,
         ),
         Example(
@@ -89,7 +86,7 @@ def f(x, n):
     return x
 
 for n in (3, 4, 5):
-    f(torch.ones(3), n)
+    print(f(torch.ones(3), n))
 """,
             good="""import torch
 
@@ -98,7 +95,7 @@ def f(x, n):
     return x + torch.arange(n).sum()
 
 for n in (3, 4, 5):
-    f(torch.ones(3), n)
+    print(f(torch.ones(3), n))
 """,
         ),
         Example(
@@ -109,36 +106,41 @@ def f(x, scales, n):
     return x * scales[n]
 
 for n in (2, 3, 4):
-    f(torch.ones(3), [1.5, 2.5, 3.5, 4.5, 5.5], n)
+    print(f(torch.ones(3), [1.5, 2.5, 3.5, 4.5, 5.5], n))
 """,
             good="""import torch
 
 @torch.compile(backend="eager", dynamic=True)
-def f(x, scales, n):
-    return x * scales[n]
+def f(x, scale):
+    return x * scale
 
+scales = [1.5, 2.5, 3.5, 4.5, 5.5]
 for n in (2, 3, 4):
-    f(torch.ones(3), torch.tensor([1.5, 2.5, 3.5, 4.5, 5.5]), n)
+    print(f(torch.ones(3), torch.tensor(scales[n], dtype=torch.float64)))
 """,
         ),
         Example(
             bad="""import torch
 
+torch.manual_seed(0)
+
 @torch.compile(backend="eager", dynamic=True)
 def f(x, p):
-    return torch.nn.functional.dropout(x, p)
+    return torch.nn.functional.dropout(x, p) * 2
 
 for p in (0.1, 0.2, 0.3):
-    f(torch.ones(3), p)
+    print(f(torch.ones(3), p))
 """,
             good="""import torch
 
+torch.manual_seed(0)
+
 @torch.compile(backend="eager", dynamic=True)
-def f(x, p):
-    return x * (torch.rand_like(x) >= p) / (1 - p)
+def f(x):
+    return x * 2
 
 for p in (0.1, 0.2, 0.3):
-    f(torch.ones(3), torch.tensor(p))
+    print(f(torch.nn.functional.dropout(torch.ones(3), p)))
 """,
         ),
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from compilescope.rules.causes.remedy import Remedy, judgement, source
+from compilescope.rules.causes.remedy import Remedy, source
 from compilescope.rules.causes.rule import Example, GuardRule, Miss
 from compilescope.rules.guards._subjects import called, shown
 
@@ -30,13 +30,9 @@ def _why(miss: Miss) -> str:
 def _remedies(miss: Miss) -> list[Remedy]:
     return [
         source(
-            f"Make `{_object(miss)}` once and keep it for as long as `{called(miss)}` is called, instead of making "
-            "it anew before each call."
-        ),
-        judgement(
-            "If a new one for each call is meant (a function made by `exec`, a class defined within a function), pass what "
-            "differs as data: tensors do not bind a compilation."
-        ),
+            f"Make `{_object(miss)}` once, and keep it for as long as `{called(miss)}` is called, instead of making it anew before each "
+            "call; pass what differs as tensors."
+        )
     ]
 
 
@@ -59,7 +55,7 @@ def f(x, g):
 for _ in range(3):
     made = {}
     exec("def g(x): return x + 1", made)
-    f(torch.ones(3), made["g"])
+    print(f(torch.ones(3), made["g"]))
     made = None
     gc.collect()
 """,
@@ -72,7 +68,7 @@ def f(x, g):
 made = {}
 exec("def g(x): return x + 1", made)
 for _ in range(3):
-    f(torch.ones(3), made["g"])
+    print(f(torch.ones(3), made["g"]))
 """,
         ),
     ),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from compilescope.rules.causes.remedy import Remedy, judgement, source
+from compilescope.rules.causes.remedy import Remedy, source
 from compilescope.rules.causes.rule import Example, GuardRule, Miss
+from compilescope.rules.guards._advice import leave
 from compilescope.rules.guards._subjects import called, cut, named, reader
 
 
@@ -25,12 +26,10 @@ def _remedies(miss: Miss) -> list[Remedy]:
     name = named(miss)
     return [
         source(
-            f"Pass the same `{name}` each time: make it once, outside the loop. If it chooses between ways (an enum, a class, a handle), choose "
-            "before the call and compile a function for each way."
+            f"Make `{name}` once, outside of the loop; if it chooses between ways (an enum, a class), choose in the caller, and compile a "
+            "function for each way."
         ),
-        judgement(
-            "Or leave it: one compilation for each object that occurs, up to the recompile limit. Few fixed ones do no harm."
-        ),
+        leave(miss, "object"),
     ]
 
 
@@ -55,7 +54,7 @@ def f(x, mode):
     return x + 1 if mode is Mode.ADD else x * 2
 
 for mode in Mode:
-    f(torch.ones(3), mode)
+    print(f(torch.ones(3), mode))
 """,
             good="""import enum
 
@@ -75,7 +74,7 @@ def scale(x):
 
 ways = {Mode.ADD: add, Mode.SCALE: scale}
 for mode in Mode:
-    ways[mode](torch.ones(3))
+    print(ways[mode](torch.ones(3)))
 """,
         ),
     ),

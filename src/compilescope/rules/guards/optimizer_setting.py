@@ -6,6 +6,7 @@ import re
 
 from compilescope.rules.causes.remedy import Remedy, source
 from compilescope.rules.causes.rule import Example, GuardRule, Miss
+from compilescope.rules.guards._advice import leave
 from compilescope.rules.guards._subjects import called, shown
 
 _SETTING = re.compile(r"\.param_groups\[\d+\]\['(?P<name>\w+)'\]")
@@ -31,10 +32,9 @@ def _remedies(miss: Miss) -> list[Remedy]:
     name = _name(miss)
     return [
         source(
-            f"Give the optimizer a tensor, `{name}=torch.tensor({miss.cause.expected})`: schedulers then change the tensor, whose value is not part "
-            "of the graph. For `lr` torch's own optimizers take one (Adam and its kin not together with `foreach=True` unless "
-            "`capturable=True`), for other settings not all do."
-        )
+            f"Leave the optimizer's step out of the compiled code, or read `{name}` in the caller and pass it to `{called(miss)}` as a tensor."
+        ),
+        leave(miss, f"value of `{name}`"),
     ]
 
 
@@ -56,20 +56,21 @@ def step(value, gradient):
     return value - optimizer.param_groups[0]["lr"] * gradient
 
 for _ in range(3):
-    step(torch.ones(3), torch.ones(3))
+    print(step(torch.ones(3), torch.ones(3)))
     optimizer.param_groups[0]["lr"] *= 0.5
 """,
             good="""import torch
 
 weight = torch.nn.Parameter(torch.ones(3))
-optimizer = torch.optim.SGD([weight], lr=torch.tensor(0.1))
+optimizer = torch.optim.SGD([weight], lr=0.1)
 
 @torch.compile(backend="eager")
-def step(value, gradient):
-    return value - optimizer.param_groups[0]["lr"] * gradient
+def step(value, gradient, lr):
+    return value - lr * gradient
 
 for _ in range(3):
-    step(torch.ones(3), torch.ones(3))
+    lr = torch.tensor(optimizer.param_groups[0]["lr"], dtype=torch.float64)
+    print(step(torch.ones(3), torch.ones(3), lr))
     optimizer.param_groups[0]["lr"] *= 0.5
 """,
         ),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from compilescope.rules.causes.remedy import Remedy, judgement, source
+from compilescope.rules.causes.remedy import Remedy, source
 from compilescope.rules.causes.rule import Example, GuardRule, Miss
+from compilescope.rules.guards._advice import leave
 from compilescope.rules.guards._subjects import (
     at_line,
     called,
@@ -41,13 +42,10 @@ def _remedies(miss: Miss) -> list[Remedy]:
     where = f" {at_line(miss)}" if line_of(miss) else ""
     return [
         source(
-            f"Find what changes `{name}` between the calls of `{function}`{where}. Where it need not change, set it once before the first call; where it is data, "
-            "pass it as a tensor, whose value is not part of the graph."
+            f"Find what changes `{name}` between the calls of `{function}`{where}: set it once before the first call, or read it in the "
+            "caller and pass what was read, a number as a tensor."
         ),
-        judgement(
-            f"If it takes a few values only, `{function}` is compiled once for each of them, and that may be right. This tool has no closer advice for this kind of "
-            f"guard{f' ({miss.cause.kind})' if miss.cause.kind else ''}."
-        ),
+        leave(miss, "value"),
     ]
 
 
@@ -69,7 +67,7 @@ def f(x, numbers):
 
 numbers = itertools.count()
 for _ in range(2):
-    f(torch.ones(3), numbers)
+    print(f(torch.ones(3), numbers))
 """,
             good="""import itertools
 
@@ -81,7 +79,7 @@ def f(x, number):
 
 numbers = itertools.count()
 for _ in range(2):
-    f(torch.ones(3), torch.tensor(next(numbers)))
+    print(f(torch.ones(3), torch.tensor(next(numbers))))
 """,
         ),
     ),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from compilescope.rules.causes.remedy import Remedy, config
+from compilescope.rules.causes.remedy import Remedy
 from compilescope.rules.causes.rule import Example, GuardRule, Miss
-from compilescope.rules.guards._advice import one_graph_each
+from compilescope.rules.guards._advice import leave, one_module
 from compilescope.rules.guards._subjects import called, shown, size_of, wrapper_note
 
 
@@ -23,13 +23,7 @@ def _why(miss: Miss) -> str:
 
 
 def _remedies(miss: Miss) -> list[Remedy]:
-    return [
-        *one_graph_each(miss),
-        config(
-            "`torch._dynamo.config.force_parameter_static_shapes = False` and `force_nn_module_property_static_shapes = False`, with "
-            "`dynamic=True`, let one graph serve all sizes; kernels then know no size of a weight, which is slower."
-        ),
-    ]
+    return [one_module(miss), leave(miss, "size")]
 
 
 RULE = GuardRule(
@@ -51,7 +45,7 @@ class Layer(torch.nn.Module):
         return x * self.weight.sum()
 
 for size in (3, 4, 5):
-    torch.compile(Layer(size), backend="eager")(torch.ones(2))
+    print(torch.compile(Layer(size), backend="eager")(torch.ones(2)).tolist())
 """,
             good="""import torch
 
@@ -63,23 +57,17 @@ class Layer(torch.nn.Module):
     def forward(self, x):
         return x * self.weight.sum()
 
-layers = torch.nn.Sequential(*[Layer(size) for size in (3, 4, 5)])
-torch.compile(layers, backend="eager")(torch.ones(2))
-""",
-            configured="""import torch
-
-class Layer(torch.nn.Module):
-    def __init__(self, size):
+class All(torch.nn.Module):
+    def __init__(self, parts):
         super().__init__()
-        self.weight = torch.nn.Parameter(torch.ones(size))
+        self.parts = torch.nn.ModuleList(parts)
 
     def forward(self, x):
-        return x * self.weight.sum()
+        return [part(x) for part in self.parts]
 
-static = {"force_parameter_static_shapes": False, "force_nn_module_property_static_shapes": False}
-with torch._dynamo.config.patch(static):
-    for size in (3, 4, 5):
-        torch.compile(Layer(size), backend="eager", dynamic=True)(torch.ones(2))
+layers = All([Layer(size) for size in (3, 4, 5)])
+for result in torch.compile(layers, backend="eager")(torch.ones(2)):
+    print(result.tolist())
 """,
         ),
         Example(
@@ -87,12 +75,6 @@ with torch._dynamo.config.patch(static):
 
 for size in (3, 4, 5):
     torch.compile(torch.nn.Linear(size, 2), backend="eager")(torch.ones(size))
-""",
-            good="""import torch
-
-for size in (3, 4, 5):
-    layer = torch.nn.Linear(size, 2)
-    torch.compile(layer, backend="eager", isolate_recompiles=True)(torch.ones(size))
 """,
         ),
     ),

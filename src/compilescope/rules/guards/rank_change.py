@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from compilescope.rules.causes.remedy import Remedy, judgement, source
+from compilescope.rules.causes.remedy import Remedy, source
 from compilescope.rules.causes.rule import Example, GuardRule, Miss
+from compilescope.rules.guards._advice import leave
 from compilescope.rules.guards._subjects import called, shown, wrapper_note
 
 _SUFFIX = ".dim()"
@@ -28,10 +29,10 @@ def _remedies(miss: Miss) -> list[Remedy]:
     tensor = _tensor(miss)
     return [
         source(
-            f"Give `{tensor}` the same number of dimensions in every call: `{tensor}.unsqueeze(0)` for a single sample without its "
-            f"batch dimension, or `{tensor}.reshape(-1, {tensor}.shape[-1])` to fold leading dimensions, and undo it on the result."
+            f"Give `{tensor}` the same number of dimensions in every call (a batch of one, `{tensor}.unsqueeze(0)`, for a single sample), and "
+            f"undo it on the result, where `{called(miss)}` treats both alike."
         ),
-        judgement("Or leave it: one compilation for each number of dimensions that occurs."),
+        leave(miss, "number of dimensions"),
     ]
 
 
@@ -49,8 +50,8 @@ RULE = GuardRule(
 def f(x):
     return x * 2
 
-f(torch.ones(1, 3))
-f(torch.ones(3))
+print(f(torch.ones(1, 3)))
+print(f(torch.ones(3)))
 """,
             good="""import torch
 
@@ -58,8 +59,8 @@ f(torch.ones(3))
 def f(x):
     return x * 2
 
-f(torch.ones(1, 3))
-f(torch.ones(3).unsqueeze(0))
+print(f(torch.ones(1, 3)))
+print(f(torch.ones(3).unsqueeze(0)).squeeze(0))
 """,
         ),
         Example(
@@ -69,8 +70,8 @@ f(torch.ones(3).unsqueeze(0))
 def f(x):
     return x * 2
 
-f(torch.ones(6, 3))
-f(torch.ones(2, 3, 3))
+print(f(torch.ones(6, 3)))
+print(f(torch.ones(2, 3, 3)))
 """,
             good="""import torch
 
@@ -79,7 +80,7 @@ def f(x):
     return x * 2
 
 for x in (torch.ones(6, 3), torch.ones(2, 3, 3)):
-    f(x.reshape(-1, x.shape[-1])).reshape(x.shape)
+    print(f(x.reshape(-1, x.shape[-1])).reshape(x.shape))
 """,
         ),
     ),

@@ -34,19 +34,19 @@ def _remedies(miss: Miss) -> list[Remedy]:
     if of_a_module(miss.cause.subject):
         return [
             source(
-                f"Freeze or unfreeze `{tensor}` (`requires_grad_`) before the first call of `{function}`; each change of what is "
-                "trained costs one more compilation."
+                f"Freeze or unfreeze `{tensor}` before the first call of `{function}`, if it stays so from then on."
             ),
             judgement(
-                "A schedule that unfreezes layer by layer compiles once for each stage, and that is right."
+                "Leave it for a schedule that unfreezes layer by layer: one compilation for each stage is right."
             ),
         ]
     return [
         source(
-            f"Where no gradient should flow through it, pass `{tensor}.detach()` each time (no copy). A state carried from call to "
-            f"call starts without grad and comes back with it: detach it between calls, or, where gradients should flow, start with one that requires grad."
+            f"Pass `{tensor}.detach()` in every call, if no gradient should flow through it (no copy is made)."
         ),
-        judgement("Where both are meant, two compilations are right, and there will be no third."),
+        judgement(
+            "Leave it where both are meant: two compilations are right, and there is no third."
+        ),
     ]
 
 
@@ -68,6 +68,7 @@ x = torch.ones(3, requires_grad=True)
 state = torch.zeros(3)
 for _ in range(3):
     state = f(x, state)
+    print(state.tolist())
 """,
             good="""import torch
 
@@ -79,30 +80,7 @@ x = torch.ones(3, requires_grad=True)
 state = torch.zeros(3)
 for _ in range(3):
     state = f(x, state.detach())
-""",
-        ),
-        Example(
-            bad="""import torch
-
-@torch.compile(backend="eager")
-def f(x, state):
-    return x + state
-
-x = torch.ones(3, requires_grad=True)
-state = torch.zeros(3)
-for _ in range(3):
-    state = f(x, state)
-""",
-            good="""import torch
-
-@torch.compile(backend="eager")
-def f(x, state):
-    return x + state
-
-x = torch.ones(3, requires_grad=True)
-state = torch.zeros(3, requires_grad=True)
-for _ in range(3):
-    state = f(x, state)
+    print(state.tolist())
 """,
         ),
         Example(
@@ -118,9 +96,9 @@ class Net(torch.nn.Module):
 
 net = Net()
 compiled = torch.compile(net, backend="eager")
-compiled()
+print(compiled().tolist())
 net.weight.requires_grad_(False)
-compiled()
+print(compiled().tolist())
 """,
             good="""import torch
 
@@ -133,10 +111,10 @@ class Net(torch.nn.Module):
         return self.weight * 2
 
 net = Net()
-net.weight.requires_grad_(False)
 compiled = torch.compile(net, backend="eager")
-compiled()
-compiled()
+net.weight.requires_grad_(False)
+print(compiled().tolist())
+print(compiled().tolist())
 """,
         ),
     ),

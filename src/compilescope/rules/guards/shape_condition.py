@@ -22,26 +22,24 @@ def _why(miss: Miss) -> str:
 
 def _remedies(miss: Miss) -> list[Remedy]:
     test = condition(miss, of_numbers=True)
-    if test:
+    sides = judgement(
+        f"Leave it: there is one compilation for each way through `{called(miss)}`, not one for each size."
+    )
+    if "<" in test or ">" in test:
         return [
+            sides,
             source(
-                f"`{test}` decides by a size, and each side of it has its own graph. To have one: `torch.cond({test}, on_true, on_false, "
-                "(tensors,))`, or `torch.where` (which computes both sides), or `torch.sym_max`/`sym_min` where the branch only clips."
-            ),
-            judgement(
-                f"Or leave it: with dynamic sizes there is one compilation for each way through `{called(miss)}`, not one for "
-                "each size."
+                f"Where `{test}` only picks the larger or the smaller of two sizes, write `max(...)` or `min(...)`, which needs no branch."
             ),
         ]
+    if test:
+        return [sides]
     return [
         source(
-            f"Keep `{shown(miss.cause.subject)}` on one side of `{shown(miss.cause.guard)}` by padding or by cutting, if the shapes come from "
-            "the data. If `mark_dynamic` was given a `min` or `max`, widen it."
+            f"Keep `{shown(miss.cause.subject)}` on one side of `{shown(miss.cause.guard)}`: pad or cut, if the shapes come from the data, or "
+            "widen the `min` and `max` that it was marked with."
         ),
-        judgement(
-            f"Or leave it: one compilation for each side, not one for each size. An operator behind the line picks its algorithm by the "
-            f"size; `{called(miss)}` cannot take that from it."
-        ),
+        sides,
     ]
 
 
@@ -64,15 +62,6 @@ def f(x):
 for size in (3, 5, 6, 4):
     f(torch.ones(size))
 """,
-            good="""import torch
-
-@torch.compile(backend="eager", dynamic=True)
-def f(x):
-    return torch.cond(x.shape[0] > 4, lambda x: x * 2, lambda x: x + 1, (x,))
-
-for size in (3, 5, 6, 4):
-    f(torch.ones(size))
-""",
         ),
         Example(
             bad="""import torch
@@ -80,16 +69,6 @@ for size in (3, 5, 6, 4):
 @torch.compile(backend="eager", dynamic=True)
 def f(x, y):
     return x * 2 if x.shape[0] == y.shape[0] else x + 1
-
-f(torch.ones(3), torch.ones(4))
-f(torch.ones(3), torch.ones(3))
-""",
-            good="""import torch
-
-@torch.compile(backend="eager", dynamic=True)
-def f(x, y):
-    same = torch.tensor(x.shape[0]) == torch.tensor(y.shape[0])
-    return torch.where(same, x * 2, x + 1)
 
 f(torch.ones(3), torch.ones(4))
 f(torch.ones(3), torch.ones(3))
@@ -104,16 +83,17 @@ def f(x):
     return x * count
 
 for size in (3, 5, 6, 4):
-    f(torch.ones(size))
+    print(f(torch.ones(size)))
 """,
             good="""import torch
 
 @torch.compile(backend="eager", dynamic=True)
 def f(x):
-    return x * torch.sym_max(x.shape[0], 4)
+    count = max(x.shape[0], 4)
+    return x * count
 
 for size in (3, 5, 6, 4):
-    f(torch.ones(size))
+    print(f(torch.ones(size)))
 """,
         ),
         Example(
@@ -125,8 +105,8 @@ def f(x):
 
 x = torch.ones(3)
 torch._dynamo.mark_dynamic(x, 0, min=2, max=8)
-f(x)
-f(torch.ones(9))
+print(f(x))
+print(f(torch.ones(9)))
 """,
             good="""import torch
 
@@ -136,8 +116,8 @@ def f(x):
 
 x = torch.ones(3)
 torch._dynamo.mark_dynamic(x, 0, min=2, max=16)
-f(x)
-f(torch.ones(9))
+print(f(x))
+print(f(torch.ones(9)))
 """,
         ),
     ),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from compilescope.rules.causes.remedy import Remedy, config, judgement, source
+from compilescope.rules.causes.remedy import Remedy, source
 from compilescope.rules.causes.rule import Example, GuardRule, Miss
-from compilescope.rules.guards._subjects import called, dynamo_name, shown, size_of, wrapper_note
+from compilescope.rules.guards._advice import varies_by_itself
+from compilescope.rules.guards._subjects import called, shown, size_of, wrapper_note
 
 
 def _applies(miss: Miss) -> bool:
@@ -33,28 +34,14 @@ def _why(miss: Miss) -> str:
 
 def _remedies(miss: Miss) -> list[Remedy]:
     tensor, dim = _parts(miss)
-    text, name = shown(tensor), dynamo_name(tensor)
-    remedies = [
+    text = shown(tensor)
+    return [
         source(
-            f"Say that it varies, before the first call: `torch._dynamo.mark_dynamic({text}, {dim})`, or "
-            f"`torch.compile(..., dynamic=True)` for all sizes of `{called(miss)}`. One graph then serves every size from 2 up; its "
-            "kernels may be a little slower than those made for one size."
-        )
+            f"Keep to one size or a few: pad dimension {dim} of `{text}` and cut the result, where `{called(miss)}` can leave the padding "
+            "out, or drop a last, smaller batch."
+        ),
+        varies_by_itself(f"{text}.shape[{dim}]"),
     ]
-    if name:
-        remedies.append(
-            config(
-                f'Where `{text}` is out of reach before the call: `torch.compiler.config.dynamic_sources = "{name}:{dim}"` marks the '
-                "same dimension by name."
-            )
-        )
-    remedies.append(
-        judgement(
-            f"Or keep to few sizes: pad dimension {dim} of `{text}` to one length or a few, if shapes come from the data (a last, "
-            "smaller batch: `drop_last=True`). The padding is computed too."
-        )
-    )
-    return remedies
 
 
 RULE = GuardRule(
@@ -74,28 +61,6 @@ compiled = torch.compile(f, backend="eager")
 compiled(torch.ones(3))
 compiled(torch.ones(4))
 """,
-            good="""import torch
-
-def f(x):
-    return x * 2
-
-compiled = torch.compile(f, backend="eager")
-for size in (3, 4, 5):
-    x = torch.ones(size)
-    torch._dynamo.mark_dynamic(x, 0)
-    compiled(x)
-""",
-            configured="""import torch
-import torch.compiler.config
-
-def f(x):
-    return x * 2
-
-compiled = torch.compile(f, backend="eager")
-with torch.compiler.config.patch(dynamic_sources="L['x']:0"):
-    for size in (3, 4, 5):
-        compiled(torch.ones(size))
-""",
         ),
         Example(
             bad="""import torch
@@ -107,15 +72,6 @@ compiled = torch.compile(f, backend="eager", dynamic=False)
 for size in (3, 4, 5):
     compiled(torch.ones(size))
 """,
-            good="""import torch
-
-def f(x):
-    return x * 2
-
-compiled = torch.compile(f, backend="eager", dynamic=True)
-for size in (3, 4, 5):
-    compiled(torch.ones(size))
-""",
         ),
         Example(
             bad="""import torch
@@ -125,7 +81,7 @@ def f(x):
     return x * 2
 
 for size in (3, 5, 7):
-    f(torch.ones(size))
+    print(f(torch.ones(size)))
 """,
             good="""import torch
 
@@ -134,7 +90,8 @@ def f(x):
     return x * 2
 
 for size in (3, 5, 7):
-    f(torch.nn.functional.pad(torch.ones(size), (0, 8 - size)))
+    padded = torch.nn.functional.pad(torch.ones(size), (0, 8 - size))
+    print(f(padded)[:size])
 """,
         ),
     ),

@@ -25,11 +25,10 @@ def _why(miss: Miss) -> str:
 
 def _remedies(miss: Miss) -> list[Remedy]:
     size = size_of(miss.cause.subject)
-    tensor, dim = (shown(size[0]), size[1]) if size else ("the tensor", 0)
+    tensor = shown(size[0]) if size else "the tensor"
     return [
         source(
-            f"Replace the loop by operations on whole tensors (`torch.arange({tensor}.shape[{dim}])`, cumsum, a batched product) and "
-            f"use `dynamic=True`. `mark_dynamic({tensor}, {dim})` alone raises an error as long as the loop is there."
+            f"Write the loop `{line_of(miss)}` as operations on whole tensors, if you can: it is then not unrolled for each size."
         ),
         judgement(
             f"Or pad `{tensor}` to one length, or a few: each length that occurs is compiled once, up to the recompile limit."
@@ -55,7 +54,7 @@ def f(x):
     return total
 
 for size in (3, 4, 5):
-    f(torch.ones(size))
+    print(f(torch.ones(size)))
 """,
             good="""import torch
 
@@ -64,7 +63,7 @@ def f(x):
     return x.sum() + torch.arange(x.shape[0]).sum()
 
 for size in (3, 4, 5):
-    f(torch.ones(size))
+    print(f(torch.ones(size)))
 """,
         ),
     ),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from compilescope.rules.causes.remedy import Remedy, config, source
+from compilescope.rules.causes.remedy import Remedy, judgement, source
 from compilescope.rules.causes.rule import Example, GuardRule, Miss
-from compilescope.rules.guards._subjects import dynamo_name, shown, size_of, wrapper_note
+from compilescope.rules.guards._subjects import called, shown, size_of, wrapper_note
 
 _SMALL = ("0", "1")
 
@@ -35,25 +35,15 @@ def _why(miss: Miss) -> str:
 
 def _remedies(miss: Miss) -> list[Remedy]:
     tensor, dim = _parts(miss)
-    text, name = shown(tensor), dynamo_name(tensor)
-    remedies = [
-        source(
-            f"Pad `{text}` so that dimension {dim} is at least 2, and cut the result; or leave it, since it costs one compilation for 0 "
-            f"and one for 1, no more. A warm-up call with a size of 1 wastes the first compilation: warm up with a real size."
+    return [
+        judgement(
+            f"Leave it: `{called(miss)}` is compiled once for 0 and once for 1, and no more; warm up with a real size, so that the first "
+            "compilation is not wasted."
         ),
         source(
-            f"`torch._dynamo.decorators.mark_unbacked({text}, {dim})` before each call makes even these sizes dynamic. Code that branches on "
-            "the size, or broadcasts along it, then breaks the graph or fails."
+            f"Or pad dimension {dim} of `{shown(tensor)}` to at least 2 and cut the result, where `{called(miss)}` can leave the padding out."
         ),
     ]
-    if name:
-        remedies.append(
-            config(
-                f'`torch.compiler.config.unbacked_sources = "{name}"` does the same without touching the call, for every dimension of '
-                f"`{text}`, at the same price."
-            )
-        )
-    return remedies
 
 
 RULE = GuardRule(
@@ -71,7 +61,7 @@ def f(x):
     return x * 2
 
 for size in (3, 4, 1, 0):
-    f(torch.ones(size))
+    print(f(torch.ones(size)))
 """,
             good="""import torch
 
@@ -81,18 +71,7 @@ def f(x):
 
 for size in (3, 4, 1, 0):
     padded = torch.nn.functional.pad(torch.ones(size), (0, max(0, 2 - size)))
-    f(padded)[:size]
-""",
-            configured="""import torch
-import torch.compiler.config
-
-@torch.compile(backend="eager", dynamic=True)
-def f(x):
-    return x * 2
-
-with torch.compiler.config.patch(unbacked_sources="L['x']"):
-    for size in (3, 4, 1, 0):
-        f(torch.ones(size))
+    print(f(padded)[:size])
 """,
         ),
         Example(
@@ -104,17 +83,6 @@ def f(x, w):
 
 for size in (1, 5, 7):
     f(torch.ones(size, 4), torch.ones(4, 4))
-""",
-            good="""import torch
-
-@torch.compile(backend="eager")
-def f(x, w):
-    return (x @ w).relu()
-
-for size in (1, 5, 7, 0):
-    x = torch.ones(size, 4)
-    torch._dynamo.decorators.mark_unbacked(x, 0)
-    f(x, torch.ones(4, 4))
 """,
         ),
     ),

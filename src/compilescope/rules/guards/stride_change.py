@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from compilescope.rules.causes.remedy import Remedy, judgement, source
+from compilescope.rules.causes.remedy import Remedy, judgement
 from compilescope.rules.causes.rule import Example, GuardRule, Miss
 from compilescope.rules.guards._subjects import called, shown, wrapper_note
 
@@ -35,16 +35,11 @@ def _why(miss: Miss) -> str:
 
 
 def _remedies(miss: Miss) -> list[Remedy]:
-    tensor = _tensor(miss)
     return [
-        source(
-            f"Pass `{tensor}.contiguous()`, or for images `{tensor}.contiguous(memory_format=torch.channels_last)`, in every call. "
-            "It copies only those that lie otherwise."
-        ),
         judgement(
-            "Or leave it: there is one compilation for each layout that occurs, and for large tensors two graphs may be cheaper "
-            "than a copy at each call."
-        ),
+            f"Bring `{_tensor(miss)}` into one layout where it is made, if a copy there is cheap; else leave it: `{called(miss)}` is compiled "
+            "once for each layout that occurs."
+        )
     ]
 
 
@@ -65,15 +60,6 @@ def f(x):
 f(torch.ones(3, 4))
 f(torch.ones(4, 3).t())
 """,
-            good="""import torch
-
-@torch.compile(backend="eager")
-def f(x):
-    return x * 2
-
-f(torch.ones(3, 4).contiguous())
-f(torch.ones(4, 3).t().contiguous())
-""",
         ),
         Example(
             bad="""import torch
@@ -85,15 +71,6 @@ def f(x):
 f(torch.ones(3, 4))
 f(torch.ones(5, 8)[:, :6])
 """,
-            good="""import torch
-
-@torch.compile(backend="eager", dynamic=True)
-def f(x):
-    return x * 2
-
-f(torch.ones(3, 4))
-f(torch.ones(5, 8)[:, :6].contiguous())
-""",
         ),
         Example(
             bad="""import torch
@@ -104,15 +81,6 @@ def f(x):
 
 f(torch.ones(2, 3, 4, 5))
 f(torch.ones(2, 3, 4, 5).to(memory_format=torch.channels_last))
-""",
-            good="""import torch
-
-@torch.compile(backend="eager")
-def f(x):
-    return x * 2
-
-for x in (torch.ones(2, 3, 4, 5), torch.ones(2, 3, 4, 5).to(memory_format=torch.channels_last)):
-    f(x.contiguous(memory_format=torch.channels_last))
 """,
         ),
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compilescope.rules.causes.remedy import Remedy, source
 from compilescope.rules.causes.rule import Example, GuardRule, Miss
-from compilescope.rules.guards._advice import keep_both
+from compilescope.rules.guards._advice import leave
 from compilescope.rules.guards._subjects import both, called, cut, named, reader
 
 
@@ -23,10 +23,10 @@ def _remedies(miss: Miss) -> list[Remedy]:
     name = named(miss)
     return [
         source(
-            f"Choose before the call: a compiled function for each `{name}`, looked up in a dict ({{{cut(miss.cause.expected)}: ..., {cut(miss.cause.actual)}: ...}}). If "
-            "the string is only a label (for a log, a cache), keep it out of the compiled function."
+            f"Choose in the caller: write a function for each `{name}` and compile each; a string that is only a label can stay out of the "
+            "compiled code."
         ),
-        keep_both(miss, f"`{name}`"),
+        leave(miss, f"`{name}`"),
     ]
 
 
@@ -45,7 +45,7 @@ def f(x, mode):
     return x.relu() if mode == "relu" else x.tanh()
 
 for mode in ("relu", "tanh"):
-    f(torch.ones(3), mode)
+    print(f(torch.ones(3), mode))
 """,
             good="""import torch
 
@@ -58,7 +58,7 @@ def tanh(x):
     return x.tanh()
 
 for mode in ("relu", "tanh"):
-    {"relu": relu, "tanh": tanh}[mode](torch.ones(3))
+    print({"relu": relu, "tanh": tanh}[mode](torch.ones(3)))
 """,
         ),
     ),

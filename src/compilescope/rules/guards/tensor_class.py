@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from compilescope.rules.causes.remedy import Remedy, judgement, source
+from compilescope.rules.causes.remedy import Remedy, source
 from compilescope.rules.causes.rule import Example, GuardRule, Miss
+from compilescope.rules.guards._advice import leave
 from compilescope.rules.guards._subjects import called, inside, shown
 
 _PLAIN = ("bool", "complex", "dict", "float", "int", "list", "str", "tuple")
@@ -26,21 +27,20 @@ def _why(miss: Miss) -> str:
 def _remedies(miss: Miss) -> list[Remedy]:
     name = shown(inside(miss.cause.subject, "type"))
     classes = {miss.cause.expected, miss.cause.actual}
+    cases = leave(miss, "class")
     if "Parameter" in classes:
         return [
             source(
                 f"Where it is a Parameter, pass a view of it, `{name}.view_as({name})`: an ordinary tensor on the same memory, through which "
-                "gradients reach the parameter. (`requires_grad` must agree too.)"
+                "gradients reach the parameter."
             ),
-            judgement("Or leave the two compilations as they are: there will be no third."),
+            cases,
         ]
     return [
+        cases,
         source(
-            f"Pass one class of tensor: `{name}.as_subclass(torch.Tensor)` gives a plain one on the same memory. What the subclass adds to "
-            "operations is then gone inside the function."
-        ),
-        judgement(
-            f"Or leave it: one compilation for each class that occurs, {miss.cause.actual} and {miss.cause.expected} so far."
+            f"Or pass `{name}.as_subclass(torch.Tensor)`, a plain tensor on the same memory, if `{called(miss)}` needs nothing of what the "
+            "subclass adds."
         ),
     ]
 
@@ -59,8 +59,8 @@ RULE = GuardRule(
 def f(x):
     return x * 2
 
-f(torch.ones(3, requires_grad=True))
-f(torch.nn.Parameter(torch.ones(3)))
+print(f(torch.ones(3, requires_grad=True)).tolist())
+print(f(torch.nn.Parameter(torch.ones(3))).tolist())
 """,
             good="""import torch
 
@@ -68,9 +68,9 @@ f(torch.nn.Parameter(torch.ones(3)))
 def f(x):
     return x * 2
 
-f(torch.ones(3, requires_grad=True))
+print(f(torch.ones(3, requires_grad=True)).tolist())
 parameter = torch.nn.Parameter(torch.ones(3))
-f(parameter.view_as(parameter))
+print(f(parameter.view_as(parameter)).tolist())
 """,
         ),
         Example(
@@ -83,8 +83,8 @@ class Tagged(torch.Tensor):
 def f(x):
     return x * 2
 
-f(torch.ones(3))
-f(torch.ones(3).as_subclass(Tagged))
+print(f(torch.ones(3)).tolist())
+print(f(torch.ones(3).as_subclass(Tagged)).tolist())
 """,
             good="""import torch
 
@@ -95,8 +95,8 @@ class Tagged(torch.Tensor):
 def f(x):
     return x * 2
 
-f(torch.ones(3))
-f(torch.ones(3).as_subclass(Tagged).as_subclass(torch.Tensor))
+print(f(torch.ones(3)).tolist())
+print(f(torch.ones(3).as_subclass(Tagged).as_subclass(torch.Tensor)).tolist())
 """,
         ),
     ),

@@ -6,7 +6,8 @@ import re
 
 from compilescope.rules.causes.remedy import Remedy, source
 from compilescope.rules.causes.rule import Example, GuardRule, Miss
-from compilescope.rules.guards._subjects import reader, shown
+from compilescope.rules.guards._advice import leave
+from compilescope.rules.guards._subjects import called, reader, shown
 
 _READ = re.compile(r"(?P<tensor>[^\s()]+)\.item\(\)(?: == (?P<value>\S+))?")
 
@@ -33,13 +34,9 @@ def _remedies(miss: Miss) -> list[Remedy]:
     tensor = _tensor(miss)
     return [
         source(
-            f"An index: keep it a tensor with a dimension, `table[{tensor}.view(1)]` or `table.index_select(0, {tensor}.view(1))`, which "
-            "gathers instead of reading (the result has that dimension too)."
+            f"Do what needs the number in `{tensor}` in the caller, an index say, and pass `{called(miss)}` the tensor that comes of it."
         ),
-        source(
-            f"Or pass a Python int in place of `{tensor}`, with `dynamic=True`: an int may vary within one graph, the number inside "
-            "a tensor used as an index may not."
-        ),
+        leave(miss, f"number that `{tensor}` holds"),
     ]
 
 
@@ -58,36 +55,16 @@ def f(x, table, n):
     return x + table[n]
 
 for n in (2, 3, 4):
-    f(torch.ones(3), torch.arange(5.0), torch.tensor(n))
+    print(f(torch.ones(3), torch.arange(5.0), torch.tensor(n)))
 """,
             good="""import torch
 
 @torch.compile(backend="eager")
-def f(x, table, n):
-    return x + table[n.view(1)]
+def f(x, entry):
+    return x + entry
 
 for n in (2, 3, 4):
-    f(torch.ones(3), torch.arange(5.0), torch.tensor(n))
-""",
-        ),
-        Example(
-            bad="""import torch
-
-@torch.compile(backend="eager")
-def f(x, table, n):
-    return x + table[n]
-
-for n in (2, 3, 4):
-    f(torch.ones(3), torch.arange(5.0), torch.tensor(n))
-""",
-            good="""import torch
-
-@torch.compile(backend="eager", dynamic=True)
-def f(x, table, n):
-    return x + table[n]
-
-for n in (2, 3, 4):
-    f(torch.ones(3), torch.arange(5.0), n)
+    print(f(torch.ones(3), torch.arange(5.0)[torch.tensor(n)]))
 """,
         ),
     ),

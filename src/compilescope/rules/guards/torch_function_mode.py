@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from compilescope.rules.causes.remedy import Remedy, source
 from compilescope.rules.causes.rule import Example, GuardRule, Miss
+from compilescope.rules.guards._advice import leave
 from compilescope.rules.guards._subjects import called
 
 _STATES = ("torch_function", "torch_function_all_disabled")
@@ -27,9 +28,10 @@ def _why(miss: Miss) -> str:
 def _remedies(miss: Miss) -> list[Remedy]:
     return [
         source(
-            f"Enter the mode around every call of `{called(miss)}`, or around none: a mode meant for eager code only "
-            "(a counter, a logger, a device context) should be left before the compiled call."
-        )
+            f"Enter the mode around every call of `{called(miss)}`, or around none: one that is meant for eager code only (a counter, a "
+            "logger) can be left before the call."
+        ),
+        leave(miss, "set of modes"),
     ]
 
 
@@ -52,9 +54,9 @@ class Plain(TorchFunctionMode):
 def f(x):
     return x * 2
 
-f(torch.ones(3))
+print(f(torch.ones(3)))
 with Plain():
-    f(torch.ones(3))
+    print(f(torch.ones(3)))
 """,
             good="""import torch
 from torch.overrides import TorchFunctionMode
@@ -68,8 +70,8 @@ def f(x):
     return x * 2
 
 with Plain():
-    f(torch.ones(3))
-    f(torch.ones(3))
+    print(f(torch.ones(3)))
+    print(f(torch.ones(3)))
 """,
         ),
         Example(
@@ -79,9 +81,9 @@ with Plain():
 def f(x):
     return x * 2
 
-f(torch.ones(3))
+print(f(torch.ones(3)))
 with torch._C.DisableTorchFunction():
-    f(torch.ones(3))
+    print(f(torch.ones(3)))
 """,
             good="""import torch
 
@@ -89,8 +91,8 @@ with torch._C.DisableTorchFunction():
 def f(x):
     return x * 2
 
-f(torch.ones(3))
-f(torch.ones(3))
+print(f(torch.ones(3)))
+print(f(torch.ones(3)))
 """,
         ),
     ),

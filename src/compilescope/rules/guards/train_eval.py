@@ -27,19 +27,14 @@ def _why(miss: Miss) -> str:
 
 
 def _remedies(miss: Miss) -> list[Remedy]:
-    module = shown(miss.cause.subject.removesuffix(_SUFFIX))
     call = ".eval()" if miss.cause.actual == "False" else ".train()"
     return [
         source(
-            f"If only one mode is wanted, call `{call}` on the model before the first compiled call: a new module is in "
-            f"training mode, and so was `{module}` at a warm-up."
-            if call == ".eval()"
-            else f"If only one mode is wanted, put `{module}` into it with `{call}` before the first compiled call."
+            f"If only one mode is wanted, put the model into it (`{call}`) before the first compiled call, that of a warm-up too."
         ),
         judgement(
-            "A loop that trains and evaluates needs both, and has two compilations however often it goes from one to the other. To keep "
-            "them from one another's recompile limit, compile the model twice with `isolate_recompiles=True` (torch 2.13) and call one for "
-            "training, the other for evaluation."
+            "Leave it in a loop that trains and evaluates: it needs both, and has two compilations however often it goes from one to the "
+            "other."
         ),
     ]
 
@@ -75,6 +70,7 @@ compiled = torch.compile(net, backend="eager")
 compiled(torch.ones(3))
 compiled(torch.ones(3))
 """,
+            changes="the first call evaluates too",
         ),
         Example(
             bad="""import torch
@@ -84,15 +80,6 @@ compiled = torch.compile(net, backend="eager")
 compiled(torch.ones(3))
 net.eval()
 compiled(torch.ones(3))
-""",
-            good="""import torch
-
-net = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Dropout())
-training = torch.compile(net, backend="eager", isolate_recompiles=True)
-evaluating = torch.compile(net, backend="eager", isolate_recompiles=True)
-training(torch.ones(3))
-net.eval()
-evaluating(torch.ones(3))
 """,
         ),
     ),

@@ -9,6 +9,7 @@ from compilescope.model.stack import CodeRef
 from compilescope.torchapi.compiling.ids import current_compile_id
 from compilescope.torchapi.hook import Call, Hook, Watch
 from compilescope.torchapi.stacks import code_ref, full_stack, with_columns
+from compilescope.torchapi.values import traced_values
 
 
 def _outcome(reason: str, code: CodeRef) -> BreakOutcome:
@@ -38,12 +39,22 @@ def _record(watch: Watch, call: Call) -> None:
         outcome=_outcome(call["reason"], where),
         error=type(error).__name__,
         frame=where,
+        **_held(error, translator),
     )
     stack = with_columns(full_stack(getattr(error, "real_stack", None)), error, translator)
     memory = watch.frame
     memory.last_break_id = watch.sink.emit(body, stack, current_compile_id())
     memory.last_break = body
     memory.code = code
+
+
+def _held(error: BaseException, translator: Any) -> dict[str, Any]:
+    """What variables held helps to say what to do. The break itself is told without it too."""
+    try:
+        code, values = traced_values(error, translator)
+    except Exception:  # The border: Dynamo's variables are private, and may be others elsewhere.
+        return {}
+    return {"within": code_ref(code), "values": values} if code is not None else {}
 
 
 HOOK = Hook(

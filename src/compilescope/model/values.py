@@ -1,0 +1,24 @@
+"""What a variable of the user's held: its kind, dtype and shape, never the value itself."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+ValueKind = Literal["tensor", "parameter", "module", "array", "number", "text", "none", "other"]
+
+
+class ValueFact(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One value that a name was seen to have."""
+
+    kind: ValueKind
+    type: str
+    """The class, with its module: `torch.Tensor`, `builtins.int`."""
+    dtype: str = ""
+    """`float32`, of tensors and arrays."""
+    shape: tuple[int, ...] | None = None
+    device: str = ""
+    requires_grad: bool = False
+    value: str = ""
+    """The repr of a short constant: a number, a bool, a short string."""
