@@ -60,7 +60,7 @@ def test_an_exit_that_the_launcher_saw_needs_no_end_mark(tmp_path: Path) -> None
 def test_a_signal_is_cut_short_even_with_an_end_mark(tmp_path: Path) -> None:
     folder = make_run(tmp_path, "abc", main_pid=100, signal=2, ended_ns=1)
     write_events(folder, STARTED, ProcessEnded())
-    assert "signal 2" in (read_run(folder).cut_short or "")
+    assert "SIGINT" in (read_run(folder).cut_short or "")
 
 
 def test_a_torn_last_line_is_counted_and_the_rest_is_read(tmp_path: Path) -> None:

@@ -116,6 +116,7 @@ def test_columns_count_from_one_and_end_past_the_expression() -> None:
     assert result["locations"][0]["physicalLocation"]["region"] == {
         "startLine": 8,
         "startColumn": 12,
+        "endLine": 8,
         "endColumn": 24,
     }
     log = json.loads(to_sarif([document(full_run())]))

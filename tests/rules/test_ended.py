@@ -94,6 +94,8 @@ def test_a_run_that_goes_on() -> None:
     run = ended(launcher_pid=99)
     run.live = True
     assert how_it_ended(run).text == "The program is still running."
+    text = to_text(report_document(Reading(run)))
+    assert "Nothing was compiled so far." in text and "never called" not in text
 
 
 def test_torchs_own_word_on_the_place_goes_first() -> None:

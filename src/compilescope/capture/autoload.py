@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from compilescope.settings import Settings, read_settings
 
 if TYPE_CHECKING:
+    from compilescope.capture.ending import Raised
     from compilescope.capture.recorder import Recorder
 
 _hooks = contextlib.ExitStack()
@@ -55,10 +56,20 @@ def begin() -> None:
             watch.timing.write()
         if watch.phases is not None:
             watch.phases.close()
-        recorder.end()
+        recorder.end(_uncaught(recorder))
 
     atexit.register(end)
     _end_with_multiprocessing(recorder, end)
+
+
+def _uncaught(recorder: Recorder) -> Raised | None:
+    from compilescope.capture.ending import uncaught
+
+    try:
+        return uncaught()
+    except Exception as error:  # The border of a hook.
+        recorder.fault("ending", error)
+        return None
 
 
 def _failure_keeper(settings: Settings) -> Callable[[BaseException], None] | None:

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Sequence
 
 import torch
 
+from compilescope.capture.ending import Raised, told
 from compilescope.capture.journal import Journal
 from compilescope.model.artifacts import artifact_name
 from compilescope.model.bodies import (
@@ -97,11 +98,18 @@ class Recorder:
         except Exception:
             pass  # The third border: nobody is left to tell.
 
-    def end(self) -> None:
+    def end(self, raised: Raised | None = None) -> None:
+        """Write the end mark, with the exception that ends the process."""
         with self._lock:
             if self._ended or self._name is None:
                 return
-            self._append(ProcessEnded(self._journal.lost + self._lost_artifacts))
+            lost = self._journal.lost + self._lost_artifacts
+            if raised is None:
+                self._append(ProcessEnded(lost))
+            else:
+                body = ProcessEnded(lost, raised.error, raised.message)
+                self._append(body, raised.stack)
+                told()
             self._ended = True
 
     def after_fork(self) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 Words = tuple[str, tuple[str, ...]]
 """How the program is named (a script, a module, ...), and its words."""
-_MODES = {"-m": "module", "-c": "code", "--pytest": "pytest", "--torchrun": "torchrun"}
+MODES = {"-m": "module", "-c": "code", "--pytest": "pytest", "--torchrun": "torchrun"}
 
 
 class ProgramCommand(click.Command):
@@ -38,8 +38,8 @@ class ProgramCommand(click.Command):
         index = 0
         while index < len(args):
             word = args[index]
-            if word in _MODES:
-                ctx.obj = (_MODES[word], tuple(args[index + 1 :]))
+            if word in MODES:
+                ctx.obj = (MODES[word], tuple(args[index + 1 :]))
                 break
             if word == "--" or not word.startswith("-") or word == "-":
                 rest = args[index + 1 :] if word == "--" else args[index:]
@@ -56,10 +56,11 @@ class ProgramCommand(click.Command):
         ours: list[str] = []
         theirs: list[str] = []
         rest = iter(words)
+        after = self.options_after()
         for word in rest:
             name, _, value = word.partition("=")
-            option = self._after.get(name)
-            if word == "--" and self._after:
+            option = after.get(name)
+            if word == "--" and after:
                 theirs += rest
             elif option is None:
                 theirs.append(word)
@@ -70,8 +71,7 @@ class ProgramCommand(click.Command):
         ctx.obj = (mode, tuple(theirs))
         return ours
 
-    @property
-    def _after(self) -> dict[str, click.Option]:
+    def options_after(self) -> dict[str, click.Option]:
         """The options that may follow the program, by name."""
         options = [option for option in self.params if isinstance(option, click.Option)]
         return {

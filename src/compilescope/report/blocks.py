@@ -96,6 +96,9 @@ class Listing(_Block, frozen=True):
     marked_line: int
     column: int | None = None
     end_column: int | None = None
+    """On `end_line`."""
+    end_line: int | None = None
+    """The line that the expression ends on, where that is a later one."""
 
 
 class Diff(_Block, frozen=True):

@@ -17,7 +17,7 @@ from compilescope.report.blocks import (
 )
 from compilescope.report.finding import finding_item
 from compilescope.report.places import count, place
-from compilescope.rules.comparison import Changed, Comparison, Figure, Moved
+from compilescope.rules.comparison import Changed, Comparison, Figure, Moved, Renamed
 from compilescope.rules.findings import Finding
 
 _MOST = 200
@@ -25,7 +25,9 @@ _MOST = 200
 
 def comparison_document(seen: Comparison, roots: tuple[str, str]) -> Document:
     """What went, what came, what moved; then the figures."""
-    parts = [Part("summary", "", (Paragraph(_verdict(seen)), _table(seen)))]
+    summary: list[Block] = [Paragraph(_verdict(seen))]
+    summary += [*(_renamed(each) for each in seen.renamed), _table(seen)]
+    parts = [Part("summary", "", tuple(summary))]
     for title, remark, found, root in (
         ("New", "not in the run before", seen.new, roots[1]),
         ("Gone", "no longer seen", seen.gone, roots[0]),
@@ -73,6 +75,12 @@ def _verdict(seen: Comparison) -> Words:
     return words(*parts, ".")
 
 
+def _renamed(pair: Renamed) -> Paragraph:
+    """A file under another name: its causes are old ones."""
+    both = Span(pair.before, "strong"), " is now ", Span(pair.after, "strong")
+    return Paragraph(words(*both, f": {count(pair.causes, 'cause')} moved from {pair.before}."))
+
+
 def _table(seen: Comparison) -> Table:
     rows = tuple(_row(figure) for figure in seen.figures)
     return Table(("", "before", "after", "change"), rows, (1, 2, 3))
@@ -98,14 +106,14 @@ def _number(figure: Figure, value: float | None) -> Words:
 
 
 def _moved(pair: Moved, roots: tuple[str, str]) -> Item:
-    old = Span(place(pair.before.file, pair.before.line, roots[0]), "strong")
+    old = place(pair.before.file, pair.before.line, roots[0])
     new = Span(place(pair.after.file, pair.after.line, roots[1]), "strong")
     blocks: list[Block] = [Paragraph(words(pair.after.title))]
     if pair.before.source.split() != pair.after.source.split():
         blocks.append(Paragraph(words(Span(pair.before.source.strip(), "code")), "was:"))
         blocks.append(Paragraph(words(Span(pair.after.source.strip(), "code")), "is:"))
     tags = (f"kind:{pair.after.kind}",)
-    return Item("", words(old, " to ", new), _rule(pair.after), tuple(blocks), tags=tags)
+    return Item("", words(new, f" moved from {old}"), _rule(pair.after), tuple(blocks), tags=tags)
 
 
 def _changed(pair: Changed, root: str) -> Item:

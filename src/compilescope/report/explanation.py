@@ -8,7 +8,6 @@ from compilescope.report.blocks import (
     Block,
     Document,
     Item,
-    Listing,
     Paragraph,
     Part,
     Span,
@@ -17,6 +16,7 @@ from compilescope.report.blocks import (
     prose,
     words,
 )
+from compilescope.report.excerpts import lines_at, listing
 from compilescope.report.failing import torchs_page, why_it_failed
 from compilescope.report.links import page_link
 from compilescope.report.places import count, first_line, place
@@ -27,9 +27,6 @@ from compilescope.rules.digest import Digest
 from compilescope.rules.failures import Failure
 from compilescope.rules.recompiles import RecompileCause, RecompiledFrame
 from compilescope.rules.sites import Site
-from compilescope.rules.source import Sources
-
-_AROUND = 3
 
 
 def explanation(reading: Reading, sites: list[tuple[int, Site]], *, with_rest: bool) -> Document:
@@ -54,9 +51,7 @@ def explanation(reading: Reading, sites: list[tuple[int, Site]], *, with_rest: b
 def site_item(number: int, site: Site, reading: Reading) -> Item:
     """A break."""
     seen = reading.digest
-    blocks = _listing(
-        reading.sources, site.file, site.line, site.column, site.end_column, site.source
-    )
+    blocks = listing(site, reading.sources)
     titles = {other.fingerprint: n for n, other in enumerate(seen.sites, 1)}
     if site.consequence_of in titles:
         root = Span(f"break {titles[site.consequence_of]}", "warn", site.consequence_of)
@@ -146,9 +141,7 @@ def _failed_guard(cause: RecompileCause, frame: RecompiledFrame, reading: Readin
         Paragraph(words(Span(cause.subject, "code"), change, Span(times, "dim")), "-")
     ]
     if cause.file and cause.line:
-        blocks += _listing(
-            reading.sources, cause.file, cause.line, None, None, cause.source, around=0
-        )
+        blocks += lines_at(reading.sources, cause.file, cause.line, cause.source)
     if cause.why:
         blocks.append(Paragraph(prose(cause.why), "Why:"))
     where = f"`{cause.subject}` in {frame.function}"
@@ -162,14 +155,7 @@ def failure_item(number: int, failure: Failure, reading: Reading) -> Item:
     right = words(Span(f"{failure.gb_id or failure.error} {failure.category}", "bad"))
     blocks: list[Block] = []
     if failure.file:
-        blocks += _listing(
-            reading.sources,
-            failure.file,
-            failure.line,
-            failure.column,
-            failure.end_column,
-            failure.source,
-        )
+        blocks += listing(failure, reading.sources)
     blocks += why_it_failed(failure, "Why:")
     blocks += advice_blocks(failure.advice, reading.told, at, brief=False)
     blocks += repro_words(failure)
@@ -198,23 +184,3 @@ def fate(failure: Failure) -> str:
     end = "suppressed: the function runs eagerly" if failure.suppressed else "raised to the program"
     backend = f" by backend {failure.backend}" if failure.backend else ""
     return f"{failure.phase} compilation{backend}, {count(failure.count, 'time')}; {end}"
-
-
-def _listing(
-    sources: Sources,
-    file: str,
-    line: int,
-    column: int | None,
-    end_column: int | None,
-    source: str,
-    around: int = _AROUND,
-) -> list[Block]:
-    """The place and some lines around it; the one line of the stack where there is no more."""
-    lines = sources.lines(file)
-    if not 0 < line <= len(lines):
-        if not source.strip():
-            return []
-        return [Listing(line, (source,), line, column, end_column)]
-    first = max(1, line - around)
-    last = min(len(lines), line + around)
-    return [Listing(first, tuple(lines[first - 1 : last]), line, column, end_column)]

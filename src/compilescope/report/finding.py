@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from compilescope.registry.pages import Pages
 from compilescope.report.advice import advice_blocks
-from compilescope.report.blocks import Block, Excerpt, Item, Paragraph, Span, prose, words
+from compilescope.report.blocks import Block, Item, Paragraph, Span, prose, words
+from compilescope.report.excerpts import excerpt
 from compilescope.report.links import page_link
 from compilescope.report.places import first_line, place
 from compilescope.rules.findings import Finding
@@ -14,7 +15,7 @@ def finding_item(number: int, finding: Finding, root: str, pages: Pages | None =
     """One cause: its place, its line, why, and what to try."""
     blocks: list[Block] = []
     if finding.source.strip():
-        blocks.append(Excerpt(finding.source, finding.column, finding.end_column))
+        blocks.append(excerpt(finding))
     blocks.append(Paragraph(words(Span(finding.title, "strong"))))
     why = first_line(finding.message)
     if why and why != finding.title:

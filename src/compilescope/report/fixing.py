@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import msgspec
 
 from compilescope.report.blocks import (
     Block,
+    Diff,
     Document,
     Excerpt,
     Item,
@@ -22,25 +25,36 @@ from compilescope.report.places import count
 from compilescope.report.render.spans import duration
 
 _VERDICTS: dict[str, Style] = {"verified": "good", "rejected": "bad", "unverified": "warn"}
-_MOST_LINES = 400
 _MOST_LEFT = 30
+_MOST_CAUSES = 4
+_MOST_OTHERS = 2
 _ENOUGH = 0.02
 
 
-class FixLine(msgspec.Struct, frozen=True, kw_only=True):
-    """One fix that was tried on one cause."""
+class FixCause(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that is lost."""
 
-    cause: str
+    name: str
     """The rule's id."""
     place: str
     """In full."""
     short_place: str
     function: str = ""
     source: str = ""
+
+
+class FixLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One fix that was tried: one edit, however many causes it is for."""
+
+    causes: tuple[FixCause, ...]
     fix: str = ""
     """What it does, in a few words; empty where none fits."""
     verdict: str
     kept: bool = False
+    tried: bool = True
+    """Was there time to try anything?"""
+    ending: str = ""
+    """How that version ended, where the original ends otherwise: `crashes`."""
     reason: str = ""
     states: str = ""
     breaks: tuple[int, int | None] = (0, None)
@@ -98,15 +112,18 @@ def fixing_document(fixing: Fixing) -> Document:
         parts.append(Part("states", "What you may see change", tuple(map(_stated, stated))))
     open_lines = [line for line in lines if not line.kept]
     if open_lines:
-        items = tuple(_open_item(n, line) for n, line in enumerate(open_lines, 1))
+        told_of: set[tuple[str, str]] = set()
+        items = tuple(_open_item(n, line, told_of) for n, line in enumerate(open_lines, 1))
         parts.append(Part("open", "Not taken, and why", items))
     if fixing.diff:
-        parts.append(Part("diff", "Changes", tuple(_diff(fixing.diff))))
+        parts.append(Part("diff", "Changes", (note(""), Diff(fixing.diff))))
     if fixing.figures:
         untimed = (note(f"Not all could be timed: {fixing.untimed}."),) if fixing.untimed else ()
         parts.append(Part("figures", "Before and after", (_figures(fixing.figures), *untimed)))
-    if fixing.left:
-        parts.append(Part("left", "Still lost", tuple(_left(fixing.left))))
+    told = {(cause.place, line.reason) for line in open_lines for cause in line.causes}
+    left = tuple(each for each in fixing.left if each not in told)
+    if left:
+        parts.append(Part("left", "Still lost", tuple(_left(left))))
     if fixing.next:
         blocks = tuple(_command(label, text) for label, text in fixing.next)
         parts.append(Part("next", "Next", blocks))
@@ -118,18 +135,30 @@ def _table(lines: tuple[FixLine, ...]) -> Table:
     timed = any(line.warm_call is not None for line in lines)
     rows = []
     for line in lines:
-        cause = words(line.cause, Span(f"\n  {line.short_place}", "dim"))
-        fix = words(line.fix) if line.fix else words(Span("none fits", "dim"))
-        verdict = Span(line.verdict, _VERDICTS[line.verdict])
+        fix = words(line.fix or Span("none fits" if line.tried else "", "dim"))
+        verdict = _verdict(line)
         left_out = line.verdict == "verified" and not line.kept
-        shown = words(verdict, Span("\nleft out", "dim")) if left_out else words(verdict)
-        row = [cause, fix, shown, words(_arrow(line.breaks))]
+        remark = "left out" if left_out else line.ending
+        shown = words(verdict, Span(f"\n{remark}", "dim")) if remark else words(verdict)
+        row = [tuple(_causes(line)), fix, shown, words(_arrow(line.breaks))]
         row += [words(_arrow(line.recompiles))] if again else []
         row += [words(_times(line.warm_call))] if timed else []
         rows.append(tuple(row))
     columns = ["cause", "fix", "verdict", "breaks"]
     columns += ["recomp."] * again + ["a warm call"] * timed
     return Table(tuple(columns), tuple(rows), numeric=tuple(range(3, len(columns))))
+
+
+def _causes(line: FixLine) -> Iterator[Span]:
+    """Each name once, with the places below it."""
+    named = ""
+    for number, cause in enumerate(line.causes[:_MOST_CAUSES]):
+        if cause.name != named:
+            yield Span(f"\n{cause.name}" if number else cause.name)
+        named = cause.name
+        yield Span(f"\n  {cause.short_place}", "dim")
+    if len(line.causes) > _MOST_CAUSES:
+        yield Span(f"\n  and {len(line.causes) - _MOST_CAUSES} more", "dim")
 
 
 def _times(seconds: tuple[float, float] | None) -> str:
@@ -141,51 +170,64 @@ def _times(seconds: tuple[float, float] | None) -> str:
 
 def _arrow(pair: tuple[int, int | None]) -> str:
     before, after = pair
-    return f"{before} -> {after}" if after is not None else ""
+    return f"{before} -> {after}" if after is not None else "-"
 
 
 def _stated(line: FixLine) -> Paragraph:
-    return Paragraph(words(Span(line.short_place, "strong"), " ", *prose(line.states)), "-")
+    return Paragraph(
+        words(Span(line.causes[0].short_place, "strong"), " ", *prose(line.states)), "-"
+    )
 
 
-def _open_item(number: int, line: FixLine) -> Item:
+def _open_item(number: int, line: FixLine, told: set[tuple[str, str]]) -> Item:
+    first = line.causes[0]
     blocks: list[Block] = []
-    if line.source:
-        blocks.append(Excerpt(line.source))
+    if first.source:
+        blocks.append(Excerpt(first.source))
     head = words(Span(line.fix, "strong"), ": ") if line.fix else ()
     blocks.append(Paragraph((*head, *prose(_sentence(line.reason)))))
-    told = {line.reason}
-    for name, why in line.others:
-        if why and why not in told and why not in line.reason:
-            told.add(why)
-            blocks.append(note(f"{name}: {why}"))
-    where = f" in {line.function}" if line.function else ""
-    left = words(Span(line.place, "strong"), where)
-    return Item(
-        str(number), left, words(Span(line.verdict, _VERDICTS[line.verdict])), tuple(blocks)
-    )
+    blocks += _also(line)
+    blocks += _others(line, told)
+    where = f" in {first.function}" if first.function else ""
+    left = words(Span(first.place, "strong"), where)
+    return Item(str(number), left, words(_verdict(line)), tuple(blocks))
+
+
+def _verdict(line: FixLine) -> Span:
+    """Of a fix; where none fits, nothing was judged."""
+    if line.fix:
+        return Span(line.verdict, _VERDICTS[line.verdict])
+    return Span("no fix" if line.tried else "not tried", "warn")
+
+
+def _also(line: FixLine) -> list[Block]:
+    places = list(dict.fromkeys(cause.place for cause in line.causes[1:]))
+    if not places:
+        return []
+    more = f" and {len(places) - _MOST_CAUSES} more" if len(places) > _MOST_CAUSES else ""
+    return [note(f"also {', '.join(places[:_MOST_CAUSES])}{more}")]
+
+
+def _others(line: FixLine, told: set[tuple[str, str]]) -> list[Block]:
+    """Why the next best ones do not fit, once for each cause; the best one's reason is the line's
+    own."""
+    at = line.causes[0].place
+    found = [
+        (name, why)
+        for name, why in line.others
+        if why and why != line.reason and (at, name) not in told
+    ]
+    told.update((at, name) for name, _ in line.others)
+    blocks: list[Block] = [note(f"{name}: {why}") for name, why in found[:_MOST_OTHERS]]
+    if len(found) > _MOST_OTHERS:
+        rest = count(len(found) - _MOST_OTHERS, "more fix", "more fixes")
+        blocks.append(note(f"and {rest}; --json has why"))
+    return blocks
 
 
 def _sentence(text: str) -> str:
     text = text.strip() or "no reason is known"
     return text[0].upper() + text[1:] + ("" if text.endswith((".", "!", "?", ".)")) else ".")
-
-
-def _diff(diff: str) -> list[Block]:
-    lines = diff.splitlines()
-    shown = [_diff_line(line.rstrip("\r")) for line in lines[:_MOST_LINES]]
-    spans = [span for line in shown for span in (line, Span("\n"))][:-1]
-    blocks: list[Block] = [note(""), Paragraph(tuple(spans))]
-    if len(lines) > _MOST_LINES:
-        blocks.append(note(f"and {len(lines) - _MOST_LINES} more lines; --json has them all"))
-    return blocks
-
-
-def _diff_line(line: str) -> Span:
-    if line.startswith(("+++", "---")):
-        return Span(line, "strong")
-    styles: dict[str, Style] = {"+": "good", "-": "bad", "@": "code", "\\": "dim"}
-    return Span(line, styles.get(line[:1], "plain"))
 
 
 def _figures(figures: tuple[Figure, ...]) -> Table:

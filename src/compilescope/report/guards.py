@@ -29,6 +29,10 @@ _MOST_COSTLY = 8
 _MOST_DEPTH = 12
 
 
+_IN_PYTHON = "`.graphs` has them all"
+"""An inspector is used from Python alone."""
+
+
 def guards_document(title: str, graphs: Sequence[GuardedGraph], root: str) -> Document:
     """Each cache entry of a recorded run with its guards."""
     total = sum(graph.guards for graph in graphs)
@@ -64,7 +68,13 @@ def graphs_document(title: str, graphs: Sequence[CapturedGraph], root: str) -> D
     return Document(title, subtitle, (Part("graphs", "", tuple(blocks)),))
 
 
-def guarded_item(number: int, graph: GuardedGraph, root: str, rest: Iterable[Block] = ()) -> Item:
+def guarded_item(
+    number: int,
+    graph: GuardedGraph,
+    root: str,
+    rest: Iterable[Block] = (),
+    see_all: str = "see --json",
+) -> Item:
     """A cache entry: its guards by kind and by the user's line; then the rest."""
     left = _where(graph.file, graph.line, graph.function, graph.resumed_at, root)
     right = words(Span(count(graph.guards, "guard"), "strong"), f"  {graph.compile_id or ''}")
@@ -78,7 +88,7 @@ def guarded_item(number: int, graph: GuardedGraph, root: str, rest: Iterable[Blo
         text = words(at, " ", Span(line.source, "code"), Span(f"  {inner}", "dim"))
         blocks.append(Paragraph(text, hanging=str(line.guards)))
     if len(graph.lines) > _MOST_LINES:
-        blocks.append(note(f"and {len(graph.lines) - _MOST_LINES} more lines; see --json"))
+        blocks.append(note(f"and {len(graph.lines) - _MOST_LINES} more lines; {see_all}"))
     if graph.elsewhere > 0:
         blocks.append(note(f"{graph.elsewhere} with no line of yours: torch's own state"))
     return Item(str(number), left, right, (*blocks, *rest))
@@ -92,7 +102,7 @@ def inspection_document(
     for number, (graph, cost) in enumerate(entries, 1):
         if cost is None:
             missing = note("the cost of its check could not be measured")
-            blocks.append(guarded_item(number, graph, root, [missing]))
+            blocks.append(guarded_item(number, graph, root, [missing], _IN_PYTHON))
             continue
         facts = Facts(
             (
@@ -102,7 +112,7 @@ def inspection_document(
             )
         )
         rest = [facts, *_costly(cost), *_tree(cost)]
-        blocks.append(guarded_item(number, graph, root, rest))
+        blocks.append(guarded_item(number, graph, root, rest, _IN_PYTHON))
     parts = (
         Part("guards", "", tuple(blocks)),
         Part("measured", "How it was measured", (Paragraph(words(MEASURED)),)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 from compilescope.fixes.advice import advised
 from compilescope.model.event import Event
@@ -24,6 +25,8 @@ class Reading:
     """The whole story, or the summary that a user sees first."""
     pages: Pages | None = None
     """Where graph breaks are explained at length; None where no link is wanted."""
+    reader: Literal["command line", "python"] = "command line"
+    """Who reads: in a notebook nobody can give a flag."""
 
     @functools.cached_property
     def digest(self) -> Digest:
@@ -42,6 +45,11 @@ class Reading:
     @functools.cached_property
     def events_by_id(self) -> dict[str, Event]:
         return {event.id: event for event in self.run.events}
+
+    @property
+    def see_all(self) -> str:
+        """Where a list that was cut short is whole."""
+        return "`.digest` has them all" if self.reader == "python" else "see --json"
 
     @property
     def root(self) -> str:

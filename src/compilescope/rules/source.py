@@ -233,7 +233,7 @@ def _tested(
 ) -> tuple[ast.expr | None, tuple[ast.AST, ...]]:
     """The test of the `if` or `while` whose columns these are: Python jumps for the whole of it."""
     for node, ancestors in nodes:
-        if not isinstance(node, (ast.If, ast.While, ast.Assert)):
+        if not isinstance(node, (ast.If, ast.While)):
             continue
         if node.col_offset == start and end in (None, node.end_col_offset):
             return node.test, (node, *ancestors)
@@ -255,7 +255,7 @@ def _on_line(spot: Spot, *, whole: bool) -> Stretch:
     place, statement = spot.place, spot.statement
     source, column, end = place.source, place.column, place.end_column
     indent = len(source) - len(source.lstrip())
-    if isinstance(statement, (ast.If, ast.While, ast.Assert)) and column == indent:
+    if isinstance(statement, (ast.If, ast.While)) and column == indent:
         test = statement.test
         if source[indent:].startswith(_KEYWORDS) and test.lineno == test.end_lineno == 1:
             stop = indent + _character(source[indent:], test.end_col_offset or 0)
@@ -268,7 +268,7 @@ def _on_line(spot: Spot, *, whole: bool) -> Stretch:
     return Stretch(column, place.line, end if fits else width)
 
 
-_KEYWORDS = ("if", "while", "assert")
+_KEYWORDS = ("if", "while")
 
 
 def _is_compound(nodes: _Nodes, start: int | None) -> bool:

@@ -45,5 +45,16 @@ def _chain():
         spec.loader.exec_module(module)
 
 
+def _watch_end():
+    sys.path.append(os.path.join(os.path.dirname(_HERE), "boot"))
+    try:
+        import compilescope_boot
+
+        compilescope_boot.watch_end()
+    finally:
+        sys.path.pop()
+
+
 sys.meta_path.insert(0, _AfterTorch())
+_watch_end()
 _chain()

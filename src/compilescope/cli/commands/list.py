@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import signal
+import contextlib
 import sys
 import time
 from pathlib import Path
@@ -14,6 +14,7 @@ from compilescope.cli.options import dir_option, has_colour, home_folder, json_o
 
 if TYPE_CHECKING:
     from compilescope.model.header import RunHeader
+    from compilescope.rules.ended import Ended
 
 
 @click.command("list", short_help="List the runs on disk, newest first.")
@@ -50,14 +51,31 @@ def _row(path: Path, header: RunHeader) -> dict[str, Any]:
         "status": _status(header),
         "exit_status": header.exit_status,
         "signal": header.signal,
+        "ended": _ended(path, header),
     }
 
 
+def _ended(path: Path, header: RunHeader) -> Ended:
+    """How it ended, from the header and the last lines of its files: a run may be large."""
+    from compilescope.model.artifacts import MemoryArtifacts
+    from compilescope.model.eventfile import event_files, last_events
+    from compilescope.model.run import Run, is_live
+    from compilescope.rules.ended import how_it_ended
+
+    last = []
+    with contextlib.suppress(OSError):
+        # An exception is told of only where there may have been one.
+        if header.exit_status != 0:
+            last = [event for file in event_files(path) for event in last_events(file)]
+    return how_it_ended(Run(header, last, MemoryArtifacts(), live=is_live(header)))
+
+
 def _status(header: RunHeader) -> str:
+    from compilescope.model.header import signal_name
     from compilescope.model.run import is_live
 
     if header.signal is not None:
-        return signal.Signals(header.signal).name
+        return signal_name(header.signal) or ""
     if header.exit_status is not None:
         return "ok" if header.exit_status == 0 else f"exit {header.exit_status}"
     if header.launcher_pid is None:
@@ -71,14 +89,17 @@ def _print_table(runs: list[tuple[Path, RunHeader]]) -> None:
 
     colour = has_colour(sys.stdout)
     console = Console(no_color=not colour, highlight=False, emoji=False, markup=False)
-    table = Table.grid(padding=(0, 2))
+    table = Table.grid(padding=(0, 2), expand=True)
     for name in ("RUN", "WHEN", "STATUS"):
         table.add_column(name, no_wrap=True)
-    table.add_column("COMMAND", overflow="ellipsis", no_wrap=True)
+    table.add_column("COMMAND", overflow="ellipsis", no_wrap=True, ratio=1)
     table.add_row("RUN", "WHEN", "STATUS", "COMMAND", style="dim" if colour else None)
-    for _, header in runs:
+    for path, header in runs:
         when = _ago(time.time() - header.started_ns / 1e9)
         table.add_row(header.run, when, _status(header), " ".join(header.command))
+        raised = _ended(path, header).exception
+        if raised:
+            table.add_row("", "", "", raised, style="red" if colour else None)
     console.print(table)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from compilescope.cli.next_step import Given, next_step
 from compilescope.cli.options import dir_option, has_colour, report_width
 from compilescope.cli.program import (
     ProgramCommand,
@@ -82,7 +83,8 @@ def COMMAND(
     try:
         if repro:
             _write_repros(outcome)
-        _report(outcome, quiet=quiet, as_json=as_json)
+        given = Given(target, home, compile_all, compile_names, backend)
+        _report(outcome, given, quiet=quiet, as_json=as_json)
     except ToolError as error:
         # The program's status outranks the report's.
         print(f"compilescope: error: {error.message}", file=sys.stderr)
@@ -103,7 +105,7 @@ def _write_repros(outcome: Outcome) -> None:
         write_repros(outcome.folder, note)
 
 
-def _report(outcome: Outcome, *, quiet: bool, as_json: bool) -> None:
+def _report(outcome: Outcome, given: Given, *, quiet: bool, as_json: bool) -> None:
     if quiet and not as_json:
         return
     from compilescope.model.run import read_run
@@ -120,4 +122,7 @@ def _report(outcome: Outcome, *, quiet: bool, as_json: bool) -> None:
 
     document = report_document(reading)
     text = to_text(document, width=report_width(), colour=has_colour(sys.stderr))
-    print(f"\n{text}", file=sys.stderr, flush=True)
+    step = next_step(reading.digest, given)
+    # In a line of its own, however long: it is there to be copied.
+    last = f"\nNext: {step}\n" if step else ""
+    print(f"\n{text}{last}", file=sys.stderr, flush=True)

@@ -36,7 +36,12 @@ def _finding(finding: Finding, workspace: str) -> str:
 
 
 def _columns(finding: Finding) -> dict[str, str]:
-    """GitHub counts from 1, and its last column belongs to the expression."""
+    """GitHub counts from 1, and its last column belongs to the expression.
+
+    Of several lines it takes no columns.
+    """
+    if finding.end_line is not None and finding.end_line > finding.line:
+        return {"endLine": str(finding.end_line)}
     if finding.column is None or finding.end_column is None:
         return {}
     end = str(finding.line)

@@ -31,6 +31,7 @@ from compilescope.report.blocks import (
 )
 from compilescope.report.render.diffs import diff_kind
 from compilescope.report.render.heatmap import draw_heatmap
+from compilescope.report.render.marking import marked_part
 from compilescope.report.render.panes import draw_panes
 from compilescope.report.render.timeline import draw_timeline
 
@@ -161,7 +162,8 @@ def _listing(block: Listing) -> str:
     rows = []
     for number, line in enumerate(block.lines, block.first_line):
         here = number == block.marked_line
-        text = _marked(line, block.column, block.end_column) if here else clean(line)
+        part = marked_part(block, number, line)
+        text = _marked(line, *part) if part is not None else clean(line)
         kind = ' class="here"' if here else ""
         rows.append(f"<span{kind}><i>{number}</i>{text or ' '}</span>")
     return f'<pre class="lines" tabindex="0"><code>{"".join(rows)}</code></pre>'

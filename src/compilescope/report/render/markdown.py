@@ -28,6 +28,7 @@ from compilescope.report.blocks import (
     words,
 )
 from compilescope.report.render.heatmap import shaded
+from compilescope.report.render.marking import marked_part
 from compilescope.report.render.spans import duration, taken
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~])")
@@ -142,9 +143,9 @@ def _listing(block: Listing) -> str:
     lines: list[str] = []
     for number, line in enumerate(block.lines, block.first_line):
         lines.append(line)
-        if number == block.marked_line and block.column is not None:
-            stop = block.end_column if block.end_column is not None else len(line)
-            lines.append(" " * block.column + "^" * max(stop - block.column, 1))
+        part = marked_part(block, number, line)
+        if part is not None:
+            lines.append(" " * part[0] + "^" * (part[1] - part[0]))
     fence = _fence(text)
     return "\n".join([f"{fence}python", *lines, fence])
 

@@ -128,7 +128,9 @@ def _location(finding: Finding, bases: UriBases, record: Record) -> _Object:
     physical: _Object = {"artifactLocation": bases.location(file)}
     if finding.file and finding.line > 0:
         physical["region"] = _region(finding)
-        if finding.source.strip():
+        several = finding.end_line is not None and finding.end_line > finding.line
+        # The context must hold the whole region, and only the first line is at hand.
+        if finding.source.strip() and not several:
             snippet = {"text": finding.source}
             physical["contextRegion"] = {"startLine": finding.line, "snippet": snippet}
     location: _Object = {"physicalLocation": physical}
@@ -143,7 +145,11 @@ def _region(finding: Finding) -> _Object:
     region = {"startLine": finding.line}
     if finding.column is not None and finding.column >= 0:
         region["startColumn"] = finding.column + 1
-        if finding.end_column is not None and finding.end_column > finding.column:
+        end = finding.end_line or finding.line
+        if finding.end_column is None:
+            return region
+        if end > finding.line or finding.end_column > finding.column:
+            region["endLine"] = end
             region["endColumn"] = finding.end_column + 1
     return region
 

@@ -35,6 +35,7 @@ from compilescope.report.blocks import (
 )
 from compilescope.report.render.diffs import DiffKind, diff_kind
 from compilescope.report.render.heatmap import shaded
+from compilescope.report.render.marking import marked_part
 from compilescope.report.render.spans import taken
 
 _STYLES: dict[Style, str] = {
@@ -248,15 +249,15 @@ def _draw_listing(console: Console, block: Listing, indent: int) -> None:
     for number, line in enumerate(block.lines, block.first_line):
         text = _printable(line.expandtabs(1))
         here = number == block.marked_line
-        start = block.column or 0
-        cut = max(0, min(start - room // 4, len(text) - room)) if here and len(text) > room else 0
+        part = marked_part(block, number, text)
+        start = part[0] if part else 0
+        cut = max(0, min(start - room // 4, len(text) - room)) if part and len(text) > room else 0
         mark = ">" if here else " "
         label = f"{' ' * max(indent - 2, 0)}{mark} {number:>{digits}} │ "
-        style = "cyan" if here else "dim"
+        style = "cyan" if here or part else "dim"
         console.print(Text.assemble((label, "dim"), (text[cut : cut + room], style)), no_wrap=True)
-        if here and block.column is not None:
-            stop = block.end_column if block.end_column is not None else len(text)
-            carets = "^" * max(min(stop, cut + room) - start, 1)
+        if part is not None:
+            carets = "^" * max(min(part[1], cut + room) - start, 1)
             console.print(
                 Text(" " * (gutter + start - cut) + carets, style="bold red"), no_wrap=True
             )

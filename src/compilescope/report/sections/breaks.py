@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from compilescope.model.stack import CodeRef
 from compilescope.report.advice import advice_blocks
-from compilescope.report.blocks import Block, Excerpt, Item, Paragraph, Span, note, prose, words
+from compilescope.report.blocks import Block, Item, Paragraph, Span, note, prose, words
+from compilescope.report.excerpts import excerpt
 from compilescope.report.explanation import site_item
 from compilescope.report.places import count, place
 from compilescope.report.section import Reading, Section
@@ -22,7 +23,7 @@ def _site(number: int, site: Site, reading: Reading) -> Item:
     root = reading.root
     blocks: list[Block] = []
     if site.source:
-        blocks.append(Excerpt(site.source, site.column, site.end_column))
+        blocks.append(excerpt(site))
     blocks.append(Paragraph(words(Span(site.gb_type, "strong"))))
     if site.why:
         blocks.append(Paragraph(prose(site.why)))

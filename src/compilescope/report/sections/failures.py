@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from compilescope.report.advice import advice_blocks
-from compilescope.report.blocks import Block, Excerpt, Item, Paragraph, Span, note, prose, words
+from compilescope.report.blocks import Block, Item, Span, note, words
+from compilescope.report.excerpts import excerpt
 from compilescope.report.explanation import failure_item, fate, repro_words
-from compilescope.report.places import first_line, place
+from compilescope.report.failing import torchs_page, why_it_failed
+from compilescope.report.places import place
 from compilescope.report.section import Reading, Section
 from compilescope.rules.failures import Failure
 
@@ -23,11 +25,12 @@ def _failure(number: int, failure: Failure, reading: Reading) -> Item:
     name = f"{failure.gb_id} " if failure.gb_id else ""
     blocks: list[Block] = []
     if failure.source:
-        blocks.append(Excerpt(failure.source, failure.column, failure.end_column))
-    blocks.append(Paragraph(prose(failure.why or first_line(failure.message))))
+        blocks.append(excerpt(failure))
+    blocks += why_it_failed(failure)
     blocks += advice_blocks(failure.advice, reading.told, where, brief=True)
     blocks += repro_words(failure)
     blocks.append(note(fate(failure)))
+    blocks += torchs_page(failure)
     return Item(str(number), left, words(Span(name + failure.error, "bad")), tuple(blocks))
 
 

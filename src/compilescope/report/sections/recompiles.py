@@ -30,7 +30,7 @@ def _frame(number: int, frame: RecompiledFrame, reading: Reading) -> Item:
         where = f"`{cause.subject}` in {frame.function}"
         blocks += advice_blocks(cause.advice, reading.told, where, brief=True)
     if len(frame.causes) > _MOST_CAUSES:
-        blocks.append(note(f"and {len(frame.causes) - _MOST_CAUSES} more; see --json"))
+        blocks.append(note(f"and {len(frame.causes) - _MOST_CAUSES} more; {reading.see_all}"))
     if frame.limit_hit:
         gave_up = (
             f"The recompile limit was hit after {count(frame.count + 1, 'compilation')}: "
@@ -45,6 +45,8 @@ def _cause(cause: RecompileCause, root: str) -> Words:
         change = f": expected {cause.expected or '?'}, got {cause.actual or '?'}"
     else:
         change = f": {cause.guard}"
+    if cause.also:
+        change += f"; so {count(len(cause.also), 'other value')} of its kind"
     where = ""
     if cause.file is not None and cause.line is not None:
         where = f"  guarded at {place(cause.file, cause.line, root)}"

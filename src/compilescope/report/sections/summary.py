@@ -12,9 +12,11 @@ from compilescope.report.blocks import (
     Words,
     words,
 )
+from compilescope.report.ending import ending, nothing_before
 from compilescope.report.places import count
 from compilescope.report.section import Reading, Section
 from compilescope.report.start import start_with
+from compilescope.report.uncompiled import dropped_note, nothing_compiled
 from compilescope.rules.digest import Digest
 from compilescope.rules.findings import findings
 
@@ -25,15 +27,16 @@ def _build(reading: Reading) -> list[Block]:
     if diffs and not digest.graphs and not findings(digest):
         # A comparison of numbers, and no more: nobody watched what was compiled.
         return [Paragraph(_agreement(diffs))]
-    blocks: list[Block] = []
+    blocks = ending(digest)
     logged = reading.run.count(LogRead) > 0
     if logged:
         # What the log itself is worth comes first, and counts the graphs of other compilers.
         blocks.append(Heading("Dynamo", "what it captured, and where it stopped"))
-    blocks.append(Paragraph(_NOT_TOLD if logged and _is_blank(digest) else _verdict(digest)))
+    blocks.append(Paragraph(_NOT_TOLD if logged and _is_blank(digest) else _verdict(reading)))
     if digest.torch is not None:
         blocks.append(Facts(tuple(_facts(digest))))
     blocks += start_with(digest)
+    blocks += dropped_note(reading)
     return blocks
 
 
@@ -58,7 +61,11 @@ def _is_blank(digest: Digest) -> bool:
     return not lost and not digest.graphs
 
 
-def _verdict(digest: Digest) -> Words:
+def _verdict(reading: Reading) -> Words:
+    digest = reading.digest
+    early = nothing_before(digest) if _is_blank(digest) else None
+    if early is not None:
+        return early
     if digest.torch is None:
         return words(
             Span("No process of this program imported torch: there was nothing to see.", "warn")
@@ -66,11 +73,7 @@ def _verdict(digest: Digest) -> Words:
     failed = [failure for failure in digest.failures if not failure.suppressed]
     lost = bool(digest.sites or digest.eager_frames or digest.recompiles or digest.failures)
     if not lost and not digest.graphs:
-        return words(
-            Span("Nothing was compiled.", "warn"),
-            " The program never called a compiled function; --compile-all compiles its"
-            " outermost modules for it.",
-        )
+        return nothing_compiled(reading)
     if not lost:
         graphs = count(digest.graphs, "graph")
         return words(Span(f"{graphs}, no graph break, no recompile.", "good"))
@@ -124,6 +127,8 @@ def _facts(digest: Digest) -> list[tuple[str, Words]]:
         measured = Span(f"; {count(calls, 'call')} after warm-up, by the host's clock", "dim")
         covered = f"{digest.coverage:.1f} % of the time inside graphs"
         rows.append(("Coverage", words(covered, measured)))
+    elif digest.no_coverage:
+        rows.append(("Coverage", words(Span(digest.no_coverage, "warn"))))
     if digest.unexplained_skips:
         rows.insert(
             3, ("Unexplained", words(count(len(digest.unexplained_skips), "skipped frame")))

@@ -1,0 +1,115 @@
+"""The command to give after `run`: the one that helps most with what the run showed."""
+
+from __future__ import annotations
+
+import importlib
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from compilescope.cli.program import MODES, ProgramCommand, Words
+
+if TYPE_CHECKING:
+    from compilescope.rules.digest import Digest
+
+_CRASHES = ("backend-failure", "compiler-bug")
+_ALONE = ("script", "module", "code")
+"""What `fix` and `minify` can run."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """How the program was run."""
+
+    target: Words
+    home: Path | None = None
+    compile_all: bool = False
+    compile_names: tuple[str, ...] = ()
+    backend: str | None = None
+
+    def command(self, name: str, *options: str, compiling: bool = True) -> str:
+        """`compilescope NAME` for the same program, as a shell takes it."""
+        words = ["compilescope", name, *options, *(self._compiling() if compiling else ())]
+        if self.home is not None and name != "minify":
+            words += ["--dir", str(self.home)]
+        return shlex.join([*words, *self._program(name)])
+
+    def of_run(self, name: str, run: str, *options: str) -> str:
+        """The same for the record of it."""
+        where = [] if self.home is None else ["--dir", str(self.home)]
+        return shlex.join(["compilescope", name, *where, *options, run])
+
+    @property
+    def fits(self) -> bool:
+        """Do its words fit in a line?"""
+        return not any("\n" in word for word in self.target[1])
+
+    @property
+    def alone(self) -> bool:
+        """One program that can be run as often as need be."""
+        return self.target[0] in _ALONE and self.fits
+
+    @property
+    def compiling(self) -> bool:
+        """Did we compile what the program does not?"""
+        return self.compile_all or bool(self.compile_names)
+
+    def _compiling(self) -> list[str]:
+        words = ["--compile-all"] if self.compile_all else []
+        words += [word for name in self.compile_names for word in ("--compile", name)]
+        return [*words, "--backend", self.backend] if self.backend else words
+
+    def _program(self, command: str) -> list[str]:
+        kind, words = self.target
+        flag = [flag for flag, mode in MODES.items() if mode == kind]
+        if kind in _ALONE and _would_take(command, words[1:]):
+            # After a bare -- all is the program's.
+            return [*flag, words[0], "--", *words[1:]]
+        return [*flag, *words]
+
+
+def next_step(seen: Digest, given: Given) -> str:
+    """A command and, after a #, what it does; empty where there is nothing to suggest."""
+    run = seen.run.partition("-")[0]
+    crashed = any(f.category in _CRASHES and not f.suppressed for f in seen.failures)
+    lost = bool(seen.sites or seen.recompiles or seen.eager_frames or seen.failures)
+    if crashed and given.alone and not given.compiling:
+        command = given.command("minify", "--predicate", "crash")
+        return f"{command}  # the smallest script that fails like this"
+    if not lost and not given.fits:
+        return f"{given.of_run('report', run)}  # the whole story, as a page" if seen.graphs else ""
+    if not lost and not seen.ended.in_order:
+        return f"{given.command('run')}  # again, once the program ends in order"
+    if not lost and seen.torch is None:
+        return ""
+    if not lost and not seen.graphs:
+        if given.compiling:
+            return ""
+        return f"{given.command('run', '--compile-all')}  # compiles its outermost modules for it"
+    if not lost:
+        return f"{given.command('check')}  # fails as soon as something is lost: for CI"
+    if _can_mend(seen, given):
+        return f"{given.command('fix')}  # tries changes, and offers those that are proven"
+    return f"{given.of_run('explain', run)}  # every cause, its reason and what to change"
+
+
+def _can_mend(seen: Digest, given: Given) -> bool:
+    """Is there a fix to try? The program must run to its end, or fail by what may be mended."""
+    from compilescope.rules.findings import findings
+
+    if not given.alone:
+        return False
+    refused = any(not failure.suppressed for failure in seen.failures)
+    if not (seen.ended.in_order or refused):
+        return False
+    return any(advice.fix for finding in findings(seen) for advice in finding.advice)
+
+
+def _would_take(command: str, words: tuple[str, ...]) -> bool:
+    """Would the command take some of the program's own options for its?"""
+    found = importlib.import_module(f"compilescope.cli.commands.{command}").COMMAND
+    if not isinstance(found, ProgramCommand):
+        return False
+    ours = found.options_after()
+    return bool(ours) and any(word == "--" or word.partition("=")[0] in ours for word in words)

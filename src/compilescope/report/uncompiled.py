@@ -1,0 +1,86 @@
+"""Why a record holds no compilation, and what compiles something, in the reader's own terms."""
+
+from __future__ import annotations
+
+from compilescope.model.bodies import CompiledBefore, CompiledFunction, HookUnavailable
+from compilescope.report.blocks import Block, Span, Words, note, prose
+from compilescope.report.places import count
+from compilescope.report.section import Reading
+
+_MOST_NAMES = 3
+
+
+def nothing_compiled(reading: Reading) -> Words:
+    """The verdict on a record in which nothing was compiled and nothing failed."""
+    before = [
+        function
+        for _, body in reading.run.of(CompiledBefore)
+        for function in body.functions
+        if not body.dropped
+    ]
+    start = Span("Nothing was compiled", "warn")
+    if before:
+        return (start, Span(" while this was captured.", "warn"), *prose(f" {_known(before)}"))
+    return (start, Span(".", "warn"), *prose(f" {_never(reading)}"))
+
+
+def dropped_note(reading: Reading) -> list[Block]:
+    """What compiles again because this was explained."""
+    dropped = [
+        each
+        for _, body in reading.run.of(CompiledBefore)
+        for each in body.functions
+        if body.dropped
+    ]
+    if not dropped:
+        return []
+    again = "compiles" if len(_names(dropped)) == 1 else "compile"
+    return [note(f"Compiled anew: {_listed(dropped)} {again} again when next called.")]
+
+
+def _known(before: list[CompiledFunction]) -> str:
+    compiled = [each for each in before if each.compilations]
+    if not compiled:
+        return (
+            "Either no compiled function was called, or Dynamo had given it up before: it has "
+            f"looked at {_listed(before)} already. If so, {_ANEW}"
+        )
+    were = "was" if len(_names(compiled)) == 1 else "were"
+    times = count(sum(each.compilations for each in compiled), "compilation")
+    return (
+        f"{_listed(compiled)} {were} compiled before ({times} in this process), and what is "
+        f"compiled runs without compiling again; {_ANEW}"
+    )
+
+
+_ANEW = (
+    "`torch.compiler.reset()` before the capture makes it compile anew, and so does "
+    "`compilescope.explain(f)(...)`."
+)
+
+
+def _never(reading: Reading) -> str:
+    if reading.reader == "command line":
+        return (
+            "The program never called a compiled function; --compile-all compiles its outermost "
+            "modules for it."
+        )
+    unknown = any(body.hook == "compiled-before" for _, body in reading.run.of(HookUnavailable))
+    if unknown:
+        return (
+            "Either no compiled function was called, or it was compiled before: this torch does "
+            f"not tell which. If it was, {_ANEW}"
+        )
+    return "No compiled function was called; compile one first: `model = torch.compile(model)`."
+
+
+def _names(functions: list[CompiledFunction]) -> list[str]:
+    return list(dict.fromkeys(f"`{each.function}`" for each in functions))
+
+
+def _listed(functions: list[CompiledFunction]) -> str:
+    names = _names(functions)
+    shown, rest = names[:_MOST_NAMES], len(names) - _MOST_NAMES
+    if rest > 0:
+        return f"{', '.join(shown)} and {count(rest, 'other function')}"
+    return " and ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else shown[0]
