@@ -17,7 +17,7 @@ from compilescope.errors import ToolError
 from compilescope.repair.search import searching
 from compilescope.repair.search.outcome import Outcome
 from compilescope.repair.search.wishes import Wishes
-from compilescope.repair.trials.verification import Spread, Timed, Times
+from compilescope.repair.trials.verification import Check, Spread, Timed, Times
 from repair.handing.outcomes import attempt, outcome, totals
 
 OLD = "import torch\n\n\ndef f(x):\n    print(x)\n    return x\n"
@@ -167,22 +167,91 @@ def test_what_it_tells(folder: Path, found: _Search, capsys: pytest.CaptureFixtu
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
 
 
-def test_progress_is_for_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
-    from compilescope.cli.fix_telling import progress_bar
+def test_progress_is_a_bar_at_a_terminal_and_lines_elsewhere(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from compilescope.cli.fix_progress import fix_progress
 
     class Terminal(io.StringIO):
         def isatty(self) -> bool:
             return True
 
-    for stream, shown in ((Terminal(), True), (io.StringIO(), False)):
+    for stream, is_bar in ((Terminal(), True), (io.StringIO(), False)):
         monkeypatch.setattr("sys.stderr", stream)
-        with progress_bar() as progress:
-            progress("running", 0, 0)
-            progress("trying\x1b[31m\n" + "x" * 200, 1, 4)
+        with fix_progress() as progress:
+            progress.show("running", 0, 0)
+            progress.show("trying\x1b[31m\n" + "x" * 200, 1, 4)
+            progress.tell("a.py:3 print-call: print-in-graph:\x1b[31m verified")
         text = stream.getvalue()
-        assert ("[#####...............] trying [31m xx" in text) is shown
-        assert text.endswith("\r\x1b[K") is shown and "\n" not in text
-        assert max(map(len, text.split("\r"))) < 110
+        assert ("[#####...............] trying [31m xx" in text) is is_bar
+        assert text.endswith("\r\x1b[K") is is_bar and ("\n" not in text) is is_bar
+        assert max(map(len, text.split("\r"))) < 170
+        if not is_bar:
+            assert [line.partition("] ")[2] for line in text.splitlines()] == [
+                "the program is run many times, and what it prints is not shown",
+                "a.py:3 print-call: print-in-graph: [31m verified",
+            ]
+
+
+def test_a_version_that_crashed_shows_no_counts(
+    folder: Path, found: _Search, capsys: pytest.CaptureFixture[str]
+) -> None:
+    crashed = attempt(
+        file=str(folder / "train.py"),
+        verdict="rejected",
+        kept=False,
+        breaks_after=None,
+        recompiles_after=None,
+        reason="it crashes: NameError: name 'torch' is not defined; and more",
+        checks=(Check("exit", "fail", "it crashes: NameError: name 'torch' is not defined"),),
+    )
+    found.outcome = replace(_fixed(folder), attempts=(crashed,), files={}, verdict="unverified")
+    assert _fix("train.py") == 1
+    out = capsys.readouterr().out
+    assert "crashes" in out and "->" not in out
+    words = " ".join(out.split())
+    assert "It crashes: NameError: name 'torch' is not defined." in words
+    assert "and more" not in words
+
+
+def test_one_edit_for_several_causes_is_one_row(
+    folder: Path, found: _Search, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = str(folder / "train.py")
+    same = [attempt(file=file, line=line, fingerprint=str(line), diff="d") for line in range(1, 7)]
+    other = attempt(file=file, line=9, fingerprint="9", diff="another", rule="tensor-if")
+    found.outcome = replace(_fixed(folder), attempts=(*same, other))
+    _fix("train.py")
+    out = capsys.readouterr().out
+    assert "2 fixes verified" in out and out.count(" verified ") == 2
+    assert "train.py:4\n" in out and "train.py:5" not in out and "and 2 more" in out
+    assert "tensor-if" in out and "train.py:9" in out
+
+
+def test_lines_of_a_diff_stay_whole(
+    folder: Path, found: _Search, capsys: pytest.CaptureFixture[str]
+) -> None:
+    long = "value = " + " + ".join(f"number_{n}" for n in range(30))
+    file = str(folder / "train.py")
+    found.outcome = _fixed(folder, files={file: f"{NEW}{long}\n"})
+    _fix("train.py")
+    assert f"+{long}\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("90", 90), ("90s", 90), ("2m", 120), ("1h", 3600), ("1m30s", 90)]
+)
+def test_the_budget_is_read(folder: Path, found: _Search, text: str, seconds: float) -> None:
+    found.outcome = outcome(before=totals(), after=totals())
+    _fix("--budget", text, "train.py")
+    assert found.asked[0][1].budget_s == seconds
+
+
+@pytest.mark.parametrize("text", ["0", "soon", "-3", "2 weeks", "m", "1e3"])
+def test_what_is_no_budget(folder: Path, found: _Search, text: str) -> None:
+    with pytest.raises(ToolError, match="is no time"):
+        _fix("--budget", text, "train.py")
+    assert not found.asked
 
 
 def test_its_json(folder: Path, found: _Search, capsys: pytest.CaptureFixture[str]) -> None:

@@ -56,7 +56,7 @@ def _minify(*words: str) -> object:
         (("broken.py",), "not valid Python"),
         (("binary.py",), "not UTF-8"),
         (("-m", "no.such.module"), "There is no module"),
-        (("-m", "program", "--predicate", "crash"), "takes a script"),
+        (("-m", "program", "--predicate", "diff"), "takes a script"),
     ],
 )
 def test_what_it_refuses(folder: Path, words: tuple[str, ...], says: str) -> None:

@@ -8,6 +8,7 @@ must be verified and kept; `# ideal: none` marks a trap, in which nothing may be
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,11 +16,26 @@ import pytest
 from compilescope.capture.target import Target
 from compilescope.repair.search.searching import search
 from compilescope.repair.search.wishes import Wishes
+from compilescope.repair.trials.warm.parent import WarmParent
 
 pytestmark = [pytest.mark.torch]
 PROGRAMS = Path(__file__).parent.parent / "fixes" / "programs"
-QUICK = {"flow_else_less_update", "data_print_step"}
-"""The others are slow: a search runs a program half a dozen times."""
+QUICK = {
+    # recompiles
+    *("again_closure_scale", "again_lock_once", "again_sizes_loop", "again_transposed_input"),
+    *("again_trap_grad_needed", "again_trap_mode_string"),
+    # output, numbers, shapes
+    *("data_item_scale", "data_mask_count", "data_print_step", "data_split_sizes"),
+    *("data_warn_once", "data_trap_log_collected", "data_trap_random_choice"),
+    "data_trap_zero_division",
+    # branches and checks; the second one fails to compile
+    *("flow_check_finite", "flow_early_return", "flow_else_less_update", "flow_flags"),
+    *("flow_trap_alias", "flow_trap_caught", "flow_trap_dtype"),
+    # Python, modules, settings
+    *("py_config_copy", "py_device_block", "py_lstm_tagger", "py_optional_import"),
+    "py_trap_lock_order",
+}
+"""A fifth of them, of every kind. The others are slow: a search runs a program many times."""
 
 
 def header(path: Path) -> dict[str, str]:
@@ -44,13 +60,20 @@ def _programs() -> list[object]:
     return marked
 
 
+@pytest.fixture(scope="module")
+def warm() -> Iterator[WarmParent]:
+    """For the trials of all programs."""
+    with WarmParent() as parent:
+        yield parent
+
+
 @pytest.mark.parametrize("path", _programs())
-def test_what_comes_out(path: Path) -> None:
+def test_what_comes_out(path: Path, warm: WarmParent) -> None:
     said = header(path)
     ideal = said["ideal"]
     before = path.read_bytes()
     words = (str(path), *said.get("args", "").split())
-    outcome = search(Target("script", words), Wishes(timed=False, limit_s=120))
+    outcome = search(Target("script", words), Wishes(timed=False, limit_s=120), warm)
     assert path.read_bytes() == before
     told = [(each.fix, each.verdict, each.reason or each.refused) for each in outcome.attempts]
     kept = {each.fix for each in outcome.attempts if each.kept}
@@ -71,3 +94,5 @@ def test_there_are_enough_of_them() -> None:
     assert len(said) >= 60
     assert sum("trap" in each for each in said) >= 20
     assert all("ideal" in each for each in said)
+    assert {path.stem for path in PROGRAMS.glob("*.py")} >= QUICK
+    assert 5 * len(QUICK) >= 0.9 * len(said)

@@ -46,6 +46,7 @@ def ask(words: Words, given: dict[str, Any]) -> Asked:
     """Raises `ToolError` for all that can be known to fail before anything runs."""
     from compilescope.capture.names import resolve_names
     from compilescope.repair.handing.emitting import plan_script
+    from compilescope.repair.search.budget import read_budget
     from compilescope.repair.search.places import main_file
     from compilescope.repair.search.wishes import Wishes
 
@@ -65,6 +66,7 @@ def ask(words: Words, given: dict[str, Any]) -> Asked:
         safe_only=given["safe_only"],
         own_only=given["write"],
         limit_s=given["limit"],
+        budget_s=read_budget(given["budget"]) if given["budget"] else None,
         compile_names=("*", *names) if given["compile_all"] else names,
         backend=given["backend"],
         timed=given["timed"],
@@ -80,7 +82,7 @@ def ask(words: Words, given: dict[str, Any]) -> Asked:
 
 def _again(target: Target, given: dict[str, Any]) -> tuple[str, ...]:
     words: list[str] = []
-    for name, flag in (("site", "--site"), ("backend", "--backend")):
+    for name, flag in (("site", "--site"), ("backend", "--backend"), ("budget", "--budget")):
         words += [flag, given[name]] if given[name] else []
     for name, flag in (("rules", "--rule"), ("compile_names", "--compile")):
         words += [word for each in given[name] for word in (flag, each)]

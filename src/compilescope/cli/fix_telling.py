@@ -1,61 +1,24 @@
-"""How `fix` tells what came of it: progress while it works, then words or JSON."""
+"""How `fix` tells what came of it: words or JSON."""
 
 from __future__ import annotations
 
 import os
 import shlex
 import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from compilescope.cli.fix_handing import is_lost
+from compilescope.cli.fix_lines import clause, fix_lines
 from compilescope.cli.options import has_colour, print_json, report_width
-from compilescope.report.fixing import (
-    Figure,
-    Fixing,
-    FixLine,
-    Spread,
-    fixing_document,
-)
+from compilescope.report.fixing import Figure, Fixing, Spread, fixing_document
 from compilescope.report.places import count, place
 
 if TYPE_CHECKING:
     from compilescope.cli.fix_asked import Asked
     from compilescope.cli.fix_handing import Handed
-    from compilescope.repair.search.outcome import Attempt, Outcome
+    from compilescope.repair.search.outcome import Outcome
     from compilescope.report.blocks import Document, Style
-
-_WIDTH = 20
-_MOST_PLACE = 20
-
-
-@contextmanager
-def progress_bar() -> Iterator[Callable[[str, int, int], None]]:
-    """Call it with (what is done, how much of it, of how much): a line on stderr, on a terminal
-    only."""
-    started = time.monotonic()
-    told = False
-
-    def show(doing: str, done: int, total: int) -> None:
-        nonlocal told
-        if not sys.stderr.isatty():
-            return
-        told = True
-        full = round(_WIDTH * done / total) if total else 0
-        bar = f"[{'#' * full}{'.' * (_WIDTH - full)}] " if total else ""
-        seconds = time.monotonic() - started
-        room = report_width() - len(bar) - 10
-        # Parts of it were written by the program: they must not steer the terminal.
-        doing = "".join(c if c.isprintable() else " " for c in doing)[:room]
-        print(f"\r\x1b[K{bar}{doing} {seconds:.0f} s", end="", file=sys.stderr, flush=True)
-
-    try:
-        yield show
-    finally:
-        if told:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
 def tell(outcome: Outcome, asked: Asked, handed: Handed, *, as_json: bool, code: int) -> None:
@@ -84,12 +47,12 @@ def _fixing(outcome: Outcome, asked: Asked, handed: Handed) -> Fixing:
         title="compilescope fix",
         subtitle=words if len(words) <= 200 else words[:197] + "...",
         headline=tuple(_headline(outcome, asked, handed)),
-        lines=tuple(_line(each, root) for each in outcome.attempts),
+        lines=tuple(fix_lines(outcome.attempts, root)),
         figures=tuple(_figures(outcome)),
         untimed=outcome.times.reason if outcome.times is not None else "",
         diff=unified_diff(outcome.originals, outcome.files, root),
         notes=(*outcome.notes, *handed.remarks),
-        left=tuple((_shown_place(at, root), why) for at, why in outcome.left),
+        left=tuple((_shown_place(at, root), clause(why)) for at, why in outcome.left),
         next=tuple(_next(outcome, asked, handed)),
     )
 
@@ -103,7 +66,7 @@ def _headline(outcome: Outcome, asked: Asked, handed: Handed) -> Iterator[tuple[
             for name in ("breaks", "recompiles", "failures")
             if getattr(before, name) or getattr(after, name)
         ]
-        number = count(len(kept), "fix", "fixes")
+        number = count(len({(each.fix, each.diff) for each in kept}), "fix", "fixes")
         yield f"{number} verified, alone and together: {', '.join(lost)}.", "good"
     elif not is_lost(outcome):
         failed = bool(outcome.notes)
@@ -124,39 +87,6 @@ def _headline(outcome: Outcome, asked: Asked, handed: Handed) -> Iterator[tuple[
         yield handed.problem, "bad"
 
 
-def _line(attempt: Attempt, root: str) -> FixLine:
-    at = place(attempt.file, attempt.line, root)
-    reason = "" if attempt.reason == attempt.states else attempt.reason
-    return FixLine(
-        cause=attempt.rule or attempt.cause,
-        place=at,
-        short_place=_short(f"{os.path.basename(attempt.file)}:{attempt.line}"),
-        function=attempt.function,
-        source=attempt.source,
-        fix=attempt.title or attempt.fix,
-        verdict=attempt.verdict,
-        kept=attempt.kept,
-        reason=reason,
-        states=attempt.states,
-        breaks=(attempt.breaks_before, attempt.breaks_after),
-        recompiles=(attempt.recompiles_before, attempt.recompiles_after),
-        warm_call=_warm_call(attempt),
-        others=attempt.refused,
-    )
-
-
-def _warm_call(attempt: Attempt) -> tuple[float, float] | None:
-    """Seconds before and after."""
-    times = attempt.times
-    if times is None or times.before.steady is None or times.after.steady is None:
-        return None
-    return times.before.steady.median, times.after.steady.median
-
-
-def _short(at: str) -> str:
-    return at if len(at) <= _MOST_PLACE else "…" + at[1 - _MOST_PLACE :]
-
-
 def _figures(outcome: Outcome) -> Iterator[Figure]:
     before, after = outcome.before, outcome.after
     if not any(each.kept for each in outcome.attempts):
@@ -169,6 +99,8 @@ def _figures(outcome: Outcome) -> Iterator[Figure]:
         return
     for name, label in _TIMES.items():
         times = [_spread(getattr(part, name)) for part in _both(outcome)]
+        if name == "whole" and not outcome.times.imports:
+            label = "all of it, but importing torch"
         if any(times):
             yield Figure(label, *times)
 

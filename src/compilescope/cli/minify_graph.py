@@ -19,7 +19,15 @@ from compilescope.cli.options import print_json
 from compilescope.errors import ToolError
 
 
-def minify_graph(kind: str, words: tuple[str, ...], output: Output, given: dict[str, Any]) -> int:
+def minify_graph(
+    kind: str,
+    words: tuple[str, ...],
+    output: Output,
+    given: dict[str, Any],
+    *,
+    known: bool = False,
+) -> int:
+    """`known`: the program was seen to crash; only the graph at which it does is looked for."""
     if kind != "script":
         raise ToolError(f"--predicate {given['predicate']} takes a script.")
     from compilescope.minify.engine import Limits
@@ -33,6 +41,7 @@ def minify_graph(kind: str, words: tuple[str, ...], output: Output, given: dict[
         given["test_backend"] or "",
         site.file if site else "",
         site.line if site else None,
+        known=known,
     )
     begun = time.monotonic()
     output.records.mkdir(parents=True, exist_ok=True)

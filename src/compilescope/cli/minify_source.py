@@ -1,4 +1,4 @@
-"""`minify` for what source shows: a graph break or a recompile; and which kind a program needs."""
+"""`minify` for what source shows: a crash, a break, a recompile; and which kind a program needs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from compilescope.cli.files import write_whole
+from compilescope.cli.minify_crash import minify_crash, without_own_crash
 from compilescope.cli.minify_graph import minify_graph
 from compilescope.cli.minifying import (
     INTERRUPTED,
@@ -30,12 +31,14 @@ if TYPE_CHECKING:
     from compilescope.minify.source.stage import Stage
 
 _LONGEST_PROGRAM_S = 3600.0
-_GRAPH_KINDS = ("crash", "diff", "violation")
+_GRAPH_KINDS = ("diff", "violation")
 
 
 def minify_program(kind: str, words: tuple[str, ...], output: Output, given: dict[str, Any]) -> int:
-    if given["predicate"] in _GRAPH_KINDS:
-        return minify_graph(kind, words, output, given)
+    if given["predicate"] in _GRAPH_KINDS or given["test_backend"]:
+        return minify_graph(
+            kind, words, output, {**given, "predicate": given["predicate"] or "crash"}
+        )
     from compilescope.minify.source.choosing import choose, read_site
     from compilescope.minify.source.program import read_program
     from compilescope.minify.source.stage import Stage
@@ -50,19 +53,25 @@ def minify_program(kind: str, words: tuple[str, ...], output: Output, given: dic
         if given["candidate_time"] is None:
             # A candidate does less than the whole; but the machine may be busier then.
             stage.limit_s = max(20.0, 4 * seconds + 10)
-        choice = choose(seen, given["predicate"], site) if seen is not None else None
+        seen = without_own_crash(program, seen, stage, given)
+        choice = None if _is_of_graph(seen, given) else choose(seen, given["predicate"], site)
+        if choice is not None and choice.cause.kind == "crash":
+            return minify_crash(program, choice, stage, output, given)
         if choice is not None:
-            return _minify_source(program, choice, stage, output, given)
-    if given["predicate"] is None and (seen is None or seen.failed):
+            return minify_source(program, choice, stage, output, given)
+    if given["predicate"] in (None, "crash") and seen.failed:
         return minify_graph(kind, words, output, {**given, "predicate": "crash"})
-    assert seen is not None
     raise ToolError(_nothing(program, seen, given["predicate"]), hint=_hint(seen))
 
 
-def _first_look(
-    program: SourceProgram, stage: Stage, given: dict[str, Any]
-) -> tuple[Seen | None, float]:
-    """What the whole program shows; None where it crashes."""
+def _is_of_graph(seen: Seen, given: dict[str, Any]) -> bool:
+    """A compilation failed and the program caught it: only the graph shows that."""
+    crashed = any(cause.kind == "crash" for cause in seen.causes)
+    return given["predicate"] == "crash" and seen.failed and not crashed
+
+
+def _first_look(program: SourceProgram, stage: Stage, given: dict[str, Any]) -> tuple[Seen, float]:
+    """What the whole program shows, and how long that took."""
     from compilescope.minify.source.messages import Seen
     from compilescope.minify.source.stage import seen_in
 
@@ -72,13 +81,11 @@ def _first_look(
     seen = seen_in(answer)
     if isinstance(seen, Seen):
         return seen, answer.seconds
-    if seen == "crashed" and answer.signal is not None and given["predicate"] is None:
-        return None, answer.seconds
     raise ToolError(f"{program.name} could not be run to its end: {answer.error}.")
 
 
 def _nothing(program: SourceProgram, seen: Seen, predicate: str | None) -> str:
-    what = predicate or "graph break, recompile or failed compilation"
+    what = predicate or "graph break, recompile or crash of the compiler"
     words = f"{program.name} shows no {what}"
     if seen.error:
         words += f" before it ends with {seen.error}: {_first_line(seen.message)}"
@@ -98,7 +105,7 @@ def _hint(seen: Seen) -> str:
     return "" if seen.graphs else "Does it call torch.compile?"
 
 
-def _minify_source(
+def minify_source(
     program: SourceProgram, choice: Choice, stage: Stage, output: Output, given: dict[str, Any]
 ) -> int:
     from compilescope.minify.engine import Limits
@@ -126,7 +133,7 @@ def _say_source(
     program: SourceProgram, choice: Choice, repro: SourceRepro, output: Output, seconds: float
 ) -> None:
     cause = choice.cause
-    print(f"{_place(cause)}: {cause.kind}: {cause.title}")
+    print(told_cause(cause))
     print(f"\n{repro.program.rstrip()}\n")
     if repro.script:
         print(f"Repro, verified in a fresh process: {output.path}")
@@ -137,18 +144,19 @@ def _say_source(
     print(f"{repro.start_lines} -> {repro.lines} lines.")
     say_how(repro.reduction, seconds, output)
     for other in choice.others:
-        print(f"\n{_place(other)}: {other.kind}: {other.title}\n  {_command(program, other)}")
+        print(f"\n{told_cause(other)}\n  {_command(program, other)}")
 
 
-def _place(cause: Cause) -> str:
-    return (
-        f"{os.path.relpath(cause.file) if os.path.isabs(cause.file) else cause.file}:{cause.line}"
-    )
+def told_cause(cause: Cause) -> str:
+    if not cause.line:
+        return f"{cause.kind}: {cause.title}"
+    file = os.path.relpath(cause.file) if os.path.isabs(cause.file) else cause.file
+    return f"{file}:{cause.line}: {cause.kind}: {cause.title}"
 
 
 def _command(program: SourceProgram, cause: Cause) -> str:
     flag = {"module": ["-m"], "code": ["-c"]}.get(program.original.kind, [])
-    site = ["--site", f"{os.path.basename(cause.file)}:{cause.line}"]
+    site = ["--site", f"{os.path.basename(cause.file)}:{cause.line}"] if cause.line else []
     # Our options come first: what follows the program may be its own.
     words = ["--predicate", cause.kind, *site, *flag, *program.original.words]
     return shlex.join(["compilescope", "minify", *words])

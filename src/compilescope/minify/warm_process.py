@@ -6,11 +6,8 @@ ended. When its control socket closes it kills them and leaves.
 
 from __future__ import annotations
 
-import ctypes
 import importlib
 import os
-import select
-import signal
 import socket
 import sys
 import threading
@@ -20,9 +17,10 @@ from typing import Any
 
 import msgspec
 
+from compilescope.forking import ChildBell, die_with_parent, fork_is_safe, kill_group
+
 NO_MEMORY = ("can't allocate memory", "bad_alloc", "Cannot allocate memory", "out of memory")
 TIMED_OUT = 124
-_PR_SET_PDEATHSIG = 1
 
 
 def main(words: list[str]) -> None:
@@ -37,27 +35,20 @@ def main(words: list[str]) -> None:
 
 
 def serve(control: socket.socket) -> None:
-    if not _fork_is_safe():
+    if not fork_is_safe():
         control.sendall(b"s")
         return
     control.sendall(b"f")
-    wake, woken = os.pipe()
-    os.set_blocking(woken, False)
-    signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
+    bell = ChildBell()
     running: dict[int, tuple[socket.socket, float]] = {}
     while True:
         nearest = min((end for _, end in running.values()), default=None)
         wait = None if nearest is None else max(0.0, nearest - time.monotonic())
-        watched: list[Any] = [control, wake]
-        ready, _, _ = select.select(watched, [], [], wait)
-        if wake in ready:
-            os.read(wake, 4096)
-        if control in ready and not _accept(control, running):
+        if bell.wait([control], wait) and not _accept(control, running, bell):
             break
         _reap(running)
     for pid in running:
-        _kill(pid)
+        kill_group(pid)
 
 
 def once(limit_s: float, memory: int | None, warm: list[str], question: str, reply: str) -> None:
@@ -80,13 +71,9 @@ def _import(names: list[str]) -> None:
         importlib.import_module(name)
 
 
-def _fork_is_safe() -> bool:
-    torch = sys.modules.get("torch")
-    started = torch is not None and torch.cuda.is_initialized()
-    return threading.active_count() == 1 and not started
-
-
-def _accept(control: socket.socket, running: dict[int, tuple[socket.socket, float]]) -> bool:
+def _accept(
+    control: socket.socket, running: dict[int, tuple[socket.socket, float]], bell: ChildBell
+) -> bool:
     """Fork a child for the next task. False at the end."""
     head, descriptors, _, _ = socket.recv_fds(control, 4, 2)
     if len(head) < 4 or len(descriptors) < 2:
@@ -98,6 +85,7 @@ def _accept(control: socket.socket, running: dict[int, tuple[socket.socket, floa
         control.close()
         for other, _ in running.values():
             other.close()
+        bell.leave()
         _serve_one(line, output, memory)
     os.close(output)
     running[pid] = (line, time.monotonic() + limit_s)
@@ -107,11 +95,9 @@ def _accept(control: socket.socket, running: dict[int, tuple[socket.socket, floa
 def _serve_one(line: socket.socket, output: int, memory: int | None) -> None:
     """In the child. It never returns."""
     os.setsid()
-    signal.set_wakeup_fd(-1)
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     for target in (1, 2):
         os.dup2(output, target)
-    _die_with_parent()
+    die_with_parent()
     _limit_memory(memory)
     parts = []
     while part := line.recv(1 << 16):
@@ -158,32 +144,21 @@ def _limit_memory(memory: int | None) -> None:
         return  # No such limits here: time is still limited.
 
 
-def _die_with_parent() -> None:
-    with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
 def _reap(running: dict[int, tuple[socket.socket, float]]) -> None:
     now = time.monotonic()
     for pid, (line, end) in list(running.items()):
         late = now >= end
         if late:
-            _kill(pid)
+            kill_group(pid)
         done, status = os.waitpid(pid, 0 if late else os.WNOHANG)
         if not done:
             continue
-        _kill(pid)  # What it started, and did not end.
+        kill_group(pid)  # What it started, and did not end.
         del running[pid]
         ending = {"exit": os.waitstatus_to_exitcode(status), "timeout": late}
         with suppress(OSError):
             line.sendall(b"\n" + msgspec.json.encode(ending))
         line.close()
-
-
-def _kill(pid: int) -> None:
-    for kill in (os.killpg, os.kill) if pid != os.getpid() else ():
-        with suppress(OSError):
-            kill(pid, signal.SIGKILL)
 
 
 if __name__ == "__main__":

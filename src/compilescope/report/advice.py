@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from compilescope.report.blocks import Block, Diff, Paragraph, Span, note, prose, words
+from compilescope.report.blocks import Block, Diff, Paragraph, note, prose
+from compilescope.report.render.diffs import diff_kind
 from compilescope.rules.causes.advice import Advice, Status
 from compilescope.rules.findings import Finding
 
 _LABELS: dict[Status, str] = {"proven": "Proven:", "proposed": "Try:", "by hand": "By hand:"}
 _UNPROVEN = "not proven yet; `compilescope fix` proves it"
 _PROVEN = "proven: it was run, the cause was gone and the results were the same"
-_MOST_LINES = 16
+_MOST_LINES = 24
 """Of a diff in a summary."""
 
 
@@ -53,9 +54,29 @@ def _worth(advice: Advice) -> str:
 
 
 def _diff(advice: Advice, *, brief: bool) -> Block:
-    lines = advice.diff.splitlines(keepends=True)
-    if not brief or len(lines) <= _MOST_LINES:
+    if not brief:
         return Diff(advice.diff)
-    return Paragraph(
-        words(Span(f"a change of {len(lines)} lines; `compilescope explain` shows it", "dim"))
-    )
+    lines = _gist(advice.diff)
+    if len(lines) <= _MOST_LINES:
+        return Diff("\n".join(lines) + "\n")
+    return note(f"a change of {len(lines)} lines; `compilescope explain` shows it")
+
+
+def _gist(diff: str) -> list[str]:
+    """The changed lines, each stretch with one line before and after it, and its place."""
+    lines = diff.splitlines()
+    kinds = [diff_kind(line) for line in lines]
+    files = sum(line.startswith("+++ ") for line in lines)
+    near = {
+        number + step
+        for number, kind in enumerate(kinds)
+        if kind in ("added", "removed")
+        for step in (-1, 0, 1)
+    }
+    return [
+        line
+        for number, (line, kind) in enumerate(zip(lines, kinds, strict=True))
+        if (kind == "file" and files > 1)
+        or (kind == "place" and (files > 1 or kinds.count("place") > 1))
+        or (number in near and kind not in ("file", "place"))
+    ]

@@ -201,8 +201,7 @@ def _patterns(category_id: str) -> list[tuple[str, Markup, Markup]]:
     for rule in break_rules():
         if rule.category == category_id and rule.examples:
             example = rule.examples[0]
-            good = example.good or example.configured
-            drawn = python_lines(good) if good else Markup("")
+            drawn = python_lines(example.good) if example.good else Markup("")
             found.append((rule.id.replace("-", " "), python_lines(example.bad), drawn))
     return found
 

@@ -11,6 +11,7 @@ from compilescope.capture.target import Target
 from compilescope.repair.trials.verification import Verification
 from compilescope.repair.trials.verifying import Baseline, verify
 from compilescope.repair.trials.version import Version
+from compilescope.repair.trials.warm.parent import WarmParent
 from compilescope.repair.trials.workbench import Workbench
 from compilescope.rules.findings import findings
 from repair.trials.cases import CASES, Case
@@ -37,11 +38,17 @@ def _verify(file: Path, case: Case, **more) -> Verification:
         )
 
 
+@pytest.fixture(scope="module")
+def warm() -> Iterator[WarmParent]:
+    with WarmParent() as parent:
+        yield parent
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_a_fix_by_hand(tmp_path: Path, case: Case) -> None:
+def test_a_fix_by_hand(tmp_path: Path, case: Case, warm: WarmParent) -> None:
     file = tmp_path / "program.py"
-    found = _verify(file, case)
+    found = _verify(file, case, warm=warm)
     assert found.verdict == case.verdict, found
     wrong = " ".join(check.name for check in found.checks if check.verdict != "pass")
     assert case.reason in f"{found.reason} {wrong}"
@@ -67,11 +74,11 @@ _BRANCH = "    if x.sum() > 0:\n        y = x * 2\n    else:\n        y = x - 1\
 
 
 @pytest.fixture(scope="module")
-def before(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Baseline]:
+def before(tmp_path_factory: pytest.TempPathFactory, warm: WarmParent) -> Iterator[Baseline]:
     """One original for several patches, as in a round of the search."""
     file = tmp_path_factory.mktemp("program") / "program.py"
     file.write_text(_PROGRAM)
-    with Workbench(Target("script", (str(file),))) as bench:
+    with Workbench(Target("script", (str(file),)), warm=warm) as bench:
         yield Baseline(bench)
 
 

@@ -81,6 +81,11 @@ class _FixCommand(ProgramCommand):
     metavar="SECONDS",
     help="The longest that one run of the program may take.",
 )
+@click.option(
+    "--budget",
+    metavar="TIME",
+    help="The longest that all of it may take: 90s, 2m, 1h. What is proven by then is shown.",
+)
 @click.option("--no-time", "timed", flag_value=False, default=True, help="Do not time the result.")
 @click.option("-m", "_m", is_flag=True, help="Run a module.")
 @click.option("-c", "_c", is_flag=True, help="Run a string of Python.")
@@ -122,15 +127,16 @@ def _list(given: dict[str, Any]) -> int:
 def _fix(words: Words, given: dict[str, Any]) -> int:
     from compilescope.cli.fix_asked import ask, read_stdin
     from compilescope.cli.fix_handing import check_git, hand_out
-    from compilescope.cli.fix_telling import progress_bar, tell
+    from compilescope.cli.fix_progress import fix_progress
+    from compilescope.cli.fix_telling import tell
     from compilescope.repair.search.searching import search
 
     asked = ask(words, given)
     if asked.write and not asked.force:
         check_git([asked.main])
     stdin = read_stdin()
-    with progress_bar() as progress:
-        wishes = replace(asked.wishes, stdin=stdin, progress=progress)
+    with fix_progress() as progress:
+        wishes = replace(asked.wishes, stdin=stdin, progress=progress.show, tell=progress.tell)
         asked = replace(asked, wishes=wishes)
         outcome = search(asked.target, wishes)
         _check_outcome(outcome, asked)

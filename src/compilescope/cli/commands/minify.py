@@ -42,7 +42,8 @@ class _MinifyCommand(ProgramCommand):
     cls=_MinifyCommand,
     short_help="Make the smallest program that still shows a break, a recompile or a crash.",
     help="Run a program, and make it smaller for as long as it shows the same cause: a graph break "
-    "or a recompile (its source shrinks), a crash, a difference or a violation (its graph does). "
+    "or a recompile (its source shrinks), a difference or a violation (its graph does), a crash "
+    "(its graph where one is to blame, else its source). "
     "The repro is one script that needs no compilescope; it is written once it has shown the same "
     "in a fresh process. It exits with 1 while the bug is there and with 0 once it is gone.\n\n"
     "With --check any file shrinks while COMMAND, called with the candidate's path, leaves with "
@@ -54,7 +55,7 @@ class _MinifyCommand(ProgramCommand):
 @click.option(
     "--predicate",
     type=click.Choice(["break", "recompile", "crash", "diff", "violation"]),
-    help="What must stay. [default: the first that the program shows]",
+    help="What must stay. [default: the crash that ended the program, else its first cause]",
 )
 @click.option("--site", metavar="FILE:LINE", help="Where, if the program shows several.")
 @click.option("--check", metavar="COMMAND", help="Any command instead: status 0 keeps a candidate.")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import os
 from dataclasses import dataclass, field
 
 import msgspec
@@ -9,12 +11,17 @@ import msgspec
 from compilescope.fixes.catalogue import fixes_for
 from compilescope.fixes.diffs import patch_diff
 from compilescope.fixes.fix import Fix
-from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.patch import NotMeant, Patch, Refused
 from compilescope.fixes.subject import Subject
+from compilescope.repair.search.budget import SPENT, Budget
+from compilescope.repair.search.hold_rates import likely_first
 from compilescope.repair.search.outcome import Attempt
 from compilescope.repair.search.wishes import Wishes
 from compilescope.repair.trials.verification import Times, Verification
 from compilescope.repair.trials.verifying import Baseline, verify
+from compilescope.repair.trials.workbench import OutOfTime
+
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -45,6 +52,11 @@ class TryLog:
         self._attempts.append(attempt)
         return len(self._attempts) - 1
 
+    def skip(self, attempt: Attempt, subject: Subject) -> None:
+        """There was no time for it."""
+        if self.is_new(subject, ""):
+            self.add(subject, msgspec.structs.replace(attempt, reason=SPENT))
+
     def keep(self, tried: Tried) -> None:
         self._change(tried.number, kept=True)
 
@@ -64,13 +76,20 @@ class TryLog:
         self._attempts[number] = msgspec.structs.replace(self._attempts[number], **fields)
 
 
-def try_subject(subject: Subject, base: Baseline, wishes: Wishes, log: TryLog) -> Tried | None:
-    """The first fix that is proven alone, on top of the version that `base` stands for."""
-    refused: list[tuple[str, str]] = []
+def try_subject(
+    subject: Subject, base: Baseline, wishes: Wishes, log: TryLog, budget: Budget
+) -> Tried | None:
+    """The first fix that is proven alone, on top of the version that `base` stands for. Where
+    time is short, those that mostly hold come first."""
+    refused: list[tuple[Fix, Refused]] = []
     tried_any = False
-    for fix in fixes_for(subject):
+    fixes = fixes_for(subject)
+    for fix in likely_first(fixes) if budget.seconds is not None else fixes:
         if not wishes.wants_fix(fix.id):
             continue
+        if budget.is_spent:
+            log.skip(_nothing(subject, refused, log.round), subject)
+            return None
         if not log.is_new(subject, fix.id):
             tried_any = True
             continue
@@ -78,18 +97,41 @@ def try_subject(subject: Subject, base: Baseline, wishes: Wishes, log: TryLog) -
             patch = fix.propose(subject)
             _check_wishes(patch, subject, wishes)
         except Refused as reason:
-            refused.append((fix.id, str(reason)))
+            refused.append((fix, reason))
+            continue
+        except Exception:  # A fix is a plugin: a fault in one is no end of the search.
+            _logger.debug("fix %s failed on %s", fix.id, subject.finding.title, exc_info=True)
+            refused.append((fix, NotMeant(f"the fix {fix.id} failed here")))
             continue
         tried_any = True
-        verification = _verified(subject, patch, base)
-        number = log.add(
-            subject, _attempt(subject, fix, patch, verification, tuple(refused), log.round)
-        )
+        try:
+            verification = _verified(subject, patch, base)
+        except OutOfTime:
+            log.skip(_nothing(subject, refused, log.round), subject)
+            return None
+        attempt = _attempt(subject, fix, patch, verification, refused, log.round)
+        number = log.add(subject, attempt)
+        wishes.tell(_in_one_line(attempt))
         if verification.verdict == "verified":
             return Tried(subject, fix, patch, verification, number)
     if not tried_any and log.is_new(subject, ""):
-        log.add(subject, _nothing(subject, base, tuple(refused), log.round))
+        attempt = _nothing(subject, refused, log.round)
+        log.add(subject, attempt)
+        wishes.tell(_in_one_line(attempt))
     return None
+
+
+def _in_one_line(attempt: Attempt) -> str:
+    at = f"{os.path.basename(attempt.file)}:{attempt.line} {attempt.rule or attempt.cause}"
+    if not attempt.fix:
+        return f"{at}: no fix fits ({attempt.reason})"
+    reason = f" ({attempt.reason})" if attempt.verdict != "verified" else ""
+    return f"{at}: {attempt.fix}: {attempt.verdict}{reason}"
+
+
+def _is_far(refused: tuple[Fix, Refused]) -> bool:
+    """Is the fix made for another shape of code?"""
+    return isinstance(refused[1], NotMeant)
 
 
 def _check_wishes(patch: Patch, subject: Subject, wishes: Wishes) -> None:
@@ -131,10 +173,10 @@ def _attempt(
     fix: Fix,
     patch: Patch,
     verification: Verification,
-    refused: tuple[tuple[str, str], ...],
+    refused: list[tuple[Fix, Refused]],
     number: int,
 ) -> Attempt:
-    ran = verification.watched is not None
+    ran = verification.ended
     return msgspec.structs.replace(
         _common(subject, refused, number),
         fix=fix.id,
@@ -152,15 +194,14 @@ def _attempt(
     )
 
 
-def _nothing(
-    subject: Subject, base: Baseline, refused: tuple[tuple[str, str], ...], number: int
-) -> Attempt:
-    reason = "; ".join(dict.fromkeys(words for _, words in refused))
-    attempt = _common(subject, refused, number)
-    return msgspec.structs.replace(attempt, reason=reason or "no fix is known for it")
+def _nothing(subject: Subject, refused: list[tuple[Fix, Refused]], number: int) -> Attempt:
+    """The reason that matters is that of the first fix that fits but for one thing."""
+    near = [str(each) for _, each in refused if not isinstance(each, NotMeant)]
+    reason = near[0] if near else "no fix is made for it"
+    return msgspec.structs.replace(_common(subject, refused, number), reason=reason)
 
 
-def _common(subject: Subject, refused: tuple[tuple[str, str], ...], number: int) -> Attempt:
+def _common(subject: Subject, refused: list[tuple[Fix, Refused]], number: int) -> Attempt:
     finding = subject.finding
     seen = subject.program.digest
     return Attempt(
@@ -185,6 +226,6 @@ def _common(subject: Subject, refused: tuple[tuple[str, str], ...], number: int)
         recompiles_before=sum(frame.count for frame in seen.recompiles),
         recompiles_after=None,
         because=finding.because[0] if finding.because and number == 1 else "",
-        refused=refused,
+        refused=tuple((fix.id, str(why)) for fix, why in sorted(refused, key=_is_far)),
         round=number,
     )

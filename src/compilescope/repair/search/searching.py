@@ -7,42 +7,65 @@ until a round wins nothing. What is handed out was proven as a whole against the
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import Any
+
+import msgspec
 
 from compilescope.capture.target import Target
 from compilescope.errors import ToolError
 from compilescope.fixes.merging import merge
-from compilescope.fixes.subject import Program, Subject
+from compilescope.fixes.subject import Program
 from compilescope.fixes.subjects import subjects_of
 from compilescope.repair.search.attempts import Tried, TryLog, try_subject
-from compilescope.repair.search.outcome import Attempt, Outcome, Totals
+from compilescope.repair.search.budget import SPENT, Budget
+from compilescope.repair.search.outcome import Outcome
 from compilescope.repair.search.places import main_file
 from compilescope.repair.search.recording import keep_run
+from compilescope.repair.search.steps import (
+    Step,
+    ending_of,
+    environment_of,
+    has_vanished,
+    last_words,
+    losses_in_words,
+    step_of,
+    still_lost,
+    totals,
+)
 from compilescope.repair.search.wishes import Wishes
+from compilescope.repair.trials.losing import same_losses
 from compilescope.repair.trials.verification import Times, Verification
-from compilescope.repair.trials.verifying import Baseline, measure, verify
+from compilescope.repair.trials.verifying import Baseline, confirm, measure, verify
 from compilescope.repair.trials.version import Version
+from compilescope.repair.trials.warm.parent import WarmParent
 from compilescope.repair.trials.watched import Watched
-from compilescope.repair.trials.workbench import Workbench
+from compilescope.repair.trials.workbench import OutOfTime, Workbench
 from compilescope.rules.findings import findings
 
 _ROUNDS_ALONE = 2
 
 
-def search(target: Target, wishes: Wishes) -> Outcome:
-    """Raises `ToolError` where the program cannot be run at all."""
+def search(target: Target, wishes: Wishes, warm: WarmParent | None = None) -> Outcome:
+    """Raises `ToolError` where the program cannot be run at all. `warm`: a process for trials that
+    other searches use too."""
     target.check()
     wishes.check()
-    with Workbench(
-        target,
-        compile_names=wishes.compile_names,
-        backend=wishes.backend,
-        limit_s=wishes.limit_s,
-        stdin=wishes.stdin,
-        seed=wishes.seed,
-    ) as bench:
-        return _Search(target, wishes, bench).run()
+    with (
+        WarmParent() as own,
+        Workbench(
+            target,
+            compile_names=wishes.compile_names,
+            backend=wishes.backend,
+            limit_s=wishes.limit_s,
+            stdin=wishes.stdin,
+            seed=wishes.seed,
+            warm=warm or own,
+        ) as bench,
+    ):
+        return _Search(target, wishes, bench, Budget(wishes.budget_s, bench)).run()
 
 
 @dataclass
@@ -50,29 +73,57 @@ class _Search:
     target: Target
     wishes: Wishes
     bench: Workbench
+    budget: Budget
     log: TryLog = field(default_factory=TryLog)
 
     def run(self) -> Outcome:
         wishes = self.wishes
-        wishes.progress("running the program", 0, 0)
-        first = self.bench.watch(Version())
+        first = self._first()
         notes = self._look_over(first)
         original = Baseline(self.bench, Version(), first)
-        base, steps = original, [Step(Version(), first)]
+        steps = [Step(Version(), first)]
         # Nothing can be proven on a program that does not come to its end by itself.
-        rounds = 0 if original.unusable else wishes.most_rounds
-        for number in range(1, rounds + 1):
+        if not original.unusable:
+            with self.budget.searching(), suppress(OutOfTime):
+                self._rounds(original, steps)
+        steps, proof = self._prove(original, steps)
+        times = None
+        if wishes.timed and len(steps) > 1:
+            with suppress(OutOfTime):
+                times = self._times(steps)
+        return self._outcome(first, steps, proof, times, notes)
+
+    def _rounds(self, base: Baseline, steps: list[Step]) -> None:
+        for number in range(1, self.wishes.most_rounds + 1):
             self.log.round = number
             step = self._round(base, steps[-1].watched)
             if step is None:
                 break
             steps.append(step)
             base = Baseline(self.bench, step.version, step.watched)
-        steps, proof = self._prove(original, steps)
-        times = self._times(steps) if wishes.timed and len(steps) > 1 else None
-        return self._outcome(first, steps, proof, times, notes)
 
     # Before anything is tried
+
+    def _first(self) -> Watched:
+        """The run that all else is held against."""
+        self.wishes.progress("running the program", 0, 0)
+        try:
+            first = self.bench.watch(Version())
+            if not self.bench.cold and (first.exit_status or not first.digest.graphs):
+                # Before it is said that a program fails, or compiles nothing, a fresh process is
+                # asked: it is the one that its user knows.
+                fresh = self.bench.watch(Version(), fresh=True)
+                same = same_losses(first.digest, fresh.digest)
+                if not same or ending_of(first) != ending_of(fresh):
+                    self.bench.cool("it does something else in a fresh process")
+                first = fresh
+        except OutOfTime:
+            raise ToolError(
+                "The budget was spent before the program had run once.",
+                hint="Give more with --budget, or a shorter run of the program.",
+            ) from None
+        self.wishes.tell(f"ran the program: {losses_in_words(first)}")
+        return first
 
     def _look_over(self, first: Watched) -> list[str]:
         if first.timed_out:
@@ -83,7 +134,7 @@ class _Search:
         seen = first.digest
         if not seen.torch and not seen.graphs and first.exit_status:
             raise ToolError(
-                f"The program failed before it came to torch: {_last_words(first)}.",
+                f"The program failed before it came to torch: {last_words(first)}.",
                 hint="Does it run without compilescope, with the same arguments?",
             )
         notes = []
@@ -91,7 +142,7 @@ class _Search:
             how = f"with status {first.exit_status}"
             how = how if first.exit_status > 0 else f"by signal {-first.exit_status}"
             notes.append(
-                f"The program itself ends {how} ({_last_words(first)}), so nothing could be proven."
+                f"The program itself ends {how} ({last_words(first)}), so nothing could be proven."
             )
         if not seen.graphs and not findings(seen):
             notes.append(
@@ -113,18 +164,28 @@ class _Search:
             return None
         places = {(each.file, each.line) for each in subjects if os.path.isabs(each.file)}
         self.wishes.progress("looking at values", 0, 0)
-        program = replace(program, facts=self.bench.survey(base.version, places))
+        if not self.budget.is_spent:
+            with suppress(OutOfTime):
+                program = replace(program, facts=self.bench.survey(base.version, places))
         won: list[Tried] = []
         for number, subject in enumerate(subjects):
             subject = replace(subject, program=program)
             what = f"{os.path.basename(subject.file)}:{subject.line} {subject.finding.title}"
             self.wishes.progress(what, number, len(subjects))
-            if any(_vanished(subject, each.verification) for each in won):
+            if any(has_vanished(subject, each.verification) for each in won):
                 continue
-            tried = try_subject(subject, base, self.wishes, self.log)
+            tried = try_subject(subject, base, self.wishes, self.log, self.budget)
             if tried is not None:
                 won.append(tried)
-        return self._together(base, program, won) if won else None
+        if not won:
+            return None
+        try:
+            with self.budget.joining():
+                return self._together(base, program, won)
+        except OutOfTime:
+            for tried in won[1:]:
+                self.log.drop(tried, "the budget was spent before it was tried with the others")
+            return self._together(base, program, won[:1])  # Runs nothing.
 
     def _together(self, base: Baseline, program: Program, won: list[Tried]) -> Step | None:
         """The fixes that were each proven alone, as many of them as go together."""
@@ -146,10 +207,10 @@ class _Search:
         kept = [won[number] for number in numbers]
         version = Version(
             {**base.version.files, **files},
-            {**base.version.environment, **_environment(kept)},
+            {**base.version.environment, **environment_of(kept)},
         )
         if len(kept) == 1:
-            return kept, _step(version, kept, kept[0].verification)
+            return kept, step_of(version, kept, kept[0].verification)
         verification = verify(
             self.bench,
             base,
@@ -158,7 +219,7 @@ class _Search:
             patch_allows=frozenset().union(*(tried.patch.allows for tried in kept)),
             states=" ".join(tried.patch.states for tried in kept if tried.patch.states),
         )
-        return kept, _step(version, kept, verification)
+        return kept, step_of(version, kept, verification)
 
     def _one_by_one(
         self, base: Baseline, program: Program, won: list[Tried]
@@ -179,25 +240,44 @@ class _Search:
         self, original: Baseline, steps: list[Step]
     ) -> tuple[list[Step], Verification | None]:
         """The longest chain of rounds that holds as a whole against the original."""
-        if len(steps) == 2:
-            return steps, steps[1].verification  # It was held against the original itself.
         while len(steps) > 1:
-            kept = [tried for step in steps for tried in step.kept]
-            self.wishes.progress("proving all together", 0, 0)
-            proof = verify(
-                self.bench,
-                original,
-                steps[-1].version,
-                gone={tried.subject.finding.fingerprint for tried in steps[1].kept},
-                patch_allows=frozenset().union(*(tried.patch.allows for tried in kept)),
-                states=" ".join(tried.patch.states for tried in kept if tried.patch.states),
-            )
-            if proof.verdict == "verified":
-                return steps, proof
+            proof = self._proof(original, steps)
+            if proof is not None and proof.verdict == "verified":
+                self.wishes.tell("proven as a whole, in a fresh process")
+                return [
+                    *steps[:-1],
+                    replace(steps[-1], watched=proof.watched or steps[-1].watched),
+                ], proof
+            reason = proof.reason if proof is not None else "the budget was spent before its proof"
             for tried in steps[-1].kept:
-                self.log.drop(tried, f"not as part of the whole: {proof.reason}")
+                self.log.drop(tried, f"not as part of the whole: {reason}")
             steps = steps[:-1]
         return steps, None
+
+    def _proof(self, original: Baseline, steps: list[Step]) -> Verification | None:
+        """None where there is no time for it."""
+        kept = [tried for step in steps for tried in step.kept]
+        asked: dict[str, Any] = {
+            "gone": {tried.subject.finding.fingerprint for tried in steps[1].kept},
+            "patch_allows": frozenset().union(*(tried.patch.allows for tried in kept)),
+            "states": " ".join(tried.patch.states for tried in kept if tried.patch.states),
+        }
+        version = steps[-1].version
+        self.wishes.progress("proving all together", 0, 0)
+        try:
+            # The first step was held against the original itself.
+            proof = steps[1].verification if len(steps) == 2 else None
+            if proof is None:
+                with self.budget.joining():
+                    proof = verify(self.bench, original, version, **asked)
+            if proof.verdict == "verified" and not self.bench.cold:
+                self.wishes.progress("proving it in a fresh process", 0, 0)
+                fresh = confirm(self.bench, original, version, **asked)
+                checks = fresh.checks if fresh.verdict != "verified" else proof.checks
+                proof = msgspec.structs.replace(fresh, checks=checks, notes=proof.notes)
+            return proof
+        except OutOfTime:
+            return None
 
     def _times(self, steps: list[Step]) -> Times:
         """Of all together; and of each alone, where there are several."""
@@ -212,6 +292,14 @@ class _Search:
                 alone = measure(self.bench, before.version, version, rounds=_ROUNDS_ALONE)
             self.log.time(tried, alone)
         return times
+
+    def _not_tried(self) -> list[str]:
+        skipped = len({each.fingerprint for each in self.log.attempts() if each.reason == SPENT})
+        if not skipped:
+            return []
+        causes = "1 cause was" if skipped == 1 else f"{skipped} causes were"
+        budget = f"The budget of {self.wishes.budget_s or 0:g} s was spent"
+        return [f"{budget}: {causes} not tried to the end."]
 
     def _outcome(
         self,
@@ -237,63 +325,7 @@ class _Search:
             verdict=proof.verdict if proof is not None else "unverified",
             reason=proof.reason if proof is not None else "",
             times=times,
-            notes=tuple(notes),
+            notes=(*notes, *self._not_tried()),
             run=run.name if run is not None else "",
-            left=tuple(_left(last.watched, self.log.attempts())),
+            left=tuple(still_lost(last.watched, self.log.attempts())),
         )
-
-
-@dataclass(frozen=True)
-class Step:
-    """A version that was kept, and what a run of it showed."""
-
-    version: Version
-    watched: Watched
-    kept: list[Tried] = field(default_factory=list)
-    verification: Verification | None = None
-    """Against the step before."""
-
-
-def _step(version: Version, kept: list[Tried], verification: Verification) -> Step | None:
-    if verification.verdict != "verified" or verification.watched is None:
-        return None
-    return Step(version, verification.watched, kept, verification)
-
-
-def totals(watched: Watched) -> Totals:
-    seen = watched.digest
-    return Totals(
-        breaks=len(seen.sites),
-        recompiles=sum(frame.count for frame in seen.recompiles),
-        graphs=seen.graphs,
-        operators=watched.operators,
-        eager=len(seen.eager_frames),
-        failures=len(seen.failures),
-    )
-
-
-def _vanished(subject: Subject, verification: Verification) -> bool:
-    """Has another fix mended this one too?"""
-    if verification.watched is None:
-        return False
-    after = findings(verification.watched.digest)
-    return subject.finding.fingerprint not in {each.fingerprint for each in after}
-
-
-def _environment(kept: list[Tried]) -> dict[str, str]:
-    return {name: value for tried in kept for name, value in tried.patch.environment.items()}
-
-
-def _left(watched: Watched, attempts: list[Attempt]) -> list[tuple[str, str]]:
-    """What is still lost, with the best reason that there is."""
-    reasons = {each.fingerprint: each.reason for each in attempts if not each.kept}
-    told = []
-    for finding in findings(watched.digest):
-        place = f"{finding.file}:{finding.line}"
-        told.append((place, reasons.get(finding.fingerprint) or finding.remedy or finding.message))
-    return told
-
-
-def _last_words(watched: Watched) -> str:
-    lines = [line for line in watched.stderr.decode(errors="replace").splitlines() if line.strip()]
-    return lines[-1].strip().rstrip(".")[:200] if lines else "it said nothing"

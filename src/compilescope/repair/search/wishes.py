@@ -15,6 +15,10 @@ def _silent(doing: str, done: int, total: int) -> None:
     pass
 
 
+def _mute(line: str) -> None:
+    pass
+
+
 @dataclass(frozen=True)
 class Wishes:
     """What the user asks for."""
@@ -28,6 +32,8 @@ class Wishes:
     """Leave installed packages alone."""
     limit_s: float = 300.0
     """For one run of the program."""
+    budget_s: float | None = None
+    """For the whole search; None: as long as it takes."""
     seed: int = 0
     stdin: bytes = b""
     compile_names: tuple[str, ...] = ()
@@ -38,6 +44,9 @@ class Wishes:
     home: Path | None = None
     """Where runs live: the original's run is kept there, with the attempts; None: nowhere."""
     progress: Callable[[str, int, int], None] = _silent
+    """What is done now, how much of it, of how much."""
+    tell: Callable[[str], None] = _mute
+    """What has come of a step, in one line."""
 
     @property
     def most_rounds(self) -> int:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import functools
 
+import msgspec
+
+from compilescope.repair.trials.compared import Compared
 from compilescope.repair.trials.counting import counts_of, has_symbolic_sizes
 from compilescope.repair.trials.losing import same_losses
 from compilescope.repair.trials.printing import compare_output
@@ -42,7 +45,7 @@ class Baseline:
 
     @functools.cached_property
     def watched_again(self) -> Watched:
-        return self.bench.watch(self.version)
+        return self.bench.watch(self.version, again=True)
 
     @functools.cached_property
     def probed_again(self) -> Probed:
@@ -119,10 +122,26 @@ class Baseline:
     @functools.cached_property
     def unsteady_values(self) -> str:
         """How its replays differ; empty where they do not."""
-        # It needs torch, which not everybody who has a baseline has to load.
-        from compilescope.repair.trials.following import differs_from_itself
+        asked = {"first": self.probed.told, "again": self.probed_again.told}
+        return str(self.bench.ask("judge_itself", asked))
 
-        return differs_from_itself(self.probed, self.probed_again)
+    @functools.cached_property
+    def replayable(self) -> Compared:
+        """What speaks against holding anything against its replays."""
+        found = Compared()
+        probed = self.probed
+        if probed.timed_out:
+            found.unknown(f"replaying the original took more than {self.bench.limit_s:g} s")
+        elif probed.exit_status != self.exit_status:
+            found.unknown("the program does not end in the same way when it runs eagerly")
+        elif not probed.calls:
+            found.unknown("no compiled region is called")
+        else:
+            answer = self.bench.ask("judge_original", {"original": probed.told})
+            found.add(msgspec.convert(answer, Compared))
+            left_out = probed.record["left_out"]
+            found.notes += [f"not all regions were replayed: {why}" for why in left_out]
+        return found
 
     @property
     def is_deterministic(self) -> bool:

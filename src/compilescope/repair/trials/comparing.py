@@ -6,53 +6,18 @@ patched one differs, to see whether compiling itself is what makes the differenc
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from compilescope.fixes.patch import Allowance
 from compilescope.repair.trials.baseline import Baseline
 from compilescope.repair.trials.changes import Changes
+from compilescope.repair.trials.compared import Compared
 from compilescope.repair.trials.covering import check_branches
-from compilescope.repair.trials.following import astray
-from compilescope.repair.trials.inside.recipes import RECORDED, Recipe
-from compilescope.repair.trials.replays import (
-    Difference,
-    Judge,
-    Replays,
-    kinds_of,
-    same_values,
-    unlike,
-)
-from compilescope.repair.trials.verification import Check
 from compilescope.repair.trials.version import Version
 from compilescope.repair.trials.watched import Probed
 from compilescope.repair.trials.workbench import Workbench
-
-_NAMES = {
-    "values": "values",
-    "errors": "exceptions",
-    "aliases": "memory",
-    "gradients": "gradients",
-    "random": "random numbers",
-    "printed": "printed by regions",
-    "surroundings": "global state",
-}
-
-
-@dataclass
-class Compared:
-    """What came of it."""
-
-    checks: list[Check] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-
-    def unknown(self, words: str) -> None:
-        self.checks.append(Check("replays", "unknown", words))
-
-    @property
-    def is_settled(self) -> bool:
-        return any(check.verdict != "pass" for check in self.checks)
 
 
 def compare_values(
@@ -64,7 +29,7 @@ def compare_values(
 ) -> Compared:
     """Probe the version, and hold every replay against the original's."""
     found = Compared()
-    _look_at_original(before, found)
+    found.add(before.replayable)
     if found.is_settled:
         return found
     probed = bench.probe(version, compiled=True, like=before.probed)
@@ -74,174 +39,24 @@ def compare_values(
     if probed.exit_status < 0:
         found.unknown(f"replaying its regions is ended by signal {-probed.exit_status}")
         return found
-    comparison = _Comparison(before, probed, allows, found)
-    comparison.compare_all()
-    if not found.is_settled and "other-random-numbers" not in allows:
-        wrong = astray(before.probed, probed)
-        if wrong:
-            found.checks.append(Check("calls", "fail", wrong))
-    if probed.exit_status != before.probed.exit_status and not found.is_settled:
-        found.unknown("the program does not end in the same way when its regions are replayed")
+    found.add(_judged(bench, before, probed, allows))
     if not found.is_settled:
-        comparison.tell()
         checks, notes = check_branches(before, changes)
         found.checks += checks
         found.notes += notes
     return found
 
 
-def _look_at_original(before: Baseline, found: Compared) -> None:
-    probed = before.probed
-    if probed.timed_out:
-        found.unknown(f"replaying the original took more than {before.bench.limit_s:g} s")
-        return
-    if probed.exit_status != before.exit_status:
-        found.unknown("the program does not end in the same way when it runs eagerly")
-        return
-    if not probed.calls:
-        found.unknown("no compiled region is called")
-        return
-    for call in probed.calls:
-        if call["left_out"]:
-            found.unknown(f"{call['name']} cannot be called again: {call['left_out']}")
-        elif call.get("shared"):
-            names = ", ".join(call["shared"])
-            found.unknown(f"{call['name']} cannot be called again: {names} cannot be copied")
-        elif _is_unlike(probed, call):
-            found.unknown(f"{call['name']} gives something else when it is called again")
-    found.notes += [f"not all regions were replayed: {why}" for why in probed.record["left_out"]]
-
-
-def _is_unlike(probed: Probed, call: dict[str, Any]) -> bool:
-    """Does a replay on the recorded inputs not give what the program itself got?"""
-    replays = Replays(probed, call)
-    replay, real = replays.get(tuple(Recipe(RECORDED)), "eager"), call.get("real")
-    if replay is None or real is None:
-        return True
-    if (replay["error"] is None) != (real["error"] is None):
-        return True
-    if real["error"] is not None:
-        return False
-    kept, got = replays.read(replay), replays.read(real)
-    outputs = {p: v for p, v in kept.outcome.values.items() if v.kind == "output"}
-    kept.outcome.values = {p: v for p, v in outputs.items() if p in got.outcome.values}
-    return bool(unlike(kept, got))
-
-
-class _Comparison:
-    def __init__(
-        self, before: Baseline, probed: Probed, allows: frozenset[Allowance], found: Compared
-    ) -> None:
-        self._before = before
-        self._probed = probed
-        self._allows = allows
-        self._judge = Judge(allows)
-        self._found = found
-        self._theirs = {(c["region"], c["call"]): c for c in probed.calls}
-        self._asked = 0
-        self._doubtful = 0
-
-    def compare_all(self) -> None:
-        for call in self._before.probed.calls:
-            other = self._theirs.get((call["region"], call["call"]))
-            if other is None:
-                words = f"call {call['call']} of {call['name']} is missing: the program takes "
-                self._fail("regions", f"{words}another way")
-                return
-            if other["left_out"]:
-                self._found.unknown(f"{call['name']}: {other['left_out']}")
-                return
-            if other.get("left_out_recipes"):
-                self._found.notes.append(f"{other['left_out_recipes']} sets of inputs left out")
-            self._compare_call(call, other)
-            if self._found.is_settled:
-                return
-
-    def tell(self) -> None:
-        regions = len({call["region"] for call in self._before.probed.calls})
-        words = f"equal on {self._asked} sets of inputs to {regions} compiled regions"
-        self._found.checks.append(Check("values", "pass", words))
-
-    def _fail(self, name: str, words: str) -> None:
-        self._found.checks.append(Check(name, "fail", words))
-
-    def _compare_call(self, call: dict[str, Any], other: dict[str, Any]) -> None:
-        ours, theirs = Replays(self._before.probed, call), Replays(self._probed, other)
-        if not self._compare_inputs(call, (ours, call["inputs"]), (theirs, other["inputs"])):
-            return
-        for recipe in ours.recipes:
-            wanted = ours.get(recipe, "eager")
-            if wanted is None:
-                continue
-            exact = ours.get(recipe, "exact")
-            for mode in ("eager", "compiled"):
-                replay = theirs.get(recipe, mode)
-                if replay is None:
-                    if mode == "compiled" and recipe[0] == RECORDED:
-                        self._found.unknown(f"{call['name']} was not replayed compiled")
-                        return
-                    continue
-                self._asked += mode == "compiled"
-                wrong = self._judge.differences((ours, wanted), (theirs, replay), exact)
-                wrong = list(self._weighed(call, recipe, wrong, (theirs, replay)))
-                if wrong:
-                    self._report(call, recipe, mode, wrong)
-                    return
-
-    def _compare_inputs(self, call: dict[str, Any], ours: Any, theirs: Any) -> bool:
-        if kinds_of(ours) != kinds_of(theirs):
-            # It may well be right; but what other inputs would be alike nobody can say.
-            self._found.unknown(f"{call['name']} is called with other kinds of arguments")
-            return False
-        words = same_values(ours, theirs)
-        if words:
-            self._fail("inputs", f"{call['name']} is called with other inputs: {words}")
-        return not words
-
-    def _weighed(
-        self,
-        call: dict[str, Any],
-        recipe: tuple[Any, ...],
-        wrong: list[Difference],
-        found: tuple[Replays, dict[str, Any]],
-    ) -> Iterator[Difference]:
-        """Those that compiling the original does not make as well, and that chance does not."""
-        if wrong and "other-random-numbers" in self._allows and _draws(call):
-            wrong = [d for d in wrong if not (d.aspect == "values" and _is_number_only(d))]
-            self._found.notes.append(f"{call['name']} draws random numbers: values not compared")
-        if not wrong:
-            return
-        compiled = {(c["region"], c["call"]): c for c in self._before.compiled.calls}
-        known = compiled.get((call["region"], call["call"]))
-        original = Replays(self._before.compiled, known) if known is not None else None
-        replay = original.get(recipe, "compiled") if original is not None else None
-        if original is None or replay is None:
-            yield from wrong
-            return
-        left = self._judge.differences((original, replay), found)
-        same = {(d.aspect, d.path) for d in left}
-        for difference in wrong:
-            if (difference.aspect, difference.path) in same:
-                yield difference
-        if not left:
-            words = f"{call['name']} on {Recipe(*recipe).words()}: compiling it makes a difference"
-            self._found.notes.append(f"{words} before the patch too ({wrong[0].words})")
-
-    def _report(
-        self, call: dict[str, Any], recipe: tuple[Any, ...], mode: str, wrong: list[Difference]
-    ) -> None:
-        wrong = sorted(wrong, key=lambda difference: difference.verdict != "fail")
-        first = wrong[0]
-        inputs = Recipe(*recipe).words()
-        how = "" if mode == "eager" else ", compiled"
-        words = f"{call['name']} on {inputs}{how}: {first.words}"
-        self._found.checks.append(Check(_NAMES[first.aspect], first.verdict, words))
-
-
-def _draws(call: dict[str, Any]) -> bool:
-    """Does it draw random numbers?"""
-    return any(r["random"] not in ("", call["random"]) for r in call["replays"])
-
-
-def _is_number_only(difference: Difference) -> bool:
-    return "elements" in difference.words or "error" in difference.words
+def _judged(
+    bench: Workbench, before: Baseline, probed: Probed, allows: frozenset[Allowance]
+) -> Compared:
+    asked: dict[str, Any] = {
+        "original": before.probed.told,
+        "version": probed.told,
+        "compiled": None,
+        "allows": sorted(allows),
+    }
+    answer = bench.ask("judge_version", asked)
+    if answer is None:
+        answer = bench.ask("judge_version", {**asked, "compiled": before.compiled.told})
+    return msgspec.convert(answer, Compared)

@@ -28,7 +28,7 @@ def measure(bench: Workbench, before: Version, after: Version, *, rounds: int = 
     reason = ""
     if old.steady is None or new.steady is None:
         reason = "no compiled region is called again after it was compiled"
-    return Times(old, new, reason)
+    return Times(old, new, reason, imports=bool(bench.cold))
 
 
 def _timed(runs: Sequence[Watched]) -> Timed:

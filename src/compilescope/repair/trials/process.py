@@ -66,15 +66,19 @@ def run_process(
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Kill what is left of its session: its group, and children that made groups of their own."""
-    others = _descendants(process.pid) if process.poll() is None else []
-    for group in {process.pid, *others}:
+    end_session(process.pid, running=process.poll() is None)
+    process.wait()
+
+
+def end_session(pid: int, *, running: bool) -> None:
+    """Kill what is left of a session: its group, and children that made groups of their own."""
+    others = _descendants(pid) if running else []
+    for group in {pid, *others}:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(group, signal.SIGKILL)
     for child in others:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(child, signal.SIGKILL)
-    process.wait()
 
 
 def _descendants(pid: int) -> list[int]:

@@ -53,6 +53,12 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
     def is_verified(self) -> bool:
         return self.verdict == "verified"
 
+    @property
+    def ended(self) -> bool:
+        """Did it come to its end as the original does? Else what it lost says nothing."""
+        failed = any(check.name == "exit" and check.verdict == "fail" for check in self.checks)
+        return self.watched is not None and not failed
+
 
 class Spread(msgspec.Struct, frozen=True):
     """Some measurements of one thing, in seconds."""
@@ -72,7 +78,7 @@ class Timed(msgspec.Struct, frozen=True):
     first: Spread | None = None
     """The first calls of all regions, compilation included."""
     whole: Spread | None = None
-    """The whole process."""
+    """The whole process; from a warm one, without what `Times.imports` says."""
 
 
 class Times(msgspec.Struct, frozen=True):
@@ -82,6 +88,8 @@ class Times(msgspec.Struct, frozen=True):
     after: Timed = Timed()
     reason: str = ""
     """Why something could not be timed."""
+    imports: bool = True
+    """Is starting Python and importing torch part of `whole`?"""
 
     @property
     def slower(self) -> bool | None:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping
 from compilescope.fixes.patch import Allowance
 from compilescope.repair.trials.baseline import Baseline as Baseline
 from compilescope.repair.trials.changes import Changes, changes_between
+from compilescope.repair.trials.comparing import compare_values
 from compilescope.repair.trials.counting import counts_of
 from compilescope.repair.trials.losing import check_losses
 from compilescope.repair.trials.measuring import measure as measure
@@ -21,6 +22,7 @@ from compilescope.repair.trials.workbench import Workbench
 
 _OF_RUNS = ("gone", "breaks", "recompiles", "eager", "failures", "operators", "exit", "output")
 """Checks of what was seen under capture; the others are of replays."""
+_MOST_SAID = 160
 
 
 def verify(
@@ -50,6 +52,37 @@ def verify(
     )
 
 
+def confirm(
+    bench: Workbench,
+    before: Baseline,
+    version: Version,
+    *,
+    gone: Collection[str],
+    patch_allows: frozenset[Allowance] = frozenset(),
+    states: str = "",
+) -> Verification:
+    """Look again at a version that was proven in forks of a warm process, in a fresh one. If that
+    shows anything else, everything is proven anew in fresh processes: their word counts."""
+    trial = _Trial(bench, before, version, patch_allows)
+    trial.changes = changes_between(before.version, version)
+    verdict, reason = trial.look(gone, bench.watch(version, fresh=True)) or ("verified", states)
+    if verdict != "verified":
+        bench.cool("a fresh process showed something else")
+        anew = Baseline(bench, before.version)
+        return verify(bench, anew, version, gone=gone, patch_allows=patch_allows, states=states)
+    assert trial.after is not None
+    after = counts_of(trial.after.digest, trial.after.operators)
+    checks = tuple(trial.checks)
+    return Verification(
+        verdict=verdict,
+        reason=reason,
+        checks=checks,
+        before=before.counts,
+        after=after,
+        watched=trial.after,
+    )
+
+
 class _Trial:
     """One version under way."""
 
@@ -72,18 +105,23 @@ class _Trial:
     def judge(self, gone: Collection[str]) -> tuple[VerdictOfFix, str]:
         if self._before.unusable:
             return "unverified", self._before.unusable
-        self.after = after = self._bench.watch(self._version)
-        self.checks += check_losses(self._before.watched, after, gone, self.changes)
-        self.checks += [self._exit(after)]
-        found = self._verdict()
-        if found is not None:
-            return found
-        self.checks.append(self._output(after))
-        found = self._verdict()
+        found = self.look(gone, self._bench.watch(self._version))
         if found is not None:
             return found
         self._compare_values()
         return self._verdict() or ("verified", "")
+
+    def look(self, gone: Collection[str], after: Watched) -> tuple[VerdictOfFix, str] | None:
+        """What a run of it shows, without any replays; None: nothing is wrong."""
+        self.after = after
+        # How it ended comes first: what a run lost that broke off says nothing.
+        self.checks += [self._exit(after)]
+        self.checks += check_losses(self._before.watched, after, gone, self.changes)
+        found = self._verdict()
+        if found is not None:
+            return found
+        self.checks.append(self._output(after))
+        return self._verdict()
 
     def _verdict(self) -> tuple[VerdictOfFix, str] | None:
         """What the checks so far come to; None: nothing is wrong."""
@@ -92,7 +130,7 @@ class _Trial:
             # Only what the original never does itself counts against a version.
             before, name = self._before, failed[0].name
             unsteady = ""
-            if name != "gone":
+            if all(check.name != "gone" for check in failed):
                 unsteady = before.unsteady_run if name in _OF_RUNS else before.unsteady_values
             if unsteady:
                 return "unverified", unsteady
@@ -102,14 +140,11 @@ class _Trial:
 
     def _exit(self, after: Watched) -> Check:
         if after.timed_out:
-            words = f"it did not end within {self._bench.limit_s:g} s, the original did"
+            words = f"it does not end within {self._bench.limit_s:g} s"
             return Check("exit", "fail", words)
         wanted = self._before.exit_status
         if after.exit_status != wanted:
-            last = after.stderr.decode(errors="replace").strip().splitlines()[-1:]
-            said = f" ({last[0].strip()[:160]})" if last else ""
-            words = f"it ends with status {after.exit_status}{said}; the original with {wanted}"
-            return Check("exit", "fail", words)
+            return Check("exit", "fail", _ending(after, wanted))
         return Check("exit", "pass", f"status {wanted}")
 
     def _output(self, after: Watched) -> Check:
@@ -122,9 +157,20 @@ class _Trial:
         return Check("output", printed.verdict, printed.words)
 
     def _compare_values(self) -> None:
-        # It needs torch, which only a trial that has come so far has to load.
-        from compilescope.repair.trials.comparing import compare_values
-
         found = compare_values(self._bench, self._before, self._version, self.changes, self._allows)
         self.checks += found.checks
         self.notes += found.notes
+
+
+def _ending(after: Watched, wanted: int) -> str:
+    """How it ends and the original does not: one clause, with the last line of what it said."""
+    lines = after.stderr.decode(errors="replace").strip().splitlines()
+    last = " ".join(lines[-1].split())[:_MOST_SAID] if lines else ""
+    if after.exit_status < 0:
+        return f"it is killed by signal {-after.exit_status}"
+    if not after.exit_status:
+        return f"it ends with status 0, the original with {wanted}"
+    crashed = any(line.startswith("Traceback (most recent call last)") for line in lines)
+    how = "it crashes" if crashed and after.exit_status == 1 else ""
+    how = how or f"it ends with status {after.exit_status}"
+    return f"{how}: {last}" if last else how

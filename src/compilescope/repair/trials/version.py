@@ -19,6 +19,11 @@ class Version:
     environment: Mapping[str, str] = field(default_factory=dict)
     """Variables that the program is started with, beside ours."""
 
+    @property
+    def key(self) -> object:
+        """Equal for equal versions."""
+        return tuple(sorted(self.files.items())), tuple(sorted(self.environment.items()))
+
     def with_patch(self, patch: Patch) -> Version:
         """This one with a patch on top. The patch's texts are whole: they replace ours."""
         files = {os.path.abspath(path): text for path, text in patch.files.items()}

@@ -1,11 +1,15 @@
 """The workbench: runs versions of one program, each in processes of its own, and cleans up.
 
+Where it can, a process is a fork of one that has imported torch; where that would not be as good
+as a fresh one, and where `fresh` is asked for, it is a new interpreter.
+
 with Workbench(target) as bench:
     seen = bench.watch(Version())
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import shutil
@@ -29,6 +33,7 @@ from compilescope.model.run import read_run
 from compilescope.repair.trials.counting import count_operators
 from compilescope.repair.trials.process import Ended, run_process
 from compilescope.repair.trials.version import Version
+from compilescope.repair.trials.warm.parent import WarmParent
 from compilescope.repair.trials.watched import Probed, Watched, read_record
 from compilescope.rules.digest import digest
 from compilescope.settings import Settings, torch_loads_extensions, trial_environment
@@ -38,7 +43,12 @@ _BOOT = Path(__file__).parent / "boot"
 _CAPTURE = Path(launcher.__file__).parent
 _REPLAYING = 0.6
 """Of a process' time; the rest is the program's own."""
+_JUDGING = "compilescope.repair.trials.judging"
 Progress = Callable[[str], None]
+
+
+class OutOfTime(Exception):
+    """The time for all trials together is spent."""
 
 
 class Workbench:
@@ -54,9 +64,10 @@ class Workbench:
         stdin: bytes = b"",
         seed: int = 0,
         progress: Progress | None = None,
+        warm: WarmParent | None = None,
     ) -> None:
         """`compile_names` and `backend` as `compilescope run --compile` has them; `limit_s` is for
-        one process."""
+        one process. `warm` forks the processes; without it all are fresh ones."""
         target.check()
         self.target = target
         self.limit_s = limit_s
@@ -65,6 +76,15 @@ class Workbench:
         self._stdin = stdin
         self._tick = progress or (lambda doing: None)
         self._folder = Path(tempfile.mkdtemp(prefix="compilescope-"))
+        self._warm = warm or WarmParent()
+        self.cold = "" if warm is not None else "there is no warm process"
+        """Why all processes are fresh ones; empty where they need not be."""
+        self.deadline: float | None = None
+        """By the monotonic clock: nothing runs on after it."""
+        self.longest_s = 0.0
+        """Of all processes so far."""
+        self._watched: dict[object, Watched] = {}
+        self._probed: dict[object, Probed] = {}
 
     def __enter__(self) -> Workbench:
         return self
@@ -80,10 +100,36 @@ class Workbench:
     def close(self) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)
 
+    def cool(self, reason: str) -> None:
+        """From now on every process is a fresh one."""
+        self.cold = self.cold or reason
+
+    @property
+    def start_s(self) -> float:
+        """What a fresh process takes beyond a warm one."""
+        return self._warm.start_s
+
     def watch(
-        self, version: Version, *, timed: bool = False, environment: dict[str, str] | None = None
+        self,
+        version: Version,
+        *,
+        timed: bool = False,
+        environment: dict[str, str] | None = None,
+        fresh: bool = False,
+        again: bool = False,
     ) -> Watched:
-        """Run a version under capture."""
+        """Run a version under capture: once, unless `again` is asked for, or times are."""
+        key = (version.key, fresh or bool(self.cold))
+        if not (timed or again or environment) and key in self._watched:
+            return self._watched[key]
+        seen = self._watch(version, timed, environment, fresh=fresh)
+        if not (timed or again or environment):
+            self._watched[key] = seen
+        return seen
+
+    def _watch(
+        self, version: Version, timed: bool, environment: dict[str, str] | None, *, fresh: bool
+    ) -> Watched:
         self._tick("running the program")
         place = self._place()
         header = RunHeader(
@@ -106,6 +152,7 @@ class Workbench:
             {},
             environment=environment,
             started=lambda pid: write_header(folder, started(header, main_pid=pid)),
+            fresh=fresh,
         )
         header = msgspec.structs.replace(
             header,
@@ -142,6 +189,9 @@ class Workbench:
 
         `like` an earlier probe: on the same inputs. `focus` are lines in whose files it is noted
         which sides of branches were taken. `sizes`: other sizes too."""
+        key = (version.key, like.folder) if compiled and like is not None else None
+        if key is not None and key in self._probed:
+            return self._probed[key]
         self._tick("replaying compiled regions" if compiled else "replaying regions eagerly")
         place = self._place()
         wishes = {
@@ -153,7 +203,7 @@ class Workbench:
             "like": like.plan if like is not None else None,
         }
         ended = self._run(version, place, self._settings, {"probe": wishes})
-        return Probed(
+        probed = Probed(
             version=version,
             folder=place,
             record=read_record(place),
@@ -163,6 +213,18 @@ class Workbench:
             stderr=ended.stderr,
             seconds=ended.seconds,
         )
+        if key is not None:
+            self._probed[key] = probed
+        return probed
+
+    def ask(self, judge: str, asked: dict[str, Any]) -> Any:
+        """What a function of `judging` says: it needs torch, so where there is a warm process, it
+        is asked there."""
+        if not self.cold:
+            answer = self._warm.ask(f"{_JUDGING}:{judge}", asked, self._place())
+            if answer is not None:
+                return answer["answer"]
+        return getattr(importlib.import_module(_JUDGING), judge)(asked)
 
     def survey(self, version: Version, places: Collection[tuple[str, int]]) -> Facts:
         """What the variables hold in the functions around these lines, run eagerly."""
@@ -187,6 +249,7 @@ class Workbench:
         *,
         environment: dict[str, str] | None = None,
         started: Callable[[int], None] | None = None,
+        fresh: bool = False,
     ) -> Ended:
         trial = place / "trial.json"
         names = [name for name in settings.compile_names if ":" not in name]
@@ -203,11 +266,46 @@ class Workbench:
         boots = [_BOOT, entry] if settings.run_dir is not None else [_BOOT]
         more = {**version.environment, **(environment or {})}
         functions = tuple(name for name in settings.compile_names if ":" in name)
-        return run_process(
-            self.target.command(functions),
-            trial_environment(settings, boots, trial, self.seed, more),
-            place,
-            stdin=self._stdin,
-            limit_s=self.limit_s,
-            started=started,
+        command = self.target.command(functions)
+        child = trial_environment(settings, boots, trial, self.seed, more)
+        if not (fresh or self.cold):
+            self._warm.prepare(child)  # Not on the time of this run.
+        limit_s = self._limit()
+        ended = None
+        if not (fresh or self.cold):
+            ended = self._run_warm(version, command, child, place, limit_s, started)
+        if ended is None:
+            ended = run_process(
+                command, child, place, stdin=self._stdin, limit_s=limit_s, started=started
+            )
+        if ended.timed_out and limit_s < self.limit_s:
+            raise OutOfTime
+        self.longest_s = max(self.longest_s, ended.seconds)
+        return ended
+
+    def _run_warm(
+        self,
+        version: Version,
+        command: list[str],
+        environment: dict[str, str],
+        place: Path,
+        limit_s: float,
+        started: Callable[[int], None] | None,
+    ) -> Ended | None:
+        """None where it takes a fresh process."""
+        found = self._warm.run(
+            command, environment, place, stdin=self._stdin, limit_s=limit_s, started=started
         )
+        if isinstance(found, Ended):
+            return found
+        if self._warm.reason or not (version.files or version.environment):
+            self.cold = found  # It is so with every version.
+        return None
+
+    def _limit(self) -> float:
+        if self.deadline is None:
+            return self.limit_s
+        left = self.deadline - time.monotonic()
+        if left <= 0:
+            raise OutOfTime
+        return min(self.limit_s, left)

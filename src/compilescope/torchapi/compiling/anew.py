@@ -21,8 +21,8 @@ from compilescope.torchapi.stacks import code_ref, origin
 
 
 def compiled_functions() -> list[CompiledFunction] | None:
-    """The program's functions that Dynamo looked at, most compilations first; a function without
-    any was left to eager mode. None where this torch does not tell."""
+    """The program's functions that Dynamo looked at, most compilations first; one without any was
+    given up, or its code was dropped since. None where this torch does not tell."""
     dynamo = sys.modules.get("torch._dynamo.convert_frame")
     if dynamo is None:
         return []  # Never imported: nothing can have been compiled.
@@ -58,6 +58,19 @@ def compiled_anew() -> Iterator[list[CompiledFunction]]:
         _put_sizes_back(sizes)
 
 
+def as_compiled(function: Any, options: dict[str, Any], backend: Any = "eager") -> Any:
+    """`function` with `torch.compile` around it, and `backend` unless `options` name one.
+
+    What is compiled already stays as it is; with options, what was given to `torch.compile` is
+    compiled with them.
+    """
+    if is_compiled(function):
+        if not options:
+            return function
+        function = _not_compiled(function)
+    return torch.compile(function, **{"backend": backend, **options})
+
+
 def is_compiled(function: Any) -> bool:
     """Is it something that `torch.compile` made, or a module that `.compile()` compiled?"""
     from torch._dynamo import OptimizedModule
@@ -71,7 +84,7 @@ def is_compiled(function: Any) -> bool:
     return wrapped and not getattr(function, "_torchdynamo_disable", False)
 
 
-def not_compiled(function: Any) -> Any:
+def _not_compiled(function: Any) -> Any:
     """What was given to `torch.compile`, where that can be had."""
     from torch._dynamo import OptimizedModule
     from torch._dynamo.eval_frame import innermost_fn
@@ -135,3 +148,8 @@ def _sizes() -> Any:
     except ImportError:
         return None
     return pgo if hasattr(pgo, "_CODE_STATE") and hasattr(pgo, "_INIT_CODE_STATE") else None
+
+
+def compile_nothing() -> None:
+    """For the rest of this process: `torch.compile` leaves functions as they are."""
+    torch.compiler.set_stance("force_eager")

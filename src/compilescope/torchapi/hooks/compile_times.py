@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from compilescope.model.bodies import CompileFailed, CompileTime, Recompile
 from compilescope.model.break_text import is_untyped
+from compilescope.model.error_text import graph_break_link, innermost_cause
 from compilescope.model.stack import CodeRef
 from compilescope.torchapi.compiling.ids import current_compile_id
 from compilescope.torchapi.hook import Call, Hook, Watch
@@ -107,6 +108,7 @@ def _write_failure(
     message = getattr(error, "msg", None) or str(error)
     if isinstance(error, (exc.Unsupported, exc.UserError)) or is_untyped(message):
         root, _ = watch.texts.root_and_wrappers(message)
+    link, linked_id = graph_break_link(message)
     is_backend = isinstance(error, exc.BackendCompilerFailed)
     stack = getattr(error, "real_stack", None)
     body = CompileFailed(
@@ -114,10 +116,12 @@ def _write_failure(
         message=_short(message),
         phase=phase,
         gb_type=root.gb_type if root else None,
-        gb_id=root.gb_id if root else None,
+        gb_id=(root.gb_id if root else None) or linked_id,
         hints=root.hints if root else (),
         backend=getattr(error, "backend_name", None),
         frame=frame,
+        cause=innermost_cause(message),
+        link=link,
     )
     frames = frames_of(stack)
     if phase == "forward":

@@ -6,6 +6,7 @@ tracebacks, `inspect` and everybody else who wants source lines through `linecac
 
 from __future__ import annotations
 
+import contextlib
 import linecache
 import os
 import runpy
@@ -13,9 +14,11 @@ import signal
 import sys
 import traceback
 import types
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from typing import Any
+
+_OURS = __name__.rpartition(".inside")[0]
 
 
 class Overlay:
@@ -25,6 +28,11 @@ class Overlay:
         self._texts = dict(files)
         self._real = {os.path.realpath(path): text for path, text in files.items()}
         self._names = {_module_name(path) for path in [*self._texts, *self._real]}
+
+    @property
+    def paths(self) -> set[str]:
+        """The files themselves, no links to them."""
+        return set(self._real)
 
     def text(self, path: str) -> str | None:
         path = os.path.abspath(path)
@@ -166,14 +174,30 @@ def run_script(path: str, overlay: Overlay) -> None:
     if not getattr(sys.flags, "safe_path", False) and not sys.flags.isolated:
         sys.path.insert(0, os.path.dirname(os.path.realpath(path)))
     path = os.path.abspath(path)  # As Python names its main file since 3.9.
-    text = overlay.text(path) or ""
+    text = overlay.text(path)
+    loader = SourceFileLoader("__main__", path) if text is None else _Loader("__main__", path, text)
     main = sys.modules["__main__"]
-    loader = _Loader("__main__", path, text)
     main.__dict__.update(
         __name__="__main__", __file__=path, __loader__=loader, __package__=None, __spec__=None
     )
+    main.__dict__.setdefault("__cached__", None)
+    with ending_as_python():
+        exec(compile(_source(path, text), path, "exec", dont_inherit=True), main.__dict__)
+
+
+def _source(path: str, text: str | None) -> str | bytes:
+    """Of a file on disk the bytes: it may say by itself how they are to be read."""
+    if text is not None:
+        return text
+    with open(path, "rb") as stream:
+        return stream.read()
+
+
+@contextlib.contextmanager
+def ending_as_python() -> Iterator[None]:
+    """What nobody caught ends the process as it would without us."""
     try:
-        exec(compile(text, path, "exec", dont_inherit=True), main.__dict__)
+        yield
     except SystemExit:
         raise
     except BaseException as error:
@@ -181,8 +205,10 @@ def run_script(path: str, overlay: Overlay) -> None:
 
 
 def _die_of(error: BaseException) -> None:
-    """As Python would, without the frame that is ours."""
-    trace = error.__traceback__.tb_next if error.__traceback__ else None
+    """As Python would, without the frames that are ours."""
+    trace = error.__traceback__
+    while trace is not None and _is_ours(trace):
+        trace = trace.tb_next
     error = error.with_traceback(trace)
     if sys.excepthook is sys.__excepthook__:
         traceback.print_exception(error)  # The other one reads source lines off the disk.
@@ -193,3 +219,7 @@ def _die_of(error: BaseException) -> None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGINT)
     sys.exit(1)
+
+
+def _is_ours(trace: types.TracebackType) -> bool:
+    return str(trace.tb_frame.f_globals.get("__name__")).startswith(_OURS)

@@ -12,22 +12,27 @@ from compilescope.repair.trials.inside.overlay import Overlay
 from compilescope.settings import read_trial
 
 
-def begin() -> None:
-    """Read what the workbench wrote, and do it."""
+def begin() -> Overlay:
+    """Read what the workbench wrote, and do it. Gives the texts that lie over files now."""
     path = read_trial()
     if path is None:
-        return
+        return Overlay({})
     trial = json.loads(path.read_text(encoding="utf-8"))
-    Overlay(trial["files"]).install()
+    overlay = Overlay(trial["files"])
+    overlay.install()
     seed = trial["seed"]
     random.seed(seed)
     after_import("numpy.random", lambda: sys.modules["numpy.random"].seed(seed % 2**32))
     after_import("torch", lambda: _torch_is_there(trial))
+    return overlay
 
 
 def _torch_is_there(trial: dict[str, Any]) -> None:
     from compilescope.repair.trials.inside import asking
+    from compilescope.torchapi.preloading import LARGE
 
+    for name in LARGE:
+        after_import(name, lambda: None)  # Watched imports are quicker.
     asking.seed_torch(trial["seed"])
     if trial["eager_random"]:
         asking.draw_as_eager()

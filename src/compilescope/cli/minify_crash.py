@@ -1,0 +1,75 @@
+"""`minify` for a crash: is compilation behind it, and is it the graph or the source to shrink?"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from compilescope.cli.minify_graph import minify_graph
+from compilescope.cli.minifying import Output
+from compilescope.errors import ToolError
+
+if TYPE_CHECKING:
+    from compilescope.minify.source.choosing import Choice
+    from compilescope.minify.source.messages import Seen
+    from compilescope.minify.source.program import SourceProgram
+    from compilescope.minify.source.stage import Stage
+
+_LONGEST_PROGRAM_S = 3600.0
+
+
+def without_own_crash(
+    program: SourceProgram, seen: Seen, stage: Stage, given: dict[str, Any]
+) -> Seen:
+    """An error that comes without compilation too is the program's own, and no cause of ours."""
+    from compilescope.minify.source.crashes import is_of_compiler
+    from compilescope.minify.source.messages import Seen
+    from compilescope.minify.source.stage import seen_in
+
+    crashes = [cause for cause in seen.causes if cause.kind == "crash"]
+    if not crashes or is_of_compiler(crashes[0]) or given["predicate"] in ("break", "recompile"):
+        return seen
+    plain_program = msgspec.structs.replace(program.original, compiled=False)
+    answer = stage.run_original(plain_program, given["limit_s"] or _LONGEST_PROGRAM_S)
+    plain = seen_in(answer)
+    if isinstance(plain, Seen) and not plain.error:
+        return seen
+    if isinstance(plain, Seen) and plain.error == seen.error:
+        how = "in the same way"
+    else:
+        how = f"with {plain.error}" if isinstance(plain, Seen) else "badly"
+    tell(f"Not the crash ({crashes[0].title}): without torch.compile {program.name} ends {how}.")
+    return msgspec.structs.replace(
+        seen, causes=tuple(cause for cause in seen.causes if cause.kind != "crash")
+    )
+
+
+def minify_crash(
+    program: SourceProgram, choice: Choice, stage: Stage, output: Output, given: dict[str, Any]
+) -> int:
+    """A graph is the smaller thing to show, where one is to blame; else the source."""
+    from compilescope.cli.minify_source import minify_source, told_cause
+    from compilescope.minify.source.crashes import how_known
+
+    crash = choice.cause
+    tell(f"Minifying {told_cause(crash)}\nThe same crash is {how_known(crash)}.")
+    original = program.original
+    if original.kind == "script" and crash.subject != "trace":
+        try:
+            return minify_graph(
+                original.kind,
+                original.words,
+                output,
+                {**given, "predicate": "crash", "site": None},
+                known=True,
+            )
+        except ToolError as error:
+            tell(f"No graph alone shows it, so the source shrinks. ({error.message})")
+    return minify_source(program, choice, stage, output, given)
+
+
+def tell(words: str) -> None:
+    """On stderr at once: what follows may take long, and stdout is for the answer."""
+    print(words, file=sys.stderr, flush=True)

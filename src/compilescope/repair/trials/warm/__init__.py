@@ -1,0 +1,1 @@
+"""A process that has imported torch and forks itself for each run of a program."""

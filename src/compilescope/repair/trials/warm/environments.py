@@ -1,0 +1,46 @@
+"""Variables: which of them a warm process must share with the program, and which it need not."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+_FREE = ("COMPILESCOPE_", "PYTEST_CURRENT_TEST", "TORCHINDUCTOR_CACHE_DIR")
+"""Ours, and those that torch reads when it needs them and not when it is imported."""
+COLD = "cold"
+"""The file in which a child says that it is no use: a fresh process is needed."""
+IMPORTED = "imported"
+"""The file in which a child says which modules it had to import."""
+_PACKAGE = str(Path(__file__).parents[3])
+
+
+def plain(environment: Mapping[str, str]) -> dict[str, str]:
+    """Without what only one run of the program needs."""
+    found = {name: value for name, value in environment.items() if not name.startswith(_FREE)}
+    path = [entry for entry in _path(environment) if not _is_boot(entry)]
+    found.pop("PYTHONPATH", None)
+    if path:
+        found["PYTHONPATH"] = os.pathsep.join(path)
+    return found
+
+
+def differing(environment: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
+    """Names of variables that are not the same in both, but for those that need not be."""
+    one, two = plain(environment), plain(other)
+    return sorted(name for name in one.keys() | two.keys() if one.get(name) != two.get(name))
+
+
+def boots_of(environment: Mapping[str, str]) -> list[str]:
+    """The folders of ours that a fresh process would have on its path when the program begins."""
+    boots = [entry for entry in _path(environment) if _is_boot(entry)]
+    return [entry for entry in boots if Path(entry).parent.name != "trials"]
+
+
+def _path(environment: Mapping[str, str]) -> list[str]:
+    return [entry for entry in environment.get("PYTHONPATH", "").split(os.pathsep) if entry]
+
+
+def _is_boot(entry: str) -> bool:
+    path = Path(entry)
+    return str(path).startswith(_PACKAGE) and path.name in ("boot", "boot_early")

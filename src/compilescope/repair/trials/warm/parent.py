@@ -1,0 +1,215 @@
+"""Our end of the warm process: runs of a program, each in a child that is as good as fresh."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from compilescope.repair.trials.process import Ended, end_session
+from compilescope.repair.trials.warm.environments import COLD, differing, plain
+
+_START = Path(__file__).parent / "start.py"
+_START_S = 300.0
+_ANSWER_S = 600.0
+
+
+class WarmParent:
+    """Started by the first run; everything says None where a fresh process is needed instead."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._control: socket.socket | None = None
+        self._lines: Any = None
+        self.start_s = 0.0
+        """What it took to import everything."""
+        self._environment: dict[str, str] = {}
+        self._modules: frozenset[str] = frozenset()
+        self.reason = "" if _can_fork() else "this system cannot fork such processes"
+        """Why there is none; empty where there is, or may be."""
+
+    def __enter__(self) -> WarmParent:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def is_up(self) -> bool:
+        return self._control is not None
+
+    def prepare(self, environment: Mapping[str, str]) -> None:
+        """Start it, if it can be and is not yet."""
+        if not self.reason and not self.is_up:
+            self._start(plain(environment))
+
+    def run(
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        folder: Path,
+        *,
+        stdin: bytes = b"",
+        limit_s: float = 300.0,
+        started: Callable[[int], None] | None = None,
+    ) -> Ended | str:
+        """As `run_process` does; in words why that is not possible here."""
+        self.prepare(environment)
+        reason = self.reason or self._objection(command, environment)
+        if reason:
+            return reason
+        (folder / "stdin").write_bytes(stdin)
+        begun = time.monotonic()
+        order = {
+            "command": list(command),
+            "environment": dict(environment),
+            "folder": str(folder),
+            "cwd": os.getcwd(),
+        }
+        found = self._order(order, limit_s, started)
+        if found is None:
+            return self.reason
+        status, timed_out = found
+        cold = folder / COLD
+        if cold.exists():
+            reason = cold.read_text(encoding="utf-8")
+            cold.unlink()
+            return reason
+        seconds = time.monotonic() - begun
+        out, err = (folder / "stdout").read_bytes(), (folder / "stderr").read_bytes()
+        return Ended(status, timed_out, out, err, seconds)
+
+    def ask(self, task: str, payload: Any, folder: Path) -> Any | None:
+        """Call `module:function` of ours where torch is imported already."""
+        if not self.is_up:
+            return None
+        answer = folder / "answer.json"
+        order = {"task": task, "payload": payload, "answer": str(answer)}
+        found = self._order(order, _ANSWER_S, None)
+        if found != (0, False):
+            return None
+        return json.loads(answer.read_bytes())
+
+    def close(self) -> None:
+        if self._control is not None:
+            self._lines.close()
+            self._control.close()  # The warm process kills its child, and ends.
+            self._control = None
+        if self._process is not None:
+            try:
+                self._process.wait(5)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+            self._process = None
+
+    def _start(self, environment: dict[str, str]) -> None:
+        begun = time.monotonic()
+        ours, theirs = socket.socketpair()
+        # Plain files, as the program will have: Python sets up its streams by what they are.
+        with theirs, _nothing() as source, _nothing() as out, _nothing() as err:
+            self._process = subprocess.Popen(
+                [sys.executable, str(_START), str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                env=environment,
+                stdin=source,
+                stdout=out,
+                stderr=err,
+                # Ctrl-C is for us: we decide what becomes of a trial.
+                start_new_session=True,
+            )
+        self._environment = environment
+        self._control, self._lines = ours, ours.makefile("rb")
+        hello = self._receive(_START_S)
+        self.start_s = time.monotonic() - begun
+        if hello is None or not hello["safe"]:
+            self._give_up("it cannot be forked" if hello else "the warm process did not start")
+        else:
+            self._modules = frozenset(hello["modules"])
+
+    def _objection(self, command: Sequence[str], environment: Mapping[str, str]) -> str:
+        if command[0] != sys.executable or len(command) < 2:
+            return "it is another Python"
+        names = differing(environment, self._environment)
+        if names:
+            return f"it is started with another {names[0]}"
+        first = command[1]
+        folder = Path.cwd() if first in ("-m", "-c") else Path(first)
+        folder = folder if folder.is_dir() else Path(os.path.realpath(folder)).parent
+        for entry in folder.glob("*"):
+            name = entry.name.partition(".")[0]
+            module = entry.suffix in (".py", ".so", ".pyd") or (entry / "__init__.py").exists()
+            if name in self._modules and module:
+                return f"{entry.name} beside it hides a module of that name"
+        return ""
+
+    def _order(
+        self, order: dict[str, Any], limit_s: float, started: Callable[[int], None] | None
+    ) -> tuple[int, bool] | None:
+        """The status of the child, and whether it took too long. None where the warm process is
+        lost."""
+        assert self._control is not None
+        try:
+            self._control.sendall(json.dumps(order).encode() + b"\n")
+        except OSError:
+            self._give_up("the warm process is gone")
+            return None
+        told = self._receive(_START_S)
+        if told is None:
+            self._give_up("the warm process is gone")
+            return None
+        pid, ended, late = int(told["pid"]), None, False
+        try:
+            if started is not None:
+                started(pid)
+            ended = self._receive(limit_s)
+            late = ended is None
+        finally:
+            # Also at Ctrl-C, and for children that outlive the program.
+            end_session(pid, running=ended is None)
+            if ended is None:
+                ended = self._receive(_START_S)
+        if ended is None:
+            self._give_up("the warm process is gone")
+            return None
+        return int(ended["status"]), late
+
+    def _receive(self, limit_s: float) -> dict[str, Any] | None:
+        """The next line; None after so long, or at the end."""
+        assert self._control is not None
+        self._control.settimeout(limit_s)
+        try:
+            line = self._lines.readline()
+        except OSError:
+            # A file object that has met its limit once reads no more.
+            self._lines = self._control.makefile("rb")
+            return None
+        return json.loads(line) if line else None
+
+    def _give_up(self, reason: str) -> None:
+        self.reason = reason
+        with suppress(OSError):
+            self.close()
+
+
+def _can_fork() -> bool:
+    """Other systems' libraries do not survive a fork without an exec."""
+    return sys.platform.startswith("linux") and hasattr(os, "fork")
+
+
+def _nothing() -> Any:
+    return tempfile.TemporaryFile()
