@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 import pytest
 
 pytestmark = pytest.mark.torch
@@ -112,6 +113,27 @@ def test_inspecting_twice_measures_twice() -> None:
     if len(second.graphs) != len(first.graphs):
         pytest.fail("the second inspection saw other frames")
     assert first.guards == second.guards
+
+
+def test_what_was_compiled_before_is_compiled_anew() -> None:
+    torch.compile(broken, backend="eager")(torch.ones(3))
+    report = compilescope.GuardInspector(broken).inspect(torch.ones(3))
+    assert len(report.graphs) == 2 and report.backend == "eager"
+    ready = torch.compile(broken, backend="aot_eager")
+    ready(torch.ones(3))
+    of_ready = compilescope.GuardInspector(ready).inspect(torch.ones(3))
+    assert of_ready.backend == "aot_eager" and of_ready.guards == report.guards
+    named = compilescope.GuardInspector(ready, backend="eager").inspect(torch.ones(3))
+    assert named.backend == "eager"
+
+
+def test_its_words_name_no_flag(report: GuardReport) -> None:
+    graph = report.graphs[0].graph
+    many = msgspec.structs.replace(graph, lines=tuple(graph.lines) * 10)
+    entries = [msgspec.structs.replace(report.graphs[0], graph=many)]
+    text = GuardReport("Block", "eager", entries, None).summary()
+    assert "`.graphs` has them all" in " ".join(text.split()) or ".graphs has them all" in text
+    assert "--json" not in text
 
 
 def test_every_form(report: GuardReport) -> None:

@@ -27,6 +27,9 @@ from compilescope.rules.digest import Digest, digest
 from compilescope.settings import read_settings
 from compilescope.version import VERSION
 
+COMPILED_BEFORE = "compiled-before"
+"""The id under which a torch that cannot tell it is noted."""
+
 
 class Capture:
     """What a capture saw. Readable while it goes on, and after."""
@@ -221,26 +224,14 @@ def explain(function: Callable[..., Any], **options: Any) -> Callable[..., Captu
     """
 
     def call(*args: Any, **kwargs: Any) -> Capture:
-        from compilescope.torchapi.compiling.anew import compiled_anew
+        from compilescope.torchapi.compiling.anew import as_compiled, compiled_anew
 
-        compiled = _compiled(function, options)
+        compiled = as_compiled(function, options)
         with compiled_anew() as dropped, _capturing(None, False, False, dropped) as seen:
             seen.result = compiled(*args, **kwargs)
         return seen
 
     return call
-
-
-def _compiled(function: Callable[..., Any], options: dict[str, Any]) -> Callable[..., Any]:
-    import torch
-
-    from compilescope.torchapi.compiling.anew import is_compiled, not_compiled
-
-    if is_compiled(function):
-        if not options:
-            return function
-        function = not_compiled(function)
-    return torch.compile(function, **{"backend": "eager", **options})  # type: ignore[no-any-return]
 
 
 def load(run: str | os.PathLike[str] | None = None, *, dir: str | None = None) -> Capture:

@@ -1,4 +1,4 @@
-"""The guard inspector: compile once, then say what each call pays to have its guards checked.
+"""The guard inspector: compile anew, then say what each call pays to have its guards checked.
 
 print(compilescope.GuardInspector(model).inspect(x))
 """
@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from compilescope.errors import ToolError
+from compilescope.model.bodies import GraphCaptured
 from compilescope.model.guards import GuardCost, GuardNode
 from compilescope.model.header import RunHeader
 from compilescope.model.home import new_run_id
@@ -92,13 +93,21 @@ class GuardReport:
 
 
 class GuardInspector:
-    """Compiles a model or function on its own and measures the guards of what was compiled.
+    """Compiles a model or function anew and measures the guards of what was compiled.
 
-    `options` go to `torch.compile`. The backend matters little here: guards are Dynamo's.
+    `options` go to `torch.compile`. The backend matters little here: guards are Dynamo's. What is
+    compiled already keeps its own backend and options, unless some are given.
+
+    Every inspection compiles everything anew, as `compilescope.explain` does: compiled code of
+    this process is dropped before and after, and other compiled functions compile again when they
+    are next called.
     """
 
     def __init__(
-        self, model: Callable[..., Any], backend: str | Callable[..., Any] = "eager", **options: Any
+        self,
+        model: Callable[..., Any],
+        backend: str | Callable[..., Any] | None = None,
+        **options: Any,
     ) -> None:
         self.model = model
         self.backend = backend
@@ -110,25 +119,36 @@ class GuardInspector:
             inputs = tuple(inputs[0])
         from compilescope.capture.journal import MemoryJournal
         from compilescope.capture.session import recording
-        from compilescope.torchapi.guards.cost import compiled_apart, measured_guards
+        from compilescope.torchapi.compiling.anew import as_compiled, compiled_anew
+        from compilescope.torchapi.guards.cost import measured_guards
 
         journal = MemoryJournal()
-        compiled = compiled_apart(self.model, self.backend, self.options)
-        with recording(journal) as recorder, measured_guards(recorder.fault) as costs:
+        named = {} if self.backend is None else {"backend": self.backend}
+        compiled = as_compiled(self.model, {**named, **self.options})
+        with (
+            compiled_anew(),
+            recording(journal) as recorder,
+            measured_guards(recorder.fault) as costs,
+        ):
             result = compiled(*inputs, **kwargs)
         run = Run(_header(), journal.events, journal.artifacts)
         graphs = guarded_graphs(run)
         if not graphs:
             raise ToolError(
                 f"Nothing of {_name(self.model)} was compiled, so there are no guards.",
-                hint="compilescope.explain(model)(*inputs) says why. If it was compiled before, "
-                "torch._dynamo.reset() makes it compile anew.",
+                hint="print(compilescope.explain(model)(*inputs).summary()) says why.",
             )
         by_id = {cost.compile_id: cost for cost in costs}
         order = {event.compile_id: number for number, event in enumerate(journal.events)}
         graphs.sort(key=lambda graph: order.get(graph.compile_id, 0))
         entries = [_inspected(graph, by_id.get(graph.compile_id)) for graph in graphs]
-        return GuardReport(_name(self.model), _name(self.backend), entries, result)
+        return GuardReport(_name(self.model), _backend(run), entries, result)
+
+
+def _backend(run: Run) -> str:
+    """As the graphs tell: what was compiled before has its own."""
+    names = (body.backend for _, body in run.of(GraphCaptured) if body.stage == "dynamo")
+    return ", ".join(dict.fromkeys(name for name in names if name)) or "unknown"
 
 
 def _inspected(graph: GuardedGraph, cost: GuardCost | None) -> InspectedGraph:

@@ -43,6 +43,9 @@ class Search:
     line: int | None = None
     timeout_s: float = 600.0
     """For the program."""
+    known: bool = False
+    """How the program ends is known: only the graph at which it does so is looked for, and what
+    the program says then is not shown again."""
 
 
 def catch_graphs(script: Path, args: Sequence[str], search: Search, folder: Path) -> int:
@@ -64,7 +67,8 @@ def catch_graphs(script: Path, args: Sequence[str], search: Search, folder: Path
             command,
             env=fresh_environment(),
             stdin=subprocess.DEVNULL,
-            stdout=_own_stderr(),
+            stdout=subprocess.DEVNULL if search.known else _own_stderr(),
+            stderr=subprocess.DEVNULL if search.known else None,
             timeout=search.timeout_s,
             check=False,
         )
@@ -98,7 +102,7 @@ def find_record(folder: Path, search: Search, status: int, sandbox: Sandbox) -> 
         if home is not None:
             _rewrite(home, _died(-status, read_record(home)))
             return home
-    for home in homes if search.predicate != "violation" else ():
+    for home in homes if search.predicate != "violation" and not search.known else ():
         found = _identified(home, search, sandbox)
         if found is not None:
             _rewrite(home, found)

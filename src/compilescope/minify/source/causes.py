@@ -25,7 +25,7 @@ from compilescope.rules.recompiles import RecompileCause, RecompiledFrame
 from compilescope.rules.sites import Site
 from compilescope.rules.source import Place, Sources, Spot
 
-CauseKind = Literal["break", "recompile"]
+CauseKind = Literal["break", "recompile", "crash"]
 
 # The first thing in a sentence of torch's that depends on the program around it.
 _PASSING = re.compile(r"\s*(?:<|\[|\{|0x|\bwith argument types\b|\b[usz]?\d+\b|\(reason\b|'/)")
@@ -45,16 +45,16 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
 
     kind: CauseKind
     what: str
-    """gb_type, or the kind of the guard."""
+    """gb_type, the kind of the guard, or the class of an exception."""
     gb_id: str = ""
     rule: str = ""
     reason: str = ""
     call: str = ""
     """The name that is called where it breaks."""
     subject: str = ""
-    """The end of the path to the value that a guard checks."""
+    """The end of the path to the value that a guard checks; of a crash, when it comes."""
     installed: str = ""
-    """File and line in an installed package."""
+    """File and line in an installed package; of a crash, the function that raises."""
     file: str
     line: int
     function: str

@@ -45,7 +45,8 @@ class Choice:
 def choose(seen: Seen, predicate: str | None, site: SitePlace | None) -> Choice | None:
     """The first of the user's own causes; None where the program shows none at all.
 
-    Breaks come before recompiles, and what another break left behind comes last.
+    The crash that ended it comes first, breaks come before recompiles, and what another break left
+    behind comes last.
     """
     distinct = list({(c.key, c.file, c.line): c for c in reversed(seen.causes)}.values())[::-1]
     fitting = [c for c in distinct if predicate in (None, c.kind)]
@@ -54,14 +55,21 @@ def choose(seen: Seen, predicate: str | None, site: SitePlace | None) -> Choice 
         if not wanted:
             raise _nothing_there(site, fitting, predicate)
     else:
-        wanted = sorted(fitting, key=lambda c: (c.echo, not c.own))
+        wanted = sorted(fitting, key=lambda c: (c.kind != "crash", c.echo, not c.own))
     if not wanted:
         return None
-    return Choice(wanted[0], tuple(c for c in distinct if c is not wanted[0]))
+    first = wanted[0]
+    return Choice(first, tuple(c for c in distinct if c is not first and not _same(c, first)))
+
+
+def _same(one: Cause, other: Cause) -> bool:
+    """A break that fullgraph=True made an error is that crash."""
+    kinds = {one.kind, other.kind} == {"break", "crash"}
+    return kinds and one.error == other.error != "" and one.line == other.line
 
 
 def _nothing_there(site: SitePlace, found: list[Cause], predicate: str | None) -> ToolError:
-    what = predicate or "break or recompile"
+    what = predicate or "crash, break or recompile"
     places = ", ".join(dict.fromkeys(f"{os.path.basename(c.file)}:{c.line}" for c in found))
     return ToolError(
         f"The program shows no {what} at {site.file}:{site.line}.",

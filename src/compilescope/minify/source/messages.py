@@ -20,6 +20,8 @@ class Trial(msgspec.Struct, frozen=True):
     """Its working folder, and where its file is written."""
     paths: tuple[str, ...] = ()
     """Folders in which it finds modules of its own."""
+    compiled: bool = True
+    """False: `torch.compile` is to do nothing."""
 
 
 class Original(msgspec.Struct, frozen=True):
@@ -28,6 +30,7 @@ class Original(msgspec.Struct, frozen=True):
     kind: Literal["script", "module", "code"]
     words: tuple[str, ...]
     root: str
+    compiled: bool = True
 
 
 class Seen(msgspec.Struct, frozen=True):

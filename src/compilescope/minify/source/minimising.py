@@ -14,6 +14,7 @@ from compilescope.minify.engine import Limits, Pass, Progress, Reduction, reduce
 from compilescope.minify.source.backends import is_eager, with_eager_backend
 from compilescope.minify.source.candidate import SourceCandidate, parse, unbound_names
 from compilescope.minify.source.causes import Cause
+from compilescope.minify.source.crashes import is_of_compiler
 from compilescope.minify.source.flatten import Flattened
 from compilescope.minify.source.messages import Seen
 from compilescope.minify.source.program import SourceProgram
@@ -80,6 +81,7 @@ def minimise(program: SourceProgram, cause: Cause, stage: Stage, wishes: Wishes)
     judge = CauseJudge(stage, wanted, allowed)
     judge.unbound = unbound_names(start)
     judge.recompiles = frozenset(each.key for each in seen.causes if each.kind == "recompile")
+    judge.compiled_only = wanted.kind == "crash" and not is_of_compiler(wanted)
     eager = with_eager_backend(start)
     if eager == start or judge.judge(eager) == "kept":
         start, judge.eager_only = eager, is_eager(eager)
@@ -134,6 +136,8 @@ def _finish(
     if now is None or not isinstance(seen, Seen):
         return "", "the small program did not show it a second time", cause
     found_in = f"{Path(cause.file).name}:{cause.line}, in {cause.function}"
+    if not cause.line:
+        found_in = program.name
     story = Story(found_in, seen.torch, lines, tuple(needs))
     # Away from the user's folders, unless it needs them.
     files = stage.surroundings.files
@@ -141,7 +145,7 @@ def _finish(
     for around in (Surroundings((), ()), Surroundings((program.original.root,), files)):
         for guarded in (False, True):
             script = finished_script(text, now, story, guarded=guarded)
-            reason = why_not(script, cause, around, stage.limit_s)
+            reason = why_not(script, text, cause, around, stage.limit_s)
             if not reason:
                 return script, "", now
         if not needs and not files:

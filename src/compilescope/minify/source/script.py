@@ -1,8 +1,8 @@
 """The script that is handed out: the small program, and a main part that judges it by torch alone.
 
 It listens to what torch itself logs about graph breaks or recompiles, and to the error that
-fullgraph=True makes of a break. Exit status 1 while the cause is there, 0 once it is gone, 2 when
-something else went wrong.
+fullgraph=True makes of a break; of a crash, it looks at how the program ends. Exit status 1 while
+the cause is there, 0 once it is gone, 2 when something else went wrong.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ from __future__ import annotations
 import ast
 import re
 import textwrap
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from compilescope.minify.source.causes import Cause, lasting_guard
+from compilescope.minify.source.crash_script import crash_check
 
 _WIDTH = 88
 _LOGS = {
@@ -59,7 +61,8 @@ class Story:
 def finished_script(text: str, cause: Cause, story: Story, *, guarded: bool) -> str:
     """`guarded`: all of the program in the main part, not only its last statements."""
     body = ast.parse(text).body
-    imports: dict[str, None] = dict.fromkeys(["import logging", "import sys", "import torch"])
+    form = _form(cause)
+    imports = dict.fromkeys([*form.imports, "import sys", "import torch"])
     future = [ast.unparse(each) for each in body if _is_future(each)]
     body = [each for each in body if not _is_future(each)]
     split = 0 if guarded else _first_act(body)
@@ -68,7 +71,7 @@ def finished_script(text: str, cause: Cause, story: Story, *, guarded: bool) -> 
     program = "\n".join([*future, *imports]) + "\n" + _laid_out(before, after_imports=True)
     gap = "\n" if before and isinstance(before[-1], _BLOCKS) else ""
     names = {node.id for each in body for node in ast.walk(each) if isinstance(node, ast.Name)}
-    main = _check(cause, body[split:], names)
+    main = _check(form, body[split:], names)
     return f'"""{_head(cause, story)}"""\n\n{program}{gap}{main}'
 
 
@@ -109,26 +112,44 @@ def _is_future(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.ImportFrom) and statement.module == "__future__"
 
 
-def _check(cause: Cause, acts: list[ast.stmt], theirs: set[str]) -> str:
+@dataclass(frozen=True)
+class _Form:
+    """A main part to fill in."""
+
+    text: str
+    imports: tuple[str, ...]
+    values: Mapping[str, str]
+    """For its places; `{acts}` is the program's."""
+    definitions: str = ""
+    variables: tuple[str, ...] = _VARIABLES
+
+
+def _form(cause: Cause) -> _Form:
+    if cause.kind == "crash":
+        check = crash_check(cause)
+        return _Form(check.text, check.imports, check.values, check.definitions, check.variables)
     artifact, modules = _LOGS[cause.kind]
-    return _with_names_of_its_own(theirs).format(
-        artifact=artifact,
-        loggers=_listed([f"torch._dynamo.{name}.__{artifact}" for name in modules]),
-        acts=textwrap.indent(_laid_out(acts).strip() or "pass", " " * 8),
-        words=_listed(words_of(cause)),
-        thing="graph break" if cause.kind == "break" else "recompile",
-    )
+    values = {
+        "artifact": artifact,
+        "loggers": _listed([f"torch._dynamo.{name}.__{artifact}" for name in modules]),
+        "words": _listed(words_of(cause)),
+        "thing": "graph break" if cause.kind == "break" else "recompile",
+    }
+    return _Form(_CHECK, ("import logging",), values)
 
 
-def _with_names_of_its_own(theirs: set[str]) -> str:
-    """The check, without variables of the program's names."""
-    text = _CHECK
-    for name in _VARIABLES:
+def _check(form: _Form, acts: list[ast.stmt], theirs: set[str]) -> str:
+    """With names of its own for its variables."""
+    text, definitions = form.text, form.definitions
+    for name in form.variables:
         new = name
         while new in theirs:
             new += "_"
-        text = re.sub(rf"\b{name}\b", new, text)
-    return text
+        text, definitions = (
+            re.sub(rf"(?<!{{)\b{name}\b", new, each) for each in (text, definitions)
+        )
+    body = textwrap.indent(_laid_out(acts).strip() or "pass", " " * 8)
+    return (f"\n\n{definitions}\n" if definitions else "") + text.format(acts=body, **form.values)
 
 
 def _listed(texts: list[str] | tuple[str, ...]) -> str:

@@ -16,6 +16,7 @@ from compilescope.minify.sandbox import Answer, Sandbox
 from compilescope.minify.source.backends import is_eager
 from compilescope.minify.source.candidate import SourceCandidate, is_valid, unbound_names
 from compilescope.minify.source.causes import Cause
+from compilescope.minify.source.crashes import died
 from compilescope.minify.source.messages import ORIGINAL_TASK, TASK, Original, Seen, Trial
 
 _WARM = ("compilescope.minify.source.warmth",)
@@ -49,9 +50,12 @@ class Stage:
         fork: bool | None = None,
     ) -> None:
         self.surroundings = surroundings
-        # One thread each: candidates are small, and several run at a time.
-        one = {"OMP_NUM_THREADS": "1"} if fork is None else None
-        self._sandbox = Sandbox(limit_s, memory_bytes, warm=_WARM, environment=one, fork=fork)
+        # A graph that one candidate compiled must not spare another one its crash.
+        around = {"TORCHINDUCTOR_FX_GRAPH_CACHE": "0", "TORCHINDUCTOR_AUTOGRAD_CACHE": "0"}
+        if fork is None:
+            # One thread each: candidates are small, and several run at a time.
+            around["OMP_NUM_THREADS"] = "1"
+        self._sandbox = Sandbox(limit_s, memory_bytes, warm=_WARM, environment=around, fork=fork)
 
     def __enter__(self) -> Stage:
         return self
@@ -76,22 +80,25 @@ class Stage:
         """The user's program, in the user's folder."""
         return self._sandbox.run(ORIGINAL_TASK, msgspec.to_builtins(program), limit_s=limit_s)
 
-    def run(self, text: str) -> Answer:
+    def run(self, text: str, *, compiled: bool = True) -> Answer:
         with tempfile.TemporaryDirectory(
             prefix="compilescope-trial-", ignore_cleanup_errors=True
         ) as folder:
             lay_out(self.surroundings.files, Path(folder))
-            trial = Trial(text, folder, self.surroundings.paths)
+            trial = Trial(text, folder, self.surroundings.paths, compiled)
             return self._sandbox.run(TASK, msgspec.to_builtins(trial))
 
-    def look(self, text: str) -> Seen | Outcome:
+    def look(self, text: str, *, compiled: bool = True) -> Seen | Outcome:
         """What the program shows, or how it failed to."""
         if not is_valid(text):
             return "invalid"
-        return seen_in(self.run(text))
+        return seen_in(self.run(text, compiled=compiled))
 
 
 def seen_in(answer: Answer) -> Seen | Outcome:
+    crash = died(answer.signal) if answer.status == "crashed" and answer.signal else None
+    if crash is not None:
+        return Seen((crash,), crash.error, crash.title)
     return as_seen(answer.value) if answer.is_done else _ENDINGS[answer.status]
 
 
@@ -123,6 +130,8 @@ class CauseJudge:
         self.recompiles: frozenset[tuple[str, ...]] | None = None
         """Keys of the whole program's recompiles: for a recompile no others may come, or the guard
         that is looked for would be one of several that fail in the same call."""
+        self.compiled_only = False
+        """Refuse what ends badly without compilation too."""
 
     def __call__(self, candidate: SourceCandidate) -> Outcome:
         return self.judge(candidate.text())
@@ -135,7 +144,13 @@ class CauseJudge:
         seen = self._stage.look(text)
         if not isinstance(seen, Seen):
             return seen
-        return "kept" if self.shows(seen) else "lost"
+        if not self.shows(seen):
+            return "lost"
+        return "kept" if not self.compiled_only or self._ends_well_without(text) else "lost"
+
+    def _ends_well_without(self, text: str) -> bool:
+        plain = self._stage.look(text, compiled=False)
+        return isinstance(plain, Seen) and not plain.error
 
     def shows(self, seen: Seen) -> bool:
         if seen.error not in self._allowed or find_cause(seen, self._wanted) is None:

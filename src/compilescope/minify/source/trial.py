@@ -19,11 +19,13 @@ import msgspec
 
 from compilescope.capture.journal import MemoryJournal
 from compilescope.capture.session import recording
-from compilescope.minify.source.causes import causes_of
+from compilescope.minify.source.causes import Cause, causes_of
+from compilescope.minify.source.crashes import crash_of
 from compilescope.minify.source.messages import Original, Seen, Trial
 from compilescope.model.header import RunHeader
 from compilescope.model.run import Run
 from compilescope.rules.digest import digest
+from compilescope.torchapi.compiling.anew import compile_nothing
 from compilescope.version import VERSION
 
 _SCRIPT = "program.py"
@@ -41,6 +43,8 @@ def try_program(payload: Any, *, goes_on: bool = False) -> Any:
     script.write_text(trial.text, encoding="utf-8")
     sys.argv = [str(script)]
     sys.path[:0] = [trial.folder, *trial.paths]
+    if not trial.compiled:
+        compile_nothing()
     hooks = contextlib.ExitStack()
     answer = _watched(trial.folder, lambda: runpy.run_path(str(script), run_name="__main__"), hooks)
     if goes_on:
@@ -51,6 +55,8 @@ def try_program(payload: Any, *, goes_on: bool = False) -> Any:
 def try_original(payload: Any) -> Any:
     program = msgspec.convert(payload, Original)
     name = program.words[0]
+    if not program.compiled:
+        compile_nothing()
     if program.kind == "module":
         sys.path.insert(0, "")
         sys.argv = list(program.words)
@@ -81,15 +87,17 @@ def _watched(
     warnings.simplefilter("ignore")
     journal = MemoryJournal()
     error = message = ""
+    uncaught: BaseException | None = None
     hooks.enter_context(recording(journal))
     try:
         run()
     except BaseException as ended:  # The border of a worker: however it ends, it has shown.
         if not (isinstance(ended, SystemExit) and ended.code in (None, 0)):
-            error, message = type(ended).__name__, str(ended)[:500]
+            uncaught, error, message = ended, type(ended).__name__, str(ended)[:500]
     header = RunHeader(run="trial", tool=VERSION, root=root)
     record = Run(header, journal.events, journal.artifacts)
     seen = digest(record)
-    causes = tuple(causes_of(record, seen))
+    crash: Cause | None = crash_of(uncaught, seen) if uncaught is not None else None
+    causes = (*filter(None, [crash]), *causes_of(record, seen))
     failed = any(failure.gb_type is None for failure in seen.failures)
     return msgspec.to_builtins(Seen(causes, error, message, seen.graphs, seen.torch or "", failed))

@@ -1,7 +1,7 @@
 """A script is handed out only after a fresh process has shown the same cause, by both accounts.
 
 By its own: run with plain Python, it leaves with status 1. And by ours: under capture, in a new
-interpreter, it shows a cause with the same key.
+interpreter, it shows a cause with the same key (of a crash, the program in it that it looks at).
 """
 
 from __future__ import annotations
@@ -20,9 +20,13 @@ _START_S = 120.0
 _LAST_WORDS = 3
 
 
-def why_not(script: str, cause: Cause, surroundings: Surroundings, limit_s: float) -> str:
-    """Why it is no repro; empty if it is one."""
-    return _alone(script, surroundings, limit_s) or _captured(script, cause, surroundings, limit_s)
+def why_not(
+    script: str, program: str, cause: Cause, surroundings: Surroundings, limit_s: float
+) -> str:
+    """Why it is no repro of what `program` shows; empty if it is one."""
+    # The script lives through the crash that it tells of.
+    shows = program if cause.kind == "crash" else script
+    return _alone(script, surroundings, limit_s) or _captured(shows, cause, surroundings, limit_s)
 
 
 def _alone(script: str, surroundings: Surroundings, limit_s: float) -> str:

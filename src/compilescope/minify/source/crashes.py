@@ -1,0 +1,107 @@
+"""A crash as a cause: what is kept of it while the source around it shrinks.
+
+Kept are the class of the exception, and the class, the words without sizes and the raising function
+of torch's of its innermost cause; or the signal. Lines and functions of the program are not.
+"""
+
+from __future__ import annotations
+
+import signal
+import traceback
+
+from compilescope.minify.script.embedded.crashes import crash_sign, innermost
+from compilescope.minify.source.causes import Cause
+from compilescope.model.stack import origin_of
+from compilescope.rules.digest import Digest
+from compilescope.rules.failures import Failure
+
+_SIGNALS = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL")
+_LONGEST = 200
+_COMPILER = ("torch._dynamo.", "torch._inductor.", "torch._functorch.", "torch.fx.")
+
+
+def crash_of(error: BaseException, digest: Digest) -> Cause | None:
+    """The exception that ended the program; None where leaving was its own wish."""
+    if not isinstance(error, Exception):
+        return None
+    outer, inner, words, where = crash_sign(error)  # type: ignore[no-untyped-call]
+    file, line, function, source = _place(error, digest)
+    said = f"{inner}: {words}" if words else inner
+    real = (str(innermost(error)).strip().splitlines() or [""])[0][:_LONGEST]  # type: ignore[no-untyped-call]
+    title = f"{inner}: {real}" if real else inner
+    return Cause(
+        kind="crash",
+        what=outer,
+        reason=said,
+        subject=_phase(error),
+        installed=where,
+        file=file,
+        line=line,
+        function=function,
+        source=source,
+        title=title if inner == outer else f"{outer}, at the bottom {title}",
+        error=outer,
+    )
+
+
+def crash_key(crash: Cause) -> tuple[str, str, str, str]:
+    """As `crash_sign` has it."""
+    inner, _, words = crash.reason.partition(": ")
+    return crash.what, inner, words, crash.installed
+
+
+def died(number: int) -> Cause | None:
+    """A process that a signal ended; None for a signal that is no crash."""
+    names = {getattr(signal, name): name for name in _SIGNALS if hasattr(signal, name)}
+    if number not in names:
+        return None
+    name = names[number]
+    return Cause(
+        kind="crash",
+        what=name,
+        reason=str(int(number)),
+        subject="signal",
+        file="",
+        line=0,
+        function="",
+        source="",
+        title=f"the process dies by {name}",
+        error=name,
+    )
+
+
+def is_of_compiler(crash: Cause) -> bool:
+    """Can it come from compilation alone? Else a run without any must show that."""
+    return crash.subject in ("trace", "backend")
+
+
+def how_known(crash: Cause) -> str:
+    """By what a smaller program is known to crash in the same way."""
+    if crash.subject == "signal":
+        return f"the same signal ({crash.what}), and without torch.compile none"
+    cause = crash.reason.rstrip(".")
+    words = f"the same exception ({crash.what}) with the same innermost cause ({cause}"
+    words += f", raised by {crash.installed})" if crash.installed else ")"
+    return words if is_of_compiler(crash) else f"{words}, and without torch.compile none"
+
+
+def _phase(error: Exception) -> str:
+    """`trace` and `backend` are the compiler's own errors; `run` is any other."""
+    from torch._dynamo import exc
+
+    if isinstance(error, exc.BackendCompilerFailed):
+        return "backend"
+    return "trace" if type(error).__module__.startswith(_COMPILER) else "run"
+
+
+def _place(error: Exception, digest: Digest) -> tuple[str, int, str, str]:
+    """The line at which compilation failed; else the last line of the program's own."""
+    own = [failure for failure in digest.failures if failure.error == type(error).__name__]
+    if own:
+        failure: Failure = own[-1]
+        return failure.file, failure.line, failure.function, failure.source.strip()
+    frames = traceback.extract_tb(error.__traceback__)
+    for frame in reversed(frames):
+        if origin_of(frame.filename) == "user" and "compilescope" not in frame.filename:
+            return frame.filename, frame.lineno or 0, frame.name, (frame.line or "").strip()
+    return "", 0, "", ""
