@@ -87,6 +87,21 @@ def child_environment(settings: Settings, boot: Path) -> dict[str, str]:
     return env
 
 
+def current_environment() -> dict[str, str]:
+    """All variables as they are now."""
+    return dict(os.environ)
+
+
+def take_environment(environment: Mapping[str, str]) -> None:
+    """Of a forked process that becomes a program: these variables, and no others."""
+    for name in set(os.environ) - set(environment):
+        del os.environ[name]
+    os.environ.update(environment)
+    if "COMPILESCOPE_LAUNCHER" in environment:
+        # Who is the program itself, and who one of its children, is told by the parent.
+        os.environ["COMPILESCOPE_LAUNCHER"] = str(os.getppid())
+
+
 def read_trial(environment: Mapping[str, str] | None = None) -> Path | None:
     """What is asked of a process of a program whose versions are tried; None elsewhere."""
     env = os.environ if environment is None else environment

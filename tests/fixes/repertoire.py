@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import runpy
 import sys
 import warnings
@@ -22,7 +23,7 @@ def program_of(folder: Path, text: str, name: str = "program.py") -> Program:
     path = folder / name
     path.write_text(text)
     torch._dynamo.reset()
-    before = list(sys.path), dict(sys.modules)
+    before = list(sys.path), dict(os.environ)
     flags = torch._dynamo.config.get_config_copy()
     settings = torch.compiler.config.get_config_copy()
     with (
@@ -39,6 +40,8 @@ def program_of(folder: Path, text: str, name: str = "program.py") -> Program:
             pass
         finally:
             sys.path[:] = before[0]
+            os.environ.clear()
+            os.environ.update(before[1])
             torch._dynamo.config.load_config(flags)
             torch.compiler.config.load_config(settings)
             torch.compiler.set_stance("default")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import libcst as cst
 import pytest
 
+from compilescope.fixes.catalogue import all_fixes
 from compilescope.fixes.patch import Refused
 from compilescope.fixes.source.arguments import operand, split_name
 from compilescope.fixes.source.calling import CallSite, hoisted, is_plain, statement_before
@@ -12,6 +15,7 @@ from compilescope.fixes.source.editing import Edit
 from compilescope.fixes.source.laziness import _test_before
 from compilescope.fixes.source.module import SourceModule
 from compilescope.fixes.source.passing import _given, function_at, split_subject
+from fixes.repertoire import subjects
 
 
 def site(text: str, callee: str = "f") -> CallSite:
@@ -140,3 +144,34 @@ def test_what_runs_once(text: str, line: int, found: str | None) -> None:
     module = SourceModule("/program.py", text)
     test = _test_before(module, line)
     assert (module.code(test) if test is not None else None) == found
+
+
+@pytest.mark.torch
+def test_nothing_is_marked_inside_of_compiled_code(tmp_path: Path) -> None:
+    """Dynamo forbids `maybe_mark_dynamic` there: only the call from outside gets one."""
+    text = """import torch
+
+
+@torch.compile(backend="eager")
+def inner(x):
+    return x * 2
+
+
+@torch.compile(backend="eager")
+def outer(x):
+    print("on the way")
+    return inner(x)
+
+
+for size in (3, 5, 7):
+    outer(torch.ones(size))
+"""
+    found = [each for each in subjects(tmp_path, text) if "recompile/size-change" in each.keys]
+    assert found
+    fix = next(each for each in all_fixes() if each.id == "mark-dynamic")
+    for subject in found:
+        try:
+            (new,) = fix.propose(subject).files.values()
+        except Refused:
+            continue
+        assert "mark_dynamic" not in new[: new.index("for size")]

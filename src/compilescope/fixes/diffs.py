@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import difflib
 import os
 import re
@@ -45,5 +46,16 @@ def _name(path: str, root: str) -> str:
 
 def patch_diff(subject: Subject, patch: Patch) -> str:
     """Of a patch that was proposed for a subject, against the version that it was proposed on."""
-    originals = {file: subject.program.text(file) for file in patch.files}
-    return unified_diff(originals, patch.files, subject.program.root)
+    program = subject.program
+    originals = {file: _mark(file) + program.text(file) for file in patch.files}
+    files = {file: _mark(file) + text for file, text in patch.files.items()}
+    return unified_diff(originals, files, program.root)
+
+
+def _mark(file: str) -> str:
+    """The byte order mark of a file on disk, which its text is told without."""
+    try:
+        with open(file, "rb") as stream:
+            return "\ufeff" if stream.read(3) == codecs.BOM_UTF8 else ""
+    except OSError:
+        return ""

@@ -5,26 +5,9 @@ Facts guide a fix to what may hold; that it does hold is for the verification to
 
 from __future__ import annotations
 
-from typing import Literal
-
 import msgspec
 
-ValueKind = Literal["tensor", "parameter", "module", "array", "number", "text", "none", "other"]
-
-
-class ValueFact(msgspec.Struct, frozen=True):
-    """One value that a name was seen to have."""
-
-    kind: ValueKind
-    type: str
-    """The class, with its module: `torch.Tensor`, `builtins.int`."""
-    dtype: str = ""
-    """`float32`, of tensors and arrays."""
-    shape: tuple[int, ...] | None = None
-    device: str = ""
-    requires_grad: bool = False
-    value: str = ""
-    """The repr of a short constant: a number, a bool, a short string."""
+from compilescope.model.values import ValueFact as ValueFact
 
 
 class Facts(msgspec.Struct, frozen=True):

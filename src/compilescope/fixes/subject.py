@@ -96,7 +96,8 @@ class Subject:
         """`print-call`, `recompile/size-change`; empty where no rule explains it."""
         if self.cause is not None:
             return f"recompile/{self.cause.rule or self.cause.kind or 'unknown'}"
-        return (self.site.rule or "") if self.site is not None else ""
+        broken = self.site or self.failure
+        return (broken.rule or "") if broken is not None else ""
 
     @property
     def keys(self) -> frozenset[str]:
@@ -107,8 +108,9 @@ class Subject:
             found |= {self.site.gb_id or "", f"category/{self.site.category}"}
         if self.cause is not None:
             found |= {"recompile", f"recompile/{self.cause.kind}"}
-        if self.failure is not None:
-            found.add(self.failure.gb_id or "")
+        if self.failure is not None and self.failure.gb_type is not None:
+            # A break that fullgraph=True made an error is mended as any other.
+            found |= {self.failure.gb_id or "", f"category/{self.failure.category}"}
         return frozenset(found - {"", "category/"})
 
     @cached_property

@@ -1,5 +1,4 @@
 # ideal: first-call-eager
-# short: what only the first call computed counts as an operator that is lost
 import torch
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from compilescope.fixes.patch import Refused
+from compilescope.fixes.patch import NotMeant, Refused
 from compilescope.fixes.source.aliasing import check_unchanged
 from compilescope.fixes.source.comments import with_comments
 from compilescope.fixes.source.editing import Edit
@@ -44,7 +44,7 @@ def branch_of(subject: Subject) -> cst.If:
         if isinstance(each, (cst.IfExp, cst.FunctionDef, cst.Lambda, cst.BaseCompoundStatement)):
             break
         below = each
-    raise Refused("it is not the test of an `if`")
+    raise NotMeant("it is not the test of an `if`")
 
 
 def _first(subject: Subject, branch: cst.If) -> cst.If:
@@ -72,7 +72,7 @@ def conditional_of(subject: Subject) -> cst.IfExp:
             break
         below = each
     if found is None:
-        raise Refused("it is not the test of a conditional expression")
+        raise NotMeant("it is not the test of a conditional expression")
     function = module.function_of(found)
     if function is not None:
         above = module.parent(found)

@@ -6,7 +6,7 @@ import libcst as cst
 
 from compilescope.fixes.breaks._branching import RULES, replace_branch, torch_name
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.patch import NotMeant, Patch, Refused
 from compilescope.fixes.source.checks import Check, read_checks
 from compilescope.fixes.source.comments import with_comments
 from compilescope.fixes.source.editing import Edit
@@ -42,7 +42,7 @@ def _statement(subject: Subject) -> cst.If | cst.SimpleStatementLine:
         return found
     if isinstance(found, cst.If):
         return found
-    raise Refused("the check shares its line with other statements")
+    raise NotMeant("the check shares its line with other statements")
 
 
 def _written(check: Check, torch: str) -> str:

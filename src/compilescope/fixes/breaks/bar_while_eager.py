@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.patch import NotMeant, Patch, Refused
 from compilescope.fixes.source.editing import Edit
 from compilescope.fixes.source.module import SourceModule
 from compilescope.fixes.subject import Subject
@@ -17,7 +17,7 @@ def _propose(subject: Subject) -> Patch:
     module = subject.module
     found = [each for each in module.walk(_head(subject)) if _is_bar(module, each)]
     if len(found) != 1:
-        raise Refused("no progress bar is made here")
+        raise NotMeant("no progress bar is made here")
     call = found[0]
     assert isinstance(call, cst.Call)
     above = module.parent(call)

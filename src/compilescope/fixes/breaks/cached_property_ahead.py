@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.patch import NotMeant, Patch, Refused
 from compilescope.fixes.source.editing import Edit
 from compilescope.fixes.source.module import SourceModule
 from compilescope.fixes.subject import Subject
@@ -17,17 +17,17 @@ _CACHED = {"functools.cached_property"}
 def _propose(subject: Subject) -> Patch:
     module, node = subject.module, subject.node
     if not isinstance(node, cst.Attribute) or not isinstance(node.value, cst.Name):
-        raise Refused("no attribute is read here")
+        raise NotMeant("no attribute is read here")
     name = node.attr.value
     made = _owner(module, name)
     if made is None:
-        raise Refused(f"`{name}` is no cached property of one class in this file")
+        raise NotMeant(f"`{name}` is no cached property of one class in this file")
     edit = Edit(module)
     known = False
     for line, variable in _objects(module, made.name.value):
         text = f"{variable}.{name}  # computed once, before it is compiled"
         if any(module.code(each).strip() == text for each in module.following(line)):
-            raise Refused("it is computed ahead already")
+            raise NotMeant("it is computed ahead already")
         edit.put_after(line, text)
         known = True
     if not known:

@@ -7,7 +7,7 @@ from pathlib import Path
 import libcst as cst
 
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.patch import NotMeant, Patch
 from compilescope.fixes.source.editing import Edit
 from compilescope.fixes.source.module import SourceModule
 from compilescope.fixes.source.own_files import own_modules
@@ -29,7 +29,7 @@ def _propose(subject: Subject) -> Patch:
         if edits:
             files = {file: text for each in edits.values() for file, text in each.files().items()}
             return Patch(files, states=_states(switch))
-    raise Refused("no field of a config and no argument of the call keeps it from being reached")
+    raise NotMeant("no field of a config and no argument of the call keeps it from being reached")
 
 
 def _states(switch: Switch) -> str:

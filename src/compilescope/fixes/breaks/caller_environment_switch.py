@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.patch import NeedsRun, NotMeant, Patch
 from compilescope.fixes.source.compiling import main_edit, put_setting
 from compilescope.fixes.source.module import SourceModule
 from compilescope.fixes.source.switches import leaves
@@ -27,14 +27,30 @@ class _Switch:
 def _propose(subject: Subject) -> Patch:
     switch = next(_switches(subject.module, subject.statement), None)
     if switch is None:
-        raise Refused("no environment variable switches it off")
+        raise NotMeant("no environment variable switches it off")
+    if not subject.program.facts.seen and _raises(subject):
+        raise NeedsRun(f"with {switch.name}={switch.value} a check would be left out")
     edit = main_edit(subject)
     os = edit.module_name("os")
-    put_setting(edit, f'{os}.environ["{switch.name}"] = "{switch.value}"')
+    put_setting(edit, f'{os}.environ["{switch.name}"] = "{switch.value}"', "os")
     function = subject.finding.function
     return Patch(
         edit.files(),
         states=f"{switch.name} is {switch.value}: `{function}` leaves out what it does there.",
+    )
+
+
+def _raises(subject: Subject) -> bool:
+    """What is switched off raises, and the program catches what is raised."""
+    module, function = subject.module, subject.function
+    if not any(isinstance(each, (cst.Raise, cst.Assert)) for each in module.walk(function.body)):
+        return False
+    main = subject.program.main
+    files = {module.path: module, **({main: subject.program.module(main)} if main else {})}
+    return any(
+        isinstance(each, (cst.Try, cst.TryStar)) and each.handlers
+        for own in files.values()
+        for each in own.walk()
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from compilescope.fixes.fix import Fix, FixExample
 from compilescope.fixes.patch import Patch
+from compilescope.fixes.source.deciding import check_no_decision
 from compilescope.fixes.source.flags import with_flags
 from compilescope.fixes.subject import Subject
 
@@ -11,6 +12,7 @@ _FLAGS = {"capture_scalar_outputs": True, "capture_dynamic_output_shape_ops": Tr
 
 
 def _propose(subject: Subject) -> Patch:
+    check_no_decision(subject)
     return with_flags(subject, _FLAGS)
 
 

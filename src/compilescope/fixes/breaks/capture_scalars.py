@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
 from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.source.deciding import check_no_decision
 from compilescope.fixes.source.extraction import extraction_of
 from compilescope.fixes.source.flags import with_flag
 from compilescope.fixes.source.scalars import Divided, Uses
@@ -14,6 +15,7 @@ _DIVIDED = "Where the number is zero, dividing by it may give inf instead of an 
 
 
 def _propose(subject: Subject) -> Patch:
+    check_no_decision(subject)
     return with_flag(subject, "capture_scalar_outputs", True, states=_states(subject))
 
 
@@ -30,7 +32,7 @@ def _states(subject: Subject) -> str:
 FIX = Fix(
     id="capture-scalars",
     title="capture_scalar_outputs",
-    rules=frozenset({"scalar-extraction", "GB0033", "GB0124", "random-number"}),
+    rules=frozenset({"scalar-extraction", "GB0033", "GB0124"}),
     order=120,
     kind="config",
     why="With `capture_scalar_outputs` Dynamo keeps the number as a symbol. torch 2.13 takes it as "
@@ -91,6 +93,21 @@ net(torch.ones(2, 5), torch.tensor([3, 4]))
         ),
     ),
     refusals=(
+        RefusalExample(
+            program="""import torch
+
+
+def f(x):
+    n = x.sum().item()
+    if n > 0:
+        x = x + 1
+    return x * n
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+            because="Python decides by the number in `n > 0`",
+        ),
         RefusalExample(
             program="""import torch
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.patch import NotMeant, Patch, Refused
 from compilescope.fixes.source.editing import Edit
 from compilescope.fixes.source.module import SourceModule
 from compilescope.fixes.source.toplevel import check_movable, top_names, top_statement
@@ -20,7 +20,7 @@ def _propose(subject: Subject) -> Patch:
     name = made.name.value
     function = module.function_of(made)
     if function is None:
-        raise Refused("the class is at the top of the file already")
+        raise NotMeant("the class is at the top of the file already")
     if not isinstance(made.body, cst.IndentedBlock):
         raise Refused("the class stands on one line")
     place = top_statement(module, function)
@@ -50,7 +50,7 @@ def _class_at(subject: Subject) -> cst.ClassDef:
             subject.module.line(mark) == subject.line for mark in each.decorators
         ):
             return each
-    raise Refused("no class is defined here")
+    raise NotMeant("no class is defined here")
 
 
 def _check_unshared(module: SourceModule, function: cst.FunctionDef, made: cst.ClassDef) -> None:

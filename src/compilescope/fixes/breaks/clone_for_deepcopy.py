@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.patch import NotMeant, Patch, Refused
 from compilescope.fixes.source.editing import Edit
 from compilescope.fixes.source.tensors import known_tensor
 from compilescope.fixes.subject import Subject
@@ -18,7 +18,7 @@ def _propose(subject: Subject) -> Patch:
     module, edit = subject.module, Edit(subject.module)
     call = next((each for each in module.walk(subject.node) if module.calls(each, *_NEW)), None)
     if not isinstance(call, cst.Call):
-        raise Refused("the copy is not made on this line")
+        raise NotMeant("the copy is not made on this line")
     if len(call.args) != 1 or call.args[0].keyword is not None or call.args[0].star:
         raise Refused("the copy is made with a memo")
     value = call.args[0].value

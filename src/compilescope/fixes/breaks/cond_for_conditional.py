@@ -10,6 +10,7 @@ from compilescope.fixes.patch import Patch, Refused
 from compilescope.fixes.source.closures import Closures
 from compilescope.fixes.source.comments import replace_expression
 from compilescope.fixes.source.editing import Edit
+from compilescope.fixes.source.layers import check_layers
 from compilescope.fixes.source.truth import read_test
 from compilescope.fixes.source.values import is_static
 from compilescope.fixes.subject import Subject
@@ -27,6 +28,8 @@ def _chosen(subject: Subject, node: cst.IfExp, torch: str) -> str:
     truth = read_test(subject, node.test)
     if truth.static:
         raise Refused(f"`{truth.static}` in its test is no tensor")
+    Closures(subject, subject.function, subject.statement).check_returned(node.body, node.orelse)
+    check_layers(subject, [[node.body], [node.orelse]])
     sides = [_side(subject, side, torch) for side in (node.body, node.orelse)]
     return f"{torch}.cond({truth.tensor}, lambda: {sides[0]}, lambda: {sides[1]}, ())"
 

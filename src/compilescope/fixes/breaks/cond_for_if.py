@@ -6,7 +6,7 @@ import libcst as cst
 
 from compilescope.fixes.breaks._branching import RULES, branch_of, replace_branch, torch_name, under
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.patch import NotMeant, Patch, Refused
 from compilescope.fixes.source.closures import Closures
 from compilescope.fixes.source.editing import Edit
 from compilescope.fixes.source.local_functions import local_function
@@ -19,11 +19,13 @@ from compilescope.fixes.subject import Subject
 def _propose(subject: Subject) -> Patch:
     branch = branch_of(subject)
     if returns_somewhere(subject.module, branch):
-        raise Refused("a side of it returns")
+        raise NotMeant("a side of it returns")
     truth = read_test(subject, branch.test)
     edit = Edit(subject.module)
     work = _Work(subject, edit, branch)
-    inside = work.statements(branch, truth, work.closures.results(work.blocks(branch)))
+    results = work.closures.results(work.blocks(branch))
+    work.closures.check_sides(work.blocks(branch), results)
+    inside = work.statements(branch, truth, results)
     elsewise = [each for each in work.other(branch) if isinstance(each, cst.BaseStatement)]
     if truth.static and isinstance(branch.orelse, cst.If):
         raise Refused(f"`{truth.static}` in its test is no tensor, and an `elif` follows")
@@ -194,6 +196,28 @@ torch.compile(f, backend="eager")(torch.ones(3, 3), torch.ones(3, 3))
         ),
     ),
     refusals=(
+        RefusalExample(
+            program="""import torch
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.near = torch.nn.Linear(3, 3)
+        self.far = torch.nn.Linear(3, 3)
+
+    def forward(self, x):
+        if x.mean() > 0:
+            y = self.near(x)
+        else:
+            y = self.far(x)
+        return y * 2
+
+
+torch.compile(Net(), backend="eager")(torch.ones(3)).sum().backward()
+""",
+            because="zero gradients",
+        ),
         RefusalExample(
             program="""import torch
 

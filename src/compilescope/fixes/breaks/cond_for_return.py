@@ -8,9 +8,10 @@ import libcst as cst
 
 from compilescope.fixes.breaks._branching import RULES, branch_of, replace_branch, torch_name, under
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.patch import NotMeant, Patch, Refused
 from compilescope.fixes.source.closures import Closures
 from compilescope.fixes.source.editing import Edit
+from compilescope.fixes.source.layers import check_layers
 from compilescope.fixes.source.local_functions import local_function
 from compilescope.fixes.source.returning import Side, read_returning, returns_somewhere
 from compilescope.fixes.source.truth import Truth, read_test
@@ -20,7 +21,7 @@ from compilescope.fixes.subject import Subject
 def _propose(subject: Subject) -> Patch:
     module, branch = subject.module, branch_of(subject)
     if not returns_somewhere(module, branch):
-        raise Refused("no side of it returns")
+        raise NotMeant("no side of it returns")
     truth = read_test(subject, branch.test)
     edit = Edit(module)
     work = _Work(subject, edit, branch)
@@ -53,7 +54,9 @@ class _Work:
         blocks: list[Sequence[cst.CSTNode]] = [found.then.block]
         if isinstance(found.other, Side):
             self.closures.check(found.other.block, returns=True)
+            self.closures.check_returned(found.then.value, found.other.value)
             blocks.append(found.other.block)
+        check_layers(self.subject, blocks)
         given = self.closures.given(blocks)
         one = self._function(names[0], given, found.then)
         if isinstance(found.other, Side):

@@ -7,7 +7,7 @@ import re
 import libcst as cst
 
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.patch import NotMeant, Patch, Refused
 from compilescope.fixes.source.editing import Edit
 from compilescope.fixes.subject import Subject
 
@@ -21,10 +21,10 @@ def _propose(subject: Subject) -> Patch:
         (each for each in module.walk(subject.node) if module.calls(each, "copy.copy")), None
     )
     if not isinstance(call, cst.Call):
-        raise Refused("nothing is copied with copy.copy here")
+        raise NotMeant("nothing is copied with copy.copy here")
     kind = _COPIED.search(subject.site.context if subject.site is not None else "")
     if kind is None:
-        raise Refused("what is copied is no dict, list or set")
+        raise NotMeant("what is copied is no dict, list or set")
     if len(call.args) != 1 or call.args[0].keyword is not None or call.args[0].star:
         raise Refused("the copy is made with other arguments")
     value = call.args[0].value

@@ -8,7 +8,7 @@ from pathlib import Path
 import libcst as cst
 
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.patch import NotMeant, Patch, Refused
 from compilescope.fixes.source.bindings import is_of_module
 from compilescope.fixes.source.editing import Edit
 from compilescope.fixes.source.tensors import known_tensor
@@ -26,19 +26,19 @@ def _propose(subject: Subject) -> Patch:
     module, node = subject.module, subject.node
     call = node if isinstance(node, cst.Call) else module.around(node, cst.Call)
     if not isinstance(call, cst.Call):
-        raise Refused("nothing is called here")
+        raise NotMeant("nothing is called here")
     root = call.func
     while isinstance(root, cst.Attribute):
         root = root.value
     if not isinstance(root, cst.Name) or not is_of_module(module, root):
-        raise Refused("what is called is no function of the module")
+        raise NotMeant("what is called is no function of the module")
     if any(name.startswith(("torch.", "builtins.")) for name in module.meaning(call.func)):
-        raise Refused("it is a function of torch or of Python")
+        raise NotMeant("it is a function of torch or of Python")
     names = _arguments(subject, call)
     kinds = {name: _kind(subject, name) for name in names}
     tensors = [name for name, kind in kinds.items() if kind == "Tensor"]
     if not tensors:
-        raise Refused("no tensor goes into the call, so an operator has nothing to depend on")
+        raise NotMeant("no tensor goes into the call, so an operator has nothing to depend on")
     edit = Edit(module)
     torch = edit.module_name("torch")
     word = call.func.attr.value if isinstance(call.func, cst.Attribute) else root.value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.patch import NotMeant, Patch, Refused
 from compilescope.fixes.source.bindings import local_names
 from compilescope.fixes.source.editing import Edit
 from compilescope.fixes.source.lightness import is_light_value
@@ -24,10 +24,10 @@ _PLAIN = ("torch.", "math.", "builtins.len", "builtins.int", "builtins.float", "
 def _propose(subject: Subject) -> Patch:
     module, entered = subject.module, subject.statement
     if not isinstance(entered, cst.With) or len(entered.items) != 1:
-        raise Refused("no device is entered here alone")
+        raise NotMeant("no device is entered here alone")
     item = entered.items[0]
     if not module.calls(item.item, "torch.device") and not _is_device(subject, item.item):
-        raise Refused("what is entered is no torch.device")
+        raise NotMeant("what is entered is no torch.device")
     if item.asname is not None or not isinstance(entered.body, cst.IndentedBlock):
         raise Refused("the with statement stands on one line, or names what it enters")
     assert isinstance(item.item, (cst.Call, cst.Name, cst.Attribute))
@@ -45,7 +45,7 @@ def _propose(subject: Subject) -> Patch:
         elif not _is_plain(subject, call):
             raise Refused(f"`{module.code(call.func)}` may make tensors of its own")
     if not making:
-        raise Refused("no tensor is made inside")
+        raise NotMeant("no tensor is made inside")
     edit = Edit(module)
     device = edit.expression(f"f(device={module.code(item.item)})")
     assert isinstance(device, cst.Call)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.patch import NotMeant, Patch, Refused
 from compilescope.fixes.source.bindings import definitions_of
 from compilescope.fixes.source.editing import Edit
 from compilescope.fixes.source.module import SourceModule
@@ -28,7 +28,7 @@ def _propose(subject: Subject) -> Patch:
         return Patch(edit.files(), needs_human="Was the call of graph_break() left on purpose?")
     call = next((each for each in module.walk(node) if isinstance(each, cst.Call)), None)
     if call is None or subject.site is None or "disable" not in subject.site.gb_type:
-        raise Refused("torch itself asks for the break, inside of what is called here")
+        raise NotMeant("torch itself asks for the break, inside of what is called here")
     name = _enable(edit, module, call)
     return Patch(edit.files(), needs_human=f"Is the reason for which `{name}` was disabled gone?")
 
@@ -63,7 +63,7 @@ def _enable(edit: Edit, module: SourceModule, call: cst.Call) -> str:
         if wrapped is not None:
             edit.replace(wrapped, wrapped.args[0].value)
             return module.code(call.func)
-    raise Refused("what disables the function does not stand in this file")
+    raise NotMeant("what disables the function does not stand in this file")
 
 
 def _definitions(module: SourceModule, func: cst.BaseExpression) -> list[cst.CSTNode]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.patch import NotMeant, Patch, Refused
 from compilescope.fixes.source.editing import Edit
 from compilescope.fixes.subject import Subject
 
@@ -19,7 +19,7 @@ def _propose(subject: Subject) -> Patch:
     module, edit = subject.module, Edit(subject.module)
     call = next((each for each in module.walk(subject.node) if module.calls(each, *_NEW)), None)
     if not isinstance(call, cst.Call):
-        raise Refused("no function of torch.autograd.functional is called here")
+        raise NotMeant("no function of torch.autograd.functional is called here")
     if len(call.args) != 2 or any(arg.keyword is not None or arg.star for arg in call.args):
         raise Refused("it is called with more than the function and its input")
     function, given = (arg.value for arg in call.args)

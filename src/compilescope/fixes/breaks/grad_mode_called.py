@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.patch import NotMeant, Patch, Refused
 from compilescope.fixes.source.assignments import only_value
 from compilescope.fixes.source.editing import Edit
 from compilescope.fixes.source.module import SourceModule
@@ -29,10 +29,10 @@ def _propose(subject: Subject) -> Patch:
     module, edit = subject.module, Edit(subject.module)
     entered = subject.statement
     if not isinstance(entered, cst.With):
-        raise Refused("nothing is entered by a with statement here")
+        raise NotMeant("nothing is entered by a with statement here")
     kept = [item for item in entered.items if isinstance(item.item, (cst.Name, cst.Attribute))]
     if not kept:
-        raise Refused("what is entered is made in the with statement itself")
+        raise NotMeant("what is entered is made in the with statement itself")
     for item in kept:
         value = only_value(subject, item.item)
         _check_mode(module, value)
@@ -44,7 +44,7 @@ def _propose(subject: Subject) -> Patch:
 
 def _check_mode(module: SourceModule, value: cst.BaseExpression) -> None:
     if not isinstance(value, cst.Call) or not module.meaning(value.func) & _MODES:
-        raise Refused(f"`{module.code(value)}` is none of torch's grad modes")
+        raise NotMeant(f"`{module.code(value)}` is none of torch's grad modes")
     for arg in value.args:
         if not (isinstance(arg.value, cst.Name) and arg.value.value in ("True", "False", "None")):
             raise Refused(f"`{module.code(value)}` does not always mean the same")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.patch import NotMeant, Patch
 from compilescope.fixes.source.editing import Edit
 from compilescope.fixes.subject import Subject
 
@@ -27,14 +27,14 @@ _TIDYING = {
 def _propose(subject: Subject) -> Patch:
     module, line = subject.module, subject.statement
     if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1:
-        raise Refused("the call is part of a larger statement")
+        raise NotMeant("the call is part of a larger statement")
     only = line.body[0]
     call = only.value if isinstance(only, cst.Expr) else None
     if not isinstance(call, cst.Call):
-        raise Refused("the call is part of a larger statement")
+        raise NotMeant("the call is part of a larger statement")
     found = sorted(module.meaning(call.func) & _TIDYING)
     if not found:
-        raise Refused("it is not known that the call could be left out")
+        raise NotMeant("it is not known that the call could be left out")
     edit = Edit(module)
     torch = edit.module_name("torch")
     made = edit.statements(f"if not {torch}.compiler.is_compiling():\n    pass\n")[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.patch import NotMeant, Patch, Refused
 from compilescope.fixes.source.bindings import bound_names
 from compilescope.fixes.source.editing import Edit
 from compilescope.fixes.source.module import SourceModule
@@ -21,7 +21,7 @@ def _propose(subject: Subject) -> Patch:
     module, function = subject.module, subject.function
     attempt = module.around(subject.node, cst.Try)
     if attempt is None:
-        raise Refused("the import is not in a try statement, so that its failure ends the call")
+        raise NotMeant("the import is not in a try statement, so that its failure ends the call")
     if module.parent(attempt) is not function.body:
         raise Refused("the import is tried on some ways through the function only")
     _check_harmless(module, attempt)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.patch import NotMeant, Patch, Refused
 from compilescope.fixes.source.editing import Edit
 from compilescope.fixes.subject import Subject
 
@@ -14,7 +14,7 @@ def _propose(subject: Subject) -> Patch:
     module, edit = subject.module, Edit(subject.module)
     read = next((each for each in module.walk(subject.node) if _is_read(each)), None)
     if not isinstance(read, cst.Attribute):
-        raise Refused("`grad_fn` is not read here by its name")
+        raise NotMeant("`grad_fn` is not read here by its name")
     leaf = read.with_changes(attr=cst.Name("is_leaf"), lpar=(), rpar=())
     above = module.parent(read)
     test = module.parent(above) if isinstance(above, cst.ComparisonTarget) else above

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.patch import NotMeant, Patch, Refused
 from compilescope.fixes.source.bindings import parameters_of
 from compilescope.fixes.source.calls import argument_for, calls_of
 from compilescope.fixes.source.editing import Edit
@@ -28,7 +28,7 @@ def _propose(subject: Subject) -> Patch:
     module, function = subject.module, subject.function
     name = _iterated(subject)
     if name not in parameters_of(function):
-        raise Refused(f"`{name}` is no parameter of the function")
+        raise NotMeant(f"`{name}` is no parameter of the function")
     _check_uses(module, function, name)
     edit = Edit(module)
     found = False
@@ -47,7 +47,7 @@ def _propose(subject: Subject) -> Patch:
         edit.replace(given, new)
         found = True
     if not found:
-        raise Refused(f"no call in this file makes the iterator that `{name}` is")
+        raise NotMeant(f"no call in this file makes the iterator that `{name}` is")
     return Patch(edit.files())
 
 
@@ -63,7 +63,7 @@ def _iterated(subject: Subject) -> str:
             first = node.args[0].value
             if isinstance(first, cst.Name):
                 return first.value
-    raise Refused("what is iterated over here has no name")
+    raise NotMeant("what is iterated over here has no name")
 
 
 def _check_uses(module: SourceModule, function: cst.FunctionDef, name: str) -> None:

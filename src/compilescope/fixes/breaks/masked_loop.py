@@ -6,7 +6,7 @@ import libcst as cst
 
 from compilescope.fixes.breaks._branching import RULES, branch_of, replace_branch, torch_name, under
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.patch import NotMeant, Patch, Refused
 from compilescope.fixes.source import liveness
 from compilescope.fixes.source.comments import with_comments
 from compilescope.fixes.source.editing import Edit
@@ -54,12 +54,12 @@ def _loop(subject: Subject, branch: cst.If) -> cst.For:
     module = subject.module
     parts = list(parts_of(branch.body))
     if len(parts) != 1 or not isinstance(parts[0], cst.Break):
-        raise Refused("it does not break off a loop")
+        raise NotMeant("it does not break off a loop")
     if branch.orelse is not None:
         raise Refused("it has an `else`")
     loop = module.parent(module.block_of(branch))
     if not isinstance(loop, cst.For):
-        raise Refused("it does not break off a `for` by itself")
+        raise NotMeant("it does not break off a `for` by itself")
     if loop.orelse is not None:
         raise Refused("the loop has an `else`")
     module.block_of(loop)

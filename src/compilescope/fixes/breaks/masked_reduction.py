@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import libcst as cst
 
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.patch import NotMeant, Patch, Refused
 from compilescope.fixes.source.editing import Edit
 from compilescope.fixes.source.liveness import reads
 from compilescope.fixes.source.masks import (
@@ -33,7 +33,7 @@ def _propose(subject: Subject) -> Patch:
     edit = Edit(module)
     node = subject.node
     if isinstance(node, cst.BaseStatement):
-        raise Refused("it is not plain which part of the line picks elements")
+        raise NotMeant("it is not plain which part of the line picks elements")
     name = _name_given(subject)
     if name is None:
         _rewrite(subject, edit, node, {})
@@ -41,7 +41,7 @@ def _propose(subject: Subject) -> Patch:
         return Patch(edit.files())
     pick = pick_of(module, node)
     if pick is None:
-        raise Refused("no mask picks elements here")
+        raise NotMeant("no mask picks elements here")
     check_lasting(subject, name, pick)
     check_mask(subject, pick)
     named = cst.Name(module.fresh_name("mask"))
@@ -250,7 +250,7 @@ def f(x, keep):
 
 torch.compile(f, backend="eager")(torch.ones(3, 2), torch.tensor([True, False, True]))
 """,
-            because="not known whether",
+            because="whole rows",
         ),
     ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.patch import NotMeant, Patch, Refused
 from compilescope.fixes.source.editing import Edit
 from compilescope.fixes.source.masks import Pick, Picked, check_mask, pick_of, read_elementwise
 from compilescope.fixes.source.module import SourceModule
@@ -25,7 +25,7 @@ def _propose(subject: Subject) -> Patch:
     module = subject.module
     line = subject.statement
     if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1:
-        raise Refused("it shares a line with something else")
+        raise NotMeant("it shares a line with something else")
     only = line.body[0]
     operator = ""
     if isinstance(only, cst.Assign) and len(only.targets) == 1:
@@ -33,10 +33,10 @@ def _propose(subject: Subject) -> Patch:
     elif isinstance(only, cst.AugAssign) and type(only.operator) in _OPERATORS:
         target, operator = only.target, _OPERATORS[type(only.operator)]
     else:
-        raise Refused("nothing is written where a mask picks")
+        raise NotMeant("nothing is written where a mask picks")
     written = pick_of(module, target)
     if written is None or not isinstance(written.values, (cst.Name, cst.Attribute)):
-        raise Refused("nothing is written where a mask picks")
+        raise NotMeant("nothing is written where a mask picks")
     check_mask(subject, written)
     edit = Edit(module)
     value = _value(subject, edit, only.value, written, operator == "/")

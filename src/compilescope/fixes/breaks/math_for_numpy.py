@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.patch import NotMeant, Patch, Refused
 from compilescope.fixes.source.editing import Edit
 from compilescope.fixes.source.module import SourceModule
 from compilescope.fixes.source.values import facts_of
@@ -53,7 +53,7 @@ def _call(subject: Subject) -> cst.Call:
         if isinstance(each, cst.Call) and module.calls(each, *_FUNCTIONS)
     ]
     if len(found) != 1:
-        raise Refused("no call of numpy.prod or numpy.sum stands here alone")
+        raise NotMeant("no call of numpy.prod or numpy.sum stands here alone")
     if len(found[0].args) != 1 or found[0].args[0].keyword or found[0].args[0].star:
         raise Refused("the call has options of NumPy's")
     return found[0]
@@ -146,10 +146,10 @@ import torch
 
 
 def f(x, sizes):
-    return x.reshape(int(np.prod(sizes)))
+    return x.reshape(int(np.prod(sizes["all"])))
 
 
-torch.compile(f, backend="eager")(torch.ones(6), [2, 3])
+torch.compile(f, backend="eager")(torch.ones(6), {"all": [2, 3]})
 """,
             because="not known whether",
         ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.patch import NotMeant, Patch, Refused
 from compilescope.fixes.source.assignments import only_value
 from compilescope.fixes.source.editing import Edit
 from compilescope.fixes.source.module import SourceModule
@@ -25,7 +25,7 @@ def _propose(subject: Subject) -> Patch:
             raise Refused("TorchScript is called with arguments of its own")
         plain = plain.args[0].value
     if plain is value:
-        raise Refused(f"`{module.code(func)}` is not scripted in this file")
+        raise NotMeant(f"`{module.code(func)}` is not scripted in this file")
     _check_uses(module, func)
     edit.replace(value, plain)
     return Patch(edit.files(), states=_STATES)
@@ -38,7 +38,7 @@ def _used(subject: Subject) -> cst.BaseExpression:
         return node
     call = next((each for each in subject.module.walk(node) if isinstance(each, cst.Call)), None)
     if call is None:
-        raise Refused("no module is called here")
+        raise NotMeant("no module is called here")
     return call.func
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.patch import NotMeant, Patch, Refused
 from compilescope.fixes.source.bindings import (
     definitions_of,
     is_of_module,
@@ -27,7 +27,7 @@ def _propose(subject: Subject) -> Patch:
     found = [own_statement(subject, node) for node in sites_in(subject)]
     places = sorted({body.index(each) for each in found if each is not None})
     if not places:
-        raise Refused("the place is no statement of the function's own body")
+        raise NotMeant("the place is no statement of the function's own body")
     low, high = places[0], places[-1] + 1
     core = body[low:high]
     if module.function_of(function) is not None:

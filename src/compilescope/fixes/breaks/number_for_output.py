@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.patch import NotMeant, Patch, Refused
 from compilescope.fixes.source.editing import Edit
 from compilescope.fixes.source.extraction import (
     Extraction,
@@ -26,7 +26,7 @@ def _propose(subject: Subject) -> Patch:
     above = module.parent(first.node)
     target = above.targets[0].target if isinstance(above, cst.Assign) else None
     if not isinstance(target, cst.Name):
-        raise Refused("the number has no name that is printed")
+        raise NotMeant("the number has no name that is printed")
     numbers = {target.value: first}
     calls: dict[cst.Call, None] = {}
     left: list[cst.CSTNode] = []
@@ -38,7 +38,7 @@ def _propose(subject: Subject) -> Patch:
             calls[call] = None
             left.append(read)
     if not any(each.value == target.value for each in left if isinstance(each, cst.Name)):
-        raise Refused(f"`{target.value}` is not printed")
+        raise NotMeant(f"`{target.value}` is not printed")
     edit = Edit(module)
     for found in numbers.values():
         Uses(subject, left).follow(found.node)

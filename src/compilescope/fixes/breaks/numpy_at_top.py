@@ -7,7 +7,7 @@ import re
 import libcst as cst
 
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.patch import NotMeant, Patch, Refused
 from compilescope.fixes.source.editing import Edit
 from compilescope.fixes.source.module import SourceModule
 from compilescope.fixes.source.toplevel import check_movable, top_statement
@@ -45,7 +45,7 @@ def _outermost(subject: Subject) -> cst.Call:
     module = subject.module
     inside = [each for each in module.walk(subject.node) if _is_numpy(module, each)]
     if not inside:
-        raise Refused("no function of NumPy's is called here that only computes")
+        raise NotMeant("no function of NumPy's is called here that only computes")
     found = inside[0]
     for above in module.ancestors(found):
         if isinstance(above, cst.BaseStatement):

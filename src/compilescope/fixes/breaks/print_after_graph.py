@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.patch import NotMeant, Patch, Refused
 from compilescope.fixes.source.flags import with_flag
 from compilescope.fixes.source.outputs import output_call
 from compilescope.fixes.subject import Subject
@@ -19,7 +19,7 @@ def _propose(subject: Subject) -> Patch:
     names = {"builtins.print": "print", "warnings.warn": module.code(call.func)}
     function = next((names[m] for m in module.meaning(call.func) if m in names), None)
     if function is None:
-        raise Refused("Dynamo cannot move this kind of output")
+        raise NotMeant("Dynamo cannot move this kind of output")
     # torch 2.13 drops every keyword: `end=`, `sep=`, `stacklevel=`.
     lost = [arg for arg in call.args if arg.keyword is not None and arg.keyword.value != "flush"]
     if lost or any(arg.star for arg in call.args):

@@ -166,7 +166,7 @@ class Net(torch.nn.Module):
 
 torch.compile(Net(), backend="eager")(torch.ones(3))
 """,
-            because="not known what `self.log` is",
+            because="`self.log` is no tensor",
         ),
     ),
 )

@@ -5,17 +5,20 @@ from __future__ import annotations
 import libcst as cst
 
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import Patch
+from compilescope.fixes.patch import NeedsRun, Patch
 from compilescope.fixes.source.editing import Edit
 from compilescope.fixes.source.outputs import output_call, output_of
 from compilescope.fixes.subject import Subject
 
+_READERS = ("record=True", "logging.Handler", "redirect_stdout", "redirect_stderr", "assertLogs")
 _DONE = {"print": "printed", "log": "logged", "warn": "warned of", "progress": "shown"}
 
 
 def _propose(subject: Subject) -> Patch:
     module, line = subject.module, subject.statement
     call = output_call(subject)
+    if not subject.program.facts.seen and _is_counted(subject):
+        raise NeedsRun("the program looks at what is written, so it may be missed")
     edit = Edit(module)
     torch = edit.module_name("torch")
     lone = isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1
@@ -32,6 +35,13 @@ def _propose(subject: Subject) -> Patch:
     done = _DONE[output_of(module, call) or "log"]
     states = f"Nothing is {done} here while the code runs compiled."
     return Patch(edit.files(), states=states, allows=frozenset({"drops-output"}))
+
+
+def _is_counted(subject: Subject) -> bool:
+    """The program itself reads what it writes."""
+    main = subject.program.main
+    texts = [subject.module.text, *([subject.program.text(main)] if main else [])]
+    return any(word in text for text in texts for word in _READERS)
 
 
 FIX = Fix(

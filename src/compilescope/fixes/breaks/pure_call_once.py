@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.patch import NotMeant, Patch, Refused
 from compilescope.fixes.source.bindings import local_names
 from compilescope.fixes.source.constants import check_constant, is_pure
 from compilescope.fixes.source.editing import Edit
@@ -43,7 +43,7 @@ def _outermost(subject: Subject) -> cst.Call:
     inside = [each for each in module.walk(subject.node) if isinstance(each, cst.Call)]
     found = next((each for each in inside if is_pure(module, each)), None)
     if found is None:
-        raise Refused("the call is not known to give the same for the same arguments")
+        raise NotMeant("the call is not known to give the same for the same arguments")
     for above in module.ancestors(found):
         if isinstance(above, cst.BaseStatement):
             break

@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.patch import NotMeant, Patch, Refused
 from compilescope.fixes.source.editing import Edit
 from compilescope.fixes.subject import Subject
 
@@ -14,7 +14,7 @@ def _propose(subject: Subject) -> Patch:
     edit = Edit(subject.module)
     call = next((each for each in subject.module.walk(subject.node) if _asks(each)), None)
     if call is None:
-        raise Refused("`requires_grad` is not given as a keyword here")
+        raise NotMeant("`requires_grad` is not given as a keyword here")
     assert isinstance(call, cst.Call)
     asked = next(arg for arg in call.args if _is_asked(arg))
     if not (isinstance(asked.value, cst.Name) and asked.value.value == "True"):

@@ -14,7 +14,7 @@ def _propose(subject: Subject) -> Patch:
     first = extraction_of(subject)
     edit = Edit(subject.module)
     for found in (first, *extractions_beside(subject, first)):
-        Uses(subject).follow(found.node)
+        Uses(subject, tensor=found.tensor).follow(found.node)
         edit.replace(found.node, edit.expression(as_tensor(subject, found.tensor)))
     return Patch(edit.files())
 
@@ -101,7 +101,7 @@ class Net(torch.nn.Module):
         self.register_buffer("scale", torch.tensor(0.5))
 
     def forward(self, x):
-        y = (x * 2 - self.scale.detach().reshape(()).clone()).relu()
+        y = (x * 2 - self.scale.detach().clone()).relu()
         self.scale += 1
         return y
 
@@ -112,6 +112,19 @@ torch.compile(Net(), backend="eager")(torch.ones(3))
         ),
     ),
     refusals=(
+        RefusalExample(
+            program="""import torch
+
+
+def weigh(counts, weight):
+    return counts * weight.item()
+
+
+weigh = torch.compile(weigh, backend="eager")
+weigh(torch.tensor([1, 2, 3]), torch.tensor(0.1, dtype=torch.float64))
+""",
+            because="would make the result float64, not float32",
+        ),
         RefusalExample(
             program="""import torch
 

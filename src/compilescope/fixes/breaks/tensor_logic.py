@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.patch import NotMeant, Patch, Refused
 from compilescope.fixes.source.booleans import gives_booleans
 from compilescope.fixes.source.comments import replace_expression
 from compilescope.fixes.source.editing import Edit
@@ -50,10 +50,10 @@ def _operation(subject: Subject) -> cst.BaseExpression:
         elif found is not None or not isinstance(each, cst.BaseExpression):
             break
     if not isinstance(found, cst.BaseExpression):
-        raise Refused("nothing is joined by `and`, `or` or `not`")
+        raise NotMeant("nothing is joined by `and`, `or` or `not`")
     above = module.parent(found)
     if isinstance(above, (cst.If, cst.While, cst.IfExp, cst.Assert, cst.Comparison)):
-        raise Refused("it is the test of a branch")
+        raise NotMeant("it is the test of a branch")
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.patch import NotMeant, Patch, Refused
 from compilescope.fixes.source.editing import Edit
 from compilescope.fixes.source.module import SourceModule
 from compilescope.fixes.subject import Subject
@@ -16,11 +16,11 @@ _DRAWS = ("torch.rand", "random.random")
 def _propose(subject: Subject) -> Patch:
     module, test = subject.module, subject.statement
     if not isinstance(test, cst.If):
-        raise Refused("it is not the test of an `if`")
+        raise NotMeant("it is not the test of an `if`")
     found = [(node, *_sides(node)) for node in module.walk(test.test) if _is_below(node)]
     found = [each for each in found if _is_drawn(subject, each[1])]
     if len(found) != 1:
-        raise Refused("no random number is compared with a threshold")
+        raise NotMeant("no random number is compared with a threshold")
     node, drawn, threshold = found[0]
     name = module.code(threshold)
     seen = subject.facts(name)

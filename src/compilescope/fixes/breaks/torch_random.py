@@ -7,7 +7,7 @@ from collections.abc import Callable
 import libcst as cst
 
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.patch import NotMeant, Patch, Refused
 from compilescope.fixes.source.editing import Edit
 from compilescope.fixes.source.scalars import Uses
 from compilescope.fixes.subject import Subject
@@ -39,7 +39,7 @@ def _propose(subject: Subject) -> Patch:
         if isinstance(each, cst.Call) and module.calls(each, *_ZERO, *_PAIRS, "numpy.random.randn")
     ]
     if len(found) != 1:
-        raise Refused("torch draws no such numbers, or not from the same generator")
+        raise NotMeant("torch draws no such numbers, or not from the same generator")
     call = found[0]
     if any(arg.keyword or arg.star for arg in call.args):
         raise Refused("the call names its arguments")

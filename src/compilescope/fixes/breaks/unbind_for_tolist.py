@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.patch import NotMeant, Patch, Refused
 from compilescope.fixes.source.aliasing import is_fresh
 from compilescope.fixes.source.editing import Edit
 from compilescope.fixes.source.liveness import targets
@@ -56,7 +56,7 @@ def _call(subject: Subject) -> cst.Call:
         and not each.args
     ]
     if len(found) != 1:
-        raise Refused("no single list is made of a tensor here")
+        raise NotMeant("no single list is made of a tensor here")
     return found[0]
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import libcst as cst
 
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.patch import NotMeant, Patch, Refused
+from compilescope.fixes.source.deciding import check_no_decision
 from compilescope.fixes.source.editing import Edit
 from compilescope.fixes.source.scalars import Uses
 from compilescope.fixes.source.values import is_static
@@ -23,7 +24,8 @@ def _propose(subject: Subject) -> Patch:
         if isinstance(each, cst.Call) and module.calls(each, "random.random") and not each.args
     ]
     if len(found) != 1:
-        raise Refused("it is no single call of random.random()")
+        raise NotMeant("it is no single call of random.random()")
+    check_no_decision(subject)
     backends = {body.backend for _, body in subject.program.run.of(GraphCaptured) if body.backend}
     if not backends <= set(_SOUND):
         # torch 2.13: Inductor reads the float64 number as float32, and computes with garbage.

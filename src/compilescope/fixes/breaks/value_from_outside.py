@@ -7,7 +7,7 @@ import re
 import libcst as cst
 
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.patch import NotMeant, Patch, Refused
 from compilescope.fixes.source.bindings import (
     bound_names,
     local_names,
@@ -29,7 +29,7 @@ def _propose(subject: Subject) -> Patch:
     check_root(subject)
     values, outside = _sort(subject)
     if not values:
-        raise Refused("no value is made here that could be handed in")
+        raise NotMeant("no value is made here that could be handed in")
     body = statements_of(function)
     moved: list[cst.BaseStatement] = []
     lifted: dict[str, cst.BaseExpression] = {}
@@ -46,7 +46,7 @@ def _propose(subject: Subject) -> Patch:
     split = split_around(module, [each for each in body if each not in moved], outside)
     late = [own_statement(subject, value) for value in values]
     if any(each in split.after for each in late) or any(each in split.before for each in late):
-        raise Refused("the value is not part of the work")
+        raise NotMeant("the value is not part of the work")
     edit = Edit(module)
     before = [*split.before, *moved]
     whole = Split(before, split.core, split.after, None, split.outer_before, lifted=lifted)
@@ -76,7 +76,7 @@ def _sort(subject: Subject) -> tuple[list[cst.BaseExpression], list[cst.BaseStat
     for node in sites_in(subject):
         statement = own_statement(subject, node)
         if statement is None:
-            raise Refused("the place is no statement of the function's own body")
+            raise NotMeant("the place is no statement of the function's own body")
         if _is_effect(statement):
             outside.append(statement)
         elif isinstance(node, cst.Call):
@@ -84,7 +84,7 @@ def _sort(subject: Subject) -> tuple[list[cst.BaseExpression], list[cst.BaseStat
                 values = [each for each in values if each not in list(module.walk(node))]
                 values.append(node)
         else:
-            raise Refused("what Dynamo stops at is no call")
+            raise NotMeant("what Dynamo stops at is no call")
     return values, outside
 
 

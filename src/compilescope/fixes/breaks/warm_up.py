@@ -7,11 +7,13 @@ import re
 import libcst as cst
 
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.patch import NeedsRun, NotMeant, Patch, Refused
 from compilescope.fixes.source.bindings import definitions_of
+from compilescope.fixes.source.compiled_code import is_compiled
 from compilescope.fixes.source.editing import Edit
 from compilescope.fixes.source.lightness import is_light_value
 from compilescope.fixes.source.module import SourceModule
+from compilescope.fixes.source.outputs import output_of
 from compilescope.fixes.subject import Subject
 
 _ONCE = re.compile(r"\bis None\b|\bhasattr\(|\bnot in\b|\bnot self\.|\bnot _?[A-Za-z]+$")
@@ -20,7 +22,7 @@ _STATES = "The compiled code is called once more, eagerly, before its first call
 
 def _propose(subject: Subject) -> Patch:
     if not _happens_once(subject):
-        raise Refused("it does not look as if it happened in the first call only")
+        raise NotMeant("it does not look as if it happened in the first call only")
     main = subject.program.main
     if not main:
         raise Refused("the program has no file to put a call in")
@@ -29,6 +31,10 @@ def _propose(subject: Subject) -> Patch:
     for arg in call.args:
         if not is_light_value(module, arg.value):
             raise Refused(f"`{module.code(arg.value)}` would be computed twice")
+    if is_compiled(subject, module, call):
+        raise Refused("the call stands in compiled code itself")
+    if not subject.program.facts.seen and _does_more(subject):
+        raise NeedsRun("a call ahead may do more than compute, and do it twice")
     line = module.statement_of(call)
     if module.around(call, cst.For, cst.While) is not None:
         raise Refused("the compiled code is called in a loop: the call ahead would be repeated")
@@ -40,9 +46,20 @@ def _propose(subject: Subject) -> Patch:
     above = module.block_of(line).body
     before = above[: list(above).index(line)]
     if any(module.code(each).strip() == text.strip() for each in before):
-        raise Refused("it is called eagerly ahead already")
+        raise NotMeant("it is called eagerly ahead already")
     edit.put_before(line, text)
     return Patch(edit.files(), states=_STATES, allows=frozenset({"other-random-numbers"}))
+
+
+def _does_more(subject: Subject) -> bool:
+    """The function around it counts, writes or draws."""
+    module, function = subject.module, subject.function
+    for node in module.walk(function.body):
+        if isinstance(node, cst.AugAssign) and not isinstance(node.target, cst.Name):
+            return True
+        if output_of(module, node) is not None:
+            return True
+    return any(word in module.text for word in ("Dropout", "BatchNorm", "dropout("))
 
 
 def _happens_once(subject: Subject) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.patch import NotMeant, Patch, Refused
 from compilescope.fixes.source.editing import Edit
 from compilescope.fixes.source.outlining import outline_constant
 from compilescope.fixes.source.outputs import is_told_once, output_call
@@ -19,7 +19,7 @@ def _propose(subject: Subject) -> Patch:
     if module.calls(call, "warnings.warn"):
         _check_level(call)
     elif not is_told_once(call):
-        raise Refused("it is told on every call, not once")
+        raise NotMeant("it is told on every call, not once")
     edit = Edit(module)
     outline_constant(edit, call, "warn")
     return Patch(edit.files(), states=_STATES, allows=frozenset({"moves-output", "drops-output"}))

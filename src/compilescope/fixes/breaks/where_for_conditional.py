@@ -9,6 +9,7 @@ from compilescope.fixes.fix import Fix, FixExample, RefusalExample
 from compilescope.fixes.patch import Patch, Refused
 from compilescope.fixes.source.comments import replace_expression
 from compilescope.fixes.source.editing import Edit
+from compilescope.fixes.source.kinds import check_alike
 from compilescope.fixes.source.numbers import check_number, check_uses
 from compilescope.fixes.source.predication import check_pure, check_test
 from compilescope.fixes.source.snippets import number
@@ -50,6 +51,8 @@ def _side(subject: Subject, node: cst.BaseExpression, torch: str) -> str:
 
 def _check_kinds(subject: Subject, node: cst.IfExp) -> None:
     """A number becomes a tensor, which must not show."""
+    if not any(isinstance(side, cst.IfExp) for side in (node.body, node.orelse)):
+        check_alike(subject, node.body, node.orelse)
     sides = [side for side in (node.body, node.orelse) if is_static(subject, side)]
     for side in sides:
         check_number(subject, side)

@@ -6,7 +6,7 @@ import libcst as cst
 
 from compilescope.fixes.breaks._branching import RULES, branch_of, replace_branch, torch_name, under
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.patch import NotMeant, Patch
 from compilescope.fixes.source.editing import Edit
 from compilescope.fixes.source.effects import Effect
 from compilescope.fixes.source.predication import Predication
@@ -21,7 +21,7 @@ def _propose(subject: Subject) -> Patch:
     work = Predication(subject, subject.function, whole, torch_name(subject, edit))
     inside = _written(edit, work.effects(truth))
     if not inside:
-        raise Refused("neither side does anything")
+        raise NotMeant("neither side does anything")
     elsewise = _written(edit, work.branch(whole.orelse)) if truth.static else []
     replace_branch(edit, whole, under(edit, truth, inside, whole, elsewise))
     return Patch(edit.files())
@@ -151,6 +151,22 @@ torch.compile(f, backend="eager")(torch.ones(3), torch.zeros(3))
 
 def f(x):
     if x.sum() > 0:
+        y = x * 2
+    else:
+        y = x * 0.5
+    return y + y
+
+
+torch.compile(f, backend="eager")(torch.ones(3, dtype=torch.int64))
+""",
+            because="one side is int64, the other float32",
+        ),
+        RefusalExample(
+            program="""import torch
+
+
+def f(x):
+    if x.sum() > 0:
         print("positive")
         x = x * 2
     return x + 1
@@ -158,7 +174,7 @@ def f(x):
 
 torch.compile(f, backend="eager")(torch.ones(3))
 """,
-            because="it calls print",
+            because="calls print",
         ),
         RefusalExample(
             program="""import torch

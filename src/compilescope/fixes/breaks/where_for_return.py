@@ -12,7 +12,7 @@ from compilescope.fixes.breaks._branching import (
     under,
 )
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.patch import NotMeant, Patch, Refused
 from compilescope.fixes.source.comments import with_comments
 from compilescope.fixes.source.editing import Edit
 from compilescope.fixes.source.picking import ReturnedValue
@@ -24,7 +24,7 @@ from compilescope.fixes.subject import Subject
 def _propose(subject: Subject) -> Patch:
     module, branch = subject.module, branch_of(subject)
     if not returns_somewhere(module, branch):
-        raise Refused("no side of it returns")
+        raise NotMeant("no side of it returns")
     found = read_returning(module, branch)
     truth = read_test(subject, branch.test)
     edit = Edit(module)
@@ -160,6 +160,20 @@ torch.compile(f, backend="eager")(torch.ones(3))
 
 
 def f(x):
+    if x.sum() > 0:
+        return x.sum(0, keepdim=True)
+    return x * 2
+
+
+torch.compile(f, backend="eager")(torch.ones(3, 2))
+""",
+            because="the same shape",
+        ),
+        RefusalExample(
+            program="""import torch
+
+
+def f(x):
     for scale in (1.0, 2.0, 3.0):
         if (x * scale).sum() > 4:
             return x * scale
@@ -183,7 +197,7 @@ def f(x, seen):
 
 torch.compile(f, backend="eager")(torch.ones(3), [])
 """,
-            because="changes `seen`",
+            because="calls seen.append",
         ),
     ),
 )

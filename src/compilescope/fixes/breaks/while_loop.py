@@ -6,7 +6,7 @@ import libcst as cst
 
 from compilescope.fixes.breaks._branching import RULES, torch_name
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.patch import NotMeant, Patch, Refused
 from compilescope.fixes.source import liveness
 from compilescope.fixes.source.booleans import boolean, operands
 from compilescope.fixes.source.closures import Closures
@@ -65,7 +65,7 @@ def _loop(subject: Subject) -> cst.While:
         if isinstance(each, cst.BaseStatement):
             break
         below = each
-    raise Refused("it is not the test of a `while`")
+    raise NotMeant("it is not the test of a `while`")
 
 
 def _test(subject: Subject, loop: cst.While, carried: list[str], counters: set[str]) -> str:

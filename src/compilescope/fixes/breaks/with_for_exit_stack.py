@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.patch import NotMeant, Patch, Refused
 from compilescope.fixes.source.editing import Edit
 from compilescope.fixes.source.module import SourceModule
 from compilescope.fixes.subject import Subject
@@ -25,9 +25,9 @@ def _propose(subject: Subject) -> Patch:
         items.append(context)
         rest = rest[1:]
     if not items:
-        raise Refused("the stack enters nothing at its beginning")
+        raise NotMeant("the stack enters nothing at its beginning")
     if not rest:
-        raise Refused("nothing is done inside the stack")
+        raise NotMeant("nothing is done inside the stack")
     if any(name in module.names_in(each) for each in rest):
         raise Refused(f"`{name}` is used later on too")
     edit = Edit(module)
@@ -50,7 +50,7 @@ def _stack_around(subject: Subject) -> tuple[cst.With, str]:
         named = item.asname.name
         if isinstance(named, cst.Name) and isinstance(each.body, cst.IndentedBlock):
             return each, named.value
-    raise Refused("there is no ExitStack around it")
+    raise NotMeant("there is no ExitStack around it")
 
 
 def _entered(module: SourceModule, statement: cst.BaseStatement, stack: str) -> str | None:

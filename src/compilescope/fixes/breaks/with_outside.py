@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.patch import NotMeant, Patch, Refused
 from compilescope.fixes.source.assignments import only_value
 from compilescope.fixes.source.bindings import statements_of
 from compilescope.fixes.source.cuts import Split, split_around
@@ -31,7 +31,7 @@ def _propose(subject: Subject) -> Patch:
         None,
     )
     if entered is None:
-        raise Refused("there is no with statement around it in the function's own body")
+        raise NotMeant("there is no with statement around it in the function's own body")
     if entered.asynchronous is not None or not isinstance(entered.body, cst.IndentedBlock):
         raise Refused("the with statement stands on one line")
     edit = Edit(module)

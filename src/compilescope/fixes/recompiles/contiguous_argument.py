@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.patch import NotMeant, Patch
 from compilescope.fixes.source.arguments import operand, wrap_argument
 from compilescope.fixes.source.guarded import cause_of
+from compilescope.fixes.source.parameters import check_only_read
 from compilescope.fixes.subject import Subject
 
 
 def _propose(subject: Subject) -> Patch:
     tensor, found, _ = cause_of(subject).subject.partition(".stride()[")
     if not found:
-        raise Refused("it is not one stride of one tensor")
+        raise NotMeant("it is not one stride of one tensor")
+    check_only_read(subject, tensor)
     return Patch(
         wrap_argument(
             subject,
@@ -58,6 +60,20 @@ f(torch.ones(4, 3).t().contiguous())
         ),
     ),
     refusals=(
+        RefusalExample(
+            program="""import torch
+
+
+@torch.compile(backend="eager")
+def f(x):
+    return x.add_(2)
+
+
+f(torch.ones(3, 4))
+f(torch.ones(4, 3).t())
+""",
+            because="changes it in place",
+        ),
         RefusalExample(
             program="""import torch
 

@@ -4,14 +4,27 @@ from __future__ import annotations
 
 import re
 
+import libcst as cst
+
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.patch import NeedsRun, Patch, Refused
 from compilescope.fixes.source.arguments import operand, wrap_argument
 from compilescope.fixes.source.calling import CallSite
+from compilescope.fixes.source.graph_values import graph_values
 from compilescope.fixes.source.guarded import cause_of
+from compilescope.fixes.source.parameters import recompiled_function, uses_of
+from compilescope.fixes.source.purity import short
 from compilescope.fixes.subject import Subject
 
 _TYPE = re.compile(r"^type\((.+)\)$")
+_ASKING = {"builtins.isinstance", "builtins.type", "torch.is_tensor"}
+_ITEM = (cst.Subscript, cst.For, cst.CompFor, cst.StarredElement)
+_SAFE: dict[str, tuple[type[cst.CSTNode], ...]] = {
+    "list({})": _ITEM,
+    "float({})": (cst.BinaryOperation,),
+    "torch.as_tensor({})": (cst.BinaryOperation,),
+    "{}.long()": (cst.Index,),
+}
 _WHOLE = {"torch.int8", "torch.int16", "torch.int32", "torch.int64", "torch.uint8"}
 _TENSOR = {"torch.Tensor", "Tensor", "torch.nn.parameter.Parameter"}
 
@@ -29,11 +42,37 @@ def _propose(subject: Subject) -> Patch:
             raise Refused("another dtype would give other numbers")
         call = "{}.long()"
 
+    _check_uses(subject, value, call)
+
     def wrap(_: CallSite, now: str) -> str:
         new = call.format(operand(now) if call.startswith("{}.") else now)
         return now if now.startswith(call.split("{")[0]) and "{}." not in call else new
 
     return Patch(wrap_argument(subject, value, wrap))
+
+
+def _check_uses(subject: Subject, value: str, call: str) -> None:
+    """Raises `Refused` where the function does something with the value that tells its types apart."""
+    module, function = recompiled_function(subject)
+    for read in uses_of(module, function, value):
+        above = module.parent(read)
+        outer = module.parent(above) if above is not None else None
+        shown = short(module, outer if isinstance(above, cst.Arg) and outer else above or read)
+        if isinstance(above, cst.Arg) and isinstance(outer, cst.Call):
+            if module.meaning(outer.func) & _ASKING:
+                raise Refused(f"`{shown}` tells the types apart")
+            safe = call != "float({})"
+        else:
+            safe = isinstance(above, _SAFE[call])
+        if not safe and not subject.program.facts.seen:
+            raise NeedsRun(f"whether `{shown}` does the same with another type cannot be told")
+    if call == "float({})" and _has_whole_tensors(subject):
+        raise NeedsRun("with tensors of whole numbers a float gives another dtype")
+
+
+def _has_whole_tensors(subject: Subject) -> bool:
+    dtypes = graph_values(subject.program.run).dtypes
+    return not subject.program.facts.seen and any("int" in dtype for dtype in dtypes)
 
 
 def _call_for(types: set[str]) -> str:
@@ -110,6 +149,20 @@ look_up(table, torch.tensor([1, 2], dtype=torch.int32).long())
         ),
     ),
     refusals=(
+        RefusalExample(
+            program="""import torch
+
+
+@torch.compile(backend="eager")
+def total(xs):
+    return xs[0] * (2 if isinstance(xs, list) else 3)
+
+
+total([torch.ones(3)])
+total((torch.ones(3),))
+""",
+            because="tells the types apart",
+        ),
         RefusalExample(
             program="""import torch
 

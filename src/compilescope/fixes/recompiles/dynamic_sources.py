@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.patch import NotMeant, Patch
 from compilescope.fixes.source.compiling import main_edit, put_setting
 from compilescope.fixes.source.guarded import cause_of
+from compilescope.fixes.source.needed_numbers import check_not_needed
 from compilescope.fixes.subject import Subject
 
 _PATH = re.compile(r"^[A-Za-z_]\w*(?:\.\w+|\[(?:\d+|'[^',]*')\])*$")
@@ -15,7 +16,11 @@ _ROOT = re.compile(r"[A-Za-z_]\w*")
 
 
 def _propose(subject: Subject) -> Patch:
-    name = _source_name(cause_of(subject).subject)
+    cause = cause_of(subject)
+    if not cause.actual.lstrip("-").isdigit():
+        raise NotMeant("only whole numbers can be named so")
+    name = _source_name(cause.subject)
+    check_not_needed(subject)
     edit = main_edit(subject)
     torch = edit.module_name("torch")
     # Added to what is there: other numbers may be named by other fixes, or by the environment.
@@ -30,7 +35,7 @@ def _source_name(guarded: str) -> str:
     if guarded.startswith("G[") and "," not in guarded and '"' not in guarded:
         return guarded
     if not _PATH.match(guarded) or guarded.startswith("___"):
-        raise Refused(f"`{guarded}` has no name that the setting knows")
+        raise NotMeant(f"`{guarded}` has no name that the setting knows")
     root = _ROOT.match(guarded)
     assert root is not None
     return f"L['{root[0]}']{guarded[root.end() :]}"

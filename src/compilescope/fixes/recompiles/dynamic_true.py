@@ -2,35 +2,63 @@
 
 from __future__ import annotations
 
+import re
+
 import libcst as cst
 
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.patch import NeedsRun, NotMeant, Patch, Refused
 from compilescope.fixes.source.compiling import set_argument
 from compilescope.fixes.source.editing import Edit
-from compilescope.fixes.source.guarded import cause_of
-from compilescope.fixes.source.regions import region_of
+from compilescope.fixes.source.guarded import cause_of, check_no_parameter
+from compilescope.fixes.source.regions import Region, region_of
 from compilescope.fixes.subject import Subject
 
 _ASKED = "`dynamic=False` stood there: graphs are no longer made for each size."
+_ANY_SIZE = ("inductor", "eager", "aot_eager", "aot_eager_decomp_partition")
+_ANY_VALUE = ("closure-change", "default-argument", "global-change")
+_NO_NUMBERS = {"nan", "inf", "-inf"}
+_NUMBER = re.compile(r"-?\d+(\.\d*)?(e[-+]?\d+)?")
 
 
 def _propose(subject: Subject) -> Patch:
     cause = cause_of(subject)
     if cause.subject.startswith("G[") and cause.actual.lstrip("-").isdigit():
         raise Refused("an int behind a global stays a constant, dynamic or not")
+    if cause.rule in _ANY_VALUE and not _NUMBER.fullmatch(cause.actual):
+        raise NotMeant("only sizes and numbers can vary in a graph")
+    if cause.rule == "default-argument" and cause.actual.lstrip("-").isdigit():
+        raise Refused("an int that is an argument's default stays a constant, dynamic or not")
+    if _NO_NUMBERS & {cause.expected, cause.actual}:
+        raise Refused("NaN and infinity stay constants, dynamic or not")
+    if "(" in cause.subject.split(".size()")[0].removeprefix("len("):
+        raise Refused("the value is made by what the graph breaks at, which comes first")
+    check_no_parameter(subject)
     region = region_of(subject)
+    _check_way_out(subject, region)
     known = region.argument("dynamic")
     states = ""
     if known is not None:
         if not isinstance(known.value, cst.Name):
             raise Refused("what `dynamic` is set to is not plain")
         if known.value.value == "True":
-            raise Refused("it is compiled with dynamic=True already")
+            raise NotMeant("it is compiled with dynamic=True already")
         states = _ASKED if known.value.value == "False" else ""
     edit = Edit(region.module)
     set_argument(edit, region, "dynamic", "True")
     return Patch(edit.files(), states=states)
+
+
+def _check_way_out(subject: Subject, region: Region) -> None:
+    """Where a line needs a size after all, Dynamo leaves it to eager mode; not everywhere it can."""
+    if subject.program.facts.seen:
+        return
+    whole, backend = region.argument("fullgraph"), region.argument("backend")
+    if whole is not None and region.module.code(whole.value) != "False":
+        raise NeedsRun("with fullgraph=True a line that needs a constant size would raise")
+    named = region.module.code(backend.value).strip("'\"") if backend is not None else "inductor"
+    if named not in _ANY_SIZE:
+        raise NeedsRun(f"whether the backend {named} takes sizes that vary cannot be told")
 
 
 FIX = Fix(
@@ -46,7 +74,6 @@ FIX = Fix(
             "default-argument",
             "global-change",
             "equal-sizes",
-            "parameter-size",
             "number-condition",
             "shape-condition",
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.patch import NotMeant, Patch
 from compilescope.fixes.source.guarded import cause_of
 from compilescope.fixes.source.stance import eager_then_compile
 from compilescope.fixes.subject import Subject
@@ -12,10 +12,10 @@ from compilescope.fixes.subject import Subject
 def _propose(subject: Subject) -> Patch:
     cause = cause_of(subject)
     if cause.count > 1:
-        raise Refused("the guard failed more than once, so not only the first call is different")
+        raise NotMeant("the guard failed more than once, so not only the first call is different")
     if "." not in cause.subject and not cause.subject.startswith("G["):
         # A caller that passes two kinds of things needs both; nothing is prepared by the first.
-        raise Refused(f"`{cause.subject}` is passed by the caller, and not made by the first call")
+        raise NotMeant(f"`{cause.subject}` is passed by the caller, and not made by the first call")
     return eager_then_compile(subject)
 
 

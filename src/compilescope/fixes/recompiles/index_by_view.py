@@ -6,6 +6,7 @@ import libcst as cst
 
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
 from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.source.aliasing import check_unchanged
 from compilescope.fixes.source.editing import Edit
 from compilescope.fixes.source.guarded import cause_of
 from compilescope.fixes.subject import Subject
@@ -29,6 +30,9 @@ def _propose(subject: Subject) -> Patch:
         parent = module.parent(node)
         if isinstance(parent, (cst.AssignTarget, cst.AugAssign)) and parent.target is node:
             raise Refused("something is stored at the index")
+        target = parent.targets[0].target if isinstance(parent, cst.Assign) else None
+        names = [target.value] if isinstance(target, cst.Name) else []
+        check_unchanged(module, subject.function, line, [node], names)
         whole = module.code(node.value)
         edit.replace(node, edit.expression(f"{whole}[{name}.view(1)][0]"))
     return Patch(edit.files())
@@ -79,6 +83,21 @@ for n in (2, 3, 4):
         ),
     ),
     refusals=(
+        RefusalExample(
+            program="""import torch
+
+
+@torch.compile(backend="eager")
+def visit(counts, n):
+    row = counts[n]
+    row.add_(1)
+
+
+for n in (2, 3, 4):
+    visit(torch.ones(5, 3), torch.tensor(n))
+""",
+            because="changed in place later",
+        ),
         RefusalExample(
             program="""import torch
 

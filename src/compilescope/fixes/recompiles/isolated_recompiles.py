@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.patch import NotMeant, Patch, Refused
 from compilescope.fixes.source.compiling import set_argument
 from compilescope.fixes.source.editing import Edit
 from compilescope.fixes.source.guarded import cause_of
@@ -13,13 +15,26 @@ from compilescope.fixes.subject import Subject
 _STATES = "Each compiled object has its own graphs: there are as many as before, not fewer."
 
 
+_CHANGED_LENGTH = re.compile(r"len\((.+)\)$")
+_CHANGING = ("append", "extend", "insert", "pop", "popleft", "appendleft", "remove", "clear", "add")
+
+
+def _changes_itself(subject: Subject, name: str) -> bool:
+    """Does the compiled function add to what it looks at? Then one object alone recompiles."""
+    frame = subject.frame
+    lines = subject.module.text.splitlines()[frame.line - 1 :] if frame is not None else []
+    return any(f"{name}.{method}(" in line for line in lines for method in _CHANGING)
+
+
 def _propose(subject: Subject) -> Patch:
-    cause_of(subject)
+    grown = _CHANGED_LENGTH.match(cause_of(subject).subject)
     region = region_of(subject)
+    if grown is not None and _changes_itself(subject, grown[1]):
+        raise Refused(f"the function itself changes the length of `{grown[1]}` at every call")
     if not region.is_repeated:
-        raise Refused("torch.compile is applied once, so there is nothing to keep apart")
+        raise NotMeant("torch.compile is applied once, so there is nothing to keep apart")
     if region.argument("isolate_recompiles") is not None:
-        raise Refused("isolate_recompiles is set already")
+        raise NotMeant("isolate_recompiles is set already")
     edit = Edit(region.module)
     set_argument(edit, region, "isolate_recompiles", "True")
     return Patch(edit.files(), states=_STATES)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
 from compilescope.fixes.patch import Patch, Refused
 from compilescope.fixes.source.arguments import mark_argument
-from compilescope.fixes.source.guarded import numbers_seen, size_of
+from compilescope.fixes.source.guarded import check_no_parameter, numbers_seen, size_of
 from compilescope.fixes.subject import Subject
 
 
 def _propose(subject: Subject) -> Patch:
     tensor, dim = size_of(subject)
+    check_no_parameter(subject)
     if numbers_seen(subject) & {0, 1}:
         raise Refused("sizes of 0 and 1 are compiled on their own, marked or not")
     return Patch(

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.patch import NeedsRun, NotMeant, Patch
 from compilescope.fixes.source.arguments import mark_argument
 from compilescope.fixes.source.guarded import numbers_seen, size_of
 from compilescope.fixes.subject import Subject
+from compilescope.model.bodies import GraphCaptured
 
 
 def _propose(subject: Subject) -> Patch:
     tensor, dim = size_of(subject)
     if not numbers_seen(subject) & {0, 1}:
-        raise Refused("neither 0 nor 1 is among the sizes")
+        raise NotMeant("neither 0 nor 1 is among the sizes")
+    backends = {body.backend for _, body in subject.program.run.of(GraphCaptured) if body.backend}
+    if not subject.program.facts.seen and backends - {"eager"}:
+        # A kernel that asks for the size raises, and there is no way back to eager mode then.
+        raise NeedsRun("whether every kernel can do with a size that is not known cannot be told")
     return Patch(
         mark_argument(
             subject,

@@ -5,9 +5,10 @@ from __future__ import annotations
 import libcst as cst
 
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.patch import NotMeant, Patch, Refused
 from compilescope.fixes.source.arguments import CallEdits
 from compilescope.fixes.source.calling import CallSite
+from compilescope.fixes.source.graph_values import graph_values
 from compilescope.fixes.subject import Subject
 
 _MODES = ("torch.no_grad", "torch.autograd.no_grad", "torch.autograd.grad_mode.no_grad")
@@ -15,6 +16,13 @@ _OTHERS = ("torch.inference_mode", "torch.set_grad_enabled", "torch.enable_grad"
 
 
 def _propose(subject: Subject) -> Patch:
+    frame = subject.frame
+    if frame is not None and not subject.program.facts.seen:
+        values = graph_values(subject.program.run)
+        own = subject.program.is_own(frame.file) and frame.function != "<module>"
+        here = (frame.file, frame.function) in values.with_grad
+        if here or (values.computes_grad and not own):
+            raise Refused(f"what `{frame.function}` computes has gradients, which may be asked for")
     edits = CallEdits(subject)
     bare = [site for site in edits.sites if not _is_without(site)]
     if len(bare) == len(edits.sites):
@@ -33,7 +41,7 @@ def _propose(subject: Subject) -> Patch:
         edit.replace_statement(line, [made.with_changes(body=made.body.with_changes(body=[inner]))])
     files = edits.files()
     if not files:
-        raise Refused("every call is made without gradients already")
+        raise NotMeant("every call is made without gradients already")
     return Patch(files)
 
 
@@ -96,6 +104,24 @@ with torch.no_grad():
         ),
     ),
     refusals=(
+        RefusalExample(
+            program="""import torch
+
+weight = torch.ones(3, requires_grad=True)
+
+
+@torch.compile(backend="eager")
+def f(x):
+    return x * weight
+
+
+x = torch.ones(3)
+f(x).sum().backward()
+with torch.no_grad():
+    f(x)
+""",
+            because="has gradients",
+        ),
         RefusalExample(
             program="""import torch
 

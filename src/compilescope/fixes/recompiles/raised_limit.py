@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compilescope.fixes.fix import Fix, FixExample
-from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.patch import NotMeant, Patch
 from compilescope.fixes.source.compiling import set_argument
 from compilescope.fixes.source.editing import Edit
 from compilescope.fixes.source.regions import region_of
@@ -12,10 +12,10 @@ from compilescope.fixes.subject import Subject
 
 def _propose(subject: Subject) -> Patch:
     if subject.frame is None or not subject.frame.limit_hit:
-        raise Refused("the recompile limit was not reached")
+        raise NotMeant("the recompile limit was not reached")
     region = region_of(subject)
     if region.argument("recompile_limit") is not None:
-        raise Refused("recompile_limit is set already")
+        raise NotMeant("recompile_limit is set already")
     edit = Edit(region.module)
     set_argument(edit, region, "recompile_limit", "64")
     return Patch(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.patch import NotMeant, Patch, Refused
 from compilescope.fixes.source.arguments import CallEdits
 from compilescope.fixes.source.calling import is_plain
 from compilescope.fixes.source.guarded import cause_of
@@ -18,7 +18,7 @@ _PAIR = re.compile(r"^(\w+) is (\w+)$")
 def _propose(subject: Subject) -> Patch:
     match = _PAIR.match(cause_of(subject).subject)
     if match is None:
-        raise Refused("which two arguments are one is not plain")
+        raise NotMeant("which two arguments are one is not plain")
     edits = CallEdits(subject)
     for site in edits.sites:
         pair = [passed(subject, site, match[1]), passed(subject, site, match[2])]

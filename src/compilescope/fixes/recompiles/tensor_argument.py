@@ -5,10 +5,13 @@ from __future__ import annotations
 import libcst as cst
 
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.patch import NotMeant, Patch, Refused
 from compilescope.fixes.source.arguments import wrap_argument
 from compilescope.fixes.source.calling import CallSite
+from compilescope.fixes.source.deciding import decides
 from compilescope.fixes.source.guarded import cause_of
+from compilescope.fixes.source.parameters import recompiled_function, uses_of
+from compilescope.fixes.source.purity import short
 from compilescope.fixes.subject import Subject
 
 _TENSORS = ("torch.tensor", "torch.as_tensor", "torch.full", "torch.scalar_tensor")
@@ -18,7 +21,8 @@ def _propose(subject: Subject) -> Patch:
     cause = cause_of(subject)
     whole = all(text.lstrip("-").isdigit() for text in (cause.expected, cause.actual))
     if not whole and not all(_is_number(text) for text in (cause.expected, cause.actual)):
-        raise Refused(f"`{cause.subject}` is not a number")
+        raise NotMeant(f"`{cause.subject}` is not a number")
+    _check_uses(subject, cause.subject)
     dtype = "" if whole else ", dtype=torch.float64"
 
     def wrap(site: CallSite, now: str) -> str:
@@ -33,6 +37,18 @@ def _propose(subject: Subject) -> Patch:
     files = wrap_argument(subject, cause.subject, wrap)
     assert subject.frame is not None
     return Patch(files, states=f"`{cause.subject}` is a tensor inside `{subject.frame.function}`.")
+
+
+def _check_uses(subject: Subject, name: str) -> None:
+    """Raises `Refused` where the function does more with it than arithmetic."""
+    module, function = recompiled_function(subject)
+    for read in uses_of(module, function, name):
+        above = module.parent(read)
+        test = decides(module, read)
+        if test is not None:
+            raise Refused(f"Python decides by it in `{short(module, test)}`")
+        if not isinstance(above, (cst.BinaryOperation, cst.AugAssign)):
+            raise Refused(f"`{short(module, above or read)}` needs a number")
 
 
 def _is_number(text: str) -> bool:

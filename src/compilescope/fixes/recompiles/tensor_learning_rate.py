@@ -7,7 +7,7 @@ import re
 import libcst as cst
 
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.patch import NeedsRun, NotMeant, Patch, Refused
 from compilescope.fixes.source.editing import Edit
 from compilescope.fixes.source.guarded import cause_of
 from compilescope.fixes.source.module import SourceModule
@@ -22,7 +22,7 @@ _PLACES = {"lr": 1}
 def _propose(subject: Subject) -> Patch:
     match = _SETTING.search(cause_of(subject).subject)
     if match is None:
-        raise Refused("it is not a setting of an optimizer")
+        raise NotMeant("it is not a setting of an optimizer")
     name = match[1]
     made = [
         (module, call)
@@ -37,7 +37,12 @@ def _propose(subject: Subject) -> Patch:
     if arg is None:
         raise Refused(f"the optimizer is not given its `{name}` by name")
     if "tensor(" in module.code(arg.value):
-        raise Refused("it is a tensor already")
+        raise NotMeant("it is a tensor already")
+    others = [each.keyword.value for each in call.args if each.keyword is not None]
+    if {"foreach", "fused"} & set(others):
+        raise Refused("foreach and fused optimizers take no tensor for it everywhere")
+    if not subject.program.facts.seen and "get_last_lr" in module.text:
+        raise NeedsRun("the program asks for the rate itself, which would be a tensor")
     edit = Edit(module)
     torch = edit.module_name("torch")
     text = f"{torch}.tensor({module.code(arg.value)}, dtype={torch}.float64)"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.patch import NotMeant, Patch
 from compilescope.fixes.source.compiling import main_edit, put_setting, set_argument
 from compilescope.fixes.source.editing import Edit
 from compilescope.fixes.source.guarded import cause_of
+from compilescope.fixes.source.needed_numbers import check_not_needed
 from compilescope.fixes.source.regions import region_of
 from compilescope.fixes.subject import Subject
 
@@ -16,7 +17,8 @@ _STATES = f"`torch._dynamo.config.{_FLAG}` is True for the whole program."
 
 def _propose(subject: Subject) -> Patch:
     if cause_of(subject).subject.startswith("G["):
-        raise Refused("the flag does not reach an int behind a global")
+        raise NotMeant("the flag does not reach an int behind a global")
+    check_not_needed(subject)
     main = main_edit(subject)
     put_setting(main, f"{main.module_name('torch')}._dynamo.config.{_FLAG} = True")
     files: dict[str, str] = {}
@@ -82,6 +84,29 @@ for _ in range(4):
         ),
     ),
     refusals=(
+        RefusalExample(
+            program="""import torch
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.depth = 1
+
+    def forward(self, x):
+        for _ in range(self.depth):
+            x = x * 2
+        return x
+
+
+net = Net()
+compiled = torch.compile(net, backend="eager")
+for _ in range(3):
+    compiled(torch.ones(3))
+    net.depth += 1
+""",
+            because="needs the number itself",
+        ),
         RefusalExample(
             program="""import torch
 

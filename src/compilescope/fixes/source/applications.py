@@ -68,7 +68,7 @@ def _in_module(module: SourceModule) -> Iterator[Application]:
     for node in module.walk():
         if isinstance(node, cst.FunctionDef) and node.asynchronous is None:
             for decorator in node.decorators:
-                if _is_compile(module, decorator.decorator):
+                if is_compile(module, decorator.decorator):
                     yield Application(module, decorator, node.name.value, node)
         elif isinstance(node, cst.Call) and module.calls(node, *_COMPILES):
             given = _given(node)
@@ -76,11 +76,11 @@ def _in_module(module: SourceModule) -> Iterator[Application]:
                 yield from _of_callable(module, node, given)
 
 
-def _is_compile(module: SourceModule, decorator: cst.BaseExpression) -> bool:
+def is_compile(module: SourceModule, decorator: cst.BaseExpression) -> bool:
     """`@torch.compile`, `@torch.compile(...)`, `@partial(torch.compile, ...)`."""
     if isinstance(decorator, cst.Call):
         if module.calls(decorator, "functools.partial") and decorator.args:
-            return _is_compile(module, decorator.args[0].value)
+            return is_compile(module, decorator.args[0].value)
         return module.calls(decorator, *_COMPILES)
     return bool(module.meaning(decorator) & set(_COMPILES))
 

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import libcst as cst
 
-from compilescope.fixes.patch import Refused
+from compilescope.fixes.patch import NotMeant, Refused
 from compilescope.fixes.source.calling import CallSite, call_sites, hoisted, statement_before
+from compilescope.fixes.source.compiled_code import is_compiled
 from compilescope.fixes.source.editing import Edit
 from compilescope.fixes.source.passing import passed, split_subject
 from compilescope.fixes.subject import Subject
@@ -38,6 +39,8 @@ def mark_argument(subject: Subject, value: str, line: Callable[[str, str], str])
     done: set[tuple[cst.CSTNode, str]] = set()
     for site in edits.sites:
         edit = edits.edit(site)
+        if is_compiled(subject, site.module, site.call):
+            raise Refused("the call stands in compiled code, where nothing can be marked")
         given = passed(subject, site, value)
         statement = statement_before(site)
         if given.starred:
@@ -46,7 +49,7 @@ def mark_argument(subject: Subject, value: str, line: Callable[[str, str], str])
             name = hoisted(edit, site, given.arg, split_name(value))
         text = line(edit.module_name("torch"), name + given.path)
         if _is_there(site, statement, text):
-            raise Refused("it is marked already")
+            raise NotMeant("it is marked already")
         if (statement, text) not in done:
             done.add((statement, text))
             edit.put_before(statement, text)
@@ -85,7 +88,7 @@ def wrap_argument(
             edit.replace(given.arg.value, edit.expression(new))
     texts = edits.files()
     if not texts:
-        raise Refused("every call passes it like this already")
+        raise NotMeant("every call passes it like this already")
     return texts
 
 

@@ -93,7 +93,7 @@ def _compared(subject: Subject, node: cst.Comparison) -> tuple[str, bool]:
     for part in parts:
         asked = first(module, [part], "by-value")
         if asked is not None and not _is_asked(subject, part):
-            raise Refused(f"in the test, {asked.words}")
+            raise Refused(asked.words.replace("the branch", "the test"))
     shown = [_number(subject, part, parts) for part in parts]
     again = [_again(subject, part, text) for part, text in zip(parts, shown, strict=True)]
     signs = [module.code(each.operator).strip() for each in node.comparisons]
@@ -159,7 +159,7 @@ def check_order(subject: Subject, later: list[cst.BaseExpression]) -> None:
     """Python leaves out the later operands where the first one decides."""
     found = first(subject.module, list(later), "effect", "unknown", "random", "raises")
     if found is not None:
-        raise Refused(f"the test is not always evaluated to its end, and {found.words}")
+        raise Refused(found.words.replace("the branch", "the test"))
 
 
 def is_joined(node: cst.CSTNode, operator: type[cst.BaseBooleanOp]) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from compilescope.fixes.patch import Refused
+from compilescope.fixes.patch import NotMeant, Refused
 from compilescope.fixes.source.catching import catcher
 from compilescope.fixes.source.effects import parts_of
 from compilescope.fixes.source.messages import Message, read_message
@@ -35,7 +35,7 @@ def read_checks(subject: Subject, statement: cst.If | cst.SimpleStatementLine) -
     if isinstance(statement, cst.SimpleStatementLine):
         part = statement.body[0]
         if not isinstance(part, cst.Assert):
-            raise Refused("it is neither an `assert` nor an `if` that raises")
+            raise NotMeant("it is neither an `assert` nor an `if` that raises")
         message = read_message(subject, part.msg, "assertion error")
         _check_catcher(subject, "AssertionError")
         code = subject.module.code(part.msg) if part.msg is not None else ""
@@ -45,7 +45,7 @@ def read_checks(subject: Subject, statement: cst.If | cst.SimpleStatementLine) -
     branch: cst.CSTNode | None = statement
     while branch is not None:
         if not isinstance(branch, cst.If):
-            raise Refused("the check has an `else`")
+            raise NotMeant("the check has an `else`")
         if branch is not statement:
             _check_quiet(subject, branch.test)
         yield _raising(subject, branch)
@@ -55,16 +55,16 @@ def read_checks(subject: Subject, statement: cst.If | cst.SimpleStatementLine) -
 def _check_quiet(subject: Subject, test: cst.BaseExpression) -> None:
     found = first(subject.module, [test], "effect", "unknown", "random", "raises")
     if found is not None:
-        raise Refused(f"the test of the `elif` would always be evaluated, and {found.words}")
+        raise Refused(found.words.replace("the branch", "the `elif`"))
     if is_static(subject, test):
-        raise Refused("the `elif` is no check of a tensor")
+        raise NotMeant("the `elif` is no check of a tensor")
 
 
 def _raising(subject: Subject, branch: cst.If) -> Check:
     module = subject.module
     parts = list(parts_of(branch.body))
     if len(parts) != 1 or not isinstance(parts[0], cst.Raise):
-        raise Refused("the branch does more than raise")
+        raise NotMeant("the branch does more than raise")
     raised = parts[0]
     if raised.cause is not None or raised.exc is None:
         raise Refused(f"`{short(module, raised)}` passes on another exception")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from compilescope.fixes.patch import Refused
+from compilescope.fixes.patch import NotMeant, Refused
 from compilescope.fixes.source import liveness
 from compilescope.fixes.source.aliasing import (
     changes_in_place,
@@ -20,6 +20,9 @@ from compilescope.fixes.source.aliasing import (
     is_fresh_local,
     is_shared,
 )
+from compilescope.fixes.source.callers import check_not_the_argument
+from compilescope.fixes.source.kinds import check_alike, check_like
+from compilescope.fixes.source.layers import check_layers
 from compilescope.fixes.source.module import SourceModule
 from compilescope.fixes.source.purity import first, short
 from compilescope.fixes.source.values import is_static
@@ -62,14 +65,16 @@ class Closures:
         module = self.module
         found = first(module, list(nodes), "effect", "by-value")
         if found is not None and not found.words.endswith("in place"):
-            raise Refused(f"it must only compute, and {found.words}")
+            raise Refused(found.words)
         for node in nodes:
             for each in module.walk(node):
                 last = isinstance(each, cst.Return) and returns
                 if isinstance(each, _FORBIDDEN) and not last:
-                    raise Refused(f"a branch has `{short(module, each)}`")
+                    raise Refused(f"the branch has `{short(module, each)}`")
                 if isinstance(each, cst.Expr) and isinstance(each.value, cst.Call):
-                    raise Refused(f"a branch has `{short(module, each)}`, which gives no value")
+                    raise Refused(
+                        f"the branch calls {short(module, each.value.func)}(), for no value"
+                    )
                 if isinstance(each, cst.Call) and module.calls(each, "builtins.super"):
                     raise Refused("a branch calls super(), which a function of its own cannot")
                 self._check_targets(each)
@@ -161,8 +166,46 @@ class Closures:
                     raise Refused(f"`{name}` is set on one side only")
             check_unchanged(self.module, self.function, self.whole, (), [name])
         if not read:
-            raise Refused("nothing that the branches set is read later")
+            raise NotMeant("nothing that the branches set is read later")
         return read
+
+    def check_sides(self, blocks: Sequence[Sequence[cst.CSTNode]], results: Sequence[str]) -> None:
+        """`torch.cond` raises where the sides give different things."""
+        check_layers(self.subject, blocks)
+        for name in results:
+            values = [self._last_value(block, name) for block in blocks]
+            set_here = [value for value in values if value is not None]
+            for other in set_here[1:]:
+                check_alike(self.subject, set_here[0], other)
+            if len(set_here) < len(values):
+                check_not_the_argument(self.subject, name)
+                before = self.subject.facts(name, self.module.line(self.whole))
+                for value in set_here if before else ():
+                    check_like(self.subject, before, value)
+
+    def _last_value(self, block: Sequence[cst.CSTNode], name: str) -> cst.BaseExpression | None:
+        found: cst.BaseExpression | None = None
+        for node in block:
+            for each in self.module.walk(node):
+                if isinstance(each, cst.Assign) and any(
+                    isinstance(t, cst.Name) and t.value == name for t in liveness.targets(each)
+                ):
+                    found = each.value
+        return found
+
+    def check_returned(self, one: cst.BaseExpression, other: cst.BaseExpression) -> None:
+        """Likewise for what two sides return."""
+        if isinstance(one, cst.Tuple) and isinstance(other, cst.Tuple):
+            if len(one.elements) != len(other.elements):
+                raise Refused("the sides do not return tuples of the same length")
+            for a, b in zip(one.elements, other.elements, strict=True):
+                check_alike(self.subject, a.value, b.value)
+        elif isinstance(one, cst.Tuple) != isinstance(other, cst.Tuple):
+            raise Refused("one side returns a tuple, the other does not")
+        else:
+            check_alike(self.subject, one, other)
+            for side in (one, other):
+                check_not_the_argument(self.subject, self.module.code(side))
 
     def handed_out(self, block: Sequence[cst.CSTNode], names: Sequence[str]) -> str:
         """The code of what a block gives back for these names."""

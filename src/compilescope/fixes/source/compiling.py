@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from compilescope.fixes.patch import Refused
+from compilescope.fixes.patch import NotMeant, Refused
 from compilescope.fixes.source.editing import Edit
 from compilescope.fixes.source.regions import Region
 from compilescope.fixes.subject import Subject
@@ -64,19 +64,12 @@ def main_edit(subject: Subject) -> Edit:
     return Edit(subject.program.module(subject.program.main))
 
 
-def put_setting(edit: Edit, line: str) -> None:
-    """One line after the imports at the top of the file, with a blank one between."""
-    body = edit.module.tree.body
-    if any(edit.module.code(each).strip() == line for each in body):
-        raise Refused("it is set already")
-    last: cst.BaseStatement | None = None
-    for number, statement in enumerate(body):
-        first = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else None
-        if isinstance(first, (cst.Import, cst.ImportFrom)):
-            last = statement
-        elif not (isinstance(first, cst.Expr) and number == 0):
-            break
-    if last is None:
-        raise Refused("the file imports nothing at its top")
-    (made,) = edit.statements(line)
-    edit.put_after(last, [made.with_changes(leading_lines=[cst.EmptyLine(indent=False)])])
+def put_setting(edit: Edit, line: str, package: str = "torch") -> None:
+    """One line after the import of what it needs, with a blank one between."""
+    if any(edit.module.code(each).strip() == line for each in edit.module.walk() if _is_line(each)):
+        raise NotMeant("it is set already")
+    edit.put_setting(line, package, apart=True)
+
+
+def _is_line(node: cst.CSTNode) -> bool:
+    return isinstance(node, cst.SimpleStatementLine)

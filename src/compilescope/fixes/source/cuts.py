@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from compilescope.fixes.patch import Refused
+from compilescope.fixes.patch import NotMeant, Refused
 from compilescope.fixes.source.bindings import bound_names, declared_names
 from compilescope.fixes.source.lightness import is_docstring, is_light, is_light_value
 from compilescope.fixes.source.module import SourceModule
@@ -47,7 +47,7 @@ def split_around(
     assert best is not None
     weight, low, high = best
     if weight == 0:
-        raise Refused("nothing but this is computed in the function")
+        raise NotMeant("nothing but this is computed in the function")
     heavy = [each for each in body if not is_light(module, each) and each not in outside]
     inner = body[low:high]
     rest = [each for each in heavy if each not in inner]

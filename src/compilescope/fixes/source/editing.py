@@ -16,7 +16,14 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from compilescope.fixes.patch import Refused
+from compilescope.fixes.patch import NotMeant, Refused
+from compilescope.fixes.source.bindings import bound_names
+from compilescope.fixes.source.imports import (
+    import_of,
+    imported,
+    place_for_import,
+    place_for_setting,
+)
 from compilescope.fixes.source.module import SourceModule
 
 Statements = Sequence[cst.BaseStatement]
@@ -106,11 +113,37 @@ class Edit:
 
     def _import(self, dotted: str) -> str:
         head = dotted.split(".")[0]
-        taken = {name for name in self.module.names_in(self.module.tree)}
-        if head in taken and self.module.name_of_module(head) != head:
+        if not self._means_module(head) and head in bound_names(self.module.tree.body):
             raise Refused(f"the file uses the name {head} for something else")
         self._imports[dotted] = f"import {dotted}"
         return dotted
+
+    def _means_module(self, name: str) -> bool:
+        """Somewhere the file imports the module by that name, if only for its type checker."""
+        parts = self.module.walk()
+        return any((name, name) in imported(each) for each in parts)
+
+    def put_setting(self, line: str, package: str, *, apart: bool = False) -> None:
+        """A line that needs a module, after the imports that follow on the import of it, in
+        whatever block that stands; with an import of its own where the file has none. `apart`: with
+        a blank line above it."""
+        made = self.statements(line)
+        if apart:
+            made[0] = made[0].with_changes(leading_lines=[cst.EmptyLine(indent=False)])
+        known = import_of(self.module.tree, package)
+        if known is not None:
+            self.put_after(known.last_import(), made)
+            return
+        self._imports.pop(package, None)
+        made = [*self.statements(f"import {package}"), *made]
+        body = self.module.tree.body
+        place = place_for_setting(body, package)
+        if not body:
+            raise Refused("the main file is empty")
+        beside = body[place - 1] if place else body[0]
+        assert isinstance(beside, cst.BaseStatement)
+        put = self.put_after if place else self.put_before
+        put(beside, made)
 
     # The result
 
@@ -131,7 +164,7 @@ class Edit:
         """For a `Patch`. Raises `Refused` where nothing changes."""
         text = self.text()
         if text == self.module.text:
-            raise Refused("it is like this already")
+            raise NotMeant("it is like this already")
         return {self.module.path: text}
 
 
@@ -202,30 +235,13 @@ def _comments(statement: cst.CSTNode) -> list[cst.EmptyLine]:
 
 
 def _with_imports(tree: cst.Module, lines: list[str]) -> cst.Module:
-    """After the last import at the top; else after the docstring and `__future__`."""
+    """After the imports at the top; else after the docstring and `__future__`."""
     body = list(tree.body)
-    place = 0
-    for number, statement in enumerate(body):
-        if not isinstance(statement, cst.SimpleStatementLine):
-            break
-        first = statement.body[0] if statement.body else None
-        if isinstance(first, (cst.Import, cst.ImportFrom)):
-            place = number + 1
-        elif not (number == 0 and _is_text(first)):
-            break
-        elif place == 0:
-            place = 1
-    made = [cst.parse_statement(line, config=tree.config_for_parsing) for line in lines]
-    if place == 0 and body:
+    for line in lines:
+        place = place_for_import(body, line.removeprefix("import ").split(".")[0])
         # What stands above the first statement (a shebang, a licence) stays on top.
-        return tree.with_changes(body=[*made, *body])
-    return tree.with_changes(body=[*body[:place], *made, *body[place:]])
-
-
-def _is_text(part: cst.BaseSmallStatement | None) -> bool:
-    return isinstance(part, cst.Expr) and isinstance(
-        part.value, (cst.SimpleString, cst.ConcatenatedString)
-    )
+        body.insert(place, cst.parse_statement(line, config=tree.config_for_parsing))
+    return tree.with_changes(body=body)
 
 
 def head_end(text: str) -> int:

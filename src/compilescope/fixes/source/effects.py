@@ -8,7 +8,7 @@ from typing import Literal
 
 import libcst as cst
 
-from compilescope.fixes.patch import Refused
+from compilescope.fixes.patch import NotMeant, Refused
 from compilescope.fixes.source import operators
 from compilescope.fixes.source.aliasing import is_buffer, is_fresh_local
 from compilescope.fixes.source.purity import first, short
@@ -16,6 +16,7 @@ from compilescope.fixes.source.snippets import LONGEST, number, spread
 from compilescope.fixes.source.values import facts_of
 from compilescope.fixes.subject import Subject
 
+_OUTSIDE = "Return the tensor that decides, and do this where the compiled code is called."
 Small = cst.BaseSmallStatement | cst.BaseCompoundStatement
 
 
@@ -212,7 +213,8 @@ def _chain(
     name = operators.out_of_place(func.attr.value) if isinstance(func, cst.Attribute) else None
     if name is None or not isinstance(func, cst.Attribute):
         found = first(module, [call], "effect", "random", "unknown")
-        raise Refused(f"in a branch, {found.words}" if found else "a branch computes for nothing")
+        shown = f"the branch calls {short(module, func)}()"
+        raise Refused(shown, instead=_OUTSIDE) if found else NotMeant("the branch has no effect")
     inner = func.value
     if isinstance(inner, cst.Call) and isinstance(inner.func, cst.Attribute):
         if operators.out_of_place(inner.func.attr.value) is not None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from compilescope.fixes.patch import Refused
+from compilescope.fixes.patch import NotMeant, Refused
 from compilescope.fixes.source import operators
 from compilescope.fixes.source.aliasing import is_fresh
 from compilescope.fixes.source.module import SourceModule
@@ -37,7 +37,7 @@ def extraction_of(subject: Subject) -> Extraction:
     if isinstance(node, cst.BaseStatement):
         found = [each for each in subject.module.walk(node) if read_from(subject.module, each)]
         if not found:
-            raise Refused("no single number is read here")
+            raise NotMeant("no single number is read here")
         node = found[0]
     return extraction_at(subject, node)
 
@@ -47,7 +47,7 @@ def extraction_at(subject: Subject, node: cst.CSTNode) -> Extraction:
     module = subject.module
     tensor = read_from(module, node)
     if tensor is None:
-        raise Refused("no single number is read here")
+        raise NotMeant("no single number is read here")
     while (inner := read_from(module, tensor)) is not None:
         tensor = inner
     outermost = _outermost(module, node)

@@ -12,8 +12,9 @@ from collections.abc import Iterator, Mapping
 
 import libcst as cst
 
-from compilescope.fixes.patch import Allowance, Patch, Refused
+from compilescope.fixes.patch import Allowance, NotMeant, Patch
 from compilescope.fixes.source.applications import Application, applications_behind
+from compilescope.fixes.source.compiling import main_edit
 from compilescope.fixes.source.editing import Edit
 from compilescope.fixes.subject import Subject
 
@@ -55,10 +56,8 @@ def with_flags(
             changes = edits.setdefault(place.module.path, Edit(place.module))
             _set_around(changes, place, values)
     else:
-        main = subject.program.main
-        if not main:
-            raise Refused("the program has no file to set the flag in")
-        changes = edits.setdefault(main, Edit(subject.program.module(main)))
+        main = main_edit(subject)
+        changes = edits.setdefault(main.module.path, main)
         _set_for_all(changes, values)
         names = " and ".join(f"`torch._dynamo.config.{flag}`" for flag in flags)
         states = f"{states} {names} {'hold' if len(flags) > 1 else 'holds'} for the whole program."
@@ -120,7 +119,7 @@ def _with_keywords(edit: Edit, call: cst.Call, values: dict[str, str]) -> cst.Ca
             both = _joined(edit, now, wanted)
             args[there[flag]] = old if both is now else old.with_changes(value=both)
     if len(args) == len(call.args) and all(a is b for a, b in zip(args, call.args, strict=True)):
-        raise Refused(f"{' and '.join(values)} is set already")
+        raise NotMeant(f"{' and '.join(values)} is set already")
     return call.with_changes(args=args)
 
 
@@ -138,21 +137,12 @@ def _set_for_all(edit: Edit, values: dict[str, str]) -> None:
         f"{config}.{flag} {'|=' if text.startswith('{') else '='} {text}"
         for flag, text in values.items()
     ]
-    body = edit.module.tree.body
-    there = {edit.module.code(each).strip() for each in body}
+    there = {edit.module.code(each).strip() for each in edit.module.walk() if _is_line(each)}
     lines = [line for line in lines if line not in there]
     if not lines:
-        raise Refused(f"{' and '.join(values)} is set already")
-    last: cst.BaseStatement | None = None
-    for statement in body:
-        first = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else None
-        if isinstance(first, (cst.Import, cst.ImportFrom)):
-            last = statement
-        elif not (isinstance(first, cst.Expr) and last is None):
-            break
-    if last is not None:
-        edit.put_after(last, "\n".join(lines))
-    elif body:
-        edit.put_before(body[0], "\n".join(lines))
-    else:
-        raise Refused("the main file is empty")
+        raise NotMeant(f"{' and '.join(values)} is set already")
+    edit.put_setting("\n".join(lines), "torch")
+
+
+def _is_line(node: cst.CSTNode) -> bool:
+    return isinstance(node, cst.SimpleStatementLine)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from compilescope.fixes.patch import Refused
+from compilescope.fixes.patch import NotMeant, Refused
 from compilescope.fixes.source.module import SourceModule
 from compilescope.fixes.subject import Subject
 from compilescope.model.bodies import GraphBreak
@@ -36,7 +36,7 @@ def check_root(subject: Subject) -> None:
                 "stay outside"
             )
     if not seen:
-        raise Refused("which function was being compiled is not known")
+        raise NotMeant("which function was being compiled is not known")
 
 
 def _is_at_or_below(subject: Subject, frame: CodeRef, stack: Sequence[Frame]) -> bool:
@@ -76,7 +76,7 @@ def stays_outside(subject: Subject, *, all_sites: bool) -> list[cst.BaseStatemen
         if statement is not None and statement not in found:
             found.append(statement)
     if not found:
-        raise Refused("the place is no statement of the function's own body")
+        raise NotMeant("the place is no statement of the function's own body")
     for statement in found:
         if sum(1 for each in module.walk(statement) if _is_line(each)) > _LARGEST_OUTSIDE:
             raise Refused("the statement that it is in does much else")

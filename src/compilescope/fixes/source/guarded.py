@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compilescope.fixes.patch import Refused
+from compilescope.fixes.patch import NotMeant, Refused
 from compilescope.fixes.subject import Subject
 from compilescope.model.bodies import Recompile
 from compilescope.model.stack import shown_code
@@ -15,10 +15,17 @@ def cause_of(subject: Subject) -> RecompileCause:
     """Of the value that failed. Raises `Refused` where the recompile is likely to go with a break:
     after one, the functions of a library are compiled one by one, and share their code."""
     if subject.cause is None or subject.frame is None:
-        raise Refused("the guard that failed is not known")
+        raise NotMeant("the guard that failed is not known")
     if subject.program.digest.sites and not subject.program.is_own(subject.frame.file):
         raise Refused("the graph breaks come first: this may go with them")
     return subject.cause
+
+
+def check_no_parameter(subject: Subject) -> None:
+    """Raises `Refused` where sizes of parameters change too: those stay constants (torch 2.13)."""
+    causes = subject.frame.causes if subject.frame is not None else ()
+    if any(cause.rule == "parameter-size" for cause in causes):
+        raise Refused("the size of a parameter changes with it, and stays a constant")
 
 
 def size_of(subject: Subject) -> tuple[str, int]:
@@ -26,7 +33,7 @@ def size_of(subject: Subject) -> tuple[str, int]:
     text = cause_of(subject).subject
     tensor, _, rest = text.rpartition(_SIZE)
     if not tensor or not rest.endswith("]") or not rest[:-1].isdigit() or ", " in tensor:
-        raise Refused(f"`{text}` is not one size of one tensor")
+        raise NotMeant(f"`{text}` is not one size of one tensor")
     return tensor, int(rest[:-1])
 
 

@@ -6,7 +6,7 @@ import re
 
 import libcst as cst
 
-from compilescope.fixes.patch import Refused
+from compilescope.fixes.patch import NotMeant, Refused
 from compilescope.fixes.source.module import SourceModule
 from compilescope.fixes.source.switches import leaves, stack_places
 from compilescope.fixes.subject import Subject
@@ -28,7 +28,7 @@ def runs_once(subject: Subject) -> str:
         found = _test_before(module, line)
         if found is not None:
             return module.code(found)
-    raise Refused("nothing says that it happens in the first call only")
+    raise NotMeant("nothing says that it happens in the first call only")
 
 
 def _test_before(module: SourceModule, line: int) -> cst.BaseExpression | None:

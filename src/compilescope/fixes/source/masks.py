@@ -7,13 +7,16 @@ does no harm, and put to rest once more.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import libcst as cst
 
+from compilescope.fixes.facts import ValueFact
 from compilescope.fixes.patch import Refused
 from compilescope.fixes.source import operators
 from compilescope.fixes.source.aliasing import changes_in_place
+from compilescope.fixes.source.kinds import known_shape
 from compilescope.fixes.source.liveness import targets
 from compilescope.fixes.source.module import SourceModule
 from compilescope.fixes.source.purity import operator_of, short
@@ -70,13 +73,12 @@ def check_mask(subject: Subject, pick: Pick) -> None:
     """Is the mask one truth for every element?"""
     module = subject.module
     masks, values = facts_of(subject, pick.mask), facts_of(subject, pick.values)
-    if masks:
-        if any(fact.dtype != "bool" for fact in masks):
-            raise Refused(f"`{short(module, pick.mask)}` is no mask of truths")
-        if values and any(fact.shape != masks[0].shape for fact in values):
+    if any(fact.dtype != "bool" for fact in masks if fact.kind == "tensor"):
+        raise Refused(f"`{short(module, pick.mask)}` is no mask of truths")
+    if masks and values:
+        if not _are_alike(pick, masks, values):
             raise Refused("the mask picks whole rows, not single elements")
-        if values:
-            return
+        return
     if _is_about(module, pick.mask, module.code(pick.values)) or _is_like(subject, pick):
         return
     raise Refused(
@@ -84,13 +86,22 @@ def check_mask(subject: Subject, pick: Pick) -> None:
     )
 
 
+def _are_alike(pick: Pick, masks: Sequence[ValueFact], values: Sequence[ValueFact]) -> bool:
+    """As an index, a mask of as many dimensions has the same sizes; `masked_select` broadcasts."""
+    if isinstance(pick.node, cst.Subscript):
+        ranks = {None if fact.shape is None else len(fact.shape) for fact in (*masks, *values)}
+        return len(ranks) == 1 and None not in ranks
+    shapes = {known_shape(fact) for fact in (*masks, *values)}
+    return len(shapes) == 1 and None not in shapes
+
+
 def _is_like(subject: Subject, pick: Pick) -> bool:
     """Was something that the mask is computed of seen with the same sizes as the values?"""
-    shapes = {fact.shape for fact in facts_of(subject, pick.values)}
+    shapes = {known_shape(fact) for fact in facts_of(subject, pick.values)} - {None}
     parts = [each for each in subject.module.walk(pick.mask) if isinstance(each, _NAMES)]
     if len(shapes) != 1 or isinstance(pick.mask, (cst.Call, cst.Subscript)):
         return False
-    return any({fact.shape for fact in facts_of(subject, each)} == shapes for each in parts)
+    return any({known_shape(fact) for fact in facts_of(subject, each)} == shapes for each in parts)
 
 
 def check_lasting(subject: Subject, name: str, pick: Pick) -> None:

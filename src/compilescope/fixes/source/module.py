@@ -23,7 +23,8 @@ from libcst.metadata import (
     ScopeProvider,
 )
 
-from compilescope.fixes.patch import Refused
+from compilescope.fixes.patch import NotMeant, Refused
+from compilescope.fixes.source.imports import import_of
 
 N = TypeVar("N", bound=cst.CSTNode)
 _PARTS = (cst.BaseExpression, cst.BaseSmallStatement, cst.BaseStatement)
@@ -35,6 +36,7 @@ class SourceModule:
     def __init__(self, path: str, text: str) -> None:
         self.path = path
         self.text = text
+        self._statements: dict[int, cst.BaseStatement | None] = {}
         try:
             tree = cst.parse_module(text)
             self._wrapper = MetadataWrapper(tree, unsafe_skip_copy=True)
@@ -93,6 +95,11 @@ class SourceModule:
 
     def statement_at(self, line: int) -> cst.BaseStatement | None:
         """The innermost statement that begins on the line, else that reaches over it."""
+        if line not in self._statements:
+            self._statements[line] = self._find_statement(line)
+        return self._statements[line]
+
+    def _find_statement(self, line: int) -> cst.BaseStatement | None:
         found: tuple[tuple[bool, int], cst.BaseStatement] | None = None
         for node, place in self._positions.items():
             if not isinstance(node, (cst.SimpleStatementLine, cst.BaseCompoundStatement)):
@@ -129,7 +136,7 @@ class SourceModule:
         for each in itertools.chain([node], self.ancestors(node)):
             if isinstance(each, (cst.SimpleStatementLine, cst.BaseCompoundStatement)):
                 return each
-        raise Refused("it is not part of a statement")
+        raise NotMeant("it is not part of a statement")
 
     def function_of(self, node: cst.CSTNode) -> cst.FunctionDef | None:
         """The function around it; None in a lambda or outside of any."""
@@ -204,38 +211,5 @@ class SourceModule:
 
     def name_of_module(self, dotted: str) -> str | None:
         """What the file itself calls a module at its top level: `torch`, `np`, `F`."""
-        for node in self.tree.body:
-            if not isinstance(node, cst.SimpleStatementLine):
-                continue
-            for part in node.body:
-                for module, name in _imported(part):
-                    if module == dotted:
-                        return name
-        return None
-
-
-def _imported(part: cst.BaseSmallStatement) -> Iterator[tuple[str, str]]:
-    """(module, local name) of what one import binds."""
-    if isinstance(part, cst.Import):
-        for alias in part.names:
-            dotted = _dotted(alias.name)
-            if alias.asname is not None:
-                yield dotted, _dotted(alias.asname.name)
-            elif "." not in dotted:
-                yield dotted, dotted
-            else:
-                yield dotted.split(".")[0], dotted.split(".")[0]
-                yield dotted, dotted
-    elif isinstance(part, cst.ImportFrom) and not isinstance(part.names, cst.ImportStar):
-        if part.module is None or part.relative:
-            return
-        for alias in part.names:
-            name = _dotted(alias.name)
-            local = _dotted(alias.asname.name) if alias.asname is not None else name
-            yield f"{_dotted(part.module)}.{name}", local
-
-
-def _dotted(node: cst.CSTNode) -> str:
-    if isinstance(node, cst.Attribute):
-        return f"{_dotted(node.value)}.{node.attr.value}"
-    return node.value if isinstance(node, cst.Name) else ""
+        found = import_of(self.tree, dotted)
+        return found.name if found is not None else None

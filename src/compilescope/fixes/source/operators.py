@@ -92,6 +92,18 @@ TRUTHS = _named(
 )
 """They give booleans."""
 
+SAME_SIZE = _named(
+    "abs neg sin cos tanh sigmoid relu relu6 gelu silu elu leaky_relu softplus clamp clip "
+    "clamp_min clamp_max nan_to_num sign floor ceil round trunc softmax log_softmax square clone "
+    "detach contiguous sqrt rsqrt log log2 log10 log1p exp expm1 reciprocal pow zeros_like "
+    "ones_like full_like masked_fill dropout tril triu cumsum flip roll normalize layer_norm "
+    "hardtanh mish rand_like randn_like isnan isinf isfinite logical_not"
+)
+"""Their result is as large as the first that they are given."""
+
+JOINING = _named("add sub mul div maximum minimum fmax fmin")
+"""Arithmetic of two, which are broadcast."""
+
 OUTRIGHT = PLAIN | VIEWS
 KNOWN = OUTRIGHT | INQUIRIES | STEEP | RAISING | COSTLY | RANDOM | BY_VALUE
 

@@ -8,17 +8,23 @@ it is handed must be tensors, numbers and texts; all else it takes from the modu
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import libcst as cst
 
 from compilescope.fixes.facts import ValueFact
-from compilescope.fixes.patch import Refused
+from compilescope.fixes.patch import NotMeant, Refused
+from compilescope.fixes.source.aliasing import is_buffer
 from compilescope.fixes.source.bindings import is_of_module
 from compilescope.fixes.source.editing import Edit
+from compilescope.fixes.source.extraction import read_from
+from compilescope.fixes.source.graph_values import graph_values
+from compilescope.fixes.source.liveness import only_value
 from compilescope.fixes.source.module import SourceModule
+from compilescope.fixes.source.outputs import output_of
 from compilescope.fixes.source.replacing import replaced
+from compilescope.fixes.source.values import is_static
 from compilescope.fixes.subject import Subject
 
 _NUMBERS = {"builtins.int": "int", "builtins.float": "float", "builtins.bool": "bool"}
@@ -27,13 +33,13 @@ _NUMBERS = {"builtins.int": "int", "builtins.float": "float", "builtins.bool": "
 def outline(
     subject: Subject,
     edit: Edit,
-    call: cst.Call,
+    call: cst.Call | cst.If,
     verb: str,
     numbers: frozenset[str] = frozenset(),
 ) -> None:
-    """Put the call into an operator above its function, and a call of that in its place.
-    `numbers` are names that now hold a tensor, of which the call wants the number.
-    Raises `Refused` where it needs what no operator can be handed."""
+    """Put the call, or an `if` that only writes, into an operator above its function, and a call
+    of that in its place. `numbers` are names that now hold a tensor, of which the call wants
+    the number. Raises `Refused` where it needs what no operator can be handed."""
     torch = edit.module_name("torch")
     needed = _Needed(subject.module, call, _step)
     kinds = [
@@ -70,7 +76,7 @@ def outline_constant(edit: Edit, call: cst.Call, verb: str) -> None:
     _move(edit, call, needed, text)
 
 
-def _move(edit: Edit, call: cst.Call, needed: _Needed, text: str) -> None:
+def _move(edit: Edit, call: cst.Call | cst.If, needed: _Needed, text: str) -> None:
     """The call into the body of the function that `text` begins with, which goes above."""
     made = edit.statements(text)
     renamed = replaced(
@@ -78,7 +84,12 @@ def _move(edit: Edit, call: cst.Call, needed: _Needed, text: str) -> None:
     )
     function = made[0]
     assert isinstance(function, cst.FunctionDef)
-    line = cst.SimpleStatementLine([cst.Expr(renamed)])
+    line: cst.BaseStatement
+    if isinstance(renamed, cst.If):
+        line = renamed.with_changes(leading_lines=())
+    else:
+        assert isinstance(renamed, cst.BaseExpression)
+        line = cst.SimpleStatementLine([cst.Expr(renamed)])
     blank = [cst.EmptyLine(indent=False), cst.EmptyLine(indent=False)]
     made[0] = function.with_deep_changes(function.body, body=[line]).with_changes(
         leading_lines=blank
@@ -94,7 +105,11 @@ def _move(edit: Edit, call: cst.Call, needed: _Needed, text: str) -> None:
     assert isinstance(previous, cst.BaseStatement)
     edit.put_after(previous, made)
     passed = ", ".join(module.code(node) for node in needed.values)
-    edit.replace(call, edit.expression(f"{function.name.value}({passed})"))
+    new = f"{function.name.value}({passed})"
+    if isinstance(call, cst.If):
+        edit.replace_statement(call, new)
+    else:
+        edit.replace(call, edit.expression(new))
 
 
 class _Needed:
@@ -103,7 +118,7 @@ class _Needed:
     def __init__(
         self,
         module: SourceModule,
-        call: cst.Call,
+        call: cst.Call | cst.If,
         whole: Callable[[SourceModule, cst.Name], cst.BaseExpression],
     ) -> None:
         self.names: list[str] = []
@@ -127,7 +142,7 @@ class _Needed:
             self.new_names[value] = texts[text]
 
     @staticmethod
-    def _is_local(module: SourceModule, node: cst.Name, call: cst.Call) -> bool:
+    def _is_local(module: SourceModule, node: cst.Name, call: cst.CSTNode) -> bool:
         if not module.names_in(node) or _is_attribute_name(module, node):
             return False
         return not is_of_module(module, node) and not _is_bound_within(module, node, call)
@@ -171,7 +186,7 @@ def _is_attribute_name(module: SourceModule, node: cst.Name) -> bool:
     return isinstance(above, cst.Arg) and above.keyword is node
 
 
-def _is_bound_within(module: SourceModule, node: cst.Name, call: cst.Call) -> bool:
+def _is_bound_within(module: SourceModule, node: cst.Name, call: cst.CSTNode) -> bool:
     """By a comprehension or a lambda inside the call."""
     scope = module.scope(node)
     if scope is None:
@@ -187,6 +202,8 @@ def _annotation(subject: Subject, node: cst.BaseExpression, torch: str) -> str:
     text = subject.module.code(node)
     seen = subject.facts(text) or subject.facts(text, subject.module.line(subject.statement))
     kinds = {_kind(fact) for fact in seen} or {_kind_as_written(subject, node)}
+    if "tensor" in kinds:
+        _check_shown(subject, node, seen)
     if kinds == {"tensor"}:
         return f"{torch}.Tensor"
     if kinds == {"tensor", "none"}:
@@ -196,6 +213,18 @@ def _annotation(subject: Subject, node: cst.BaseExpression, torch: str) -> str:
     if not seen and text.startswith(("self.", "cls.")):
         raise Refused(f"it is not known what `{text}` is")
     raise Refused(f"`{text}` is no tensor, number or text that an operator could be handed")
+
+
+def _check_shown(subject: Subject, node: cst.BaseExpression, seen: Sequence[ValueFact]) -> None:
+    """A tensor that is printed whole shows its `grad_fn`, which it has not inside an operator."""
+    module = subject.module
+    arg = module.parent(node)
+    plain = isinstance(arg, cst.FormattedStringExpression) and arg.format_spec is None
+    if not plain and not (isinstance(arg, cst.Arg) and output_of(module, module.parent(arg))):
+        return
+    history = any(fact.requires_grad for fact in seen)
+    if history or (not seen and graph_values(subject.program.run).computes_grad):
+        raise Refused(f"`{module.code(node)}` would be shown without its `grad_fn`")
 
 
 def _kind(fact: ValueFact) -> str:
@@ -212,7 +241,10 @@ def _kind_as_written(subject: Subject, node: cst.BaseExpression) -> str:
     """Where no run was looked at: a counter is an int, all other names are taken for tensors."""
     module = subject.module
     if not isinstance(node, cst.Name):
-        return ""
+        return _kind_of_attribute(module, node)
+    value = only_value(module, subject.function, node.value)
+    if value is not None and (kind := _kind_of_value(subject, value)):
+        return kind
     for definition in module.scope(node)[node.value]:  # type: ignore[index]
         above = getattr(definition, "node", None)
         loop = module.around(above, cst.For) if above is not None else None
@@ -225,21 +257,56 @@ def _kind_as_written(subject: Subject, node: cst.BaseExpression) -> str:
     return "tensor"
 
 
-def _operator_name(module: SourceModule, call: cst.Call, verb: str) -> str:
+def _kind_of_value(subject: Subject, value: cst.CSTNode) -> str:
+    """Of what is no tensor, as far as it is plain; empty where it may be one."""
+    constant = _kind_of_constant(value)
+    if constant:
+        return constant
+    if isinstance(value, cst.Call) and subject.module.calls(value, "builtins.len"):
+        return "int"
+    if read_from(subject.module, value) is not None or is_static(subject, value):
+        return "number"
+    return ""
+
+
+def _kind_of_constant(value: cst.CSTNode) -> str:
+    if isinstance(value, cst.Integer):
+        return "int"
+    if isinstance(value, cst.Float):
+        return "float"
+    return "str" if isinstance(value, (cst.SimpleString, cst.FormattedString)) else ""
+
+
+def _kind_of_attribute(module: SourceModule, node: cst.BaseExpression) -> str:
+    """`self.name`, by what the file assigns to it."""
+    if is_buffer(module, node):
+        return "tensor"
+    code = module.code(node)
+    given = [
+        each.value
+        for each in module.walk()
+        if isinstance(each, cst.Assign) and any(module.code(t.target) == code for t in each.targets)
+    ]
+    kinds = {_kind_of_constant(value) for value in given}
+    return kinds.pop() if len(kinds) == 1 else ""
+
+
+def _operator_name(module: SourceModule, call: cst.Call | cst.If, verb: str) -> str:
     """`print_in_net_forward`; numbered by its place among the calls of the function, so that two
     operators made apart from each other have two names."""
     around = [
         each for each in module.ancestors(call) if isinstance(each, (cst.FunctionDef, cst.ClassDef))
     ]
     if not any(isinstance(each, cst.FunctionDef) for each in around):
-        raise Refused("it is not inside a function")
+        raise NotMeant("it is not inside a function")
     words = [each.name.value.strip("_").lower() for each in reversed(around)]
     name = re.sub(r"\W", "_", "_".join([verb, "in", *words]))
     function = next(each for each in around if isinstance(each, cst.FunctionDef))
     same = [
         each
         for each in module.walk(function)
-        if isinstance(each, cst.Call) and isinstance(module.parent(each), cst.Expr)
+        if isinstance(each, type(call))
+        and (isinstance(each, cst.If) or isinstance(module.parent(each), cst.Expr))
     ]
     number = next((i for i, each in enumerate(same, 1) if each is call), 1)
     return module.fresh_name(name if number == 1 else f"{name}_{number}")

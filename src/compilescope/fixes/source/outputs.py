@@ -6,7 +6,7 @@ from typing import Literal
 
 import libcst as cst
 
-from compilescope.fixes.patch import Refused
+from compilescope.fixes.patch import NotMeant, Refused
 from compilescope.fixes.source.bindings import definitions_of
 from compilescope.fixes.source.module import SourceModule
 from compilescope.fixes.subject import Subject
@@ -96,7 +96,7 @@ def output_call(subject: Subject) -> cst.Call:
     if found is None and subject.rule in ("logging-call", "print-call"):
         found = _lone_call(subject)
     if found is None:
-        raise Refused("it is not part of a print or of a line of a log")
+        raise NotMeant("it is not part of a print or of a line of a log")
     if not isinstance(module.parent(found), cst.Expr):
         raise Refused("what writes is part of a larger statement")
     assert isinstance(found, cst.Call)

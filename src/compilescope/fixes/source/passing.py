@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from compilescope.fixes.patch import Refused
+from compilescope.fixes.patch import NotMeant, Refused
 from compilescope.fixes.source.calling import CallSite
 from compilescope.fixes.source.module import SourceModule
 from compilescope.fixes.subject import Subject
@@ -38,10 +38,10 @@ def split_subject(value: str) -> tuple[str, str]:
     """(name, rest): `batch['a'][0]` is `batch` and `['a'][0]`. Raises `Refused` for what is no
     local of the function: a global, an attribute of a module, what an earlier break left."""
     if value.startswith(("G[", "___", "self.", "fn.")) or _STORED.search(value):
-        raise Refused(f"`{value}` is not passed to the compiled function at the call")
+        raise NotMeant(f"`{value}` is not passed to the compiled function at the call")
     root = _ROOT.match(value)
     if root is None:
-        raise Refused(f"`{value}` is not an argument")
+        raise NotMeant(f"`{value}` is not an argument")
     return root[0], value[root.end() :]
 
 
@@ -79,7 +79,7 @@ def _place_of(subject: Subject, name: str) -> int | None:
             return names.index(name)
         if any(each.name.value == name for each in function.params.kwonly_params):
             return None
-    raise Refused(f"`{name}` is not a parameter of {frame.function}")
+    raise NotMeant(f"`{name}` is not a parameter of {frame.function}")
 
 
 def _is_static(module: SourceModule, function: cst.FunctionDef) -> bool:

@@ -6,7 +6,9 @@ import libcst as cst
 
 from compilescope.fixes.patch import Refused
 from compilescope.fixes.source import liveness
+from compilescope.fixes.source.callers import check_not_the_argument
 from compilescope.fixes.source.effects import read_effect
+from compilescope.fixes.source.kinds import check_alike
 from compilescope.fixes.source.numbers import check_number
 from compilescope.fixes.source.predication import check_pure, check_test
 from compilescope.fixes.source.purity import short
@@ -92,6 +94,10 @@ class ReturnedValue:
 
     def _check_kinds(self, one: cst.BaseExpression, other: cst.BaseExpression | None) -> None:
         sides = [side for side in (one, other) if side is not None]
+        if other is not None:
+            check_alike(self.subject, one, other)
+        for side in sides:
+            check_not_the_argument(self.subject, self.subject.module.code(side))
         python = [side for side in sides if is_static(self.subject, side)]
         for side in python:
             check_number(self.subject, side)

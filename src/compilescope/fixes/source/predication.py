@@ -14,7 +14,9 @@ import libcst as cst
 from compilescope.fixes.patch import Refused
 from compilescope.fixes.source import liveness
 from compilescope.fixes.source.aliasing import check_unchanged, runs_without_grad
+from compilescope.fixes.source.callers import check_not_the_argument
 from compilescope.fixes.source.effects import Effect, is_whole_number, parts_of, read_effect
+from compilescope.fixes.source.kinds import check_alike, check_like
 from compilescope.fixes.source.numbers import check_numbers
 from compilescope.fixes.source.purity import first, remarks, short
 from compilescope.fixes.source.truth import Truth, read_test
@@ -111,6 +113,8 @@ class Predication:
             return replace(only, plain=True)
         if then is not None and other is not None:
             check_numbers(self.subject, self.function, self.whole, then, other)
+            if then.operand is not None and other.operand is not None:
+                check_alike(self.subject, then.operand, other.operand)
             self.met.add(then.target)
             nodes = (*then.nodes, *other.nodes)
             value = self._where(test, then.value, other.value)
@@ -118,8 +122,18 @@ class Predication:
         if only.kind == "name":
             self._check_set(only.target)
         check_numbers(self.subject, self.function, self.whole, only, None)
+        if only.kind == "name" and only.operand is not None:
+            self._check_like_before(only.target, only.operand)
         a, b = (only.value, only.target) if then is not None else (only.target, only.value)
         return replace(only, value=self._where(test, a, b), operand=None)
+
+    def _check_like_before(self, name: str, value: cst.BaseExpression) -> None:
+        """The other side leaves the name as it was: its value must be like the new one."""
+        subject = self.subject
+        before = subject.facts(name, subject.module.line(self.whole))
+        if before and all(fact.kind in ("tensor", "parameter") for fact in before):
+            check_like(subject, before, value)
+        check_not_the_argument(subject, name)
 
     def _where(self, test: str, a: str, b: str) -> str:
         return a if a == b else f"{self.torch}.where({test}, {a}, {b})"
@@ -150,14 +164,14 @@ def check_pure(subject: Subject, nodes: tuple[cst.CSTNode, ...]) -> None:
         for node in nodes:
             for found in remarks(module, node):
                 if found.concern == concern and not _is_row(subject, found.subscript):
-                    raise Refused(f"both sides would always be computed, and {found.words}")
+                    raise Refused(found.words)
     for node in nodes:
         _check_seen(subject, node)
     steep = first(module, list(nodes), "steep")
     if steep is None or runs_without_grad(module, subject.statement):
         return
     if needs_grad(subject, list(nodes)):
-        raise Refused(f"both sides would always be computed, and {steep.words}")
+        raise Refused(steep.words)
 
 
 def _is_row(subject: Subject, node: cst.Subscript | None) -> bool:
@@ -183,7 +197,7 @@ def _check_seen(subject: Subject, node: cst.CSTNode) -> None:
             imported = all(fact.type == "builtins.module" for fact in objects)
             if not imported and not is_static(subject, each):
                 shown = short(module, each)
-                raise Refused(f"both sides would always be computed, and `{shown}` is no tensor's")
+                raise Refused(f"the branch calls `{shown}`, which may do more than compute")
         if isinstance(each, cst.BinaryOperation) and isinstance(each.operator, cst.Divide):
             seen = facts_of(subject, each.right)
             python = bool(seen) and all(fact.kind == "number" for fact in seen)
@@ -195,7 +209,7 @@ def check_test(subject: Subject, test: cst.BaseExpression) -> None:
     """The same for a test that Python did not always come to."""
     found = first(subject.module, [test], "effect", "random", "unknown", "raises", "costly")
     if found is not None:
-        raise Refused(f"its test would always be evaluated, and {found.words}")
+        raise Refused(found.words.replace("the branch", "an inner test"))
 
 
 def _sides(branch: cst.If) -> list[cst.CSTNode]:

@@ -37,7 +37,7 @@ _SHAPE_METHODS = {
 class Remark:
     concern: Concern
     words: str
-    """What it is, as a part of a sentence: `it calls helper()`."""
+    """What it is, as a clause: `the branch calls helper()`."""
     subscript: cst.Subscript | None = None
     """The one that may raise."""
 
@@ -52,11 +52,11 @@ def remarks(module: SourceModule, node: cst.CSTNode) -> Iterator[Remark]:
         elif isinstance(each, cst.Subscript):
             yield from _subscript(module, each)
         elif isinstance(each, (cst.Await, cst.Yield)):
-            yield Remark("effect", f"it has `{short(module, each)}`")
+            yield Remark("effect", f"the branch has `{short(module, each)}`")
         elif isinstance(each, cst.NamedExpr):
-            yield Remark("effect", f"it assigns in an expression (`{short(module, each)}`)")
+            yield Remark("effect", f"`{short(module, each)}` assigns in an expression")
         elif isinstance(each, (cst.ListComp, cst.GeneratorExp, cst.DictComp, cst.SetComp)):
-            yield Remark("unknown", f"it loops (`{short(module, each)}`)")
+            yield Remark("unknown", f"the branch loops: `{short(module, each)}`")
 
 
 def first(module: SourceModule, nodes: list[cst.CSTNode], *concerns: Concern) -> Remark | None:
@@ -118,7 +118,7 @@ def _call(module: SourceModule, call: cst.Call) -> Iterator[Remark]:
     if method in _SHAPE_METHODS:
         return
     if builtin in _OUTPUT:
-        yield Remark("effect", f"it calls {builtin}()")
+        yield Remark("effect", f"the branch calls {builtin}()")
     elif method in _CHANGING:
         yield Remark("effect", f"`{shown}` changes `{short(module, func.value)}`")  # type: ignore[attr-defined]
     elif operators.out_of_place(method) is not None or (method.endswith("_") and method[:-1]):
@@ -126,7 +126,9 @@ def _call(module: SourceModule, call: cst.Call) -> Iterator[Remark]:
     elif builtin in ("float", "int", "bool", "max", "min"):
         yield Remark("by-value", f"`{shown}` asks for a number")
     else:
-        yield Remark("unknown", f"it calls {short(module, func)}(), which may do more than compute")
+        yield Remark(
+            "unknown", f"the branch calls {short(module, func)}(), which may do more than compute"
+        )
 
 
 def _operator(name: str, shown: str, call: cst.Call) -> Iterator[Remark]:

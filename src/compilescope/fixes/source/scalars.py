@@ -11,9 +11,12 @@ from collections.abc import Collection
 
 import libcst as cst
 
-from compilescope.fixes.patch import Refused
+from compilescope.fixes.patch import NeedsRun, Refused
+from compilescope.fixes.source.aliasing import is_buffer
 from compilescope.fixes.source.bindings import declared_names
 from compilescope.fixes.source.extraction import read_from
+from compilescope.fixes.source.graph_values import graph_values
+from compilescope.fixes.source.kinds import Kind, category, joined_kind, kind_of
 from compilescope.fixes.source.liveness import reads, targets
 from compilescope.fixes.source.purity import operator_of, short
 from compilescope.fixes.source.values import facts_of, is_static, is_tensor
@@ -24,6 +27,9 @@ _ABSORBING |= {"masked_fill", "where", "eq", "ne", "lt", "le", "gt", "ge", "lerp
 _BOUNDED = {"clamp", "clip", "clamp_min", "clamp_max"}
 
 
+_OUTSIDE = "Return the tensor, and keep its number where the compiled code is called."
+
+
 class Divided(Refused):
     """Python divides by the number."""
 
@@ -31,12 +37,19 @@ class Divided(Refused):
 class Uses:
     """Follows a number through the function; raises `Refused` at the first use that needs one."""
 
-    def __init__(self, subject: Subject, leaving: Collection[cst.CSTNode] = ()) -> None:
+    def __init__(
+        self,
+        subject: Subject,
+        leaving: Collection[cst.CSTNode] = (),
+        tensor: cst.CSTNode | None = None,
+    ) -> None:
         self._subject = subject
         self._module = subject.module
         self._names: set[str] = set()
         self._leaving = leaving
         """Reads that somebody else sees to."""
+        self._kind = kind_of(subject, tensor) if tensor is not None else None
+        """Of the tensor that is to take the number's place."""
 
     def follow(self, node: cst.CSTNode) -> None:
         """Up to where a tensor takes it in."""
@@ -56,7 +69,8 @@ class Uses:
         elif isinstance(above, cst.Assign) and len(above.targets) == 1:
             target = above.targets[0].target
             if not isinstance(target, cst.Name):
-                raise Refused(f"the number is kept in `{short(self._module, target)}`")
+                kept = short(self._module, target)
+                raise Refused(f"the number is kept in `{kept}`", instead=_OUTSIDE)
             self.follow_name(target.value)
         else:
             self._refuse(above)
@@ -83,6 +97,7 @@ class Uses:
         if is_tensor(self._subject, other) or not self._is_number(other):
             if not isinstance(above.operator, _OPERATORS):
                 self._refuse(above)
+            self._check_dtype(other)
             return
         divides = isinstance(above.operator, cst.Divide)
         if isinstance(above.operator, (cst.Add, cst.Subtract, cst.Multiply)) or (
@@ -93,6 +108,25 @@ class Uses:
             raise Divided("Python raises where the number is zero, a tensor does not")
         else:
             self._refuse(above)
+
+    def _check_dtype(self, other: cst.CSTNode) -> None:
+        """A Python number takes the dtype of the tensors that it meets; a tensor may widen it."""
+        if self._kind is None:
+            return
+        mine, met = self._kind.dtype, kind_of(self._subject, other)
+        if mine is not None and met.dtype is not None and met.shape is not None:
+            plain = Kind(("bool", "int64", "float32", "complex64")[category(mine)], (), python=True)
+            as_number = joined_kind([met, plain]).dtype
+            as_tensor = joined_kind([met, Kind(mine, ())]).dtype
+            if as_number != as_tensor:
+                raise Refused(f"as a tensor it would make the result {as_tensor}, not {as_number}")
+        elif not self._subject.program.facts.seen and self._mixes():
+            raise NeedsRun("the result may get another dtype, which cannot be told from the source")
+
+    def _mixes(self) -> bool:
+        """The program computes in several widths, or in one that is not the usual."""
+        dtypes = graph_values(self._subject.program.run).dtypes
+        return bool(dtypes & {"float64", "float16", "bfloat16"}) and len(dtypes - {"bool"}) > 1
 
     def _comparison(self, part: cst.ComparisonTarget) -> None:
         whole = self._module.parent(part)
@@ -124,6 +158,8 @@ class Uses:
         """A Python number, as far as can be seen."""
         if is_static(self._subject, node) or read_from(self._module, node) is not None:
             return True
+        if isinstance(node, cst.Attribute):
+            return self._is_number_attribute(node)
         if isinstance(node, cst.BinaryOperation):
             return self._is_number(node.left) and self._is_number(node.right)
         if not isinstance(node, cst.Name) or facts_of(self._subject, node):
@@ -138,6 +174,23 @@ class Uses:
         ]
         return any(isinstance(value, (cst.Integer, cst.Float)) for value in given)
 
+    def _is_number_attribute(self, node: cst.Attribute) -> bool:
+        """`self.mean`, where the file sets it to a number; raises where that cannot be told."""
+        if facts_of(self._subject, node) or is_buffer(self._module, node):
+            return False
+        given = [
+            each.value
+            for each in self._module.walk()
+            if isinstance(each, cst.Assign)
+            and any(self._module.code(t) == self._module.code(node) for t in targets(each))
+        ]
+        if any(isinstance(value, (cst.Integer, cst.Float)) for value in given):
+            return True
+        if any(is_tensor(self._subject, value) or _makes_parameter(value) for value in given):
+            return False
+        shown = short(self._module, node)
+        raise NeedsRun(f"whether `{shown}` is a tensor or a number cannot be told from the source")
+
     def _refuse(self, above: cst.CSTNode | None) -> None:
         shown = f" in `{short(self._module, above)}`" if above is not None else ""
         raise Refused(f"a number is needed{shown}")
@@ -145,6 +198,12 @@ class Uses:
 
 _IN_PLACE = (cst.AddAssign, cst.SubtractAssign, cst.MultiplyAssign, cst.DivideAssign)
 _OPERATORS = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide, cst.Power)
+
+
+def _makes_parameter(node: cst.CSTNode) -> bool:
+    func = node.func if isinstance(node, cst.Call) else None
+    last = func.attr if isinstance(func, cst.Attribute) else func
+    return isinstance(last, cst.Name) and last.value in ("Parameter", "Buffer")
 
 
 def _is_nonzero(node: cst.CSTNode) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import libcst as cst
 
-from compilescope.fixes.patch import Refused
+from compilescope.fixes.patch import NotMeant, Refused
 from compilescope.fixes.source.bindings import bound_names, is_of_module
 from compilescope.fixes.source.module import SourceModule
 
@@ -17,7 +17,7 @@ def top_statement(module: SourceModule, node: cst.CSTNode) -> cst.BaseStatement:
     for each in itertools.chain([node], module.ancestors(node)):
         if isinstance(module.parent(each), cst.Module) and isinstance(each, cst.BaseStatement):
             return each
-    raise Refused("it is not part of a statement")
+    raise NotMeant("it is not part of a statement")
 
 
 def top_names(module: SourceModule) -> set[str]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from compilescope.fixes.patch import Refused
+from compilescope.fixes.patch import NotMeant, Refused
 from compilescope.fixes.source.booleans import boolean, check_order, is_joined, operands
 from compilescope.fixes.source.purity import short
 from compilescope.fixes.source.values import is_static, is_tensor
@@ -41,7 +41,7 @@ def read_test(subject: Subject, test: cst.BaseExpression) -> Truth:
     """Raises `Refused` where a part is neither surely static nor surely a tensor."""
     static, tensors, word = _parts(subject, test)
     if not tensors:
-        raise Refused("nothing in the test is surely a tensor")
+        raise NotMeant("nothing in the test is surely a tensor")
     texts = [boolean(subject, each) for each in tensors]
     sign = " & " if word == "and" else " | "
     if len(texts) == 1:

@@ -192,7 +192,9 @@ def _is_whole_reduction(subject: Subject, call: cst.Call) -> bool:
 
 
 def needs_grad(subject: Subject, nodes: list[cst.CSTNode]) -> bool:
-    """False only where every name was seen, and none with a gradient."""
+    """False only where a run that was watched has shown every name, and none with a gradient."""
+    if not subject.program.facts.seen:
+        return True
     for node in nodes:
         for each in subject.module.walk(node):
             seen = _value_facts(subject, each)

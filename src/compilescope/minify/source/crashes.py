@@ -87,9 +87,7 @@ def how_known(crash: Cause) -> str:
 
 def _phase(error: Exception) -> str:
     """`trace` and `backend` are the compiler's own errors; `run` is any other."""
-    from torch._dynamo import exc
-
-    if isinstance(error, exc.BackendCompilerFailed):
+    if "BackendCompilerFailed" in (each.__name__ for each in type(error).__mro__):
         return "backend"
     return "trace" if type(error).__module__.startswith(_COMPILER) else "run"
 

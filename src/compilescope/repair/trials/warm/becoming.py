@@ -16,6 +16,7 @@ from typing import Any
 from compilescope.repair.trials.inside.overlay import Overlay, ending_as_python, run_script
 from compilescope.repair.trials.warm.environments import COLD, boots_of, differing
 from compilescope.repair.trials.warm.hiding import Hidden, loaded_files
+from compilescope.settings import current_environment, read_settings, take_environment
 
 
 def become(order: Mapping[str, Any], environment: Mapping[str, str]) -> Callable[[], None]:
@@ -23,7 +24,7 @@ def become(order: Mapping[str, Any], environment: Mapping[str, str]) -> Callable
     folder = Path(order["folder"])
     _take_streams(folder)
     os.chdir(order["cwd"])
-    _take_environment(order["environment"])
+    take_environment(order["environment"])
     command: list[str] = order["command"]
     sys.orig_argv = list(command)
 
@@ -32,15 +33,15 @@ def become(order: Mapping[str, Any], environment: Mapping[str, str]) -> Callable
         os._exit(0)
 
     def check() -> str:
-        names = differing(os.environ, environment)
+        names = differing(current_environment(), environment)
         return f"{names[0]} is set before torch is imported" if names else ""
 
     loaded = loaded_files(sys.modules)
     hidden = Hidden(check, cold)
     hidden.hide()
-    if "COMPILESCOPE_RUN" in os.environ:
+    if read_settings().run_dir is not None:
         hidden.after_torch = _begin_capture
-    sys.path[:0] = boots_of(os.environ)
+    sys.path[:0] = boots_of(current_environment())
     from compilescope.repair.trials.inside import starting
 
     overlay = starting.begin()
@@ -62,15 +63,6 @@ def _take_streams(folder: Path) -> None:
         descriptor = os.open(folder / name, flags, 0o600)
         os.dup2(descriptor, number)
         os.close(descriptor)
-
-
-def _take_environment(environment: Mapping[str, str]) -> None:
-    for name in set(os.environ) - set(environment):
-        del os.environ[name]
-    os.environ.update(environment)
-    if "COMPILESCOPE_LAUNCHER" in environment:
-        # Who is the program itself, and who one of its children, is told by the parent.
-        os.environ["COMPILESCOPE_LAUNCHER"] = str(os.getppid())
 
 
 def _begin_capture() -> None:

@@ -18,6 +18,7 @@ from compilescope.forking import ChildBell, die_with_parent, fork_is_safe, kill_
 from compilescope.repair.trials.warm import becoming
 from compilescope.repair.trials.warm.environments import IMPORTED
 from compilescope.repair.trials.warm.preload import learn, preload, top_level
+from compilescope.settings import current_environment
 
 Program = Callable[[], None]
 known_modules: frozenset[str] = frozenset()
@@ -30,7 +31,7 @@ def serve(descriptor: int) -> Program | None:
     """None at the end; in a child, the program that it is to run."""
     global known_modules
     control = socket.socket(fileno=descriptor)
-    environment = dict(os.environ)
+    environment = current_environment()
     preload()
     known_modules = frozenset(sys.modules)
     hello = {"safe": fork_is_safe(), "modules": sorted(top_level())}

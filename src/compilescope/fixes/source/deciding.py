@@ -1,0 +1,66 @@
+"""A number read out of a tensor by which Python decides: as a symbol of the graph it cannot."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from compilescope.fixes.patch import Refused
+from compilescope.fixes.source.liveness import reads
+from compilescope.fixes.source.module import SourceModule
+from compilescope.fixes.source.purity import short
+from compilescope.fixes.subject import Subject
+
+_DRAWS = ("random.choice", "random.choices", "random.sample", "random.shuffle")
+_CAPTURED = "data-dependent expression"
+"""What torch says of a symbol that stands for such a number."""
+
+
+def check_no_decision(subject: Subject) -> None:
+    """Raises `Refused` where a branch or a loop hangs on the number: the break would only move."""
+    module, node = subject.module, subject.node
+    if _CAPTURED in subject.finding.title:
+        raise Refused("the number is a symbol of the graph already, and here it is needed itself")
+    for each in module.walk(node):
+        if isinstance(each, cst.Call) and module.calls(each, *_DRAWS):
+            raise Refused(f"`{short(module, each)}` is no number of a tensor")
+    if isinstance(node, cst.BaseStatement):
+        return
+    where = decides(module, node)
+    statement = subject.statement
+    names = _names_given(statement)
+    if where is None and names:
+        function = module.function_of(node)
+        found = reads(module, function.body) if function is not None else ()
+        where = next((w for r in found if r.value in names and (w := decides(module, r))), None)
+    if where is not None:
+        raise Refused(f"Python decides by the number in `{short(module, where)}`")
+
+
+def _names_given(statement: cst.BaseStatement) -> set[str]:
+    if not isinstance(statement, cst.SimpleStatementLine):
+        return set()
+    return {
+        target.target.value
+        for part in statement.body
+        if isinstance(part, cst.Assign)
+        for target in part.targets
+        if isinstance(target.target, cst.Name)
+    }
+
+
+def decides(module: SourceModule, node: cst.CSTNode) -> cst.CSTNode | None:
+    """The test that it is part of, or the loop that runs so many times."""
+    below = node
+    for above in module.ancestors(node):
+        if isinstance(above, (cst.If, cst.While, cst.IfExp)) and above.test is below:
+            return above.test
+        if isinstance(above, cst.Assert) and above.test is below:
+            return above.test
+        if isinstance(above, cst.BooleanOperation):
+            return above
+        if isinstance(above, cst.Call) and module.calls(above, "builtins.range"):
+            return above
+        if isinstance(above, (cst.Subscript, cst.BaseStatement)):
+            return None
+        below = above
+    return None

@@ -1,0 +1,73 @@
+"""A line that needs torch goes after the import of torch, wherever a program does that."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from compilescope.fixes.patch import Refused
+from compilescope.fixes.source.compiling import put_setting
+from compilescope.fixes.source.editing import Edit
+from compilescope.fixes.source.module import SourceModule
+
+pytestmark = pytest.mark.torch
+HEADS = {
+    "plain": "import torch\n",
+    "docstring": '"""What it does."""\nimport torch\n',
+    "future": '"""What it does."""\nfrom __future__ import annotations\nimport os\nimport torch\n',
+    "environment": 'import os\nos.environ["SOME_FLAG"] = "1"\nimport torch\nimport math\n',
+    "filter": 'import warnings\nwarnings.filterwarnings("ignore")\n\nimport torch as th\n',
+    "path": "import sys\nsys.path.insert(0, '.')\nfrom torch import nn\nimport torch.nn\n",
+    "part-only": 'import os\nos.environ["SOME_FLAG"] = "1"\nfrom torch import nn\n',
+    "alias-only": "import torch.nn as nn\nlayer = nn.Linear(1, 1)\n",
+    "submodule": "import torch._dynamo\n",
+    "star": "from torch import *\n",
+    "tried": "import os\ntry:\n    import torch\nexcept ImportError:\n    raise\nx = 1\n",
+    "in-if": "import sys\nif sys.version_info > (3,):\n    import torch\n    import math\nx = 1\n",
+    "in-with": "import contextlib\nwith contextlib.nullcontext():\n    import torch\n",
+    "main-guard": 'import os\nif __name__ == "__main__":\n    import torch\n    torch.ones(1)\n',
+    "in-function": "import os\n\ndef main():\n    import torch\n    torch.ones(1)\n\nmain()\n",
+    "for-types": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import torch\nx = 1\n",
+    "late": "x = [1]\nfor each in x:\n    pass\nimport torch\n",
+    "one-line": "import os; import torch\n",
+    "none": "x = 1\n",
+    "shebang": "#!/usr/bin/env python\n# A licence.\nimport torch\n",
+}
+
+
+def _with_line(text: str) -> str:
+    edit = Edit(SourceModule("/program.py", text))
+    put_setting(edit, f"{edit.module_name('torch')}._dynamo.config.capture_scalar_outputs = True")
+    return edit.text()
+
+
+@pytest.mark.parametrize("head", HEADS.values(), ids=HEADS)
+def test_the_line_finds_torch(head: str) -> None:
+    import torch
+
+    before = torch._dynamo.config.capture_scalar_outputs
+    text = _with_line(head)
+    path = list(sys.path)
+    try:
+        exec(compile(text, "program.py", "exec"), {"__name__": "__main__"})
+        assert torch._dynamo.config.capture_scalar_outputs is True
+    finally:
+        torch._dynamo.config.capture_scalar_outputs = before
+        sys.path[:] = path
+
+
+def test_nothing_is_imported_before_the_environment_is_set() -> None:
+    text = _with_line(HEADS["part-only"])
+    assert text.index("os.environ") < text.index("import torch\n")
+
+
+def test_a_name_that_means_something_else_is_left_alone() -> None:
+    with pytest.raises(Refused, match="something else"):
+        _with_line("torch = 3\n")
+
+
+def test_a_line_that_is_there_is_not_put_twice() -> None:
+    once = _with_line(HEADS["environment"])
+    with pytest.raises(Refused, match="set already"):
+        _with_line(once)
