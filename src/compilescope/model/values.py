@@ -18,6 +18,7 @@ class ValueFact(msgspec.Struct, frozen=True, omit_defaults=True):
     dtype: str = ""
     """`float32`, of tensors and arrays."""
     shape: tuple[int, ...] | None = None
+    """-1 stands for a size that varies."""
     device: str = ""
     requires_grad: bool = False
     value: str = ""

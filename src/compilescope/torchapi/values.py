@@ -134,13 +134,11 @@ def _graph_fact(variable: Any, names: frozenset[str]) -> ValueFact | None:
 
 
 def _tensor_fact(value: torch.Tensor, kind: ValueKind, name: str) -> ValueFact:
-    sizes = [size for size in value.shape if isinstance(size, int)]
     return ValueFact(
         kind,
         name,
         dtype=str(value.dtype).removeprefix("torch."),
-        # A size that may vary is none to rely on.
-        shape=tuple(sizes) if len(sizes) == value.dim() else None,
+        shape=tuple(size if isinstance(size, int) else -1 for size in value.shape),
         device=str(value.device),
         requires_grad=value.requires_grad,
     )

@@ -84,7 +84,7 @@ def _states(subject: Subject, checks: list[Check]) -> str:
 
 FIX = Fix(
     id="async-assert",
-    title="the check as a part of the graph",
+    title="make the check a part of the graph",
     rules=RULES | {"validation-guard"},
     order=45,
     kind="source",

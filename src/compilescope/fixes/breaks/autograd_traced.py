@@ -14,7 +14,7 @@ def _propose(subject: Subject) -> Patch:
 
 FIX = Fix(
     id="autograd-traced",
-    title="trace_autograd_ops: gradients taken inside the graph",
+    title="take gradients inside the graph (trace_autograd_ops)",
     rules=frozenset({"GB9186", "GB8985", "GB0123"}),
     order=130,
     kind="config",

@@ -61,7 +61,7 @@ def _plain(module: SourceModule, call: cst.Call) -> str:
 
 FIX = Fix(
     id="bar-while-eager",
-    title="progress bar in eager runs only",
+    title="move the progress bar in eager runs only",
     rules=frozenset({"logging-call", "GB0007", "GB0008"}),
     order=150,
     kind="source",

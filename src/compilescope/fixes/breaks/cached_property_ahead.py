@@ -71,7 +71,7 @@ def _objects(module: SourceModule, name: str) -> list[tuple[cst.SimpleStatementL
 
 FIX = Fix(
     id="cached-property-ahead",
-    title="the cached property, computed ahead",
+    title="compute the cached property ahead",
     rules=frozenset({"context-manager"}),
     order=105,
     kind="caller",

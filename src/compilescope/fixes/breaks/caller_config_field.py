@@ -109,7 +109,7 @@ def _separated(call: cst.Call) -> list[cst.Arg]:
 
 FIX = Fix(
     id="config-field",
-    title="a setting keeps the line from being reached",
+    title="set the field that keeps the line from being reached",
     rules=frozenset(
         f"category/{each}"
         for each in (

@@ -129,7 +129,7 @@ def _is_many(value: object) -> bool:
 
 FIX = Fix(
     id="environment-switch",
-    title="an environment variable switches it off",
+    title="switch it off by an environment variable",
     rules=frozenset(
         f"category/{each}"
         for each in (

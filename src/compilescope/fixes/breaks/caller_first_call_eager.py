@@ -35,7 +35,7 @@ def _propose(subject: Subject) -> Patch:
 
 FIX = Fix(
     id="compile-second-call",
-    title="the first call runs eagerly",
+    title="run the first call eagerly",
     rules=frozenset(f"category/{each}" for each in _CATEGORIES),
     order=130,
     kind="caller",

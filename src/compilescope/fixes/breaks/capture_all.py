@@ -18,7 +18,7 @@ def _propose(subject: Subject) -> Patch:
 
 FIX = Fix(
     id="capture-scalars-and-shapes",
-    title="capture scalars and sizes",
+    title="capture scalars and sizes in the graph",
     rules=frozenset({"scalar-extraction", "dynamic-shape", "GB0033", "GB0036", "GB0124"}),
     order=125,
     kind="config",

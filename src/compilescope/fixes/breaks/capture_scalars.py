@@ -31,7 +31,7 @@ def _states(subject: Subject) -> str:
 
 FIX = Fix(
     id="capture-scalars",
-    title="capture_scalar_outputs",
+    title="capture the number in the graph (capture_scalar_outputs)",
     rules=frozenset({"scalar-extraction", "GB0033", "GB0124"}),
     order=120,
     kind="config",

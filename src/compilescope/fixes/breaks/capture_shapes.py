@@ -14,7 +14,7 @@ def _propose(subject: Subject) -> Patch:
 
 FIX = Fix(
     id="capture-shapes",
-    title="capture_dynamic_output_shape_ops",
+    title="capture sizes that depend on data (capture_dynamic_output_shape_ops)",
     rules=frozenset({"dynamic-shape", "GB0036"}),
     order=120,
     kind="config",

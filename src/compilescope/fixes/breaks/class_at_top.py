@@ -84,7 +84,7 @@ def _is_name(node: cst.CSTNode, name: str) -> bool:
 
 FIX = Fix(
     id="class-at-top",
-    title="the class, defined once at the top of the file",
+    title="define the class once, at the top of the file",
     rules=frozenset({"GB8977", "GB0075", "GB0082", "outside-call"}),
     order=40,
     kind="source",

@@ -38,7 +38,7 @@ def _propose(subject: Subject) -> Patch:
 
 FIX = Fix(
     id="clone-for-deepcopy",
-    title="detach().clone() instead of copy.deepcopy",
+    title="use detach().clone() instead of copy.deepcopy",
     rules=frozenset({"GB4198", "GB0179", "GB0208"}),
     order=30,
     kind="source",

@@ -47,7 +47,7 @@ def _side(subject: Subject, node: cst.BaseExpression, torch: str) -> str:
 
 FIX = Fix(
     id="cond-for-conditional",
-    title="torch.cond instead of a conditional expression",
+    title="use torch.cond instead of the conditional expression",
     rules=RULES,
     order=62,
     kind="source",

@@ -95,7 +95,7 @@ class _Work:
 
 FIX = Fix(
     id="cond-for-if",
-    title="torch.cond instead of if",
+    title="use torch.cond instead of the if",
     rules=RULES,
     order=60,
     kind="source",

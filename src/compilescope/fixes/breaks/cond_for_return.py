@@ -78,7 +78,7 @@ class _Work:
 
 FIX = Fix(
     id="cond-for-return",
-    title="one return of torch.cond instead of two returns",
+    title="return one torch.cond instead of two values",
     rules=RULES,
     order=61,
     kind="source",

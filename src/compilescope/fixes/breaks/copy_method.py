@@ -37,7 +37,7 @@ def _propose(subject: Subject) -> Patch:
 
 FIX = Fix(
     id="copy-method",
-    title="its own copy() instead of copy.copy",
+    title="use its own copy() instead of copy.copy",
     rules=frozenset({"outside-call"}),
     order=30,
     kind="source",

@@ -92,7 +92,7 @@ def _kind(subject: Subject, name: str) -> str:
 
 FIX = Fix(
     id="custom-op-scaffold",
-    title="an operator around the call, to be finished by hand",
+    title="wrap the call in an operator, to be finished by hand",
     rules=frozenset({"outside-call"}),
     order=220,
     kind="scaffold",

@@ -95,7 +95,7 @@ class _Given(cst.CSTTransformer):
 
 FIX = Fix(
     id="device-given",
-    title="device= instead of with torch.device",
+    title="pass device= instead of with torch.device",
     rules=frozenset({"context-manager"}),
     order=35,
     kind="source",

@@ -103,7 +103,7 @@ def _wrapped(module: SourceModule, definition: cst.CSTNode) -> cst.Call | None:
 
 FIX = Fix(
     id="explicit-break-removed",
-    title="the break that was asked for, taken out",
+    title="take out the break that was asked for",
     rules=frozenset({"explicit-break"}),
     order=210,
     kind="source",

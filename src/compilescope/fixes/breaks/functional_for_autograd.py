@@ -36,7 +36,7 @@ def _propose(subject: Subject) -> Patch:
 
 FIX = Fix(
     id="functional-for-autograd",
-    title="torch.func instead of torch.autograd.functional",
+    title="use torch.func instead of torch.autograd.functional",
     rules=frozenset({"GB0055"}),
     order=60,
     kind="source",

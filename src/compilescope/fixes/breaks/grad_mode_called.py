@@ -52,7 +52,7 @@ def _check_mode(module: SourceModule, value: cst.BaseExpression) -> None:
 
 FIX = Fix(
     id="grad-mode-called",
-    title="the grad mode, made where it is entered",
+    title="make the grad mode where it is entered",
     rules=frozenset({"context-manager"}),
     order=20,
     kind="source",

@@ -46,7 +46,7 @@ def _propose(subject: Subject) -> Patch:
 
 FIX = Fix(
     id="housekeeping-while-eager",
-    title="tidying up in eager runs only",
+    title="tidy up in eager runs only",
     rules=frozenset({"outside-call"}),
     order=145,
     kind="source",

@@ -62,7 +62,7 @@ def _check_harmless(module: SourceModule, attempt: cst.Try) -> None:
 
 FIX = Fix(
     id="import-at-top",
-    title="the import, tried at the top of the file",
+    title="try the import at the top of the file",
     rules=frozenset({"GB0069", "GB0022"}),
     order=110,
     kind="source",

@@ -45,7 +45,7 @@ def _is_read(node: cst.CSTNode) -> bool:
 
 FIX = Fix(
     id="leaf-for-grad-fn",
-    title="is_leaf instead of grad_fn is None",
+    title="ask is_leaf instead of grad_fn is None",
     rules=frozenset({"GB0104"}),
     order=20,
     kind="source",

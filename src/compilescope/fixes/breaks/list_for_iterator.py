@@ -89,7 +89,7 @@ def _uses(module: SourceModule, function: cst.FunctionDef, name: str) -> Iterato
 
 FIX = Fix(
     id="list-for-iterator",
-    title="a list instead of an iterator",
+    title="use a list instead of an iterator",
     rules=frozenset({"GB0811", "GB4347", "GB1752"}),
     order=30,
     kind="caller",

@@ -151,7 +151,7 @@ class _Masking:
 
 FIX = Fix(
     id="masked-loop",
-    title="a loop to its end, kept with torch.where, instead of break",
+    title="run the loop to its end and keep values with torch.where instead of break",
     rules=RULES,
     order=50,
     kind="source",

@@ -148,7 +148,7 @@ def _in_brackets(module: SourceModule, node: cst.BaseExpression) -> str:
 
 FIX = Fix(
     id="masked-reduction",
-    title="torch.where instead of a mask that picks",
+    title="use torch.where instead of a mask that picks",
     rules=frozenset({"dynamic-shape", "GB0036"}),
     order=45,
     kind="source",

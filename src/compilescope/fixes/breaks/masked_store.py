@@ -76,7 +76,7 @@ def _as_operand(module: SourceModule, node: cst.BaseExpression) -> str:
 
 FIX = Fix(
     id="masked-store",
-    title="torch.where copied into place",
+    title="copy torch.where into place",
     rules=frozenset({"dynamic-shape", "GB0036"}),
     order=46,
     kind="source",

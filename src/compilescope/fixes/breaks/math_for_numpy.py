@@ -105,7 +105,7 @@ def _is_whole_number(subject: Subject, node: cst.BaseExpression) -> bool:
 
 FIX = Fix(
     id="math-for-numpy",
-    title="Python's own product or sum instead of NumPy's",
+    title="use Python's own product or sum instead of NumPy's",
     rules=frozenset({"numpy-call", "scalar-extraction", "GB0208", "GB0033", "outside-call"}),
     order=42,
     kind="source",

@@ -62,7 +62,7 @@ def _check_uses(module: SourceModule, func: cst.BaseExpression) -> None:
 
 FIX = Fix(
     id="module-unscripted",
-    title="the module itself instead of its TorchScript form",
+    title="use the module itself instead of its TorchScript form",
     rules=frozenset({"GB4695", "GB0357"}),
     order=115,
     kind="source",

@@ -66,7 +66,7 @@ def _is_definition(subject: Subject, name: cst.Name) -> bool:
 
 FIX = Fix(
     id="nonstrict-part",
-    title="the piece traced by running it: nonstrict_trace",
+    title="trace the piece by running it (nonstrict_trace)",
     rules=frozenset({"GB0015", "GB0277", "GB0374", "GB0055", "outside-call"}),
     order=95,
     kind="source",

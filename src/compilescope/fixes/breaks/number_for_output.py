@@ -84,7 +84,7 @@ def _output_around(subject: Subject, node: cst.CSTNode) -> cst.Call | None:
 
 FIX = Fix(
     id="number-for-output",
-    title="the number is read where it is printed",
+    title="read the number where it is printed",
     rules=frozenset({"scalar-extraction", "GB0124", "GB0033"}),
     order=58,
     kind="source",

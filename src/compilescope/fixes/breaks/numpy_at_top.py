@@ -70,7 +70,7 @@ def _is_numpy(module: SourceModule, node: cst.CSTNode) -> bool:
 
 FIX = Fix(
     id="numpy-at-top",
-    title="NumPy's table made once, at the top",
+    title="make NumPy's table once, at the top of the file",
     rules=frozenset({"numpy-call", "GB0294"}),
     order=50,
     kind="source",

@@ -35,7 +35,7 @@ def _outside(subject: Subject, *, all_sites: bool) -> Patch:
 
 FIX = Fix(
     id="outside-of-compiled",
-    title="the call stays outside, the work is compiled by itself",
+    title="leave the call outside and compile the work by itself",
     rules=frozenset(
         {
             "backward-inside",

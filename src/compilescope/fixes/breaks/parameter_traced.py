@@ -14,7 +14,7 @@ def _propose(subject: Subject) -> Patch:
 
 FIX = Fix(
     id="parameter-traced",
-    title="graph_break_on_nn_param_ctor off: parameters made in the graph",
+    title="let parameters be made in the graph (graph_break_on_nn_param_ctor off)",
     rules=frozenset({"GB0264"}),
     order=125,
     kind="config",

@@ -23,7 +23,7 @@ def _propose(subject: Subject) -> Patch:
 
 FIX = Fix(
     id="print-in-graph",
-    title="the output as an operator of the graph",
+    title="make the output an operator of the graph",
     rules=frozenset(
         {
             "print-call",

@@ -46,7 +46,7 @@ def _is_counted(subject: Subject) -> bool:
 
 FIX = Fix(
     id="print-while-eager",
-    title="output in eager runs only",
+    title="write it in eager runs only",
     rules=frozenset({"print-call", "logging-call", "scalar-extraction", "outside-call", "GB0109"}),
     order=150,
     kind="source",

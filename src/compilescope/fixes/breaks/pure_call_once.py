@@ -107,7 +107,7 @@ def _word(call: cst.Call) -> str:
 
 FIX = Fix(
     id="pure-call-once",
-    title="the constant call, made when the code is compiled",
+    title="make the constant call when the code is compiled",
     rules=frozenset({"outside-call", "GB0299", "GB0134"}),
     order=50,
     kind="source",

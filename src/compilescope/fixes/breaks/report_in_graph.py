@@ -52,7 +52,7 @@ def _outputs(subject: Subject, branch: cst.If) -> list[str]:
 
 FIX = Fix(
     id="report-in-graph",
-    title="the check and its message as an operator of the graph",
+    title="make the check and its message an operator of the graph",
     rules=RULES,
     order=59,
     kind="source",

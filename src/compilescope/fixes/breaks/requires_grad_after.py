@@ -37,7 +37,7 @@ def _asks(node: cst.CSTNode) -> bool:
 
 FIX = Fix(
     id="requires-grad-after",
-    title="requires_grad_() on the new tensor",
+    title="call requires_grad_() on the new tensor",
     rules=frozenset({"GB0225"}),
     order=40,
     kind="source",

@@ -14,7 +14,7 @@ def _propose(subject: Subject) -> Patch:
 
 FIX = Fix(
     id="rnn-traced",
-    title="allow_rnn: recurrent modules are traced",
+    title="let Dynamo trace recurrent modules (allow_rnn)",
     rules=frozenset({"rnn-module"}),
     order=120,
     kind="config",

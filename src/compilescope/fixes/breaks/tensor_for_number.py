@@ -21,7 +21,7 @@ def _propose(subject: Subject) -> Patch:
 
 FIX = Fix(
     id="tensor-for-number",
-    title="the tensor itself instead of its number",
+    title="use the tensor itself instead of its number",
     rules=frozenset({"scalar-extraction", "GB0124", "GB0033"}),
     order=40,
     kind="source",

@@ -89,7 +89,7 @@ def _is_given_to_torch(subject: Subject, name: cst.Name) -> bool:
 
 FIX = Fix(
     id="tensor-logic",
-    title="& | ~ instead of and, or, not",
+    title="use & | ~ instead of and, or, not",
     rules=frozenset({"tensor-if", "tensor-truth"}),
     order=42,
     kind="source",

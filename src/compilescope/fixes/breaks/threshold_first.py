@@ -94,7 +94,7 @@ def _is_draw(module: SourceModule, node: cst.BaseExpression) -> bool:
 
 FIX = Fix(
     id="threshold-first",
-    title="the threshold is asked first",
+    title="ask the threshold first",
     rules=frozenset({"tensor-if", "tensor-truth", "category/data-dependent-branch"}),
     order=40,
     kind="source",

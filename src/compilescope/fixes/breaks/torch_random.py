@@ -69,7 +69,7 @@ def _drawn(subject: Subject, edit: Edit, call: cst.Call) -> str:
 
 FIX = Fix(
     id="torch-random",
-    title="random numbers from torch",
+    title="draw the random numbers from torch",
     rules=frozenset({"random-number"}),
     order=110,
     kind="source",

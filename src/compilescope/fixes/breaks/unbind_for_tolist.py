@@ -62,7 +62,7 @@ def _call(subject: Subject) -> cst.Call:
 
 FIX = Fix(
     id="unbind-for-tolist",
-    title="unbind instead of tolist",
+    title="use unbind instead of tolist",
     rules=frozenset({"scalar-extraction", "GB0109", "GB0033"}),
     order=40,
     kind="source",

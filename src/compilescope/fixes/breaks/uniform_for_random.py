@@ -50,7 +50,7 @@ def _meets_a_number(subject: Subject, call: cst.Call) -> bool:
 
 FIX = Fix(
     id="uniform-for-random",
-    title="random.uniform instead of random.random",
+    title="use random.uniform instead of random.random",
     rules=frozenset({"random-number"}),
     order=40,
     kind="source",

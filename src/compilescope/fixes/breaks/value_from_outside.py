@@ -118,7 +118,7 @@ def _name(subject: Subject, value: cst.BaseExpression, taken: dict[str, cst.Base
 
 FIX = Fix(
     id="value-from-outside",
-    title="the value is made before, and handed to the compiled part",
+    title="make the value before, and hand it to the compiled part",
     rules=frozenset(
         {
             "outside-call",

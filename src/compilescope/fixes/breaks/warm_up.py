@@ -120,7 +120,7 @@ def _head(decorator: cst.BaseExpression) -> cst.BaseExpression:
 
 FIX = Fix(
     id="warm-up",
-    title="one eager call before the first compiled one",
+    title="make one eager call before the first compiled one",
     rules=frozenset(
         {"context-manager", "GB0264", "GB0228", "GB0119", "outside-call", "file-access"}
     ),

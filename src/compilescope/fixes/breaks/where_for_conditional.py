@@ -73,7 +73,7 @@ def _check_kinds(subject: Subject, node: cst.IfExp) -> None:
 
 FIX = Fix(
     id="where-for-conditional",
-    title="torch.where instead of a conditional expression",
+    title="use torch.where instead of the conditional expression",
     rules=RULES,
     order=41,
     kind="source",

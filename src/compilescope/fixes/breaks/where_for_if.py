@@ -33,7 +33,7 @@ def _written(edit: Edit, effects: list[Effect]) -> list[cst.BaseStatement]:
 
 FIX = Fix(
     id="where-for-if",
-    title="torch.where instead of if",
+    title="use torch.where instead of the if",
     rules=RULES,
     order=40,
     kind="source",

@@ -66,7 +66,7 @@ def _propose(subject: Subject) -> Patch:
 
 FIX = Fix(
     id="where-for-return",
-    title="one return of torch.where instead of two returns",
+    title="return one torch.where instead of two values",
     rules=RULES,
     order=43,
     kind="source",

@@ -83,7 +83,7 @@ def _test(subject: Subject, loop: cst.While, carried: list[str], counters: set[s
 
 FIX = Fix(
     id="while-loop",
-    title="while_loop of the graph instead of while",
+    title="use while_loop of the graph instead of while",
     rules=RULES | {"tensor-while"},
     order=65,
     kind="source",

@@ -93,7 +93,7 @@ def _perhaps(module: SourceModule, statement: cst.If, stack: str) -> str | None:
 
 FIX = Fix(
     id="with-for-exit-stack",
-    title="a plain with instead of an ExitStack",
+    title="use a plain with instead of an ExitStack",
     rules=frozenset({"outside-call", "context-manager", "GB0262"}),
     order=45,
     kind="source",

@@ -80,7 +80,7 @@ def _whole(subject: Subject, entered: cst.With) -> Split:
 
 FIX = Fix(
     id="with-outside",
-    title="the with stays outside, the work in it is compiled by itself",
+    title="leave the with outside and compile the work in it by itself",
     rules=frozenset({"context-manager", "outside-call", "logging-call", "GB0208", "GB0262"}),
     order=85,
     kind="source",

@@ -26,7 +26,7 @@ def _propose(subject: Subject) -> Patch:
 
 FIX = Fix(
     id="contiguous-argument",
-    title="the tensor is passed contiguous",
+    title="pass the tensor contiguous",
     rules=frozenset({"recompile/stride-change"}),
     order=70,
     kind="source",

@@ -87,7 +87,7 @@ def _call_for(types: set[str]) -> str:
 
 FIX = Fix(
     id="converted-argument",
-    title="the argument is converted to one type",
+    title="convert the argument to one type",
     rules=frozenset({"recompile/type-change", "recompile/dtype-change"}),
     order=80,
     kind="source",

@@ -43,7 +43,7 @@ def _source_name(guarded: str) -> str:
 
 FIX = Fix(
     id="dynamic-sources",
-    title="the number is named in dynamic_sources",
+    title="name the number in dynamic_sources",
     rules=frozenset(
         {
             "recompile/int-change",

@@ -63,7 +63,7 @@ def _check_way_out(subject: Subject, region: Region) -> None:
 
 FIX = Fix(
     id="dynamic-true",
-    title="compiled with dynamic=True",
+    title="compile with dynamic=True",
     rules=frozenset(
         f"recompile/{rule}"
         for rule in (

@@ -21,7 +21,7 @@ def _propose(subject: Subject) -> Patch:
 
 FIX = Fix(
     id="first-call-eager",
-    title="the first call runs eagerly",
+    title="run the first call eagerly",
     rules=frozenset(
         f"recompile/{rule}"
         for rule in (

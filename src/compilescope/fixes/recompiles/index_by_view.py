@@ -48,7 +48,7 @@ def _tensor(guarded: str) -> str:
 
 FIX = Fix(
     id="index-by-view",
-    title="the index stays a tensor",
+    title="keep the index a tensor",
     rules=frozenset({"recompile/tensor-read"}),
     order=65,
     kind="source",

@@ -42,7 +42,7 @@ def _propose(subject: Subject) -> Patch:
 
 FIX = Fix(
     id="isolated-recompiles",
-    title="each object keeps its own compilations",
+    title="let each object keep its own compilations",
     rules=frozenset(
         f"recompile/{rule}"
         for rule in (

@@ -23,7 +23,7 @@ def _propose(subject: Subject) -> Patch:
 
 FIX = Fix(
     id="mark-dynamic",
-    title="the size is marked as dynamic",
+    title="mark the size as dynamic",
     rules=frozenset({"recompile/size-change", "recompile/equal-sizes"}),
     order=60,
     kind="source",

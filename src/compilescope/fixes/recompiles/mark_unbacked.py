@@ -29,7 +29,7 @@ def _propose(subject: Subject) -> Patch:
 
 FIX = Fix(
     id="mark-unbacked",
-    title="the size is marked as unknown, 0 and 1 included",
+    title="mark the size as unknown, 0 and 1 included",
     rules=frozenset({"recompile/size-zero-one", "recompile/size-change"}),
     order=62,
     kind="source",

@@ -63,7 +63,7 @@ def _is_without(site: CallSite) -> bool:
 
 FIX = Fix(
     id="no-grad-around",
-    title="every call without gradients",
+    title="make every call without gradients",
     rules=frozenset({"recompile/grad-mode"}),
     order=90,
     kind="source",

@@ -27,7 +27,7 @@ def _propose(subject: Subject) -> Patch:
 
 FIX = Fix(
     id="raised-limit",
-    title="a higher recompile limit",
+    title="raise the recompile limit",
     rules=frozenset({"recompile"}),
     order=230,
     kind="scaffold",

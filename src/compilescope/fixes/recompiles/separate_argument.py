@@ -37,7 +37,7 @@ def _propose(subject: Subject) -> Patch:
 
 FIX = Fix(
     id="separate-argument",
-    title="a view in place of the same tensor twice",
+    title="pass a view instead of the same tensor twice",
     rules=frozenset({"recompile/aliasing"}),
     order=75,
     kind="source",

@@ -61,7 +61,7 @@ def _is_number(text: str) -> bool:
 
 FIX = Fix(
     id="tensor-argument",
-    title="the number is passed as a tensor",
+    title="pass the number as a tensor",
     rules=frozenset(
         {
             "recompile/float-change",

@@ -68,7 +68,7 @@ def _argument(call: cst.Call, name: str) -> cst.Arg | None:
 
 FIX = Fix(
     id="tensor-learning-rate",
-    title="the learning rate is a tensor",
+    title="make the learning rate a tensor",
     rules=frozenset({"recompile/optimizer-setting"}),
     order=145,
     kind="source",

@@ -36,7 +36,7 @@ def _propose(subject: Subject) -> Patch:
 
 FIX = Fix(
     id="unspecialised-ints",
-    title="ints on modules may vary",
+    title="let ints on modules vary",
     rules=frozenset({"recompile/module-number", "recompile/layer-index"}),
     order=120,
     kind="config",

@@ -36,6 +36,8 @@ class Kind:
     shape: tuple[int, ...] | None = None
     python: bool = False
     """A number of Python's, which widens no tensor of its category."""
+    dims: int | None = None
+    """How many dimensions it has, where that is known and its sizes are not."""
 
 
 UNKNOWN = Kind()
@@ -132,8 +134,11 @@ def _as_made(subject: Subject, node: cst.CSTNode) -> Kind | None:
 
 def _of_facts(seen: Sequence[ValueFact]) -> Kind:
     dtypes, shapes = {fact.dtype for fact in seen}, {known_shape(fact) for fact in seen}
+    ranks = {None if fact.shape is None else len(fact.shape) for fact in seen}
     return Kind(
-        dtypes.pop() if len(dtypes) == 1 else None, shapes.pop() if len(shapes) == 1 else None
+        dtypes.pop() if len(dtypes) == 1 else None,
+        shapes.pop() if len(shapes) == 1 else None,
+        dims=ranks.pop() if len(ranks) == 1 else None,
     )
 
 

@@ -114,6 +114,8 @@ class Uses:
         if self._kind is None:
             return
         mine, met = self._kind.dtype, kind_of(self._subject, other)
+        if mine and met.dtype and met.dims and category(met.dtype) >= category(mine):
+            return  # Something with dimensions is not widened within its own category.
         if mine is not None and met.dtype is not None and met.shape is not None:
             plain = Kind(("bool", "int64", "float32", "complex64")[category(mine)], (), python=True)
             as_number = joined_kind([met, plain]).dtype
