@@ -25,6 +25,7 @@ ROOMS = {
     "logs",
     "minify",
     "fixes",
+    "repair",
     "site",
     "pytest_plugin",
 }
@@ -34,6 +35,7 @@ FRONT = {
     "accelerators.py",
     "numbers.py",
     "errors.py",
+    "forking.py",
     "front.py",
     "inspector.py",
     "plugins.py",
@@ -45,6 +47,7 @@ TORCH_FREE = (
     "model",
     "registry",
     "rules",
+    "fixes",
     "report",
     "explain",
     "logs",

@@ -13,7 +13,7 @@ from compilescope.model.bodies import (
     Recompile,
 )
 from compilescope.model.stack import CodeRef
-from compilescope.report.advice import advice_blocks, advice_text
+from compilescope.report.advice import Told, advice_blocks, advice_text
 from compilescope.report.blocks import Block, Diff, Document, Paragraph, Part, plain
 from compilescope.report.render.html import to_html
 from compilescope.report.render.markdown import to_markdown
@@ -40,14 +40,22 @@ def test_a_change_says_what_it_is_worth() -> None:
         (TRY, "not proven yet"),
         (PROVEN, "proven"),
     ):
-        blocks = advice_blocks((advice, HAND), {}, "here", brief=False)
+        blocks = advice_blocks((advice, HAND), Told(), "here", brief=False)
         assert any(isinstance(block, Diff) for block in blocks)
         text = "\n".join(plain(b.words) for b in blocks if isinstance(b, Paragraph))
         assert worth.replace("`", "") in text and "Return y" in text.replace("`", "")
 
 
+def test_a_notebook_is_told_no_command() -> None:
+    many = Advice("a-fix", "proposed", DIFF + "+    more()\n" * 60, "A change.")
+    for advice in (TRY, many):
+        blocks = advice_blocks((advice,), Told(in_python=True), "here", brief=True)
+        text = "\n".join(plain(b.words) for b in blocks if isinstance(b, Paragraph))
+        assert "not proven yet" in text and "compilescope" not in text
+
+
 def test_one_change_for_several_causes_is_shown_once() -> None:
-    told: dict[str, str] = {}
+    told = Told()
     first = advice_blocks((TRY,), told, "a.py:1", brief=False)
     second = advice_blocks((TRY,), told, "a.py:9", brief=False)
     assert sum(isinstance(block, Diff) for block in (*first, *second)) == 1
@@ -55,7 +63,7 @@ def test_one_change_for_several_causes_is_shown_once() -> None:
 
 
 def test_a_summary_shows_the_first_alone() -> None:
-    blocks = advice_blocks((HAND, TRY), {}, "here", brief=True)
+    blocks = advice_blocks((HAND, TRY), Told(), "here", brief=True)
     assert len(blocks) == 1
 
 

@@ -73,6 +73,7 @@ class Asked:
             "torch": seen.torch,
             "exit_status": seen.exit_status,
             "signal": seen.signal,
+            "ended": seen.ended,
             "outcome": judgement.outcome,
             "exit_code": code,
             "checks": judgement.checks,

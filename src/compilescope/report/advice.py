@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from compilescope.report.blocks import Block, Diff, Paragraph, note, prose
 from compilescope.report.render.diffs import diff_kind
 from compilescope.rules.causes.advice import Advice, Status
@@ -9,32 +11,43 @@ from compilescope.rules.findings import Finding
 
 _LABELS: dict[Status, str] = {"proven": "Proven:", "proposed": "Try:", "by hand": "By hand:"}
 _UNPROVEN = "not proven yet; `compilescope fix` proves it"
+_UNPROVEN_IN_PYTHON = "not proven yet"
 _PROVEN = "proven: it was run, the cause was gone and the results were the same"
 _MOST_LINES = 24
 """Of a diff in a summary."""
 
 
+@dataclass(frozen=True)
+class Told:
+    """What one document has shown of changes so far: each change is shown once."""
+
+    in_python: bool = False
+    """Read in a notebook, where nobody can type a command."""
+    places: dict[str, str] = field(default_factory=dict)
+    """By its text: where each change was shown first."""
+
+
 def advice_blocks(
-    advice: tuple[Advice, ...], told: dict[str, str], where: str, *, brief: bool
+    advice: tuple[Advice, ...], told: Told, where: str, *, brief: bool
 ) -> list[Block]:
-    """In a summary the first alone; else all. `told` is where each diff was shown first: one change
-    that mends several causes is shown once."""
+    """In a summary the first alone; else all."""
     blocks: list[Block] = []
     for number, each in enumerate(advice[:1] if brief else advice):
         blocks.append(Paragraph(prose(each.text), _LABELS[each.status] if not number else "Or:"))
         if not each.diff:
             continue
-        if each.diff in told:
-            if told[each.diff] != where:
-                blocks.append(note(f"the same change as for {told[each.diff]}"))
+        first = told.places.get(each.diff)
+        if first is not None:
+            if first != where:
+                blocks.append(note(f"the same change as for {first}"))
             continue
         if number:
             # Others than the first are for a reader who will not take that one.
-            blocks.append(note(f"`{each.fix}`; {_worth(each)}"))
+            blocks.append(note(f"`{each.fix}`; {_worth(each, told)}"))
             continue
-        told[each.diff] = where
-        blocks.append(_diff(each, brief=brief))
-        blocks.append(note(_worth(each)))
+        told.places[each.diff] = where
+        blocks.append(_diff(each, told, brief=brief))
+        blocks.append(note(_worth(each, told)))
     return blocks
 
 
@@ -46,20 +59,23 @@ def advice_text(finding: Finding) -> str:
     label = _LABELS[first.status]
     if not first.diff:
         return f"{label} {first.text}"
-    return f"{label} {first.text} ({_worth(first).replace('`', '')})\n{first.diff.rstrip()}"
+    return f"{label} {first.text} ({_worth(first, Told()).replace('`', '')})\n{first.diff.rstrip()}"
 
 
-def _worth(advice: Advice) -> str:
-    return _PROVEN if advice.status == "proven" else _UNPROVEN
+def _worth(advice: Advice, told: Told) -> str:
+    if advice.status == "proven":
+        return _PROVEN
+    return _UNPROVEN_IN_PYTHON if told.in_python else _UNPROVEN
 
 
-def _diff(advice: Advice, *, brief: bool) -> Block:
+def _diff(advice: Advice, told: Told, *, brief: bool) -> Block:
     if not brief:
         return Diff(advice.diff)
     lines = _gist(advice.diff)
     if len(lines) <= _MOST_LINES:
         return Diff("\n".join(lines) + "\n")
-    return note(f"a change of {len(lines)} lines; `compilescope explain` shows it")
+    more = "`.digest` has it" if told.in_python else "`compilescope explain` shows it"
+    return note(f"a change of {len(lines)} lines; {more}")
 
 
 def _gist(diff: str) -> list[str]:

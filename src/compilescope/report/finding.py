@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compilescope.registry.pages import Pages
-from compilescope.report.advice import advice_blocks
+from compilescope.report.advice import Told, advice_blocks
 from compilescope.report.blocks import Block, Item, Paragraph, Span, prose, words
 from compilescope.report.excerpts import excerpt
 from compilescope.report.links import page_link
@@ -21,7 +21,7 @@ def finding_item(number: int, finding: Finding, root: str, pages: Pages | None =
     if why and why != finding.title:
         blocks.append(Paragraph(prose(why)))
     if finding.advice:
-        blocks += advice_blocks(finding.advice, {}, "", brief=True)
+        blocks += advice_blocks(finding.advice, Told(), "", brief=True)
     elif finding.remedy:
         blocks.append(Paragraph(prose(first_line(finding.remedy)), "By hand:"))
     blocks += page_link(finding.rule if finding.rule.startswith("GB") else None, pages)

@@ -11,6 +11,7 @@ from compilescope.fixes.advice import advised
 from compilescope.model.event import Event
 from compilescope.model.run import Run
 from compilescope.registry.pages import Pages
+from compilescope.report.advice import Told
 from compilescope.report.blocks import Block
 from compilescope.rules.digest import Digest, digest
 from compilescope.rules.source import Sources
@@ -34,9 +35,9 @@ class Reading:
         return advised(self.run, digest(self.run))
 
     @functools.cached_property
-    def told(self) -> dict[str, str]:
-        """By its text: the place at which a change was shown first in this document."""
-        return {}
+    def told(self) -> Told:
+        """Of changes, so far in this document."""
+        return Told(in_python=self.reader == "python")
 
     @functools.cached_property
     def sources(self) -> Sources:

@@ -99,6 +99,7 @@ def _print_json(
         {
             "run": seen.run,
             "torch": seen.torch,
+            "ended": seen.ended,
             "coverage": seen.coverage,
             "sites": [site for _, site in chosen],
             "recompiles": seen.recompiles if whole else [],
