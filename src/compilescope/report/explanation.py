@@ -136,7 +136,7 @@ def _failed_guard(cause: RecompileCause, frame: RecompiledFrame, reading: Readin
     spent = f", {duration(cause.seconds * 1e9)}" if cause.seconds is not None else ""
     times = f" (in {count(cause.count, 'recompile')}{spent})"
     if cause.also:
-        change += f"; so {count(len(cause.also), 'other value')} of its kind"
+        change += f", and {len(cause.also)} more like it"
     blocks: list[Block] = [
         Paragraph(words(Span(cause.subject, "code"), change, Span(times, "dim")), "-")
     ]

@@ -46,7 +46,7 @@ def _cause(cause: RecompileCause, root: str) -> Words:
     else:
         change = f": {cause.guard}"
     if cause.also:
-        change += f"; so {count(len(cause.also), 'other value')} of its kind"
+        change += f", and {len(cause.also)} more like it"
     where = ""
     if cause.file is not None and cause.line is not None:
         where = f"  guarded at {place(cause.file, cause.line, root)}"
