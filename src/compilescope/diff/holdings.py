@@ -7,6 +7,8 @@ user's own functions name. Each tensor has the name that its author knows it by.
 from __future__ import annotations
 
 import functools
+import inspect
+import os
 import sys
 import types
 from collections import deque
@@ -18,6 +20,7 @@ import torch
 from compilescope.model.stack import origin_of
 
 _MOST = 300_000
+_OURS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 _INTERNAL = frozenset({"_parameters", "_buffers", "_modules"})
 
 
@@ -78,19 +81,21 @@ class Holdings:
         self.containers.append((name, module.__dict__))
         for kind in sorted(_INTERNAL):
             held = module.__dict__.get(kind) or {}
-            self.containers.append((name, held))
+            if isinstance(held, dict):  # A TorchScript module has another thing, and never less.
+                self.containers.append((name, held))
         for kind in ("_parameters", "_buffers", "_modules"):
             for key, item in list((module.__dict__.get(kind) or {}).items()):
                 yield _joined(name, key), item
         for key, item in list(module.__dict__.items()):
             if key not in _INTERNAL:
                 yield _joined(name, key), item
-        forward = type(module).forward
+        # Asked as it stands: TorchScript's has no value for a class.
+        forward = inspect.getattr_static(type(module), "forward", None)
         if isinstance(forward, types.FunctionType):
             yield "", forward
 
     def _function(self, function: types.FunctionType) -> Iterator[tuple[str, Any]]:
-        if origin_of(function.__code__.co_filename) not in ("user", "generated"):
+        if not _is_users(function.__code__.co_filename):
             # A decorator of a library still holds the user's function.
             for cell in function.__closure__ or ():
                 content = _content(cell)
@@ -115,6 +120,11 @@ class Holdings:
         return free
 
 
+def _is_users(file: str) -> bool:
+    """Not ours either, wherever we are installed: what we record is no state of a model."""
+    return origin_of(file) in ("user", "generated") and not file.startswith(_OURS)
+
+
 def _is_instance(value: Any) -> bool:
     """An object with attributes of its own that no library keeps for itself."""
     kind = type(value)
@@ -125,7 +135,9 @@ def _is_instance(value: Any) -> bool:
     if isinstance(value, torch.optim.Optimizer):
         return True
     file = getattr(sys.modules.get(kind.__module__), "__file__", None) or "<stdin>"
-    return origin_of(file) in ("user", "library") and not kind.__module__.startswith("numpy")
+    if file.startswith(_OURS) or kind.__module__.startswith("numpy"):
+        return False
+    return origin_of(file) in ("user", "library")
 
 
 def _call_of(value: Any, name: str) -> Iterator[tuple[str, Any]]:

@@ -36,6 +36,8 @@ _MOST_CAUSES = 300
 """Asking the fixes takes some ten milliseconds a cause; beyond this the rules' words must do."""
 _MOST_PROPOSALS = 3
 _BROKEN_VALUE = "broken-value"
+_STILL_A_VALUE = ("value-from-outside", "outside-of-compiled")
+"""Without the break, but with the value as an argument, which is guarded as it was before."""
 _RUNNERS = ("pytest", "torchrun")
 
 
@@ -126,7 +128,8 @@ class _Adviser:
         for site in self.seen.sites:
             if (site.file, site.line) == (frame.file, frame.resumed_at):
                 advice = self.site(site).advice
-                if site.consequence_of is None and advice and advice[0].diff:
+                is_mended = advice and advice[0].diff and advice[0].fix not in _STILL_A_VALUE
+                if site.consequence_of is None and is_mended:
                     return advice
         return ()
 

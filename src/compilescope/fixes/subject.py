@@ -144,9 +144,9 @@ class Subject:
     def facts(self, name: str, line: int | None = None) -> tuple[ValueFact, ...]:
         """Values that `name` was seen to hold when the line was about to run."""
         line = self.line if line is None else line
-        if self.program.facts.seen:
+        if self.program.facts.reached(self.file, line):
             return self.program.facts.at(self.file, line, name)
-        # Nobody has watched the program: what its compilations were made for tells some of it.
+        # Nobody has watched the line: what its compilations were made for tells some of it.
         return seen_at(self.program.run, self.module, line, name)
 
     def is_tensor(self, name: str, line: int | None = None) -> bool | None:

@@ -9,6 +9,7 @@ import libcst as cst
 from compilescope.fixes.patch import NotMeant, Refused
 from compilescope.fixes.source.aliasing import check_unchanged
 from compilescope.fixes.source.comments import with_comments
+from compilescope.fixes.source.deciding import is_of_symbol
 from compilescope.fixes.source.editing import Edit
 from compilescope.fixes.source.liveness import names_set, parameters
 from compilescope.fixes.source.truth import Truth
@@ -36,6 +37,8 @@ def branch_of(subject: Subject) -> cst.If:
     """The `if` whose test Dynamo stopped at. Raises `Refused` where it is another thing."""
     module, node = subject.module, subject.node
     below: cst.CSTNode = node
+    if is_of_symbol(subject):
+        raise Refused("the test is of a number, which the graph holds as a symbol")
     for each in [node, *module.ancestors(node)]:
         if isinstance(each, cst.If):
             if below is not node and below is not each.test:

@@ -156,17 +156,15 @@ FIX = Fix(
 import torch
 
 
-def check(x):
-    if os.getenv("SKIP_CHECKS", "0") == "1":
-        return
-    if x.isnan().any():
-        raise ValueError("there are NaNs")
+def scaled(x):
+    if os.getenv("SCALE_ON_DEVICE", "0") == "1":
+        return x / x.abs().max()
+    return x / x.abs().max().item()
 
 
 @torch.compile(backend="eager")
 def f(x):
-    check(x)
-    return x * 2
+    return scaled(x) * 2
 
 
 print(f(torch.ones(3)))
@@ -175,20 +173,18 @@ print(f(torch.ones(3)))
 
 import torch
 
-os.environ["SKIP_CHECKS"] = "1"
+os.environ["SCALE_ON_DEVICE"] = "1"
 
 
-def check(x):
-    if os.getenv("SKIP_CHECKS", "0") == "1":
-        return
-    if x.isnan().any():
-        raise ValueError("there are NaNs")
+def scaled(x):
+    if os.getenv("SCALE_ON_DEVICE", "0") == "1":
+        return x / x.abs().max()
+    return x / x.abs().max().item()
 
 
 @torch.compile(backend="eager")
 def f(x):
-    check(x)
-    return x * 2
+    return scaled(x) * 2
 
 
 print(f(torch.ones(3)))

@@ -125,7 +125,8 @@ class Net(torch.nn.Module):
         return x + 1
 
 
-torch.compile(Net(), backend="eager")(torch.ones(3))
+net = Net().requires_grad_(False)
+torch.compile(net, backend="eager")(torch.ones(3))
 """,
             good="""import torch
 
@@ -150,7 +151,8 @@ class Net(torch.nn.Module):
         return x + 1
 
 
-torch.compile(Net(), backend="eager")(torch.ones(3))
+net = Net().requires_grad_(False)
+torch.compile(net, backend="eager")(torch.ones(3))
 """,
         ),
         FixExample(

@@ -170,7 +170,7 @@ def settle(x, rate):
         if (new - x).abs().max() < 1e-3:
             break
         x = new
-    return x
+    return x + 1
 
 
 torch.compile(settle, backend="eager")(torch.ones(3), torch.tensor(0.5))
@@ -185,7 +185,7 @@ def settle(x, rate):
         # Good enough?
         stopped = stopped | ((new - x).abs().max() < 1e-3)
         x = torch.where(stopped, x, new)
-    return x
+    return x + 1
 
 
 torch.compile(settle, backend="eager")(torch.ones(3), torch.tensor(0.5))

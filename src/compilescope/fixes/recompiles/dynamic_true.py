@@ -10,7 +10,7 @@ from compilescope.fixes.fix import Fix, FixExample, RefusalExample
 from compilescope.fixes.patch import NeedsRun, NotMeant, Patch, Refused
 from compilescope.fixes.source.compiling import set_argument
 from compilescope.fixes.source.editing import Edit
-from compilescope.fixes.source.guarded import cause_of, check_no_parameter
+from compilescope.fixes.source.guarded import cause_of, check_may_vary, check_no_parameter
 from compilescope.fixes.source.regions import Region, region_of
 from compilescope.fixes.subject import Subject
 
@@ -44,6 +44,8 @@ def _propose(subject: Subject) -> Patch:
         if known.value.value == "True":
             raise NotMeant("it is compiled with dynamic=True already")
         states = _ASKED if known.value.value == "False" else ""
+    if not states:
+        check_may_vary(subject)
     edit = Edit(region.module)
     set_argument(edit, region, "dynamic", "True")
     return Patch(edit.files(), states=states)

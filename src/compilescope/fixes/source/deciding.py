@@ -15,10 +15,15 @@ _CAPTURED = "data-dependent expression"
 """What torch says of a symbol that stands for such a number."""
 
 
+def is_of_symbol(subject: Subject) -> bool:
+    """Did Dynamo stop at a number that the graph holds already, and not at a tensor?"""
+    return _CAPTURED in subject.finding.title
+
+
 def check_no_decision(subject: Subject) -> None:
     """Raises `Refused` where a branch or a loop hangs on the number: the break would only move."""
     module, node = subject.module, subject.node
-    if _CAPTURED in subject.finding.title:
+    if is_of_symbol(subject):
         raise Refused("the number is a symbol of the graph already, and here it is needed itself")
     for each in module.walk(node):
         if isinstance(each, cst.Call) and module.calls(each, *_DRAWS):

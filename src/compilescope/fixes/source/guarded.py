@@ -6,6 +6,7 @@ from compilescope.fixes.patch import NotMeant, Refused
 from compilescope.fixes.subject import Subject
 from compilescope.model.bodies import Recompile
 from compilescope.model.stack import shown_code
+from compilescope.rules.compile_ids import frame_number
 from compilescope.rules.recompiles import RecompileCause
 
 _SIZE = ".size()["
@@ -35,6 +36,35 @@ def size_of(subject: Subject) -> tuple[str, int]:
     if not tensor or not rest.endswith("]") or not rest[:-1].isdigit() or ", " in tensor:
         raise NotMeant(f"`{text}` is not one size of one tensor")
     return tensor, int(rest[:-1])
+
+
+def check_may_vary(subject: Subject) -> None:
+    """Raises `Refused` where the value became a constant again although Dynamo had seen it change:
+    from the second compilation on it lets such values vary by itself, and what it then made a
+    constant all the same would be one under `dynamic=True` too."""
+    cause, frame = cause_of(subject), subject.frame
+    own = set(frame.because) if frame is not None else set()
+    changed: dict[str, int] = {}
+    """By Dynamo's number of the code: the compilation for which the value was first another."""
+    for event, body in subject.program.run.of(Recompile):
+        if event.id not in own:
+            continue
+        failing = [
+            _number(entry.compile_id)
+            for entry in body.entries
+            if any(failed.subject == cause.subject for failed in entry.failed)
+        ]
+        code = frame_number(event.compile_id or "")
+        if failing and code not in changed:
+            changed[code] = _number(event.compile_id or "")
+        elif failing and max(failing) >= changed[code]:
+            raise Refused(f"`{cause.subject}` stays a constant even after it was seen to change")
+
+
+def _number(compile_id: str) -> int:
+    """`3` of `0/3_1`."""
+    text = compile_id.rpartition("/")[2].partition("_")[0]
+    return int(text) if text.isdecimal() else 0
 
 
 def numbers_seen(subject: Subject) -> set[int]:

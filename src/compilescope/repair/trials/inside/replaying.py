@@ -105,8 +105,12 @@ class Replay:
         outcome = run(plan, notes, around=lambda: self._around(mode, notes, coverage))
         notes.surroundings = self._around_it.changes()
         self._around_it.restore()
-        if isinstance(outcome.error, ToolError) and not outcome.values:
-            raise outcome.error
+        if isinstance(outcome.error, ToolError):
+            if not (outcome.values and plan.train):
+                raise outcome.error
+            # On these inputs no output requires a gradient, which is not the program's error.
+            plan.train = False
+            return self._kept(plan, recipe, mode, coverage)
         return self._described(recipe, mode, notes, outcome)
 
     @contextlib.contextmanager
