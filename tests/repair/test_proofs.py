@@ -27,37 +27,10 @@ pytestmark = [pytest.mark.torch]
 QUICK = 9
 """One in so many is proven by default."""
 OTHERWISE = {
-    # What one call uses up cannot be given to a second one.
-    "list-for-iterator/0": ("unverified", "is a zip"),
-    "list-for-iterator/1": ("unverified", "is a generator"),
-    # What a call leaves behind changes what the next one gives.
-    "mark-dynamic/1": ("unverified", "gives something else when it is called again"),
-    "outside-of-compiled/0": ("unverified", "gives something else when it is called again"),
-    # A tensor where a number was, a module that is a script: no inputs can be called the same.
-    "tensor-argument/0": ("unverified", "decay: TypeError"),
-    "module-unscripted/0": ("unverified", "Net cannot be called again"),
-    # No input was found for which the check fails.
-    "async-assert/2": ("unverified", "was never false"),
     # A person has to decide: the recompiles stay, and what is compiled is kept for more of them.
     "raised-limit/0": ("rejected", "is still there"),
-    # On a NaN the loop never ends.
-    "while-loop/0": ("unverified", "replaying the original took more than"),
 }
 """Examples, as `fix-id/number`, that are not verified, by design, and the verifier's reason."""
-OPEN = {
-    "where-for-return/1": "where it returned its argument itself, it returns a copy now",
-    "masked-loop/0": "where it returned its argument itself, it returns a copy now",
-    "cond-for-return/0": "where it returned its argument, nothing could be trained; now it can",
-    "environment-switch/0": "the check that it switches off is missed where it would have raised",
-    "config-field/0": "what the line left behind is not there any more",
-    "cond-for-if/1": "whether both sides have the same shape cannot be told",
-    "cond-for-if/0": "a weight of the side that is not taken gets a gradient",
-    "warm-up/0": "what the first call alone did is not captured any more",
-    "separate-argument/0": "other values for the two arguments that are one tensor",
-    "converted-argument/1": "the region is called with another dtype",
-    "cached-property-ahead/0": "the value is there before the call, not after it",
-}
-"""Examples that are rejected, and why: a search would not hand them out."""
 
 
 def _examples() -> Iterator[object]:
@@ -66,8 +39,6 @@ def _examples() -> Iterator[object]:
         for count, example in enumerate(fix.examples):
             name = f"{fix.id}/{count}"
             marks = [] if number % QUICK == 0 else [pytest.mark.slow]
-            if name in OPEN:
-                marks.append(pytest.mark.xfail(reason=OPEN[name], strict=True))
             number += 1
             yield pytest.param(fix, example, count, id=name, marks=marks)
 
@@ -89,7 +60,7 @@ def _proposed(fix: Fix, bench: Workbench, before: Baseline, file: Path) -> tuple
     return subject, fix.propose(subject)
 
 
-@pytest.mark.parametrize(("fix", "example", "count"), _examples())
+@pytest.mark.parametrize(("fix", "example", "count"), list(_examples()))
 def test_good_is_proven_against_bad(
     fix: Fix, example: FixExample, count: int, tmp_path: Path, warm: WarmParent
 ) -> None:
@@ -114,5 +85,5 @@ def test_good_is_proven_against_bad(
 
 def test_the_list_of_what_is_otherwise_is_current() -> None:
     known = {f"{fix.id}/{n}" for fix in all_fixes() for n in range(len(fix.examples))}
-    assert {*OTHERWISE, *OPEN} <= known
+    assert set(OTHERWISE) <= known
     assert all(verdict != "verified" and reason for verdict, reason in OTHERWISE.values())

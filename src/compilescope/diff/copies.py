@@ -117,8 +117,16 @@ class Arguments:
     def remade(
         self, make: Callable[[torch.Tensor], torch.Tensor]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The same with other tensors."""
-        return self._with({id(t): _like(make(t), t, False) for t in self._foreign()})
+        """The same with other tensors. Two that are one piece of memory stay so."""
+        made: dict[tuple[Any, ...], torch.Tensor] = {}
+        found: dict[int, torch.Tensor] = {}
+        for tensor in self._foreign():
+            piece = _piece(tensor)
+            other = made.get(piece)
+            new = make(tensor) if other is None else other.detach().view_as(other)
+            made.setdefault(piece, new)
+            found[id(tensor)] = _like(new, tensor, False)
+        return self._with(found)
 
     def _foreign(self) -> list[torch.Tensor]:
         """The tensors that are not the model's own, each once."""
@@ -141,6 +149,15 @@ class Arguments:
             if name not in self.shared:
                 self.shared.append(name)
             return value
+
+
+def _piece(tensor: torch.Tensor) -> tuple[Any, ...]:
+    """Equal for tensors that show the same memory in the same way."""
+    key = storage_key(tensor) if is_plain(tensor) else None
+    if key is None:
+        return (id(tensor),)
+    shape = (tuple(tensor.shape), tensor.stride(), tensor.storage_offset())
+    return (key, shape, tensor.dtype, isinstance(tensor, torch.nn.Parameter))
 
 
 def _like(made: torch.Tensor, original: torch.Tensor, gradients: bool) -> torch.Tensor:

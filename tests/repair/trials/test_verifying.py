@@ -15,6 +15,7 @@ from compilescope.repair.trials.warm.parent import WarmParent
 from compilescope.repair.trials.workbench import Workbench
 from compilescope.rules.findings import findings
 from repair.trials.cases import CASES, Case
+from repair.trials.input_cases import CASES as INPUT_CASES
 
 pytestmark = pytest.mark.torch
 
@@ -45,7 +46,7 @@ def warm() -> Iterator[WarmParent]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", [*CASES, *INPUT_CASES], ids=lambda case: case.name)
 def test_a_fix_by_hand(tmp_path: Path, case: Case, warm: WarmParent) -> None:
     file = tmp_path / "program.py"
     found = _verify(file, case, warm=warm)

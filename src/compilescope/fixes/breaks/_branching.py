@@ -21,6 +21,8 @@ RULES = frozenset(
 )
 """A test may be broken at `t.item()` or `bool(t)` as well."""
 
+_ADDRESSES = "GB5976"
+
 
 def torch_name(subject: Subject, edit: Edit) -> str:
     """What torch is called where the change is made."""
@@ -37,8 +39,7 @@ def branch_of(subject: Subject) -> cst.If:
     """The `if` whose test Dynamo stopped at. Raises `Refused` where it is another thing."""
     module, node = subject.module, subject.node
     below: cst.CSTNode = node
-    if is_of_symbol(subject):
-        raise Refused("the test is of a number, which the graph holds as a symbol")
+    _check_tensor(subject)
     for each in [node, *module.ancestors(node)]:
         if isinstance(each, cst.If):
             if below is not node and below is not each.test:
@@ -48,6 +49,13 @@ def branch_of(subject: Subject) -> cst.If:
             break
         below = each
     raise NotMeant("it is not the test of an `if`")
+
+
+def _check_tensor(subject: Subject) -> None:
+    if is_of_symbol(subject):
+        raise Refused("the test is of a number, which the graph holds as a symbol")
+    if _ADDRESSES in subject.keys:
+        raise Refused("addresses are compared, which are numbers and no tensors")
 
 
 def _first(subject: Subject, branch: cst.If) -> cst.If:
@@ -64,6 +72,7 @@ def conditional_of(subject: Subject) -> cst.IfExp:
     """The outermost one that has the test Dynamo stopped at, as a test or as another side."""
     module, below = subject.module, subject.node
     found: cst.IfExp | None = None
+    _check_tensor(subject)
     for each in module.ancestors(subject.node):
         if isinstance(each, cst.IfExp):
             if found is None and each.test is not below:

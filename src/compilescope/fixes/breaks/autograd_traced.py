@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+import libcst as cst
+
 from compilescope.fixes.fix import Fix, FixExample
-from compilescope.fixes.patch import Patch
+from compilescope.fixes.patch import Patch, Refused
 from compilescope.fixes.source.flags import with_flag
 from compilescope.fixes.subject import Subject
 
 
 def _propose(subject: Subject) -> Patch:
+    if "leaked" in subject.finding.title and _keeps_graph(subject):
+        raise Refused("with `create_graph=True` what is returned still depends on it")
     return with_flag(subject, "trace_autograd_ops", True)
+
+
+def _keeps_graph(subject: Subject) -> bool:
+    return any(
+        isinstance(node, cst.Arg)
+        and node.keyword is not None
+        and node.keyword.value == "create_graph"
+        and subject.module.code(node.value) != "False"
+        for node in subject.module.walk(subject.function.body)
+    )
 
 
 FIX = Fix(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compilescope.fixes.fix import Fix, FixExample
-from compilescope.fixes.patch import Patch
+from compilescope.fixes.patch import Patch, Refused
 from compilescope.fixes.source.deciding import check_no_decision
 from compilescope.fixes.source.flags import with_flags
 from compilescope.fixes.subject import Subject
@@ -12,6 +12,8 @@ _FLAGS = {"capture_scalar_outputs": True, "capture_dynamic_output_shape_ops": Tr
 
 
 def _propose(subject: Subject) -> Patch:
+    if "no meta kernel" in subject.finding.title:
+        raise Refused("no kernel of this operator tells sizes, with the flags or without")
     check_no_decision(subject)
     return with_flags(subject, _FLAGS)
 
@@ -19,7 +21,7 @@ def _propose(subject: Subject) -> Patch:
 FIX = Fix(
     id="capture-scalars-and-shapes",
     title="capture scalars and sizes in the graph",
-    rules=frozenset({"scalar-extraction", "dynamic-shape", "GB0033", "GB0036", "GB0124"}),
+    rules=frozenset({"scalar-extraction", "dynamic-shape", "GB0036", "GB0124"}),
     order=125,
     kind="config",
     why="A number that is the size of what `nonzero` gives needs both flags.",

@@ -32,7 +32,7 @@ def _states(subject: Subject) -> str:
 FIX = Fix(
     id="capture-scalars",
     title="capture the number in the graph (capture_scalar_outputs)",
-    rules=frozenset({"scalar-extraction", "GB0033", "GB0124"}),
+    rules=frozenset({"scalar-extraction", "GB0124"}),
     order=120,
     kind="config",
     why="With `capture_scalar_outputs` Dynamo keeps the number as a symbol. torch 2.13 takes it as "
@@ -93,6 +93,20 @@ net(torch.ones(2, 5), torch.tensor([3, 4]))
         ),
     ),
     refusals=(
+        RefusalExample(
+            program="""import random
+
+import torch
+
+
+def f(x):
+    return torch.roll(x, random.randint(1, 2), dims=-1) * 2
+
+
+torch.compile(f, backend="eager")(torch.ones(3))
+""",
+            because="whether a graph takes the number",
+        ),
         RefusalExample(
             program="""import torch
 

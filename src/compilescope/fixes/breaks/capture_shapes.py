@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from compilescope.fixes.fix import Fix, FixExample
-from compilescope.fixes.patch import Patch
+from compilescope.fixes.patch import Patch, Refused
 from compilescope.fixes.source.flags import with_flag
 from compilescope.fixes.subject import Subject
 
 
 def _propose(subject: Subject) -> Patch:
+    if "no meta kernel" in subject.finding.title:
+        raise Refused("no kernel of this operator tells sizes, with the flag or without")
     return with_flag(subject, "capture_dynamic_output_shape_ops", True)
 
 

@@ -147,6 +147,46 @@ class Scale(torch.nn.Module):
 torch.compile(Scale(), backend="eager")(torch.ones(3))
 """,
         ),
+        FixExample(
+            bad="""import torch
+
+
+class Trainer:
+    def __init__(self):
+        self.layer = torch.nn.Linear(3, 1)
+
+    @torch.compile(backend="eager")
+    def step(self, x):
+        loss = self.layer(x).square().mean()
+        loss.backward()
+        return loss
+
+
+Trainer().step(torch.ones(2, 3))
+""",
+            good="""import torch
+
+
+class Trainer:
+    def __init__(self):
+        self.layer = torch.nn.Linear(3, 1)
+
+    def _step_compiled(self, x):
+        loss = self.layer(x).square().mean()
+        return loss
+
+    @torch.compile(backend="eager")
+    @torch._dynamo.decorators.skip
+    def step(self, x):
+        loss = self._step_compiled(x)
+        loss.backward()
+        return loss
+
+
+Trainer().step(torch.ones(2, 3))
+""",
+            note="torch.compile as a decorator of a method looks through the public one",
+        ),
     ),
     refusals=(
         RefusalExample(

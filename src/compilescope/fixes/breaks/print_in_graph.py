@@ -132,8 +132,89 @@ net(th.ones(3))
 """,
             note="The logger is the module's; what the call reads of its function is handed over.",
         ),
+        FixExample(
+            bad="""import torch
+
+STEP = 0
+
+
+def f(x):
+    global STEP
+    STEP += 1
+    print("step", STEP, x.sum().item())
+    return x * 2
+
+
+g = torch.compile(f, backend="eager")
+g(torch.ones(3))
+g(torch.ones(3))
+""",
+            good="""import torch
+
+STEP = 0
+
+
+@torch.library.custom_op("program::print_in_f", mutates_args=())
+def print_in_f(STEP: int, x: torch.Tensor) -> None:
+    print("step", STEP, x.sum().item())
+
+
+print_in_f.register_fake(lambda STEP, x: None)
+print_in_f.register_effect(torch._library.effects.EffectType.ORDERED)
+
+
+def f(x):
+    global STEP
+    STEP += 1
+    print_in_f(STEP, x)
+    return x * 2
+
+
+g = torch.compile(f, backend="eager")
+g(torch.ones(3))
+g(torch.ones(3))
+""",
+            note="compiled code sets a global only when its graph has ended",
+        ),
     ),
     refusals=(
+        RefusalExample(
+            program="""import torch
+
+
+def f(x):
+    y = x * 2
+    print("mean", y.mean())
+    return y
+
+
+torch.compile(f, backend="eager")(torch.ones(3, requires_grad=True))
+""",
+            because="without its `grad_fn`",
+        ),
+        RefusalExample(
+            program="""import torch
+
+
+class Meter:
+    count = 0
+
+
+meter = Meter()
+
+
+def f(x):
+    meter.count += 1
+    print("call", meter.count, x.sum().item())
+    return x * 2
+
+
+g = torch.compile(f, backend="eager")
+g(torch.ones(3))
+g(torch.ones(3))
+""",
+            because="`meter` is changed in a function",
+        ),
         RefusalExample(
             program="""import torch
 

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from compilescope.fixes.fix import Fix, FixExample
-from compilescope.fixes.patch import Patch
+import libcst as cst
+
+from compilescope.fixes.fix import Fix, FixExample, RefusalExample
+from compilescope.fixes.patch import Patch, Refused
 from compilescope.fixes.source.flags import with_flag
 from compilescope.fixes.subject import Subject
 
+_PACKING = tuple(f"torch.nn.utils.rnn.{name}" for name in ("pack_padded_sequence", "pack_sequence"))
+
 
 def _propose(subject: Subject) -> Patch:
+    module = subject.module
+    for node in module.walk():
+        if isinstance(node, cst.Call) and module.calls(node, *_PACKING):
+            raise Refused("the module is given packed sequences, which Dynamo cannot trace")
     return with_flag(subject, "allow_rnn", True)
 
 
@@ -48,6 +56,24 @@ def f(x):
 
 f(torch.ones(2, 1, 4))
 """,
+        ),
+    ),
+    refusals=(
+        RefusalExample(
+            program="""import torch
+from torch.nn.utils.rnn import pack_padded_sequence
+
+rnn = torch.nn.GRU(4, 4)
+
+
+@torch.compile(backend="eager")
+def f(x):
+    return rnn(pack_padded_sequence(x, [3, 2]))[1]
+
+
+f(torch.ones(3, 2, 4))
+""",
+            because="packed sequences",
         ),
     ),
 )

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import NotMeant, Patch
+from compilescope.fixes.patch import NeedsRun, NotMeant, Patch
+from compilescope.fixes.source.compiled_code import is_compiled
 from compilescope.fixes.source.guarded import cause_of
+from compilescope.fixes.source.liveness import targets
+from compilescope.fixes.source.own_files import own_modules
 from compilescope.fixes.source.stance import eager_then_compile
 from compilescope.fixes.subject import Subject
+
+_PASSED = ("kwargs[", "args[")
+_NAMES = re.compile(r"[A-Za-z_]\w*")
 
 
 def _propose(subject: Subject) -> Patch:
@@ -16,7 +27,39 @@ def _propose(subject: Subject) -> Patch:
     if "." not in cause.subject and not cause.subject.startswith("G["):
         # A caller that passes two kinds of things needs both; nothing is prepared by the first.
         raise NotMeant(f"`{cause.subject}` is passed by the caller, and not made by the first call")
+    if cause.subject.removeprefix("type(").startswith(_PASSED) and not subject.program.facts.seen:
+        raise NeedsRun("whether the same object is passed in every call cannot be told")
+    if subject.program.is_own(subject.file) and not _is_prepared(subject, cause.subject):
+        raise NotMeant(f"compiled code does not change `{cause.subject}`, so no call prepares it")
     return eager_then_compile(subject)
+
+
+def _is_prepared(subject: Subject, value: str) -> bool:
+    """Does compiled code set it, a part of it, or call a method of it?"""
+    name = _NAMES.findall(value)[-1]
+    return any(
+        _last_name(part) == name and is_compiled(subject, module, node)
+        for module in own_modules(subject.program)
+        for node in module.walk()
+        for part in _changed(node)
+    )
+
+
+def _changed(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    for target in targets(node):
+        yield target
+        if isinstance(target, cst.Subscript):
+            yield target.value
+    if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+        yield node.func.value
+    if isinstance(node, cst.Call) and len(node.args) == 3:  # setattr(self, "table", ...)
+        yield node.args[1].value
+
+
+def _last_name(node: cst.CSTNode) -> str:
+    if isinstance(node, cst.SimpleString):
+        return str(node.evaluated_value)
+    return node.attr.value if isinstance(node, cst.Attribute) else getattr(node, "value", "")
 
 
 FIX = Fix(
@@ -119,6 +162,23 @@ f(torch.ones(3), None)
 f(torch.ones(3), torch.ones(3))
 """,
             because="passed by the caller",
+        ),
+        RefusalExample(
+            program="""import torch
+
+DOUBLE = False
+
+
+@torch.compile(backend="eager")
+def f(x):
+    return x * 2 if DOUBLE else x + 1
+
+
+f(torch.ones(3))
+DOUBLE = True
+f(torch.ones(3))
+""",
+            because="no call prepares it",
         ),
     ),
 )

@@ -28,6 +28,8 @@ def _changes_itself(subject: Subject, name: str) -> bool:
 
 def _propose(subject: Subject) -> Patch:
     grown = _CHANGED_LENGTH.match(cause_of(subject).subject)
+    if "___stack" in cause_of(subject).subject:
+        raise NotMeant("it is what an earlier break left behind")
     region = region_of(subject)
     if grown is not None and _changes_itself(subject, grown[1]):
         raise Refused(f"the function itself changes the length of `{grown[1]}` at every call")

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
 from compilescope.fixes.patch import Patch, Refused
-from compilescope.fixes.source.arguments import mark_argument
-from compilescope.fixes.source.guarded import check_no_parameter, numbers_seen, size_of
+from compilescope.fixes.source.arguments import mark_arguments
+from compilescope.fixes.source.guarded import (
+    check_no_parameter,
+    numbers_seen,
+    size_of,
+    sizes_with,
+)
 from compilescope.fixes.subject import Subject
 
 
 def _propose(subject: Subject) -> Patch:
-    tensor, dim = size_of(subject)
+    _, dim = size_of(subject)
     check_no_parameter(subject)
     if numbers_seen(subject) & {0, 1}:
         raise Refused("sizes of 0 and 1 are compiled on their own, marked or not")
     return Patch(
-        mark_argument(
-            subject, tensor, lambda torch, x: f"{torch}._dynamo.maybe_mark_dynamic({x}, {dim})"
+        mark_arguments(
+            subject,
+            sizes_with(subject, dim),
+            lambda torch, x: f"{torch}._dynamo.maybe_mark_dynamic({x}, {dim})",
         )
     )
 
@@ -92,6 +99,35 @@ for size in (3, 5, 7):
     net(batch)
 """,
             note="the argument has no name of its own",
+        ),
+        FixExample(
+            bad="""import torch
+
+
+@torch.compile(backend="eager")
+def loss(x, y):
+    return (x.sum(1) - y).abs().mean()
+
+
+for size in (8, 8, 5):
+    print(loss(torch.ones(size, 3), torch.zeros(size)))
+""",
+            good="""import torch
+
+
+@torch.compile(backend="eager")
+def loss(x, y):
+    return (x.sum(1) - y).abs().mean()
+
+
+for size in (8, 8, 5):
+    x = torch.ones(size, 3)
+    torch._dynamo.maybe_mark_dynamic(x, 0)
+    y = torch.zeros(size)
+    torch._dynamo.maybe_mark_dynamic(y, 0)
+    print(loss(x, y))
+""",
+            note="two sizes that are equal vary together or not at all",
         ),
     ),
     refusals=(

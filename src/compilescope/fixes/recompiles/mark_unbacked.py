@@ -4,24 +4,32 @@ from __future__ import annotations
 
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
 from compilescope.fixes.patch import NeedsRun, NotMeant, Patch
-from compilescope.fixes.source.arguments import mark_argument
-from compilescope.fixes.source.guarded import numbers_seen, size_of
+from compilescope.fixes.source.arguments import mark_arguments
+from compilescope.fixes.source.graph_values import graph_values
+from compilescope.fixes.source.guarded import numbers_seen, size_of, sizes_with
 from compilescope.fixes.subject import Subject
 from compilescope.model.bodies import GraphCaptured
 
+_ASKING = frozenset({"batch_norm", "instance_norm", "interpolate"})
+
 
 def _propose(subject: Subject) -> Patch:
-    tensor, dim = size_of(subject)
+    _, dim = size_of(subject)
     if not numbers_seen(subject) & {0, 1}:
         raise NotMeant("neither 0 nor 1 is among the sizes")
     backends = {body.backend for _, body in subject.program.run.of(GraphCaptured) if body.backend}
     if not subject.program.facts.seen and backends - {"eager"}:
         # A kernel that asks for the size raises, and there is no way back to eager mode then.
         raise NeedsRun("whether every kernel can do with a size that is not known cannot be told")
+    asking = _ASKING & {
+        name.rpartition(".")[2] for name in graph_values(subject.program.run).operations
+    }
+    if asking and not subject.program.facts.seen:
+        raise NeedsRun(f"`{min(asking)}` asks whether the size is 1, and may break the graph there")
     return Patch(
-        mark_argument(
+        mark_arguments(
             subject,
-            tensor,
+            sizes_with(subject, dim),
             lambda torch, x: f"{torch}._dynamo.decorators.mark_unbacked({x}, {dim})",
         )
     )
@@ -68,6 +76,24 @@ for size in (1, 5, 7, 0):
         ),
     ),
     refusals=(
+        RefusalExample(
+            program="""import torch
+
+norm = torch.nn.BatchNorm1d(3)
+
+
+@torch.compile(backend="eager")
+def f(x):
+    return norm(x) * 2
+
+
+norm.eval()
+for size in (4, 1):
+    x = torch.ones(size, 3)
+    f(x)
+""",
+            because="asks whether the size is 1",
+        ),
         RefusalExample(
             program="""import torch
 

@@ -10,6 +10,7 @@ from compilescope.fixes.fix import Fix, FixExample, RefusalExample
 from compilescope.fixes.patch import NeedsRun, NotMeant, Patch, Refused
 from compilescope.fixes.source.editing import Edit
 from compilescope.fixes.source.guarded import cause_of
+from compilescope.fixes.source.liveness import targets
 from compilescope.fixes.source.module import SourceModule
 from compilescope.fixes.source.own_files import own_modules
 from compilescope.fixes.subject import Subject
@@ -26,7 +27,7 @@ def _propose(subject: Subject) -> Patch:
     name = match[1]
     made = [
         (module, call)
-        for module in own_modules(subject.program)
+        for module in _modules(subject)
         for call in module.walk()
         if isinstance(call, cst.Call) and _is_optimizer(module, call)
     ]
@@ -41,13 +42,41 @@ def _propose(subject: Subject) -> Patch:
     others = [each.keyword.value for each in call.args if each.keyword is not None]
     if {"foreach", "fused"} & set(others):
         raise Refused("foreach and fused optimizers take no tensor for it everywhere")
-    if not subject.program.facts.seen and "get_last_lr" in module.text:
+    if not subject.program.facts.seen and any(_asks(each, name) for each in _modules(subject)):
         raise NeedsRun("the program asks for the rate itself, which would be a tensor")
     edit = Edit(module)
     torch = edit.module_name("torch")
     text = f"{torch}.tensor({module.code(arg.value)}, dtype={torch}.float64)"
     edit.replace(arg.value, edit.expression(text))
     return Patch(edit.files(), states=f"The optimizer's `{name}` is a tensor.")
+
+
+def _modules(subject: Subject) -> list[SourceModule]:
+    return own_modules(subject.program)
+
+
+def _asks(module: SourceModule, name: str) -> bool:
+    """Does it show or keep the setting: `print(opt.param_groups[0]["lr"])`?"""
+    return "get_last_lr" in module.text or any(
+        isinstance(node, cst.Subscript) and _is_key(node, name) and not _is_set(module, node, name)
+        for node in module.walk()
+    )
+
+
+def _is_set(module: SourceModule, node: cst.Subscript, name: str) -> bool:
+    """It is assigned, or only computed with: `group["lr"] = group["lr"] / 2`."""
+    if isinstance(module.parent(node), cst.BinaryOperation):
+        return True
+    line = module.around(node, cst.Assign, cst.AugAssign, cst.Del)
+    return line is not None and any(
+        isinstance(each, cst.Subscript) and _is_key(each, name) for each in targets(line)
+    )
+
+
+def _is_key(node: cst.Subscript, name: str) -> bool:
+    index = node.slice[0].slice
+    value = index.value if isinstance(index, cst.Index) else None
+    return isinstance(value, cst.SimpleString) and value.evaluated_value == name
 
 
 def _is_optimizer(module: SourceModule, call: cst.Call) -> bool:
@@ -112,6 +141,25 @@ for _ in range(3):
         ),
     ),
     refusals=(
+        RefusalExample(
+            program="""import torch
+
+weight = torch.nn.Parameter(torch.ones(3))
+optimizer = torch.optim.SGD([weight], lr=0.1)
+
+
+@torch.compile(backend="eager")
+def step(value, gradient):
+    return value - optimizer.param_groups[0]["lr"] * gradient
+
+
+for _ in range(3):
+    step(torch.ones(3), torch.ones(3))
+    optimizer.param_groups[0]["lr"] *= 0.5
+    print(optimizer.param_groups[0]["lr"])
+""",
+            because="asks for the rate itself",
+        ),
         RefusalExample(
             program="""import torch
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
 
 import libcst as cst
 
@@ -32,28 +33,51 @@ class CallEdits:
         return texts
 
 
-def mark_argument(subject: Subject, value: str, line: Callable[[str, str], str]) -> dict[str, str]:
-    """New texts in which `line(torch, expression)` stands before every call, with the argument's
-    value under a name."""
+def mark_arguments(
+    subject: Subject, values: Iterable[str], line: Callable[[str, str], str]
+) -> dict[str, str]:
+    """New texts in which `line(torch, expression)` stands before every call, for each of the
+    values, with its argument under a name."""
     edits = CallEdits(subject)
+    wanted = list(dict.fromkeys(values))
     done: set[tuple[cst.CSTNode, str]] = set()
     for site in edits.sites:
         edit = edits.edit(site)
         if is_compiled(subject, site.module, site.call):
             raise Refused("the call stands in compiled code, where nothing can be marked")
-        given = passed(subject, site, value)
         statement = statement_before(site)
-        if given.starred:
-            name = given.starred
-        else:
-            name = hoisted(edit, site, given.arg, split_name(value))
-        text = line(edit.module_name("torch"), name + given.path)
-        if _is_there(site, statement, text):
-            raise NotMeant("it is marked already")
-        if (statement, text) not in done:
-            done.add((statement, text))
-            edit.put_before(statement, text)
+        for text in _marks(subject, edit, site, wanted, line):
+            if _is_there(site, statement, text):
+                raise NotMeant("it is marked already")
+            if (statement, text) not in done:
+                done.add((statement, text))
+                edit.put_before(statement, text)
     return edits.files()
+
+
+def _marks(
+    subject: Subject,
+    edit: Edit,
+    site: CallSite,
+    values: list[str],
+    line: Callable[[str, str], str],
+) -> Iterator[str]:
+    """The lines for one call, in the order of its arguments."""
+    given = [(passed(subject, site, values[0]), values[0])]
+    for value in values[1:]:
+        with contextlib.suppress(NotMeant):  # A local of the function, which follows the others.
+            given.append((passed(subject, site, value), value))
+    given.sort(key=lambda each: site.call.args.index(each[0].arg))
+    named: dict[cst.Arg, str] = {}
+    for each, value in given:
+        if each.starred:
+            name = each.starred
+        else:
+            if each.arg not in named:
+                wanted = split_name(value)
+                named[each.arg] = hoisted(edit, site, each.arg, wanted, earlier=list(named))
+            name = named[each.arg]
+        yield line(edit.module_name("torch"), name + each.path)
 
 
 def split_name(value: str) -> str:

@@ -6,7 +6,7 @@ thing in that file belongs to them, since the first call decides what is compile
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import libcst as cst
@@ -116,9 +116,12 @@ def is_plain(node: cst.BaseExpression) -> bool:
     return isinstance(node, (cst.Name, *_CONSTANTS))
 
 
-def hoisted(edit: Edit, site: CallSite, arg: cst.Arg, wanted: str) -> str:
+def hoisted(
+    edit: Edit, site: CallSite, arg: cst.Arg, wanted: str, earlier: Collection[cst.Arg] = ()
+) -> str:
     """A name for an argument's value before the call's statement: its own where it is plain, else
-    a new one that the call then passes. What is evaluated before it goes first, too."""
+    a new one that the call then passes. What is evaluated before it goes first, too; `earlier` are
+    arguments that have got a name already."""
     module = site.module
     if is_plain(arg.value):
         return module.code(arg.value)
@@ -127,7 +130,7 @@ def hoisted(edit: Edit, site: CallSite, arg: cst.Arg, wanted: str) -> str:
     for each in site.call.args:
         if each is arg:
             break
-        if not is_plain(each.value):
+        if each not in earlier and not is_plain(each.value):
             raise Refused("arguments before it are computed in the call, and would come after it")
     scope = module.scope(site.call)
     name = wanted if scope is not None and wanted not in scope else module.fresh_name(wanted)

@@ -4,15 +4,39 @@ from __future__ import annotations
 
 import libcst as cst
 
-from compilescope.fixes.patch import Refused
+from compilescope.fixes.patch import NeedsRun, Refused
+from compilescope.fixes.source.extraction import read_from
 from compilescope.fixes.source.liveness import reads
 from compilescope.fixes.source.module import SourceModule
-from compilescope.fixes.source.purity import short
+from compilescope.fixes.source.purity import operator_of, short
 from compilescope.fixes.subject import Subject
 
 _DRAWS = ("random.choice", "random.choices", "random.sample", "random.shuffle")
 _CAPTURED = "data-dependent expression"
 """What torch says of a symbol that stands for such a number."""
+_READ_BY_OPERATOR = "Data dependent operator"
+_SIZING = frozenset(
+    {
+        "arange",
+        "expand",
+        "full",
+        "narrow",
+        "new_empty",
+        "new_full",
+        "new_ones",
+        "new_zeros",
+        "ones",
+        "rand",
+        "randn",
+        "repeat",
+        "reshape",
+        "split",
+        "topk",
+        "view",
+        "zeros",
+    }
+)
+"""Operators whose output has the number for a size, as far as they take a number."""
 
 
 def is_of_symbol(subject: Subject) -> bool:
@@ -30,6 +54,7 @@ def check_no_decision(subject: Subject) -> None:
             raise Refused(f"`{short(module, each)}` is no number of a tensor")
     if isinstance(node, cst.BaseStatement):
         return
+    _check_sizing(subject, node)
     where = decides(module, node)
     statement = subject.statement
     names = _names_given(statement)
@@ -39,6 +64,23 @@ def check_no_decision(subject: Subject) -> None:
         where = next((w for r in found if r.value in names and (w := decides(module, r))), None)
     if where is not None:
         raise Refused(f"Python decides by the number in `{short(module, where)}`")
+
+
+def _check_sizing(subject: Subject, node: cst.CSTNode) -> None:
+    """torch 2.13 raises an internal error for a symbol that an operator makes of an argument, and
+    that no size of what it gives shows: `torch.roll(x, random.randint(0, 3))`."""
+    if _READ_BY_OPERATOR not in subject.finding.title or subject.program.facts.seen:
+        return
+    module = subject.module
+    if not isinstance(node, cst.Call) or read_from(module, node) is not None:
+        return
+    name = operator_of(module, node) or _last_name(node.func)
+    if name not in _SIZING:
+        raise NeedsRun(f"whether a graph takes the number in `{short(module, node)}` is not known")
+
+
+def _last_name(func: cst.CSTNode) -> str:
+    return func.attr.value if isinstance(func, cst.Attribute) else getattr(func, "value", "")
 
 
 def _names_given(statement: cst.BaseStatement) -> set[str]:

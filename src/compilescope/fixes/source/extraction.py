@@ -17,6 +17,7 @@ from compilescope.fixes.subject import Subject
 
 _CONVERSIONS = ("builtins.float", "builtins.int")
 _INT_RESULTS = {"argmax", "argmin", "count_nonzero", "long", "int"}
+_LITERALS = (cst.Integer, cst.Float, cst.SimpleString)
 _WRAPPED = (cst.Attribute, cst.Call, cst.Name, cst.Subscript)
 
 
@@ -91,7 +92,8 @@ def read_from(module: SourceModule, node: cst.CSTNode) -> cst.BaseExpression | N
     if not isinstance(node, cst.Call):
         return None
     if module.calls(node, *_CONVERSIONS) and len(node.args) == 1 and not node.args[0].star:
-        return node.args[0].value
+        value = node.args[0].value
+        return None if isinstance(value, _LITERALS) else value  # `float("-inf")` reads nothing
     func = node.func
     if isinstance(func, cst.Attribute) and func.attr.value == "item" and not node.args:
         return func.value

@@ -62,6 +62,8 @@ class GraphValues:
     """(file, function) of compilations some result of which has a gradient."""
     traced: set[tuple[str, str, int]] = field(default_factory=set)
     """(file, function, line) of code that graphs were made of."""
+    operations: set[str] = field(default_factory=set)
+    """What the nodes of graphs call, as torch names it."""
     graphs: int = 0
 
 
@@ -116,6 +118,7 @@ def _add_graph(found: GraphValues, frame: CodeRef, graph: Graph) -> None:
         found.traced.update((each.file, each.function, each.line) for each in stack)
     for node in graph.nodes:
         found.dtypes.update(info.dtype for info in node.outputs)
+        found.operations.add(node.target)
         if node.frame is not None:
             found.traced.add((node.frame.file, node.frame.function, node.frame.line))
         if node.op.startswith("call_") and any(info.requires_grad for info in node.outputs):

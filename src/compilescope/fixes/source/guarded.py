@@ -10,6 +10,8 @@ from compilescope.rules.compile_ids import frame_number
 from compilescope.rules.recompiles import RecompileCause
 
 _SIZE = ".size()["
+_ELSEWHERE = ("G[", "___", "self.", "fn.")
+"""What is not passed at the call."""
 
 
 def cause_of(subject: Subject) -> RecompileCause:
@@ -36,6 +38,23 @@ def size_of(subject: Subject) -> tuple[str, int]:
     if not tensor or not rest.endswith("]") or not rest[:-1].isdigit() or ", " in tensor:
         raise NotMeant(f"`{text}` is not one size of one tensor")
     return tensor, int(rest[:-1])
+
+
+def sizes_with(subject: Subject, dim: int) -> list[str]:
+    """The tensor whose size it is, and the others whose size in the same dimension changed with
+    it: marked alone, one would be a constant again where the code needs both to be equal."""
+    cause, frame = cause_of(subject), subject.frame
+    change = (cause.expected, cause.actual)
+    found = [size_of(subject)[0]]
+    for other in frame.causes if frame is not None else ():
+        tensor, ends, rest = other.subject.rpartition(_SIZE)
+        if ends and rest == f"{dim}]" and (other.expected, other.actual) == change:
+            found.append(tensor)
+    return [each for each in dict.fromkeys(found) if each == found[0] or _is_argument(each)]
+
+
+def _is_argument(tensor: str) -> bool:
+    return not tensor.startswith(_ELSEWHERE) and "(" not in tensor and ", " not in tensor
 
 
 def check_may_vary(subject: Subject) -> None:

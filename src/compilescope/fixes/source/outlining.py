@@ -8,26 +8,19 @@ it is handed must be tensors, numbers and texts; all else it takes from the modu
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import libcst as cst
 
-from compilescope.fixes.facts import ValueFact
 from compilescope.fixes.patch import NotMeant, Refused
-from compilescope.fixes.source.aliasing import is_buffer
 from compilescope.fixes.source.bindings import is_of_module
 from compilescope.fixes.source.editing import Edit
-from compilescope.fixes.source.extraction import read_from
-from compilescope.fixes.source.graph_values import graph_values
-from compilescope.fixes.source.liveness import only_value
 from compilescope.fixes.source.module import SourceModule
-from compilescope.fixes.source.outputs import output_of
+from compilescope.fixes.source.module_state import is_changed, is_rebound
+from compilescope.fixes.source.operator_types import annotation
 from compilescope.fixes.source.replacing import replaced
-from compilescope.fixes.source.values import is_static
 from compilescope.fixes.subject import Subject
-
-_NUMBERS = {"builtins.int": "int", "builtins.float": "float", "builtins.bool": "bool"}
 
 
 def outline(
@@ -43,7 +36,7 @@ def outline(
     torch = edit.module_name("torch")
     needed = _Needed(subject.module, call, _step)
     kinds = [
-        f"{torch}.Tensor" if each in numbers else _annotation(subject, node, torch)
+        f"{torch}.Tensor" if each in numbers else annotation(subject, node, torch)
         for each, node in zip(needed.names, needed.values, strict=True)
     ]
     for node, new in needed.new_names.items():
@@ -128,7 +121,7 @@ class _Needed:
         for node in module.walk(call):
             if isinstance(node, (cst.NamedExpr, cst.Await, cst.Yield)):
                 raise Refused("it assigns or waits inside the call")
-            if not isinstance(node, cst.Name) or not self._is_local(module, node, call):
+            if not isinstance(node, cst.Name) or not self._is_handed(module, node, call):
                 continue
             value = whole(module, node)
             text = module.code(value)
@@ -142,10 +135,19 @@ class _Needed:
             self.new_names[value] = texts[text]
 
     @staticmethod
-    def _is_local(module: SourceModule, node: cst.Name, call: cst.CSTNode) -> bool:
+    def _is_handed(module: SourceModule, node: cst.Name, call: cst.CSTNode) -> bool:
+        """A local, or a global that has another value by the time the graph has ended."""
         if not module.names_in(node) or _is_attribute_name(module, node):
             return False
-        return not is_of_module(module, node) and not _is_bound_within(module, node, call)
+        if _is_bound_within(module, node, call):
+            return False
+        if not is_of_module(module, node) or is_rebound(module, node):
+            return True
+        if not _is_called(module, node) and is_changed(module, node):
+            raise Refused(
+                f"`{node.value}` is changed in a function, and an operator would see it late"
+            )
+        return False
 
 
 def _step(module: SourceModule, node: cst.Name) -> cst.BaseExpression:
@@ -179,6 +181,15 @@ def _is_plain(node: cst.Subscript) -> bool:
     )
 
 
+def _is_called(module: SourceModule, node: cst.Name) -> bool:
+    """`log` of `log.info(...)`."""
+    found: cst.CSTNode = node
+    above = module.parent(found)
+    while isinstance(above, cst.Attribute) and above.value is found:
+        found, above = above, module.parent(above)
+    return isinstance(above, cst.Call) and above.func is found
+
+
 def _is_attribute_name(module: SourceModule, node: cst.Name) -> bool:
     above = module.parent(node)
     if isinstance(above, cst.Attribute):
@@ -195,100 +206,6 @@ def _is_bound_within(module: SourceModule, node: cst.Name, call: cst.CSTNode) ->
     return bool(scope[node.value]) and all(
         id(getattr(each, "node", None)) in inner for each in scope[node.value]
     )
-
-
-def _annotation(subject: Subject, node: cst.BaseExpression, torch: str) -> str:
-    """The type of one of the operator's parameters."""
-    text = subject.module.code(node)
-    seen = subject.facts(text) or subject.facts(text, subject.module.line(subject.statement))
-    kinds = {_kind(fact) for fact in seen} or {_kind_as_written(subject, node)}
-    if "tensor" in kinds:
-        _check_shown(subject, node, seen)
-    if kinds == {"tensor"}:
-        return f"{torch}.Tensor"
-    if kinds == {"tensor", "none"}:
-        return f"{torch}.Tensor | None"
-    if len(kinds) == 1 and (kind := next(iter(kinds))) in ("int", "float", "bool", "str"):
-        return kind
-    if not seen and text.startswith(("self.", "cls.")):
-        raise Refused(f"it is not known what `{text}` is")
-    raise Refused(f"`{text}` is no tensor, number or text that an operator could be handed")
-
-
-def _check_shown(subject: Subject, node: cst.BaseExpression, seen: Sequence[ValueFact]) -> None:
-    """A tensor that is printed whole shows its `grad_fn`, which it has not inside an operator."""
-    module = subject.module
-    arg = module.parent(node)
-    plain = isinstance(arg, cst.FormattedStringExpression) and arg.format_spec is None
-    if not plain and not (isinstance(arg, cst.Arg) and output_of(module, module.parent(arg))):
-        return
-    history = any(fact.requires_grad for fact in seen)
-    if history or (not seen and graph_values(subject.program.run).computes_grad):
-        raise Refused(f"`{module.code(node)}` would be shown without its `grad_fn`")
-
-
-def _kind(fact: ValueFact) -> str:
-    if fact.kind in ("tensor", "parameter"):
-        return "tensor"
-    if fact.kind == "number":
-        return _NUMBERS.get(fact.type, "")
-    if fact.kind == "text":
-        return "str" if fact.type == "builtins.str" else ""
-    return fact.kind if fact.kind == "none" else ""
-
-
-def _kind_as_written(subject: Subject, node: cst.BaseExpression) -> str:
-    """Where no run was looked at: a counter is an int, all other names are taken for tensors."""
-    module = subject.module
-    if not isinstance(node, cst.Name):
-        return _kind_of_attribute(module, node)
-    value = only_value(module, subject.function, node.value)
-    if value is not None and (kind := _kind_of_value(subject, value)):
-        return kind
-    for definition in module.scope(node)[node.value]:  # type: ignore[index]
-        above = getattr(definition, "node", None)
-        loop = module.around(above, cst.For) if above is not None else None
-        if loop is not None and module.calls(loop.iter, "builtins.range", "builtins.enumerate"):
-            counter: cst.BaseExpression = loop.target
-            if isinstance(counter, cst.Tuple):
-                counter = counter.elements[0].value
-            if isinstance(counter, cst.Name) and counter.value == node.value:
-                return "int"
-    return "tensor"
-
-
-def _kind_of_value(subject: Subject, value: cst.CSTNode) -> str:
-    """Of what is no tensor, as far as it is plain; empty where it may be one."""
-    constant = _kind_of_constant(value)
-    if constant:
-        return constant
-    if isinstance(value, cst.Call) and subject.module.calls(value, "builtins.len"):
-        return "int"
-    if read_from(subject.module, value) is not None or is_static(subject, value):
-        return "number"
-    return ""
-
-
-def _kind_of_constant(value: cst.CSTNode) -> str:
-    if isinstance(value, cst.Integer):
-        return "int"
-    if isinstance(value, cst.Float):
-        return "float"
-    return "str" if isinstance(value, (cst.SimpleString, cst.FormattedString)) else ""
-
-
-def _kind_of_attribute(module: SourceModule, node: cst.BaseExpression) -> str:
-    """`self.name`, by what the file assigns to it."""
-    if is_buffer(module, node):
-        return "tensor"
-    code = module.code(node)
-    given = [
-        each.value
-        for each in module.walk()
-        if isinstance(each, cst.Assign) and any(module.code(t.target) == code for t in each.targets)
-    ]
-    kinds = {_kind_of_constant(value) for value in given}
-    return kinds.pop() if len(kinds) == 1 else ""
 
 
 def _operator_name(module: SourceModule, call: cst.Call | cst.If, verb: str) -> str:

@@ -22,6 +22,7 @@ where its value is thrown away; the rest as the tables of `operators` have them.
 _BUILTINS = {"len", "abs", "tuple", "list", "isinstance", "hasattr", "getattr", "type", "range"}
 _OUTPUT = {"print", "input", "open", "exec", "eval", "setattr", "delattr", "next"}
 _CHANGING = {"append", "extend", "insert", "pop", "remove", "clear", "update", "setdefault", "add"}
+_LITERALS = (cst.Integer, cst.Float, cst.SimpleString)
 _SHAPE_METHODS = {
     "size",
     "dim",
@@ -124,6 +125,8 @@ def _call(module: SourceModule, call: cst.Call) -> Iterator[Remark]:
     elif operators.out_of_place(method) is not None or (method.endswith("_") and method[:-1]):
         yield Remark("effect", f"`{shown}` changes a tensor in place")
     elif builtin in ("float", "int", "bool", "max", "min"):
+        if call.args and all(isinstance(arg.value, _LITERALS) for arg in call.args):
+            return  # `float("-inf")`
         yield Remark("by-value", f"`{shown}` asks for a number")
     else:
         yield Remark(

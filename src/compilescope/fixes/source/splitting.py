@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from compilescope.fixes.patch import Refused
+from compilescope.fixes.source.applications import is_compile
 from compilescope.fixes.source.bindings import (
     bound_names,
     declared_names,
@@ -22,7 +23,8 @@ from compilescope.fixes.source.toplevel import top_statement
 
 Statements = Sequence[cst.BaseStatement]
 # With these Dynamo leaves a frame alone, but not what it calls. `torch.compile(f)` looks through
-# the public decorator of a function (torch 2.13), not through that of a method.
+# the public decorator of a function (torch 2.13), not through that of a method, unless it stands
+# as a decorator of that method itself.
 _PUBLIC = "compiler.disable(recursive=False)"
 _PRIVATE = "_dynamo.decorators.skip"
 
@@ -38,7 +40,11 @@ class Shell:
     def write(self) -> None:
         """The function stays, left alone by Dynamo; its core is compiled by itself."""
         torch = self.edit.module_name("torch")
-        skip = f"{torch}.{_PUBLIC if self._is_method else _PRIVATE}"
+        under_compile = any(
+            is_compile(self.edit.module, each.decorator) for each in self.function.decorators
+        )
+        public = self._is_method and not under_compile
+        skip = f"{torch}.{_PUBLIC if public else _PRIVATE}"
         self._write("compiled", skip, "")
 
     def write_part(self, decorator: str) -> None:

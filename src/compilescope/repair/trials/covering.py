@@ -85,7 +85,7 @@ def _matters(branch: dict[str, Any], sides: set[bool], change: FileChange) -> bo
         return True
     statement = next(_statements(tree, branch["line"]), None)
     if statement is None:
-        return True
+        return not _is_asserted_still(tree, branch, change)
     taken = next(iter(sides)) if sides else None
     blocks = [statement.body] if taken is False else [statement.orelse]
     if taken is None:
@@ -96,6 +96,30 @@ def _matters(branch: dict[str, Any], sides: set[bool], change: FileChange) -> bo
             if any(line in change.removed for line in range(inner.lineno, end + 1)):
                 return True
     return False
+
+
+def _is_asserted_still(tree: ast.AST, branch: dict[str, Any], change: FileChange) -> bool:
+    """A part of an `assert` which the new text has as one of its own, with the same words."""
+    new = ast.parse(change.new_text)
+    kept = {
+        (ast.dump(node.test), _message(node))
+        for node in ast.walk(new)
+        if isinstance(node, ast.Assert) and node.lineno in change.added
+    }
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Assert) or branch["column"] is None:
+            continue
+        test = node.test
+        is_all = isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And)
+        for part in test.values if is_all else [test]:  # type: ignore[attr-defined]
+            end = (part.end_lineno or part.lineno, part.end_col_offset or part.col_offset)
+            if (part.lineno, part.col_offset) <= (branch["line"], branch["column"]) < end:
+                return (ast.dump(part), _message(node)) in kept
+    return False
+
+
+def _message(node: ast.Assert) -> str:
+    return ast.dump(node.msg) if node.msg is not None else ""
 
 
 def _statements(tree: ast.AST, line: int) -> Iterator[ast.If | ast.While]:

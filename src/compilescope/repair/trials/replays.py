@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,11 @@ import torch
 
 from compilescope.diff.config import ComparisonConfig
 from compilescope.diff.structure import MISSING
+from compilescope.diff.trial import Value
 from compilescope.diff.values import Comparer
 from compilescope.fixes.patch import Allowance
 from compilescope.repair.trials.inside.keeping import Kept, read_kept
+from compilescope.repair.trials.inside.recipes import is_whole
 from compilescope.repair.trials.printing import compare_output
 from compilescope.repair.trials.verification import CheckVerdict
 from compilescope.repair.trials.watched import Probed
@@ -48,6 +51,13 @@ class Replays:
     def recipes(self) -> list[tuple[Any, ...]]:
         return list(dict.fromkeys(recipe for recipe, _ in self._found))
 
+    @functools.cached_property
+    def held(self) -> dict[str, Any]:
+        """What was there before the call, where the original's call left a change."""
+        found = self.call.get("held")
+        values = self.read(found).outcome.values if found is not None else {}
+        return {path: value.leaf for path, value in values.items()}
+
     def read(self, replay: Mapping[str, Any]) -> Kept:
         return read_kept(self._folder, dict(replay))
 
@@ -71,7 +81,7 @@ class Judge:
             return raised
         kept, other = wanted[0].read(old), found[0].read(new)
         truth = wanted[0].read(exact) if exact is not None else None
-        compared = list(_compare(kept, other, truth, exact))
+        compared = list(_compare(kept, other, truth, exact, found[0].held))
         if old["error"] is None:
             compared += self._notes(old, new)
         return compared + list(self._printed(old, new))
@@ -122,15 +132,22 @@ class Judge:
 
 
 def _compare(
-    old: Kept, new: Kept, truth: Kept | None, exact: Replay | None
+    old: Kept,
+    new: Kept,
+    truth: Kept | None,
+    exact: Replay | None,
+    held: Mapping[str, Any] | None = None,
 ) -> Iterator[Difference]:
+    """`held`: what the new one had before the call already, so that it left no change there."""
     for path in dict.fromkeys([*old.classes, *new.classes]):
         was, now = old.classes.get(path), new.classes.get(path)
         if was is not None and now is not None and was != now:
             yield Difference("values", path, "fail", f"{path} is a {now}; it was a {was}")
     reduction = exact.get("reduction") if exact is not None else None
     comparer = Comparer(
-        ComparisonConfig(reduction=reduction), lambda path: MISSING, _narrowest(old)
+        ComparisonConfig(reduction=reduction),
+        lambda path: (held or {}).get(path, MISSING),
+        _narrowest(old),
     )
     anchor = truth.outcome if truth is not None else None
     for diff in comparer.compare(old.outcome, new.outcome, anchor):
@@ -142,18 +159,42 @@ def _compare(
 
 
 def same_values(one: tuple[Replays, Any], other: tuple[Replays, Any]) -> str:
-    """Do two kept sets of values agree, up to rounding? Empty, or how they do not."""
-    return unlike(one[0].read(one[1]), other[0].read(other[1]))
+    """Do two kept sets of inputs agree, up to rounding and the form of a number? Empty, or how
+    they do not."""
+    wanted = one[0].read(one[1])
+    return unlike(wanted, _in_form_of(wanted, other[0].read(other[1])))
 
 
-def kinds_of(one: tuple[Replays, Any]) -> dict[str, str]:
-    """What each value is: a tensor, a number, a word."""
-    kept = one[0].read(one[1])
-    values = kept.outcome.values
+def same_kinds(one: tuple[Replays, Any], other: tuple[Replays, Any]) -> bool:
+    """Are they tensors, numbers and words at the same places?"""
+    wanted = one[0].read(one[1])
+    return _kinds(wanted) == _kinds(_in_form_of(wanted, other[0].read(other[1])))
+
+
+def _kinds(kept: Kept) -> dict[str, str]:
     return {
         path: "tensor" if path in kept.classes else type(value.leaf).__name__
-        for path, value in values.items()
+        for path, value in kept.outcome.values.items()
     }
+
+
+def _in_form_of(wanted: Kept, found: Kept) -> Kept:
+    """The same numbers, handed in as the other hands them in: other inputs are made to be alike
+    too, and what the region makes of them is compared as it is."""
+    values, classes = dict(found.outcome.values), dict(found.classes)
+    for path, value in values.items():
+        was = wanted.outcome.values.get(path)
+        if was is None or not isinstance(value.leaf, torch.Tensor):
+            continue
+        leaf, form = value.leaf, was.leaf
+        if type(form) in (int, float) and leaf.dim() == 0 and not leaf.is_complex():
+            values[path] = Value(value.kind, type(form)(leaf.item()))
+            classes.pop(path, None)
+        elif is_whole(leaf) and is_whole(form):
+            narrow = leaf.to(form.dtype)
+            if torch.equal(narrow.to(leaf.dtype), leaf):
+                values[path] = Value(value.kind, narrow)
+    return Kept(replace(found.outcome, values=values), classes)
 
 
 def unlike(one: Kept, other: Kept) -> str:

@@ -64,6 +64,9 @@ class Probed:
             {
                 "region": call["region"],
                 "call": call["call"],
+                "train": any(replay["train"] for replay in call["replays"]),
+                "forms": call.get("forms", {}),
+                "changed": sorted({path for r in call["replays"] for path in r["changed"]}),
                 "recipes": [
                     [replay["recipe"], _is_safe(replay)]
                     for replay in call["replays"]

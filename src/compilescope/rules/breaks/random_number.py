@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 from compilescope.rules.breaks._trees import called
 from compilescope.rules.causes.remedy import Remedy, source
 from compilescope.rules.causes.rule import BreakRule, Cause, Example
@@ -22,6 +24,13 @@ def _why(cause: Cause) -> str:
 
 
 def _remedies(cause: Cause) -> list[Remedy]:
+    if isinstance(cause.spot.statement, (ast.If, ast.While)):
+        return [
+            source(
+                f"Decide by `{cause.text}` in the caller, and pass the answer to `{cause.function}` as a bool, which costs one "
+                "compilation for each of the two; as a tensor it would break the graph again."
+            )
+        ]
     return [
         source(
             f"Do `{cause.text}` in the caller, and pass what was drawn to `{cause.function}`: a number as a tensor (float64 "

@@ -18,9 +18,12 @@ def _why(cause: Cause) -> str:
 
 
 def _remedies(cause: Cause) -> list[Remedy]:
+    # A comprehension has a name of Python's own.
+    named = not cause.function.startswith("<")
+    function = f"`{cause.function}`" if named else "the function around it"
     return [
         source(
-            f"Let `{cause.function}` return `{cause.text}` and test it in the caller, where it breaks no graph; what a "
+            f"Let {function} return `{cause.text}` and test it in the caller, where it breaks no graph; what a "
             "side computes can be a compiled function of its own."
         ),
         judgement(

@@ -17,12 +17,12 @@ def _applies(miss: Miss) -> bool:
     if miss.frame.resumed_at is None or miss.cause.kind in ("SHAPE", "TENSOR_MATCH", "OTHER"):
         return False
     expression = "(" in subject and not subject.startswith(_TORCHS)
-    return expression or _ON_THE_STACK.match(subject) is not None
+    return expression or _ON_THE_STACK.match(subject) is not None or "len(___stack" in subject
 
 
 def _value(miss: Miss) -> str:
     subject = miss.cause.subject
-    return "what the break left" if subject.startswith("___") else f"`{shown(subject)}`"
+    return "what the break left" if "___stack" in subject else f"`{shown(subject)}`"
 
 
 def _why(miss: Miss) -> str:

@@ -39,6 +39,15 @@ def _why(miss: Miss) -> str:
     )
 
 
+def _is_tensor(miss: Miss) -> bool:
+    """Numbers, texts and the like have no neutral value to pass."""
+    kinds = {value_kind(miss.cause.expected), value_kind(miss.cause.actual)}
+    return not kinds & {"bool", "int", "float", "str"} and not {
+        miss.cause.expected,
+        miss.cause.actual,
+    } & {"bool", "int", "float", "str"}
+
+
 def _remedies(miss: Miss) -> list[Remedy]:
     subject = _name(miss)
     name = shown(subject)
@@ -53,9 +62,11 @@ def _remedies(miss: Miss) -> list[Remedy]:
             ),
             cases,
         ]
+    if not _is_tensor(miss):
+        return [cases]
     return [
         source(
-            f"Always pass a `{name}`, if there is one that changes nothing: zeros for something that is added, ones for a factor."
+            f"Always pass `{name}`, if there is one that changes nothing: zeros for something that is added, ones for a factor."
         ),
         cases,
     ]

@@ -41,11 +41,11 @@ def _remedies(miss: Miss) -> list[Remedy]:
             ),
         ]
     return [
-        source(
-            f"Pass `{tensor}.detach()` in every call, if no gradient should flow through it (no copy is made)."
-        ),
         judgement(
             "Leave it where both are meant: two compilations are right, and there is no third."
+        ),
+        source(
+            f"Pass `{tensor}.detach()` in every call, if no gradient should flow through it (no copy is made)."
         ),
     ]
 

@@ -24,7 +24,7 @@ def _remedies(miss: Miss) -> list[Remedy]:
     return [
         source(
             f"Choose in the caller: write a function for each `{name}` and compile each; a string that is only a label can stay out of the "
-            "compiled code."
+            "compiled code, and text that is data becomes a tensor before the call."
         ),
         leave(miss, f"`{name}`"),
     ]

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from compilescope.diff.copies import argument_leaves
+from compilescope.repair.trials.inside.recipes import is_whole
 from compilescope.torchapi.regions.branches import Coverage
 
 
@@ -26,6 +27,18 @@ def described(coverage: Coverage) -> dict[str, Any]:
             for file, branch in coverage.branches()
         ],
     }
+
+
+def forms_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, str]:
+    """How numbers are handed in: a whole number's dtype, or `number` for one of Python's. Another
+    version may hand in the same numbers in another form."""
+    found: dict[str, str] = {}
+    for path, leaf in argument_leaves(args, kwargs).items():
+        if is_whole(leaf):
+            found[path] = str(leaf.dtype).removeprefix("torch.")
+        elif type(leaf) in (int, float):
+            found[path] = "number"
+    return found
 
 
 def signature_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

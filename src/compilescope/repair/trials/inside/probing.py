@@ -10,14 +10,17 @@ import contextlib
 import os
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from compilescope.diff.copies import argument_leaves
 from compilescope.diff.structure import take_apart
 from compilescope.diff.trial import Outcome, Value
 from compilescope.repair.trials.inside.asking import claim
-from compilescope.repair.trials.inside.describing import described, signature_of
+from compilescope.repair.trials.inside.describing import described, forms_of, signature_of
+from compilescope.repair.trials.inside.ending import Endless, ending_within
+from compilescope.repair.trials.inside.iterators import renewing, settled
 from compilescope.repair.trials.inside.keeping import Keeper, size_of
 from compilescope.repair.trials.inside.notes import describe_error, random_state
 from compilescope.repair.trials.inside.recipes import Recipe, more_recipes, usual_recipes
@@ -25,6 +28,7 @@ from compilescope.repair.trials.inside.replaying import Replay
 from compilescope.torchapi.regions.branches import Coverage
 from compilescope.torchapi.regions.regions import Region, Regions
 
+_T = TypeVar("_T")
 _REGIONS = 24
 _CALLS = 4
 """Of one region."""
@@ -33,6 +37,8 @@ _TRAIL = 1000
 """So many calls of a region are followed."""
 _HUNT_S = 20.0
 """For all regions together."""
+_PATIENCE_S, _PATIENCE = 5.0, 20
+"""Made-up inputs may take so many seconds, and so many times what the recorded ones took."""
 _EXACT = ("recorded", "values", "scaled", "first-size", "shifted")
 
 
@@ -44,7 +50,7 @@ class Prober:
         self._compiled = bool(wishes["compiled"])
         self._sizes = bool(wishes["sizes"])
         self._seconds = float(wishes["seconds"])
-        self._like = {(p["region"], p["call"]): p["recipes"] for p in wishes["like"] or ()}
+        self._like = {(p["region"], p["call"]): p for p in wishes["like"] or ()}
         self._follows = wishes["like"] is not None
         self._places: list[tuple[str, int]] = [(file, line) for file, line in wishes["focus"]]
         self._coverage = Coverage({file for file, _ in self._places})
@@ -59,6 +65,7 @@ class Prober:
             "trails": {},
         }
         self._spent = self._hunted = 0.0
+        self._patience_s = _PATIENCE_S
         self._claimed: bool | None = None
         self._pid = os.getpid()
         self._lock = threading.Lock()
@@ -137,8 +144,14 @@ class Prober:
         begun = time.monotonic()
         replay: Replay | None = None
         try:
-            replay = Replay(self._regions, region, (args, kwargs), self._keeper)
+            like = self._like.get((region.number, number))
+            args, kwargs, places = settled(args, kwargs)
+            again = renewing(region, places)
+            replay = Replay(self._regions, again, (args, kwargs), self._keeper, like)
             entry["inputs"] = self._kept_leaves(argument_leaves(args, kwargs), {})
+            entry["forms"] = forms_of(args, kwargs)
+            if like is not None:
+                entry["held"] = self._kept_leaves(replay.held(like["changed"]), {})
             entry["random"] = random_state()
             self._ask_all(replay, entry, begun)
         except Exception as error:  # The border: whatever a program's objects do to a replay.
@@ -179,7 +192,13 @@ class Prober:
             if recipe.kind != "recorded" and self._is_late(begun):
                 entry["left_out_recipes"] = entry.get("left_out_recipes", 0) + 1
                 continue
-            kept = replay.eagerly(recipe, None if self._compiled else self._coverage)
+            kept = self._within(
+                entry,
+                recipe,
+                lambda: replay.eagerly(recipe, None if self._compiled else self._coverage),  # noqa: B023
+            )
+            if kept is None:
+                continue
             entry["replays"].append(kept)
             if self._compiled and compile_too:
                 entry["replays"].append(replay.compiled(recipe))
@@ -194,7 +213,7 @@ class Prober:
         self, replay: Replay, entry: dict[str, Any], first: bool
     ) -> list[tuple[Recipe, bool]]:
         if self._follows:
-            found = self._like[entry["region"], entry["call"]]
+            found = self._like[entry["region"], entry["call"]]["recipes"]
             return [(Recipe(*recipe), bool(safe)) for recipe, safe in found]
         usual = usual_recipes(replay.arguments, sizes=self._sizes, first=first)
         return [(recipe, True) for recipe in usual]
@@ -211,10 +230,28 @@ class Prober:
                 return
             begun = time.monotonic()
             seen = self._coverage.sides
-            replay.glance(recipe, self._coverage)
+            self._within(entry, recipe, lambda: replay.glance(recipe, self._coverage))  # noqa: B023
             if self._coverage.sides > seen:
                 entry["replays"].append(replay.eagerly(recipe))
             self._hunted += time.monotonic() - begun
+
+    def _within(self, entry: dict[str, Any], recipe: Recipe, ask: Callable[[], _T]) -> _T | None:
+        """What it gives; None where it does not end on inputs that we made up. Then no side of a
+        branch counts as taken that only this took."""
+        begun = time.monotonic()
+        made_up = recipe.kind != "recorded" and not self._follows
+        known = {id(branch): set(branch.sides) for _, branch in self._coverage.branches()}
+        try:
+            with ending_within(self._patience_s if made_up else None):
+                found = ask()
+        except Endless:
+            for _, branch in self._coverage.branches():
+                branch.sides.intersection_update(known.get(id(branch), ()))
+            entry.setdefault("endless", []).append(recipe.words())
+            return None
+        if recipe.kind == "recorded":
+            self._patience_s = max(_PATIENCE_S, _PATIENCE * (time.monotonic() - begun))
+        return found
 
     def _one_sided(self) -> bool:
         """Is there a branch, near what a fix may change, of which one side was never taken?"""

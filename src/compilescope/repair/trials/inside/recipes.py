@@ -8,12 +8,12 @@ the recipe is about that, and what the original refuses, the other version has t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import torch
 
-from compilescope.diff.copies import Arguments, is_plain
+from compilescope.diff.copies import Arguments, argument_leaves, is_plain
 
 RECORDED = "recorded"
 _FLAGS = 6
@@ -58,7 +58,7 @@ def usual_recipes(arguments: Arguments, *, sizes: bool, first: bool) -> list[Rec
             recipes += [Recipe("scaled", amount=100.0), Recipe("scaled", amount=0.01)]
     elif tensors:
         recipes += [Recipe("values", 1), Recipe("filled")]
-    if first and any(_is_whole(t) for t in tensors):
+    if first and any(is_whole(t) for t in tensors):
         recipes += [Recipe("extreme"), Recipe("large")]
     if sizes and first and _leading(arguments) is not None:
         recipes += [Recipe("first-size", 4, 1.0), Recipe("first-size", 5, -1.0), Recipe("empty")]
@@ -76,15 +76,29 @@ def more_recipes() -> Iterator[Recipe]:
         yield Recipe("scaled", amount=amount)
 
 
-def prepare(arguments: Arguments, recipe: Recipe) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The inputs."""
+def prepare(
+    arguments: Arguments, recipe: Recipe, forms: Mapping[str, str] | None = None
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The inputs. `forms`: how the version that they are to be like handed its numbers in."""
     if recipe.kind == RECORDED:
         return arguments.args, arguments.kwargs
     if recipe.kind == "flag":
         return _with_flag(arguments, recipe)
     generator = torch.Generator().manual_seed(1000 + recipe.seed)
     leading = _leading(arguments) if recipe.kind in ("first-size", "empty") else None
-    return arguments.remade(lambda tensor: _remade(tensor, recipe, generator, leading))
+    leaves = argument_leaves(arguments.args, arguments.kwargs)
+    known = {id(leaf): forms[path] for path, leaf in leaves.items() if forms and path in forms}
+
+    def make(tensor: torch.Tensor) -> torch.Tensor:
+        form = known.get(id(tensor), "")
+        if form == "number":
+            return tensor.detach().clone()  # A number stays what it is.
+        if form and is_whole(tensor):
+            wanted = getattr(torch, form)
+            return _remade(tensor.to(wanted), recipe, generator, leading).to(tensor.dtype)
+        return _remade(tensor, recipe, generator, leading)
+
+    return arguments.remade(make)
 
 
 def _flags(arguments: Arguments) -> Iterator[Recipe]:
@@ -110,7 +124,9 @@ def _with_flag(arguments: Arguments, recipe: Recipe) -> tuple[tuple[Any, ...], d
     args, kwargs = list(arguments.args), dict(arguments.kwargs)
     held: Any = args if recipe.target.isdigit() else kwargs
     key: Any = int(recipe.target) if recipe.target.isdigit() else recipe.target
-    held[key] = type(held[key])(recipe.amount)
+    now = held[key]
+    is_tensor = isinstance(now, torch.Tensor)
+    held[key] = torch.full_like(now, recipe.amount) if is_tensor else type(now)(recipe.amount)
     return tuple(args), kwargs
 
 
@@ -158,7 +174,7 @@ def _values(
         return _drawn(flat, count, generator)
     if flat.dtype is torch.bool:
         return _of_bools(flat, recipe, generator)
-    if _is_whole(flat):
+    if is_whole(flat):
         return _of_whole(flat, recipe, generator)
     make = _FLOATS.get(recipe.kind)
     return make(flat, recipe, generator) if make is not None else flat
@@ -227,5 +243,8 @@ _FLOATS: dict[str, Maker] = {
 }
 
 
-def _is_whole(tensor: torch.Tensor) -> bool:
-    return not (tensor.is_floating_point() or tensor.is_complex() or tensor.dtype is torch.bool)
+def is_whole(value: Any) -> bool:
+    """A tensor of whole numbers."""
+    if not isinstance(value, torch.Tensor) or value.dtype is torch.bool:
+        return False
+    return not (value.is_floating_point() or value.is_complex() or value.is_quantized)

@@ -11,7 +11,8 @@ from compilescope.diff.copies import Arguments
 from compilescope.diff.modes import Randomness
 from compilescope.diff.sides import survey, widened
 from compilescope.diff.state import State
-from compilescope.diff.trial import Outcome, Plan, run
+from compilescope.diff.structure import MISSING
+from compilescope.diff.trial import AFTER, Outcome, Plan, run
 from compilescope.errors import ToolError
 from compilescope.repair.trials.inside.keeping import Keeper
 from compilescope.repair.trials.inside.notes import Notes, describe_error
@@ -32,7 +33,9 @@ class Replay:
         region: Region,
         call: tuple[tuple[Any, ...], dict[str, Any]],
         keeper: Keeper,
+        like: dict[str, Any] | None = None,
     ) -> None:
+        """`like`: what the plan of another version's probe says of this call."""
         self._regions = regions
         self._region = region
         self._keeper = keeper
@@ -43,6 +46,10 @@ class Replay:
         self.arguments = Arguments(*call, self._state.own)
         self.train = False
         """The outputs require a gradient, so gradients are compared too."""
+        self._decided = like is not None
+        if like is not None:
+            self.train = bool(like["train"])
+        self._forms: dict[str, str] = like["forms"] if like is not None else {}
 
     def restore(self) -> None:
         """As if nothing had been called."""
@@ -51,12 +58,21 @@ class Replay:
         self._versions.restore()
         self._randomness.restore()
 
+    def held(self, changed: list[str]) -> dict[str, Any]:
+        """What the state had before the call where the other version's call left a change."""
+        found = {path: self._state.before(path.removesuffix(AFTER)) for path in changed}
+        return {path: value for path, value in found.items() if value is not MISSING}
+
     def eagerly(self, recipe: Recipe, coverage: Coverage | None = None) -> dict[str, Any]:
         plan = self._plan(recipe)
         kept = self._kept(plan, recipe, "eager", coverage)
-        if not self.train and recipe.kind == "recorded" and any(kept["gradients"].values()):
+        if not self._decided and recipe.kind == "recorded" and any(kept["gradients"].values()):
             self.train = True
-            kept = self._kept(self._plan(recipe), recipe, "eager", coverage)
+            trained = self._kept(self._plan(recipe), recipe, "eager", coverage)
+            if trained["error"] is None:
+                return trained
+            # The region has gone backward itself: its gradients are what it leaves behind.
+            self.train = False
         return kept
 
     def glance(self, recipe: Recipe, coverage: Coverage) -> None:
@@ -87,7 +103,7 @@ class Replay:
         return kept
 
     def _plan(self, recipe: Recipe) -> Plan:
-        args, kwargs = prepare(self.arguments, recipe)
+        args, kwargs = prepare(self.arguments, recipe, self._forms)
         return Plan(
             model=self._region.eager,
             state=self._state,
@@ -132,6 +148,7 @@ class Replay:
             "gradients": notes.gradients,
             "printed": notes.printed,
             "surroundings": notes.surroundings,
+            "changed": [name for name, value in outcome.values.items() if value.kind == "change"],
             "random": notes.random,
             "train": self.train,
             "seconds": round(outcome.seconds, 6),

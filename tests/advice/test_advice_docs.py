@@ -1,0 +1,38 @@
+"""docs/advice.md tells the kinds that are counted, and every rule is of one kind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from advice.kinds import MECHANICAL_BREAKS, MECHANICAL_RECOMPILES, OTHERS
+from compilescope.rules.causes.advice import Advice
+from compilescope.rules.causes.explaining import break_rules, guard_rules
+
+PAGE = (Path(__file__).parents[2] / "docs" / "advice.md").read_text()
+
+
+def test_the_page_lists_every_kind() -> None:
+    known = {
+        **MECHANICAL_BREAKS,
+        **{f"recompile/{name}": words for name, words in MECHANICAL_RECOMPILES.items()},
+        **OTHERS,
+    }
+    for name, words in known.items():
+        assert f"| `{name}` | {words} |" in PAGE, name
+
+
+def test_every_break_rule_is_of_one_kind() -> None:
+    for rule in break_rules():
+        assert (rule.id in MECHANICAL_BREAKS) != (rule.id in OTHERS), rule.id
+
+
+def test_the_kinds_are_rules() -> None:
+    breaks, guards = {rule.id for rule in break_rules()}, {rule.id for rule in guard_rules()}
+    assert {name for name in MECHANICAL_BREAKS if "/" not in name} <= breaks
+    assert set(MECHANICAL_RECOMPILES) <= guards
+    assert {name for name in OTHERS if "/" not in name} <= breaks
+
+
+def test_the_page_tells_the_shape() -> None:
+    for name in Advice.__struct_fields__:
+        assert f"| `{name}` |" in PAGE
