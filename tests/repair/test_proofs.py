@@ -24,7 +24,7 @@ from compilescope.repair.trials.warm.parent import WarmParent
 from compilescope.repair.trials.workbench import Workbench
 
 pytestmark = [pytest.mark.torch]
-QUICK = 9
+QUICK = 18
 """One in so many is proven by default."""
 OTHERWISE = {
     # A person has to decide: the recompiles stay, and what is compiled is kept for more of them.

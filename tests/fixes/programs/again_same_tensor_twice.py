@@ -1,5 +1,4 @@
 # ideal: separate-argument
-# short: a replay with other values gives two views of one tensor numbers of their own
 import torch
 
 

@@ -1,5 +1,4 @@
 # ideal: unspecialised-ints
-# short: a number on a module is not set back between replays
 import torch
 from torch import nn
 

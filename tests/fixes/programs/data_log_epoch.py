@@ -1,5 +1,4 @@
 # ideal: print-in-graph
-# short: what logging itself computed of the tensors counts as captured, and is no more
 """A layer that logs its activations, as many research repositories do."""
 
 import logging

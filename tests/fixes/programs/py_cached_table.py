@@ -1,5 +1,4 @@
 # ideal: cached-property-ahead
-# short: the value is there before the call now, and the verifier holds that against it
 """A table that is computed when it is first asked for."""
 
 import functools

@@ -1,5 +1,4 @@
 # ideal: list-for-iterator
-# short: an iterator that is handed in is used up by the first replay, so it stays unverified
 import torch
 
 

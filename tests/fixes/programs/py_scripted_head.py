@@ -1,5 +1,4 @@
 # ideal: module-unscripted
-# short: a module with a TorchScript part cannot be copied for a replay, so it stays unverified
 import torch
 import torch.nn as nn
 

@@ -1,5 +1,4 @@
 # ideal: outside-of-compiled
-# short: a loss whose backward has run cannot be replayed with gradients, so it stays unverified
 """The whole training step is compiled, backward included."""
 
 import torch

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import Patch
+from compilescope.fixes.patch import NotMeant, Patch
+from compilescope.fixes.source.guarded import compilation_number
 from compilescope.fixes.source.laziness import runs_once
 from compilescope.fixes.source.stance import eager_then_compile
 from compilescope.fixes.subject import Subject
+from compilescope.model.bodies import GraphBreak
 
 _CATEGORIES = (
     "data-dependent-branch",
@@ -30,7 +32,20 @@ _CATEGORIES = (
 
 def _propose(subject: Subject) -> Patch:
     runs_once(subject)
+    if not _is_of_first_call(subject):
+        raise NotMeant("it happens in a later call, not in the first one of the function")
     return eager_then_compile(subject)
+
+
+def _is_of_first_call(subject: Subject) -> bool:
+    """Was it seen in the first compilation of its function?"""
+    wanted = set(subject.finding.because)
+    ids = [
+        event.compile_id
+        for event, _ in subject.program.run.of(GraphBreak)
+        if event.id in wanted and event.compile_id
+    ]
+    return not ids or any(compilation_number(each) == 0 for each in ids)
 
 
 FIX = Fix(

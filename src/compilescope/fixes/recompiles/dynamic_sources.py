@@ -8,7 +8,7 @@ from compilescope.fixes.fix import Fix, FixExample, RefusalExample
 from compilescope.fixes.patch import NotMeant, Patch
 from compilescope.fixes.source.compiling import main_edit, put_setting
 from compilescope.fixes.source.guarded import cause_of
-from compilescope.fixes.source.needed_numbers import check_not_needed
+from compilescope.fixes.source.needed_numbers import check_counted, check_not_needed
 from compilescope.fixes.subject import Subject
 
 _PATH = re.compile(r"^[A-Za-z_]\w*(?:\.\w+|\[(?:\d+|'[^',]*')\])*$")
@@ -21,6 +21,7 @@ def _propose(subject: Subject) -> Patch:
         raise NotMeant("only whole numbers can be named so")
     name = _source_name(cause.subject)
     check_not_needed(subject)
+    check_counted(subject)
     edit = main_edit(subject)
     torch = edit.module_name("torch")
     # Added to what is there: other numbers may be named by other fixes, or by the environment.

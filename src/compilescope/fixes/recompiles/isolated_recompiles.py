@@ -16,6 +16,7 @@ _STATES = "Each compiled object has its own graphs: there are as many as before,
 
 
 _CHANGED_LENGTH = re.compile(r"len\((.+)\)$")
+_PASSED = ("kwargs[", "args[")
 _CHANGING = ("append", "extend", "insert", "pop", "popleft", "appendleft", "remove", "clear", "add")
 
 
@@ -30,6 +31,8 @@ def _propose(subject: Subject) -> Patch:
     grown = _CHANGED_LENGTH.match(cause_of(subject).subject)
     if "___stack" in cause_of(subject).subject:
         raise NotMeant("it is what an earlier break left behind")
+    if cause_of(subject).subject.removeprefix("type(").startswith(_PASSED):
+        raise NotMeant("the caller passes both to one object, which needs both graphs")
     region = region_of(subject)
     if grown is not None and _changes_itself(subject, grown[1]):
         raise Refused(f"the function itself changes the length of `{grown[1]}` at every call")

@@ -21,6 +21,8 @@ def _propose(subject: Subject) -> Patch:
     if not subject.program.facts.seen and backends - {"eager"}:
         # A kernel that asks for the size raises, and there is no way back to eager mode then.
         raise NeedsRun("whether every kernel can do with a size that is not known cannot be told")
+    if not subject.program.facts.seen and not subject.program.is_own(subject.file):
+        raise NeedsRun("whether the library's code can do without the size cannot be told")
     asking = _ASKING & {
         name.rpartition(".")[2] for name in graph_values(subject.program.run).operations
     }

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import libcst as cst
-
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import NeedsRun, NotMeant, Patch
+from compilescope.fixes.patch import NotMeant, Patch
 from compilescope.fixes.source.compiling import main_edit, put_setting, set_argument
 from compilescope.fixes.source.editing import Edit
 from compilescope.fixes.source.guarded import cause_of
-from compilescope.fixes.source.liveness import targets
-from compilescope.fixes.source.needed_numbers import check_not_needed
-from compilescope.fixes.source.parameters import recompiled_function
-from compilescope.fixes.source.purity import short
+from compilescope.fixes.source.needed_numbers import check_counted, check_not_needed
 from compilescope.fixes.source.regions import region_of
 from compilescope.fixes.subject import Subject
 
@@ -24,7 +19,7 @@ def _propose(subject: Subject) -> Patch:
     if cause_of(subject).subject.startswith("G["):
         raise NotMeant("the flag does not reach an int behind a global")
     check_not_needed(subject)
-    _check_counted(subject)
+    check_counted(subject)
     main = main_edit(subject)
     put_setting(main, f"{main.module_name('torch')}._dynamo.config.{_FLAG} = True")
     files: dict[str, str] = {}
@@ -38,19 +33,6 @@ def _propose(subject: Subject) -> Patch:
         files.update({} if same else edit.files())
     files.update(main.files())
     return Patch(files, states=_STATES)
-
-
-def _check_counted(subject: Subject) -> None:
-    """A counter takes one compilation for all; what is set to a size or the like is compared with
-    it again, and each way through may be compiled."""
-    name = cause_of(subject).subject
-    module, function = recompiled_function(subject)
-    for node in () if subject.program.facts.seen else module.walk(function.body):
-        if not isinstance(node, cst.Assign) or isinstance(node.value, cst.Integer):
-            continue
-        sets = any(module.code(each) == name for each in targets(node))
-        if sets and name not in module.code(node.value):
-            raise NeedsRun(f"`{short(module, node)}` sets it to what may be a size")
 
 
 FIX = Fix(

@@ -69,18 +69,18 @@ def check_may_vary(subject: Subject) -> None:
         if event.id not in own:
             continue
         failing = [
-            _number(entry.compile_id)
+            compilation_number(entry.compile_id)
             for entry in body.entries
             if any(failed.subject == cause.subject for failed in entry.failed)
         ]
         code = frame_number(event.compile_id or "")
         if failing and code not in changed:
-            changed[code] = _number(event.compile_id or "")
+            changed[code] = compilation_number(event.compile_id or "")
         elif failing and max(failing) >= changed[code]:
             raise Refused(f"`{cause.subject}` stays a constant even after it was seen to change")
 
 
-def _number(compile_id: str) -> int:
+def compilation_number(compile_id: str) -> int:
     """`3` of `0/3_1`."""
     text = compile_id.rpartition("/")[2].partition("_")[0]
     return int(text) if text.isdecimal() else 0

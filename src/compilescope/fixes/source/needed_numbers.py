@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import libcst as cst
 
-from compilescope.fixes.patch import Refused
+from compilescope.fixes.patch import NeedsRun, Refused
 from compilescope.fixes.source.guarded import cause_of
+from compilescope.fixes.source.liveness import targets
 from compilescope.fixes.source.module import SourceModule
 from compilescope.fixes.source.parameters import recompiled_function
 from compilescope.fixes.source.purity import short
@@ -24,6 +25,19 @@ def check_not_needed(subject: Subject) -> None:
             where = _needs(module, node)
             if where is not None:
                 raise Refused(f"`{short(module, where)}` needs the number itself")
+
+
+def check_counted(subject: Subject) -> None:
+    """A counter takes one compilation for all; what is set to a size or the like is compared with
+    it again, and each way through may be compiled."""
+    name = cause_of(subject).subject
+    module, function = recompiled_function(subject)
+    for node in () if subject.program.facts.seen else module.walk(function.body):
+        if not isinstance(node, cst.Assign) or isinstance(node.value, cst.Integer):
+            continue
+        sets = any(module.code(each) == name for each in targets(node))
+        if sets and name not in module.code(node.value):
+            raise NeedsRun(f"`{short(module, node)}` sets it to what may be a size")
 
 
 def _needs(module: SourceModule, node: cst.CSTNode) -> cst.CSTNode | None:

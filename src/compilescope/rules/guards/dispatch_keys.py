@@ -53,7 +53,7 @@ def _remedies(miss: Miss) -> list[Remedy]:
         ]
     return [
         judgement(
-            f"Find what is active around one call of `{function}` and not around the other (a mode, a transform, a tensor "
+            f"Find what is active around one call of `{function}` and not around the other (`torch.inference_mode()`, another mode, a transform, a tensor "
             f"subclass that makes `{tensor}`), and make all calls alike."
         )
     ]
