@@ -31,8 +31,8 @@ QUICK = {
     *("flow_check_finite", "flow_early_return", "flow_else_less_update"),
     *("flow_trap_alias", "flow_trap_append", "flow_trap_caught", "flow_trap_dtype"),
     # Python, modules, settings
-    *("py_config_copy", "py_device_block", "py_pairs_zip", "py_scripted_head"),
-    *("py_trap_import_effect", "py_trap_iterator_shared"),
+    *("py_config_copy", "py_pairs_zip", "py_scripted_head"),
+    *("py_trap_class_state", "py_trap_import_effect", "py_trap_iterator_shared"),
 }
 """A fifth of them, of every kind. The others are slow: a search runs a program many times."""
 
