@@ -46,13 +46,8 @@ def taken_apart(program: str) -> Parts | None:
         if isinstance(target, ast.Name) and compiled is not None:
             named[target.id] = compiled
     for number, statement in enumerate(tree.body):
-        call = _call(statement)
-        if call is None:
-            continue
-        compiled = _compiled(call.func)
-        if compiled is None and isinstance(call.func, ast.Name):
-            compiled = named.get(call.func.id)
-        if compiled is None:
+        call, compiled = _compiled_call(statement, named)
+        if call is None or compiled is None:
             continue
         before = [node for node in tree.body[:number] if not _is_compilation(node)]
         arguments = [*map(ast.unparse, call.args)]
@@ -62,9 +57,18 @@ def taken_apart(program: str) -> Parts | None:
     return None
 
 
-def _call(statement: ast.stmt) -> ast.Call | None:
-    value = statement.value if isinstance(statement, (ast.Expr, ast.Assign)) else None
-    return value if isinstance(value, ast.Call) else None
+def _compiled_call(
+    statement: ast.stmt, named: dict[str, ast.expr]
+) -> tuple[ast.Call | None, ast.expr | None]:
+    """The call of what is compiled, and what that is; it may stand in a `print`."""
+    for node in ast.walk(statement) if isinstance(statement, (ast.Expr, ast.Assign)) else ():
+        if isinstance(node, ast.Call):
+            compiled = _compiled(node.func)
+            if compiled is None and isinstance(node.func, ast.Name):
+                compiled = named.get(node.func.id)
+            if compiled is not None:
+                return node, compiled
+    return None, None
 
 
 def _compiled(node: ast.expr) -> ast.expr | None:
