@@ -85,6 +85,7 @@ def _in_place() -> Any:
     return model
 
 
+_SLOW = [pytest.mark.slow]
 _SUBJECTS: dict[str, Callable[[], Any]] = {
     "function": lambda: broken,
     "given up": lambda: given_up,
@@ -108,7 +109,13 @@ def _facts(seen: Any) -> Any:
     )
 
 
-@pytest.mark.parametrize("subject", _SUBJECTS)
+@pytest.mark.parametrize(
+    "subject",
+    [
+        pytest.param(name, marks=[] if name in ("function", "recompiles", "module") else _SLOW)
+        for name in _SUBJECTS
+    ],
+)
 def test_every_call_says_the_same(subject: str) -> None:
     explained = compilescope.explain(_SUBJECTS[subject]())
     first = explained(torch.ones(4, 4))

@@ -193,6 +193,7 @@ def test_a_limit_ends_it_with_its_children(warm: WarmParent, tmp_path: Path) -> 
         assert bench.watch(Version()).stdout == b"1\n" and not bench.cold
 
 
+@pytest.mark.slow
 def test_without_a_warm_process_all_are_fresh(tmp_path: Path) -> None:
     file = tmp_path / "program.py"
     file.write_text("import sys\nprint('torch' in sys.modules)\n")
