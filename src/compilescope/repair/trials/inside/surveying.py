@@ -7,26 +7,25 @@ but for short constants.
 from __future__ import annotations
 
 import atexit
-import json
 import os
 import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from types import CodeType, FrameType, ModuleType
+from types import CodeType, FrameType
 from typing import Any
 
-import torch
+import msgspec
 
+from compilescope.model.values import ValueFact
 from compilescope.repair.trials.inside.asking import claim
 from compilescope.torchapi.regions.regions import Regions
+from compilescope.torchapi.values import NOTHING, stored_attribute, value_fact
 
 _CALLS = 40
 """Of one function; later ones go by untraced."""
 _FACTS = 6
 """Of one name at one line."""
-_SHORT = 60
-_PLAIN = (bool, int, float, complex, str, bytes)
 
 
 class Surveyor:
@@ -40,7 +39,7 @@ class Surveyor:
         self._regions = Regions(self._call_eagerly)
         self._wanted: dict[CodeType, bool] = {}
         self._calls: dict[CodeType, int] = {}
-        self._seen: dict[str, dict[int, dict[str, list[dict[str, Any]]]]] = {}
+        self._seen: dict[str, dict[int, dict[str, list[ValueFact]]]] = {}
 
     def begin(self) -> None:
         self._regions.install()
@@ -86,7 +85,7 @@ class Surveyor:
         for name, value in _names(frame):
             facts = here.setdefault(name, [])
             if len(facts) < _FACTS:
-                fact = _fact(value)
+                fact = value_fact(value)
                 if fact not in facts:
                     facts.append(fact)
 
@@ -95,7 +94,7 @@ class Surveyor:
         threading.settrace(None)
         if self._seen and claim(self._folder):
             part = self._folder / "facts.json.part"
-            part.write_text(json.dumps({"seen": self._seen}), encoding="utf-8")
+            part.write_bytes(msgspec.json.encode({"seen": self._seen}))
             os.replace(part, self._folder / "facts.json")
 
 
@@ -117,63 +116,10 @@ def _names(frame: FrameType) -> Iterator[tuple[str, Any]]:
             continue
         yield name, value
         for attribute in named:
-            held = _attribute(value, attribute)
-            if held is not _NOTHING:
+            held = stored_attribute(value, attribute)
+            if held is not NOTHING:
                 yield f"{name}.{attribute}", held
     if frame.f_locals is not frame.f_globals:
         for name in named:
             if name in frame.f_globals and name not in frame.f_locals:
                 yield name, frame.f_globals[name]
-
-
-_NOTHING = object()
-
-
-def _attribute(value: Any, name: str) -> Any:
-    """What is stored, without running any property."""
-    if isinstance(value, (type, ModuleType, torch.Tensor)):
-        return _NOTHING
-    held = getattr(value, "__dict__", None)
-    if not isinstance(held, dict):
-        return _NOTHING
-    if name in held:
-        return held[name]
-    if isinstance(value, torch.nn.Module):
-        for kind in ("_parameters", "_buffers", "_modules"):
-            inner = held.get(kind) or {}
-            if name in inner:
-                return inner[name]
-    stored = vars(type(value)).get(name, _NOTHING)
-    return stored if isinstance(stored, _PLAIN) else _NOTHING
-
-
-def _fact(value: Any) -> dict[str, Any]:
-    kind = type(value)
-    fact: dict[str, Any] = {"kind": _kind(value), "type": f"{kind.__module__}.{kind.__qualname__}"}
-    if isinstance(value, torch.Tensor):
-        fact["dtype"] = str(value.dtype).removeprefix("torch.")
-        fact["shape"] = list(value.shape)
-        fact["device"] = str(value.device)
-        fact["requires_grad"] = value.requires_grad
-    elif fact["kind"] == "array":
-        fact["dtype"], fact["shape"] = str(value.dtype), list(value.shape)
-    elif kind in _PLAIN or value is None:
-        words = repr(value) if not isinstance(value, (str, bytes)) or len(value) <= _SHORT else ""
-        fact["value"] = words if len(words) <= _SHORT else ""
-    return fact
-
-
-def _kind(value: Any) -> str:
-    if isinstance(value, torch.nn.Parameter):
-        return "parameter"
-    if isinstance(value, torch.Tensor):
-        return "tensor"
-    if isinstance(value, torch.nn.Module):
-        return "module"
-    if value is None:
-        return "none"
-    if isinstance(value, (bool, int, float, complex)):
-        return "number"
-    if isinstance(value, (str, bytes)):
-        return "text"
-    return "array" if type(value).__module__ == "numpy" and hasattr(value, "shape") else "other"
