@@ -165,7 +165,7 @@ def test_what_was_dropped_is_named() -> None:
     seen = compilescope.explain(broken)(torch.ones(3))
     [(_, body)] = list(seen.run.of(CompiledBefore))
     assert body.dropped and [each.function for each in body.functions] == ["noisy"]
-    assert "Compiled anew: `noisy` compiles again when next called." in _flat(seen.summary())
+    assert "`noisy` compiles again on the next call." in _flat(seen.summary())
 
 
 def test_a_second_capture_says_what_was_compiled_before() -> None:
@@ -208,7 +208,7 @@ def test_where_torch_does_not_tell_that_is_said() -> None:
 
     events = [*plain[:1], msgspec.structs.replace(plain[0], id="x.1", body=unknown), *plain[1:]]
     reading = Reading(Run(header, events, run.run.artifacts), reader="python")
-    assert "this torch does not tell which" in _flat(to_text(report_document(reading)))
+    assert "torch doesn't say which" in _flat(to_text(report_document(reading)))
 
 
 @pytest.mark.parametrize("subject", ["function", "recompiles", "module"])

@@ -169,7 +169,7 @@ def test_a_rank_under_torchrun(tmp_path: Path) -> None:
     )
     for how, exception in (
         ("raise", "ValueError: rank one"),
-        ("kill", "ChildFailedError: rank 1 was ended by SIGKILL"),
+        ("kill", "ChildFailedError: rank 1 was terminated by SIGKILL"),
     ):
         words = ("--torchrun", "--nproc-per-node", "2", str(script), how)
         done = run_captured(tmp_path / how, "-q", *words)

@@ -48,7 +48,7 @@ def decorate(source: str | bytes, file: str, names: set[str]) -> types.CodeType:
     transformer.visit(tree)
     missing = names - transformer.found
     if missing:
-        sys.exit(f"compilescope: error: {file} defines no function {', '.join(sorted(missing))}.")
+        sys.exit(f"compilescope: error: {file} does not define {', '.join(sorted(missing))}.")
     return compile(ast.fix_missing_locations(tree), file, "exec")
 
 
@@ -78,7 +78,7 @@ class _Finder:
             return None
         spec = importlib.util.find_spec(fullname)
         if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
-            sys.exit(f"compilescope: error: there is no Python source for the module {fullname}.")
+            sys.exit(f"compilescope: error: module {fullname} has no Python source.")
         spec.loader = _Loader(fullname, spec.origin, names)
         return spec
 

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Sequence
 
 import torch
 
+from compilescope.capture.cells import cell_names, text_with_cells, with_cells
 from compilescope.capture.ending import Raised, told
 from compilescope.capture.journal import Journal
 from compilescope.model.artifacts import artifact_name
@@ -78,6 +79,7 @@ class Recorder:
             return self._append(body, stack, compile_id)
 
     def artifact(self, text: str, kind: str) -> str:
+        text = text_with_cells(text, cell_names())
         try:
             return self._journal.artifacts.put(text, kind)
         except OSError:
@@ -105,9 +107,9 @@ class Recorder:
                 return
             lost = self._journal.lost + self._lost_artifacts
             if raised is None:
-                self._append(ProcessEnded(lost))
+                self._append(ProcessEnded(lost, accelerator=_accelerator()))
             else:
-                body = ProcessEnded(lost, raised.error, raised.message)
+                body = ProcessEnded(lost, raised.error, raised.message, _accelerator())
                 self._append(body, raised.stack)
                 told()
             self._ended = True
@@ -138,10 +140,13 @@ class Recorder:
 
     def _keep_sources(self, frames: Iterable[Frame]) -> None:
         """A report shows the lines around a place, long after the file has changed."""
+        cells = cell_names()
         for frame in frames:
-            if frame.file in self._sources or frame.origin not in ("user", "library"):
+            # A cell that was run again has a new number, and the old file.
+            name = cells.get(frame.file, frame.file)
+            if name in self._sources or frame.origin not in ("user", "library"):
                 continue
-            self._sources.add(frame.file)
+            self._sources.add(name)
             text = "".join(linecache.getlines(frame.file))
             if 0 < len(text) <= _LARGEST_SOURCE:
                 self._append(SourceSeen(frame.file, self.artifact(text, "py")))
@@ -149,6 +154,7 @@ class Recorder:
     def _append(
         self, body: Body, stack: Sequence[Frame] = (), compile_id: str | None = None
     ) -> str:
+        cells = cell_names()
         event = Event(
             id=f"{self._name}.{self._sequence}",
             time_ns=time.time_ns(),
@@ -158,8 +164,8 @@ class Recorder:
             epoch=self._epoch,
             compile_id=compile_id,
             test=current_test(),
-            stack=tuple(stack),
-            body=body,
+            stack=with_cells(tuple(stack), cells),
+            body=with_cells(body, cells),
         )
         self._sequence += 1
         self._journal.append(event)
@@ -177,6 +183,15 @@ def _rank() -> int:
 def _device() -> str:
     # Asking CUDA for a name would initialise it, which breaks programs that fork later.
     return "cuda" if torch.version.cuda else "cpu"
+
+
+def _accelerator() -> str:
+    """By name, where the program has used one: only then may it be asked."""
+    try:
+        used = torch.cuda.is_initialized() and torch.cuda.is_available()
+        return torch.cuda.get_device_name() if used else ""
+    except Exception:
+        return ""  # A device that failed ends the program; it must not end our record of it.
 
 
 def _after_fork() -> None:

@@ -25,14 +25,14 @@ class Target:
         """Say what is wrong before anything runs."""
         if self.kind in ("script", "module", "code") and not self.words:
             raise ToolError(
-                "There is nothing to run.", hint="Try `compilescope run script.py`, or -m MODULE."
+                "No program given.", hint="Try `compilescope run script.py`, or -m MODULE."
             )
         if self.kind == "script":
             _check_script(Path(self.words[0]))
         needs = {"pytest": "pytest", "torchrun": "torch"}.get(self.kind)
         if needs and importlib.util.find_spec(needs) is None:
             raise ToolError(
-                f"{needs} is not installed beside compilescope.", hint=f"pip install {needs}"
+                f"{needs} is not installed alongside compilescope.", hint=f"pip install {needs}"
             )
 
     def command(self, functions: tuple[str, ...] = ()) -> list[str]:
@@ -40,7 +40,7 @@ class Target:
         python = [sys.executable]
         if functions:
             if self.kind not in ("script", "module"):
-                raise ToolError("--compile with a function needs a script or a module to run.")
+                raise ToolError("--compile with a function name needs a script or a module.")
             flag = ["-m"] if self.kind == "module" else []
             runner = "compilescope.capture.decorating_runner"
             return [*python, "-m", runner, ",".join(functions), *flag, *self.words]
@@ -92,4 +92,4 @@ def _check_script(path: Path) -> None:
     if not os.access(path, os.R_OK):
         raise ToolError(f"{path} cannot be read: permission denied.")
     if path.is_dir() and not (path / "__main__.py").exists():
-        raise ToolError(f"{path} is a folder without a __main__.py.")
+        raise ToolError(f"{path} is a folder without __main__.py.")

@@ -348,6 +348,8 @@ class ProcessEnded(EventBody, frozen=True):
     error: str = ""
     """The class of the exception that nobody caught; empty where there was none."""
     message: str = ""
+    accelerator: str = ""
+    """The name of the GPU that the process used; empty where it used none, or it is not known."""
 
 
 class Unknown(msgspec.Struct, frozen=True):

@@ -88,7 +88,7 @@ POLICIES: dict[str, dict[str, Policy]] = {
         "cause": "message",
         "link": "keep",
     },
-    "ProcessEnded": {"error": "code", "message": "message"},
+    "ProcessEnded": {"error": "code", "message": "message", "accelerator": "keep"},
     "CompileTime": {"phases_us": "keep", "phase": "keep", "restarts": "sentences"},
     "Phase": {"name": "keep", "compile_id": "keep", "detail": "generated"},
     "GraphTime": {"graph": "keep", "captured": "keep"},
