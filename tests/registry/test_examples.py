@@ -169,7 +169,7 @@ def test_a_fixed_form_may_be_missing_or_a_config(tmp_path: Path) -> None:
         (GOOD.replace("LIMIT\n", f"LIMIT  {MARK}\n", 1), "gb0025.py", "2 lines"),
         (GOOD.replace("def f(", "def g("), "gb0025.py", "neither f nor run"),
         (GOOD.replace("def inputs(", "def given("), "gb0025.py", r"no inputs\(\)"),
-        (GOOD + "CONFIG = {'a': object()}\n", "gb0025.py", "no plain value"),
+        (GOOD + "CONFIG = {'a': object()}\n", "gb0025.py", "not a plain value"),
         (GOOD + "def (", "gb0025.py", "could not be read"),
         (GOOD, "gb25.py", "not named after an id"),
     ],
@@ -192,12 +192,24 @@ def test_a_bad_list_of_unreachable_ids_is_one_sentence(tmp_path: Path, text: str
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("    torch._dynamo.graph_break()  # breaks here", "    y = 1  # breaks here", "nothing"),
-        ("graph_break()  # breaks here", "skip_frame()  # breaks here", "GB0025 is not at line 8"),
-        ("LIMIT\n\n\ndef help", f"LIMIT  {MARK}\n\n\ndef help", "GB0025 is not at line 9"),
+        (
+            "    torch._dynamo.graph_break()  # breaks here",
+            "    y = 1  # breaks here",
+            "no graph break",
+        ),
+        (
+            "graph_break()  # breaks here",
+            "skip_frame()  # breaks here",
+            "GB0025 was not reported at line 8",
+        ),
+        (
+            "LIMIT\n\n\ndef help",
+            f"LIMIT  {MARK}\n\n\ndef help",
+            "GB0025 was not reported at line 9",
+        ),
         ("    return help_of_fixed(x)", "    return x", ""),
-        ("    return help_of_fixed(x)", "    return 2 * x", "another result"),
-        ("    return help_of_fixed(x)", "    return x.sum().item() + x", "fixed form lost Site"),
+        ("    return help_of_fixed(x)", "    return 2 * x", "result differs"),
+        ("    return help_of_fixed(x)", "    return x.sum().item() + x", "fixed form has Site"),
         ("    return help_of_fixed(x)", "    return x @ torch.ones(2)", "fixed form raised"),
     ],
 )
@@ -217,18 +229,18 @@ def test_a_wrong_claim_is_seen(tmp_path: Path, old: str, new: str, words: str) -
 def test_the_command_lists_shows_and_tells_why_not(capsys: pytest.CaptureFixture[str]) -> None:
     assert command.main([], standalone_mode=False) == 0
     listed = capsys.readouterr().out
-    assert f"{len(KNOWN)} of {len(load_registry())} ids have one" in listed
-    assert "Out of reach" in listed and "No example yet" in listed
+    assert f"{len(KNOWN)} of {len(load_registry())} IDs have one" in listed
+    assert "Can't be triggered here" in listed and "No example yet" in listed
     assert command.main(["gb124", "GB0044"], standalone_mode=False) == 0
     shown = capsys.readouterr().out
     assert KNOWN["GB0124"].source in shown
-    assert "# Out of reach (internal)" in shown
+    assert "# Can't be triggered here (internal)" in shown
     assert command.main(["124", "--json"], standalone_mode=False) == 0
     (entry,) = json.loads(capsys.readouterr().out)["examples"]
     assert (entry["state"], entry["has_fixed"]) == ("example", True)
     with pytest.raises(ToolError, match="no GB99999"):
         command.main(["GB99999"], standalone_mode=False)
-    with pytest.raises(ToolError, match="no example of GB0044"):
+    with pytest.raises(ToolError, match="no example for GB0044"):
         command.main(["GB0044", "--run"], standalone_mode=False)
 
 
@@ -241,7 +253,7 @@ def test_the_command_runs_and_writes(
     written(tmp_path, wrong, "gb0124.py")
     monkeypatch.setattr(cases, "load_examples", lambda: cases.read_examples(tmp_path))
     assert command.main(["25", "--write"], standalone_mode=False) == 0
-    assert "1 of 1 examples are as they claim" in capsys.readouterr().out
+    assert "1 of 1 examples behave as described" in capsys.readouterr().out
     output = (tmp_path / "outputs" / "gb0025.txt").read_text(encoding="utf-8")
     assert "gb0025.py:8 in f" in output and str(tmp_path) not in output
     assert command.main(["--run", "--json"], standalone_mode=False) == 1

@@ -89,12 +89,12 @@ def test_releases() -> None:
     [
         (b"", "not valid"),
         (b"[]", "not valid"),
-        (b'{"steps": [{"torch": "../x"}]}', "no release"),
+        (b'{"steps": [{"torch": "../x"}]}', "not a release"),
         (b'{"steps": [{"torch": "2.9.0"}, {"torch": "2.8.0"}]}', "not in order"),
-        (b'{"steps": [{"torch": "2.9.0", "went": ["../x"]}]}', "no graph-break id"),
+        (b'{"steps": [{"torch": "2.9.0", "went": ["../x"]}]}', "not a graph-break id"),
         (
             b'{"steps": [{"torch": "2.9.0", "came": {"x": {"title": "", "wordings": []}}}]}',
-            "no graph",
+            "not a graph-break id",
         ),
     ],
 )

@@ -113,7 +113,7 @@ def test_import(tmp_path: Path) -> None:
 
 
 def test_what_is_no_site_is_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(ToolError, match="no pages"):
+    with pytest.raises(ToolError, match="no graph-break pages"):
         import_pages(tmp_path, tmp_path / "notes", KNOWN)
     with pytest.raises(ToolError, match="no folder"):
         import_pages(tmp_path / "absent", tmp_path / "notes", KNOWN)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from compilescope.errors import ToolError
-from compilescope.registry.pages import Pages, find_pages
+from compilescope.registry.pages import Pages, find_pages, pytorch_page
 from compilescope.registry.symptoms import load_symptoms, read_symptoms
 from compilescope.registry.taxonomy import CATEGORY_IDS
 
@@ -42,12 +42,20 @@ def test_a_site_on_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     ["javascript:alert(1)", "file:///etc", 'https://x/"onclick=', "https://x/)[a](", "https://"],
 )
 def test_what_is_no_address_is_refused(site: str) -> None:
-    with pytest.raises(ToolError, match="no http address"):
+    with pytest.raises(ToolError, match="not the http address"):
         find_pages(site, {})
 
 
 def test_nothing_set_and_nothing_built() -> None:
     assert Pages().hint("GB0170") == "compilescope registry show GB0170"
+
+
+@pytest.mark.torch
+def test_pytorchs_own_page_is_the_one_that_torch_links() -> None:
+    from torch._dynamo.exc import get_gbid_documentation_link
+
+    assert pytorch_page("GB0170") == get_gbid_documentation_link("Data-dependent branching")
+    assert pytorch_page("nonsense") == pytorch_page(None) == ""
 
 
 def test_every_category_has_symptoms(tmp_path: Path) -> None:

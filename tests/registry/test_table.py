@@ -196,15 +196,15 @@ def test_fields_may_be_missing_or_new(tmp_path: Path) -> None:
         ('{"GB0001": [{"Gb_type": "One"', "not valid JSON"),
         ("certainly not JSON", "not valid JSON"),
         ('{"GB0001": [{"x": ' + "[" * 100_000, "not valid JSON"),
-        ("[]", "no table of graph breaks"),
-        ("null", "no table of graph breaks"),
-        ('{"GB0001": {}}', "no table of graph breaks"),
-        ('{"GB0001": []}', "no table of graph breaks"),
-        ('{"GB0001": [{"Context": "x"}]}', "no table of graph breaks"),
-        ('{"GB0001": [{"Gb_type": 7}]}', "no table of graph breaks"),
-        ('{"GB0001": [{"Gb_type": "x", "Hints": "y"}]}', "no table of graph breaks"),
-        ('{"name": [{"Gb_type": "x"}]}', "no table of graph breaks"),
-        ('{"17": [{"Gb_type": "x"}]}', "no table of graph breaks"),
+        ("[]", "not a graph-break table"),
+        ("null", "not a graph-break table"),
+        ('{"GB0001": {}}', "not a graph-break table"),
+        ('{"GB0001": []}', "not a graph-break table"),
+        ('{"GB0001": [{"Context": "x"}]}', "not a graph-break table"),
+        ('{"GB0001": [{"Gb_type": 7}]}', "not a graph-break table"),
+        ('{"GB0001": [{"Gb_type": "x", "Hints": "y"}]}', "not a graph-break table"),
+        ('{"name": [{"Gb_type": "x"}]}', "not a graph-break table"),
+        ('{"17": [{"Gb_type": "x"}]}', "not a graph-break table"),
         ('{"GB1": [{"Gb_type": "x"}], "GB0001": [{"Gb_type": "y"}]}', "twice"),
         ("{}", "without entries"),
     ],
@@ -248,6 +248,6 @@ def test_the_table_is_found_without_importing_torch(tmp_path: Path) -> None:
 def test_no_torch_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [])
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(ToolError, match="No torch") as caught:
+    with pytest.raises(ToolError, match="has no torch") as caught:
         load_registry()
     assert "--file" in caught.value.hint

@@ -131,7 +131,7 @@ def test_what_is_not_known_has_no_category(
         ('id = "logging"', 'id = "loging"', "loging"),
         ('means = ["rewrite"]', 'means = ["magic"]', "magic"),
         ('GB0219 = "', 'GB0025 = "', "GB0025 is in explicit and in backend-failure"),
-        ("GB0219 = ", "GB219 = ", "no graph-break id"),
+        ("GB0219 = ", "GB219 = ", "not a graph-break id"),
         ('GB0219 = "Backend compiler exception"', 'GB0219 = "copy.deepcopy()"', "the type"),
         ('id = "logging"', 'id = "exception"', "twice"),
         ('title = "Context manager"', 'title = ""', "has no title"),

@@ -78,9 +78,9 @@ def test_what_holds_no_table_is_one_sentence(tmp_path: Path) -> None:
     cut = tmp_path / "cut.whl"
     cut.write_bytes(whole_wheel(tmp_path / "whole.whl").read_bytes()[:200])
     for source, says in (
-        (other, "holds no table"),
-        (cut, "no whole wheel"),
-        (tmp_path, "holds no torch"),
+        (other, "contains no graph-break table"),
+        (cut, "not a complete wheel"),
+        (tmp_path, "contains no torch"),
         (tmp_path / "absent.whl", "no file"),
         (tmp_path / "absent", "no file"),
     ):

@@ -306,7 +306,7 @@ def test_what_cannot_be_placed_is_listed() -> None:
     assert [(lost.compile_id, lost.line) for lost in tree.elsewhere] == [
         ("7/0", 0), (None, 8), (None, 0),
     ]  # fmt: skip
-    assert "Elsewhere" in drawn(run)
+    assert "Unplaced" in drawn(run)
 
 
 def drawn(run: Run) -> str:

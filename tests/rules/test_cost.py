@@ -104,7 +104,7 @@ def warm(*calls: tuple[str, int]) -> Run:
 )
 def test_warm_up_alone_says_so(calls: tuple[tuple[str, int], ...], which: str) -> None:
     run = warm(*calls)
-    said = f"none: {which} compiled something, so no call was timed"
+    said = f"none: {which} compiled something, so none was timed"
     assert no_coverage(run) == said
     assert said in " ".join(to_text(report_document(Reading(run))).split())
 

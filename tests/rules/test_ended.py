@@ -40,8 +40,8 @@ def ended(*events: Event, status: int | None = None, **header: object) -> Run:
     [
         (ended(status=0), "normally", "The program ended normally."),
         (ended(status=3), "exit", "The program ended with exit status 3."),
-        (ended(signal=9), "signal", "The program was ended by SIGKILL (killed)."),
-        (ended(signal=99), "signal", "The program was ended by signal 99."),
+        (ended(signal=9), "signal", "The program was terminated by SIGKILL (killed)."),
+        (ended(signal=99), "signal", "The program was terminated by signal 99."),
         (
             ended(raised("ValueError", "no good"), status=1),
             "exception",
@@ -64,23 +64,24 @@ def ended(*events: Event, status: int | None = None, **header: object) -> Run:
         (
             ended(raised("ChildFailedError", KILLED), status=1),
             "exception",
-            "The program ended with exit status 1: ChildFailedError: rank 1 was ended by SIGKILL.",
+            "The program ended with exit status 1: ChildFailedError: "
+            "rank 1 was terminated by SIGKILL.",
         ),
         (
             ended(raised("OSError", "full", pid=101), status=4),
             "exit",
             "The program ended with exit status 4; "
-            "a process of it raised OSError: full (train.py:12).",
+            "one of its processes raised OSError: full (train.py:12).",
         ),
         (
             ended(raised("OSError", "full", pid=101), status=0),
             "normally",
-            "The program ended normally; a process of it raised OSError: full (train.py:12).",
+            "The program ended normally; one of its processes raised OSError: full (train.py:12).",
         ),
         (
             ended(launcher_pid=99),
             "unknown",
-            "How the program ended is not known: compilescope was stopped first.",
+            "How the program ended is unknown: compilescope was stopped first.",
         ),
         (ended(), "unknown", ""),
     ],
@@ -109,11 +110,11 @@ def test_it_is_the_first_line_in_every_format(status: int) -> None:
     run = ended(event(GraphCaptured(stage="dynamo", ops=1)), status=status)
     line = how_it_ended(run).text
     document = report_document(Reading(run))
-    assert to_text(document).splitlines()[3] == line
+    assert to_text(document).splitlines()[2] == line
     bold = f"**{line}**" if status else line
     assert to_markdown(document).splitlines()[4] == bold
     page = to_page([document])
-    assert page.index(clean(line)) < page.index("1 graph, no graph break")
+    assert page.index(clean(line)) < page.index("1 graph, no graph breaks")
 
 
 def test_a_program_that_fails_early_did_not_forget_to_compile() -> None:

@@ -150,8 +150,8 @@ def test_a_refused_recompile_counts() -> None:
     ("header", "words"),
     [
         ({"exit_status": 3}, "the program ended with status 3"),
-        ({"exit_status": None, "signal": 9}, "the program was ended by signal 9 (SIGKILL)"),
-        ({"ended": False}, "cut short"),
+        ({"exit_status": None, "signal": 9}, "the program was terminated by signal 9 (SIGKILL)"),
+        ({"ended": False}, "truncated"),
     ],
 )
 def test_a_program_that_did_not_end_well_cannot_be_judged(
@@ -177,7 +177,7 @@ def test_what_keeps_from_telling() -> None:
     assert "failed 1 time inside" in judge(faulty, NOTHING_LOST).unsure[0].message
     live = run_of(graph(), ended=False)
     live.live = True
-    assert judge(digest(live), NOTHING_LOST).unsure[0].message == "the run goes on"
+    assert judge(digest(live), NOTHING_LOST).unsure[0].message == "the run is still in progress"
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_what_this_torch_does_not_show_is_not_zero(hook: str, name: str) -> None
     missing = event(HookUnavailable(hook, "torch.x", "something"), number=2)
     judged = judge(seen(graph(), missing), Limits(**{name: 5}))
     assert check(judged, name).outcome == "unknown"
-    assert "does not show something" in check(judged, name).message
+    assert "does not report something" in check(judged, name).message
 
 
 def test_a_hook_that_hides_breaks_hides_new_ones() -> None:

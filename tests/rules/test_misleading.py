@@ -241,11 +241,11 @@ del sys.modules["somelib"]
         for cause in frame.causes
     }
     assert told.keys() == {"size-change", "layer-index", "grad-mode"}
-    assert "give the model a cache of fixed size" in told["size-change"][0]
+    assert "give the model a fixed-size cache" in told["size-change"][0]
     assert "generate()" not in told["size-change"][0], "that is another library's"
     assert "compile the model that holds them" in told["layer-index"][0]
     assert "both trains and evaluates" in told["grad-mode"][0]
-    assert "lets it vary" in told["size-change"][1] and "warm-up" in told["layer-index"][1]
+    assert "after a second value" in told["size-change"][1] and "warm-up" in told["layer-index"][1]
 
 
 def test_backend_errors_are_not_blamed_on_the_line(tmp_path: Path) -> None:

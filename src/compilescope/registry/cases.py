@@ -103,7 +103,7 @@ def read_example(path: Path) -> ExampleFile:
     except (OSError, ValueError, SyntaxError, RecursionError) as error:
         raise ToolError(f"The example {path} could not be read: {error}.") from None
     if gb_id is None or path.name != f"{gb_id.lower()}.py":
-        raise ToolError(f"The example {path} is not named after an id: gb0124.py would be.")
+        raise ToolError(f"The example {path} is not named after an id, like gb0124.py.")
     for problem in _problems(tree, source):
         raise ToolError(f"The example {path} {problem}.")
     settings = _settings(tree, path)
@@ -132,7 +132,7 @@ def _problems(tree: ast.Module, source: str) -> Iterator[str]:
         yield "has no inputs()"
     marked = _marked(source)
     if len(marked) != 1:
-        yield f"has {len(marked)} lines with the comment {MARK!r}, and needs one"
+        yield f"has {len(marked)} lines with the comment {MARK!r} instead of one"
 
 
 def _marked(source: str) -> list[int]:
@@ -150,7 +150,9 @@ def _settings(tree: ast.Module, path: Path) -> dict[str, Any]:
                 try:
                     found[name] = ast.literal_eval(node.value)
                 except ValueError:
-                    raise ToolError(f"The example {path} has a {name} of no plain value.") from None
+                    raise ToolError(
+                        f"In the example {path}, {name} is not a plain value."
+                    ) from None
     return found
 
 
@@ -245,5 +247,5 @@ def read_unreachable(path: Path) -> dict[str, Unreachable]:
         raise ToolError(f"{path} is not valid: {error}.") from None
     for gb_id, entry in found.items():
         if normal_id(gb_id) != gb_id or not entry.reason.strip():
-            raise ToolError(f"{path} is not valid: {gb_id} is no id, or has no reason.")
+            raise ToolError(f"{path} is not valid: {gb_id} is not an id, or has no reason.")
     return found

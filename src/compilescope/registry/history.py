@@ -139,11 +139,15 @@ def load_history(path: Path = HISTORY) -> History:
     versions = [step.torch for step in history.steps]
     ids = [*history.titles, *(g for step in history.steps for g in (*step.went, *step.reworded))]
     if any(release_of(torch) != torch for torch in versions):
-        raise ToolError(f"The history {path} is not valid: it names a version that is no release.")
+        raise ToolError(
+            f"The history {path} is not valid: it names a version that is not a release."
+        )
     if versions != sorted(set(versions), key=release_key):
         raise ToolError(f"The history {path} is not valid: its versions are not in order.")
     if any(normal_id(gb_id) != gb_id for gb_id in ids):
-        raise ToolError(f"The history {path} is not valid: it names what is no graph-break id.")
+        raise ToolError(
+            f"The history {path} is not valid: it names something that is not a graph-break id."
+        )
     return history
 
 

@@ -43,8 +43,8 @@ def import_pages(
     pages = dict(_pages(folder))
     if not pages:
         raise ToolError(
-            f"{folder} holds no pages of graph breaks.",
-            "They are called gb0124.md, there or in docs/gb.",
+            f"{folder} contains no graph-break pages.",
+            "They are named like gb0124.md, in that folder or in docs/gb.",
         )
     return [_import(gb_id, pages[gb_id], notes, known, force=force) for gb_id in sorted(pages)]
 

@@ -36,14 +36,14 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 TITLES: dict[Kind, str] = {
     "not-raised": "In the table, no longer raised by torch",
     "not-registered": "Raised by torch, missing from the table",
-    "type-at-run-time": "The type is only known at run time",
+    "type-at-run-time": "The type is known only at run time",
     "placeholder": "Texts with unfilled placeholders",
     "duplicated-type": "One type, several ids",
     "no-explanation": "No explanation",
     "no-hints": "No hints",
-    "no-category": "No category of ours",
-    "stray-note": "Notes that belong to no id of the table",
-    "stray-example": "Examples that belong to no id of the table",
+    "no-category": "No category",
+    "stray-note": "Notes for ids that are not in the table",
+    "stray-example": "Examples for ids that are not in the table",
 }
 NEED_SOURCE: tuple[Kind, ...] = ("not-raised", "not-registered", "type-at-run-time")
 """Kinds that only torch's own source can tell."""
@@ -145,12 +145,12 @@ def _strays(table: Registry, beside: Beside) -> Iterator[Problem]:
     ids = {entry.gb_id for entry in table}
     for gb_id in beside.notes:
         if gb_id not in ids:
-            yield Problem("stray-note", gb_id, "the table has no such id")
+            yield Problem("stray-note", gb_id, "not in the table")
     for path in beside.misnamed_notes:
-        yield Problem("stray-note", path.name, "not named after an id: gb0124.md would be")
+        yield Problem("stray-note", path.name, "not named after an id, like gb0124.md")
     for gb_id in beside.examples:
         if gb_id not in ids:
-            yield Problem("stray-example", gb_id, "the table has no such id")
+            yield Problem("stray-example", gb_id, "not in the table")
 
 
 def _raw(entry: Entry) -> Iterable[RawVariant]:

@@ -14,6 +14,9 @@ from compilescope.errors import ToolError
 from compilescope.registry.table import normal_id
 from compilescope.settings import cache_folder, registry_site
 
+_PYTORCH = "https://meta-pytorch.github.io/compile-graph-break-site/gb/"
+"""As `torch._dynamo.exc.get_gbid_documentation_link` of torch 2.13 has it."""
+
 
 @dataclass(frozen=True)
 class Pages:
@@ -42,6 +45,12 @@ class Pages:
         return self.url(known) or (f"compilescope registry show {known}" if known else "")
 
 
+def pytorch_page(gb_id: str | None) -> str:
+    """PyTorch's own public page of a graph break; empty for what is no id."""
+    known = normal_id(gb_id) if gb_id else None
+    return f"{_PYTORCH}{known.lower()}.html" if known else ""
+
+
 def default_site() -> Path:
     """Where `registry build` puts the site if it is told nothing else."""
     return cache_folder() / "site"
@@ -66,7 +75,7 @@ def folder_address(text: str, name: str) -> str:
     plain = text.isascii() and text.isprintable() and not set(text) & set("\"'<>`\\()[] ?#")
     if parts.scheme not in ("http", "https") or not parts.netloc or not plain:
         raise ToolError(
-            f"{name} is {text[:80]!r}, which is no http address of a folder.",
-            "It would be something like https://host/path/.",
+            f"{name} is {text[:80]!r}, which is not the http address of a folder.",
+            "Use something like https://host/path/.",
         )
     return text.rstrip("/") + "/"

@@ -146,12 +146,12 @@ def parse_registry(data: bytes, path: str, torch: str | None) -> Registry:
     for gb_id, variants in _decode(data, path).items():
         known = normal_id(gb_id)
         if known is None or not gb_id.upper().startswith("GB") or not variants:
-            raise ToolError(f"{path} is no table of graph breaks: it has the entry {gb_id[:40]!r}.")
+            raise ToolError(f"{path} is not a graph-break table: it has the entry {gb_id[:40]!r}.")
         entries.append(Entry(known, tuple(_variant(variant) for variant in variants)))
     if not entries:
-        raise ToolError(f"{path} is a table of graph breaks without entries.")
+        raise ToolError(f"{path} is a graph-break table without entries.")
     if len({entry.gb_id for entry in entries}) < len(entries):
-        raise ToolError(f"{path} is no table of graph breaks: an id stands in it twice.")
+        raise ToolError(f"{path} is not a graph-break table: it has an id twice.")
     entries.sort(key=lambda entry: (len(entry.gb_id), entry.gb_id))
     return Registry(tuple(entries), path, torch)
 
@@ -177,8 +177,8 @@ def _installed_table() -> Path:
         if (folder / PLACE).is_file():
             return folder / PLACE
     raise ToolError(
-        "No torch with a table of graph breaks is installed for this Python.",
-        "Give a table with --file: torch/_dynamo/graph_break_registry.json of any torch.",
+        "This Python has no torch with a graph-break table.",
+        "Pass a table with --file: torch/_dynamo/graph_break_registry.json of any torch.",
     )
 
 
@@ -200,13 +200,13 @@ def _read(path: Path) -> bytes:
     try:
         if path.stat().st_size > BIGGEST_BYTES:
             limit = BIGGEST_BYTES // 1024 // 1024
-            raise ToolError(f"{path} is larger than {limit} MB: no table of graph breaks is.")
+            raise ToolError(f"{path} is larger than {limit} MB: too large for a graph-break table.")
         with path.open("rb") as stream:
             data = stream.read(BIGGEST_BYTES + 1)
     except FileNotFoundError:
         raise ToolError(f"There is no file {path}.") from None
     except IsADirectoryError:
-        raise ToolError(f"{path} is a folder, not a table of graph breaks.") from None
+        raise ToolError(f"{path} is a folder, not a graph-break table.") from None
     except OSError as error:
         raise ToolError(f"{path} could not be read: {error.strerror or error}.") from None
     return data
@@ -216,9 +216,9 @@ def _decode(data: bytes, path: str) -> dict[str, list[RawVariant]]:
     try:
         return msgspec.json.decode(data, type=dict[str, list[RawVariant]])
     except msgspec.ValidationError as error:
-        raise ToolError(f"{path} is no table of graph breaks: {error}.") from None
+        raise ToolError(f"{path} is not a graph-break table: {error}.") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        why = str(error).rstrip(".") or "it nests too deeply"
+        why = str(error).rstrip(".") or "it is nested too deeply"
         raise ToolError(f"{path} is not valid JSON: {why}.") from None
 
 

@@ -149,14 +149,14 @@ def _problems(categories: tuple[Category, ...]) -> Iterator[str]:
     owner_of_type: dict[str, str] = {}
     for category in categories:
         if category.id in named:
-            yield f"the category {category.id} stands in it twice"
+            yield f"the category {category.id} appears twice"
         named.add(category.id)
         for field in ("title", "why", "fix", "means"):
             if not getattr(category, field):
                 yield f"the category {category.id} has no {field}"
         for gb_id in category.ids:
             if normal_id(gb_id) != gb_id:
-                yield f"{gb_id!r} in {category.id} is no graph-break id"
+                yield f"{gb_id!r} in {category.id} is not a graph-break id"
             owner = owner_of_id.setdefault(gb_id, category.id)
             if owner != category.id:
                 yield f"{gb_id} is in {owner} and in {category.id}"

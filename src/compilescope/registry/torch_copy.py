@@ -67,8 +67,8 @@ def _folder_table(source: Path) -> Registry:
     path = folder / PLACE if folder else source / PLACE.name
     if not path.is_file():
         raise ToolError(
-            f"{source} holds no torch with a table of graph breaks.",
-            f"It would lie at {_WHEEL_TABLE} there; torch has it since 2.8.",
+            f"{source} contains no torch with a graph-break table.",
+            f"Its place there is {_WHEEL_TABLE}; torch has it since 2.8.",
         )
     found = load_registry(path)
     if found.torch is None and folder is not None:
@@ -100,7 +100,7 @@ def _open(source: Path) -> zipfile.ZipFile:
     except OSError as error:
         raise ToolError(f"{source} could not be read: {error.strerror or error}.") from None
     except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
-        raise ToolError(f"{source} is no whole wheel: {error}.") from None
+        raise ToolError(f"{source} is not a complete wheel: {error}.") from None
 
 
 def _wheel_table(source: Path) -> Registry:
@@ -108,8 +108,8 @@ def _wheel_table(source: Path) -> Registry:
         names = set(wheel.namelist())
         if _WHEEL_TABLE not in names:
             raise ToolError(
-                f"The wheel {source} holds no table of graph breaks.",
-                "It is no wheel of torch, or of one before 2.8.",
+                f"The wheel {source} contains no graph-break table.",
+                "It is not a torch wheel, or it is older than 2.8.",
             )
         data = _member(wheel, _WHEEL_TABLE, source)
         version = None

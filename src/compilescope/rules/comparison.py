@@ -186,8 +186,8 @@ def _figures(before: Digest, after: Digest) -> list[Figure]:
     return [
         figure("graphs", "graphs"),
         figure("ops in graphs", "graph_ops", "more"),
-        figure("break sites", "sites"),
-        figure("functions left to eager", "eager_frames"),
+        figure("graph breaks", "sites"),
+        figure("functions run eagerly", "eager_frames"),
         figure("recompiles", "recompiles"),
         figure("failures", "failures"),
         figure("guards", "guards"),

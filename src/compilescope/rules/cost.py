@@ -80,19 +80,19 @@ def no_coverage(run: Run) -> str:
     if coverage(run) is not None:
         return ""
     if _clock_failed(run):
-        return "not known: a clock of compilescope's failed, or this torch lacks the point it needs"
+        return "unknown: one of compilescope's timers failed, or this torch lacks the hook it needs"
     calls: dict[str, int] = {}
     for _, body in run.of(RegionTime):
         calls[body.region.function] = calls.get(body.region.function, 0) + body.warmup_calls
     whole = sum(calls.values())
     if not whole:
-        return "none: no timed call came to its end" if calls else ""
+        return "none: no timed call finished" if calls else ""
     named = [f"{number} of {name}" for name, number in calls.items() if number]
     more = f" and {len(named) - _MOST_NAMED} more functions" if len(named) > _MOST_NAMED else ""
     warm = f" ({', '.join(named[:_MOST_NAMED])}{more})" if len(named) > 1 else ""
     of = f" of {next(iter(calls))}" if len(named) == 1 else ""
     every = f"the only call{of}" if whole == 1 else f"all {whole} calls{of}{warm}"
-    return f"none: {every} compiled something, so no call was timed"
+    return f"none: {every} compiled something, so none was timed"
 
 
 class _Break(msgspec.Struct, frozen=True):

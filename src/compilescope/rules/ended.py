@@ -118,13 +118,15 @@ def _child(event: Event, body: ProcessEnded) -> _Raised:
     if rank is None or code is None:
         return _described(event, body)
     status = int(code[1])
-    ended = f"was ended by {signal_name(-status)}" if status < 0 else f"ended with status {status}"
+    ended = (
+        f"was terminated by {signal_name(-status)}" if status < 0 else f"ended with status {status}"
+    )
     return _Raised(f"ChildFailedError: rank {rank[1]} {ended}", "", 0)
 
 
 def _text(seen: Ended, run: Run, *, aside: bool) -> str:
     raised = _raised_words(seen, run.header.root)
-    other = f"; a process of it raised {raised}" if aside else ""
+    other = f"; one of its processes raised {raised}" if aside else ""
     because = f": {raised}" if raised and not aside else ""
     if seen.how == "running":
         return "The program is still running."
@@ -134,7 +136,7 @@ def _text(seen: Ended, run: Run, *, aside: bool) -> str:
         return f"The program ended normally{other}."
     if seen.how == "unknown":
         lost = run.header.launcher_pid is not None
-        return "How the program ended is not known: compilescope was stopped first." * lost
+        return "How the program ended is unknown: compilescope was stopped first." * lost
     return f"The program ended with exit status {seen.exit_status}{because}{other}."
 
 
@@ -150,4 +152,4 @@ def _by_signal(seen: Ended, number: int) -> str:
     if seen.exception.startswith("KeyboardInterrupt"):
         return f"interrupted by {seen.signal}"
     meaning = signal.strsignal(number) if number in signal.valid_signals() else None
-    return f"ended by {seen.signal}" + (f" ({meaning.lower()})" if meaning else "")
+    return f"terminated by {seen.signal}" + (f" ({meaning.lower()})" if meaning else "")

@@ -281,11 +281,11 @@ def _recompile(cause: RecompileCause, frame: RecompiledFrame, root: str) -> Find
 
 def _change(cause: RecompileCause, frame: RecompiledFrame) -> str:
     if not cause.guard:
-        return f"{frame.function} was compiled more than once; torch named no guard that failed."
+        return f"{frame.function} was compiled more than once; torch reported no failed guard."
     if not (cause.expected or cause.actual):
-        return f"The guard {cause.guard} did not hold."
+        return f"The guard {cause.guard} failed."
     expected, actual = cause.expected or "?", cause.actual or "?"
-    return f"The guard {cause.guard} did not hold: expected {expected}, got {actual}."
+    return f"The guard {cause.guard} failed: expected {expected}, got {actual}."
 
 
 def _first(advice: tuple[Advice, ...], remedies: tuple[Remedy, ...]) -> str:

@@ -75,7 +75,6 @@ def guarded_graphs(run: Run, allowance: int | None = None) -> list[GuardedGraph]
         graph = _graph(event, body, guards, ops.get(key), latency.get(key))
         if allowance is not None:
             allowance -= body.count
-            graph = msgspec.structs.replace(graph, all=())
         graphs.append(graph)
     return graphs
 

@@ -133,9 +133,9 @@ def _what(event: Event) -> str:
     if isinstance(body, Recompile):
         failed = [guard for entry in body.entries[:1] for guard in entry.failed]
         why = f": {failed[0].subject} was {failed[0].actual}" if failed else ""
-        return f"compiled {_code(body.frame)} again{why}"
+        return f"recompiled {_code(body.frame)}{why}"
     if isinstance(body, FrameSkipped):
-        return f"left {_code(body.frame)} to eager mode: {body.cause}"
+        return f"fell back to eager for {_code(body.frame)}: {body.cause}"
     if isinstance(body, CompileFailed):
         return f"failed to compile {_code(body.frame)}: {body.error}"
     return ""
@@ -145,5 +145,5 @@ def _code(code: CodeRef | None) -> str:
     if code is None:
         return "a function"
     name = code.file.replace("\\", "/").rsplit("/", 1)[-1]
-    part = f" from line {code.resumed_at} on" if code.resumed_at else ""
-    return f"{code.function} ({name}:{code.line}){part}"
+    part = f", from line {code.resumed_at}" if code.resumed_at else ""
+    return f"{code.function} ({name}:{code.line}{part})"

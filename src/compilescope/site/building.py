@@ -51,7 +51,7 @@ def build_site(
     files = {".nojekyll": ""}
     for number, (path, text) in enumerate(draw_site(content, base_url, edit_url)):
         if not _SAFE.fullmatch(path):
-            raise ToolError(f"The site would have a file of the name {path[:60]!r}.")
+            raise ToolError(f"The site would contain a file named {path[:60]!r}.")
         files[path] = text
         if progress is not None:
             progress(min(number, total), total)
@@ -79,8 +79,8 @@ def _files_before(folder: Path) -> list[str]:
     if MANIFEST not in names:
         if names:
             raise ToolError(
-                f"{folder} holds files that are no site of compilescope.",
-                "Give an empty or a new folder with -o.",
+                f"{folder} contains files that are not a compilescope site.",
+                "Pass an empty or new folder with -o.",
             )
         return []
     try:

@@ -88,7 +88,7 @@ class Content:
 
     @property
     def name(self) -> str:
-        return f"torch {self.table.torch or self.release}" if self._torch else "a table of its own"
+        return f"torch {self.table.torch or self.release}" if self._torch else "a custom table"
 
     @property
     def _torch(self) -> str | None:

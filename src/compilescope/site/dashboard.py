@@ -25,11 +25,11 @@ def _tiles(content: Content) -> list[tuple[str, int, str, str]]:
     home = "index.html#has="
     tiles = [
         ("graph breaks", counts["total"], f"{counts['wordings']} wordings", "index.html"),
-        ("with an example", counts["examples"], "a program that was run", f"{home}example"),
-        ("with a fixed form", counts["fixed"], "the same in one graph", f"{home}fixed"),
-        ("out of reach", counts["unreachable"], "a fault in torch, a device, another version", ""),
+        ("with an example", counts["examples"], "a tested program", f"{home}example"),
+        ("with a fixed version", counts["fixed"], "same result, one graph", f"{home}fixed"),
+        ("out of reach", counts["unreachable"], "a torch bug, a device, another version", ""),
         ("with a note", counts["notes"], "additional information", f"{home}note"),
-        ("missing words", counts["missing"], "no explanation or no hints", f"{home}missing"),
+        ("missing text", counts["missing"], "no explanation or no hints", f"{home}missing"),
         ("several wordings", counts["several"], "all are shown", f"{home}several"),
     ]
     if any(page.raised is not None for page in content.pages):
@@ -63,7 +63,7 @@ def _by_version(content: Content) -> Any:
         came = len(step.came)
         total = len(content.history.tables[step.torch])
         columns.append((step.torch, f"version/{step.torch}.html", total - came, came))
-    return steps(columns, "Graph breaks by version of torch")
+    return steps(columns, "Graph breaks by torch version")
 
 
 def _missing(content: Content) -> Any:

@@ -16,12 +16,13 @@ from compilescope.fixes.catalogue import fixes_answering
 from compilescope.fixes.diffs import file_diff
 from compilescope.registry.history import Step, release_key
 from compilescope.registry.notes import note_name
+from compilescope.report.render.escaping import finalize
 from compilescope.rules.causes.explaining import break_rules
 from compilescope.site.content import Content, Page
 from compilescope.site.dashboard import dashboard_values
 from compilescope.site.feed import feed_text
 from compilescope.site.search import search_index
-from compilescope.site.words import diff_lines, finalize, note_html, python_lines, sentence
+from compilescope.site.words import diff_lines, note_html, python_lines, sentence
 from compilescope.version import VERSION
 
 TEMPLATES = Path(__file__).with_name("templates")
@@ -36,14 +37,14 @@ _POLICY = (
 MEANS = {
     "config": "a config flag",
     "rewrite": "a mechanical rewrite",
-    "judgement": "a change that you must judge",
+    "judgement": "a change you must judge",
     "upgrade": "another torch or backend",
 }
 KINDS = {
-    "internal": {"badge": "internal", "heading": "No program of a user gets here"},
-    "hardware": {"badge": "needs hardware", "heading": "It takes hardware to get here"},
-    "version": {"badge": "other versions", "heading": "It takes another version to get here"},
-    "process": {"badge": "special process", "heading": "It takes a special process to get here"},
+    "internal": {"badge": "internal", "heading": "Not reachable from user code"},
+    "hardware": {"badge": "needs hardware", "heading": "Reaching this needs hardware"},
+    "version": {"badge": "other versions", "heading": "Reaching this needs another version"},
+    "process": {"badge": "special setup", "heading": "Reaching this needs a special setup"},
 }
 _FLAG = re.compile(r"torch\._\w+\.config\.\w+(?:\s*=\s*\w+)?")
 _BRIEF = 220
@@ -182,7 +183,7 @@ def _remedies(page: Page) -> list[tuple[str, str]]:
     """In general words, where no fix speaks: the category's, and flags that PyTorch hints at."""
     flags = dict.fromkeys(flag for hint in page.entry.hints for flag in _FLAG.findall(hint))
     found = [
-        ("Flag", f"`{flag}`, as PyTorch hints. A flag can move a break elsewhere.")
+        ("Flag", f"`{flag}`, as PyTorch suggests. A flag can move the break elsewhere.")
         for flag in flags
     ]
     category = page.category

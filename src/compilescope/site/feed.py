@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from compilescope.report.render.escaping import readable
 from compilescope.site.content import Content, Page
-from compilescope.site.words import printable
 
 VERSION = "https://jsonfeed.org/version/1.1"
 
@@ -15,8 +15,8 @@ def feed_text(content: Content, base_url: str) -> str:
     """Addresses are relative to the feed where the site has no address of its own."""
     feed: dict[str, Any] = {
         "version": VERSION,
-        "title": f"Graph breaks of {content.name}",
-        "description": "Every graph break of torch.compile: PyTorch's words, category, examples.",
+        "title": f"Graph breaks in {content.name}",
+        "description": "Every torch.compile graph break: PyTorch's text, category, examples.",
     }
     if base_url:
         feed |= {"home_page_url": base_url, "feed_url": f"{base_url}feed.json"}
@@ -64,8 +64,8 @@ def _item(page: Page, base_url: str) -> dict[str, Any]:
     return {
         "id": entry.gb_id,
         "url": f"{base_url}gb/{entry.gb_id.lower()}.html",
-        "title": printable(f"{entry.gb_id} {entry.title}"),
-        "content_text": printable("\n".join(words) or entry.title),
+        "title": readable(f"{entry.gb_id} {entry.title}"),
+        "content_text": readable("\n".join(words) or entry.title),
         "tags": [page.category.id] if page.category else [],
         "_registry": {
             "types": list(entry.titles),

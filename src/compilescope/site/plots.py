@@ -8,7 +8,7 @@ from html import escape
 
 from markupsafe import Markup
 
-from compilescope.site.words import printable
+from compilescope.report.render.escaping import readable
 
 _WIDTH = 860
 _LABEL = 390
@@ -81,7 +81,7 @@ def _rect(kind: str, x: float, y: float, width: float, height: float) -> str:
 def _text(x: float, y: float, text: str, anchor: str, kind: str = "") -> str:
     style = f' class="{kind}"' if kind else ""
     place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"'
-    return f"<text{style} {place}>{escape(printable(text))}</text>"
+    return f"<text{style} {place}>{escape(readable(text))}</text>"
 
 
 def _svg(inside: str, height: int, name: str) -> Markup:

@@ -10,8 +10,8 @@ from typing import Any
 
 from markupsafe import Markup
 
+from compilescope.report.render.escaping import readable
 from compilescope.site.content import Content, Page
-from compilescope.site.words import printable
 
 _LONGEST = 1500
 
@@ -51,7 +51,7 @@ def _entry(page: Page) -> dict[str, Any]:
 
 def _clean(value: Any) -> Any:
     if isinstance(value, str):
-        return printable(value[:_LONGEST])
+        return readable(value[:_LONGEST])
     if isinstance(value, list):
         return [_clean(each) for each in value]
     if isinstance(value, dict):

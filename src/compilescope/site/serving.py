@@ -56,8 +56,8 @@ def preview(
         server = http.server.ThreadingHTTPServer(("127.0.0.1", port), handler)
     except OSError as error:
         raise ToolError(
-            f"The port {port} of this machine cannot be used: {error.strerror}.",
-            "Give another with --port; 0 takes a free one.",
+            f"Cannot use port {port}: {error.strerror}.",
+            "Choose another with --port; 0 picks a free one.",
         ) from None
     server.daemon_threads = True
     ended = threading.Event()

@@ -14,46 +14,23 @@ from typing import Any
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup
-from pygments.lexers import PythonLexer
-from pygments.token import Comment, Keyword, Name, Number, Operator, String
 
 from compilescope.report.render.diffs import diff_kind
+from compilescope.report.render.escaping import readable
+from compilescope.report.render.highlighting import code_lines
 
-# Control characters that HTML forbids, and marks that turn the direction of the text around them.
-_ODD = {c: "\N{REPLACEMENT CHARACTER}" for c in (*range(9), 11, *range(14, 32), *range(127, 160))}
-_ODD |= {c: f"\u27e8U+{c:04X}\u27e9" for c in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))}
-_ODD |= {c: "\N{REPLACEMENT CHARACTER}" for c in (0xFFFE, 0xFFFF)}
 _PARTS = re.compile(
     r"(?P<code>`[^`\n]+`)"
     r"|(?P<gap><[^<>\n]{1,60}>)"
     r"|(?P<link>https://(?:docs\.|www\.)?(?:pytorch\.org|github\.com/pytorch)[^\s<>\"'`)\]]*)"
 )
-_STYLES = (
-    (Comment, "c"), (String, "s"), (Number, "n"), (Operator.Word, "k"), (Keyword, "k"),
-    (Name.Function, "f"), (Name.Class, "f"), (Name.Decorator, "f"), (Name.Builtin, "b"),
-)  # fmt: skip
-_LONGEST_CODE = 200_000
-
-
-def printable(text: str) -> str:
-    """Text that can do nothing but be read, before it is escaped."""
-    if text.isascii() and text.isprintable():
-        return text
-    return text.translate(_ODD).encode("utf-8", "replace").decode()
-
-
-def finalize(value: Any) -> Any:
-    """What templates print passes through here; what is marked as HTML already did."""
-    if isinstance(value, Markup) or not isinstance(value, str):
-        return "" if value is None else value
-    return printable(value)
 
 
 def sentence(text: str) -> Markup:
     """A sentence of PyTorch's or ours: `code`, <gaps> and links to PyTorch's own pages."""
     out: list[str] = []
     done = 0
-    text = printable(text)
+    text = readable(text)
     for found in _PARTS.finditer(text):
         out.append(escape(text[done : found.start()]))
         part = found[0]
@@ -73,7 +50,7 @@ def sentence(text: str) -> Markup:
 def python_lines(source: str, marked: int | None = None, first: int = 1) -> Markup:
     """Python, a line each, numbered; the marked line is the one that breaks."""
     rows = []
-    for number, line in enumerate(_coloured(source.rstrip("\n")), first):
+    for number, line in enumerate(code_lines(source.rstrip("\n").expandtabs(4)), first):
         kind = ' class="here"' if number == marked else ""
         rows.append(f'<span{kind} data-line="{number}">{line or " "}</span>')
     return Markup(f'<pre class="code" tabindex="0"><code>{"".join(rows)}</code></pre>')
@@ -82,32 +59,16 @@ def python_lines(source: str, marked: int | None = None, first: int = 1) -> Mark
 def diff_lines(diff: str) -> Markup:
     """A unified diff, without the names of its files."""
     rows = [
-        f'<span class="{diff_kind(line)}">{escape(printable(line)) or " "}</span>'
+        f'<span class="{diff_kind(line)}">{escape(readable(line)) or " "}</span>'
         for line in diff.splitlines()
         if diff_kind(line) not in ("file", "place")
     ]
     return Markup(f'<pre class="diff" tabindex="0"><code>{"".join(rows)}</code></pre>')
 
 
-def _coloured(source: str) -> list[str]:
-    text = printable(source.expandtabs(4))
-    if len(text) > _LONGEST_CODE:
-        return [escape(line) for line in text.split("\n")]
-    lines = [""]
-    for kind, value in PythonLexer(stripnl=False, ensurenl=False).get_tokens(text):
-        style = next((name for token, name in _STYLES if kind in token), "")
-        for number, part in enumerate(value.split("\n")):
-            if number:
-                lines.append("")
-            if part:
-                safe = escape(part)
-                lines[-1] += f'<b class="{style}">{safe}</b>' if style else safe
-    return lines
-
-
 def note_html(text: str) -> Markup:
     """A note in markdown. HTML in it is shown as text; its headings go below those of the page."""
-    tokens = _markdown().parse(printable(text))
+    tokens = _markdown().parse(readable(text))
     _lower_headings(tokens)
     return Markup(_markdown().renderer.render(tokens, _markdown().options, {}))
 

@@ -12,16 +12,16 @@ def _applies(cause: Cause) -> bool:
 
 def _why(cause: Cause) -> str:
     return (
-        f"`{cause.text}` works on the autograd graph of tensors that exist only once the forward has run; "
-        "Dynamo traces the forward alone and lets the backward follow by itself."
+        f"`{cause.text}` needs the autograd graph of tensors that exist only after the forward has "
+        "run. Dynamo traces only the forward; the backward is derived from it."
     )
 
 
 def _remedies(cause: Cause) -> list[Remedy]:
     return [
         source(
-            f"Let `{cause.function}` return the loss, and do `{cause.text}` and what follows it in the caller: "
-            "the backward pass of a compiled forward is compiled too."
+            f"Return the loss from `{cause.function}`, and run `{cause.text}` and what follows it "
+            "in the caller. The backward pass of a compiled forward is compiled too."
         )
     ]
 

@@ -22,8 +22,8 @@ def _applies(cause: Cause) -> bool:
 
 def _why(cause: Cause) -> str:
     return (
-        f"The comprehension in `{cause.function}` was compiled by itself, because the function around it "
-        "had been given up at an earlier break; its iterator cannot be an input of a graph."
+        f"The comprehension in `{cause.function}` was compiled separately, because the function "
+        "around it fell back to eager at an earlier break. Its iterator can't be a graph input."
     )
 
 
@@ -38,7 +38,8 @@ def _subject(cause: Cause) -> str:
 def _remedies(cause: Cause) -> list[Remedy]:
     return [
         judgement(
-            f"Mend the earlier break: this one, at `{_subject(cause)}`, is its echo and goes away with it."
+            f"Fix the earlier break. This one, at `{_subject(cause)}`, is a side effect of it and "
+            "disappears with it."
         )
     ]
 

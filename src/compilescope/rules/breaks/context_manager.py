@@ -22,16 +22,16 @@ def _manager(cause: Cause) -> str:
 
 def _why(cause: Cause) -> str:
     return (
-        f"Dynamo does not know what entering `{_manager(cause)}` does, and cannot leave and enter it again "
-        "around a break."
+        f"Dynamo doesn't know what entering `{_manager(cause)}` does, and can't exit and re-enter "
+        "it around a break."
     )
 
 
 def _remedies(cause: Cause) -> list[Remedy]:
     return [
         source(
-            f"Move what stands under `{_manager(cause)}` into a function of its own, compile that, and enter "
-            f"`{_manager(cause)}` around its call, in code that is not compiled."
+            f"Move the body of `with {_manager(cause)}` into its own function, compile that, and "
+            f"enter `{_manager(cause)}` around the call, in uncompiled code."
         )
     ]
 

@@ -21,8 +21,8 @@ def _operator(cause: Cause) -> str:
 
 def _why(cause: Cause) -> str:
     return (
-        f"How many elements `{cause.text}` gives depends on the numbers in it (operator "
-        f"{_operator(cause)}), so the graph cannot know the size of what follows."
+        f"How many elements `{cause.text}` returns depends on the data (operator "
+        f"{_operator(cause)}), so the graph can't know the size of what follows."
     )
 
 
@@ -30,8 +30,9 @@ def _remedies(cause: Cause) -> list[Remedy]:
     if "nonzero" in cause.text or "argwhere" in cause.text:
         return [
             source(
-                f"If you know how many `{cause.text}` finds at most, `torch.nonzero_static(..., size=...)` has "
-                "that size always; it fills up with -1, which what follows has to leave out."
+                f"If you know the most elements `{cause.text}` can find, "
+                "`torch.nonzero_static(..., size=...)` always returns that size. It pads with -1, "
+                "which the code that follows must ignore."
             ),
             _in_caller(cause),
         ]
@@ -40,8 +41,8 @@ def _remedies(cause: Cause) -> list[Remedy]:
 
 def _in_caller(cause: Cause) -> Remedy:
     return source(
-        f"Do `{cause.text}` in the caller and pass `{cause.function}` the result; each new size that it has may "
-        "cost a compilation until Dynamo lets it vary."
+        f"Run `{cause.text}` in the caller and pass the result to `{cause.function}`. Each new "
+        "size may cost a compilation until Dynamo makes it dynamic."
     )
 
 

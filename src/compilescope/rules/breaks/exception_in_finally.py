@@ -12,16 +12,17 @@ def _applies(cause: Cause) -> bool:
 
 def _why(cause: Cause) -> str:
     return (
-        f"Something raised before, and `{cause.text}` is only the `finally` that the exception passed "
-        "through while Dynamo was tracing. The place that raised is the one to look at."
+        f"Something raised earlier, and `{cause.text}` is only the `finally` that the exception "
+        "passed through while Dynamo was tracing. Look at the line that raised instead."
     )
 
 
 def _remedies(cause: Cause) -> list[Remedy]:
     return [
         judgement(
-            f"Leave `{cause.text}` as it is and find what raised: call `{cause.function}` without torch.compile, "
-            "and if it does not raise there, look for a branch that only compiled code takes."
+            f"Leave `{cause.text}` as it is and find what raised: call `{cause.function}` without "
+            "torch.compile, and if it doesn't raise there, look for a branch that only compiled "
+            "code takes."
         )
     ]
 

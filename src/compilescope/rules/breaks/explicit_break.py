@@ -19,31 +19,28 @@ def _in_torch(cause: Cause) -> bool:
 
 def _why(cause: Cause) -> str:
     if _in_torch(cause):
-        return f"torch itself asks for a break inside `{cause.text}`. It costs nothing that you could win."
+        return (
+            f"torch itself requests a break inside `{cause.text}`. Removing it would gain you "
+            "nothing."
+        )
     if cause.says("disable"):
         return f"`{called(cause.spot.expression) or cause.text}` is marked to run eagerly."
-    return f"`{cause.text}` asks for a break here."
+    return f"`{cause.text}` requests a break here."
 
 
 def _remedies(cause: Cause) -> list[Remedy]:
     if _in_torch(cause):
-        return [
-            judgement(
-                f"Nothing to do: `{cause.text}` is benign, and runs as it would have run in any case."
-            )
-        ]
+        return [judgement(f"Nothing to do: `{cause.text}` is benign and runs the same either way.")]
     if cause.says("disable"):
         name = called(cause.spot.expression) or "the function"
         return [
             source(
-                f"If `{name}` has to run eagerly, call it in the caller: compile what comes before it and what "
-                f"comes after it in `{cause.function}` as two functions."
+                f"If `{name}` must run eagerly, call it in the caller: compile the code before it "
+                f"and the code after it in `{cause.function}` as two functions."
             )
         ]
     return [
-        judgement(
-            f"Find out what `{cause.text}` was put there for; while the reason holds, leave it."
-        )
+        judgement(f"Find out why `{cause.text}` is there. Leave it while the reason still holds.")
     ]
 
 

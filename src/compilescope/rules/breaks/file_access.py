@@ -14,14 +14,14 @@ def _applies(cause: Cause) -> bool:
 
 
 def _why(cause: Cause) -> str:
-    return f"`{cause.text}` reaches for a file or a terminal, which no graph can do."
+    return f"`{cause.text}` accesses a file or a terminal, which a graph can't do."
 
 
 def _remedies(cause: Cause) -> list[Remedy]:
     return [
         source(
-            f"Do `{cause.text}` in the caller: pass `{cause.function}` what was read, and let it return what is to be "
-            "written."
+            f"Do `{cause.text}` in the caller: pass what it reads to `{cause.function}`, and have "
+            "that return what should be written."
         )
     ]
 

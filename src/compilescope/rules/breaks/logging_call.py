@@ -19,16 +19,15 @@ def _applies(cause: Cause) -> bool:
 
 def _why(cause: Cause) -> str:
     return (
-        f"`{cause.text}` writes to the outside world when the line is reached; a graph only computes "
-        "tensors."
+        f"`{cause.text}` produces output when the line is reached; a graph only computes tensors."
     )
 
 
 def _remedies(cause: Cause) -> list[Remedy]:
     return [
         source(
-            f"Move `{cause.text}` to the caller: let `{cause.function}` return what it tells, and tell it after the "
-            "call."
+            f"Move `{cause.text}` to the caller: return what it reports from `{cause.function}`, "
+            "and report it after the call."
         )
     ]
 

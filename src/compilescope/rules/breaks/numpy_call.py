@@ -13,16 +13,16 @@ def _applies(cause: Cause) -> bool:
 
 def _why(cause: Cause) -> str:
     return (
-        f"Dynamo turns NumPy into torch where it knows how; for `{called(cause.spot.expression) or cause.text}` "
-        "it does not."
+        "Dynamo translates NumPy calls to torch where it can. It has no translation for "
+        f"`{called(cause.spot.expression) or cause.text}`."
     )
 
 
 def _remedies(cause: Cause) -> list[Remedy]:
     return [
         source(
-            f"Compute `{cause.text}` in the caller, and pass the result to `{cause.function}`: an array as a tensor of the "
-            "dtype that you want."
+            f"Compute `{cause.text}` in the caller and pass the result to `{cause.function}`. Pass "
+            "an array as a tensor of the dtype you want."
         )
     ]
 

@@ -32,16 +32,17 @@ def _name(cause: Cause) -> str:
 
 def _why(cause: Cause) -> str:
     return (
-        f"Dynamo cannot look into `{_name(cause)}`: it is C code, or code that Dynamo was told to leave "
-        "alone. It runs between two graphs."
+        f"Dynamo can't trace into `{_name(cause)}`: it is C code, or code that Dynamo is set to "
+        "skip. It runs between two graphs."
     )
 
 
 def _remedies(cause: Cause) -> list[Remedy]:
     return [
         source(
-            f"Call `{_name(cause)}` in the caller: before `{cause.function}`, and pass in what it returns (a number that "
-            f"changes as a tensor), or after it, on what `{cause.function}` returns."
+            f"Call `{_name(cause)}` in the caller: before `{cause.function}`, passing in what it "
+            "returns (as a tensor, if it is a number that changes), or after it, on what "
+            f"`{cause.function}` returns."
         )
     ]
 

@@ -12,16 +12,16 @@ def _applies(cause: Cause) -> bool:
 
 def _why(cause: Cause) -> str:
     return (
-        f"`{cause.text}` must write when the line is reached; a graph has no such moment, so Dynamo cuts "
-        "the graph in two and prints between."
+        f"`{cause.text}` must print when the line is reached. A graph can't do that, so Dynamo "
+        "splits it in two and prints in between."
     )
 
 
 def _remedies(cause: Cause) -> list[Remedy]:
     return [
         source(
-            f"Move `{cause.text}` to the caller: let `{cause.function}` return what it prints, and print it after the "
-            "call."
+            f"Move `{cause.text}` to the caller: return what it prints from `{cause.function}`, "
+            "and print it after the call."
         )
     ]
 

@@ -18,8 +18,8 @@ def _applies(cause: Cause) -> bool:
 
 def _why(cause: Cause) -> str:
     return (
-        f"`{cause.text}` draws from a generator outside torch. Its next number, and the state it leaves "
-        "behind, are no part of a graph."
+        f"`{cause.text}` draws from a random generator outside torch. Its next number, and the "
+        "state it leaves behind, can't be part of a graph."
     )
 
 
@@ -27,14 +27,16 @@ def _remedies(cause: Cause) -> list[Remedy]:
     if isinstance(cause.spot.statement, (ast.If, ast.While)):
         return [
             source(
-                f"Decide by `{cause.text}` in the caller, and pass the answer to `{cause.function}` as a bool, which costs one "
-                "compilation for each of the two; as a tensor it would break the graph again."
+                f"Evaluate `{cause.text}` in the caller and pass the answer to `{cause.function}` "
+                "as a bool: one compilation for each of the two. A tensor would break the graph "
+                "again."
             )
         ]
     return [
         source(
-            f"Do `{cause.text}` in the caller, and pass what was drawn to `{cause.function}`: a number as a tensor (float64 "
-            "keeps all its digits), since as a Python number it may cost compilations."
+            f"Call `{cause.text}` in the caller and pass the result to `{cause.function}`. Pass a "
+            "number as a tensor (float64 keeps all its digits); a Python number may cause "
+            "recompiles."
         )
     ]
 

@@ -12,16 +12,16 @@ def _applies(cause: Cause) -> bool:
 
 def _why(cause: Cause) -> str:
     return (
-        f"`{cause.text}` runs an nn.RNN, nn.GRU or nn.LSTM, which has a fused kernel of its own; Dynamo "
-        "leaves these modules alone by default."
+        f"`{cause.text}` runs an nn.RNN, nn.GRU or nn.LSTM, which has its own fused kernel. Dynamo "
+        "skips these modules by default."
     )
 
 
 def _remedies(cause: Cause) -> list[Remedy]:
     return [
         source(
-            f"Call the recurrent module outside of `{cause.function}`, and compile what comes before it and what comes "
-            "after it as functions of their own."
+            f"Call the recurrent module outside `{cause.function}`, and compile the code before it "
+            "and the code after it as separate functions."
         )
     ]
 

@@ -17,8 +17,8 @@ def _applies(cause: Cause) -> bool:
 
 def _why(cause: Cause) -> str:
     return (
-        f"`{cause.text}` asks for the number itself. Tracing has no numbers, only shapes and dtypes, so "
-        "the graph must end, run, and hand the number to Python."
+        f"`{cause.text}` needs the actual number. Tracing has only shapes and dtypes, so the graph "
+        "must end and run before Python gets the number."
     )
 
 
@@ -49,15 +49,15 @@ def _remedies(cause: Cause) -> list[Remedy]:
     if _feeds_a_count(cause) or cause.says("data-dependent expression"):
         return [
             source(
-                f"Compute `{cause.text}` in the caller, and pass the number to `{cause.function}`; each new value may "
-                "cost a compilation."
+                f"Compute `{cause.text}` in the caller and pass the number to `{cause.function}`. "
+                "Each new value may cost a compilation."
             )
         ]
     what = f"`{tensor}`" if tensor else "the tensor"
     return [
         source(
-            f"Let `{cause.function}` return {what}, and do what needs its number in the caller: outside of compiled "
-            f"code `{cause.text}` breaks no graph."
+            f"Return {what} from `{cause.function}` and use its number in the caller: outside "
+            f"compiled code, `{cause.text}` breaks no graph."
         )
     ]
 

@@ -12,8 +12,8 @@ def _applies(cause: Cause) -> bool:
 
 def _why(cause: Cause) -> str:
     return (
-        f"Which way to go depends on the value of `{cause.text}`. Dynamo traces without values, so it "
-        "cannot know which branch to put into the graph."
+        f"The branch depends on the value of `{cause.text}`. Dynamo traces without values, so it "
+        "can't know which side to put in the graph."
     )
 
 
@@ -23,12 +23,12 @@ def _remedies(cause: Cause) -> list[Remedy]:
     function = f"`{cause.function}`" if named else "the function around it"
     return [
         source(
-            f"Let {function} return `{cause.text}` and test it in the caller, where it breaks no graph; what a "
-            "side computes can be a compiled function of its own."
+            f"Return `{cause.text}` from {function} and test it in the caller, where it breaks no "
+            "graph. Each side can be its own compiled function."
         ),
         judgement(
-            f"If `{cause.text}` is really a setting (a step count, a flag), keep it as a Python number or bool: each of its "
-            "values then costs one compilation."
+            f"If `{cause.text}` is really a setting (a step count, a flag), keep it as a Python "
+            "number or bool. Each value then costs one compilation."
         ),
     ]
 

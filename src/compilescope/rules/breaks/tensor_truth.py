@@ -23,7 +23,8 @@ def _why(cause: Cause) -> str:
     assert operation is not None
     word = "or" if isinstance(operation.op, ast.Or) else "and"
     return (
-        f"Python's `{word}` asks the tensor `{cause.text}` whether it is true, before it goes on."
+        f"Python's `{word}` needs to know whether the tensor `{cause.text}` is true before it can "
+        "continue."
     )
 
 
@@ -32,8 +33,8 @@ def _remedies(cause: Cause) -> list[Remedy]:
     assert operation is not None
     return [
         source(
-            f"Do `{shown(operation)}` in the caller: pass the answer to `{cause.function}`, or let it return the tensors "
-            "that are asked."
+            f"Evaluate `{shown(operation)}` in the caller: pass the answer to `{cause.function}`, "
+            "or return the tensors it tests."
         )
     ]
 

@@ -13,13 +13,16 @@ def _applies(cause: Cause) -> bool:
 
 
 def _why(cause: Cause) -> str:
-    return f"How often the loop runs depends on the value of `{cause.text}`, which tracing does not have."
+    return (
+        f"The number of iterations depends on the value of `{cause.text}`, which tracing doesn't "
+        "have."
+    )
 
 
 def _remedies(cause: Cause) -> list[Remedy]:
     return [
         source(
-            f"Move the loop to the caller: compile what it does in one round as a function of its own, and test "
+            "Move the loop to the caller: compile one iteration as its own function, and test "
             f"`{cause.text}` between the calls."
         )
     ]

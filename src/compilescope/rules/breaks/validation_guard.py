@@ -28,8 +28,8 @@ def _applies(cause: Cause) -> bool:
 
 def _why(cause: Cause) -> str:
     return (
-        f"`{cause.text}` is a tensor: whether to raise is known only when the numbers are, and Dynamo "
-        "traces without numbers."
+        f"`{cause.text}` is a tensor: whether to raise depends on its values, and Dynamo traces "
+        "without values."
     )
 
 
@@ -38,8 +38,8 @@ def _remedies(cause: Cause) -> list[Remedy]:
     assert check is not None
     return [
         source(
-            f"Check in the caller: test `{shown(check.test)}` before the call of `{cause.function}`, or let it return "
-            "that tensor and raise after the call."
+            f"Check in the caller: test `{shown(check.test)}` before calling `{cause.function}`, "
+            "or return that tensor and raise after the call."
         )
     ]
 

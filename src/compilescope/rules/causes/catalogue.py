@@ -15,20 +15,20 @@ from compilescope.rules.causes.explaining import guard_rules
 
 # A function may be eager for reasons that are categories of the taxonomy under another name.
 _EAGER: dict[str, tuple[str, str | None]] = {
-    "disabled": ("A function that was told to run eagerly", "explicit"),
-    "generator": ("A generator that was compiled by itself", "generator"),
+    "disabled": ("A function marked to run eagerly", "explicit"),
+    "generator": ("A generator that was compiled on its own", "generator"),
     "dispatch-mode": ("A call under a torch dispatch mode", "tensor-subclass"),
     "backend": ("A function that the backend declined", "backend-failure"),
-    "error": ("A function given up at an error of the compiler", "compiler-bug"),
-    "recompile-limit": ("A function compiled too often", "recompile-limit"),
-    "graph-break": ("A function given up at a graph break", None),
+    "error": ("A function that fell back to eager after a compiler error", "compiler-bug"),
+    "recompile-limit": ("A function recompiled too often", "recompile-limit"),
+    "graph-break": ("A function that fell back to eager at a graph break", None),
 }
 
 
 _AGAIN = (
-    "Compiled code holds for values like those it was compiled with, and guards check them at each "
-    "call. A call that fails a guard is compiled again; at the limit Dynamo gives up and runs such "
-    "calls eagerly."
+    "Compiled code is valid for values like those it was compiled with; guards check them on each "
+    "call. A call that fails a guard is recompiled. At the recompile limit, Dynamo stops and runs "
+    "such calls eagerly."
 )
 
 
@@ -46,7 +46,7 @@ def rule_words(rule: str) -> RuleWords:
     """For the `rule` of any finding, of kinds that this version does not know too."""
     family, _, name = rule.partition("/")
     if family == "recompile":
-        title = _guard_title(name) or f"A guard that did not hold: {name}"
+        title = _guard_title(name) or f"A guard that failed: {name}"
         return msgspec.structs.replace(_words(title, _category("recompile-limit")), why=_AGAIN)
     if family == "eager":
         title, known = _EAGER.get(name, (f"A function that runs eagerly: {name}", None))
@@ -54,7 +54,7 @@ def rule_words(rule: str) -> RuleWords:
     if family == "failure":
         return _words(f"Compilation raised {name}", load_taxonomy().category_of(None, name))
     if rule == "unregistered-break":
-        return RuleWords("A graph break that PyTorch gives no id")
+        return RuleWords("A graph break that has no PyTorch id")
     category = load_taxonomy().category_of(rule)
     return _words(category.ids.get(rule, rule) if category is not None else rule, category)
 

@@ -11,18 +11,19 @@ from compilescope.rules.failures import Failure
 def general_why(cause: Cause, category: Category | None) -> str:
     said = cause.site.explanation.strip().split("\n", 1)[0] or cause.site.gb_type
     if category is None:
-        return f"At `{cause.text}` PyTorch says: {said}"
-    return f"{category.why} Here it is `{cause.text}`. PyTorch says: {said}"
+        return f"At `{cause.text}`, PyTorch says: {said}"
+    return f"{category.why} It happens at `{cause.text}`. PyTorch says: {said}"
 
 
 def general_remedies(cause: Cause, category: Category | None) -> list[Remedy]:
-    fix = category.fix if category is not None else "Keep it out of the compiled code."
+    fix = category.fix if category is not None else "Keep it out of compiled code."
     place = f"At `{cause.text}` in `{cause.function}`"
     remedies = [judgement(f"{place}, {fix[0].lower()}{fix[1:]}")]
     if category is not None and "upgrade" in category.means:
         remedies.append(
             upgrade(
-                f"A newer PyTorch may trace `{cause.text}`: if it does not, report it with this line."
+                f"A newer PyTorch may trace `{cause.text}`. If it doesn't, report it with this "
+                "line."
             )
         )
     return remedies
@@ -35,22 +36,23 @@ def failure_words(failure: Failure) -> tuple[str, str, list[Remedy]]:
         backend = failure.backend or "the backend"
         return (
             "backend-failure",
-            f"The {failure.phase} graph of `{failure.function}` was handed to {backend}, which raised: {said}",
+            f"The {failure.phase} graph of `{failure.function}` went to {backend}, which raised: "
+            f"{said}",
             [
                 judgement(
-                    f'See whether `{failure.function}` compiles with `backend="aot_eager"` and with '
-                    f'`backend="eager"`: the first that works tells which stage fails.'
+                    f'Check whether `{failure.function}` compiles with `backend="aot_eager"` and '
+                    'with `backend="eager"`: the first that works shows which stage fails.'
                 ),
-                upgrade(f"If {backend} is PyTorch's own, a newer PyTorch may have mended it."),
+                upgrade(f"If {backend} is PyTorch's own, a newer PyTorch may have fixed this."),
             ],
         )
     if failure.error in ("FailOnRecompileLimitHit", "RecompileError"):
         return (
             "recompile-limit",
-            f"`{failure.function}` had to be compiled again, and was told to raise instead: {said}",
+            f"`{failure.function}` needed a recompile, and was set to raise instead: {said}",
             [
                 judgement(
-                    f"Mend the recompiles of `{failure.function}`; their causes are listed there."
+                    f"Fix the recompiles of `{failure.function}`; their causes are listed there."
                 )
             ],
         )
@@ -61,7 +63,7 @@ def failure_words(failure: Failure) -> tuple[str, str, list[Remedy]]:
             f"too: {said}",
             [
                 judgement(
-                    f"Run `{failure.function}` without torch.compile and mend the error it raises."
+                    f"Run `{failure.function}` without torch.compile and fix the error it raises."
                 )
             ],
         )
@@ -69,10 +71,8 @@ def failure_words(failure: Failure) -> tuple[str, str, list[Remedy]]:
         "compiler-bug",
         f"Compiling `{failure.function}` raised {failure.error}: {said}",
         [
-            judgement(
-                f"Leave `{failure.function}` to eager mode with `@torch.compiler.disable` for now."
-            ),
-            upgrade("A newer PyTorch may have mended it; if not, report it with this message."),
+            judgement(f"For now, run `{failure.function}` eagerly with `@torch.compiler.disable`."),
+            upgrade("A newer PyTorch may have fixed this; if not, report it with this message."),
         ],
     )
 

@@ -67,7 +67,7 @@ def in_library(file: str) -> bool:
 
 def library_break(cause: Cause) -> list[Remedy]:
     """Inside a library the question is what its caller can pass or set."""
-    where = f"`{cause.text}` stands in a library"
+    where = f"`{cause.text}` is in a library"
     names = _steering_names(cause)
     if names:
         listed = ", ".join(f"`{name}`" for name in names[:4])
@@ -80,7 +80,7 @@ def library_break(cause: Cause) -> list[Remedy]:
     return [
         judgement(
             f"{where}: look for an argument, a config field or an environment variable that avoids "
-            "it, or compile only parts of the model that do not reach it."
+            "it, or compile only the parts of the model that don't reach it."
         )
     ]
 
@@ -111,35 +111,35 @@ def _about_a_cache(miss: Miss) -> bool:
 def _fixed_sizes(miss: Miss) -> Remedy:
     if not _about_a_cache(miss):
         return judgement(
-            f"Keep what the library sees of `{named(miss)}` the same from outside: pad the inputs "
-            "of the model to one length, or to a few, with a mask for the padding."
+            f"Keep `{named(miss)}` constant from outside the library: pad the model's inputs to "
+            "one length, or to a few, and mask the padding."
         )
     example = ""
     if "/transformers/" in (miss.cause.file or miss.frame.file).replace("\\", "/"):
-        example = ' (`cache_implementation="static"` of `generate()`, for models that support it)'
+        example = ' (`cache_implementation="static"` in `generate()`, for models that support it)'
     return judgement(
-        f"`{named(miss)}` grows with a cache in the library: give the model a cache of fixed size "
-        f"if it has one{example}, and inputs padded to one length."
+        f"`{named(miss)}` grows with a cache in the library: give the model a fixed-size cache if "
+        f"it has one{example}, and pad its inputs to one length."
     )
 
 
 def _kept_the_same(miss: Miss) -> Remedy:
     return judgement(
-        f"`{named(miss)}` changes inside of a library: look for an argument or a config field that "
-        "keeps it the same from call to call."
+        f"`{named(miss)}` changes inside a library: look for an argument or a config field that "
+        "keeps it constant between calls."
     )
 
 
 def _whole_model(miss: Miss) -> Remedy:
     return judgement(
-        "If you compile parts of the model one by one, compile the model that holds them instead: "
-        f"each `{called(miss)}` is then traced in its own place."
+        "If you compile parts of the model one by one, compile the model that holds them instead. "
+        f"Each `{called(miss)}` is then traced at its own call site."
     )
 
 
 def _warm_up(miss: Miss) -> Remedy:
     return judgement(
-        "Else call the model during warm-up with each kind of input that will come: "
+        "Otherwise, call the model during warm-up with each kind of input you expect: "
         f"`{called(miss)}` is compiled once for each, up to the recompile limit."
     )
 

@@ -52,12 +52,12 @@ class DtypeConstraint(Constraint):
     def check_node(self, node: Node) -> Iterable[Breach]:
         settled: set[str] = set()
         if self._named and is_op(node) and not node.no_tensor and node.calls is None:
-            allowed = f"formats of their own for {', '.join(self.per_op)}"
-            yield self.cannot_tell(node, "its ATen operators are not known", allowed)
+            allowed = f"specific formats for {', '.join(self.per_op)}"
+            yield self.cannot_tell(node, "its ATen operators are unknown", allowed)
         elif self._named and is_op(node):
             yield from self._check_named(node, settled)
         if lacks_value(node) and (self.allowed or self.integer_width):
-            yield self.cannot_tell(node, "what it returns is not known", self._taken)
+            yield self.cannot_tell(node, "its output is unknown", self._taken)
         for dtype in dict.fromkeys(result.dtype for result in node.outputs):
             if dtype in self._wide_ones:
                 yield self._wide(node, dtype)
@@ -88,7 +88,7 @@ class DtypeConstraint(Constraint):
 
     def _words(self) -> str:
         if not self.allowed:
-            return f"integers of up to {self.integer_width} bits"
+            return f"integers up to {self.integer_width} bits"
         return ", ".join(sorted(self.allowed))
 
     def _too_wide(self, dtype: str) -> bool:
@@ -99,13 +99,16 @@ class DtypeConstraint(Constraint):
         width = self.integer_width or 0
         fitting = [f for f in self.allowed if _INTEGER.match(f) and _bits(f) <= width]
         remedy = _cast(node, dtype, fitting or (f"int{width}",))
-        allowed = f"integers of up to {width} bits"
+        allowed = f"integers up to {width} bits"
         if self.wider_integers == "narrowed":
             return self.warning(
                 node,
-                found=f"{dtype}, which becomes {width} bits in silence",
+                found=f"{dtype}, silently narrowed to {width} bits",
                 allowed=allowed,
-                remedy=f"Values beyond {width} bits go wrong. Where all of them fit: {remedy}",
+                remedy=(
+                    f"Values that need more than {width} bits come out wrong. If all of them fit: "
+                    f"{remedy}"
+                ),
             )
         return self.breach(node, found=dtype, allowed=allowed, remedy=remedy)
 
@@ -118,7 +121,7 @@ def _formats(dtypes: Iterable[object]) -> frozenset[str]:
         if name not in DTYPES:
             near = difflib.get_close_matches(name, DTYPES, 1)
             guess = f"; did you mean {near[0]}?" if near else ""
-            raise ValueError(f"{name!r} is no dtype{guess}")
+            raise ValueError(f"{name!r} is not a dtype{guess}")
     return frozenset(names)
 
 
@@ -130,7 +133,7 @@ def _cast(node: Node, dtype: str, formats: Collection[str]) -> str:
     """How to get the nearest format of the same kind that is allowed."""
     near = _nearest(dtype, frozenset(formats))
     if near is None:
-        return f"No format of the kind of {dtype} is taken: leave this part to the host."
+        return f"The device supports no format like {dtype}: run this part on the host."
     wanted = f"torch.{near}"
     if is_parameter(node):
         return f"Convert the model: `model.to({wanted})`."
@@ -138,9 +141,9 @@ def _cast(node: Node, dtype: str, formats: Collection[str]) -> str:
         return f"Cast it before the call: `.to({wanted})`."
     calls = node.calls or ()
     if calls and not any(call.inputs for call in calls):
-        return f"Ask for {near} where it is made: `dtype={wanted}`."
+        return f"Create it as {near}: `dtype={wanted}`."
     if any(given.dtype == dtype for call in calls for given in call.inputs):
-        return f"What it is given is {dtype}: with that in {near}, so is this (`.to({wanted})`)."
+        return f"Its input is {dtype}: cast that to {near} (`.to({wanted})`), and this follows."
     return f"Cast to {near}: `.to({wanted})`."
 
 
@@ -184,7 +187,7 @@ def _graph(dtype: str) -> Graph:
 
 RULE = ConstraintRule(
     id="dtype",
-    title="Number formats that the device takes",
+    title="Number formats the device supports",
     reads=(
         "dtypes.supported",
         "dtypes.per_op",

@@ -41,7 +41,7 @@ class LayoutConstraint(Constraint):
     ) -> None:
         unknown = [name for name in formats if name not in FORMATS]
         if unknown:
-            raise ValueError(f"no such memory format: {unknown[0]}; known: {', '.join(FORMATS)}")
+            raise ValueError(f"unknown memory format: {unknown[0]}; known: {', '.join(FORMATS)}")
         self.formats = ("contiguous",) if strict_contiguous else tuple(formats)
         self.max_rank = max_rank
         self.inner_stride_one = inner_stride_one
@@ -53,7 +53,7 @@ class LayoutConstraint(Constraint):
         if not self._allowed:
             return
         if lacks_value(node):
-            yield self.cannot_tell(node, "what it returns is not known", self._allowed)
+            yield self.cannot_tell(node, "its output is unknown", self._allowed)
         known = self._verdicts
         for laid in node.outputs:
             key = (laid.shape, laid.stride)
@@ -69,7 +69,7 @@ class LayoutConstraint(Constraint):
         if self.inner_stride_one:
             parts.append("a dense last dimension")
         if not self.overlapping:
-            parts.append("no elements that share memory")
+            parts.append("no elements sharing memory")
         return ", ".join(parts)
 
     def _judge(self, laid: TensorInfo) -> tuple[str, bool] | None:
@@ -84,7 +84,7 @@ class LayoutConstraint(Constraint):
     def _said(self, node: Node, laid: TensorInfo, verdict: tuple[str, bool] | None) -> Breach:
         allowed, sure = verdict or ("", False)
         if laid.stride is None:
-            return self.cannot_tell(node, "its strides are not known", allowed)
+            return self.cannot_tell(node, "its strides are unknown", allowed)
         found = f"{shown_shape(laid)} with strides ({', '.join(map(str, laid.stride))})"
         if not sure:
             return self.cannot_tell(node, f"{found}: sizes are dynamic", allowed)
@@ -94,7 +94,7 @@ class LayoutConstraint(Constraint):
     def _rules(self, laid: TensorInfo) -> Iterable[tuple[str, bool | None]]:
         """What is allowed, and whether the tensor breaks it."""
         if not self.overlapping:
-            yield "no elements that share memory", overlaps(laid)
+            yield "no elements sharing memory", overlaps(laid)
         if self.formats:
             fitting = [name for name in self.formats if fits_format(laid, name)] or ["contiguous"]
             yield " or ".join(fitting), _none_of([is_dense(laid, name) for name in fitting])
@@ -112,9 +112,9 @@ class LayoutConstraint(Constraint):
         if fitting and "contiguous" not in fitting:
             copy = f".contiguous(memory_format=torch.{fitting[0]})"
         if is_parameter(node):
-            return f"Store the parameter so: `parameter.data = parameter.data{copy}`."
+            return f"Store the parameter this way: `parameter.data = parameter.data{copy}`."
         if is_input(node):
-            return f"Pass it so: `{copy}` before the call."
+            return f"Use `{copy}` before the call."
         return f"Copy it: `{copy}`."
 
 
@@ -145,7 +145,7 @@ def _graph(*stride: int) -> Graph:
 
 RULE = ConstraintRule(
     id="layout",
-    title="How tensors must lie in memory",
+    title="How tensors are laid out in memory",
     reads=("layout.formats", "layout.max_rank", "layout.inner_stride_one", "layout.overlapping"),
     make=_make,
     device='name = "x"\n[layout]\nformats = ["contiguous"]\n',

@@ -47,12 +47,12 @@ class MemoryConstraint(Constraint):
         return self._check_tensors(node, limit)
 
     def _check_tensors(self, node: Node, limit: int) -> Iterator[Breach]:
-        allowed = f"at most {shown_bytes(limit)} a tensor"
+        allowed = f"at most {shown_bytes(limit)} per tensor"
         if lacks_value(node):
-            yield self.cannot_tell(node, "what it returns is not known", allowed)
+            yield self.cannot_tell(node, "its output is unknown", allowed)
         for value in dict.fromkeys(node.outputs):
             if value.size_bytes is None:
-                found = f"the bytes of {value.dtype} {shown_shape(value)} are not known"
+                found = f"the size in bytes of {value.dtype} {shown_shape(value)} is unknown"
                 yield self.cannot_tell(node, found, allowed)
             elif value.size_bytes > limit:
                 yield self.breach(
@@ -76,8 +76,8 @@ class MemoryConstraint(Constraint):
             )
         elif peak.unknown:
             found = (
-                f"at least {shown_bytes(peak.peak_bytes)}; the bytes of {len(peak.unknown)} "
-                f"values are not known, {peak.unknown[0]} the first"
+                f"at least {shown_bytes(peak.peak_bytes)}; the sizes of {len(peak.unknown)} values "
+                f"are unknown, first {peak.unknown[0]}"
             )
             yield self.cannot_tell(at, found, allowed)
 
@@ -92,8 +92,8 @@ def _fit(node: Node, limit: int) -> bool:
 def _smaller(node: Node, size: int, limit: int) -> str:
     parts = -(-size // limit)
     if is_parameter(node):
-        return f"Split the layer in {parts}, or store it in a smaller number format."
-    return f"Work on {parts} pieces of it (`.chunk({parts})`), or in a smaller number format."
+        return f"Split the layer into {parts} parts, or store it in a smaller number format."
+    return f"Process it in {parts} pieces (`.chunk({parts})`), or use a smaller number format."
 
 
 def _fewer(graph: Graph, peak: Peak, limit: int) -> str:
@@ -102,14 +102,18 @@ def _fewer(graph: Graph, peak: Peak, limit: int) -> str:
         f"{shown.get(name, name)} {shown_bytes(size)}" for name, size in peak.alive[:3]
     )
     if peak.inputs_bytes > limit:
-        how = "Inputs and parameters alone are too much: use a smaller format, or several devices."
+        how = (
+            "Inputs and parameters alone exceed the limit: use a smaller format, or several "
+            "devices."
+        )
     elif peak.saved_bytes > peak.peak_bytes // 2:
         how = (
-            "Most of it waits for the backward pass: `torch.utils.checkpoint`, or a smaller batch."
+            "Most of it is kept for the backward pass: use `torch.utils.checkpoint`, or a smaller "
+            "batch."
         )
     else:
-        how = "Use a smaller batch, or free what is not needed any more."
-    return f"The largest then: {largest}. {how}"
+        how = "Use a smaller batch, or free what is no longer needed."
+    return f"Largest at that point: {largest}. {how}"
 
 
 def _make(device: Device) -> list[Constraint]:
@@ -126,7 +130,7 @@ def _graph(size: int | str) -> Graph:
 
 RULE = ConstraintRule(
     id="memory",
-    title="Memory that the device has",
+    title="Memory the device has",
     reads=("memory.peak_bytes", "memory.tensor_bytes"),
     make=_make,
     device='name = "x"\n[memory]\npeak_bytes = "1 KiB"\n',

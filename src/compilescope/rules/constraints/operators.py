@@ -104,7 +104,7 @@ class UnsupportedOpsConstraint(Constraint):
         if pattern:
             yield self._denied(node, shown_op(node), pattern)
         elif not self.supported.match(node.target) or self.conditions:
-            yield self.cannot_tell(node, "its ATen operators are not known", self._words())
+            yield self.cannot_tell(node, "its ATen operators are unknown", self._words())
 
     def _check_case(self, node: Node, calls: tuple[Call, ...], case: _Case) -> Iterator[Breach]:
         concerned = [call for call in calls if case.patterns.match(call.op)]
@@ -117,13 +117,13 @@ class UnsupportedOpsConstraint(Constraint):
         for call in concerned:
             allowed = f"{call.op} unless {when}"
             if argument not in call.constants:
-                why = f"its argument {argument} is not known"
+                why = f"its argument {argument} is unknown"
                 yield self.cannot_tell(node, why, allowed, call.op)
                 continue
             value = call.constants[argument]
             holds = _holds(value, case.comparison)
             if holds is None:
-                why = f"{argument} = {value!r} is not known before it runs"
+                why = f"{argument} = {value!r} is unknown until run time"
                 yield self.cannot_tell(node, why, allowed, call.op)
             elif holds:
                 remedy = case.condition.reason or f"Rewrite it so that {_negated(case.comparison)}."
@@ -134,12 +134,12 @@ class UnsupportedOpsConstraint(Constraint):
         if self.supported:
             return f"one of {len(self.supported.patterns)}: {_few(self.supported.patterns)}"
         if self.unsupported:
-            return f"any but {_few(self.unsupported.patterns)}"
+            return f"any except {_few(self.unsupported.patterns)}"
         cases = [f"{case.condition.op} when {case.condition.when}" for case in self.conditions]
-        return f"any but {_few(cases)}" if cases else "any"
+        return f"any except {_few(cases)}" if cases else "any"
 
     def _denied(self, node: Node, op: str, pattern: str) -> Breach:
-        found = op if op == pattern else f"{op}, denied as {pattern}"
+        found = op if op == pattern else f"{op}, denied by {pattern}"
         remedy = instead_of(op, self._takes)
         return self.breach(node, found=found, allowed=self._words(), remedy=remedy, op=op)
 
@@ -201,7 +201,7 @@ def _graph(op: str) -> Graph:
 
 RULE = ConstraintRule(
     id="operators",
-    title="Operators that the device has",
+    title="Operators the device supports",
     reads=(
         "ops.denied",
         "ops.allowed",

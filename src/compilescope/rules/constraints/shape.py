@@ -67,7 +67,7 @@ class ShapeConstraint(Constraint):
 
     def check_node(self, node: Node) -> Iterable[Breach]:
         if lacks_value(node) and self._allowed:
-            yield self.cannot_tell(node, "what it returns is not known", self._allowed)
+            yield self.cannot_tell(node, "its output is unknown", self._allowed)
         shapes = [shaped for shaped in node.outputs if not self._is_fine(shaped.shape)]
         if not shapes and not self._special:
             return
@@ -88,7 +88,7 @@ class ShapeConstraint(Constraint):
         if self.max_size is not None:
             parts.append(f"sizes up to {self.max_size}")
         if not self.dynamic:
-            parts.append("sizes that are known when it compiles")
+            parts.append("sizes known at compile time")
         return ", ".join(parts)
 
     def _is_fine(self, shape: tuple[Size, ...]) -> bool:
@@ -118,7 +118,7 @@ class ShapeConstraint(Constraint):
                 node,
                 found=f"rank {rank}: {shown_shape(shaped)}",
                 allowed=f"at most rank {self.max_rank}",
-                remedy=f"Join dimensions that go together: `.flatten(0, {rank - self.max_rank})`.",
+                remedy=f"Merge related dimensions: `.flatten(0, {rank - self.max_rank})`.",
             )
 
     def _dynamic(self, node: Node, shapes: list[TensorInfo]) -> Iterator[Breach]:
@@ -127,9 +127,11 @@ class ShapeConstraint(Constraint):
             if open_sizes:
                 yield self.breach(
                     node,
-                    found=f"{', '.join(open_sizes)} in {shown_shape(shaped)} is known only when "
-                    "it runs",
-                    allowed="sizes that are known when it compiles",
+                    found=(
+                        f"{', '.join(open_sizes)} in {shown_shape(shaped)} is known only at run "
+                        "time"
+                    ),
+                    allowed="sizes known at compile time",
                     remedy="Compile with `dynamic=False`, or pad inputs to a few fixed sizes.",
                 )
                 return
@@ -156,7 +158,7 @@ class ShapeConstraint(Constraint):
                 note_odd(broken, rule, shaped, "")
         for rule, patterns in self._special:
             if is_op(node) and node.calls is None and not node.no_tensor:
-                why = "its ATen operators are not known"
+                why = "its ATen operators are unknown"
                 yield self.cannot_tell(node, why, rule_words(rule))
             else:
                 for shaped, op in concerned(node, patterns):
@@ -182,7 +184,9 @@ class ShapeConstraint(Constraint):
                 node,
                 found=found,
                 allowed=f"{rule_words(rule)}; the device pads",
-                remedy=f"It is padded to {padded}, {more}. A size of {padded} costs the same.",
+                remedy=(
+                    f"The device pads it to {padded} ({more}). A size of {padded} costs the same."
+                ),
                 op=op,
             )
         remedy = pad_words(node, place, size, padded)
@@ -207,7 +211,7 @@ def _graph(size: int | str) -> Graph:
 
 RULE = ConstraintRule(
     id="shape",
-    title="Sizes that the device takes",
+    title="Sizes the device supports",
     reads=(
         "shapes.max_rank",
         "shapes.max_size",

@@ -20,7 +20,7 @@ from compilescope.rules.gate.judging import Known
 
 SCHEMA = 1
 FILE_NAME = "compilescope-baseline.json"
-_MEND = "Mend it, or delete it and make it again with --update-baseline."
+_MEND = "Fix it, or delete it and recreate it with --update-baseline."
 
 
 class Baseline(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,12 +70,14 @@ def read_baseline(path: Path) -> Baseline:
         data = json.loads(path.read_bytes())
     except FileNotFoundError:
         raise ToolError(
-            f"There is no baseline {path}.", hint="Make it with --update-baseline."
+            f"There is no baseline {path}.", hint="Create it with --update-baseline."
         ) from None
     except OSError as error:
-        raise ToolError(f"The baseline {path} cannot be read: {error.strerror}.") from None
+        raise ToolError(f"Cannot read the baseline {path}: {error.strerror}.") from None
     except RecursionError:
-        raise ToolError(f"The baseline {path} is damaged: it nests too deeply.", _MEND) from None
+        raise ToolError(
+            f"The baseline {path} is damaged: it is nested too deeply.", _MEND
+        ) from None
     except ValueError as error:
         # A merge that was left in the middle is what does it most of all.
         line = getattr(error, "lineno", None)
@@ -84,7 +86,7 @@ def read_baseline(path: Path) -> Baseline:
         raise ToolError(message, _MEND) from None
     schema = data.get("schema") if isinstance(data, dict) else None
     if isinstance(schema, bool) or not isinstance(schema, int) or schema < 1:
-        raise ToolError(f"{path} is not a baseline of compilescope: it names no schema.", _MEND)
+        raise ToolError(f"{path} is not a compilescope baseline: it has no schema.", _MEND)
     if schema > SCHEMA:
         raise ToolError(
             f"The baseline {path} is from a newer compilescope "

@@ -31,21 +31,21 @@ def doubts(digest: Digest) -> list[Doubt]:
     """About the run as a whole."""
     found = _about_the_program(digest)
     if digest.torch is None:
-        found.append(Doubt("compiled", "no process of the program imported torch"))
+        found.append(Doubt("compiled", "none of the program's processes imported torch"))
     elif not (digest.graphs or digest.sites or digest.failures):
         # Functions that ran eagerly, as where torch.compile is switched off, prove nothing.
         found.append(Doubt("compiled", "nothing was compiled"))
     if digest.live:
-        found.append(Doubt("record", "the run goes on"))
+        found.append(Doubt("record", "the run is still in progress"))
     # A signal is told of above.
     if digest.cut_short and digest.signal is None:
-        found.append(Doubt("record", f"the record is cut short: {digest.cut_short_reason}"))
+        found.append(Doubt("record", f"the recording is truncated: {digest.cut_short_reason}"))
     if digest.unknown_events:
-        kinds = "of a kind that this version of compilescope does not know"
+        kinds = "of a kind unknown to this version of compilescope"
         found.append(Doubt("record", f"{_times(digest.unknown_events, 'event')} {kinds}"))
     if digest.tool_faults:
         times = _times(digest.tool_faults, "time")
-        found.append(Doubt("record", f"compilescope itself failed {times} inside the program"))
+        found.append(Doubt("record", f"compilescope failed {times} inside the program"))
     return found
 
 
@@ -53,20 +53,20 @@ def blind_spot(digest: Digest, check: str) -> str:
     """Why what `check` looks at could not all be counted; empty where it could."""
     for hook in digest.unavailable:
         if check in _BLIND.get(hook.hook, ()):
-            return f"torch {digest.torch} does not show {hook.loses}"
+            return f"torch {digest.torch} does not report {hook.loses}"
     if check == "breaks" and digest.hidden_breaks_possible and not digest.sites:
-        return "no graph break was seen, but functions that ran eagerly may hide some"
+        return "no graph break was found, but functions that ran eagerly may hide some"
     if check == "eager" and digest.unexplained_skips:
         frames = _times(len(digest.unexplained_skips), "function")
-        return f"torch skipped {frames} and did not say why"
+        return f"torch skipped {frames} without giving a reason"
     if check == "eager" and "force_eager" in digest.stances:
-        return "calls under set_stance('force_eager') leave no trace"
+        return "calls under set_stance('force_eager') are not recorded"
     return ""
 
 
 def _about_the_program(digest: Digest) -> list[Doubt]:
     if digest.signal is not None:
-        return [Doubt("program", f"the program was ended by {_signal_name(digest.signal)}")]
+        return [Doubt("program", f"the program was terminated by {_signal_name(digest.signal)}")]
     if digest.exit_status:
         return [Doubt("program", f"the program ended with status {digest.exit_status}")]
     return []

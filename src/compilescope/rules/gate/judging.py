@@ -184,7 +184,7 @@ _NOUNS = {
     "breaks": ("graph break", "graph breaks"),
     "recompiles": ("recompile", "recompiles"),
     "graphs": ("graph", "graphs"),
-    "eager": ("function left to eager mode", "functions left to eager mode"),
+    "eager": ("function that fell back to eager", "functions that fell back to eager"),
     "failures": ("failed compilation", "failed compilations"),
 }
 
@@ -220,14 +220,14 @@ def _at_least(digest: Digest, limit: float) -> Check:
     if coverage is None:
         why = "coverage was not measured: the run was not timed"
         if any(region.warmup_calls for region in digest.region_costs):
-            why = "coverage was not measured: no call of compiled code came after warm-up"
+            why = "coverage was not measured: no compiled call ran after warm-up"
         return Check(name="coverage", outcome="unknown", message=why, limit=limit)
     # Rounded down: 94.97 is not the 95 that was asked for, and must not look like it.
     shown = math.floor(coverage * 10) / 10
     return Check(
         name="coverage",
         outcome="pass" if coverage >= limit else "fail",
-        message=f"{shown:.1f} % of the time inside graphs, at least {limit:g} % wanted",
+        message=f"{shown:.1f} % of the time inside graphs, at least {limit:g} % required",
         found=coverage,
         limit=limit,
     )

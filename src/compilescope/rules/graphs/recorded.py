@@ -50,13 +50,13 @@ def recorded_graphs(run: Run) -> tuple[list[RecordedGraph], list[NotChecked]]:
         caught = reader.caught(staged)
         code = staged.body.frame if staged.body is not None else None
         if caught is None:
-            missing.append(_missing(code, "its graph", "the record does not hold it"))
+            missing.append(_missing(code, "the graph", "the recording doesn't contain it"))
             continue
         found.append(_recorded("dynamo", caught, staged))
         backward = list(_backward(staged, caught, reader))
         found += backward
         if not backward and _trains(caught):
-            why = "no backward graph was recorded; a backend that uses AOTAutograd makes one"
+            why = "no backward graph was recorded; a backend that uses AOTAutograd produces one"
             missing.append(_missing(code, "the backward pass", why))
     return found, missing
 

@@ -10,30 +10,31 @@ from compilescope.rules.guards._subjects import called
 def one_module(miss: Miss) -> Remedy:
     """For instances that differ by design and share one compiled function."""
     return source(
-        f"If it differs between instances, compile the module that holds them all, without graph breaks, instead of each `{called(miss)}`: "
-        "every instance is then traced in its own place."
+        "If it differs between instances, compile the module that holds them all, without graph "
+        f"breaks, instead of each `{called(miss)}`. Every instance is then traced at its own call "
+        "site."
     )
 
 
 def leave(miss: Miss, each: str) -> Remedy:
     """For values that are few; `each` follows "once for each"."""
     return judgement(
-        f"If they are few, leave it: `{called(miss)}` is compiled once for each {each}, up to the recompile limit, and can be called with "
-        "each during warm-up."
+        f"Leave it if there are only a few: `{called(miss)}` is compiled once for each {each}, up "
+        "to the recompile limit. You can call it with each during warm-up."
     )
 
 
 def varies_by_itself(name: str, but: str = "") -> Remedy:
     """For numbers and sizes, which Dynamo lets vary once they have."""
     return judgement(
-        f"Leave it where nothing needs the number itself: once Dynamo has seen a second `{name}` it lets it vary{but}, unless "
-        "`dynamic=False` forbids that."
+        f"Leave it if nothing needs the number itself: after a second value, Dynamo makes `{name}` "
+        f"dynamic{but}, unless `dynamic=False` forbids that."
     )
 
 
 def each_way(name: str, test: str) -> Remedy:
     """For numbers that a branch compares."""
     return judgement(
-        f"Leave it where nothing else needs the number itself: once `{name}` varies there is one compilation for each way through "
-        f"`{test}`, not one for each value."
+        f"Leave it if nothing else needs the number itself: once `{name}` is dynamic, there is one "
+        f"compilation for each branch of `{test}`, not one for each value."
     )

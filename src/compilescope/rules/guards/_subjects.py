@@ -140,8 +140,8 @@ def wrapper_note(miss: Miss) -> str:
     """Dynamo compiles torch's own modules through a function of torch's with names of its own."""
     names = {
         "fn": "`fn` is the module given to torch.compile",
-        "args": "`args` are the positional arguments of the call",
-        "kwargs": "the name is that of a keyword argument of the call",
+        "args": "`args` holds the positional arguments of the call",
+        "kwargs": "the name is a keyword argument of the call",
     }
     subject = inside(miss.cause.subject, "type") or inside(miss.cause.subject, "len")
     root = _IDENTIFIER.match(subject or miss.cause.subject)

@@ -1,4 +1,4 @@
-"""Two arguments are one object at one call and two at another."""
+"""Two arguments are the same object in one call and different objects in another."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def _listed(names: list[str]) -> str:
 def _why(miss: Miss) -> str:
     names = _listed(_pair(miss))
     if _IS.match(miss.cause.subject):
-        change = f"{names} were one and the same object; now they are two"
+        change = f"{names} were the same object; now they are two objects"
     else:
-        change = f"{names} were different tensors; now they are one and the same"
+        change = f"{names} were different tensors; now they are the same one"
     return (
-        f"When `{called(miss)}` was compiled, {change}. A change to the one is seen through the other, so Dynamo "
-        "does not let the two cases share a graph."
+        f"When `{called(miss)}` was compiled, {change}. A write to one shows through the other, so "
+        "Dynamo doesn't let the two cases share a graph."
     )
 
 
@@ -47,10 +47,10 @@ def _remedies(miss: Miss) -> list[Remedy]:
     last = f"`{names[-1]}`" if names else "one of them"
     return [
         source(
-            f"If nothing writes to them, pass a copy of {last} where both are one tensor; if they are meant to be one, let "
-            f"`{called(miss)}` take it once."
+            f"If nothing writes to them, pass a copy of {last} when both are the same tensor. If "
+            f"they are meant to be the same, let `{called(miss)}` take it once."
         ),
-        judgement("Else leave it: each of the two cases is compiled once, and there is no third."),
+        judgement("Otherwise, leave it: there are only two cases, and each is compiled once."),
     ]
 
 

@@ -1,4 +1,4 @@
-"""An object that has an attribute at one call and lacks it at another."""
+"""An object has an attribute in one call and lacks it in another."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ def _parts(miss: Miss) -> tuple[str, str]:
 
 def _why(miss: Miss) -> str:
     owner, name = _parts(miss)
-    what = f"attribute `{name}`" if name else "an attribute that was read"
+    what = f"attribute `{name}`" if name else "an attribute that the code reads"
     match = _HAS.match(miss.cause.guard)
     change = "had no" if match and match["no"] else "had the"
     now = "has it" if match and match["no"] else "lacks it"
     if not name:
         change, now = "had", "lacks it"
     return (
-        f"When `{called(miss)}` was compiled, `{owner}` {change} {what}; now it {now}. {reader(miss)} depends on it, and "
-        "the two ways are two graphs."
+        f"When `{called(miss)}` was compiled, `{owner}` {change} {what}; now it {now}. "
+        f"{reader(miss)} depends on it, so each case has its own graph."
     )
 
 
@@ -49,8 +49,8 @@ def _remedies(miss: Miss) -> list[Remedy]:
     owner, name = _parts(miss)
     return [
         source(
-            f"Give every `{owner}` the attribute{f' `{name}`' if name else ''} from the start, with a neutral value where there is "
-            "nothing to say, and neither add nor delete it between calls."
+            f"Give every `{owner}` the attribute{f' `{name}`' if name else ''} from the start, "
+            "with a neutral value as the default, and don't add or delete it between calls."
         ),
         leave(miss, "of the two cases"),
     ]

@@ -1,4 +1,4 @@
-"""Calls inside and outside autocast, or with another autocast dtype."""
+"""Calls inside and outside autocast, or with different autocast dtypes."""
 
 from __future__ import annotations
 
@@ -51,8 +51,9 @@ def _why(miss: Miss) -> str:
     tensor = dispatch_tensor(miss)
     about = f"which changes how operations on `{shown(tensor)}` are dispatched" if tensor else ""
     return (
-        f"Autocast is not what it was when `{called(miss)}` was compiled{_change(miss)}"
-        f"{', ' + about if about else ''}. The casts are part of the graph, so another autocast is another graph."
+        f"Autocast has changed since `{called(miss)}` was "
+        f"compiled{_change(miss)}{', ' + about if about else ''}. The casts are part of the graph, "
+        "so each autocast setting needs its own graph."
     )
 
 
@@ -60,10 +61,10 @@ def _remedies(miss: Miss) -> list[Remedy]:
     function = called(miss)
     return [
         source(
-            f"Make every call of `{function}` under the same `torch.autocast(...)`, in warm-up and evaluation too, where its precision "
-            "will do."
+            f"Call `{function}` under the same `torch.autocast(...)` every time, including warm-up "
+            "and evaluation, if that precision is good enough."
         ),
-        leave(miss, "setting of autocast"),
+        leave(miss, "autocast setting"),
     ]
 
 

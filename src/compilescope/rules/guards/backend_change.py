@@ -1,4 +1,4 @@
-"""One function compiled with two backends, or with two settings of one."""
+"""One function compiled with two backends, or with two settings of one backend."""
 
 from __future__ import annotations
 
@@ -32,15 +32,18 @@ def _backends(miss: Miss) -> list[str]:
 def _why(miss: Miss) -> str:
     function, backends = called(miss), _backends(miss)
     if len(backends) != 2:
-        return f"`{function}` was compiled before for another backend or with other settings of torch.compile."
+        return (
+            f"`{function}` was compiled before for another backend or with other torch.compile "
+            "settings."
+        )
     if backends[0] == backends[1]:
         return (
-            f"`{function}` was compiled before for a backend `{backends[0]}`, and is now compiled for one of the same name "
-            "that is another object: Dynamo compares backends by identity."
+            f"`{function}` was compiled before for the backend `{backends[0]}`, and now for "
+            "another object of the same name. Dynamo compares backends by identity."
         )
     return (
-        f"`{function}` was compiled before for the backend `{backends[0]}`, and is now called through a torch.compile "
-        f"with `{backends[1]}`. A compilation serves one backend."
+        f"`{function}` was compiled before for the backend `{backends[0]}`, and is now called "
+        f"through a torch.compile with `{backends[1]}`. Each compilation serves one backend."
     )
 
 
@@ -49,15 +52,16 @@ def _remedies(miss: Miss) -> list[Remedy]:
     if len(backends) == 2 and backends[0] == backends[1]:
         return [
             source(
-                f"Make the backend `{backends[0]}` once, outside of the loop or function that calls torch.compile, and pass that one "
-                "object each time."
+                f"Create the backend `{backends[0]}` once, outside the loop or function that calls "
+                "torch.compile, and pass that same object each time."
             )
         ]
     return [
         source(
-            f"Call `torch.compile({function}, ...)` once, with one backend and one set of options, and keep what it returns."
+            f"Call `torch.compile({function}, ...)` once, with one backend and one set of options, "
+            "and reuse what it returns."
         ),
-        judgement(f"Where both are meant, leave it: `{function}` is compiled once for each."),
+        judgement(f"If you need both, leave it: `{function}` is compiled once for each."),
     ]
 
 

@@ -1,4 +1,4 @@
-"""A flag that is True at one call and False at another."""
+"""A flag that is True in one call and False in another."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ def _applies(miss: Miss) -> bool:
 
 def _why(miss: Miss) -> str:
     return (
-        f"`{named(miss)}` was {miss.cause.expected} when `{called(miss)}` was compiled and is {miss.cause.actual} now. {reader(miss)} reads it, and "
-        "each of its two values has its own graph."
+        f"`{named(miss)}` was {miss.cause.expected} when `{called(miss)}` was compiled and is "
+        f"{miss.cause.actual} now. {reader(miss)} reads it, and each value has its own graph."
     )
 
 
 def _remedies(miss: Miss) -> list[Remedy]:
     return [
         judgement(
-            f"Leave it: `{called(miss)}` is compiled once for True and once for False, and no more; call it with both during warm-up "
-            "if the wait matters."
+            f"Leave it: `{called(miss)}` is compiled once for True and once for False, and no "
+            "more. Call it with both during warm-up if the delay matters."
         )
     ]
 

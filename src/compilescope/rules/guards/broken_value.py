@@ -1,4 +1,4 @@
-"""A value that a graph break brought into Python is a constant of the rest of the function."""
+"""A value that a graph break brought into Python is a constant in the rest of the function."""
 
 from __future__ import annotations
 
@@ -22,23 +22,26 @@ def _applies(miss: Miss) -> bool:
 
 def _value(miss: Miss) -> str:
     subject = miss.cause.subject
-    return "what the break left" if "___stack" in subject else f"`{shown(subject)}`"
+    return "the value from the break" if "___stack" in subject else f"`{shown(subject)}`"
 
 
 def _why(miss: Miss) -> str:
     return (
-        f"`{called(miss)}` breaks at line {miss.frame.resumed_at}, and goes on in a second compilation with {_value(miss)} as a Python value. It was "
-        f"{cut(miss.cause.expected)} then and is {cut(miss.cause.actual)} now, and a Python value is a constant of the graph."
+        f"`{called(miss)}` breaks at line {miss.frame.resumed_at}, and continues in a second "
+        f"compilation with {_value(miss)} as a Python value. It was {cut(miss.cause.expected)} "
+        f"then and is {cut(miss.cause.actual)} now, and a Python value is a constant in the graph."
     )
 
 
 def _remedies(miss: Miss) -> list[Remedy]:
     return [
         judgement(
-            f"Mend the graph break at line {miss.frame.resumed_at}: without it there is no rest of `{called(miss)}` to compile again."
+            f"Fix the graph break at line {miss.frame.resumed_at}: without it, there is no rest of "
+            f"`{called(miss)}` to recompile."
         ),
         judgement(
-            f"Or leave it where {_value(miss)} takes few values: the rest is compiled once for each, up to the recompile limit."
+            f"Or leave it if {_value(miss)} takes only a few values: the rest is compiled once for "
+            "each, up to the recompile limit."
         ),
     ]
 

@@ -1,4 +1,4 @@
-"""A variable of a function around the compiled one has another value."""
+"""A variable of the enclosing function has changed."""
 
 from __future__ import annotations
 
@@ -42,21 +42,23 @@ def _why(miss: Miss) -> str:
     line = line_of(miss)
     where = f" in `{line}`" if line else ""
     return (
-        f"`{called(miss)}` uses {_name(miss)}{where}, which belongs to the function around. It was {cut(miss.cause.expected)} at the "
-        f"compilation and is {cut(miss.cause.actual)} now. Every closure made from one `def` shares its compilations, so they meet here."
+        f"`{called(miss)}` uses {_name(miss)}{where}, which belongs to the enclosing function. It "
+        f"was {cut(miss.cause.expected)} at compilation and is {cut(miss.cause.actual)} now. All "
+        "closures made from one `def` share its compilations."
     )
 
 
 def _remedies(miss: Miss) -> list[Remedy]:
     if both(miss, "int", "float"):
         first = source(
-            f"Let `{called(miss)}` take {_what(miss)} as an argument and compile it once; as a tensor, where it is only computed with, "
-            "it may change freely."
+            f"Make {_what(miss)} an argument of `{called(miss)}`, and compile `{called(miss)}` "
+            "once. If it is only used in arithmetic, pass it as a tensor, which may change "
+            "freely."
         )
     else:
         first = source(
-            f"Write a function for each way that {_what(miss)} chooses, and compile each: functions with a `def` of their own do not "
-            "share compilations."
+            f"Write a function for each case that {_what(miss)} selects, and compile each: "
+            "functions with their own `def` don't share compilations."
         )
     return [first, leave(miss, "value")]
 

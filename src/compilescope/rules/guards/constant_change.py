@@ -1,4 +1,4 @@
-"""A dtype, a device, a tuple or another constant that changes."""
+"""A dtype, device, tuple or other constant that changes."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ def _applies(miss: Miss) -> bool:
 
 def _why(miss: Miss) -> str:
     return (
-        f"`{named(miss)}` was {cut(miss.cause.expected)} when `{called(miss)}` was compiled and is {cut(miss.cause.actual)} now. {reader(miss)} reads it; it is "
-        f"not a tensor, so its value is a constant of the graph.{wrapper_note(miss)}"
+        f"`{named(miss)}` was {cut(miss.cause.expected)} when `{called(miss)}` was compiled and is "
+        f"{cut(miss.cause.actual)} now. {reader(miss)} reads it; it isn't a tensor, so its value "
+        f"is a constant in the graph.{wrapper_note(miss)}"
     )
 
 
@@ -25,7 +26,8 @@ def _remedies(miss: Miss) -> list[Remedy]:
     name = named(miss)
     return [
         source(
-            f"Do what depends on `{name}` in the caller, before or after the call of `{called(miss)}`, where that is possible."
+            f"If possible, do what depends on `{name}` in the caller, before or after calling "
+            f"`{called(miss)}`."
         ),
         leave(miss, f"value of `{name}`"),
     ]

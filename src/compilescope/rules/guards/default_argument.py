@@ -27,8 +27,9 @@ def _parts(miss: Miss) -> tuple[str, str]:
 def _why(miss: Miss) -> str:
     function, which = _parts(miss)
     return (
-        f"`{called(miss)}` calls `{function}` without giving {which}, whose default was {cut(miss.cause.expected)} at the compilation and is "
-        f"{cut(miss.cause.actual)} now ({reader(miss)}). Defaults are constants of the graph, numbers too."
+        f"`{called(miss)}` calls `{function}` without passing {which}, whose default was "
+        f"{cut(miss.cause.expected)} at compilation and is {cut(miss.cause.actual)} now "
+        f"({reader(miss)}). Defaults are constants in the graph, including numbers."
     )
 
 
@@ -37,8 +38,8 @@ def _remedies(miss: Miss) -> list[Remedy]:
     what = which if which.startswith("`") else "it"
     return [
         source(
-            f"Pass {what} at the call of `{function}`, from an argument that `{called(miss)}` takes for it; as a tensor, where it is only "
-            "computed with, it may change freely."
+            f"Pass {what} when you call `{function}`, from an argument of `{called(miss)}`. If it "
+            "is only used in arithmetic, pass it as a tensor, which may change freely."
         ),
         leave(miss, "default"),
     ]

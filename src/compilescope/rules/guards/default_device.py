@@ -17,16 +17,17 @@ def _why(miss: Miss) -> str:
         "there was no default device" if was in ("None", "") else f"the default device was {was}"
     )
     return (
-        f"When `{called(miss)}` was compiled {before}; since then `torch.set_default_device` or a "
-        "`with torch.device(...)` has changed it. Tensors made inside the graph would lie elsewhere."
+        f"When `{called(miss)}` was compiled, {before}; since then, `torch.set_default_device` or "
+        "a `with torch.device(...)` has changed it. Tensors created in the graph would end up on "
+        "another device."
     )
 
 
 def _remedies(miss: Miss) -> list[Remedy]:
     return [
         source(
-            f"Set the default device once, before the first call of `{called(miss)}`, and leave it; what has to be made elsewhere can be "
-            "given a `device=` of its own."
+            f"Set the default device once, before the first call of `{called(miss)}`, and don't "
+            "change it. Pass `device=` for what must be created elsewhere."
         )
     ]
 

@@ -15,16 +15,17 @@ def _applies(miss: Miss) -> bool:
 def _why(miss: Miss) -> str:
     was, now = dtype_of_code(miss.cause.expected), dtype_of_code(miss.cause.actual)
     return (
-        f"The default dtype was {was} when `{called(miss)}` was compiled and is {now} now. New tensors and results "
-        "of Python numbers take it, so every graph depends on it."
+        f"The default dtype was {was} when `{called(miss)}` was compiled and is {now} now. New "
+        "tensors and results of Python numbers use it, so every graph depends on it."
     )
 
 
 def _remedies(miss: Miss) -> list[Remedy]:
     return [
         source(
-            f"Set the default dtype once, before the first call of `{called(miss)}`, and leave it; code that changes it for a while, such "
-            "as a loader, should be done by then."
+            f"Set the default dtype once, before the first call of `{called(miss)}`, and don't "
+            "change it. Code that changes it temporarily, such as a loader, should be done by "
+            "then."
         )
     ]
 

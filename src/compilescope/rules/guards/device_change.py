@@ -1,4 +1,4 @@
-"""A tensor lies on another device."""
+"""A tensor is on a different device."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def _applies(miss: Miss) -> bool:
 def _why(miss: Miss) -> str:
     was, now = _devices(miss) or ("another device", "this one")
     return (
-        f"`{_tensor(miss)}` lay on {was} when `{called(miss)}` was compiled and lies on {now} now. A graph is made "
-        f"for the devices of its inputs.{wrapper_note(miss)}"
+        f"`{_tensor(miss)}` was on {was} when `{called(miss)}` was compiled and is on {now} now. A "
+        f"graph is specific to the devices of its inputs.{wrapper_note(miss)}"
     )
 
 
@@ -41,7 +41,8 @@ def _remedies(miss: Miss) -> list[Remedy]:
     tensor, function = _tensor(miss), called(miss)
     was, now = _devices(miss) or ("the first device", "this one")
     both = judgement(
-        f"If `{function}` really runs on both, two compilations are right: one for {was}, one for {now}."
+        f"If `{function}` really runs on both, two compilations are right: one for {was}, one for "
+        f"{now}."
     )
     if of_a_module(miss.cause.subject) or of_a_module(dispatch_tensor(miss)):
         return [
@@ -52,8 +53,8 @@ def _remedies(miss: Miss) -> list[Remedy]:
         ]
     return [
         source(
-            f"Make `{tensor}` on one device for every call, warm-up too: a stray first call on {was} costs a compilation that is never "
-            "used again."
+            f"Create `{tensor}` on one device for every call, including warm-up: a stray first "
+            f"call on {was} costs a compilation that is never reused."
         ),
         both,
     ]

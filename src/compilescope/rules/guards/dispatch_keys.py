@@ -1,4 +1,4 @@
-"""A tensor is dispatched otherwise: a conjugate view, a batched tensor under vmap, and so on."""
+"""A tensor is dispatched differently: a conjugate view, a batched tensor under vmap, and so on."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ def _why(miss: Miss) -> str:
     changes = [f"without {', '.join(sorted(gone))}"] if gone else []
     changes += [f"with {', '.join(sorted(new))}"] if new else []
     return (
-        f"`{shown(dispatch_tensor(miss))}` looks the same, but torch dispatches it otherwise than at the compilation of "
-        f"`{called(miss)}`: now {' and '.join(changes) or 'in another mode'}."
+        f"`{shown(dispatch_tensor(miss))}` looks the same, but torch dispatches it differently "
+        f"than when `{called(miss)}` was compiled: now "
+        f"{' and '.join(changes) or 'in another mode'}."
     )
 
 
@@ -38,23 +39,25 @@ def _remedies(miss: Miss) -> list[Remedy]:
         if key in gone | new:
             return [
                 source(
-                    f"Pass `{tensor}.{resolve}()` in every call, if nothing writes to it: a copy where `{tensor}` is a lazy view "
-                    f"({key.lower()}), and itself where it is not."
+                    f"Pass `{tensor}.{resolve}()` in every call, if nothing writes to it: it "
+                    f"copies `{tensor}` only if that is a lazy view ({key.lower()})."
                 ),
                 leave(miss, "of the two"),
             ]
     if any(key in _TRANSFORMS for key in gone | new):
         return [
             source(
-                f"Compile outside of the transform, `torch.compile(torch.vmap(f))` rather than `torch.vmap(torch.compile(f))`, and keep "
-                f"another compiled function for the plain calls of `{function}`."
+                "Compile outside the transform, `torch.compile(torch.vmap(f))` rather than "
+                "`torch.vmap(torch.compile(f))`, and keep another compiled function for the plain "
+                f"calls of `{function}`."
             ),
             leave(miss, "of the two"),
         ]
     return [
         judgement(
-            f"Find what is active around one call of `{function}` and not around the other (`torch.inference_mode()`, another mode, a transform, a tensor "
-            f"subclass that makes `{tensor}`), and make all calls alike."
+            f"Find what is active around one call of `{function}` but not the other "
+            "(`torch.inference_mode()`, another mode, a transform, a tensor subclass that makes "
+            f"`{tensor}`), and make all calls alike."
         )
     ]
 

@@ -1,4 +1,4 @@
-"""A tensor has another dtype."""
+"""A tensor has a different dtype."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ def _tensor(miss: Miss) -> str:
 
 def _why(miss: Miss) -> str:
     return (
-        f"`{_tensor(miss)}` was {miss.cause.expected} when `{called(miss)}` was compiled and is {miss.cause.actual} "
-        f"now. Every operation of a graph is fixed to the dtypes of its inputs.{wrapper_note(miss)}"
+        f"`{_tensor(miss)}` was {miss.cause.expected} when `{called(miss)}` was compiled and is "
+        f"{miss.cause.actual} now. A graph is specific to the dtypes of its "
+        f"inputs.{wrapper_note(miss)}"
     )
 
 
@@ -30,14 +31,16 @@ def _remedies(miss: Miss) -> list[Remedy]:
     if of_a_module(miss.cause.subject):
         return [
             source(
-                f"Convert the module to its dtype before the first call of `{function}`, not between calls."
+                f"Convert the module to its dtype before the first call of `{function}`, not "
+                "between calls."
             ),
             leave(miss, "dtype"),
         ]
     return [
         judgement(
-            f"If one dtype will do, settle on it where `{tensor}` is made (NumPy gives float64, a list of Python ints int64), though the "
-            f"numbers may change with it; if `{function}` serves both, two compilations are right."
+            f"If one dtype is enough, settle on it where `{tensor}` is created (NumPy gives "
+            "float64, a list of Python ints int64), though the results may change. If "
+            f"`{function}` serves both, two compilations are right."
         ),
     ]
 

@@ -1,4 +1,4 @@
-"""A tensor is marked dynamic or static at a later call than the first."""
+"""A tensor is marked dynamic or static after the first call."""
 
 from __future__ import annotations
 
@@ -25,16 +25,17 @@ def _tensor(miss: Miss) -> str:
 
 def _why(miss: Miss) -> str:
     return (
-        f"`{_tensor(miss)}` carries marks (mark_dynamic, mark_static, mark_unbacked) that it did not carry when "
-        f"`{called(miss)}` was compiled. The mark asks for another graph, so it is compiled again."
+        f"`{_tensor(miss)}` has marks (mark_dynamic, mark_static, mark_unbacked) that it didn't "
+        f"have when `{called(miss)}` was compiled. The mark calls for another graph, so Dynamo "
+        "recompiles."
     )
 
 
 def _remedies(miss: Miss) -> list[Remedy]:
     return [
         source(
-            f"Mark `{_tensor(miss)}` before the first call of `{called(miss)}`, and with the same dimensions each time; calls without the "
-            "mark are then served too."
+            f"Mark `{_tensor(miss)}` before the first call of `{called(miss)}`, with the same "
+            "dimensions each time. That graph then serves calls without the mark too."
         )
     ]
 

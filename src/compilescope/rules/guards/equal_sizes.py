@@ -1,4 +1,4 @@
-"""Two sizes that were equal at the compilation are not equal now."""
+"""Two sizes that were equal at compilation no longer are."""
 
 from __future__ import annotations
 
@@ -23,19 +23,20 @@ def _applies(miss: Miss) -> bool:
 
 def _why(miss: Miss) -> str:
     return (
-        f"When `{called(miss)}` was compiled, `{shown(miss.cause.guard)}` held, and Dynamo took the two sizes for one variable. In "
-        f"this call they are {miss.cause.actual}."
+        f"When `{called(miss)}` was compiled, `{shown(miss.cause.guard)}` held, so Dynamo made the "
+        f"two sizes one variable. In this call they are {miss.cause.actual}."
     )
 
 
 def _remedies(miss: Miss) -> list[Remedy]:
     return [
         source(
-            f"If they are equal only by chance, warm `{called(miss)}` up with two calls whose sizes all differ: Dynamo then takes them for "
-            "two variables."
+            f"If they are equal only by chance, warm up `{called(miss)}` with two calls in which "
+            "all sizes differ: Dynamo then makes them two variables."
         ),
         judgement(
-            f"Leave it where the code needs them equal {at_line(miss)}: this call is then another case, with a graph of its own."
+            f"Leave it if the code needs them to be equal {at_line(miss)}: this call is then a "
+            "different case, with its own graph."
         ),
     ]
 

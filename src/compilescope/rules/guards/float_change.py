@@ -35,8 +35,9 @@ def _name(miss: Miss) -> str:
 def _why(miss: Miss) -> str:
     was = "nan" if _NAN.search(miss.cause.guard) else miss.cause.expected
     return (
-        f"`{called(miss)}` was compiled with `{_name(miss)}` = {was} as a constant; this call has {miss.cause.actual}, and {reader(miss)} reads it. Dynamo lets a "
-        "float vary once it has seen a second value, unless `dynamic=False` forbids it or the code needs the number itself."
+        f"`{called(miss)}` was compiled with `{_name(miss)}` = {was} as a constant; this call has "
+        f"{miss.cause.actual}, and {reader(miss)} reads it. Dynamo makes a float dynamic after a "
+        "second value, unless `dynamic=False` forbids it or the code needs the number itself."
     )
 
 
@@ -46,8 +47,8 @@ def _remedies(miss: Miss) -> list[Remedy]:
     if "math" in found:
         return [
             source(
-                f"Do the `math` of `{line}` in the caller, and pass `{called(miss)}` the result as a tensor, whose value is not part of "
-                "the graph."
+                f"Do the `math` of `{line}` in the caller, and pass the result to `{called(miss)}` "
+                "as a tensor, whose value is not part of the graph."
             ),
             leave(miss, f"`{name}`"),
         ]
@@ -56,8 +57,8 @@ def _remedies(miss: Miss) -> list[Remedy]:
     if of_a_module(miss.cause.subject):
         return [
             source(
-                f"Where it is only computed with, keep `{name}` in a tensor (float64 keeps all its digits): a tensor's value is not part of "
-                "the graph."
+                f"If it is only used in arithmetic, keep `{name}` in a tensor (float64 keeps all "
+                "its digits): a tensor's value is not part of the graph."
             ),
             varies_by_itself(name),
         ]

@@ -1,4 +1,4 @@
-"""Another function is called in the same place."""
+"""A different function is called in the same place."""
 
 from __future__ import annotations
 
@@ -28,14 +28,15 @@ def _now(miss: Miss) -> str:
         if actual.startswith(start):
             return f"it is now `{actual.removeprefix(start).removesuffix('>')}`"
     if miss.cause.kind == "ACCESSOR":
-        return "it is now something else than a Python function (a builtin, a module, a partial)"
-    return "it is now another"
+        return "it is now something other than a Python function (a builtin, a module, a partial)"
+    return "it is now a different one"
 
 
 def _why(miss: Miss) -> str:
     return (
-        f"`{_name(miss)}`, called by {reader(miss)}, was another function when `{called(miss)}` was compiled; {_now(miss)}. Dynamo "
-        "traces into what is called, so another function is another graph."
+        f"`{_name(miss)}`, called by {reader(miss)}, was a different function when "
+        f"`{called(miss)}` was compiled; {_now(miss)}. Dynamo traces into called functions, so "
+        "each function needs its own graph."
     )
 
 
@@ -44,14 +45,16 @@ def _remedies(miss: Miss) -> list[Remedy]:
     if is_global(miss.cause.subject):
         return [
             source(
-                f"Do not bind the global `{name}` anew between calls (a redefinition, a monkey patch, a notebook cell run again): give two "
-                "functions two names, each with a compiled caller of its own."
+                f"Don't rebind the global `{name}` between calls (a redefinition, a monkey patch, "
+                "a notebook cell run again): give the two functions two names, each with its own "
+                "compiled caller."
             ),
             leave(miss, "of them"),
         ]
     return [
         source(
-            f"Write out a caller for each function that is passed, and compile each, rather than `{function}` with `{name}` as an argument."
+            "Write a separate caller for each function you pass, and compile each, rather than "
+            f"`{function}` with `{name}` as an argument."
         ),
         leave(miss, "of them"),
     ]

@@ -1,4 +1,4 @@
-"""A global variable, or something reached through one, has another value."""
+"""A global variable, or something reached through one, has changed."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ def _applies(miss: Miss) -> bool:
 
 def _why(miss: Miss) -> str:
     return (
-        f"{reader(miss)} reads `{shown(miss.cause.subject)}`, a global or something reached through one. It was {cut(miss.cause.expected)} when "
-        f"`{called(miss)}` was compiled and is {cut(miss.cause.actual)} now; in the graph it is a constant."
+        f"{reader(miss)} reads `{shown(miss.cause.subject)}`, a global or something reached "
+        f"through one. It was {cut(miss.cause.expected)} when `{called(miss)}` was compiled and is "
+        f"{cut(miss.cause.actual)} now. In the graph it is a constant."
     )
 
 
@@ -23,13 +24,13 @@ def _remedies(miss: Miss) -> list[Remedy]:
     name, function = shown(miss.cause.subject), called(miss)
     if both(miss, "int", "float"):
         first = source(
-            f"Pass `{name}` to `{function}` as an argument, or keep a tensor in its place, where it is only computed with: a tensor's value "
-            "is not part of the graph."
+            f"Pass `{name}` to `{function}` as an argument, or, if it is only used in arithmetic, "
+            "make it a tensor: a tensor's value is not part of the graph."
         )
     else:
         first = source(
-            f"Set `{name}` before the first call of `{function}` and leave it; where it has to change, write a function for each value and "
-            "choose in the caller."
+            f"Set `{name}` before the first call of `{function}` and don't change it. If it must "
+            "change, write a function for each value and choose in the caller."
         )
     return [first, leave(miss, f"value of `{name}`")]
 

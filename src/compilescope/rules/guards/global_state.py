@@ -1,4 +1,4 @@
-"""Another switch of torch that holds for the whole process."""
+"""Another process-wide torch setting has changed."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def _applies(miss: Miss) -> bool:
 def _why(miss: Miss) -> str:
     change = f"was {cut(miss.cause.expected)} at compilation and is {cut(miss.cause.actual)} now"
     if not miss.cause.expected:
-        change = "has changed since the compilation"
+        change = "has changed since compilation"
     return (
-        f"`{named(miss)}`, a switch of torch for the whole process, {change}. It decides which kernels may be used, so every "
-        f"compiled function depends on it; `{called(miss)}` does too."
+        f"`{named(miss)}`, a process-wide torch setting, {change}. It decides which kernels may be "
+        f"used, so every compiled function depends on it, including `{called(miss)}`."
     )
 
 
@@ -34,7 +34,8 @@ def _remedies(miss: Miss) -> list[Remedy]:
     what = f"`{switch}`" if switch else f"what sets `{named(miss)}`"
     return [
         source(
-            f"Set it once, before `{called(miss)}` is first called: look for {what} between the calls, in libraries too."
+            f"Set it once, before the first call of `{called(miss)}`: look for {what} between the "
+            "calls, including in libraries."
         )
     ]
 

@@ -17,10 +17,10 @@ def _mode(value: str) -> str:
 
 def _why(miss: Miss) -> str:
     return (
-        f"`{called(miss)}` was compiled with {_mode(miss.cause.expected)}, and this call came with "
-        f"{_mode(miss.cause.actual)} (torch.no_grad(), inference_mode() or set_grad_enabled() around one of the calls, or "
-        "a thread of its own: each thread begins with gradients on). The graph with a backward and the one without are "
-        "two graphs."
+        f"`{called(miss)}` was compiled with {_mode(miss.cause.expected)}, and this call had "
+        f"{_mode(miss.cause.actual)} (torch.no_grad(), inference_mode() or set_grad_enabled() "
+        "around one of the calls, or another thread: each thread starts with gradients on). A "
+        "graph with a backward and one without are two graphs."
     )
 
 
@@ -28,11 +28,12 @@ def _remedies(miss: Miss) -> list[Remedy]:
     function = called(miss)
     return [
         judgement(
-            f"Leave it where `{function}` both trains and evaluates: two compilations are right, and there is no third."
+            f"Leave it if `{function}` both trains and evaluates: two compilations are right, and "
+            "there won't be a third."
         ),
         judgement(
-            f"Warm `{function}` up in the mode of the calls that follow: a first call in the other mode costs a compilation that is "
-            "never used again."
+            f"Warm up `{function}` in the same mode as the calls that follow: a first call in the "
+            "other mode costs a compilation that is never reused."
         ),
     ]
 

@@ -1,4 +1,4 @@
-"""A tensor made in inference mode, or a call within it."""
+"""A tensor created in inference mode, or a call inside it."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def _why(miss: Miss) -> str:
     gone, _ = keys_gone_and_new(miss)
     change = "came from inference mode, unlike" if _KEY in gone else "is an ordinary tensor, unlike"
     return (
-        f"`{shown(dispatch_tensor(miss))}` {change} the one that `{called(miss)}` was compiled with. Tensors made "
-        "in `torch.inference_mode()` carry no versions for autograd and are dispatched otherwise, so they have a "
-        "graph of their own."
+        f"`{shown(dispatch_tensor(miss))}` {change} the one that `{called(miss)}` was compiled "
+        "with. Tensors created in `torch.inference_mode()` have no autograd version counter and "
+        "are dispatched differently, so they need their own graph."
     )
 
 
@@ -31,7 +31,8 @@ def _remedies(miss: Miss) -> list[Remedy]:
     tensor = shown(dispatch_tensor(miss))
     return [
         source(
-            f"Make `{tensor}` outside of `torch.inference_mode()`, or pass a copy that was made outside of it (`{tensor}.clone()`)."
+            f"Create `{tensor}` outside `torch.inference_mode()`, or pass a copy created outside "
+            f"it (`{tensor}.clone()`)."
         ),
         leave(miss, "of the two modes"),
     ]

@@ -14,8 +14,9 @@ def _applies(miss: Miss) -> bool:
 
 def _why(miss: Miss) -> str:
     return (
-        f"`{called(miss)}` was compiled with `{named(miss)}` = {miss.cause.expected} as a constant; this call has {miss.cause.actual}. Dynamo lets an int "
-        "vary once it has seen a second value, unless `dynamic=False` forbids it or the code needs the number itself."
+        f"`{called(miss)}` was compiled with `{named(miss)}` = {miss.cause.expected} as a "
+        f"constant; this call has {miss.cause.actual}. Dynamo makes an int dynamic after a second "
+        "value, unless `dynamic=False` forbids it or the code needs the number itself."
     )
 
 
@@ -25,8 +26,8 @@ def _remedies(miss: Miss) -> list[Remedy]:
     if "index" in found:
         return [
             source(
-                f"Pick the entry in the caller, and pass that to `{called(miss)}` instead of `{name}`: a number as a tensor, whose value is not "
-                "part of the graph."
+                f"Pick the entry in the caller, and pass that to `{called(miss)}` instead of "
+                f"`{name}`. Pass a number as a tensor, whose value is not part of the graph."
             ),
             leave(miss, f"`{name}`"),
         ]
@@ -34,7 +35,7 @@ def _remedies(miss: Miss) -> list[Remedy]:
         return [leave(miss, f"`{name}`, whose loop is unrolled")]
     if "branch" in found:
         return [each_way(name, condition(miss))]
-    return [varies_by_itself(name, " (but for 0 and 1)")]
+    return [varies_by_itself(name, " (except for 0 and 1)")]
 
 
 RULE = GuardRule(

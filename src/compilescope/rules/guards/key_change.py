@@ -1,4 +1,4 @@
-"""A dict or set with other keys."""
+"""A dict or set with different keys."""
 
 from __future__ import annotations
 
@@ -43,16 +43,14 @@ def _why(miss: Miss) -> str:
     if match.re is _ALL_KEYS:
         change = f"they were {cut(miss.cause.expected)}"
     elif match.re is _KEYS:
-        change = (
-            f"the key {cut(miss.cause.expected)} stood where {cut(miss.cause.actual)} stands now"
-        )
+        change = f"the key {cut(miss.cause.expected)} was where {cut(miss.cause.actual)} is now"
     elif match.re is _MISSING:
         change = f"it had the key {match['key']}, which it lacks now"
     else:
         change = f"it {'lacked' if match['no'] else 'had'} {match['key']}, which it {'has' if match['no'] else 'lacks'} now"
     return (
-        f"When `{called(miss)}` was compiled, `{name}` had other keys: {change}. Keys and their order are part of the graph, values "
-        "that are tensors are not."
+        f"When `{called(miss)}` was compiled, `{name}` had other keys: {change}. Keys and their "
+        "order are part of the graph; tensor values are not."
     )
 
 
@@ -63,8 +61,8 @@ def _remedies(miss: Miss) -> list[Remedy]:
         return [few]
     return [
         source(
-            f"Build `{name}` with the same keys in the same order for every call, a neutral value where there is nothing to say, or pass "
-            "its tensors as arguments of their own."
+            f"Build `{name}` with the same keys in the same order for every call, with a neutral "
+            "value for missing entries, or pass its tensors as separate arguments."
         ),
         few,
     ]

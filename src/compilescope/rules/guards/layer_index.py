@@ -1,4 +1,4 @@
-"""Layers that know their own number share one compiled function."""
+"""Layers that know their own index share one compiled function."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ def _applies(miss: Miss) -> bool:
 
 def _why(miss: Miss) -> str:
     return (
-        f"`{called(miss)}` was compiled for a layer with `{shown(miss.cause.subject)}` = {miss.cause.expected}; this one has "
-        f"{miss.cause.actual}. All layers of a class share the code of `{called(miss)}`, and the number is a constant of each graph: "
-        "one compilation for each layer, up to the recompile limit."
+        f"`{called(miss)}` was compiled for a layer with `{shown(miss.cause.subject)}` = "
+        f"{miss.cause.expected}; this one has {miss.cause.actual}. All layers of a class share the "
+        f"code of `{called(miss)}`, and the number is a constant in each graph: one compilation "
+        "per layer, up to the recompile limit."
     )
 
 
@@ -38,8 +39,8 @@ def _remedies(miss: Miss) -> list[Remedy]:
         return [one_module(miss), leave(miss, f"`{name}`")]
     return [
         source(
-            f"Take what `{line_of(miss)}` picks by `{name}` outside, and pass that instead of the whole: one graph then serves all "
-            "layers."
+            f"In the caller, select what `{line_of(miss)}` picks by `{name}`, and pass only that: "
+            "one graph then serves all layers."
         ),
         one_module(miss),
     ]

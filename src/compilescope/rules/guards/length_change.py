@@ -1,4 +1,4 @@
-"""A list, tuple, dict or set of another length."""
+"""A list, tuple, dict or set with a different length."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def _why(miss: Miss) -> str:
         "args": "the call's positional arguments",
     }.get(name, f"`{name}`")
     return (
-        f"`{called(miss)}` was compiled with {was} {what} in {subject}; this call has {now}. The graph has an input, or a piece "
-        f"of code, for each of them.{wrapper_note(miss)}"
+        f"`{called(miss)}` was compiled with {was} {what} in {subject}; this call has {now}. The "
+        f"graph has an input, or a piece of code, for each.{wrapper_note(miss)}"
     )
 
 
@@ -61,23 +61,25 @@ def _remedies(miss: Miss) -> list[Remedy]:
     if container in ("kwargs", "args"):
         return [
             source(
-                f"Call `{called(miss)}` with the same arguments each time, a neutral value (zeros for something that is added, say) where "
-                "there is nothing to say."
+                f"Call `{called(miss)}` with the same arguments each time, with a neutral value "
+                "(such as zeros for something that is added) for those you don't need."
             ),
             leave(miss, "set of arguments"),
         ]
     if _is_dict(miss):
         return [
             source(
-                f"Pass a `{name}` with the same entries in every call, a neutral value where one is missing, or only the tensors that "
-                f"`{called(miss)}` uses, as arguments of their own."
+                f"Pass a `{name}` with the same entries in every call, with a neutral value for "
+                f"missing ones, or pass only the tensors that `{called(miss)}` uses, as separate "
+                "arguments."
             ),
             leave(miss, "set of entries"),
         ]
     return [
         source(
-            f"Pass the same number of elements in `{name}` in every call, filled up with neutral ones (zeros for a sum, say); if it grows "
-            "from call to call, keep it in one tensor of fixed size."
+            f"Pass the same number of elements in `{name}` in every call, padded with neutral ones "
+            "(such as zeros for a sum). If it grows from call to call, keep it in one tensor of "
+            "fixed size."
         ),
         leave(miss, "length"),
     ]

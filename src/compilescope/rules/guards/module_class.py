@@ -1,4 +1,4 @@
-"""Another module stands in the same place."""
+"""A different module in the same place."""
 
 from __future__ import annotations
 
@@ -33,14 +33,16 @@ def _class(name: str) -> str:
 def _why(miss: Miss) -> str:
     if inside(miss.cause.subject, "type") == "self":
         return (
-            f"`{called(miss)}` was compiled for a {_class(miss.cause.expected)} and is now called for a {_class(miss.cause.actual)}, which has it from the same "
-            "base class. They share the code, and so its compilations, but what else they define may differ."
+            f"`{called(miss)}` was compiled for a {_class(miss.cause.expected)} and is now called "
+            f"for a {_class(miss.cause.actual)}, which inherits it from the same base class. They "
+            "share its code, and so its compilations, but their other code may differ."
         )
     place = shown(inside(miss.cause.subject, "type"))
     return (
-        f"`{place}` was of class {_class(miss.cause.expected)} when `{called(miss)}` was compiled and is of class {_class(miss.cause.actual)} now. "
-        "What it does when it is called is traced into the graph, so another class is another graph. "
-        f"One compiled `{called(miss)}` serves callers that differ in it.{wrapper_note(miss)}"
+        f"`{place}` was of class {_class(miss.cause.expected)} when `{called(miss)}` was compiled "
+        f"and is of class {_class(miss.cause.actual)} now. Its code is traced into the graph, so "
+        f"each class needs its own graph. One compiled `{called(miss)}` serves callers that differ "
+        f"in it.{wrapper_note(miss)}"
     )
 
 
@@ -50,7 +52,8 @@ def _remedies(miss: Miss) -> list[Remedy]:
         return [one_module(miss), leave(miss, "class")]
     return [
         source(
-            f"Compile what is called rather than its caller: each `{shown(inner)}` once, and leave `{called(miss)}` uncompiled."
+            f"Compile the callee rather than its caller: each `{shown(inner)}` once, and leave "
+            f"`{called(miss)}` uncompiled."
         ),
         leave(miss, "class"),
     ]

@@ -1,4 +1,4 @@
-"""A flag or a word on a module differs between calls or between instances."""
+"""A flag or string on a module differs between calls or instances."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ def _applies(miss: Miss) -> bool:
 
 def _why(miss: Miss) -> str:
     return (
-        f"`{shown(miss.cause.subject)}` was {cut(miss.cause.expected)} when `{called(miss)}` was compiled and is {cut(miss.cause.actual)} now: it was changed "
-        f"on the module, or this is another instance of the same class. {reader(miss)} reads it, and each value has its own graph."
-        f"{wrapper_note(miss)}"
+        f"`{shown(miss.cause.subject)}` was {cut(miss.cause.expected)} when `{called(miss)}` was "
+        f"compiled and is {cut(miss.cause.actual)} now: it was changed on the module, or this is "
+        f"another instance of the class. {reader(miss)} reads it, and each value has its own "
+        f"graph.{wrapper_note(miss)}"
     )
 
 
@@ -35,8 +36,8 @@ def _remedies(miss: Miss) -> list[Remedy]:
     return [
         one_module(miss),
         judgement(
-            f"If it changes between calls, set `{name}` before the first call and leave it, or accept one compilation for each of its "
-            "values."
+            f"If it changes between calls, set `{name}` before the first call and don't change it, "
+            "or accept one compilation for each value."
         ),
     ]
 

@@ -23,9 +23,10 @@ def _applies(miss: Miss) -> bool:
 
 def _why(miss: Miss) -> str:
     return (
-        f"`{shown(miss.cause.subject)}` was {miss.cause.expected} when `{called(miss)}` was compiled and is {miss.cause.actual} now; {reader(miss)} reads it. "
-        "Dynamo keeps an int on an nn.Module as a constant, with `dynamic=True` too: a counter compiles again at each step until the limit."
-        f"{wrapper_note(miss)}"
+        f"`{shown(miss.cause.subject)}` was {miss.cause.expected} when `{called(miss)}` was "
+        f"compiled and is {miss.cause.actual} now; {reader(miss)} reads it. Dynamo treats an int "
+        "on an nn.Module as a constant, even with `dynamic=True`: a counter recompiles at each "
+        f"step until the limit.{wrapper_note(miss)}"
     )
 
 
@@ -35,8 +36,8 @@ def _remedies(miss: Miss) -> list[Remedy]:
         return [one_module(miss), leave(miss, f"`{name}`")]
     return [
         source(
-            f"If it changes from call to call, keep `{name}` out of the compiled code (count in the caller, say), or in a tensor where it is "
-            "only computed with."
+            f"If it changes between calls, keep `{name}` out of compiled code (count in the "
+            "caller, for example), or in a tensor if it is only used in arithmetic."
         ),
         one_module(miss),
     ]

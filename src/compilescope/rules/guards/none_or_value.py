@@ -1,4 +1,4 @@
-"""None at one call and a value at another."""
+"""None in one call and a value in another."""
 
 from __future__ import annotations
 
@@ -34,8 +34,9 @@ def _why(miss: Miss) -> str:
         was, now = (word if word in ("None", "NoneType") else f"a {word}" for word in (was, now))
     was, now = was.replace("NoneType", "None"), now.replace("NoneType", "None")
     return (
-        f"`{shown(_name(miss))}` was {was} when `{called(miss)}` was compiled and is {now} now. {reader(miss)} reads it, and code "
-        f"with and without it is traced into different graphs.{wrapper_note(miss)}"
+        f"`{shown(_name(miss))}` was {was} when `{called(miss)}` was compiled and is {now} now. "
+        f"{reader(miss)} reads it, and code with and without it traces into different "
+        f"graphs.{wrapper_note(miss)}"
     )
 
 
@@ -57,8 +58,8 @@ def _remedies(miss: Miss) -> list[Remedy]:
     if of_a_module(subject):
         return [
             source(
-                f"Give `{name}` a tensor from the start in place of None, of the shape that it will have, if there is one that changes "
-                "nothing (zeros for something that is added, say)."
+                f"Initialize `{name}` with a tensor of its final shape instead of None, if one "
+                "exists that changes nothing (such as zeros for something that is added)."
             ),
             cases,
         ]
@@ -66,7 +67,8 @@ def _remedies(miss: Miss) -> list[Remedy]:
         return [cases]
     return [
         source(
-            f"Always pass `{name}`, if there is one that changes nothing: zeros for something that is added, ones for a factor."
+            f"Always pass `{name}`, if one exists that changes nothing: zeros for something that "
+            "is added, ones for a factor."
         ),
         cases,
     ]

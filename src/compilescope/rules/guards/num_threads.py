@@ -13,16 +13,17 @@ def _applies(miss: Miss) -> bool:
 
 def _why(miss: Miss) -> str:
     return (
-        f"`{called(miss)}` was compiled while torch used {miss.cause.expected} CPU threads; now it uses "
-        f"{miss.cause.actual}. Generated CPU code is cut to the number of threads, so Dynamo compiles again."
+        f"`{called(miss)}` was compiled while torch used {miss.cause.expected} CPU threads; now it "
+        f"uses {miss.cause.actual}. Generated CPU code is specific to the number of threads, so "
+        "Dynamo recompiles."
     )
 
 
 def _remedies(miss: Miss) -> list[Remedy]:
     return [
         source(
-            f"Set the number of threads once, before the first call of `{called(miss)}`, and leave it: look for what calls "
-            "`torch.set_num_threads` later, in libraries too."
+            f"Set the number of threads once, before the first call of `{called(miss)}`, and don't "
+            "change it: look for later calls to `torch.set_num_threads`, including in libraries."
         )
     ]
 

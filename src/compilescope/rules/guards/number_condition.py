@@ -1,4 +1,4 @@
-"""A branch on a Python number that may vary."""
+"""A branch on a dynamic Python number."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ def _applies(miss: Miss) -> bool:
 
 def _why(miss: Miss) -> str:
     return (
-        f"The graph of `{called(miss)}` holds only while `{shown(miss.cause.guard)}`, which {reader(miss)} depends on. In this call "
-        f"`{shown(miss.cause.subject)}` is {miss.cause.actual}."
+        f"The graph of `{called(miss)}` is valid only while `{shown(miss.cause.guard)}`, which "
+        f"{reader(miss)} depends on. In this call `{shown(miss.cause.subject)}` is "
+        f"{miss.cause.actual}."
     )
 
 
 def _remedies(miss: Miss) -> list[Remedy]:
     return [
         judgement(
-            f"Leave it: there is one compilation for each way through `{called(miss)}`, not one for each value of "
-            f"`{shown(miss.cause.subject)}`."
+            f"Leave it: there is one compilation for each path through `{called(miss)}`, not one "
+            f"for each value of `{shown(miss.cause.subject)}`."
         )
     ]
 

@@ -1,4 +1,4 @@
-"""A number was a variable of the graph until a line needed its value."""
+"""A number was dynamic until a line needed its value."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ def _applies(miss: Miss) -> bool:
 
 def _why(miss: Miss) -> str:
     return (
-        f"`{shown(miss.cause.subject)}` could vary, but {reader(miss)} needs the number itself (the length of a loop, a place in a list, "
-        f"a setting of an operator). Dynamo fixed `{shown(miss.cause.guard)}`; this call has {miss.cause.actual}."
+        f"`{shown(miss.cause.subject)}` was dynamic, but {reader(miss)} needs the number itself (a "
+        "loop length, a list index, an operator setting). Dynamo fixed "
+        f"`{shown(miss.cause.guard)}`; this call has {miss.cause.actual}."
     )
 
 
@@ -32,14 +33,16 @@ def _remedies(miss: Miss) -> list[Remedy]:
     if "range" in found:
         return [
             source(
-                f"Write the loop `{line}` as operations on whole tensors, if you can: it is then not unrolled for each `{name}`."
+                f"If you can, write the loop `{line}` as operations on whole tensors: it is then "
+                f"not unrolled for each `{name}`."
             ),
             few,
         ]
     what = "Pick the entry" if "index" in found else f"Do what needs the number `{name}`"
     return [
         source(
-            f"{what} in the caller, and pass `{called(miss)}` the result: a number as a tensor, whose value is not part of the graph."
+            f"{what} in the caller, and pass the result to `{called(miss)}`. Pass a number as a "
+            "tensor, whose value is not part of the graph."
         ),
         few,
     ]

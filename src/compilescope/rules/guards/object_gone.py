@@ -1,4 +1,4 @@
-"""Something that a compilation was bound to has been freed since."""
+"""An object that a compilation was tied to has been freed."""
 
 from __future__ import annotations
 
@@ -22,16 +22,17 @@ def _object(miss: Miss) -> str:
 
 def _why(miss: Miss) -> str:
     return (
-        f"A compilation of `{called(miss)}` was bound to one object, `{_object(miss)}`. That object no longer "
-        "exists, and Dynamo threw the compilation away with it."
+        f"A compilation of `{called(miss)}` was tied to one object, `{_object(miss)}`. That object "
+        "no longer exists, so Dynamo discarded the compilation."
     )
 
 
 def _remedies(miss: Miss) -> list[Remedy]:
     return [
         source(
-            f"Make `{_object(miss)}` once, and keep it for as long as `{called(miss)}` is called, instead of making it anew before each "
-            "call; pass what differs as tensors."
+            f"Create `{_object(miss)}` once, and keep it alive as long as you call "
+            f"`{called(miss)}`, instead of recreating it before each call. Pass what differs as "
+            "tensors."
         )
     ]
 

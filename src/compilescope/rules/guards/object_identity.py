@@ -1,4 +1,4 @@
-"""Another object, where Dynamo bound the compilation to one."""
+"""A different object, where Dynamo tied the compilation to one."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ def _applies(miss: Miss) -> bool:
 
 def _why(miss: Miss) -> str:
     return (
-        f"`{called(miss)}` was compiled for one particular object `{named(miss)}`, since {reader(miss)} depends on which one it is; "
-        f"this call has another ({cut(miss.cause.actual) or 'not described'})."
+        f"`{called(miss)}` was compiled for one particular object `{named(miss)}`, because "
+        f"{reader(miss)} depends on which one it is; this call has another "
+        f"({cut(miss.cause.actual) or 'not described'})."
     )
 
 
@@ -26,8 +27,8 @@ def _remedies(miss: Miss) -> list[Remedy]:
     name = named(miss)
     return [
         source(
-            f"Make `{name}` once, outside of the loop; if it chooses between ways (an enum, a class), choose in the caller, and compile a "
-            "function for each way."
+            f"Create `{name}` once, outside the loop. If it selects a case (an enum, a class), "
+            "choose in the caller, and compile a function for each case."
         ),
         leave(miss, "object"),
     ]

@@ -1,4 +1,4 @@
-"""A learning rate or another setting of an optimizer, changed by a schedule."""
+"""A learning rate or other optimizer setting, changed by a schedule."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ def _applies(miss: Miss) -> bool:
 
 def _why(miss: Miss) -> str:
     return (
-        f"`{shown(miss.cause.subject)}` was {miss.cause.expected} when `{called(miss)}` was compiled and is {miss.cause.actual} now: the "
-        "schedule has changed a Python number that is a constant of the graph."
+        f"`{shown(miss.cause.subject)}` was {miss.cause.expected} when `{called(miss)}` was "
+        f"compiled and is {miss.cause.actual} now: the schedule changed a Python number that is a "
+        "constant in the graph."
     )
 
 
@@ -32,7 +33,8 @@ def _remedies(miss: Miss) -> list[Remedy]:
     name = _name(miss)
     return [
         source(
-            f"Leave the optimizer's step out of the compiled code, or read `{name}` in the caller and pass it to `{called(miss)}` as a tensor."
+            f"Keep the optimizer's step out of compiled code, or read `{name}` in the caller and "
+            f"pass it to `{called(miss)}` as a tensor."
         ),
         leave(miss, f"value of `{name}`"),
     ]

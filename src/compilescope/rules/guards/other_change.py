@@ -1,4 +1,4 @@
-"""Any other guard: what failed, told as far as it is known."""
+"""Any other guard that failed."""
 
 from __future__ import annotations
 
@@ -23,18 +23,21 @@ def _applies(miss: Miss) -> bool:
 def _values(miss: Miss) -> str:
     expected, actual = cut(miss.cause.expected), cut(miss.cause.actual)
     if expected and actual:
-        return f"was {expected} at the compilation and is {actual} now"
+        return f"was {expected} at compilation and is {actual} now"
     if expected:
-        return f"was {expected} at the compilation and is not now"
+        return f"was {expected} at compilation and is not now"
     if actual:
-        return f"is {actual} now, which does not fit"
-    return "is not what it was at the compilation"
+        return f"is {actual} now, which doesn't match"
+    return "has changed since compilation"
 
 
 def _why(miss: Miss) -> str:
     guard = shown(miss.cause.guard)
     told = f" The condition that failed: `{guard}`." if guard and guard != named(miss) else ""
-    return f"`{named(miss)}` {_values(miss)}, and `{called(miss)}` was compiled for what it was.{told}{wrapper_note(miss)}"
+    return (
+        f"`{named(miss)}` {_values(miss)}, and `{called(miss)}` was compiled for its earlier "
+        f"value.{told}{wrapper_note(miss)}"
+    )
 
 
 def _remedies(miss: Miss) -> list[Remedy]:
@@ -42,8 +45,9 @@ def _remedies(miss: Miss) -> list[Remedy]:
     where = f" {at_line(miss)}" if line_of(miss) else ""
     return [
         source(
-            f"Find what changes `{name}` between the calls of `{function}`{where}: set it once before the first call, or read it in the "
-            "caller and pass what was read, a number as a tensor."
+            f"Find what changes `{name}` between the calls of `{function}`{where}: set it once "
+            "before the first call, or read it in the caller and pass the result, a number as a "
+            "tensor."
         ),
         leave(miss, "value"),
     ]

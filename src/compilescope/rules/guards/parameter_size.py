@@ -16,9 +16,9 @@ def _applies(miss: Miss) -> bool:
 
 def _why(miss: Miss) -> str:
     return (
-        f"`{called(miss)}` was compiled for an instance with `{shown(miss.cause.subject)}` = {miss.cause.expected}; this one "
-        f"has {miss.cause.actual}. Sizes of parameters and buffers stay constants even with `dynamic=True`."
-        f"{wrapper_note(miss)}"
+        f"`{called(miss)}` was compiled for an instance with `{shown(miss.cause.subject)}` = "
+        f"{miss.cause.expected}; this one has {miss.cause.actual}. Sizes of parameters and buffers "
+        f"are constants even with `dynamic=True`.{wrapper_note(miss)}"
     )
 
 

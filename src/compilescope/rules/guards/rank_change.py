@@ -1,4 +1,4 @@
-"""A tensor has another number of dimensions."""
+"""A tensor has a different number of dimensions."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ def _tensor(miss: Miss) -> str:
 
 def _why(miss: Miss) -> str:
     return (
-        f"`{_tensor(miss)}` had {miss.cause.expected} dimension(s) when `{called(miss)}` was compiled and has "
-        f"{miss.cause.actual} now. Sizes can vary within one graph, the number of dimensions cannot.{wrapper_note(miss)}"
+        f"`{_tensor(miss)}` had {miss.cause.expected} dimension(s) when `{called(miss)}` was "
+        f"compiled and has {miss.cause.actual} now. Sizes can vary within one graph; the number of "
+        f"dimensions can't.{wrapper_note(miss)}"
     )
 
 
@@ -29,8 +30,9 @@ def _remedies(miss: Miss) -> list[Remedy]:
     tensor = _tensor(miss)
     return [
         source(
-            f"Give `{tensor}` the same number of dimensions in every call (a batch of one, `{tensor}.unsqueeze(0)`, for a single sample), and "
-            f"undo it on the result, where `{called(miss)}` treats both alike."
+            f"Give `{tensor}` the same number of dimensions in every call (a batch of one, "
+            f"`{tensor}.unsqueeze(0)`, for a single sample), and undo it on the result, if "
+            f"`{called(miss)}` treats both alike."
         ),
         leave(miss, "number of dimensions"),
     ]

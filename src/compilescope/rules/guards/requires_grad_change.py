@@ -1,4 +1,4 @@
-"""A tensor requires grad at one call and not at another."""
+"""A tensor requires grad in one call and not in another."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ def _why(miss: Miss) -> str:
         else ("required", "does not require")
     )
     return (
-        f"`{_tensor(miss)}` {was} grad when `{called(miss)}` was compiled and {now} it now. It decides whether "
-        f"the graph gets a backward, so each case has its own.{wrapper_note(miss)}"
+        f"`{_tensor(miss)}` {was} grad when `{called(miss)}` was compiled and {now} it now. This "
+        "decides whether the graph gets a backward, so each case has its own "
+        f"graph.{wrapper_note(miss)}"
     )
 
 
@@ -34,18 +35,21 @@ def _remedies(miss: Miss) -> list[Remedy]:
     if of_a_module(miss.cause.subject):
         return [
             source(
-                f"Freeze or unfreeze `{tensor}` before the first call of `{function}`, if it stays so from then on."
+                f"Freeze or unfreeze `{tensor}` before the first call of `{function}`, if it stays "
+                "that way."
             ),
             judgement(
-                "Leave it for a schedule that unfreezes layer by layer: one compilation for each stage is right."
+                "Leave it for a schedule that unfreezes layer by layer: one compilation per stage "
+                "is right."
             ),
         ]
     return [
         judgement(
-            "Leave it where both are meant: two compilations are right, and there is no third."
+            "Leave it if you need both: two compilations are right, and there won't be a third."
         ),
         source(
-            f"Pass `{tensor}.detach()` in every call, if no gradient should flow through it (no copy is made)."
+            f"Pass `{tensor}.detach()` in every call, if no gradient should flow through it (this "
+            "makes no copy)."
         ),
     ]
 

@@ -1,4 +1,4 @@
-"""A condition on sizes: the code goes one way for these shapes and another way for those."""
+"""A condition on sizes: the code takes different paths for different shapes."""
 
 from __future__ import annotations
 
@@ -13,31 +13,34 @@ def _applies(miss: Miss) -> bool:
 
 def _why(miss: Miss) -> str:
     line = line_of(miss)
-    where = f", and comes from `{line}`" if line else ""
+    where = f" (from `{line}`)" if line else ""
     return (
-        f"The graph of `{called(miss)}` holds only while `{shown(miss.cause.guard)}`{where}. In this call "
-        f"`{shown(miss.cause.subject)}` is {miss.cause.actual}."
+        f"The graph of `{called(miss)}` is valid only while `{shown(miss.cause.guard)}`{where}. In "
+        f"this call `{shown(miss.cause.subject)}` is {miss.cause.actual}."
     )
 
 
 def _remedies(miss: Miss) -> list[Remedy]:
     test = condition(miss, of_numbers=True)
     sides = judgement(
-        f"Leave it: there is one compilation for each way through `{called(miss)}`, not one for each size."
+        f"Leave it: there is one compilation for each path through `{called(miss)}`, not one for "
+        "each size."
     )
     if "<" in test or ">" in test:
         return [
             sides,
             source(
-                f"Where `{test}` only picks the larger or the smaller of two sizes, write `max(...)` or `min(...)`, which needs no branch."
+                f"If `{test}` only picks the larger or the smaller of two sizes, write `max(...)` "
+                "or `min(...)`, which needs no branch."
             ),
         ]
     if test:
         return [sides]
     return [
         source(
-            f"Keep `{shown(miss.cause.subject)}` on one side of `{shown(miss.cause.guard)}`: pad or cut, if the shapes come from the data, or "
-            "widen the `min` and `max` that it was marked with."
+            f"Keep `{shown(miss.cause.subject)}` on one side of `{shown(miss.cause.guard)}`: pad "
+            "or crop if the shapes come from the data, or widen the `min` and `max` it was marked "
+            "with."
         ),
         sides,
     ]

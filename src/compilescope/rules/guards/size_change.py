@@ -1,4 +1,4 @@
-"""A dimension of a tensor takes another size."""
+"""A dimension of a tensor changes size."""
 
 from __future__ import annotations
 
@@ -20,15 +20,19 @@ def _again(miss: Miss) -> str:
     """The values told are the first that failed; more may have."""
     if miss.cause.count < 2:
         return ""
-    return f" It failed in {miss.cause.count} recompiles: other sizes came after, and 0 and 1 are never served by a dynamic graph."
+    return (
+        f" It failed in {miss.cause.count} recompiles: other sizes followed, and a dynamic graph "
+        "never serves 0 or 1."
+    )
 
 
 def _why(miss: Miss) -> str:
     tensor, dim = _parts(miss)
     return (
-        f"`{called(miss)}` was compiled for a `{shown(tensor)}` whose dimension {dim} is {miss.cause.expected}; this call has "
-        f"{miss.cause.actual}. Dynamo takes a size for a constant until it sees a second one, and with `dynamic=False` always."
-        f"{_again(miss)}{wrapper_note(miss)}"
+        f"`{called(miss)}` was compiled for a `{shown(tensor)}` whose dimension {dim} is "
+        f"{miss.cause.expected}; this call has {miss.cause.actual}. Dynamo treats a size as a "
+        "constant until it sees a second one; with `dynamic=False`, "
+        f"always.{_again(miss)}{wrapper_note(miss)}"
     )
 
 
@@ -37,8 +41,8 @@ def _remedies(miss: Miss) -> list[Remedy]:
     text = shown(tensor)
     return [
         source(
-            f"Keep to one size or a few: pad dimension {dim} of `{text}` and cut the result, where `{called(miss)}` can leave the padding "
-            "out, or drop a last, smaller batch."
+            f"Use one size or a few: pad dimension {dim} of `{text}` and crop the result, if "
+            f"`{called(miss)}` can ignore the padding, or drop a last, smaller batch."
         ),
         varies_by_itself(f"{text}.shape[{dim}]"),
     ]

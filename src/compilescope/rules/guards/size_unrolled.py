@@ -1,4 +1,4 @@
-"""A loop over a size: each size has a graph of its own length."""
+"""A loop over a size: each size has its own unrolled graph."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ def _applies(miss: Miss) -> bool:
 
 def _why(miss: Miss) -> str:
     return (
-        f"`{line_of(miss)}` runs as often as `{shown(miss.cause.subject)}` says. Dynamo unrolls the loop, so the graph for "
-        f"{miss.cause.expected} does not serve {miss.cause.actual}, whatever is marked dynamic."
+        f"How often `{line_of(miss)}` runs depends on `{shown(miss.cause.subject)}`. Dynamo "
+        f"unrolls the loop, so the graph for {miss.cause.expected} can't serve "
+        f"{miss.cause.actual}, even when marked dynamic."
     )
 
 
@@ -28,10 +29,12 @@ def _remedies(miss: Miss) -> list[Remedy]:
     tensor = shown(size[0]) if size else "the tensor"
     return [
         source(
-            f"Write the loop `{line_of(miss)}` as operations on whole tensors, if you can: it is then not unrolled for each size."
+            f"If you can, write the loop `{line_of(miss)}` as operations on whole tensors: it is "
+            "then not unrolled for each size."
         ),
         judgement(
-            f"Or pad `{tensor}` to one length, or a few: each length that occurs is compiled once, up to the recompile limit."
+            f"Or pad `{tensor}` to one length, or a few: each length is compiled once, up to the "
+            "recompile limit."
         ),
     ]
 

@@ -1,4 +1,4 @@
-"""A size of 0 or 1, which Dynamo keeps apart even where sizes are dynamic."""
+"""A size of 0 or 1, which Dynamo keeps separate even where sizes are dynamic."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ def _parts(miss: Miss) -> tuple[str, int]:
 def _why(miss: Miss) -> str:
     tensor, dim = _parts(miss)
     if miss.cause.expected in _SMALL:
-        change = f"was {miss.cause.expected} at the compilation and is {miss.cause.actual} now"
+        change = f"was {miss.cause.expected} at compilation and is {miss.cause.actual} now"
     else:
         change = f"is {miss.cause.actual}"
     return (
-        f"Dimension {dim} of `{shown(tensor)}` {change}. A size of 1 broadcasts and a size of 0 is empty, so Dynamo never lets "
-        f"them share a graph with other sizes, whatever is marked dynamic.{wrapper_note(miss)}"
+        f"Dimension {dim} of `{shown(tensor)}` {change}. A size of 1 broadcasts and a size of 0 is "
+        "empty, so Dynamo never lets them share a graph with other sizes, even when marked "
+        f"dynamic.{wrapper_note(miss)}"
     )
 
 
@@ -37,11 +38,12 @@ def _remedies(miss: Miss) -> list[Remedy]:
     tensor, dim = _parts(miss)
     return [
         judgement(
-            f"Leave it: `{called(miss)}` is compiled once for 0 and once for 1, and no more; warm up with a real size, so that the first "
-            "compilation is not wasted."
+            f"Leave it: `{called(miss)}` is compiled once for 0 and once for 1, and no more. Warm "
+            "up with a real size, so that the first compilation isn't wasted."
         ),
         source(
-            f"Or pad dimension {dim} of `{shown(tensor)}` to at least 2 and cut the result, where `{called(miss)}` can leave the padding out."
+            f"Or pad dimension {dim} of `{shown(tensor)}` to at least 2 and crop the result, if "
+            f"`{called(miss)}` can ignore the padding."
         ),
     ]
 

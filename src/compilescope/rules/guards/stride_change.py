@@ -1,4 +1,4 @@
-"""A tensor lies otherwise in memory."""
+"""A tensor has a different memory layout."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ def _tensor(miss: Miss) -> str:
 
 def _why(miss: Miss) -> str:
     if miss.cause.kind == "SHAPE":
-        change = f"`{shown(miss.cause.guard)}` held then, and does not now"
+        change = f"`{shown(miss.cause.guard)}` held then and doesn't now"
     else:
         change = (
             f"`{shown(miss.cause.subject)}` was {miss.cause.expected} and is {miss.cause.actual}"
         )
     return (
-        f"`{_tensor(miss)}` does not lie in memory as it did when `{called(miss)}` was compiled: {change} (a transposed, "
-        "sliced or expanded view, or channels-last, where it was laid out otherwise before). Kernels are made for the "
-        f"layout.{wrapper_note(miss)}"
+        f"The memory layout of `{_tensor(miss)}` has changed since `{called(miss)}` was compiled: "
+        f"{change} (for example, one is a transposed, sliced or expanded view, or channels-last). "
+        f"Kernels are specific to the layout.{wrapper_note(miss)}"
     )
 
 
 def _remedies(miss: Miss) -> list[Remedy]:
     return [
         judgement(
-            f"Bring `{_tensor(miss)}` into one layout where it is made, if a copy there is cheap; else leave it: `{called(miss)}` is compiled "
-            "once for each layout that occurs."
+            f"Convert `{_tensor(miss)}` to one layout where it is created, if a copy there is "
+            f"cheap. Otherwise, leave it: `{called(miss)}` is compiled once for each layout."
         )
     ]
 

@@ -1,4 +1,4 @@
-"""A string argument that selects what is done."""
+"""A string argument that selects what the code does."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ def _applies(miss: Miss) -> bool:
 
 def _why(miss: Miss) -> str:
     return (
-        f"`{named(miss)}` was {cut(miss.cause.expected)} when `{called(miss)}` was compiled and is {cut(miss.cause.actual)} now. {reader(miss)} reads it; a string "
-        "cannot be an input of a graph, so each one has its own."
+        f"`{named(miss)}` was {cut(miss.cause.expected)} when `{called(miss)}` was compiled and is "
+        f"{cut(miss.cause.actual)} now. {reader(miss)} reads it; a string can't be a graph input, "
+        "so each one has its own graph."
     )
 
 
@@ -23,8 +24,9 @@ def _remedies(miss: Miss) -> list[Remedy]:
     name = named(miss)
     return [
         source(
-            f"Choose in the caller: write a function for each `{name}` and compile each; a string that is only a label can stay out of the "
-            "compiled code, and text that is data becomes a tensor before the call."
+            f"Choose in the caller: write a function for each `{name}` and compile each. Keep a "
+            "string that is only a label out of compiled code, and convert text that is data to a "
+            "tensor before the call."
         ),
         leave(miss, f"`{name}`"),
     ]

@@ -1,4 +1,4 @@
-"""A tensor of another class: a Parameter, a subclass."""
+"""A tensor of a different class: a Parameter, a subclass."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ def _applies(miss: Miss) -> bool:
 def _why(miss: Miss) -> str:
     name = shown(inside(miss.cause.subject, "type"))
     return (
-        f"`{name}` was a {miss.cause.expected} when `{called(miss)}` was compiled and is a {miss.cause.actual} now. A class of tensor "
-        "may change what operations do, so each has its own graph."
+        f"`{name}` was a {miss.cause.expected} when `{called(miss)}` was compiled and is a "
+        f"{miss.cause.actual} now. A tensor class can change what operations do, so each has its "
+        "own graph."
     )
 
 
@@ -31,16 +32,16 @@ def _remedies(miss: Miss) -> list[Remedy]:
     if "Parameter" in classes:
         return [
             source(
-                f"Where it is a Parameter, pass a view of it, `{name}.view_as({name})`: an ordinary tensor on the same memory, through which "
-                "gradients reach the parameter."
+                f"If it is a Parameter, pass a view of it, `{name}.view_as({name})`: an ordinary "
+                "tensor on the same memory, through which gradients reach the parameter."
             ),
             cases,
         ]
     return [
         cases,
         source(
-            f"Or pass `{name}.as_subclass(torch.Tensor)`, a plain tensor on the same memory, if `{called(miss)}` needs nothing of what the "
-            "subclass adds."
+            f"Or pass `{name}.as_subclass(torch.Tensor)`, a plain tensor on the same memory, if "
+            f"`{called(miss)}` needs nothing that the subclass adds."
         ),
     ]
 

@@ -23,10 +23,10 @@ def _tensor(miss: Miss) -> str:
 
 def _why(miss: Miss) -> str:
     match = _READ.search(miss.cause.guard)
-    value = f" ({match['value']} at the compilation)" if match and match["value"] else ""
+    value = f" ({match['value']} at compilation)" if match and match["value"] else ""
     return (
-        f"{reader(miss)} needs the number inside the tensor `{_tensor(miss)}`{value}, so Dynamo read it and made it a constant of the "
-        "graph. In this call it holds another."
+        f"{reader(miss)} needs the number in the tensor `{_tensor(miss)}`{value}, so Dynamo read "
+        "it and made it a constant in the graph. In this call, the tensor holds another number."
     )
 
 
@@ -34,9 +34,10 @@ def _remedies(miss: Miss) -> list[Remedy]:
     tensor = _tensor(miss)
     return [
         source(
-            f"Do what needs the number in `{tensor}` in the caller, an index say, and pass `{called(miss)}` the tensor that comes of it."
+            f"Do what needs the number in `{tensor}` (such as indexing) in the caller, and pass "
+            f"the resulting tensor to `{called(miss)}`."
         ),
-        leave(miss, f"number that `{tensor}` holds"),
+        leave(miss, f"number in `{tensor}`"),
     ]
 
 

@@ -1,4 +1,4 @@
-"""A torch function mode is active at one call and not at another."""
+"""A torch function mode is active in one call and not in another."""
 
 from __future__ import annotations
 
@@ -18,18 +18,21 @@ def _why(miss: Miss) -> str:
     if miss.cause.subject in _STATES:
         change = f"`{miss.cause.subject}` was {miss.cause.expected} at compilation and is {miss.cause.actual} now"
     else:
-        change = "the modes that are active (`TorchFunctionMode`, a default device is one too) are not those of the compilation"
+        change = (
+            "the active modes (`TorchFunctionMode`; a default device is one too) differ from "
+            "those at compilation"
+        )
     return (
-        f"Calls to torch inside `{called(miss)}` may be handled by Python code: {change}. Dynamo traces through such "
-        "handlers, so each set of them has its own graph."
+        f"Python code may handle torch calls inside `{called(miss)}`: {change}. Dynamo traces "
+        "through such handlers, so each set of them has its own graph."
     )
 
 
 def _remedies(miss: Miss) -> list[Remedy]:
     return [
         source(
-            f"Enter the mode around every call of `{called(miss)}`, or around none: one that is meant for eager code only (a counter, a "
-            "logger) can be left before the call."
+            f"Enter the mode around every call of `{called(miss)}`, or around none. Exit one meant "
+            "only for eager code (a counter, a logger) before the call."
         ),
         leave(miss, "set of modes"),
     ]

@@ -1,4 +1,4 @@
-"""A module in training mode at one call and in evaluation mode at another."""
+"""A module is in training mode in one call and in evaluation mode in another."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def _mode(value: str) -> str:
 def _why(miss: Miss) -> str:
     module = shown(miss.cause.subject.removesuffix(_SUFFIX))
     return (
-        f"`{module}` was in {_mode(miss.cause.expected)} mode when `{called(miss)}` was compiled and is in "
-        f"{_mode(miss.cause.actual)} mode now; {reader(miss)} reads it. Dropout, batch norm and the like differ, so each mode has its "
-        f"own graph.{wrapper_note(miss)}"
+        f"`{module}` was in {_mode(miss.cause.expected)} mode when `{called(miss)}` was compiled "
+        f"and is in {_mode(miss.cause.actual)} mode now; {reader(miss)} reads it. Dropout, batch "
+        f"norm and similar layers differ, so each mode has its own graph.{wrapper_note(miss)}"
     )
 
 
@@ -30,11 +30,12 @@ def _remedies(miss: Miss) -> list[Remedy]:
     call = ".eval()" if miss.cause.actual == "False" else ".train()"
     return [
         source(
-            f"If only one mode is wanted, put the model into it (`{call}`) before the first compiled call, that of a warm-up too."
+            f"If you need only one mode, switch the model to it (`{call}`) before the first "
+            "compiled call, including warm-up."
         ),
         judgement(
-            "Leave it in a loop that trains and evaluates: it needs both, and has two compilations however often it goes from one to the "
-            "other."
+            "Leave it in a loop that trains and evaluates: it needs both modes, and compiles "
+            "twice no matter how often it switches."
         ),
     ]
 

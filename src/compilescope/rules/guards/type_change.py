@@ -1,4 +1,4 @@
-"""An argument of another type."""
+"""An argument of a different type."""
 
 from __future__ import annotations
 
@@ -55,12 +55,14 @@ def _why(miss: Miss) -> str:
     was, now = _types(miss) or ("another type", "this one")
     if was == now:
         return (
-            f"`{_name(miss)}` is of type {now}, but not of the same class as at the compilation of `{called(miss)}`: two classes of that name "
-            f"exist, one defined anew (inside a function, or by a reload).{wrapper_note(miss)}"
+            f"`{_name(miss)}` is of type {now}, but not of the same class as when `{called(miss)}` "
+            "was compiled: two classes of that name exist, one of them redefined (inside a "
+            f"function, or by a reload).{wrapper_note(miss)}"
         )
     return (
-        f"`{_name(miss)}` was of type {was} when `{called(miss)}` was compiled and is of type {now} now; {reader(miss)} reads it. Python code does "
-        f"other things for other types, so each has its own graph.{wrapper_note(miss)}"
+        f"`{_name(miss)}` was of type {was} when `{called(miss)}` was compiled and is of type "
+        f"{now} now; {reader(miss)} reads it. Python code behaves differently for different types, "
+        f"so each has its own graph.{wrapper_note(miss)}"
     )
 
 
@@ -70,12 +72,13 @@ def _remedies(miss: Miss) -> list[Remedy]:
     if was == now:
         return [
             source(
-                f"Define the class `{now}` once, at module level, so that every `{name}` is of the same one."
+                f"Define the class `{now}` once, at module level, so that every `{name}` has the "
+                "same class."
             )
         ]
     return [
         source(
-            f"Make every `{name}` of one type, `{was}` or `{now}`, where it is made, if the one can stand for the other."
+            f"Create every `{name}` as one type, `{was}` or `{now}`, if one can replace the other."
         ),
         leave(miss, "type"),
     ]

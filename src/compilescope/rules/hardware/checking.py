@@ -56,8 +56,11 @@ def check_graph(
 
 def _misuse(given: object) -> str:
     if isinstance(given, type) and issubclass(given, Constraint):
-        return f"{given.__name__} is a class; a constraint is made of it: {given.__name__}()."
-    return f"{given!r} is no constraint: it must be of a subclass of compilescope.Constraint."
+        return f"{given.__name__} is a class; pass an instance: {given.__name__}()."
+    return (
+        f"{given!r} is not a constraint: it must be an instance of a compilescope.Constraint "
+        "subclass."
+    )
 
 
 def _check(
@@ -118,7 +121,7 @@ def _by_node(constraint: Constraint, graph: Graph) -> Iterator[Breach]:
 
 def _sound(breach: object) -> Breach:
     if not isinstance(breach, Breach):
-        raise TypeError(f"it gave {type(breach).__name__} {breach!r}, not a Breach")
+        raise TypeError(f"it returned {type(breach).__name__} {breach!r}, not a Breach")
     return breach
 
 
@@ -133,8 +136,8 @@ def _failure(
         node=node.name if node else "",
         op=shown_op(node) if node else "",
         found=f"the constraint {type(constraint).__name__} failed with {said}{more}",
-        allowed="whatever it would have said",
-        remedy=f"Mend {type(constraint).__name__}; until then nobody knows.",
+        allowed="unknown, because it failed",
+        remedy=f"Fix {type(constraint).__name__}; until then, this can't be checked.",
         severity="unknown",
         frame=node.frame if node else None,
     )

@@ -75,13 +75,13 @@ def rule_words(rule: Alignment) -> str:
 
 def split_words(node: Node, place: Place, size: int, most: int) -> str:
     if is_parameter(node):
-        return f"Split the layer in {-(-size // most)}."
-    return f"Work on pieces: `.split({most}, dim={place.dims[0]})`."
+        return f"Split the layer into {-(-size // most)} parts."
+    return f"Process it in pieces: `.split({most}, dim={place.dims[0]})`."
 
 
 def pad_words(node: Node, place: Place, size: int, padded: int) -> str:
     if is_parameter(node):
-        return f"Make the layer with {padded} in place of {size}, or pad its weights with zeros."
+        return f"Create the layer with {padded} instead of {size}, or pad its weights with zeros."
     rank = len(place.shaped.shape)
     widths = [0] * rank
     for dim in place.dims:

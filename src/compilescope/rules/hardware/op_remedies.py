@@ -23,7 +23,7 @@ _WAYS = (
         "Keep the shape and mask instead: `torch.where(condition, x, 0)`.",
         ("aten.where",),
     ),
-    _Way(("aten.sort", "aten.argsort"), "Where a few are enough: `torch.topk`.", ("aten.topk",)),
+    _Way(("aten.sort", "aten.argsort"), "If a few are enough, use `torch.topk`.", ("aten.topk",)),
     _Way(
         ("aten.topk",),
         "Sort and take the first: `x.sort(descending=True).values[..., :k]`.",
@@ -31,7 +31,7 @@ _WAYS = (
     ),
     _Way(
         ("aten.unique*", "aten._unique*", "aten.bincount"),
-        "Its shape depends on data: do it on the host before the model.",
+        "Its shape depends on data: run it on the host before the model.",
         (),
     ),
     _Way(
@@ -39,7 +39,7 @@ _WAYS = (
         "Write it as a selection: `torch.where(mask, new, old)`.",
         ("aten.where",),
     ),
-    _Way(("aten.masked_fill",), "`torch.where(mask, value, x)`.", ("aten.where",)),
+    _Way(("aten.masked_fill",), "Use `torch.where(mask, value, x)`.", ("aten.where",)),
     _Way(
         ("aten.index", "aten.gather", "aten.take*"),
         "Select along one dimension: `torch.index_select(x, dim, index)`.",
@@ -53,23 +53,23 @@ _WAYS = (
     _Way(
         ("aten._scaled_dot_product_*", "aten.scaled_dot_product_attention",
          "aten._flash_attention_forward", "aten._efficient_attention_forward"),
-        "Have it done by plain matrix products: "
-        "`torch.nn.attention.sdpa_kernel(SDPBackend.MATH)`.",
+        "Use plain matrix products: `torch.nn.attention.sdpa_kernel(SDPBackend.MATH)`.",
         ("aten.bmm", "aten._softmax"),
     ),
     _Way(
         ("aten.native_dropout", "aten.bernoulli", "aten._fused_dropout", "aten.dropout"),
-        "For inference it does nothing: `model.eval()`. In training set its probability to 0.",
+        "It does nothing in inference: call `model.eval()`. In training, set its probability to 0.",
         (),
     ),
     _Way(
         ("aten._fft_*", "aten.fft_*", "aten.stft", "aten.istft"),
-        "For a fixed length, multiply by the matrix of the transform.",
+        "For a fixed length, multiply by the transform's matrix.",
         ("aten.mm",),
     ),
     _Way(
         ("aten.gelu", "aten.silu", "aten.mish", "aten.hardswish"),
-        "Write it out, as `x * torch.sigmoid(1.702 * x)` for GELU, or train with another one.",
+        "Write it out, as `x * torch.sigmoid(1.702 * x)` for GELU, or train with another "
+        "activation.",
         ("aten.sigmoid", "aten.mul"),
     ),
     _Way(
@@ -79,7 +79,7 @@ _WAYS = (
     ),
     _Way(
         ("aten.native_batch_norm*", "aten._native_batch_norm_*", "aten.cudnn_batch_norm"),
-        "For inference fold it into the layer before: `torch.nn.utils.fuse_conv_bn_eval`.",
+        "For inference, fold it into the previous layer: `torch.nn.utils.fuse_conv_bn_eval`.",
         (),
     ),
     _Way(
@@ -89,13 +89,13 @@ _WAYS = (
     ),
     _Way(
         ("aten._adaptive_avg_pool*", "aten.adaptive_avg_pool*"),
-        "For one output a channel: `x.mean((-2, -1))`.",
+        "For one output per channel: `x.mean((-2, -1))`.",
         ("aten.mean",),
     ),
 )  # fmt: skip
 _PATTERNS = tuple(OpPatterns(way.ops) for way in _WAYS)
-_GENERAL = "Replace it by operators that the device has, or leave this part to the host."
-_OUT_OF_PLACE = "Use the operator that does not work in place: `{name}`."
+_GENERAL = "Replace it with operators the device supports, or run this part on the host."
+_OUT_OF_PLACE = "Use the out-of-place operator: `{name}`."
 
 
 def instead_of(op: str, takes: Callable[[str], bool]) -> str:

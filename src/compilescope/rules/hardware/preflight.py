@@ -150,7 +150,7 @@ def _eager(seen: Digest) -> Iterator[NotChecked]:
     for site in seen.sites:
         if not site.gave_up:
             yield NotChecked(
-                what=f"the expression of the break in {site.function}",
+                what=f"the expression that breaks in {site.function}",
                 file=site.file,
                 line=site.line,
                 why=f"it ran between two graphs: {site.gb_type}",

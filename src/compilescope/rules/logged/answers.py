@@ -17,7 +17,7 @@ from compilescope.rules.logged.graphs import expected_graphs, logged_graphs
 from compilescope.rules.logged.verdict import LogVerdict, judge_log
 from compilescope.rules.sites import Site
 
-_NOT_TOLD = "a function goes on here after a break, of which no line of Dynamo's tells"
+_NOT_TOLD = "a function continues here after a break that no Dynamo line reports"
 
 
 class LoggedBreak(msgspec.Struct, frozen=True, kw_only=True):

@@ -102,7 +102,7 @@ class GraphReasons:
             return self._by_frame(key, known[1], event)
         if _shape(event, body) in self._shapes:
             return Reason("recompile", "another graph from the same lines")
-        return self._eager(event, "no graph of Dynamo's came before it")
+        return self._eager(event, "no Dynamo graph came before it")
 
     def _by_frame(self, key: str | None, graph: bodies.GraphCaptured, event: Event) -> Reason:
         code, region = graph.frame, graph.region
@@ -116,7 +116,7 @@ class GraphReasons:
             self._begun.add(region)
             because = self._process.break_at(code.file, code.resumed_at)
             because = because or self._process.last_break_of(region)
-            words = f"{code.function} goes on at line {code.resumed_at}"
+            words = f"{code.function} continues at line {code.resumed_at}"
             return Reason("graph-break", words, because)
         if region not in self._begun or region is None:
             self._begun.add(region)
@@ -124,24 +124,24 @@ class GraphReasons:
         because = self._process.break_that_gave_up(region, event.stack)
         because = because or self._process.last_break_of(region)
         if because is None:
-            return Reason("unknown", "a second graph of one function, and no break in the log")
-        return Reason("graph-break", "a function called where compilation was given up", because)
+            return Reason("unknown", "a second graph of one function, with no break in the log")
+        return Reason("graph-break", "a function called where Dynamo fell back to eager", because)
 
     def _without_dynamo(self, event: Event, body: GraphCompiled) -> Reason:
         """The log lacks Dynamo's lines: what is left are the places of the operations."""
         resumed = next(iter(body.resumes), None)
         if resumed is not None and resumed.resumed_at is not None:
             because = self._process.break_at(resumed.file, resumed.resumed_at)
-            words = f"{resumed.function} goes on at line {resumed.resumed_at}"
+            words = f"{resumed.function} continues at line {resumed.resumed_at}"
             return Reason("graph-break", words, because)
         dynamo = "dynamo" in body.cause.lower()
         if not self._compiled:
             return Reason("region", "the first compiled graph in the log")
         if dynamo and self._in_pieces():
-            return Reason("cpu-fallback", "operators without a lowering cut the graph")
+            return Reason("cpu-fallback", "operators without a lowering split the graph")
         if _shape(event, body) in self._shapes and _shape(event, body):
             return Reason("recompile", "another graph from the same lines")
-        return Reason("unknown", "the log has no lines of Dynamo's")
+        return Reason("unknown", "the log has no Dynamo lines")
 
     def _eager(self, event: Event, words: str) -> Reason:
         return Reason("eager", words, self._process.break_that_gave_up(None, event.stack))

@@ -16,7 +16,7 @@ _XLA_BACKENDS = {"openxla": "torch_xla", "tt": "tt-xla"}
 _DYNAMO = "TORCH_LOGS=+dynamo"
 _WANTED: dict[str, tuple[tuple[str, str], ...]] = {
     "torch_xla": (
-        ("PT_XLA_DEBUG_LEVEL=2", "each graph that torch_xla compiles, and who asked for it"),
+        ("PT_XLA_DEBUG_LEVEL=2", "each graph that torch_xla compiles, and what triggered it"),
     ),
     "tt-xla": (
         ("TTXLA_LOGGER_LEVEL=DEBUG", "each graph at every stage of the compiler"),
@@ -144,17 +144,17 @@ def _notes(
     formats: tuple[str, ...], cut_head: bool, cut_tail: bool, interleaved: str, unread: int
 ) -> Iterable[str]:
     if not formats:
-        yield "Nothing in it was written by torch.compile, torch_xla or tt-xla."
+        yield "It contains no output from torch.compile, torch_xla or tt-xla."
     if cut_head:
-        yield "Its beginning is missing: what happened before is not counted."
+        yield "Its beginning is missing: earlier events are not counted."
     if cut_tail:
-        yield "Its end is missing: what happened after is not counted."
+        yield "Its end is missing: later events are not counted."
     if interleaved == "ambiguous":
-        yield "Several processes wrote into it and nothing tells their lines apart."
+        yield "Several processes wrote to it, and their lines can't be told apart."
     elif interleaved:
-        yield "Several processes wrote into it; tags tell their lines apart."
+        yield "Several processes wrote to it; tags identify their lines."
     if unread:
-        yield f"{unread} records or lines in it could not be read."
+        yield f"{unread} of its records or lines could not be read."
 
 
 def _rerun(run: Run, systems: tuple[str, ...], interleaved: str) -> str:

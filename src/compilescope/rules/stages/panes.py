@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from compilescope.rules.stages.collect import KERNELS, Stage, StagedGraph
 from compilescope.rules.stages.kin import Numbers, ReadStage
@@ -21,15 +23,20 @@ _TITLES = {
     "ir_post_fusion": "IR after fusion",
     KERNELS: "Kernels {}",
 }
+_BUFFERS = re.compile(r"\s*\w+ = (?:empty_strided\w*\(|reinterpret_tensor\(|\w+; ?del \w+)")
+"""Lines of output code that allocate a buffer or give one another name or shape."""
+_CLOSING = (")", "]")
+"""Lines that end a list of outputs with a line each."""
 
 
-@dataclass(frozen=True)
-class StageLine:
+class StageLine(NamedTuple):
     """A line to show."""
 
     text: str
     kin: Numbers = ()
     number: int | None = None
+    part: str = ""
+    """For a line that computes nothing: what it is one of, such as `inputs`."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +73,11 @@ def _pane(read: ReadStage, earlier: list[ReadStage], reader: StageReader) -> Sta
     title = stage_title(read.stage)
     if read.code is not None:
         lines = [
-            StageLine(line.text, read.blocks[line.block] if line.block is not None else ())
+            StageLine(
+                line.text,
+                read.blocks[line.block] if line.block is not None else (),
+                part="buffer assignments" if _BUFFERS.match(line.text) else "",
+            )
             for line in read.code.lines
         ]
         return StagePane(title, tuple(lines), _left_out(read))
@@ -75,7 +86,7 @@ def _pane(read: ReadStage, earlier: list[ReadStage], reader: StageReader) -> Sta
         return StagePane(title, tuple(StageLine(line) for line in text.splitlines() if line))
     twin = next((other for other in earlier if _is_same(other, read)), None)
     if twin is not None:
-        return StagePane(title, (), f"no pass changed it: the same as {stage_title(twin.stage)}")
+        return StagePane(title, (), f"Unchanged: same as {stage_title(twin.stage)}")
     return StagePane(title, tuple(_printed_lines(read)))
 
 
@@ -83,9 +94,17 @@ def _printed_lines(read: ReadStage) -> list[StageLine]:
     """A comment is kin to all that it stands above."""
     shown: list[StageLine] = []
     below: set[int] = set()
+    returned = False
     for line in reversed(read.printed.lines):
         kin: Numbers = ()
+        bare = line.text.strip()
+        # Read from the end: a list of outputs begins where its bracket closes.
+        inside = returned and line.node is None and not bare.startswith("return ")
+        returned = inside or bare in _CLOSING
+        part = "outputs" if inside else ""
         if line.node is not None:
+            if read.printed.nodes[line.node].op == "placeholder":
+                part = "inputs"
             kin = read.nodes[line.node]
             if read.printed.nodes[line.node].place is None:
                 below.clear()
@@ -93,7 +112,7 @@ def _printed_lines(read: ReadStage) -> list[StageLine]:
                 below.update(kin)
         elif line.place is not None:
             kin, below = tuple(sorted(below)), set()
-        shown.append(StageLine(line.text, kin))
+        shown.append(StageLine(line.text, kin, part=part))
     return shown[::-1]
 
 
@@ -114,5 +133,5 @@ def _operations(read: ReadStage) -> list[tuple[str, str, str]]:
 
 def _left_out(read: ReadStage) -> str:
     assert read.code is not None
-    parts = [f"{lines} of {what}" for what, lines in read.code.left_out.items()]
-    return f"lines left out: {', '.join(parts)}" if parts else ""
+    parts = [f"{lines} ({what})" for what, lines in read.code.left_out.items()]
+    return f"Lines omitted: {', '.join(parts)}" if parts else ""

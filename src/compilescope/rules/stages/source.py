@@ -38,10 +38,11 @@ class Functions:
 
     def span(self, file: str, line: int) -> tuple[int, int] | None:
         """The innermost function around a line."""
-        around = [span for span in self._of(file) if span[0] <= line <= span[1]]
+        around = [span for span in self.spans(file) if span[0] <= line <= span[1]]
         return min(around, key=lambda span: span[1] - span[0], default=None)
 
-    def _of(self, file: str) -> list[tuple[int, int]]:
+    def spans(self, file: str) -> list[tuple[int, int]]:
+        """First and last line of each function, in no order."""
         if file not in self._spans:
             self._spans[file] = list(_spans("\n".join(self.sources.lines(file))))
         return self._spans[file]

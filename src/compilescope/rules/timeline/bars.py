@@ -35,6 +35,8 @@ class Bar(msgspec.Struct, frozen=True, kw_only=True):
     """Its time outside the bars within it."""
     compile_id: str | None = None
     """Without the attempt."""
+    key: CompileKey | None = None
+    """The compilation it is or belongs to: ids begin anew in each process and after a reset."""
     code: CodeRef | None = None
     """The function that is compiled."""
     direction: Literal["forward", "backward"] = "forward"
@@ -200,10 +202,11 @@ def _whole(compilation: Compilation, run: RunSeen) -> Bar:
         code = told.frame
     return Bar(
         kind="compilation",
-        name=code.function if code is not None else "a function not known",
+        name=code.function if code is not None else "unknown function",
         start_ns=compilation.start_ns,
         end_ns=compilation.end_ns,
         compile_id=key[2] if key is not None else None,
+        key=key,
         code=code,
         direction=told.phase if told is not None else "forward",
         ok=told.ok if told is not None else None,
@@ -228,6 +231,7 @@ def _part(stretch: _PhaseStretch, owner: Compilation | None, run: RunSeen) -> Ba
         start_ns=stretch.start_ns,
         end_ns=stretch.end_ns,
         compile_id=key[2] if key is not None else None,
+        key=key,
         code=run.codes.get(key) if key is not None else None,
         direction=told.phase if told is not None else "forward",
         reason=reason,

@@ -60,7 +60,7 @@ def _told(event: Event) -> tuple[MarkKind, str, str] | None:
     if isinstance(body, GraphBreak):
         return "break", f"graph break {body.gb_id or ''}".rstrip(), body.gb_type
     if isinstance(body, Recompile):
-        name = f"recompile refused ({body.refused})" if body.refused else "recompile"
+        name = f"recompile blocked ({body.refused})" if body.refused else "recompile"
         return "recompile", f"{name} of {body.frame.function}", failed_guards(body)
     if isinstance(body, FrameSkipped):
         if body.cause == "harmless":

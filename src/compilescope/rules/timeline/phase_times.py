@@ -9,7 +9,7 @@ from compilescope.rules.timeline.bars import Bar
 from compilescope.rules.timeline.lanes import Timeline
 
 OUTSIDE = "outside any phase"
-UNKNOWN = "phases not known"
+UNKNOWN = "phases unknown"
 ATTEMPT = "attempt"
 
 

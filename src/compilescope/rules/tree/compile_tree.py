@@ -199,7 +199,7 @@ class _Growing:
             _give_reason(frame, reason)
 
     def _note_unplaced(self, one: Compilation) -> None:
-        what = "a compilation of a function not known"
+        what = "a compilation of an unknown function"
         self.elsewhere.append(Elsewhere(what=what, compile_id=one.compile_id, rank=one.rank))
 
 

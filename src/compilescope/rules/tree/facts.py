@@ -46,6 +46,7 @@ def told_compilation(one: Compilation, first_call: Frame | None, broken: str) ->
         went = "compiled" if all(told.ok for told in backward) else "failed"
     return TreeCompilation(
         compile_ids=(one.compile_id,),
+        key=one.key,
         ops=tuple(graph.ops for graph in one.graphs),
         ended_by_break=one.graphs[-1].ended_by_break if one.graphs else None,
         backend=one.graphs[-1].backend if one.graphs else None,
@@ -57,6 +58,7 @@ def told_compilation(one: Compilation, first_call: Frame | None, broken: str) ->
         backward=went,
         failures=tuple(f"{failed.phase} failed: {failed.error}" for failed in one.failures),
         duration_ns=sum(told.duration_ns for told in one.times),
+        within_another=one.within is not None,
     )
 
 

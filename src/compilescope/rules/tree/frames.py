@@ -11,6 +11,7 @@ from typing import Literal
 import msgspec
 
 from compilescope.model.stack import CodeRef, Frame
+from compilescope.rules.compile_ids import CompileKey
 
 
 class TreeCompilation(msgspec.Struct, frozen=True, kw_only=True):
@@ -18,6 +19,8 @@ class TreeCompilation(msgspec.Struct, frozen=True, kw_only=True):
 
     compile_ids: tuple[str, ...]
     """More than one where ranks or resets repeat it."""
+    key: CompileKey | None = None
+    """Of the first of them."""
     ops: tuple[int | None, ...] = ()
     """Of each graph that was captured."""
     ended_by_break: bool | None = None
@@ -35,6 +38,8 @@ class TreeCompilation(msgspec.Struct, frozen=True, kw_only=True):
     failures: tuple[str, ...] = ()
     duration_ns: int = 0
     """Forward and backward; the longest, where it is repeated."""
+    within_another: bool = False
+    """A backend compiled it during another compilation, whose time holds this one's."""
 
 
 class EagerReason(msgspec.Struct, frozen=True, kw_only=True):

@@ -45,7 +45,7 @@ def _kinds(frames: list[TreeFrame]) -> list[int]:
 
 def _look(compilation: TreeCompilation) -> TreeCompilation:
     """Without what differs between any two runs."""
-    return msgspec.structs.replace(compilation, compile_ids=(), duration_ns=0)
+    return msgspec.structs.replace(compilation, compile_ids=(), key=None, duration_ns=0)
 
 
 def _break_look(broken: TreeBreak, kinds: list[int]) -> tuple[object, ...]:
