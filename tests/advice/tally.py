@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from advice.kinds import is_mechanical
 from advice.trying import RESULTS, Tried
 
-_REASON = re.compile(r"No fix fits(?:, since|:) (.*?)(?:[:;] |\.$)", re.DOTALL)
+_REASON = re.compile(r"No automatic fix: (.*?)(?:[:;.] |\.$)", re.DOTALL)
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,7 @@ def test_a_change_that_holds(warm: WarmProcess) -> None:
     ("old", "new", "result", "words"),
     [
         ('print("sum", y.sum())', "print('sum',  y.sum())", "cause stays", "in its place"),
-        ('print("sum", y.sum())', "pass", "results differ", "output has no line"),
+        ('print("sum", y.sum())', "pass", "results differ", "output no longer has the line"),
         ('print("sum", y.sum())', "raise ValueError(1)", "crash", "ValueError"),
         ("        return y\n", "        return y + 1\n", "cause stays", "still"),
     ],

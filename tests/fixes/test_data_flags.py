@@ -105,7 +105,7 @@ def test_a_module_keeps_its_attributes_so_the_flag_holds_for_all(tmp_path: Path)
     (text,) = patch.files.values()
     line = "torch._dynamo.config.capture_scalar_outputs = True\n"
     assert text == WHOLE.replace("from os import path\n", f"from os import path\n{line}")
-    assert patch.states.endswith("for the whole program.")
+    assert patch.states.endswith("to the whole program.")
     assert not subjects(tmp_path, text)
 
 

@@ -209,7 +209,7 @@ def test_buffers_and_modes() -> None:
         ("for y in x:\n        if y.any():\n            return y\n    return x", "a loop"),
         ("with x:\n        if x.any():\n            return x", "a `with`"),
         ("try:\n        if x.any():\n            return x\n    finally:\n        pass", "a `try`"),
-        ("if x.any():\n        return x\n    x.add_(1)", "does not end in `return`"),
+        ("if x.any():\n        return x\n    x.add_(1)", "without ending in `return`"),
         ("if x.any():\n        return\n    return x", "returns nothing"),
     ],
 )

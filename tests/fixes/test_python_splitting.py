@@ -133,11 +133,11 @@ def test_a_method_keeps_its_object() -> None:
     [
         ("y = x * 2\nstop()\nz = y + 1\nreturn z * 2", "both before and after"),
         ("if x.dim() > 3:\n    return x * 2\ny = x * 3\nstop()\nreturn y", "from the middle"),
-        ("global n\nn = x * 2\nstop()\nreturn n", "variables of others"),
+        ("global n\nn = x * 2\nstop()\nreturn n", "variables of another scope"),
         ("stop()\nyield x * 2\nyield x * 3", "generator"),
         ("y = x * w.sum()\nw.add_(1)\nstop(y)\nreturn y * w", "both before|may depend"),
         ("y = x * 2\nstop(y)\nreturn y * 2", "may depend"),
-        ("stop()\nreturn x", "nothing but this"),
+        ("stop()\nreturn x", "computes nothing else"),
     ],
 )
 def test_it_refuses(body: str, because: str) -> None:

@@ -40,7 +40,7 @@ def test_arguments(call: str, name: str, place: int, found: str) -> None:
 
 
 def test_what_is_not_passed() -> None:
-    with pytest.raises(Refused, match="passes no `x`"):
+    with pytest.raises(Refused, match="does not pass `x`"):
         _given(site("f(a)\n"), "x", 1, "")
 
 

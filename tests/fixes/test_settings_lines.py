@@ -69,5 +69,5 @@ def test_a_name_that_means_something_else_is_left_alone() -> None:
 
 def test_a_line_that_is_there_is_not_put_twice() -> None:
     once = _with_line(HEADS["environment"])
-    with pytest.raises(Refused, match="set already"):
+    with pytest.raises(Refused, match="already set"):
         _with_line(once)

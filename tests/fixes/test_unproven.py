@@ -57,7 +57,7 @@ def test_what_fits_is_written_and_what_does_not_is_listed(tmp_path: Path) -> Non
     assert made.text.startswith(
         '"""What it does."""\nfrom __future__ import annotations\n# Made by'
     )
-    assert "# Not verified here" in made.text
+    assert "# Not verified:" in made.text
     assert len(made.done) == 1 and made.done[0].startswith("train.py:7 GB0059: ")
     assert len(made.left) == 1 and made.left[0].startswith("train.py:8 GB0059: ")
     assert "    done = print(y) or y\n" in made.text
@@ -75,5 +75,5 @@ def test_a_script_that_cannot_be_read(tmp_path: Path, text: str | None) -> None:
     script = tmp_path / "train.py"
     if text is not None:
         script.write_text(text)
-    with pytest.raises(ToolError, match="cannot be changed"):
+    with pytest.raises(ToolError, match="Cannot change"):
         propose_unproven(script, logged())

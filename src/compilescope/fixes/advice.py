@@ -100,7 +100,7 @@ class _Adviser:
             root = next(s for s in self.seen.sites if s.fingerprint == site.consequence_of)
             where = f"{os.path.basename(root.file)}:{root.line}"
             advice: tuple[Advice, ...] = (
-                _by_hand(f"Mend the break at {where} first: this one goes away with it."),
+                _by_hand(f"Fix the graph break at {where} first: this one goes away with it."),
             )
         else:
             advice = self._advice(Subject(site_finding(site), self.program, site=site), site.remedy)
@@ -171,16 +171,20 @@ class _Adviser:
         told = _sentence(fix.title, patch.states)
         if patch.needs_human:
             return Advice(fix.id, "by hand", "", _sentence(fix.title, patch.needs_human))
+        if fix.only_run_tells:
+            command = self.fix_command or "compilescope fix"
+            words = f"`{command}` can try it: {fix.title}. It keeps it only if your program"
+            return Advice(fix.id, "proposed", "", f"{words} still computes and prints the same.")
         theirs = [file for file in patch.files if not subject.program.is_own(file)]
         if theirs:
             script = self.fix_command.replace("compilescope fix", "compilescope fix --script", 1)
             way = f"`{script}` makes" if script else "`compilescope fix --script` makes"
             name = os.path.basename(theirs[0])
-            words = f"{way} a copy of your program in which {name} is patched: {fix.title}."
+            words = f"{way} a copy of your program with {name} patched: {fix.title}."
             return Advice(fix.id, "proposed", "", words)
         if patch.environment:
             setting = " ".join(f"{name}={value}" for name, value in patch.environment.items())
-            told = f"Start the program with `{setting}`: {told}"
+            told = f"Start the program with `{setting}`. {told}"
         return Advice(fix.id, "proposed", patch_diff(subject, patch), told)
 
     def _words(
@@ -195,7 +199,10 @@ class _Adviser:
             command = self.fix_command or "compilescope fix"
             fix = next(fix for fix, each in proposals.refused if each is refusal)
             yield Advice(
-                fix.id, "by hand", "", f"`{command}` can tell whether a change holds: {refusal}."
+                fix.id,
+                "by hand",
+                "",
+                f"Run `{command}` to find out whether a fix works: {refusal}.",
             )
             yield from (_by_hand(remedy.text) for remedy in remedies)
             return
@@ -247,9 +254,9 @@ def _by_hand(text: str) -> Advice:
 def _why_by_hand(refusal: Refused, words: str) -> str:
     reason = str(refusal).rstrip(".")
     return (
-        f"No fix fits: {reason}; {words[0].lower()}{words[1:]}"
+        f"No automatic fix: {reason}. {words[0].upper()}{words[1:]}"
         if words
-        else f"No fix fits: {reason}."
+        else f"No automatic fix: {reason}."
     )
 
 

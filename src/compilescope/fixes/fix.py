@@ -52,3 +52,5 @@ class Fix:
     """Raises `Refused` with the reason where it does not fit."""
     examples: tuple[FixExample, ...]
     refusals: tuple[RefusalExample, ...] = ()
+    only_run_tells: bool = False
+    """It switches off something that the program may need: without a run it is no advice."""

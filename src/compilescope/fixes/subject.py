@@ -14,7 +14,7 @@ from compilescope.fixes.patch import Refused
 from compilescope.fixes.source.module import SourceModule
 from compilescope.fixes.source.seen import seen_at
 from compilescope.model.run import Run
-from compilescope.model.stack import origin_of
+from compilescope.model.stack import cell_of, origin_of
 from compilescope.rules.digest import Digest
 from compilescope.rules.failures import Failure
 from compilescope.rules.findings import Finding
@@ -45,7 +45,7 @@ class Program:
             return self.files[file]
         path = Path(file)
         if not self.on_this_machine:
-            raise Refused(f"the source of {path.name} is not at hand")
+            raise Refused(f"the source of {path.name} is not available")
         try:
             if path.stat().st_size > _LARGEST_BYTES:
                 raise Refused(f"{path.name} is too large to rewrite")
@@ -61,7 +61,10 @@ class Program:
         return self._modules[file]
 
     def is_own(self, file: str) -> bool:
-        """The user's own, which `--write` may change; not an installed package."""
+        """The user's own, which `--write` or its author may change: no installed package. A cell
+        of a notebook is no file, and still its author's."""
+        if cell_of(file) is not None:
+            return True
         return origin_of(file) == "user" and not file.startswith("<")
 
     @property
@@ -125,7 +128,7 @@ class Subject:
         finding = self.finding
         found = self.module.node_at(finding.line, finding.column, finding.end_column)
         if found is None:
-            raise Refused("nothing of the source stands at the line that Dynamo names")
+            raise Refused("there is no source at the line Dynamo reports")
         return found
 
     @cached_property

@@ -41,7 +41,8 @@ def propose_unproven(script: Path, run: Run) -> Unproven:
     try:
         text = program.module(path).text
     except Refused as reason:
-        raise ToolError(f"{script} cannot be changed: {reason}.") from None
+        why = str(reason).rstrip(".")
+        raise ToolError(f"Cannot change {script}: {why}.") from None
     found: list[tuple[Subject, Fix, Patch]] = []
     left: list[str] = []
     for subject in subjects_of(program):
@@ -96,18 +97,18 @@ def _place(subject: Subject) -> str:
 
 
 def _advice(subject: Subject) -> str:
-    return " ".join(subject.finding.remedy.split()) or "no remedy is known"
+    return " ".join(subject.finding.remedy.split()) or "no fix is known"
 
 
 def _headed(text: str, name: str, done: list[str], left: list[str]) -> str:
     """Below the docstring and `__future__`, which must stay first."""
     head = [
         f"# Made by compilescope from {name} and the log of a run of it.",
-        "# Not verified here: run it where the log was written, and read its log again.",
+        "# Not verified: run it where the log was written, and check the new log.",
         "#",
         *_comments("Done:", done),
         "#",
-        *_comments("Left to do by hand:", left),
+        *_comments("To do by hand:", left),
     ]
     place = head_end(text)
     lines = text.splitlines(keepends=True)

@@ -54,7 +54,7 @@ def test_another_folder_still_imports_what_stood_beside(folder: Path) -> None:
 def test_a_file_of_the_users_is_not_written_over(folder: Path) -> None:
     plan = plan_script(Target("script", ("train.py",)), None)
     plan.output.write_text("mine\n")
-    with pytest.raises(ToolError, match="none of ours"):
+    with pytest.raises(ToolError, match="compilescope did not write it"):
         plan.check(force=False)
     plan.check(force=True)
     plan.output.write_text(f"#!/usr/bin/python\n{MARK} from train.py\n")
@@ -111,7 +111,7 @@ def test_it_is_run_before_it_is_handed_out(
         assert emitted.path == "main_fixed.py" and emitted.proof.counts.breaks == 0
         assert "#   one fix\n" in plan.output.read_text()
     else:
-        assert emitted.path is None and "prints something else" in emitted.proof.words
+        assert emitted.path is None and "prints something different" in emitted.proof.words
         assert plan.output.read_text() == f"{MARK}: an older one\n"
     assert nets.read_text() == NETS
 

@@ -199,8 +199,8 @@ def test_what_stands_outside_of_functions(folder: Path) -> None:
     """In a package it is refused; a module of the user's own is carried as a whole."""
     script = _made(folder, {"nets.py": NETS.replace("SCALE = 10", "SCALE = 11")})
     ((file, why),) = script.refused
-    assert file.endswith("nets.py") and "line 10" in why and "outside of any function" in why
-    assert "# Not taken along:\n#   thirdparty/nets.py: line 10" in script.text
+    assert file.endswith("nets.py") and "line 10" in why and "outside any function" in why
+    assert "# Not included:\n#   thirdparty/nets.py: line 10" in script.text
     assert _ran(folder) == (AS_IT_WAS, "")
     odd = 'NAME = "own"\nTEXT = \'\'\'a\n\\n"""b\'\'\'\nassert TEXT == "a\\n\\n\\"\\"\\"b", TEXT\n'
     _made(folder, {"helper.py": odd})
@@ -218,7 +218,7 @@ def test_another_version_is_left_alone(folder: Path) -> None:
     (folder / "app" / "helper.py").write_text('NAME = "newer"\n')
     out, err = _ran(folder)
     assert out == AS_IT_WAS.replace("helper\n", "newer\n")
-    assert "thirdparty/nets.py is not fixed: area: it is another version" in err
+    assert "thirdparty/nets.py is not fixed: area: it is not the version" in err
     assert "./helper.py is not fixed" in err
 
 

@@ -151,4 +151,4 @@ def test_what_git_says(tmp_path: Path) -> None:
     files[1].write_text("x = 2\n")
     assert "uncommitted changes: sub/b.py" in standing_of([names[0]]).objection
     (tmp_path / ".git" / "HEAD").write_text("nonsense\n")
-    assert "git cannot tell" in standing_of(names).objection
+    assert "git could not check" in standing_of(names).objection

@@ -60,7 +60,7 @@ def test_what_was_not_tried_is_said(target: Target, warm: WarmParent) -> None:
     assert said == ["ran the program: 2 graph breaks"]
     assert [(each.fix, each.reason) for each in outcome.attempts] == [("", SPENT)] * 2
     assert outcome.verdict == "unverified" and not outcome.files
-    assert outcome.notes == ("The budget of 3000 s was spent: 2 causes were not tried to the end.",)
+    assert outcome.notes == ("The time budget of 3000 s ran out: 2 causes were not fully tried.",)
 
 
 def test_fixes_that_mostly_fail_come_last() -> None:
@@ -72,7 +72,7 @@ def test_fixes_that_mostly_fail_come_last() -> None:
 
 
 def test_a_budget_that_is_too_short_for_one_run(target: Target, warm: WarmParent) -> None:
-    with pytest.raises(ToolError, match="The budget was spent before the program had run once"):
+    with pytest.raises(ToolError, match="The time budget ran out before the program had run once"):
         search(target, Wishes(timed=False, budget_s=0.001), warm)
 
 
@@ -86,4 +86,4 @@ def test_a_budget_that_is_enough_changes_nothing(target: Target, warm: WarmParen
     kept = [{each.fix for each in outcome.attempts if each.kept} for outcome in outcomes]
     assert kept[0] == kept[1] and len(kept[0]) == 2
     assert all(outcome.verdict == "verified" for outcome in outcomes)
-    assert sum("proven as a whole" in line for line in said) == 2
+    assert sum("verified in a fresh process" in line for line in said) == 2

@@ -64,7 +64,7 @@ def test_a_program_that_never_ends(tmp_path: Path) -> None:
     rest = "f(torch.ones(4))\nwhile True:\n    time.sleep(1)\n"
     found = _verify(tmp_path, rest, limit_s=30.0)
     assert found.verdict == "unverified"
-    assert "did not end within 30 s" in found.reason
+    assert "did not finish within 30 s" in found.reason
 
 
 def test_no_region_is_called(tmp_path: Path) -> None:

@@ -29,9 +29,9 @@ def test_the_same(before: bytes, after: bytes) -> None:
 @pytest.mark.parametrize(
     ("before", "after", "words"),
     [
-        (b"a\n", b"b\n", "line 1 of the output was 'a' and is 'b'"),
-        (b"a\nb\n", b"a\n", "has no line 'b'"),
-        (b"a\n", b"a\nb\n", "one more line, 'b'"),
+        (b"a\n", b"b\n", "line 1 of the output was 'a' and is now 'b'"),
+        (b"a\nb\n", b"a\n", "no longer has the line 'b'"),
+        (b"a\n", b"a\nb\n", "extra line, 'b'"),
         (b"loss 0.12345\n", b"loss 0.13345\n", "line 1"),
         (b"count 3\n", b"count 4\n", "line 1"),
         (b"nan\n", b"1.0\n", "line 1"),

@@ -93,7 +93,7 @@ def test_a_good_patch_is_verified(before: Baseline) -> None:
     assert found.after.operators > found.before.operators
     assert found.watched is not None
     branches = next(check for check in found.checks if check.name == "branches")
-    assert branches.words == "both sides of 1 branches were taken"
+    assert branches.words == "both sides of 1 branch were taken"
 
 
 @pytest.mark.slow

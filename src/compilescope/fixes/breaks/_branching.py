@@ -48,14 +48,14 @@ def branch_of(subject: Subject) -> cst.If:
         if isinstance(each, (cst.IfExp, cst.FunctionDef, cst.Lambda, cst.BaseCompoundStatement)):
             break
         below = each
-    raise NotMeant("it is not the test of an `if`")
+    raise NotMeant("it is not the condition of an `if`")
 
 
 def _check_tensor(subject: Subject) -> None:
     if is_of_symbol(subject):
-        raise Refused("the test is of a number, which the graph holds as a symbol")
+        raise Refused("the condition is a number, which is a symbol in the graph")
     if _ADDRESSES in subject.keys:
-        raise Refused("addresses are compared, which are numbers and no tensors")
+        raise Refused("the condition compares addresses, which are numbers, not tensors")
 
 
 def _first(subject: Subject, branch: cst.If) -> cst.If:
@@ -84,7 +84,7 @@ def conditional_of(subject: Subject) -> cst.IfExp:
             break
         below = each
     if found is None:
-        raise NotMeant("it is not the test of a conditional expression")
+        raise NotMeant("it is not the condition of a conditional expression")
     function = module.function_of(found)
     if function is not None:
         above = module.parent(found)

@@ -20,7 +20,7 @@ def _propose(subject: Subject) -> Patch:
     statement = _statement(subject)
     for above in module.ancestors(statement):
         if isinstance(above, (cst.Try, cst.TryStar)):
-            raise Refused("the check stands in a `try`, which would no longer see it raise")
+            raise Refused("the check is inside a `try`, which would no longer see it raise")
         if isinstance(above, cst.FunctionDef):
             break
     checks = list(read_checks(subject, statement))
@@ -77,19 +77,20 @@ def _states(subject: Subject, checks: list[Check]) -> str:
     here = subject.program.facts.seen.get(subject.file, {}).get(subject.line, {})
     devices = {fact.device.split(":")[0] for seen in here.values() for fact in seen}
     if devices - {"", "cpu", "meta"}:
-        words.append("on a GPU it stops the program later than the line, and cannot be caught")
+        words.append("on a GPU it stops the program after this line and cannot be caught")
     joined = ", and ".join(words)
     return f"{joined[0].upper()}{joined[1:]}." if joined else ""
 
 
 FIX = Fix(
     id="async-assert",
-    title="make the check a part of the graph",
+    title="make the check part of the graph",
     rules=RULES | {"validation-guard"},
     order=45,
     kind="source",
-    why="`torch._assert_async` is an operator: it is traced, is kept by every backend where it has a "
-    "message, and raises RuntimeError with that message when the numbers are there.",
+    why="`torch._assert_async` is an operator: Dynamo traces it, every backend keeps it if it "
+    "has a message, and it raises RuntimeError with that message once the values are "
+    "computed.",
     propose=_propose,
     examples=(
         FixExample(

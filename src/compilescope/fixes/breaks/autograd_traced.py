@@ -12,7 +12,7 @@ from compilescope.fixes.subject import Subject
 
 def _propose(subject: Subject) -> Patch:
     if "leaked" in subject.finding.title and _keeps_graph(subject):
-        raise Refused("with `create_graph=True` what is returned still depends on it")
+        raise Refused("with `create_graph=True` the result still depends on the gradient's graph")
     return with_flag(subject, "trace_autograd_ops", True)
 
 
@@ -28,12 +28,12 @@ def _keeps_graph(subject: Subject) -> bool:
 
 FIX = Fix(
     id="autograd-traced",
-    title="take gradients inside the graph (trace_autograd_ops)",
+    title="compute gradients inside the graph (trace_autograd_ops)",
     rules=frozenset({"GB9186", "GB8985", "GB0123"}),
     order=130,
     kind="config",
-    why="With the flag (new in torch 2.13) the call of `torch.autograd.grad` or `backward` is part "
-    "of the graph, and so is what it computes.",
+    why="With this flag (new in torch 2.13), calls to `torch.autograd.grad` and `backward`, "
+    "and what they compute, are part of the graph.",
     propose=_propose,
     examples=(
         FixExample(

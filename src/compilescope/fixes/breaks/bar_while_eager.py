@@ -17,12 +17,12 @@ def _propose(subject: Subject) -> Patch:
     module = subject.module
     found = [each for each in module.walk(_head(subject)) if _is_bar(module, each)]
     if len(found) != 1:
-        raise NotMeant("no progress bar is made here")
+        raise NotMeant("no progress bar is created here")
     call = found[0]
     assert isinstance(call, cst.Call)
     above = module.parent(call)
     if not (isinstance(above, (cst.For, cst.CompFor)) and above.iter is call):
-        raise Refused("the bar is kept, not only looped over")
+        raise Refused("the bar is stored, not just looped over")
     edit = Edit(module)
     torch = edit.module_name("torch")
     plain = _plain(module, call)
@@ -50,23 +50,23 @@ def _plain(module: SourceModule, call: cst.Call) -> str:
     """What the bar is around."""
     given = [arg for arg in call.args if arg.keyword is None]
     if any(arg.star for arg in call.args):
-        raise Refused("it is not plain what the bar is around")
+        raise Refused("it is unclear what the bar wraps")
     if any(name.endswith("trange") for name in module.meaning(call.func)):
         return f"range({', '.join(module.code(arg.value) for arg in given)})"
     named = [arg for arg in call.args if arg.keyword and arg.keyword.value == "iterable"]
     if not given and not named:
-        raise Refused("the bar is around nothing")
+        raise Refused("the bar wraps nothing")
     return module.code((given + named)[0].value)
 
 
 FIX = Fix(
     id="bar-while-eager",
-    title="move the progress bar in eager runs only",
+    title="show the progress bar in eager mode only",
     rules=frozenset({"logging-call", "GB0007", "GB0008"}),
     order=150,
     kind="source",
-    why="`torch.compiler.is_compiling()` is true while Dynamo traces: the loop is then over the "
-    "same things, without the bar.",
+    why="`torch.compiler.is_compiling()` is true while Dynamo traces. The loop then runs over "
+    "the same items without the bar.",
     propose=_propose,
     examples=(
         FixExample(
@@ -111,7 +111,7 @@ def f(x):
 
 torch.compile(f, backend="eager")(torch.ones(3))
 """,
-            because="no progress bar is made here",
+            because="no progress bar is created here",
         ),
     ),
 )

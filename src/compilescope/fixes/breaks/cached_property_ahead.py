@@ -10,7 +10,7 @@ from compilescope.fixes.source.editing import Edit
 from compilescope.fixes.source.module import SourceModule
 from compilescope.fixes.subject import Subject
 
-_STATES = "The property is computed when its object is made, not when it is first read."
+_STATES = "The property is computed when its object is created, not when it is first read."
 _CACHED = {"functools.cached_property"}
 
 
@@ -21,17 +21,17 @@ def _propose(subject: Subject) -> Patch:
     name = node.attr.value
     made = _owner(module, name)
     if made is None:
-        raise NotMeant(f"`{name}` is no cached property of one class in this file")
+        raise NotMeant(f"`{name}` is not a cached property of a single class in this file")
     edit = Edit(module)
     known = False
     for line, variable in _objects(module, made.name.value):
-        text = f"{variable}.{name}  # computed once, before it is compiled"
+        text = f"{variable}.{name}  # compute it once, before compiling"
         if any(module.code(each).strip() == text for each in module.following(line)):
-            raise NotMeant("it is computed ahead already")
+            raise NotMeant("it is already computed ahead of time")
         edit.put_after(line, text)
         known = True
     if not known:
-        raise Refused(f"where a `{made.name.value}` is made and given a name is not in this file")
+        raise Refused(f"this file does not create a `{made.name.value}` and give it a name")
     return Patch(edit.files(), states=_STATES)
 
 
@@ -71,12 +71,12 @@ def _objects(module: SourceModule, name: str) -> list[tuple[cst.SimpleStatementL
 
 FIX = Fix(
     id="cached-property-ahead",
-    title="compute the cached property ahead",
+    title="compute the cached property before compiling",
     rules=frozenset({"context-manager"}),
     order=105,
     kind="caller",
-    why="Up to Python 3.11 `functools.cached_property` takes a lock when the value is not there yet, "
-    "which Dynamo cannot enter. Once it is there, it is an attribute like any other.",
+    why="Up to Python 3.11, the first read of a `functools.cached_property` takes a lock, "
+    "which Dynamo cannot trace. After that it is an attribute like any other.",
     propose=_propose,
     examples=(
         FixExample(
@@ -113,7 +113,7 @@ class Table(torch.nn.Module):
 
 
 table = Table()
-table.rows  # computed once, before it is compiled
+table.rows  # compute it once, before compiling
 run = torch.compile(table, backend="eager")
 run(torch.ones(3))
 """,
@@ -141,7 +141,7 @@ def f(x):
 
 torch.compile(f, backend="eager")(torch.ones(3))
 """,
-            because="no attribute is read|no cached property",
+            because="no attribute is read|not a cached property",
         ),
     ),
 )

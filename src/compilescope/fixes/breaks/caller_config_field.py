@@ -29,11 +29,11 @@ def _propose(subject: Subject) -> Patch:
         if edits:
             files = {file: text for each in edits.values() for file, text in each.files().items()}
             return Patch(files, states=_states(switch))
-    raise NotMeant("no field of a config and no argument of the call keeps it from being reached")
+    raise NotMeant("no config field or call argument makes the program skip it")
 
 
 def _states(switch: Switch) -> str:
-    return f"`{switch.name}` is {switch.value}: what it is for is left out."
+    return f"`{switch.name}` is {switch.value}: what it controls is skipped."
 
 
 def _configs(subject: Subject, switch: Switch) -> list[tuple[SourceModule, cst.Call]]:
@@ -109,7 +109,7 @@ def _separated(call: cst.Call) -> list[cst.Arg]:
 
 FIX = Fix(
     id="config-field",
-    title="set the field that keeps the line from being reached",
+    title="set the config field that skips this line",
     rules=frozenset(
         f"category/{each}"
         for each in (
@@ -127,8 +127,9 @@ FIX = Fix(
     ),
     order=170,
     kind="caller",
-    why="The library asks for the flag before it comes to the line. Whether anything that the program "
-    "uses depends on it, the verification shows: outputs, what is printed, gradients.",
+    only_run_tells=True,
+    why="The library checks this flag before it reaches the line. Verification shows whether "
+    "anything the program uses depends on it: outputs, printed text, gradients.",
     propose=_propose,
     examples=(
         FixExample(
@@ -197,7 +198,7 @@ def f(x):
 
 print(f(torch.ones(3)))
 """,
-            because="no field of a config",
+            because="no config field",
         ),
     ),
 )

@@ -27,16 +27,16 @@ class _Switch:
 def _propose(subject: Subject) -> Patch:
     switch = next(_switches(subject.module, subject.statement), None)
     if switch is None:
-        raise NotMeant("no environment variable switches it off")
+        raise NotMeant("no environment variable turns it off")
     if not subject.program.facts.seen and _raises(subject):
-        raise NeedsRun(f"with {switch.name}={switch.value} a check would be left out")
+        raise NeedsRun(f"with {switch.name}={switch.value} a check would be skipped")
     edit = main_edit(subject)
     os = edit.module_name("os")
     put_setting(edit, f'{os}.environ["{switch.name}"] = "{switch.value}"', "os")
     function = subject.finding.function
     return Patch(
         edit.files(),
-        states=f"{switch.name} is {switch.value}: `{function}` leaves out what it does there.",
+        states=f"{switch.name} is {switch.value}: `{function}` skips what it does there.",
     )
 
 
@@ -129,7 +129,7 @@ def _is_many(value: object) -> bool:
 
 FIX = Fix(
     id="environment-switch",
-    title="switch it off by an environment variable",
+    title="turn it off with an environment variable",
     rules=frozenset(
         f"category/{each}"
         for each in (
@@ -146,8 +146,9 @@ FIX = Fix(
     ),
     order=165,
     kind="caller",
-    why="The library itself asks for the variable before it comes to the line. What the line is for "
-    "(a check, a message, a measurement) is left out with it.",
+    only_run_tells=True,
+    why="The library itself checks the variable before it reaches the line. Whatever the line "
+    "does (a check, a message, a measurement) is skipped.",
     propose=_propose,
     examples=(
         FixExample(

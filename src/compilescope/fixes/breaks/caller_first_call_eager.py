@@ -33,7 +33,7 @@ _CATEGORIES = (
 def _propose(subject: Subject) -> Patch:
     runs_once(subject)
     if not _is_of_first_call(subject):
-        raise NotMeant("it happens in a later call, not in the first one of the function")
+        raise NotMeant("it happens in a later call, not in the function's first call")
     return eager_then_compile(subject)
 
 
@@ -54,8 +54,9 @@ FIX = Fix(
     rules=frozenset(f"category/{each}" for each in _CATEGORIES),
     order=130,
     kind="caller",
-    why="With the stance `eager_then_compile` each function is compiled at its second call. What a "
-    "library sets up when it is first called (hooks, caches, a warning) is then behind it.",
+    why="With the stance `eager_then_compile`, each function is compiled on its second call. "
+    "Whatever a library sets up on the first call (hooks, caches, a warning) is done by "
+    "then.",
     propose=_propose,
     examples=(
         FixExample(

@@ -13,7 +13,9 @@ _FLAGS = {"capture_scalar_outputs": True, "capture_dynamic_output_shape_ops": Tr
 
 def _propose(subject: Subject) -> Patch:
     if "no meta kernel" in subject.finding.title:
-        raise Refused("no kernel of this operator tells sizes, with the flags or without")
+        raise Refused(
+            "no kernel of this operator reports its output sizes, with or without the flags"
+        )
     check_no_decision(subject)
     return with_flags(subject, _FLAGS)
 
@@ -24,7 +26,7 @@ FIX = Fix(
     rules=frozenset({"scalar-extraction", "dynamic-shape", "GB0036", "GB0124"}),
     order=125,
     kind="config",
-    why="A number that is the size of what `nonzero` gives needs both flags.",
+    why="A number that is the size of a `nonzero` result needs both flags.",
     propose=_propose,
     examples=(
         FixExample(

@@ -11,7 +11,7 @@ from compilescope.fixes.source.scalars import Divided, Uses
 from compilescope.fixes.subject import Subject
 
 # torch 2.13: Inductor's code gives inf where Python's division would raise.
-_DIVIDED = "Where the number is zero, dividing by it may give inf instead of an exception."
+_DIVIDED = "If the number is zero, dividing by it may give inf instead of an exception."
 
 
 def _propose(subject: Subject) -> Patch:
@@ -35,8 +35,8 @@ FIX = Fix(
     rules=frozenset({"scalar-extraction", "GB0124"}),
     order=120,
     kind="config",
-    why="With `capture_scalar_outputs` Dynamo keeps the number as a symbol. torch 2.13 takes it as "
-    "a size, an index, a slice and in arithmetic without `torch._check`.",
+    why="With `capture_scalar_outputs`, Dynamo keeps the number as a symbol. torch 2.13 "
+    "accepts it as a size, an index, a slice and in arithmetic without `torch._check`.",
     propose=_propose,
     examples=(
         FixExample(
@@ -105,7 +105,7 @@ def f(x):
 
 torch.compile(f, backend="eager")(torch.ones(3))
 """,
-            because="whether a graph takes the number",
+            because="whether a graph accepts the number",
         ),
         RefusalExample(
             program="""import torch
@@ -120,7 +120,7 @@ def f(x):
 
 torch.compile(f, backend="eager")(torch.ones(3))
 """,
-            because="Python decides by the number in `n > 0`",
+            because="control flow depends on the number in `n > 0`",
         ),
         RefusalExample(
             program="""import torch
@@ -136,7 +136,7 @@ class Net(torch.nn.Module):
 torch._dynamo.config.capture_scalar_outputs = False
 torch.compile(Net(), backend="eager")(torch.ones(4))
 """,
-            because="set already",
+            because="already set",
         ),
     ),
 )

@@ -10,18 +10,20 @@ from compilescope.fixes.subject import Subject
 
 def _propose(subject: Subject) -> Patch:
     if "no meta kernel" in subject.finding.title:
-        raise Refused("no kernel of this operator tells sizes, with the flag or without")
+        raise Refused(
+            "no kernel of this operator reports its output sizes, with or without the flag"
+        )
     return with_flag(subject, "capture_dynamic_output_shape_ops", True)
 
 
 FIX = Fix(
     id="capture-shapes",
-    title="capture sizes that depend on data (capture_dynamic_output_shape_ops)",
+    title="capture data-dependent sizes (capture_dynamic_output_shape_ops)",
     rules=frozenset({"dynamic-shape", "GB0036"}),
     order=120,
     kind="config",
-    why="With `capture_dynamic_output_shape_ops` Dynamo keeps `nonzero`, masks, `unique`, "
-    "`repeat_interleave` and `bincount` in the graph, with a size that is a symbol.",
+    why="With `capture_dynamic_output_shape_ops`, Dynamo keeps `nonzero`, masks, `unique`, "
+    "`repeat_interleave` and `bincount` in the graph. Their output size is a symbol.",
     propose=_propose,
     examples=(
         FixExample(

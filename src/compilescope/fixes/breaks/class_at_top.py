@@ -20,16 +20,16 @@ def _propose(subject: Subject) -> Patch:
     name = made.name.value
     function = module.function_of(made)
     if function is None:
-        raise NotMeant("the class is at the top of the file already")
+        raise NotMeant("the class is already at the top of the file")
     if not isinstance(made.body, cst.IndentedBlock):
-        raise Refused("the class stands on one line")
+        raise Refused("the class is defined on one line")
     place = top_statement(module, function)
     check_movable(module, [made], place, f"the class `{name}`")
     _check_unshared(module, function, made)
     edit = Edit(module)
     new = name if name not in top_names(module) else module.fresh_name(name)
     if new != name:
-        raise Refused(f"the file has another `{name}` at its top")
+        raise Refused(f"the file already has another `{name}` at top level")
     edit.put_definition_before(place, [made])
     edit.move_away(made)
     return Patch(edit.files())
@@ -68,7 +68,7 @@ def _check_unshared(module: SourceModule, function: cst.FunctionDef, made: cst.C
             if isinstance(target, cst.Attribute) and _is_name(target.value, name):
                 raise Refused(f"the function changes the class `{name}` itself")
             if _is_name(target, name):
-                raise Refused(f"`{name}` is also the name of something else in the function")
+                raise Refused(f"the function also uses the name `{name}` for something else")
         elif (
             isinstance(node, cst.Call)
             and module.calls(node, "builtins.setattr")
@@ -88,8 +88,8 @@ FIX = Fix(
     rules=frozenset({"GB8977", "GB0075", "GB0082", "outside-call"}),
     order=40,
     kind="source",
-    why="The class uses nothing of the function's variables, so one made once is the same as one "
-    "made in each call, as long as nobody changes the class itself.",
+    why="The class uses none of the function's variables, so defining it once is the same as "
+    "defining it in each call, as long as nothing changes the class itself.",
     propose=_propose,
     examples=(
         FixExample(
@@ -145,7 +145,7 @@ def f(x, scale):
 
 torch.compile(f, backend="eager")(torch.ones(3), 2.0)
 """,
-            because="a variable of the function",
+            because="a local variable of the function",
         ),
         RefusalExample(
             program="""import torch

@@ -20,7 +20,7 @@ def _propose(subject: Subject) -> Patch:
     if not isinstance(call, cst.Call):
         raise NotMeant("the copy is not made on this line")
     if len(call.args) != 1 or call.args[0].keyword is not None or call.args[0].star:
-        raise Refused("the copy is made with a memo")
+        raise Refused("the copy uses a memo")
     value = call.args[0].value
     if not known_tensor(subject, value):
         raise Refused(f"`{module.code(value)}` is not known to be a tensor")
@@ -42,9 +42,9 @@ FIX = Fix(
     rules=frozenset({"GB4198", "GB0179", "GB0208"}),
     order=30,
     kind="source",
-    why="A deep copy of a tensor without a gradient is a clone of it: new memory, the same values, "
-    "no link to the graph. A shallow one (`copy.copy`) is another tensor over the same memory, which "
-    "is what `detach()` gives.",
+    why="A deep copy of a tensor without a gradient is a clone: new memory, the same values, "
+    "no autograd history. A shallow copy (`copy.copy`) is another tensor on the same "
+    "memory, which is what `detach()` returns.",
     propose=_propose,
     examples=(
         FixExample(

@@ -27,7 +27,7 @@ def _propose(subject: Subject) -> Patch:
 def _chosen(subject: Subject, node: cst.IfExp, torch: str) -> str:
     truth = read_test(subject, node.test)
     if truth.static:
-        raise Refused(f"`{truth.static}` in its test is no tensor")
+        raise Refused(f"`{truth.static}` in its condition is not a tensor")
     Closures(subject, subject.function, subject.statement).check_returned(node.body, node.orelse)
     check_layers(subject, [[node.body], [node.orelse]])
     sides = [_side(subject, side, torch) for side in (node.body, node.orelse)]
@@ -38,7 +38,7 @@ def _side(subject: Subject, node: cst.BaseExpression, torch: str) -> str:
     if isinstance(node, cst.IfExp) and not is_static(subject, node.test):
         return _chosen(subject, node, torch)
     if is_static(subject, node):
-        raise Refused(f"`{subject.module.code(node)}` is a Python value, no tensor")
+        raise Refused(f"`{subject.module.code(node)}` is a Python value, not a tensor")
     closures = Closures(subject, subject.function, subject.statement)
     closures.check([node])
     made = closures.returned(node)
@@ -51,7 +51,7 @@ FIX = Fix(
     rules=RULES,
     order=62,
     kind="source",
-    why="`torch.cond` puts both sides into the graph and runs the one that the test says.",
+    why="`torch.cond` puts both sides in the graph and runs the one the condition selects.",
     propose=_propose,
     examples=(
         FixExample(

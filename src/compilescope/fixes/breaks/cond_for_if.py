@@ -19,7 +19,7 @@ from compilescope.fixes.subject import Subject
 def _propose(subject: Subject) -> Patch:
     branch = branch_of(subject)
     if returns_somewhere(subject.module, branch):
-        raise NotMeant("a side of it returns")
+        raise NotMeant("one side returns")
     truth = read_test(subject, branch.test)
     edit = Edit(subject.module)
     work = _Work(subject, edit, branch)
@@ -28,7 +28,7 @@ def _propose(subject: Subject) -> Patch:
     inside = work.statements(branch, truth, results)
     elsewise = [each for each in work.other(branch) if isinstance(each, cst.BaseStatement)]
     if truth.static and isinstance(branch.orelse, cst.If):
-        raise Refused(f"`{truth.static}` in its test is no tensor, and an `elif` follows")
+        raise Refused(f"`{truth.static}` in its condition is not a tensor, and an `elif` follows")
     replace_branch(edit, branch, under(edit, truth, inside, branch, elsewise))
     return Patch(edit.files())
 
@@ -68,10 +68,10 @@ class _Work:
         if isinstance(branch.orelse, cst.If):
             inner = branch.orelse
             if is_static(self.subject, inner.test):
-                raise Refused(f"`{module.code(inner.test)}` in an inner test is no tensor")
+                raise Refused(f"`{module.code(inner.test)}` in an inner condition is not a tensor")
             further = read_test(self.subject, inner.test)
             if further.static:
-                raise Refused(f"`{further.static}` in an inner test is no tensor")
+                raise Refused(f"`{further.static}` in an inner condition is not a tensor")
             body = self.statements(inner, further, results)
             last = self._line(f"return {', '.join(results)}")
             two = local_function(names[1], given, body, last)
@@ -99,9 +99,9 @@ FIX = Fix(
     rules=RULES,
     order=60,
     kind="source",
-    why="`torch.cond` puts both sides into the graph and runs the one that the test says, so a side "
-    "that costs much, or that must not be computed, is left out as before. It takes only sides that "
-    "change nothing and give tensors of the same shapes and dtypes.",
+    why="`torch.cond` puts both sides in the graph and runs the one the condition selects, so "
+    "a side that is expensive or must not be computed is still skipped. It only accepts "
+    "sides that change nothing and return tensors of the same shapes and dtypes.",
     propose=_propose,
     examples=(
         FixExample(

@@ -21,7 +21,7 @@ from compilescope.fixes.subject import Subject
 def _propose(subject: Subject) -> Patch:
     module, branch = subject.module, branch_of(subject)
     if not returns_somewhere(module, branch):
-        raise NotMeant("no side of it returns")
+        raise NotMeant("neither side returns")
     truth = read_test(subject, branch.test)
     edit = Edit(module)
     work = _Work(subject, edit, branch)
@@ -64,7 +64,7 @@ class _Work:
         else:
             further = read_test(self.subject, found.other.test)
             if further.static:
-                raise Refused(f"`{further.static}` in an inner test is no tensor")
+                raise Refused(f"`{further.static}` in an inner condition is not a tensor")
             *body, last = self.statements(found.other, further)
             two = local_function(names[1], given, body, last)
         operands = ", ".join(given) + ("," if len(given) == 1 else "")
@@ -78,12 +78,13 @@ class _Work:
 
 FIX = Fix(
     id="cond-for-return",
-    title="return one torch.cond instead of two values",
+    title="return one torch.cond instead of two branches",
     rules=RULES,
     order=61,
     kind="source",
-    why="`torch.cond` puts both ways into the graph and runs the one that the test says. It takes "
-    "only ways that change nothing and return tensors of the same shapes and dtypes.",
+    why="`torch.cond` puts both branches in the graph and runs the one the condition selects. "
+    "It only accepts branches that change nothing and return tensors of the same shapes "
+    "and dtypes.",
     propose=_propose,
     examples=(
         FixExample(

@@ -21,12 +21,12 @@ def _propose(subject: Subject) -> Patch:
         (each for each in module.walk(subject.node) if module.calls(each, "copy.copy")), None
     )
     if not isinstance(call, cst.Call):
-        raise NotMeant("nothing is copied with copy.copy here")
+        raise NotMeant("copy.copy is not called here")
     kind = _COPIED.search(subject.site.context if subject.site is not None else "")
     if kind is None:
-        raise NotMeant("what is copied is no dict, list or set")
+        raise NotMeant("what is copied is not a dict, list or set")
     if len(call.args) != 1 or call.args[0].keyword is not None or call.args[0].star:
-        raise Refused("the copy is made with other arguments")
+        raise Refused("copy.copy is called with other arguments")
     value = call.args[0].value
     shown = module.code(value)
     if not isinstance(value, _ATOMS) and not value.lpar:
@@ -37,12 +37,11 @@ def _propose(subject: Subject) -> Patch:
 
 FIX = Fix(
     id="copy-method",
-    title="use its own copy() instead of copy.copy",
+    title="use the .copy() method instead of copy.copy",
     rules=frozenset({"outside-call"}),
     order=30,
     kind="source",
-    why="`copy.copy` of a dict, list or set calls that type's `copy`, by a way that Dynamo does not "
-    "follow.",
+    why="`copy.copy` of a dict, list or set calls that type's `copy` in a way Dynamo cannot trace.",
     propose=_propose,
     examples=(
         FixExample(
@@ -93,7 +92,7 @@ def f(x):
 
 torch.compile(f, backend="eager")(torch.ones(3))
 """,
-            because="no dict, list or set",
+            because="not a dict, list or set",
         ),
     ),
 )

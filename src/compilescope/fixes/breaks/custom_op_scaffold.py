@@ -16,8 +16,8 @@ from compilescope.fixes.source.toplevel import top_statement
 from compilescope.fixes.subject import Subject
 
 _ASK = (
-    "Does the operator's fake give the shape, dtype and device that the call gives, and does the call "
-    "change none of its arguments and give new memory? Does it need a backward?"
+    "Does the operator's fake return the same shape, dtype and device as the call? Does the "
+    "call leave its arguments unchanged and return new memory? Does it need a backward?"
 )
 _NUMBERS = {"builtins.int": "int", "builtins.float": "float", "builtins.bool": "bool"}
 
@@ -31,14 +31,14 @@ def _propose(subject: Subject) -> Patch:
     while isinstance(root, cst.Attribute):
         root = root.value
     if not isinstance(root, cst.Name) or not is_of_module(module, root):
-        raise NotMeant("what is called is no function of the module")
+        raise NotMeant("what is called is not a module-level name")
     if any(name.startswith(("torch.", "builtins.")) for name in module.meaning(call.func)):
-        raise NotMeant("it is a function of torch or of Python")
+        raise NotMeant("it is a torch or Python function")
     names = _arguments(subject, call)
     kinds = {name: _kind(subject, name) for name in names}
     tensors = [name for name, kind in kinds.items() if kind == "Tensor"]
     if not tensors:
-        raise NotMeant("no tensor goes into the call, so an operator has nothing to depend on")
+        raise NotMeant("the call takes no tensor, so an operator would have nothing to depend on")
     edit = Edit(module)
     torch = edit.module_name("torch")
     word = call.func.attr.value if isinstance(call.func, cst.Attribute) else root.value
@@ -67,7 +67,7 @@ def _arguments(subject: Subject, call: cst.Call) -> list[str]:
     found: list[str] = []
     for arg in call.args:
         if arg.star:
-            raise Refused("it is called with arguments that cannot be told")
+            raise Refused("its arguments cannot be determined")
         for node in subject.module.walk(arg.value):
             if isinstance(node, cst.Name) and node.value in subject.module.names_in(node):
                 if is_of_module(subject.module, node):
@@ -75,7 +75,7 @@ def _arguments(subject: Subject, call: cst.Call) -> list[str]:
                 if node.value not in found:
                     found.append(node.value)
     if "self" in found:
-        raise Refused("it is called with the module itself, which no operator can be handed")
+        raise Refused("it is called with the module itself, which cannot be passed to an operator")
     return found
 
 
@@ -87,17 +87,17 @@ def _kind(subject: Subject, name: str) -> str:
             return kinds.pop()
     if known_tensor(subject, cst.Name(name)):
         return "Tensor"
-    raise Refused(f"what `{name}` is, is not known")
+    raise Refused(f"the type of `{name}` is unknown")
 
 
 FIX = Fix(
     id="custom-op-scaffold",
-    title="wrap the call in an operator, to be finished by hand",
+    title="wrap the call in a custom operator, to be finished by hand",
     rules=frozenset({"outside-call"}),
     order=220,
     kind="scaffold",
-    why="An operator is a node of the graph that nobody looks into. What shape it gives, whether it "
-    "changes what it is given, and what its gradient is, only its author knows.",
+    why="A custom operator is an opaque node in the graph. Only its author knows what shape it "
+    "returns, whether it changes its arguments, and what its gradient is.",
     propose=_propose,
     examples=(
         FixExample(
@@ -161,7 +161,7 @@ def f(x):
 
 torch.compile(f, backend="eager")(torch.ones(3))
 """,
-            because="no tensor goes into the call",
+            because="the call takes no tensor",
         ),
     ),
 )

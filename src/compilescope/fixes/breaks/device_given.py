@@ -24,17 +24,17 @@ _PLAIN = ("torch.", "math.", "builtins.len", "builtins.int", "builtins.float", "
 def _propose(subject: Subject) -> Patch:
     module, entered = subject.module, subject.statement
     if not isinstance(entered, cst.With) or len(entered.items) != 1:
-        raise NotMeant("no device is entered here alone")
+        raise NotMeant("no device is entered by itself here")
     item = entered.items[0]
     if not module.calls(item.item, "torch.device") and not _is_device(subject, item.item):
-        raise NotMeant("what is entered is no torch.device")
+        raise NotMeant("what is entered is not a torch.device")
     if item.asname is not None or not isinstance(entered.body, cst.IndentedBlock):
-        raise Refused("the with statement stands on one line, or names what it enters")
+        raise Refused("the `with` statement is on one line or binds a name")
     assert isinstance(item.item, (cst.Call, cst.Name, cst.Attribute))
     if isinstance(item.item, cst.Call) and not all(
         is_light_value(module, arg.value) for arg in item.item.args
     ):
-        raise Refused("which device it is, is computed here")
+        raise Refused("the device is computed here")
     making = []
     for call in [each for each in module.walk(entered.body) if isinstance(each, cst.Call)]:
         if module.meaning(call.func) & _MAKING:
@@ -43,9 +43,9 @@ def _propose(subject: Subject) -> Patch:
             ):
                 making.append(call)
         elif not _is_plain(subject, call):
-            raise Refused(f"`{module.code(call.func)}` may make tensors of its own")
+            raise Refused(f"`{module.code(call.func)}` may create tensors of its own")
     if not making:
-        raise NotMeant("no tensor is made inside")
+        raise NotMeant("no tensor is created inside")
     edit = Edit(module)
     device = edit.expression(f"f(device={module.code(item.item)})")
     assert isinstance(device, cst.Call)
@@ -99,8 +99,8 @@ FIX = Fix(
     rules=frozenset({"context-manager"}),
     order=35,
     kind="source",
-    why="The context only sets the device of tensors that are made without one; given to each of "
-    "them, it does the same.",
+    why="The context only sets the device of tensors created without one. Passing it to each "
+    "of them does the same.",
     propose=_propose,
     examples=(
         FixExample(

@@ -25,12 +25,12 @@ def _propose(subject: Subject) -> Patch:
     edit = Edit(module)
     if any(module.calls(each, *_BREAKS) for each in module.walk(subject.statement)):
         _drop_call(edit, subject)
-        return Patch(edit.files(), needs_human="Was the call of graph_break() left on purpose?")
+        return Patch(edit.files(), needs_human="Is the call to graph_break() there on purpose?")
     call = next((each for each in module.walk(node) if isinstance(each, cst.Call)), None)
     if call is None or subject.site is None or "disable" not in subject.site.gb_type:
-        raise NotMeant("torch itself asks for the break, inside of what is called here")
+        raise NotMeant("torch itself requests the break, inside what is called here")
     name = _enable(edit, module, call)
-    return Patch(edit.files(), needs_human=f"Is the reason for which `{name}` was disabled gone?")
+    return Patch(edit.files(), needs_human=f"Is `{name}` still disabled for a reason?")
 
 
 def _drop_call(edit: Edit, subject: Subject) -> None:
@@ -63,7 +63,7 @@ def _enable(edit: Edit, module: SourceModule, call: cst.Call) -> str:
         if wrapped is not None:
             edit.replace(wrapped, wrapped.args[0].value)
             return module.code(call.func)
-    raise NotMeant("what disables the function does not stand in this file")
+    raise NotMeant("the function is not disabled in this file")
 
 
 def _definitions(module: SourceModule, func: cst.BaseExpression) -> list[cst.CSTNode]:
@@ -103,12 +103,12 @@ def _wrapped(module: SourceModule, definition: cst.CSTNode) -> cst.Call | None:
 
 FIX = Fix(
     id="explicit-break-removed",
-    title="take out the break that was asked for",
+    title="remove the requested graph break",
     rules=frozenset({"explicit-break"}),
     order=210,
     kind="source",
-    why="Without the call or the decorator Dynamo goes on tracing. Somebody put it there: only "
-    "they know whether its reason is gone.",
+    why="Without the call or the decorator, Dynamo continues tracing. Somebody added it: only "
+    "they know whether it is still needed.",
     propose=_propose,
     examples=(
         FixExample(
@@ -183,7 +183,7 @@ def f(x):
 
 torch.compile(f, backend="eager")(torch.ones(3))
 """,
-            because="torch itself asks",
+            because="torch itself requests",
         ),
     ),
 )

@@ -19,14 +19,14 @@ def _propose(subject: Subject) -> Patch:
     module, edit = subject.module, Edit(subject.module)
     call = next((each for each in module.walk(subject.node) if module.calls(each, *_NEW)), None)
     if not isinstance(call, cst.Call):
-        raise NotMeant("no function of torch.autograd.functional is called here")
+        raise NotMeant("no torch.autograd.functional function is called here")
     if len(call.args) != 2 or any(arg.keyword is not None or arg.star for arg in call.args):
         raise Refused("it is called with more than the function and its input")
     function, given = (arg.value for arg in call.args)
     if isinstance(given, (cst.Tuple, cst.List)):
-        raise Refused("several inputs have another result in torch.func")
+        raise Refused("torch.func returns a different result for several inputs")
     if isinstance(given, cst.Name) and subject.is_tensor(given.value) is False:
-        raise Refused("several inputs have another result in torch.func")
+        raise Refused("torch.func returns a different result for several inputs")
     (name,) = module.meaning(call.func) & set(_NEW)
     torch = edit.module_name("torch")
     shown, of = module.code(function), module.code(given)
@@ -40,8 +40,9 @@ FIX = Fix(
     rules=frozenset({"GB0055"}),
     order=60,
     kind="source",
-    why="`torch.func.jacrev` and `hessian` compute the same derivatives, and Dynamo traces them. The "
-    "old functions give a result without a graph, so the input is detached.",
+    why="`torch.func.jacrev` and `hessian` compute the same derivatives, and Dynamo traces "
+    "them. The old functions return a result without autograd history, so the input is "
+    "detached.",
     propose=_propose,
     examples=(
         FixExample(

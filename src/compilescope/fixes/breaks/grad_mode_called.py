@@ -29,35 +29,35 @@ def _propose(subject: Subject) -> Patch:
     module, edit = subject.module, Edit(subject.module)
     entered = subject.statement
     if not isinstance(entered, cst.With):
-        raise NotMeant("nothing is entered by a with statement here")
+        raise NotMeant("no `with` statement enters a context here")
     kept = [item for item in entered.items if isinstance(item.item, (cst.Name, cst.Attribute))]
     if not kept:
-        raise NotMeant("what is entered is made in the with statement itself")
+        raise NotMeant("the context is already created in the `with` statement")
     for item in kept:
         value = only_value(subject, item.item)
         _check_mode(module, value)
         if item.asname is not None:
-            raise Refused("the with statement names what it enters")
+            raise Refused("the `with` statement binds a name")
         edit.replace(item.item, value)
     return Patch(edit.files())
 
 
 def _check_mode(module: SourceModule, value: cst.BaseExpression) -> None:
     if not isinstance(value, cst.Call) or not module.meaning(value.func) & _MODES:
-        raise NotMeant(f"`{module.code(value)}` is none of torch's grad modes")
+        raise NotMeant(f"`{module.code(value)}` is not a torch grad mode")
     for arg in value.args:
         if not (isinstance(arg.value, cst.Name) and arg.value.value in ("True", "False", "None")):
-            raise Refused(f"`{module.code(value)}` does not always mean the same")
+            raise Refused(f"`{module.code(value)}` is not always the same grad mode")
 
 
 FIX = Fix(
     id="grad-mode-called",
-    title="make the grad mode where it is entered",
+    title="create the grad mode in the with statement",
     rules=frozenset({"context-manager"}),
     order=20,
     kind="source",
-    why="Dynamo knows `torch.no_grad()` and its like where they are called in the `with` itself. One "
-    "that is made anew does the same as one that was kept: it has no other state.",
+    why="Dynamo supports `torch.no_grad()` and similar contexts when they are created in the "
+    "`with` itself. A new one does the same as a stored one: it has no other state.",
     propose=_propose,
     examples=(
         FixExample(
@@ -113,7 +113,7 @@ def f(x):
 
 torch.compile(f, backend="eager")(torch.ones(3))
 """,
-            because="none of torch's grad modes",
+            because="not a torch grad mode",
         ),
     ),
 )

@@ -34,7 +34,7 @@ def _propose(subject: Subject) -> Patch:
         raise NotMeant("the call is part of a larger statement")
     found = sorted(module.meaning(call.func) & _TIDYING)
     if not found:
-        raise NotMeant("it is not known that the call could be left out")
+        raise NotMeant("the call is not known to be safe to skip")
     edit = Edit(module)
     torch = edit.module_name("torch")
     made = edit.statements(f"if not {torch}.compiler.is_compiling():\n    pass\n")[0]
@@ -46,12 +46,13 @@ def _propose(subject: Subject) -> Patch:
 
 FIX = Fix(
     id="housekeeping-while-eager",
-    title="tidy up in eager runs only",
+    title="clean up in eager mode only",
     rules=frozenset({"outside-call"}),
     order=145,
     kind="source",
-    why="The call changes no value that the program computes. `torch.compiler.is_compiling()` is true "
-    "while Dynamo traces, so it is no part of the graph; eager runs are as before.",
+    why="The call changes no value that the program computes. `torch.compiler.is_compiling()` "
+    "is true while Dynamo traces, so the call is not in the graph. Eager runs are "
+    "unchanged.",
     propose=_propose,
     examples=(
         FixExample(
@@ -106,7 +107,7 @@ def f(x):
 
 torch.compile(f, backend="eager")(torch.ones(3))
 """,
-            because="could be left out",
+            because="safe to skip",
         ),
     ),
 )

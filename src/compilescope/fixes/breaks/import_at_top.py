@@ -21,9 +21,9 @@ def _propose(subject: Subject) -> Patch:
     module, function = subject.module, subject.function
     attempt = module.around(subject.node, cst.Try)
     if attempt is None:
-        raise NotMeant("the import is not in a try statement, so that its failure ends the call")
+        raise NotMeant("the import is not in a `try`, so a failed import ends the call")
     if module.parent(attempt) is not function.body:
-        raise Refused("the import is tried on some ways through the function only")
+        raise Refused("the import only runs on some paths through the function")
     _check_harmless(module, attempt)
     names = bound_names([attempt])
     rest = [each for each in function.body.body if each is not attempt]
@@ -37,16 +37,16 @@ def _propose(subject: Subject) -> Patch:
     return Patch(edit.files(), states=_STATES)
 
 
-_STATES = "The import is tried when the file is read, not when the function is called."
+_STATES = "The import runs when the file is loaded, not when the function is called."
 
 
 def _check_harmless(module: SourceModule, attempt: cst.Try) -> None:
     """Nothing but imports and flags."""
     if attempt.finalbody is not None:
-        raise Refused("the try statement has a finally")
+        raise Refused("the `try` has a `finally`")
     for handler in attempt.handlers:
         if handler.type is None or not module.meaning(handler.type) & _ERRORS:
-            raise Refused("the try statement catches more than a failed import")
+            raise Refused("the `try` catches more than a failed import")
     blocks = [attempt.body, *(handler.body for handler in attempt.handlers)]
     if attempt.orelse is not None:
         blocks.append(attempt.orelse.body)
@@ -57,17 +57,17 @@ def _check_harmless(module: SourceModule, attempt: cst.Try) -> None:
                 if not isinstance(part, _SIMPLE) or not isinstance(
                     getattr(part, "value", None), (type(None), *_CONSTANTS)
                 ):
-                    raise Refused("the try statement does more than to import")
+                    raise Refused("the `try` does more than import")
 
 
 FIX = Fix(
     id="import-at-top",
-    title="try the import at the top of the file",
+    title="move the import to the top of the file",
     rules=frozenset({"GB0069", "GB0022"}),
     order=110,
     kind="source",
-    why="Whether a package is there does not change while a program runs; a `try` with nothing but "
-    "imports and flags gives the same names at the top of the file.",
+    why="Whether a package is installed does not change while a program runs. A `try` with "
+    "only imports and flags sets the same names at the top of the file.",
     propose=_propose,
     examples=(
         FixExample(
@@ -122,7 +122,7 @@ def f(x):
 
 torch.compile(f, backend="eager")(torch.ones(3))
 """,
-            because="more than to import",
+            because="more than import",
         ),
     ),
 )

@@ -28,7 +28,7 @@ def _propose(subject: Subject) -> Patch:
     module, function = subject.module, subject.function
     name = _iterated(subject)
     if name not in parameters_of(function):
-        raise NotMeant(f"`{name}` is no parameter of the function")
+        raise NotMeant(f"`{name}` is not a parameter of the function")
     _check_uses(module, function, name)
     edit = Edit(module)
     found = False
@@ -41,13 +41,13 @@ def _propose(subject: Subject) -> Patch:
         elif module.calls(given, *_LAZY):
             new = edit.expression(f"list({module.code(given)})")
         elif isinstance(given, (cst.Name, cst.Attribute)):
-            raise Refused(f"`{module.code(given)}` is an iterator that others may hold too")
+            raise Refused(f"`{module.code(given)}` is an iterator that other code may hold too")
         else:
             continue
         edit.replace(given, new)
         found = True
     if not found:
-        raise NotMeant(f"no call in this file makes the iterator that `{name}` is")
+        raise NotMeant(f"no call in this file creates the iterator passed as `{name}`")
     return Patch(edit.files())
 
 
@@ -70,15 +70,17 @@ def _check_uses(module: SourceModule, function: cst.FunctionDef, name: str) -> N
     """Raises `Refused` unless it is gone through once: a list can be gone through again."""
     uses = list(_uses(module, function, name))
     if len(uses) != 1:
-        raise Refused(f"`{name}` is used more than once: a list would not be used up by the first")
+        raise Refused(
+            f"`{name}` is used more than once: a list would not be exhausted by the first use"
+        )
     above = module.parent(uses[0])
     if isinstance(above, (cst.For, cst.CompFor)) and above.iter is uses[0]:
         if module.around(above, cst.For, cst.While) is not None:
-            raise Refused(f"`{name}` is gone through in a loop")
+            raise Refused(f"`{name}` is iterated over inside a loop")
         return
     if isinstance(above, cst.Arg) and module.calls(module.parent(above) or above, *_CONSUMING):
         return
-    raise Refused(f"`{name}` is used as the iterator that it is")
+    raise Refused(f"`{name}` is used as an iterator")
 
 
 def _uses(module: SourceModule, function: cst.FunctionDef, name: str) -> Iterator[cst.Name]:
@@ -93,8 +95,8 @@ FIX = Fix(
     rules=frozenset({"GB0811", "GB4347", "GB1752"}),
     order=30,
     kind="caller",
-    why="The iterator is made for this call alone and gone through once, so a list of what it gives "
-    "is the same; Dynamo can guard a list.",
+    why="The iterator is created for this call only and consumed once, so a list of its items "
+    "is the same. Dynamo can guard on a list.",
     propose=_propose,
     examples=(
         FixExample(
@@ -178,7 +180,7 @@ def total(x, parts):
 stream = iter([1, 2, 3])
 total(torch.ones(3), stream)
 """,
-            because="others may hold",
+            because="other code may hold",
         ),
     ),
 )

@@ -45,7 +45,7 @@ def _propose(subject: Subject) -> Patch:
             edit.replace_statement(statement, with_comments(module, statement, made))
     start = f"{masked_before}.new_zeros((), dtype={work.torch}.bool)" if masked_before else "False"
     if truth.static and not masked_before:
-        raise Refused(f"`{truth.static}` in its test is no tensor")
+        raise Refused(f"`{truth.static}` in its condition is not a tensor")
     edit.put_before(loop, f"{work.stopped} = {start}")
     return Patch(edit.files())
 
@@ -54,12 +54,12 @@ def _loop(subject: Subject, branch: cst.If) -> cst.For:
     module = subject.module
     parts = list(parts_of(branch.body))
     if len(parts) != 1 or not isinstance(parts[0], cst.Break):
-        raise NotMeant("it does not break off a loop")
+        raise NotMeant("it does not break out of a loop")
     if branch.orelse is not None:
         raise Refused("it has an `else`")
     loop = module.parent(module.block_of(branch))
     if not isinstance(loop, cst.For):
-        raise NotMeant("it does not break off a `for` by itself")
+        raise NotMeant("it is not directly inside a `for`")
     if loop.orelse is not None:
         raise Refused("the loop has an `else`")
     module.block_of(loop)
@@ -67,12 +67,12 @@ def _loop(subject: Subject, branch: cst.If) -> cst.For:
         loop.iter, (cst.Tuple, cst.List)
     )
     if not bounded:
-        raise Refused(f"it cannot be told how long `{short(module, loop.iter)}` is")
+        raise Refused(f"the length of `{short(module, loop.iter)}` is unknown")
     if _turns(subject, loop.iter) > _MOST_TURNS:
-        raise Refused(f"`{short(module, loop.iter)}` is too long to be run to its end")
+        raise Refused(f"`{short(module, loop.iter)}` is too long to run to the end")
     for name in (each.value for each in liveness.targets(loop) if isinstance(each, cst.Name)):
         if liveness.is_read_later(module, subject.function, loop, name):
-            raise Refused(f"`{name}` tells later where the loop was left")
+            raise Refused(f"`{name}` is read later and shows where the loop stopped")
     return loop
 
 
@@ -102,7 +102,7 @@ class _Masking:
     def lines(self, statement: cst.CSTNode) -> tuple[list[str], str]:
         """The new lines, and the name of a tensor that they keep; none where nothing is kept."""
         if not isinstance(statement, cst.SimpleStatementLine):
-            raise Refused(f"the loop has more than assignments: `{self._head(statement)}`")
+            raise Refused(f"the loop does more than assign: `{self._head(statement)}`")
         lines, kept = [], ""
         for part in statement.body:
             for effect in read_effect(self.subject, self.subject.function, part):
@@ -139,24 +139,25 @@ class _Masking:
         subject, module = self.subject, self.subject.module
         name = effect.target
         if not liveness.is_set_before(module, subject.function, self.loop, name):
-            raise Refused(f"`{name}` has no value where the loop never runs")
+            raise Refused(f"`{name}` has no value if the loop never runs")
         seen = subject.facts(name, module.line(self.loop))
         numbers = any(fact.kind not in ("tensor", "parameter") for fact in seen)
         value = effect.operand
         if value is not None and (is_static(subject, value) or is_tensor(subject, value) is False):
             numbers = True
         if numbers:
-            raise Refused(f"`{name}` is a Python value, no tensor")
+            raise Refused(f"`{name}` is a Python value, not a tensor")
 
 
 FIX = Fix(
     id="masked-loop",
-    title="run the loop to its end and keep values with torch.where instead of break",
+    title="run the loop to the end and keep values with torch.where instead of break",
     rules=RULES,
     order=50,
     kind="source",
-    why="Once the loop would have been left, every turn keeps what there was. All turns are "
-    "computed, which pays where leaving early is rare or the turns are cheap.",
+    why="After the iteration where the loop would have stopped, each iteration keeps the "
+    "values. All iterations are computed, which pays off if stopping early is rare or the "
+    "iterations are cheap.",
     propose=_propose,
     examples=(
         FixExample(
@@ -235,7 +236,7 @@ def f(x):
 
 torch.compile(f, backend="eager")(torch.full((3,), 9.0))
 """,
-            because="where the loop was left",
+            because="where the loop stopped",
         ),
     ),
 )

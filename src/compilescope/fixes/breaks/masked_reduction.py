@@ -33,7 +33,7 @@ def _propose(subject: Subject) -> Patch:
     edit = Edit(module)
     node = subject.node
     if isinstance(node, cst.BaseStatement):
-        raise NotMeant("it is not plain which part of the line picks elements")
+        raise NotMeant("it is unclear which part of the line selects elements")
     name = _name_given(subject)
     if name is None:
         _rewrite(subject, edit, node, {})
@@ -41,7 +41,7 @@ def _propose(subject: Subject) -> Patch:
         return Patch(edit.files())
     pick = pick_of(module, node)
     if pick is None:
-        raise NotMeant("no mask picks elements here")
+        raise NotMeant("no mask selects elements here")
     check_lasting(subject, name, pick)
     check_mask(subject, pick)
     named = cst.Name(module.fresh_name("mask"))
@@ -101,9 +101,9 @@ def _rewrite(
     read_elementwise(subject, elements, found)
     masks = {module.code(each.mask) for each in found.picks}
     if len(masks) != 1:
-        raise Refused("not one mask picks it all")
+        raise Refused("the elements are not all selected by one mask")
     if name == "mean" and _is_narrow(subject, found):
-        raise Refused("a mean in 16 bits is summed in 32, which a plain sum is not")
+        raise Refused("a 16-bit mean is summed in 32 bits, and a plain sum is not")
     mask = by_name or found.picks[0].mask
     text = _reduced(edit, name, elements, found, mask)
     if name == "mean" and not isinstance(
@@ -148,12 +148,12 @@ def _in_brackets(module: SourceModule, node: cst.BaseExpression) -> str:
 
 FIX = Fix(
     id="masked-reduction",
-    title="use torch.where instead of a mask that picks",
+    title="use torch.where instead of boolean indexing",
     rules=frozenset({"dynamic-shape", "GB0036"}),
     order=45,
     kind="source",
-    why="Zeros do not change a sum, nor ones a product; `where` takes no notice of NaN on the side "
-    "that it leaves out, forwards and backwards, where a product with the mask would.",
+    why="Zeros do not change a sum, and ones do not change a product. `where` ignores NaN on "
+    "the side it drops, forward and backward. Multiplying by the mask would not.",
     propose=_propose,
     examples=(
         FixExample(

@@ -25,7 +25,7 @@ def _propose(subject: Subject) -> Patch:
     module = subject.module
     line = subject.statement
     if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1:
-        raise NotMeant("it shares a line with something else")
+        raise NotMeant("it shares a line with other code")
     only = line.body[0]
     operator = ""
     if isinstance(only, cst.Assign) and len(only.targets) == 1:
@@ -33,10 +33,10 @@ def _propose(subject: Subject) -> Patch:
     elif isinstance(only, cst.AugAssign) and type(only.operator) in _OPERATORS:
         target, operator = only.target, _OPERATORS[type(only.operator)]
     else:
-        raise NotMeant("nothing is written where a mask picks")
+        raise NotMeant("nothing is written through a mask")
     written = pick_of(module, target)
     if written is None or not isinstance(written.values, (cst.Name, cst.Attribute)):
-        raise NotMeant("nothing is written where a mask picks")
+        raise NotMeant("nothing is written through a mask")
     check_mask(subject, written)
     edit = Edit(module)
     value = _value(subject, edit, only.value, written, operator == "/")
@@ -58,7 +58,7 @@ def _value(
     read_elementwise(subject, value, found)
     masks = {module.code(each.mask) for each in [written, *found.picks]}
     if len(masks) != 1 or not found.picks:
-        raise Refused("not one mask picks what is read and what is written")
+        raise Refused("what is read and what is written are not selected by the same mask")
     fill = "1" if found.steep or divides else "0"
     torch, mask = edit.module_name("torch"), module.code(bare(written.mask))
     filled: dict[cst.CSTNode, cst.BaseExpression] = {
@@ -76,12 +76,12 @@ def _as_operand(module: SourceModule, node: cst.BaseExpression) -> str:
 
 FIX = Fix(
     id="masked-store",
-    title="copy torch.where into place",
+    title="use copy_ with torch.where instead of masked assignment",
     rules=frozenset({"dynamic-shape", "GB0036"}),
     order=46,
     kind="source",
-    why="Where the mask is true the new values are written, elsewhere the old ones once more: the "
-    "same tensor, changed in place as before.",
+    why="Where the mask is true, the new values are written; elsewhere, the old ones again. It "
+    "is the same tensor, changed in place as before.",
     propose=_propose,
     examples=(
         FixExample(
@@ -146,7 +146,7 @@ def f(x, values):
 
 torch.compile(f, backend="eager")(torch.ones(3), torch.ones(1))
 """,
-            because="not known whether",
+            because="unknown whether",
         ),
     ),
 )

@@ -22,7 +22,7 @@ def _propose(subject: Subject) -> Patch:
     call = _call(subject)
     given = call.args[0].value
     if not _is_whole_numbers(subject, given):
-        raise Refused(f"it is not known whether `{module.code(given)}` holds whole numbers alone")
+        raise Refused(f"it is unknown whether `{module.code(given)}` holds only integers")
     edit = Edit(module)
     name = next(_FUNCTIONS[m] for m in module.meaning(call.func) if m in _FUNCTIONS)
     if name == "sum":
@@ -53,9 +53,9 @@ def _call(subject: Subject) -> cst.Call:
         if isinstance(each, cst.Call) and module.calls(each, *_FUNCTIONS)
     ]
     if len(found) != 1:
-        raise NotMeant("no call of numpy.prod or numpy.sum stands here alone")
+        raise NotMeant("numpy.prod or numpy.sum is not called by itself here")
     if len(found[0].args) != 1 or found[0].args[0].keyword or found[0].args[0].star:
-        raise Refused("the call has options of NumPy's")
+        raise Refused("the call uses NumPy options")
     return found[0]
 
 
@@ -105,12 +105,12 @@ def _is_whole_number(subject: Subject, node: cst.BaseExpression) -> bool:
 
 FIX = Fix(
     id="math-for-numpy",
-    title="use Python's own product or sum instead of NumPy's",
+    title="use Python's product or sum instead of NumPy's",
     rules=frozenset({"numpy-call", "scalar-extraction", "GB0208", "GB0033", "outside-call"}),
     order=42,
     kind="source",
-    why="Of a shape, or of another few whole numbers, `math.prod` and `sum` give the same number; "
-    "Dynamo computes them while it traces, where NumPy's come out as a tensor.",
+    why="For a shape or another few integers, `math.prod` and `sum` give the same number. "
+    "Dynamo evaluates them while tracing, but turns NumPy's results into tensors.",
     propose=_propose,
     examples=(
         FixExample(
@@ -151,7 +151,7 @@ def f(x, sizes):
 
 torch.compile(f, backend="eager")(torch.ones(6), {"all": [2, 3]})
 """,
-            because="not known whether",
+            because="unknown whether",
         ),
     ),
 )

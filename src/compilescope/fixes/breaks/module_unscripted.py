@@ -12,7 +12,7 @@ from compilescope.fixes.source.module import SourceModule
 from compilescope.fixes.subject import Subject
 
 _SCRIPTS = ("torch.jit.script", "torch.jit.freeze", "torch.jit.optimize_for_inference")
-_STATES = "The module is no TorchScript module any more."
+_STATES = "The module is no longer a TorchScript module."
 
 
 def _propose(subject: Subject) -> Patch:
@@ -53,21 +53,24 @@ def _check_uses(module: SourceModule, func: cst.BaseExpression) -> None:
                 and above.value is node
                 and above.attr.value not in ("eval", "train", "parameters", "to", "state_dict")
             ):
-                raise Refused(f"`{module.code(above)}` is used, which a plain module may lack")
+                raise Refused(f"`{module.code(above)}` is used, which a plain module may not have")
             if isinstance(above, cst.Arg) and not isinstance(node, cst.Attribute):
                 call = module.parent(above)
                 if isinstance(call, cst.Call) and not module.calls(call, "torch.compile"):
-                    raise Refused(f"`{shown}` is handed to `{module.code(call.func)}` as a script")
+                    raise Refused(
+                        f"`{shown}` is passed to `{module.code(call.func)}`, which may need "
+                        "TorchScript"
+                    )
 
 
 FIX = Fix(
     id="module-unscripted",
-    title="use the module itself instead of its TorchScript form",
+    title="use the plain module instead of its TorchScript version",
     rules=frozenset({"GB4695", "GB0357"}),
     order=115,
     kind="source",
-    why="`torch.jit.script` compiles a module that does the same by itself; `torch.compile` does that "
-    "job better, and can only do it for the plain one.",
+    why="`torch.jit.script` compiles a module that does the same without it. `torch.compile` "
+    "does that job better, and needs the plain module.",
     propose=_propose,
     examples=(
         FixExample(
@@ -115,7 +118,7 @@ def f(x):
 
 torch.compile(f, backend="eager")(torch.ones(3))
 """,
-            because="a plain module may lack",
+            because="a plain module may not have",
         ),
     ),
 )

@@ -27,11 +27,11 @@ def _propose(subject: Subject) -> Patch:
     found = [own_statement(subject, node) for node in sites_in(subject)]
     places = sorted({body.index(each) for each in found if each is not None})
     if not places:
-        raise NotMeant("the place is no statement of the function's own body")
+        raise NotMeant("the line is not a statement in the function's own body")
     low, high = places[0], places[-1] + 1
     core = body[low:high]
     if module.function_of(function) is not None:
-        raise Refused("the function stands within another one")
+        raise Refused("the function is nested in another function")
     _check_readable(subject, core)
     for each in core:
         check_pure(subject, each)
@@ -49,7 +49,7 @@ def _check_readable(subject: Subject, core: list[cst.BaseStatement]) -> None:
             if not isinstance(node, cst.Name) or node.value not in module.names_in(node):
                 continue
             if node.value in ("self", "cls"):
-                raise Refused("it reads the module, whose tensors would be taken for constants")
+                raise Refused("it reads the module, whose tensors would become constants")
             if node.value in local_names(subject.function):
                 continue
             if not is_of_module(module, node):
@@ -66,12 +66,12 @@ def _is_definition(subject: Subject, name: cst.Name) -> bool:
 
 FIX = Fix(
     id="nonstrict-part",
-    title="trace the piece by running it (nonstrict_trace)",
+    title="trace this code by running it (nonstrict_trace)",
     rules=frozenset({"GB0015", "GB0277", "GB0374", "GB0055", "outside-call"}),
     order=95,
     kind="source",
-    why="The piece is nothing but functions of torch over what it is given. With `nonstrict_trace` "
-    "Dynamo does not read its Python but puts a call of it into the graph.",
+    why="The code only calls torch functions on its inputs. With `nonstrict_trace`, Dynamo "
+    "does not trace its Python but puts a call to it in the graph.",
     propose=_propose,
     examples=(
         FixExample(

@@ -26,7 +26,7 @@ def _propose(subject: Subject) -> Patch:
     above = module.parent(first.node)
     target = above.targets[0].target if isinstance(above, cst.Assign) else None
     if not isinstance(target, cst.Name):
-        raise NotMeant("the number has no name that is printed")
+        raise NotMeant("no name for the number is printed")
     numbers = {target.value: first}
     calls: dict[cst.Call, None] = {}
     left: list[cst.CSTNode] = []
@@ -88,8 +88,8 @@ FIX = Fix(
     rules=frozenset({"scalar-extraction", "GB0124", "GB0033"}),
     order=58,
     kind="source",
-    why="What is printed is an operator of the graph, which reads the number when it runs; all "
-    "else that uses it is arithmetic with tensors, for which the tensor does.",
+    why="The output is an operator in the graph, which reads the number when it runs. All "
+    "other uses are tensor arithmetic, where the tensor itself works.",
     propose=_propose,
     examples=(
         FixExample(
@@ -141,7 +141,7 @@ def f(x):
 
 torch.compile(f, backend="eager")(torch.ones(3))
 """,
-            because="a number is needed",
+            because="Python number is needed",
         ),
     ),
 )

@@ -22,14 +22,14 @@ def _propose(subject: Subject) -> Patch:
     module, function = subject.module, subject.function
     call = _outermost(subject)
     top = top_statement(module, function)
-    check_movable(module, [call], top, "the table")
+    check_movable(module, [call], top, "the array")
     edit = Edit(module)
     word = call.func.attr.value if isinstance(call.func, cst.Attribute) else module.code(call.func)
     name = module.fresh_name(re.sub(r"\W", "_", f"{word}_in_{function.name.value}").upper())
     body = list(module.tree.body)
     place = next(i for i, each in enumerate(body) if each is top)
     if place == 0:
-        raise Refused("the function stands at the very top of its file")
+        raise Refused("the function is at the very top of its file")
     made = edit.statements(f"{name} = {module.code(call)}")
     made[0] = made[0].with_changes(leading_lines=[cst.EmptyLine(indent=False)])
     previous = body[place - 1]
@@ -45,7 +45,7 @@ def _outermost(subject: Subject) -> cst.Call:
     module = subject.module
     inside = [each for each in module.walk(subject.node) if _is_numpy(module, each)]
     if not inside:
-        raise NotMeant("no function of NumPy's is called here that only computes")
+        raise NotMeant("no NumPy function that only computes is called here")
     found = inside[0]
     for above in module.ancestors(found):
         if isinstance(above, cst.BaseStatement):
@@ -55,7 +55,7 @@ def _outermost(subject: Subject) -> cst.Call:
     assert isinstance(found, cst.Call)
     for each in module.walk(found):
         if isinstance(each, cst.Call) and not _is_numpy(module, each):
-            raise Refused(f"`{module.code(each)}` may give another value each time")
+            raise Refused(f"`{module.code(each)}` may return a different value each time")
     return found
 
 
@@ -70,11 +70,11 @@ def _is_numpy(module: SourceModule, node: cst.CSTNode) -> bool:
 
 FIX = Fix(
     id="numpy-at-top",
-    title="make NumPy's table once, at the top of the file",
+    title="compute the NumPy array once, at the top of the file",
     rules=frozenset({"numpy-call", "GB0294"}),
     order=50,
     kind="source",
-    why="What NumPy computes of constants is the same in every call; each call gets a copy.",
+    why="NumPy computes the same from constants in every call. Each call gets a copy.",
     propose=_propose,
     examples=(
         FixExample(
@@ -122,7 +122,7 @@ def f(x):
 
 torch.compile(f, backend="eager")(torch.ones(3))
 """,
-            because="may give another value",
+            because="may return a different value",
         ),
         RefusalExample(
             program="""import numpy as np

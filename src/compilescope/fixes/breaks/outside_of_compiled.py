@@ -35,7 +35,7 @@ def _outside(subject: Subject, *, all_sites: bool) -> Patch:
 
 FIX = Fix(
     id="outside-of-compiled",
-    title="leave the call outside and compile the work by itself",
+    title="keep the call outside and compile the rest separately",
     rules=frozenset(
         {
             "backward-inside",
@@ -54,8 +54,8 @@ FIX = Fix(
     ),
     order=80,
     kind="source",
-    why="The function does what it did, in the same order. Its own frame is left alone by Dynamo "
-    "(its callees are not), and all that can be compiled is in one function that it calls.",
+    why="The function does the same in the same order. Dynamo skips its own frame (not its "
+    "callees), and everything that can be compiled is in one function that it calls.",
     propose=_propose,
     examples=(
         FixExample(

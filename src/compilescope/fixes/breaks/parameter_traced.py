@@ -14,12 +14,12 @@ def _propose(subject: Subject) -> Patch:
 
 FIX = Fix(
     id="parameter-traced",
-    title="let parameters be made in the graph (graph_break_on_nn_param_ctor off)",
+    title="allow creating parameters in the graph (graph_break_on_nn_param_ctor off)",
     rules=frozenset({"GB0264"}),
     order=125,
     kind="config",
-    why="Dynamo can trace `torch.nn.Parameter(...)`, and by default does not, since few programs mean "
-    "to make one in each call.",
+    why="Dynamo can trace `torch.nn.Parameter(...)` but does not by default, because few "
+    "programs mean to create one in each call.",
     propose=_propose,
     examples=(
         FixExample(

@@ -11,7 +11,7 @@ from compilescope.fixes.source.outputs import output_call
 from compilescope.fixes.subject import Subject
 from compilescope.model.bodies import GraphBreak
 
-_STATES = "What is printed comes after the graph that it was part of."
+_STATES = "The output appears after the graph it was part of."
 
 
 def _propose(subject: Subject) -> Patch:
@@ -23,11 +23,11 @@ def _propose(subject: Subject) -> Patch:
     # torch 2.13 drops every keyword: `end=`, `sep=`, `stacklevel=`.
     lost = [arg for arg in call.args if arg.keyword is not None and arg.keyword.value != "flush"]
     if lost or any(arg.star for arg in call.args):
-        raise Refused("Dynamo would drop the keywords of the call")
+        raise Refused("Dynamo would drop the keyword arguments of the call")
     if function != "print" and len(call.args) != 1:
         raise Refused("Dynamo cannot move a warning that names its category")
     if not _is_outermost(subject):
-        raise Refused("Dynamo would drop it: it is not in the function that is compiled")
+        raise Refused("Dynamo would drop it: it is not in the compiled function itself")
     _check_nothing_changes(subject, call)
     return with_flag(
         subject,
@@ -62,12 +62,18 @@ def _check_nothing_changes(subject: Subject, call: cst.Call) -> None:
         return
     for node in subject.module.walk(subject.function.body):
         if isinstance(node, cst.AugAssign):
-            raise Refused("the function changes values in place, and a later print would show that")
+            raise Refused(
+                "the function changes values in place, and a later print would show the new values"
+            )
         if isinstance(node, cst.AssignTarget) and isinstance(node.target, cst.Subscript):
-            raise Refused("the function changes values in place, and a later print would show that")
+            raise Refused(
+                "the function changes values in place, and a later print would show the new values"
+            )
         name = node.attr.value if isinstance(node, cst.Attribute) else ""
         if name.endswith("_") and not name.endswith("__"):
-            raise Refused("the function changes values in place, and a later print would show that")
+            raise Refused(
+                "the function changes values in place, and a later print would show the new values"
+            )
 
 
 FIX = Fix(
@@ -76,8 +82,8 @@ FIX = Fix(
     rules=frozenset({"print-call", "logging-call"}),
     order=110,
     kind="config",
-    why="`reorderable_logging_functions` has Dynamo collect the call and make it once the graph "
-    "has run; the lines keep their order among each other.",
+    why="With `reorderable_logging_functions`, Dynamo collects the calls and makes them once "
+    "the graph has run. The lines keep their order.",
     propose=_propose,
     examples=(
         FixExample(
@@ -120,7 +126,7 @@ def f(x):
 
 torch.compile(f, backend="eager")(torch.ones(3))
 """,
-            because="drop the keywords",
+            because="drop the keyword",
         ),
         RefusalExample(
             program="""import torch

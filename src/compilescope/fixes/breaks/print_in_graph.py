@@ -15,7 +15,7 @@ def _propose(subject: Subject) -> Patch:
     kind = output_of(subject.module, call) or "log"
     if kind == "warn" or is_told_once(call):
         # The line that is named, and what counts as a repetition, would be the operator's.
-        raise Refused("a warning names the line that it comes from, and is told once for it")
+        raise Refused("a warning names the line it comes from and is shown once per line")
     edit = Edit(subject.module)
     outline(subject, edit, call, "show" if kind == "progress" else kind)
     return Patch(edit.files())
@@ -23,7 +23,7 @@ def _propose(subject: Subject) -> Patch:
 
 FIX = Fix(
     id="print-in-graph",
-    title="make the output an operator of the graph",
+    title="make the output an operator in the graph",
     rules=frozenset(
         {
             "print-call",
@@ -37,8 +37,8 @@ FIX = Fix(
     ),
     order=60,
     kind="source",
-    why="A custom operator with an ordered effect is called by the graph itself, at the same "
-    "place, as often, and with the same values; eager runs call it too.",
+    why="The graph itself calls a custom operator with an ordered effect: at the same place, "
+    "as often, and with the same values. Eager runs call it too.",
     propose=_propose,
     examples=(
         FixExample(
@@ -247,7 +247,7 @@ class Net(torch.nn.Module):
 
 torch.compile(Net(), backend="eager")(torch.ones(3))
 """,
-            because="`self.log` is no tensor",
+            because="`self.log` is not a tensor",
         ),
     ),
 )

@@ -18,7 +18,7 @@ def _propose(subject: Subject) -> Patch:
     module, line = subject.module, subject.statement
     call = output_call(subject)
     if not subject.program.facts.seen and _is_counted(subject):
-        raise NeedsRun("the program looks at what is written, so it may be missed")
+        raise NeedsRun("the program reads its own output, so something may be missing")
     edit = Edit(module)
     torch = edit.module_name("torch")
     lone = isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1
@@ -46,12 +46,12 @@ def _is_counted(subject: Subject) -> bool:
 
 FIX = Fix(
     id="print-while-eager",
-    title="write it in eager runs only",
+    title="write the output in eager mode only",
     rules=frozenset({"print-call", "logging-call", "scalar-extraction", "outside-call", "GB0109"}),
     order=150,
     kind="source",
-    why="`torch.compiler.is_compiling()` is true while Dynamo traces, so the call is not part of "
-    "the graph; eager runs print as before.",
+    why="`torch.compiler.is_compiling()` is true while Dynamo traces, so the call is not in "
+    "the graph. Eager runs print as before.",
     propose=_propose,
     examples=(
         FixExample(

@@ -19,7 +19,7 @@ def _propose(subject: Subject) -> Patch:
     for node in module.walk(call):
         if isinstance(node, cst.Arg):
             if node.star:
-                raise Refused("it is called with arguments that cannot be told")
+                raise Refused("its arguments cannot be determined")
             if not (isinstance(node.value, cst.Call) and is_pure(module, node.value)):
                 check_constant(subject, node.value)
     _check_unshared(subject, call)
@@ -43,7 +43,7 @@ def _outermost(subject: Subject) -> cst.Call:
     inside = [each for each in module.walk(subject.node) if isinstance(each, cst.Call)]
     found = next((each for each in inside if is_pure(module, each)), None)
     if found is None:
-        raise NotMeant("the call is not known to give the same for the same arguments")
+        raise NotMeant("the call is not known to return the same result for the same arguments")
     for above in module.ancestors(found):
         if isinstance(above, cst.BaseStatement):
             break
@@ -73,7 +73,7 @@ def _check_unshared(subject: Subject, call: cst.Call) -> None:
         ]
         if all(_only_looks(subject, each) for each in uses):
             return
-    raise Refused("what the call gives may be changed later, and would be one for all calls")
+    raise Refused("the result may be changed later, and all calls would share it")
 
 
 def _only_looks(subject: Subject, name: cst.Name) -> bool:
@@ -107,12 +107,13 @@ def _word(call: cst.Call) -> str:
 
 FIX = Fix(
     id="pure-call-once",
-    title="make the constant call when the code is compiled",
+    title="evaluate the constant call when the code is compiled",
     rules=frozenset({"outside-call", "GB0299", "GB0134"}),
     order=50,
     kind="source",
-    why="The function is known to depend on its arguments alone, and these are constants: text and "
-    "numbers that Dynamo guards, or literals. So what it gave once it gives always.",
+    why="The function is known to depend only on its arguments, and these are constants: "
+    "strings and numbers that Dynamo guards on, or literals. So it always returns the same "
+    "result.",
     propose=_propose,
     examples=(
         FixExample(
@@ -214,7 +215,7 @@ def f(x):
 
 torch.compile(f, backend="eager")(torch.ones(3))
 """,
-            because="not known to give the same",
+            because="not known to return the same",
         ),
     ),
 )

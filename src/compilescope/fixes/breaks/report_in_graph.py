@@ -18,12 +18,12 @@ def _propose(subject: Subject) -> Patch:
     branch = branch_of(subject)
     kinds = _outputs(subject, branch)
     if not kinds:
-        raise NotMeant("the branch writes nothing")
+        raise NotMeant("the branch produces no output")
     if "warn" in kinds:
-        raise Refused("the branch warns, and a warning names the line that it comes from")
+        raise Refused("the branch warns, and a warning names the line it comes from")
     found = first(subject.module, [branch.test], "effect", "random")
     if found is not None:
-        raise Refused(found.words.replace("the branch", "the test"))
+        raise Refused(found.words.replace("the branch", "the condition"))
     edit = Edit(subject.module)
     verb = kinds[0] if len(set(kinds)) == 1 and kinds[0] != "progress" else "tell"
     outline(subject, edit, branch, verb)
@@ -44,7 +44,7 @@ def _outputs(subject: Subject, branch: cst.If) -> list[str]:
         call = part.value if isinstance(part, cst.Expr) else None
         kind = output_of(module, call)
         if kind is None or not isinstance(call, cst.Call):
-            words = f"the branch has `{short(module, part)}`"
+            words = f"the branch contains `{short(module, part)}`"
             raise Refused(words) if kinds else NotMeant(words)
         kinds.append("warn" if is_told_once(call) else kind)
     return kinds
@@ -52,12 +52,12 @@ def _outputs(subject: Subject, branch: cst.If) -> list[str]:
 
 FIX = Fix(
     id="report-in-graph",
-    title="make the check and its message an operator of the graph",
+    title="make the check and its message an operator in the graph",
     rules=RULES,
     order=59,
     kind="source",
-    why="A custom operator with an ordered effect is called by the graph itself, at the same place "
-    "and with the same values: it looks at the numbers, and writes what was written before.",
+    why="The graph itself calls a custom operator with an ordered effect, at the same place "
+    "and with the same values. It checks the numbers and writes the same message.",
     propose=_propose,
     examples=(
         FixExample(
@@ -121,7 +121,7 @@ def f(x):
 
 f(torch.ones(3))
 """,
-            because="the branch has `x = x \\* 2`",
+            because="the branch contains `x = x \\* 2`",
         ),
     ),
 )

@@ -14,7 +14,7 @@ def _propose(subject: Subject) -> Patch:
     edit = Edit(subject.module)
     call = next((each for each in subject.module.walk(subject.node) if _asks(each)), None)
     if call is None:
-        raise NotMeant("`requires_grad` is not given as a keyword here")
+        raise NotMeant("`requires_grad` is not passed as a keyword here")
     assert isinstance(call, cst.Call)
     asked = next(arg for arg in call.args if _is_asked(arg))
     if not (isinstance(asked.value, cst.Name) and asked.value.value == "True"):
@@ -41,8 +41,8 @@ FIX = Fix(
     rules=frozenset({"GB0225"}),
     order=40,
     kind="source",
-    why="A tensor that is made and then told to require a gradient is the same leaf; Dynamo can "
-    "trace the call but not the keyword.",
+    why="A tensor that is created and then made to require a gradient is the same leaf. Dynamo "
+    "can trace the call but not the keyword.",
     propose=_propose,
     examples=(
         FixExample(

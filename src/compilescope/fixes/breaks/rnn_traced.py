@@ -16,7 +16,7 @@ def _propose(subject: Subject) -> Patch:
     module = subject.module
     for node in module.walk():
         if isinstance(node, cst.Call) and module.calls(node, *_PACKING):
-            raise Refused("the module is given packed sequences, which Dynamo cannot trace")
+            raise Refused("the module gets packed sequences, which Dynamo cannot trace")
     return with_flag(subject, "allow_rnn", True)
 
 
@@ -26,8 +26,9 @@ FIX = Fix(
     rules=frozenset({"rnn-module"}),
     order=120,
     kind="config",
-    why="With the flag the module's fused operator is part of the graph. Compilation takes longer, "
-    "since the compiler sees every time step, and each new sequence length is compiled anew.",
+    why="With this flag, the module's fused operator is part of the graph. Compilation takes "
+    "longer, because the compiler sees every time step, and each new sequence length is "
+    "compiled again.",
     propose=_propose,
     examples=(
         FixExample(

@@ -25,9 +25,9 @@ FIX = Fix(
     rules=frozenset({"scalar-extraction", "GB0124", "GB0033"}),
     order=40,
     kind="source",
-    why="In arithmetic with other tensors a tensor of no dimensions counts as a number does, also "
-    "for the type of the result; `detach` keeps it out of the gradient, as the number was, and a "
-    "copy keeps it from later changes in place.",
+    why="In arithmetic with other tensors, a zero-dimensional tensor acts like a number, also "
+    "for the result's dtype. `detach` keeps it out of the gradient, as the number was, and "
+    "a copy protects it from later in-place changes.",
     propose=_propose,
     examples=(
         FixExample(
@@ -138,7 +138,7 @@ def f(x):
 
 torch.compile(f, backend="eager")(torch.ones(3))
 """,
-            because="Python decides by it",
+            because="Python uses the result",
         ),
         RefusalExample(
             program="""import torch
@@ -150,7 +150,7 @@ def f(x):
 
 torch.compile(f, backend="eager")(torch.ones(3))
 """,
-            because="where the number is zero",
+            because="if the number is zero",
         ),
         RefusalExample(
             program="""import torch
@@ -163,7 +163,7 @@ def f(x):
 
 torch.compile(f, backend="eager")(torch.ones(3))
 """,
-            because="a number is needed",
+            because="Python number is needed",
         ),
         RefusalExample(
             program="""import torch

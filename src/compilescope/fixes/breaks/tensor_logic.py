@@ -21,10 +21,10 @@ def _propose(subject: Subject) -> Patch:
         if each is whole or not _is_joined(module.parent(each)) or _is_joined(each):
             continue
         if isinstance(each, cst.BaseExpression) and not gives_booleans(subject, each):
-            raise Refused(f"`{short(module, each)}` may be more than a truth")
+            raise Refused(f"`{short(module, each)}` may not be a bool")
     truth = read_test(subject, whole)
     if truth.static:
-        raise Refused(f"`{truth.static}` is no tensor")
+        raise Refused(f"`{truth.static}` is not a tensor")
     _check_use(subject, whole)
     edit = Edit(module)
     text = truth.tensor
@@ -50,10 +50,10 @@ def _operation(subject: Subject) -> cst.BaseExpression:
         elif found is not None or not isinstance(each, cst.BaseExpression):
             break
     if not isinstance(found, cst.BaseExpression):
-        raise NotMeant("nothing is joined by `and`, `or` or `not`")
+        raise NotMeant("nothing is combined with `and`, `or` or `not`")
     above = module.parent(found)
     if isinstance(above, (cst.If, cst.While, cst.IfExp, cst.Assert, cst.Comparison)):
-        raise NotMeant("it is the test of a branch")
+        raise NotMeant("it is the condition of a branch")
     return found
 
 
@@ -65,7 +65,7 @@ def _check_use(subject: Subject, whole: cst.BaseExpression) -> None:
         return
     target = above.targets[0].target if isinstance(above, cst.Assign) else None
     if not isinstance(target, cst.Name):
-        raise Refused("others may need the Python value that it gives")
+        raise Refused("other code may need the Python value")
     for each in reads(module, subject.function.body):
         if each.value != target.value:
             continue
@@ -93,7 +93,8 @@ FIX = Fix(
     rules=frozenset({"tensor-if", "tensor-truth"}),
     order=42,
     kind="source",
-    why="Between truths, `a & b` is what `a and b` is; as a tensor nobody has to wait for it.",
+    why="For bools, `a & b` is the same as `a and b`. As a tensor, nothing has to wait for its "
+    "value.",
     propose=_propose,
     examples=(
         FixExample(
@@ -131,7 +132,7 @@ def f(x, y):
 
 torch.compile(f, backend="eager")(torch.zeros(3), torch.ones(3))
 """,
-            because="more than a truth",
+            because="may not be a bool",
         ),
     ),
 )

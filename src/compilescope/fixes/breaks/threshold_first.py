@@ -16,7 +16,7 @@ _DRAWS = ("torch.rand", "random.random")
 def _propose(subject: Subject) -> Patch:
     module, test = subject.module, subject.statement
     if not isinstance(test, cst.If):
-        raise NotMeant("it is not the test of an `if`")
+        raise NotMeant("it is not the condition of an `if`")
     found = [(node, *_sides(node)) for node in module.walk(test.test) if _is_below(node)]
     found = [each for each in found if _is_drawn(subject, each[1])]
     if len(found) != 1:
@@ -34,7 +34,7 @@ def _propose(subject: Subject) -> Patch:
         module.block_of(test)
         above = module.parent(test)
         if isinstance(above, cst.If) and above.orelse is test:
-            raise Refused("it is the test of an `elif`")
+            raise Refused("it is the condition of an `elif`")
         edit.put_before(test, f"if {name} <= 0:\n    {drawn.value} = 1.0")
     else:
         both = f"{name} > 0 and {module.code(node)}"
@@ -94,12 +94,12 @@ def _is_draw(module: SourceModule, node: cst.BaseExpression) -> bool:
 
 FIX = Fix(
     id="threshold-first",
-    title="ask the threshold first",
+    title="check the threshold first",
     rules=frozenset({"tensor-if", "tensor-truth", "category/data-dependent-branch"}),
     order=40,
     kind="source",
-    why="`torch.rand` draws from [0, 1), so nothing it draws is below a threshold of zero. The number "
-    "is still drawn, so that all others stay the same; only the tensor is not asked.",
+    why="`torch.rand` draws from [0, 1), so no draw is below a threshold of zero. The number "
+    "is still drawn, so all later ones stay the same. Only the tensor is not read.",
     propose=_propose,
     examples=(
         FixExample(

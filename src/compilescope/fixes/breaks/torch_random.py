@@ -13,7 +13,7 @@ from compilescope.fixes.source.scalars import Uses
 from compilescope.fixes.subject import Subject
 
 _STATES = (
-    "The random numbers are others, of the same distribution, and torch.manual_seed sets them."
+    "The random numbers differ but have the same distribution, and torch.manual_seed controls them."
 )
 
 
@@ -39,10 +39,10 @@ def _propose(subject: Subject) -> Patch:
         if isinstance(each, cst.Call) and module.calls(each, *_ZERO, *_PAIRS, "numpy.random.randn")
     ]
     if len(found) != 1:
-        raise NotMeant("torch draws no such numbers, or not from the same generator")
+        raise NotMeant("torch does not draw such numbers, or not from the same generator")
     call = found[0]
     if any(arg.keyword or arg.star for arg in call.args):
-        raise Refused("the call names its arguments")
+        raise Refused("the call uses keyword arguments")
     Uses(subject).follow(call)
     edit = Edit(module)
     drawn = _drawn(subject, edit, call)
@@ -69,12 +69,12 @@ def _drawn(subject: Subject, edit: Edit, call: cst.Call) -> str:
 
 FIX = Fix(
     id="torch-random",
-    title="draw the random numbers from torch",
+    title="draw the random numbers with torch",
     rules=frozenset({"random-number"}),
     order=110,
     kind="source",
-    why="torch's own generator is part of the graph. The numbers are others than before, but of the "
-    "same distribution.",
+    why="torch's own generator is part of the graph. The numbers differ from before but have "
+    "the same distribution.",
     propose=_propose,
     examples=(
         FixExample(
@@ -116,7 +116,7 @@ def f(x):
 
 torch.compile(f, backend="eager")(torch.ones(3))
 """,
-            because="Python decides",
+            because="Python uses the result",
         ),
     ),
 )

@@ -21,9 +21,9 @@ def _propose(subject: Subject) -> Patch:
     tensor = call.func.value
     seen = facts_of(subject, tensor)
     if any(fact.shape is not None and len(fact.shape) != 1 for fact in seen):
-        raise Refused("the list is one of lists")
+        raise Refused("the list is nested")
     if any(fact.dtype == "bool" for fact in seen):
-        raise Refused("a truth counts differently as a tensor")
+        raise Refused("a bool behaves differently as a tensor")
     above = module.parent(call)
     if isinstance(above, cst.Assign) and len(above.targets) == 1:
         names = list(targets(above))
@@ -36,7 +36,7 @@ def _propose(subject: Subject) -> Patch:
     uses = Uses(subject)
     for name in names:
         if not isinstance(name, cst.Name):
-            raise Refused("the numbers are kept in something else than names")
+            raise Refused("the numbers are stored in something other than names")
         uses.follow_name(name.value)
     text = f"{module.code(tensor)}.detach()"
     if not is_fresh(module, tensor):
@@ -56,7 +56,7 @@ def _call(subject: Subject) -> cst.Call:
         and not each.args
     ]
     if len(found) != 1:
-        raise NotMeant("no single list is made of a tensor here")
+        raise NotMeant("no single list is made from a tensor here")
     return found[0]
 
 
@@ -66,8 +66,9 @@ FIX = Fix(
     rules=frozenset({"scalar-extraction", "GB0109", "GB0033"}),
     order=40,
     kind="source",
-    why="`unbind` gives the same elements as tensors of no dimensions, which count as numbers in "
-    "arithmetic with tensors; `detach` keeps them out of the gradient, as the numbers were.",
+    why="`unbind` returns the same elements as zero-dimensional tensors, which act like "
+    "numbers in arithmetic with tensors. `detach` keeps them out of the gradient, as the "
+    "numbers were.",
     propose=_propose,
     examples=(
         FixExample(

@@ -24,7 +24,7 @@ def _propose(subject: Subject) -> Patch:
         if isinstance(each, cst.Call) and module.calls(each, "random.random") and not each.args
     ]
     if len(found) != 1:
-        raise NotMeant("it is no single call of random.random()")
+        raise NotMeant("it is not a single call to random.random()")
     check_no_decision(subject)
     backends = {body.backend for _, body in subject.program.run.of(GraphCaptured) if body.backend}
     if not backends <= set(_SOUND):
@@ -54,8 +54,9 @@ FIX = Fix(
     rules=frozenset({"random-number"}),
     order=40,
     kind="source",
-    why="`uniform(0, 1)` is `0 + (1 - 0) * random()`: the same number from the same stream. Dynamo "
-    "(torch 2.13) draws it when the compiled code is called, and does not know `random()` itself.",
+    why="`uniform(0, 1)` is `0 + (1 - 0) * random()`: the same number from the same stream. "
+    "Dynamo (torch 2.13) draws it when the compiled code is called, but does not support "
+    "`random()` itself.",
     propose=_propose,
     examples=(
         FixExample(
@@ -118,7 +119,7 @@ def f(x):
 
 torch.compile(f, backend="eager")(torch.ones(3))
 """,
-            because="no single call",
+            because="not a single call",
         ),
     ),
 )

@@ -29,13 +29,13 @@ def _propose(subject: Subject) -> Patch:
     check_root(subject)
     values, outside = _sort(subject)
     if not values:
-        raise NotMeant("no value is made here that could be handed in")
+        raise NotMeant("no value that could be passed in is created here")
     body = statements_of(function)
     moved: list[cst.BaseStatement] = []
     lifted: dict[str, cst.BaseExpression] = {}
     for value in values:
         if any(_CHANGING.match(name) for name in _meanings(subject, value)):
-            raise Refused("its value is another one in each call, and each would be compiled for")
+            raise Refused("its value differs in each call, and each would be compiled separately")
         statement = own_statement(subject, value)
         assert statement is not None
         check_early(subject, value, body[: body.index(statement)])
@@ -46,7 +46,7 @@ def _propose(subject: Subject) -> Patch:
     split = split_around(module, [each for each in body if each not in moved], outside)
     late = [own_statement(subject, value) for value in values]
     if any(each in split.after for each in late) or any(each in split.before for each in late):
-        raise NotMeant("the value is not part of the work")
+        raise NotMeant("the value is not part of the compiled work")
     edit = Edit(module)
     before = [*split.before, *moved]
     whole = Split(before, split.core, split.after, None, split.outer_before, lifted=lifted)
@@ -76,7 +76,7 @@ def _sort(subject: Subject) -> tuple[list[cst.BaseExpression], list[cst.BaseStat
     for node in sites_in(subject):
         statement = own_statement(subject, node)
         if statement is None:
-            raise NotMeant("the place is no statement of the function's own body")
+            raise NotMeant("the line is not a statement in the function's own body")
         if _is_effect(statement):
             outside.append(statement)
         elif isinstance(node, cst.Call):
@@ -84,7 +84,7 @@ def _sort(subject: Subject) -> tuple[list[cst.BaseExpression], list[cst.BaseStat
                 values = [each for each in values if each not in list(module.walk(node))]
                 values.append(node)
         else:
-            raise NotMeant("what Dynamo stops at is no call")
+            raise NotMeant("Dynamo does not stop at a call here")
     return values, outside
 
 
@@ -118,7 +118,7 @@ def _name(subject: Subject, value: cst.BaseExpression, taken: dict[str, cst.Base
 
 FIX = Fix(
     id="value-from-outside",
-    title="make the value before, and hand it to the compiled part",
+    title="compute the value first and pass it to the compiled part",
     rules=frozenset(
         {
             "outside-call",
@@ -135,9 +135,9 @@ FIX = Fix(
     ),
     order=86,
     kind="source",
-    why="What the value is made of is there when the function begins, and nothing before its place "
-    "changes it, so it is the same a little earlier. As an argument it is guarded: another value is "
-    "another compilation, never a wrong result.",
+    why="Everything the value depends on exists when the function starts, and nothing before "
+    "this line changes it, so it is the same a little earlier. As an argument it is "
+    "guarded: another value is another compilation, never a wrong result.",
     propose=_propose,
     examples=(
         FixExample(
@@ -229,7 +229,7 @@ def f(x, deep):
 
 torch.compile(f, backend="eager")(torch.ones(3), True)
 """,
-            because="on some ways",
+            because="on some paths",
         ),
         RefusalExample(
             program="""import uuid
@@ -244,7 +244,7 @@ def f(x):
 
 torch.compile(f, backend="eager")(torch.ones(3))
 """,
-            because="another one in each call",
+            because="differs in each call",
         ),
     ),
 )

@@ -22,22 +22,22 @@ _STATES = "The compiled code is called once more, eagerly, before its first call
 
 def _propose(subject: Subject) -> Patch:
     if not _happens_once(subject):
-        raise NotMeant("it does not look as if it happened in the first call only")
+        raise NotMeant("it does not look like something that happens only in the first call")
     main = subject.program.main
     if not main:
-        raise Refused("the program has no file to put a call in")
+        raise Refused("the program has no file to add a call to")
     module = subject.program.module(main)
     call = _first_call(module)
     for arg in call.args:
         if not is_light_value(module, arg.value):
             raise Refused(f"`{module.code(arg.value)}` would be computed twice")
     if is_compiled(subject, module, call):
-        raise Refused("the call stands in compiled code itself")
+        raise Refused("the call is itself in compiled code")
     if not subject.program.facts.seen and _does_more(subject):
-        raise NeedsRun("a call ahead may do more than compute, and do it twice")
+        raise NeedsRun("an extra call may do more than compute, and do it twice")
     line = module.statement_of(call)
     if module.around(call, cst.For, cst.While) is not None:
-        raise Refused("the compiled code is called in a loop: the call ahead would be repeated")
+        raise Refused("the compiled code is called in a loop, so the extra call would be repeated")
     edit = Edit(module)
     torch = edit.module_name("torch")
     text = f'with {torch}.compiler.set_stance("force_eager"):\n    {module.code(call)}\n'
@@ -46,7 +46,7 @@ def _propose(subject: Subject) -> Patch:
     above = module.block_of(line).body
     before = above[: list(above).index(line)]
     if any(module.code(each).strip() == text.strip() for each in before):
-        raise NotMeant("it is called eagerly ahead already")
+        raise NotMeant("it is already called eagerly first")
     edit.put_before(line, text)
     return Patch(edit.files(), states=_STATES, allows=frozenset({"other-random-numbers"}))
 
@@ -97,7 +97,7 @@ def _first_call(module: SourceModule) -> cst.Call:
             ):
                 compiled.add(owner.value)
     if len(compiled) != 1:
-        raise Refused("which of the file's names is the compiled code cannot be told")
+        raise Refused("it is unclear which name in the file is the compiled code")
     for node in module.walk():
         if (
             isinstance(node, cst.Call)
@@ -126,8 +126,8 @@ FIX = Fix(
     ),
     order=135,
     kind="caller",
-    why="What is made in the first call and kept (a lazy parameter, a cached property, a table read "
-    "from a file) is there when the compiler comes by.",
+    why="What the first call creates and keeps (a lazy parameter, a cached property, a table "
+    "read from a file) exists by the time the code is compiled.",
     propose=_propose,
     examples=(
         FixExample(

@@ -11,7 +11,7 @@ from compilescope.fixes.source.outlining import outline_constant
 from compilescope.fixes.source.outputs import is_told_once, output_call
 from compilescope.fixes.subject import Subject
 
-_STATES = "The warning is given when the code is compiled, before anything of it runs."
+_STATES = "The warning appears when the code is compiled, before any of it runs."
 
 
 def _propose(subject: Subject) -> Patch:
@@ -19,7 +19,7 @@ def _propose(subject: Subject) -> Patch:
     if module.calls(call, "warnings.warn"):
         _check_level(call)
     elif not is_told_once(call):
-        raise NotMeant("it is told on every call, not once")
+        raise NotMeant("it is shown on every call, not once")
     edit = Edit(module)
     outline_constant(edit, call, "warn")
     return Patch(edit.files(), states=_STATES, allows=frozenset({"moves-output", "drops-output"}))
@@ -33,17 +33,17 @@ def _check_level(call: cst.Call) -> None:
         if name == "stacklevel" and not (
             isinstance(arg.value, cst.Integer) and arg.value.value == "1"
         ):
-            raise Refused("the warning names the line of a caller, which would be another one")
+            raise Refused("the warning names a line of the caller, which would be a different one")
 
 
 FIX = Fix(
     id="warn-when-compiled",
-    title="warn while the code is compiled",
+    title="warn when the code is compiled",
     rules=frozenset({"logging-call"}),
     order=105,
     kind="source",
-    why="Such a message is told once, and Dynamo calls a function under `assume_constant_result` "
-    "once, while it traces; a cached message is told no second time.",
+    why="Such a message is shown once, and Dynamo calls a function under "
+    "`assume_constant_result` once, while tracing. A cached message is not shown again.",
     propose=_propose,
     examples=(
         FixExample(
@@ -145,7 +145,7 @@ def f(x):
 
 torch.compile(f, backend="eager")(torch.ones(3))
 """,
-            because="line of a caller",
+            because="line of the caller",
         ),
     ),
 )

@@ -68,7 +68,7 @@ def _check_kinds(subject: Subject, node: cst.IfExp) -> None:
     if isinstance(target, cst.Name):
         check_uses(subject, subject.function, subject.statement, target.value)
     elif len(sides) == 2 or number(sides[0]) is None:
-        raise Refused("it gives a Python value, which would become a tensor")
+        raise Refused("its value is a Python value, which would become a tensor")
 
 
 FIX = Fix(
@@ -77,8 +77,8 @@ FIX = Fix(
     rules=RULES,
     order=41,
     kind="source",
-    why="Both sides only compute values, so computing both and picking one with `torch.where` gives "
-    "what the expression gave.",
+    why="Both sides only compute values, so computing both and selecting one with "
+    "`torch.where` gives the same result.",
     propose=_propose,
     examples=(
         FixExample(

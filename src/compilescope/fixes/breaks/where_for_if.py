@@ -37,8 +37,8 @@ FIX = Fix(
     rules=RULES,
     order=40,
     kind="source",
-    why="Both sides only compute values, so computing both and picking one with `torch.where` gives "
-    "what the branch gave; tensors that were changed in place still are.",
+    why="Both sides only compute values, so computing both and selecting one with "
+    "`torch.where` gives the same result. Tensors that were changed in place still are.",
     propose=_propose,
     examples=(
         FixExample(

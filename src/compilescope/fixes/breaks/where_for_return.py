@@ -24,7 +24,7 @@ from compilescope.fixes.subject import Subject
 def _propose(subject: Subject) -> Patch:
     module, branch = subject.module, branch_of(subject)
     if not returns_somewhere(module, branch):
-        raise NotMeant("no side of it returns")
+        raise NotMeant("neither side returns")
     found = read_returning(module, branch)
     truth = read_test(subject, branch.test)
     edit = Edit(module)
@@ -33,7 +33,7 @@ def _propose(subject: Subject) -> Patch:
     test, head = truth.tensor, ""
     if before:
         if truth.static:
-            raise Refused(f"`{truth.static}` in its test is no tensor")
+            raise Refused(f"`{truth.static}` in its condition is not a tensor")
         test = module.fresh_name("leaves")
         head = f"{test} = {truth.tensor}\n"
     for side in (found.then, found.other):
@@ -66,12 +66,12 @@ def _propose(subject: Subject) -> Patch:
 
 FIX = Fix(
     id="where-for-return",
-    title="return one torch.where instead of two values",
+    title="return one torch.where instead of two branches",
     rules=RULES,
     order=43,
     kind="source",
-    why="Both ways only compute values, so computing both and returning one of them with "
-    "`torch.where` gives what the branch gave.",
+    why="Both branches only compute values, so computing both and returning one with "
+    "`torch.where` gives the same result.",
     propose=_propose,
     examples=(
         FixExample(

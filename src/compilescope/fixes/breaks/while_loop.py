@@ -29,9 +29,9 @@ def _propose(subject: Subject) -> Patch:
     inner = [name for name in liveness.names_set(module, loop.body) if name not in carried]
     for name in inner:
         if liveness.is_read_later(module, subject.function, loop, name):
-            raise Refused(f"`{name}` has no value where the loop never runs")
+            raise Refused(f"`{name}` has no value if the loop never runs")
     if not carried:
-        raise Refused("the loop sets nothing that goes on to the next turn")
+        raise Refused("the loop carries nothing to the next iteration")
     edit = Edit(module)
     torch = torch_name(subject, edit)
     goes_on, step = module.fresh_name("goes_on"), module.fresh_name("step")
@@ -65,7 +65,7 @@ def _loop(subject: Subject) -> cst.While:
         if isinstance(each, cst.BaseStatement):
             break
         below = each
-    raise NotMeant("it is not the test of a `while`")
+    raise NotMeant("it is not the condition of a `while`")
 
 
 def _test(subject: Subject, loop: cst.While, carried: list[str], counters: set[str]) -> str:
@@ -73,7 +73,9 @@ def _test(subject: Subject, loop: cst.While, carried: list[str], counters: set[s
     for part in operands(loop.test, cst.And):
         inside = module.names_in(part) & set(carried)
         if not inside:
-            raise Refused(f"`{short(module, part)}` in the test is the same in every turn")
+            raise Refused(
+                f"`{short(module, part)}` in the condition is the same in every iteration"
+            )
         counts = inside <= counters and not is_tensor(subject, part)
         made.append((module.code(part), False) if counts else boolean(subject, part))
     if len(made) == 1:
@@ -83,12 +85,13 @@ def _test(subject: Subject, loop: cst.While, carried: list[str], counters: set[s
 
 FIX = Fix(
     id="while-loop",
-    title="use while_loop of the graph instead of while",
+    title="use the while_loop operator instead of while",
     rules=RULES | {"tensor-while"},
     order=65,
     kind="source",
-    why="`while_loop` is an operator that runs its body as long as its test holds, forward and "
-    "backward. It takes only a body that changes nothing and keeps shapes and dtypes.",
+    why="`while_loop` is an operator that runs its body as long as its condition holds, "
+    "forward and backward. It only accepts a body that changes nothing and keeps shapes "
+    "and dtypes.",
     propose=_propose,
     examples=(
         FixExample(

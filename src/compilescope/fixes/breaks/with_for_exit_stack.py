@@ -25,11 +25,11 @@ def _propose(subject: Subject) -> Patch:
         items.append(context)
         rest = rest[1:]
     if not items:
-        raise NotMeant("the stack enters nothing at its beginning")
+        raise NotMeant("the stack enters nothing at the start")
     if not rest:
         raise NotMeant("nothing is done inside the stack")
     if any(name in module.names_in(each) for each in rest):
-        raise Refused(f"`{name}` is used later on too")
+        raise Refused(f"`{name}` is also used later")
     edit = Edit(module)
     made = edit.statements(f"with {', '.join(items)}:\n    pass\n")[0]
     assert isinstance(made, cst.With)
@@ -97,8 +97,8 @@ FIX = Fix(
     rules=frozenset({"outside-call", "context-manager", "GB0262"}),
     order=45,
     kind="source",
-    why="A `with` of several contexts enters them in the same order, and leaves them in the reverse "
-    "one; Dynamo knows the contexts of torch there.",
+    why="A `with` of several contexts enters them in the same order and exits them in reverse. "
+    "Dynamo supports torch's contexts there.",
     propose=_propose,
     examples=(
         FixExample(
@@ -150,7 +150,7 @@ def f(x):
 
 torch.compile(f, backend="eager")(torch.ones(3))
 """,
-            because="used later on",
+            because="also used later",
         ),
     ),
 )

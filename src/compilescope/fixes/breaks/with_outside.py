@@ -16,7 +16,7 @@ from compilescope.fixes.source.splitting import Shell
 from compilescope.fixes.subject import Subject
 
 _LOCKS = {"threading.Lock", "threading.RLock", "threading.Semaphore", "threading.Condition"}
-_HELD = "The lock is held until the function is done."
+_HELD = "The lock is held until the function returns."
 
 
 def _propose(subject: Subject) -> Patch:
@@ -31,9 +31,9 @@ def _propose(subject: Subject) -> Patch:
         None,
     )
     if entered is None:
-        raise NotMeant("there is no with statement around it in the function's own body")
+        raise NotMeant("there is no `with` around it in the function's own body")
     if entered.asynchronous is not None or not isinstance(entered.body, cst.IndentedBlock):
-        raise Refused("the with statement stands on one line")
+        raise Refused("the `with` statement is on one line")
     edit = Edit(module)
     split = _split(subject, entered)
     states = ""
@@ -68,9 +68,9 @@ def _whole(subject: Subject, entered: cst.With) -> Split:
     for item in entered.items:
         value = only_value(subject, item.item)
         if not (isinstance(value, cst.Call) and module.meaning(value.func) & _LOCKS):
-            raise Refused("the function computes something outside of the with statement too")
+            raise Refused("the function also computes something outside the `with`")
         if item.asname is not None:
-            raise Refused("the function computes something outside of the with statement too")
+            raise Refused("the function also computes something outside the `with`")
     body = statements_of(function)
     place = body.index(entered)
     start = 1 if is_docstring(body[0]) else 0
@@ -80,12 +80,12 @@ def _whole(subject: Subject, entered: cst.With) -> Split:
 
 FIX = Fix(
     id="with-outside",
-    title="leave the with outside and compile the work in it by itself",
+    title="keep the with outside and compile its body separately",
     rules=frozenset({"context-manager", "outside-call", "logging-call", "GB0208", "GB0262"}),
     order=85,
     kind="source",
-    why="The function enters and leaves the context as it did. Its own frame is left alone by Dynamo "
-    "(its callees are not), and the work is in one function that it calls from inside the `with`.",
+    why="The function enters and exits the context as before. Dynamo skips its own frame (not "
+    "its callees), and the work is in one function that it calls inside the `with`.",
     propose=_propose,
     examples=(
         FixExample(
@@ -178,7 +178,7 @@ def f(x):
 
 torch.compile(f, backend="eager")(torch.ones(3))
 """,
-            because="cannot be told|outside of the with statement|not set in one place",
+            because="unknown where|outside the `with`|not set in exactly one place",
         ),
     ),
 )

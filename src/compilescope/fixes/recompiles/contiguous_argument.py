@@ -26,12 +26,12 @@ def _propose(subject: Subject) -> Patch:
 
 FIX = Fix(
     id="contiguous-argument",
-    title="pass the tensor contiguous",
+    title="pass a contiguous tensor",
     rules=frozenset({"recompile/stride-change"}),
     order=70,
     kind="source",
-    why="`contiguous()` copies only a tensor that lies otherwise. If the function changes it in "
-    "place, the caller would not see that; the verification then rejects the change.",
+    why="`contiguous()` only copies a tensor with another layout. If the function changes it "
+    "in place, the caller would not see that, and verification rejects the fix.",
     propose=_propose,
     examples=(
         FixExample(

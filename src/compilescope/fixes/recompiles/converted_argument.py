@@ -39,7 +39,7 @@ def _propose(subject: Subject) -> Patch:
     else:
         value, found, _ = cause.subject.partition(".dtype")
         if not found or not types <= _WHOLE:
-            raise Refused("another dtype would give other numbers")
+            raise Refused("another dtype would give different numbers")
         call = "{}.long()"
 
     _check_uses(subject, value, call)
@@ -60,14 +60,14 @@ def _check_uses(subject: Subject, value: str, call: str) -> None:
         shown = short(module, outer if isinstance(above, cst.Arg) and outer else above or read)
         if isinstance(above, cst.Arg) and isinstance(outer, cst.Call):
             if module.meaning(outer.func) & _ASKING:
-                raise Refused(f"`{shown}` tells the types apart")
+                raise Refused(f"`{shown}` distinguishes the types")
             safe = call != "float({})"
         else:
             safe = isinstance(above, _SAFE[call])
         if not safe and not subject.program.facts.seen:
-            raise NeedsRun(f"whether `{shown}` does the same with another type cannot be told")
+            raise NeedsRun(f"it is unknown whether `{shown}` does the same with another type")
     if call == "float({})" and _has_whole_tensors(subject):
-        raise NeedsRun("with tensors of whole numbers a float gives another dtype")
+        raise NeedsRun("with integer tensors, a float gives another dtype")
 
 
 def _has_whole_tensors(subject: Subject) -> bool:
@@ -82,7 +82,7 @@ def _call_for(types: set[str]) -> str:
         return "torch.as_tensor({})"
     if types == {"int", "float"}:
         return "float({})"
-    raise Refused(f"{' and '.join(sorted(types))} cannot stand for one another")
+    raise Refused(f"{' and '.join(sorted(types))} cannot replace one another")
 
 
 FIX = Fix(
@@ -91,8 +91,8 @@ FIX = Fix(
     rules=frozenset({"recompile/type-change", "recompile/dtype-change"}),
     order=80,
     kind="source",
-    why="A list holds what the tuple held, a float is equal to the int, an int64 index to the int32 "
-    "one. Where the function tells the two types apart, the verification shows it.",
+    why="A list holds the same items as the tuple, a float is equal to the int, an int64 index "
+    "to the int32 one. If the function distinguishes the two types, verification shows it.",
     propose=_propose,
     examples=(
         FixExample(
@@ -161,7 +161,7 @@ def total(xs):
 total([torch.ones(3)])
 total((torch.ones(3),))
 """,
-            because="tells the types apart",
+            because="distinguishes the types",
         ),
         RefusalExample(
             program="""import torch
@@ -175,7 +175,7 @@ def f(x):
 f(torch.ones(3))
 f(torch.ones(3, dtype=torch.float64))
 """,
-            because="other numbers",
+            because="different numbers",
         ),
     ),
 )

@@ -18,7 +18,7 @@ _ROOT = re.compile(r"[A-Za-z_]\w*")
 def _propose(subject: Subject) -> Patch:
     cause = cause_of(subject)
     if not cause.actual.lstrip("-").isdigit():
-        raise NotMeant("only whole numbers can be named so")
+        raise NotMeant("the setting only takes integers")
     name = _source_name(cause.subject)
     check_not_needed(subject)
     check_counted(subject)
@@ -26,9 +26,7 @@ def _propose(subject: Subject) -> Patch:
     torch = edit.module_name("torch")
     # Added to what is there: other numbers may be named by other fixes, or by the environment.
     put_setting(edit, f'{torch}.compiler.config.dynamic_sources += ",{name}"')
-    return Patch(
-        edit.files(), states=f"A number at `{name}` may vary in every function that is compiled."
-    )
+    return Patch(edit.files(), states=f"A number at `{name}` may vary in every compiled function.")
 
 
 def _source_name(guarded: str) -> str:
@@ -36,7 +34,7 @@ def _source_name(guarded: str) -> str:
     if guarded.startswith("G[") and "," not in guarded and '"' not in guarded:
         return guarded
     if not _PATH.match(guarded) or guarded.startswith("___"):
-        raise NotMeant(f"`{guarded}` has no name that the setting knows")
+        raise NotMeant(f"`{guarded}` has no name that the setting accepts")
     root = _ROOT.match(guarded)
     assert root is not None
     return f"L['{root[0]}']{guarded[root.end() :]}"
@@ -44,7 +42,7 @@ def _source_name(guarded: str) -> str:
 
 FIX = Fix(
     id="dynamic-sources",
-    title="name the number in dynamic_sources",
+    title="list the number in dynamic_sources",
     rules=frozenset(
         {
             "recompile/int-change",
@@ -55,8 +53,8 @@ FIX = Fix(
     ),
     order=125,
     kind="config",
-    why="The setting makes one int a variable of the graph, also one behind a global or on a "
-    "module, where `dynamic=True` leaves it a constant.",
+    why="The setting makes one int a variable of the graph, even in a global or on a module, "
+    "where `dynamic=True` keeps it constant.",
     propose=_propose,
     examples=(
         FixExample(
@@ -108,7 +106,7 @@ for _ in range(4):
     f(torch.ones(3))
     COUNTS[1, 2] += 1
 """,
-            because="no name that the setting knows",
+            because="no name that the setting accepts",
         ),
     ),
 )

@@ -14,7 +14,7 @@ from compilescope.fixes.source.guarded import cause_of, check_may_vary, check_no
 from compilescope.fixes.source.regions import Region, region_of
 from compilescope.fixes.subject import Subject
 
-_ASKED = "`dynamic=False` stood there: graphs are no longer made for each size."
+_ASKED = "`dynamic=False` was set: graphs are no longer compiled for each size."
 _ANY_SIZE = ("inductor", "eager", "aot_eager", "aot_eager_decomp_partition")
 _ANY_VALUE = ("closure-change", "default-argument", "global-change")
 _NO_NUMBERS = {"nan", "inf", "-inf"}
@@ -24,15 +24,15 @@ _NUMBER = re.compile(r"-?\d+(\.\d*)?(e[-+]?\d+)?")
 def _propose(subject: Subject) -> Patch:
     cause = cause_of(subject)
     if cause.subject.startswith("G[") and cause.actual.lstrip("-").isdigit():
-        raise Refused("an int behind a global stays a constant, dynamic or not")
+        raise Refused("an int in a global stays constant, dynamic or not")
     if cause.rule in _ANY_VALUE and not _NUMBER.fullmatch(cause.actual):
-        raise NotMeant("only sizes and numbers can vary in a graph")
+        raise NotMeant("only sizes and numbers can be dynamic")
     if cause.rule == "default-argument" and cause.actual.lstrip("-").isdigit():
-        raise Refused("an int that is an argument's default stays a constant, dynamic or not")
+        raise Refused("an int that is an argument's default stays constant, dynamic or not")
     if _NO_NUMBERS & {cause.expected, cause.actual}:
-        raise Refused("NaN and infinity stay constants, dynamic or not")
+        raise Refused("NaN and infinity stay constant, dynamic or not")
     if "(" in cause.subject.split(".size()")[0].removeprefix("len("):
-        raise Refused("the value is made by what the graph breaks at, which comes first")
+        raise Refused("the value comes from a graph break, which has to be fixed first")
     check_no_parameter(subject)
     region = region_of(subject)
     _check_way_out(subject, region)
@@ -40,9 +40,9 @@ def _propose(subject: Subject) -> Patch:
     states = ""
     if known is not None:
         if not isinstance(known.value, cst.Name):
-            raise Refused("what `dynamic` is set to is not plain")
+            raise Refused("it is unclear what `dynamic` is set to")
         if known.value.value == "True":
-            raise NotMeant("it is compiled with dynamic=True already")
+            raise NotMeant("it is already compiled with dynamic=True")
         states = _ASKED if known.value.value == "False" else ""
     if not states:
         check_may_vary(subject)
@@ -57,10 +57,10 @@ def _check_way_out(subject: Subject, region: Region) -> None:
         return
     whole, backend = region.argument("fullgraph"), region.argument("backend")
     if whole is not None and region.module.code(whole.value) != "False":
-        raise NeedsRun("with fullgraph=True a line that needs a constant size would raise")
-    named = region.module.code(backend.value).strip("'\"") if backend is not None else "inductor"
-    if named not in _ANY_SIZE:
-        raise NeedsRun(f"whether the backend {named} takes sizes that vary cannot be told")
+        raise NeedsRun("with fullgraph=True, a line that needs a constant size would raise")
+    given = region.module.code(backend.value) if backend is not None else "'inductor'"
+    if given.strip("'\"") not in _ANY_SIZE:
+        raise NeedsRun(f"it is unknown whether `backend={given}` supports dynamic sizes")
 
 
 FIX = Fix(
@@ -82,8 +82,8 @@ FIX = Fix(
     ),
     order=110,
     kind="config",
-    why="All sizes, ints and floats that come in are variables of the graph. Kernels made for any "
-    "size can be slower than those for one; the times say whether they are.",
+    why="All input sizes, ints and floats become variables of the graph. Kernels for any size "
+    "can be slower than kernels for one size. The timings show whether they are.",
     propose=_propose,
     examples=(
         FixExample(

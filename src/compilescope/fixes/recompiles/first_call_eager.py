@@ -23,12 +23,14 @@ _NAMES = re.compile(r"[A-Za-z_]\w*")
 def _propose(subject: Subject) -> Patch:
     cause = cause_of(subject)
     if cause.count > 1:
-        raise NotMeant("the guard failed more than once, so not only the first call is different")
+        raise NotMeant(
+            "the guard failed more than once, so the first call is not the only one that differs"
+        )
     if "." not in cause.subject and not cause.subject.startswith("G["):
         # A caller that passes two kinds of things needs both; nothing is prepared by the first.
-        raise NotMeant(f"`{cause.subject}` is passed by the caller, and not made by the first call")
+        raise NotMeant(f"`{cause.subject}` is passed by the caller, not created by the first call")
     if cause.subject.removeprefix("type(").startswith(_PASSED) and not subject.program.facts.seen:
-        raise NeedsRun("whether the same object is passed in every call cannot be told")
+        raise NeedsRun("it is unknown whether every call passes the same object")
     if subject.program.is_own(subject.file) and not _is_prepared(subject, cause.subject):
         raise NotMeant(f"compiled code does not change `{cause.subject}`, so no call prepares it")
     return eager_then_compile(subject)
@@ -83,8 +85,8 @@ FIX = Fix(
     ),
     order=130,
     kind="caller",
-    why="With the stance `eager_then_compile` each function is compiled at its second call. A cache "
-    "that the first one fills, or an attribute that it adds, is then there.",
+    why="With the stance `eager_then_compile`, each function is compiled on its second call. A "
+    "cache that the first call fills, or an attribute that it adds, exists by then.",
     propose=_propose,
     examples=(
         FixExample(

@@ -24,7 +24,7 @@ def _propose(subject: Subject) -> Patch:
         and module.code(node.slice[0].slice.value) == name
     ]
     if not found:
-        raise Refused(f"`{name}` is not a lone index on the line")
+        raise Refused(f"`{name}` is not a single index on the line")
     edit = Edit(module)
     for node in found:
         parent = module.parent(node)
@@ -42,7 +42,7 @@ def _tensor(guarded: str) -> str:
     """`n` of `n.item()` or of whatever else the guard does with it."""
     name = guarded.split(".item")[0].strip("()")
     if not name.replace(".", "").replace("_", "").isalnum():
-        raise Refused("which tensor is read is not plain")
+        raise Refused("it is unclear which tensor is read")
     return name
 
 
@@ -52,9 +52,9 @@ FIX = Fix(
     rules=frozenset({"recompile/tensor-read"}),
     order=65,
     kind="source",
-    why="`table[n.view(1)][0]` picks the same entry as `table[n]`, by a gather whose place is not "
-    "part of the graph. It is a copy where `table[n]` would be a view; the verification compares "
-    "what is shared.",
+    why="`table[n.view(1)][0]` selects the same entry as `table[n]`, with a gather whose index "
+    "is not part of the graph. It is a copy where `table[n]` would be a view. Verification "
+    "compares what is shared.",
     propose=_propose,
     examples=(
         FixExample(
@@ -110,7 +110,7 @@ def f(x, table, n):
 for n in (2, 3, 4):
     f(torch.ones(3), torch.ones(5, 3), torch.tensor(n))
 """,
-            because="not a lone index",
+            because="not a single index",
         ),
     ),
 )

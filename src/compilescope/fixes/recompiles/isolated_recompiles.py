@@ -12,7 +12,7 @@ from compilescope.fixes.source.guarded import cause_of
 from compilescope.fixes.source.regions import region_of
 from compilescope.fixes.subject import Subject
 
-_STATES = "Each compiled object has its own graphs: there are as many as before, not fewer."
+_STATES = "Each compiled object has its own graphs: as many as before, not fewer."
 
 
 _CHANGED_LENGTH = re.compile(r"len\((.+)\)$")
@@ -30,16 +30,16 @@ def _changes_itself(subject: Subject, name: str) -> bool:
 def _propose(subject: Subject) -> Patch:
     grown = _CHANGED_LENGTH.match(cause_of(subject).subject)
     if "___stack" in cause_of(subject).subject:
-        raise NotMeant("it is what an earlier break left behind")
+        raise NotMeant("it follows from an earlier graph break")
     if cause_of(subject).subject.removeprefix("type(").startswith(_PASSED):
         raise NotMeant("the caller passes both to one object, which needs both graphs")
     region = region_of(subject)
     if grown is not None and _changes_itself(subject, grown[1]):
-        raise Refused(f"the function itself changes the length of `{grown[1]}` at every call")
+        raise Refused(f"the function itself changes the length of `{grown[1]}` in every call")
     if not region.is_repeated:
-        raise NotMeant("torch.compile is applied once, so there is nothing to keep apart")
+        raise NotMeant("torch.compile is applied once, so there is nothing to isolate")
     if region.argument("isolate_recompiles") is not None:
-        raise NotMeant("isolate_recompiles is set already")
+        raise NotMeant("isolate_recompiles is already set")
     edit = Edit(region.module)
     set_argument(edit, region, "isolate_recompiles", "True")
     return Patch(edit.files(), states=_STATES)
@@ -47,7 +47,7 @@ def _propose(subject: Subject) -> Patch:
 
 FIX = Fix(
     id="isolated-recompiles",
-    title="let each object keep its own compilations",
+    title="give each object its own compilations",
     rules=frozenset(
         f"recompile/{rule}"
         for rule in (
@@ -67,8 +67,8 @@ FIX = Fix(
     order=190,
     kind="config",
     why="All objects of a class share the code of its functions, and so its cache. With "
-    "`isolate_recompiles=True` (torch 2.13) each application of torch.compile has one of its own: "
-    "none is a recompile of another, and none uses up its limit.",
+    "`isolate_recompiles=True` (torch 2.13), each application of torch.compile has its own "
+    "cache: none recompiles because of another or uses up its limit.",
     propose=_propose,
     examples=(
         FixExample(

@@ -18,7 +18,7 @@ def _propose(subject: Subject) -> Patch:
     _, dim = size_of(subject)
     check_no_parameter(subject)
     if numbers_seen(subject) & {0, 1}:
-        raise Refused("sizes of 0 and 1 are compiled on their own, marked or not")
+        raise Refused("sizes 0 and 1 are compiled separately, marked or not")
     return Patch(
         mark_arguments(
             subject,
@@ -35,7 +35,7 @@ FIX = Fix(
     order=60,
     kind="source",
     why="`maybe_mark_dynamic` only tells Dynamo that one size of one tensor may vary. Unlike "
-    "`mark_dynamic` it never raises where the code needs the number after all.",
+    "`mark_dynamic`, it never raises if the code needs the number after all.",
     propose=_propose,
     examples=(
         FixExample(
@@ -143,7 +143,7 @@ def f(x):
 for size in (3, 5, 1):
     f(torch.ones(size))
 """,
-            because="sizes of 0 and 1",
+            because="sizes 0 and 1",
         ),
         RefusalExample(
             program="""import torch

@@ -20,14 +20,16 @@ def _propose(subject: Subject) -> Patch:
     backends = {body.backend for _, body in subject.program.run.of(GraphCaptured) if body.backend}
     if not subject.program.facts.seen and backends - {"eager"}:
         # A kernel that asks for the size raises, and there is no way back to eager mode then.
-        raise NeedsRun("whether every kernel can do with a size that is not known cannot be told")
+        raise NeedsRun("it is unknown whether every kernel works with an unknown size")
     if not subject.program.facts.seen and not subject.program.is_own(subject.file):
-        raise NeedsRun("whether the library's code can do without the size cannot be told")
+        raise NeedsRun("it is unknown whether the library's code works without the size")
     asking = _ASKING & {
         name.rpartition(".")[2] for name in graph_values(subject.program.run).operations
     }
     if asking and not subject.program.facts.seen:
-        raise NeedsRun(f"`{min(asking)}` asks whether the size is 1, and may break the graph there")
+        raise NeedsRun(
+            f"`{min(asking)}` checks whether the size is 1 and may break the graph there"
+        )
     return Patch(
         mark_arguments(
             subject,
@@ -39,12 +41,13 @@ def _propose(subject: Subject) -> Patch:
 
 FIX = Fix(
     id="mark-unbacked",
-    title="mark the size as unknown, 0 and 1 included",
+    title="mark the size as unbacked, including 0 and 1",
     rules=frozenset({"recompile/size-zero-one", "recompile/size-change"}),
     order=62,
     kind="source",
-    why="An unbacked size has no special case for 0 and 1: one graph serves all. Code that branches "
-    "on the size cannot be traced then, which the verification would see as a new break.",
+    why="An unbacked size has no special case for 0 and 1: one graph serves all. Code that "
+    "branches on the size can't be traced then. Verification would report it as a new "
+    "graph break.",
     propose=_propose,
     examples=(
         FixExample(
@@ -94,7 +97,7 @@ for size in (4, 1):
     x = torch.ones(size, 3)
     f(x)
 """,
-            because="asks whether the size is 1",
+            because="checks whether the size is 1",
         ),
         RefusalExample(
             program="""import torch

@@ -22,17 +22,15 @@ def _propose(subject: Subject) -> Patch:
         own = subject.program.is_own(frame.file) and frame.function != "<module>"
         here = (frame.file, frame.function) in values.with_grad
         if here or (values.computes_grad and not own):
-            raise Refused(f"what `{frame.function}` computes has gradients, which may be asked for")
+            raise Refused(f"the results of `{frame.function}` have gradients, which may be used")
     edits = CallEdits(subject)
     bare = [site for site in edits.sites if not _is_without(site)]
     if len(bare) == len(edits.sites):
-        raise Refused(
-            "no call stands in a `with torch.no_grad()` block, so the mode comes from elsewhere"
-        )
+        raise Refused("no call is inside `with torch.no_grad()`, so the mode comes from elsewhere")
     for site in bare:
         line = site.module.statement_of(site.call)
         if not isinstance(line, cst.SimpleStatementLine):
-            raise Refused("a call is the head of a larger statement")
+            raise Refused("a call is in the header of a larger statement")
         site.module.block_of(line)
         edit = edits.edit(site)
         made = edit.statements(f"with {edit.module_name('torch')}.no_grad():\n    pass")[0]
@@ -41,7 +39,7 @@ def _propose(subject: Subject) -> Patch:
         edit.replace_statement(line, [made.with_changes(body=made.body.with_changes(body=[inner]))])
     files = edits.files()
     if not files:
-        raise NotMeant("every call is made without gradients already")
+        raise NotMeant("every call already runs without gradients")
     return Patch(files)
 
 
@@ -51,7 +49,7 @@ def _is_without(site: CallSite) -> bool:
         if isinstance(above, cst.With):
             for item in above.items:
                 if module.calls(item.item, *_OTHERS):
-                    raise Refused("a call stands in a block with another mode")
+                    raise Refused("a call is in a block with another mode")
                 if module.calls(item.item, *_MODES):
                     return True
         if isinstance(above, cst.FunctionDef):
@@ -63,12 +61,12 @@ def _is_without(site: CallSite) -> bool:
 
 FIX = Fix(
     id="no-grad-around",
-    title="make every call without gradients",
+    title="make every call under torch.no_grad()",
     rules=frozenset({"recompile/grad-mode"}),
     order=90,
     kind="source",
-    why="Where nothing that the function reads needs gradients, the mode changes no result. Where "
-    "something does, outputs would lose `requires_grad`, which the verification compares.",
+    why="If nothing that the function reads needs gradients, the mode changes no result. If "
+    "something does, outputs would lose `requires_grad`, which verification compares.",
     propose=_propose,
     examples=(
         FixExample(
@@ -120,7 +118,7 @@ f(x).sum().backward()
 with torch.no_grad():
     f(x)
 """,
-            because="has gradients",
+            because="have gradients",
         ),
         RefusalExample(
             program="""import torch

@@ -15,13 +15,13 @@ def _propose(subject: Subject) -> Patch:
         raise NotMeant("the recompile limit was not reached")
     region = region_of(subject)
     if region.argument("recompile_limit") is not None:
-        raise NotMeant("recompile_limit is set already")
+        raise NotMeant("recompile_limit is already set")
     edit = Edit(region.module)
     set_argument(edit, region, "recompile_limit", "64")
     return Patch(
         edit.files(),
         states="Up to 64 compilations are made, each with its compile time.",
-        needs_human="Are there few enough different calls that compiling each of them pays?",
+        needs_human="Are there few enough different calls that compiling each one pays off?",
     )
 
 
@@ -31,8 +31,9 @@ FIX = Fix(
     rules=frozenset({"recompile"}),
     order=230,
     kind="scaffold",
-    why="Beyond the limit calls that fit no graph run eagerly. More graphs cost compile time, and "
-    "memory, for as long as the process runs; only its author knows how many there will be.",
+    why="Beyond the limit, calls that match no graph run eagerly. More graphs cost compile "
+    "time, and memory for as long as the process runs. Only the author knows how many "
+    "there will be.",
     propose=_propose,
     examples=(
         FixExample(

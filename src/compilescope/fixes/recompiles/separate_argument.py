@@ -18,7 +18,7 @@ _PAIR = re.compile(r"^(\w+) is (\w+)$")
 def _propose(subject: Subject) -> Patch:
     match = _PAIR.match(cause_of(subject).subject)
     if match is None:
-        raise NotMeant("which two arguments are one is not plain")
+        raise NotMeant("it is unclear which two arguments are the same object")
     edits = CallEdits(subject)
     for site in edits.sites:
         pair = [passed(subject, site, match[1]), passed(subject, site, match[2])]
@@ -41,7 +41,7 @@ FIX = Fix(
     rules=frozenset({"recompile/aliasing"}),
     order=75,
     kind="source",
-    why="`x.view_as(x)` is another object over the same memory: values, in-place changes and "
+    why="`x.view_as(x)` is another object on the same memory: values, in-place changes and "
     "gradients are the same.",
     propose=_propose,
     examples=(

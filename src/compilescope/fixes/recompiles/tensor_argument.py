@@ -46,7 +46,7 @@ def _check_uses(subject: Subject, name: str) -> None:
         above = module.parent(read)
         test = decides(module, read)
         if test is not None:
-            raise Refused(f"Python decides by it in `{short(module, test)}`")
+            raise Refused(f"Python control flow depends on it in `{short(module, test)}`")
         if not isinstance(above, (cst.BinaryOperation, cst.AugAssign)):
             raise Refused(f"`{short(module, above or read)}` needs a number")
 
@@ -72,8 +72,8 @@ FIX = Fix(
     ),
     order=140,
     kind="source",
-    why="A tensor without dimensions takes part in arithmetic as a Python number does: it does not "
-    "widen float32. It is float64, as a Python float is, so no digit is lost on the way.",
+    why="A zero-dimensional tensor behaves like a Python number in arithmetic: it does not "
+    "widen float32. It is float64, like a Python float, so no digit is lost.",
     propose=_propose,
     examples=(
         FixExample(

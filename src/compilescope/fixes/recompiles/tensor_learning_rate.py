@@ -32,18 +32,18 @@ def _propose(subject: Subject) -> Patch:
         if isinstance(call, cst.Call) and _is_optimizer(module, call)
     ]
     if len(made) != 1:
-        raise Refused("which optimizer of the program it is, is not plain")
+        raise Refused("it is unclear which of the program's optimizers it belongs to")
     module, call = made[0]
     arg = _argument(call, name)
     if arg is None:
-        raise Refused(f"the optimizer is not given its `{name}` by name")
+        raise Refused(f"the optimizer does not get its `{name}` by name")
     if "tensor(" in module.code(arg.value):
-        raise NotMeant("it is a tensor already")
+        raise NotMeant("it is already a tensor")
     others = [each.keyword.value for each in call.args if each.keyword is not None]
     if {"foreach", "fused"} & set(others):
-        raise Refused("foreach and fused optimizers take no tensor for it everywhere")
+        raise Refused("foreach and fused optimizers do not accept a tensor for it everywhere")
     if not subject.program.facts.seen and any(_asks(each, name) for each in _modules(subject)):
-        raise NeedsRun("the program asks for the rate itself, which would be a tensor")
+        raise NeedsRun("the program reads the learning rate itself, which would be a tensor")
     edit = Edit(module)
     torch = edit.module_name("torch")
     text = f"{torch}.tensor({module.code(arg.value)}, dtype={torch}.float64)"
@@ -101,8 +101,8 @@ FIX = Fix(
     rules=frozenset({"recompile/optimizer-setting"}),
     order=145,
     kind="source",
-    why="torch's optimizers take a tensor for `lr`, and schedulers change it in place, so its value is "
-    "not part of the graph. It is float64, as the Python float was.",
+    why="torch's optimizers accept a tensor for `lr`, and schedulers change it in place, so "
+    "its value is not part of the graph. It is float64, like the Python float.",
     propose=_propose,
     examples=(
         FixExample(
@@ -158,7 +158,7 @@ for _ in range(3):
     optimizer.param_groups[0]["lr"] *= 0.5
     print(optimizer.param_groups[0]["lr"])
 """,
-            because="asks for the rate itself",
+            because="reads the learning rate itself",
         ),
         RefusalExample(
             program="""import torch

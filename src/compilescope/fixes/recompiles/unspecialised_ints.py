@@ -17,7 +17,7 @@ _STATES = f"`torch._dynamo.config.{_FLAG}` is True for the whole program."
 
 def _propose(subject: Subject) -> Patch:
     if cause_of(subject).subject.startswith("G["):
-        raise NotMeant("the flag does not reach an int behind a global")
+        raise NotMeant("the flag does not affect an int in a global")
     check_not_needed(subject)
     check_counted(subject)
     main = main_edit(subject)
@@ -37,12 +37,13 @@ def _propose(subject: Subject) -> Patch:
 
 FIX = Fix(
     id="unspecialised-ints",
-    title="let ints on modules vary",
+    title="let ints on modules be dynamic",
     rules=frozenset({"recompile/module-number", "recompile/layer-index"}),
     order=120,
     kind="config",
-    why="Dynamo takes an int attribute of a module for a constant unless the flag is set. Where a "
-    "line needs the number itself (a `range`, an index into a list) it stays a constant.",
+    why="Dynamo treats an int attribute of a module as a constant unless the flag is set. "
+    "Where a line needs the number itself (a `range`, an index into a list), it stays "
+    "constant.",
     propose=_propose,
     examples=(
         FixExample(
@@ -104,7 +105,7 @@ net = torch.compile(Net(), backend="eager")
 for size in (3, 5, 4, 7):
     net(torch.ones(size))
 """,
-            because="what may be a size",
+            because="may set it to a size",
         ),
         RefusalExample(
             program="""import torch

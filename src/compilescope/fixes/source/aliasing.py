@@ -188,4 +188,4 @@ def check_unchanged(
     for name in sorted(held):
         changed = is_changed_later(module, function, statement, name)
         if changed and not is_fresh_local(module, function, name):
-            raise Refused(f"`{name}` is changed in place later, and may be held elsewhere")
+            raise Refused(f"`{name}` is changed in place later and may be held elsewhere")

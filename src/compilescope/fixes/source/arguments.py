@@ -44,11 +44,11 @@ def mark_arguments(
     for site in edits.sites:
         edit = edits.edit(site)
         if is_compiled(subject, site.module, site.call):
-            raise Refused("the call stands in compiled code, where nothing can be marked")
+            raise Refused("the call is in compiled code, where nothing can be marked")
         statement = statement_before(site)
         for text in _marks(subject, edit, site, wanted, line):
             if _is_there(site, statement, text):
-                raise NotMeant("it is marked already")
+                raise NotMeant("it is already marked")
             if (statement, text) not in done:
                 done.add((statement, text))
                 edit.put_before(statement, text)
@@ -103,7 +103,7 @@ def wrap_argument(
     for site in edits.sites:
         given = passed(subject, site, value)
         if not given.is_whole:
-            raise Refused(f"`{value}` is a part of an argument")
+            raise Refused(f"`{value}` is part of an argument")
         now = site.module.code(given.arg.value)
         new = wrap(site, now)
         if new != now:
@@ -112,7 +112,7 @@ def wrap_argument(
             edit.replace(given.arg.value, edit.expression(new))
     texts = edits.files()
     if not texts:
-        raise NotMeant("every call passes it like this already")
+        raise NotMeant("every call already passes it this way")
     return texts
 
 

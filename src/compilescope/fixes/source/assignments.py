@@ -22,9 +22,9 @@ def only_value(subject: Subject, node: cst.BaseExpression) -> cst.BaseExpression
     elif isinstance(node, cst.Attribute) and _is_self(node.value):
         values = list(_set_in_class(subject, node.attr.value))
     else:
-        raise Refused(f"where `{shown}` is set cannot be told")
+        raise Refused(f"it is unknown where `{shown}` is set")
     if len(values) != 1 or values[0] is None:
-        raise Refused(f"`{shown}` is not set in one place of this file")
+        raise Refused(f"`{shown}` is not set in exactly one place in this file")
     return values[0]
 
 
@@ -47,7 +47,7 @@ def _set_in_class(subject: Subject, name: str) -> Iterator[cst.BaseExpression | 
     module = subject.module
     made = module.class_of(subject.function)
     if made is None:
-        raise Refused("the function is no method of a class in this file")
+        raise Refused("the function is not a method of a class in this file")
     if any(_sets_from_outside(module, each, name, made) for each in module.walk()):
         yield None
     for node in module.walk(made):

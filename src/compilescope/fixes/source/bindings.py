@@ -85,7 +85,7 @@ def parameters_of(function: cst.FunctionDef) -> list[str]:
 def statements_of(function: cst.FunctionDef) -> list[cst.BaseStatement]:
     """Of its own body. Raises `Refused` for `def f(x): return x`."""
     if not isinstance(function.body, cst.IndentedBlock):
-        raise Refused("the function stands on one line")
+        raise Refused("the function is defined on one line")
     return list(function.body.body)
 
 

@@ -76,7 +76,9 @@ def _joined(subject: Subject, node: cst.BooleanOperation) -> tuple[str, bool]:
     parts = operands(node, cst.Or if is_or else cst.And)
     for part in parts:
         if is_static(subject, part):
-            words = f"`{short(subject.module, part)}` is no tensor, and is asked within the test"
+            words = (
+                f"`{short(subject.module, part)}` is not a tensor and is nested in the condition"
+            )
             raise Refused(words)
     check_order(subject, parts[1:])
     texts = [boolean(subject, part) for part in parts]
@@ -88,12 +90,12 @@ def _compared(subject: Subject, node: cst.Comparison) -> tuple[str, bool]:
     parts = [node.left, *(each.comparator for each in node.comparisons)]
     kinds = (cst.In, cst.NotIn, cst.Is, cst.IsNot)
     if any(isinstance(each.operator, kinds) for each in node.comparisons):
-        raise Refused(f"`{short(module, node)}` is no comparison of tensors")
+        raise Refused(f"`{short(module, node)}` is not a comparison of tensors")
     check_order(subject, list(parts[2:]))
     for part in parts:
         asked = first(module, [part], "by-value")
         if asked is not None and not _is_asked(subject, part):
-            raise Refused(asked.words.replace("the branch", "the test"))
+            raise Refused(asked.words.replace("the branch", "the condition"))
     shown = [_number(subject, part, parts) for part in parts]
     again = [_again(subject, part, text) for part, text in zip(parts, shown, strict=True)]
     signs = [module.code(each.operator).strip() for each in node.comparisons]
@@ -159,7 +161,7 @@ def check_order(subject: Subject, later: list[cst.BaseExpression]) -> None:
     """Python leaves out the later operands where the first one decides."""
     found = first(subject.module, list(later), "effect", "unknown", "random", "raises")
     if found is not None:
-        raise Refused(found.words.replace("the branch", "the test"))
+        raise Refused(found.words.replace("the branch", "the condition"))
 
 
 def is_joined(node: cst.CSTNode, operator: type[cst.BaseBooleanOp]) -> bool:

@@ -42,4 +42,4 @@ def _check_callers(module: SourceModule, function: cst.FunctionDef) -> None:
     for where, name in changes_in_place(module, module.tree):
         marks = any(mark in module.code(where) for mark in _MARKS)
         if name in held and id(where) not in inside and not marks:
-            raise NeedsRun(f"`{short(module, where)}` may change what was handed in, or its copy")
+            raise NeedsRun(f"`{short(module, where)}` may change the argument or its copy")

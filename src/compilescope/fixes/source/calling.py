@@ -43,7 +43,7 @@ def call_sites(subject: Subject) -> list[CallSite]:
             if isinstance(node, cst.Call) and module.code(node.func) in callees:
                 found.append(CallSite(module, node))
     if not found:
-        raise Refused("the call of the compiled function is not in a file of your own")
+        raise Refused("the compiled function is not called in one of your own files")
     return found
 
 
@@ -131,7 +131,7 @@ def hoisted(
         if each is arg:
             break
         if each not in earlier and not is_plain(each.value):
-            raise Refused("arguments before it are computed in the call, and would come after it")
+            raise Refused("earlier arguments are computed in the call and would come after it")
     scope = module.scope(site.call)
     name = wanted if scope is not None and wanted not in scope else module.fresh_name(wanted)
     edit.put_before(statement, f"{name} = {module.code(arg.value)}")
@@ -148,7 +148,7 @@ def _check_order(site: CallSite) -> None:
         if isinstance(node, (cst.Call, cst.Await, cst.Yield)) and node not in set(
             site.module.ancestors(site.call)
         ):
-            raise Refused("another call of the same statement comes first")
+            raise Refused("another call in the same statement runs first")
 
 
 def statement_before(site: CallSite) -> cst.BaseStatement:
@@ -161,7 +161,7 @@ def statement_before(site: CallSite) -> cst.BaseStatement:
         ):
             raise Refused("the call is part of an expression that may run it many times or never")
         if isinstance(above, cst.While):
-            raise Refused("the call is the test of a loop")
+            raise Refused("the call is the condition of a loop")
         if isinstance(above, cst.SimpleStatementSuite):
             raise Refused("the call shares a line with the statement around it")
         if isinstance(above, (cst.SimpleStatementLine, cst.If, cst.For, cst.With)):
@@ -169,11 +169,11 @@ def statement_before(site: CallSite) -> cst.BaseStatement:
             return above
         if isinstance(above, cst.BaseCompoundStatement):
             break
-    raise Refused("there is no place for a line before the call")
+    raise Refused("no line can be inserted before the call")
 
 
 def _check_block(module: SourceModule, statement: cst.BaseStatement) -> None:
     above = module.parent(statement)
     if isinstance(above, cst.If) and above.orelse is statement:
-        raise Refused("the call is the test of an `elif`")
+        raise Refused("the call is the condition of an `elif`")
     module.block_of(statement)

@@ -57,7 +57,7 @@ def _check_quiet(subject: Subject, test: cst.BaseExpression) -> None:
     if found is not None:
         raise Refused(found.words.replace("the branch", "the `elif`"))
     if is_static(subject, test):
-        raise NotMeant("the `elif` is no check of a tensor")
+        raise NotMeant("the `elif` does not check a tensor")
 
 
 def _raising(subject: Subject, branch: cst.If) -> Check:
@@ -72,12 +72,12 @@ def _raising(subject: Subject, branch: cst.If) -> Check:
     if isinstance(error, cst.Call):
         plain = all(arg.keyword is None and not arg.star for arg in error.args)
         if not plain or len(error.args) > 1:
-            raise Refused(f"`{short(module, error)}` is made of more than a message")
+            raise Refused(f"`{short(module, error)}` takes more than a message")
         message = error.args[0].value if error.args else None
         error = error.func
     name = module.code(error).rsplit(".", 1)[-1]
     if not isinstance(error, (cst.Name, cst.Attribute)) or not name[:1].isupper():
-        raise Refused(f"it cannot be told what `{short(module, raised)}` raises")
+        raise Refused(f"it is unknown what `{short(module, raised)}` raises")
     _check_catcher(subject, name)
     text = read_message(subject, message, name)
     return Check(read_test(subject, branch.test), True, name, text, module.code(raised))
@@ -88,4 +88,4 @@ def _check_catcher(subject: Subject, error: str) -> None:
         return
     place = catcher(subject.program, subject.file, error)
     if place is not None:
-        raise Refused(f"{error} is caught at {place}, and the check would raise RuntimeError")
+        raise Refused(f"{error} is caught at {place}, but the check would raise RuntimeError")

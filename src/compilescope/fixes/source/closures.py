@@ -70,13 +70,16 @@ class Closures:
             for each in module.walk(node):
                 last = isinstance(each, cst.Return) and returns
                 if isinstance(each, _FORBIDDEN) and not last:
-                    raise Refused(f"the branch has `{short(module, each)}`")
+                    raise Refused(f"the branch contains `{short(module, each)}`")
                 if isinstance(each, cst.Expr) and isinstance(each.value, cst.Call):
                     raise Refused(
-                        f"the branch calls {short(module, each.value.func)}(), for no value"
+                        f"the branch calls {short(module, each.value.func)}() and ignores its "
+                        "result"
                     )
                 if isinstance(each, cst.Call) and module.calls(each, "builtins.super"):
-                    raise Refused("a branch calls super(), which a function of its own cannot")
+                    raise Refused(
+                        "a branch calls super(), which does not work in a separate function"
+                    )
                 self._check_targets(each)
             for where, name in changes_in_place(module, node):
                 if not self._is_own(where, name, nodes):
@@ -101,10 +104,10 @@ class Closures:
         for target in liveness.targets(node):
             if isinstance(target, (cst.Attribute, cst.Subscript)):
                 shown = short(self.module, target)
-                raise Refused(f"a branch sets `{shown}`, which can be seen from outside")
+                raise Refused(f"a branch sets `{shown}`, which is visible from outside")
             elsewhere = liveness.declared_elsewhere(self.module, self.function)
             if isinstance(target, cst.Name) and target.value in elsewhere:
-                raise Refused(f"`{target.value}` is a variable of another scope")
+                raise Refused(f"`{target.value}` belongs to another scope")
 
     def given(self, blocks: Sequence[Sequence[cst.CSTNode]]) -> list[str]:
         """Names that a block sets, and reads before: they come in as parameters, since a function
@@ -138,7 +141,7 @@ class Closures:
             seen = self.subject.facts(name, self.module.line(self.whole))
             python = any(fact.kind not in ("tensor", "parameter") for fact in seen)
             if python and name not in self.counters:
-                raise Refused(f"`{name}` holds no tensor before")
+                raise Refused(f"`{name}` does not hold a tensor before")
         return found
 
     def _was_set(self, name: str) -> bool:
@@ -166,7 +169,7 @@ class Closures:
                     raise Refused(f"`{name}` is set on one side only")
             check_unchanged(self.module, self.function, self.whole, (), [name])
         if not read:
-            raise NotMeant("nothing that the branches set is read later")
+            raise NotMeant("nothing the branches set is read later")
         return read
 
     def check_sides(self, blocks: Sequence[Sequence[cst.CSTNode]], results: Sequence[str]) -> None:
@@ -201,7 +204,7 @@ class Closures:
             for a, b in zip(one.elements, other.elements, strict=True):
                 check_alike(self.subject, a.value, b.value)
         elif isinstance(one, cst.Tuple) != isinstance(other, cst.Tuple):
-            raise Refused("one side returns a tuple, the other does not")
+            raise Refused("one side returns a tuple and the other does not")
         else:
             check_alike(self.subject, one, other)
             for side in (one, other):
@@ -224,7 +227,7 @@ class Closures:
         if name in self.counters:
             return name
         if value is not None and is_static(self.subject, value):
-            raise Refused(f"`{name}` gets a Python value, no tensor")
+            raise Refused(f"`{name}` is set to a Python value, not a tensor")
         if value is not None:
             check_unchanged(self.module, self.function, self.whole, [value])
         fresh = value is not None and is_fresh(self.module, value)
@@ -237,7 +240,7 @@ class Closures:
             return f"({inside},)" if len(value.elements) == 1 else inside
         code = self.module.code(value)
         if isinstance(value, (cst.Integer, cst.Float, cst.SimpleString)) or code == "None":
-            raise Refused(f"a side returns `{code}`, no tensor")
+            raise Refused(f"one side returns `{code}`, not a tensor")
         if is_fresh(self.module, value):
             return code
         if isinstance(value, (cst.Name, cst.Attribute, cst.Subscript)):

@@ -26,7 +26,7 @@ def set_argument(edit: Edit, region: Region, name: str, value: str) -> None:
         edit.replace(known.value, new)
         return
     if region.takes_a_bundle:
-        raise Refused("torch.compile gets its options from a dict, which may set it already")
+        raise Refused("torch.compile gets its options from a dict, which may already set it")
     arg = cst.Arg(new, keyword=cst.Name(name), equal=_NO_SPACE)
     edit.replace(call, call.with_changes(args=_with(call, arg)))
 
@@ -60,14 +60,14 @@ def main_edit(subject: Subject) -> Edit:
     if not subject.program.main:
         raise Refused("the program has no file to set it in")
     if not subject.program.is_own(subject.program.main):
-        raise Refused("the program is not a file of your own")
+        raise Refused("the program is not one of your own files")
     return Edit(subject.program.module(subject.program.main))
 
 
 def put_setting(edit: Edit, line: str, package: str = "torch") -> None:
     """One line after the import of what it needs, with a blank one between."""
     if any(edit.module.code(each).strip() == line for each in edit.module.walk() if _is_line(each)):
-        raise NotMeant("it is set already")
+        raise NotMeant("it is already set")
     edit.put_setting(line, package, apart=True)
 
 

@@ -119,7 +119,7 @@ def _check_name(subject: Subject, name: cst.Name) -> None:
     if name.value in local_names(subject.function):
         seen = subject.facts(name.value)
         if seen and not all(fact.kind in ("text", "number", "none") for fact in seen):
-            raise Refused(f"`{name.value}` is neither text nor a number")
+            raise Refused(f"`{name.value}` is neither a string nor a number")
         return
     if not is_of_module(module, name):
         raise Refused(f"`{name.value}` is a variable of another function")

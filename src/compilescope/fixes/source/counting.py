@@ -26,9 +26,9 @@ def counters_of(subject: Subject, loop: cst.While) -> set[str]:
             if any(isinstance(t, cst.Name) and t.value == name for t in liveness.targets(each))
         ]
         if not all(_counts(each) for each in changes):
-            raise Refused(f"`{name}` is a Python number that the loop does more than count with")
+            raise Refused(f"`{name}` is a Python number, and the loop does more than count with it")
         if liveness.is_read_later(module, function, loop, name):
-            raise Refused(f"`{name}` is a Python number, and is used after the loop")
+            raise Refused(f"`{name}` is a Python number and is used after the loop")
         _check_reads(subject, loop, name)
         found.add(name)
     return found
@@ -69,4 +69,4 @@ def _check_reads(subject: Subject, loop: cst.While, name: str) -> None:
         above = module.parent(each)
         plain = (cst.Comparison, cst.ComparisonTarget, cst.BinaryOperation, cst.AugAssign)
         if each.value == name and not isinstance(above, plain):
-            raise Refused(f"`{name}` is a Python number, and is used as one in the loop")
+            raise Refused(f"`{name}` is a Python number and is used as one in the loop")

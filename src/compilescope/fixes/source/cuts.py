@@ -47,7 +47,7 @@ def split_around(
     assert best is not None
     weight, low, high = best
     if weight == 0:
-        raise NotMeant("nothing but this is computed in the function")
+        raise NotMeant("the function computes nothing else")
     heavy = [each for each in body if not is_light(module, each) and each not in outside]
     inner = body[low:high]
     rest = [each for each in heavy if each not in inner]
@@ -72,16 +72,18 @@ def check_splittable(module: SourceModule, function: cst.FunctionDef, split: Spl
     for each in split.core:
         for node in module.walk(each):
             if isinstance(node, (cst.Yield, cst.Await, cst.Nonlocal, cst.Global)):
-                raise Refused("the function is a generator, or sets variables of others")
+                raise Refused(
+                    "the function is a generator or async, or sets variables of another scope"
+                )
             if not isinstance(node, (cst.Return, cst.Del)):
                 continue
             early = not (ends_function and is_return(split.core[-1]))
             if module.function_of(node) is function and (isinstance(node, cst.Del) or early):
                 raise Refused("the function returns from the middle")
     if bound_names(split.core) & stays_local:
-        raise Refused("the function sets variables of others")
+        raise Refused("the function sets variables of another scope")
     if split.around is not None and any(
         not is_light_value(module, item.item) and not isinstance(item.item, cst.Call)
         for item in split.around.items
     ):
-        raise Refused("what the with statement enters is computed in the function")
+        raise Refused("the context of the `with` is computed in the function")

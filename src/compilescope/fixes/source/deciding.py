@@ -48,10 +48,10 @@ def check_no_decision(subject: Subject) -> None:
     """Raises `Refused` where a branch or a loop hangs on the number: the break would only move."""
     module, node = subject.module, subject.node
     if is_of_symbol(subject):
-        raise Refused("the number is a symbol of the graph already, and here it is needed itself")
+        raise Refused("the number is already a symbol in the graph, and this line needs its value")
     for each in module.walk(node):
         if isinstance(each, cst.Call) and module.calls(each, *_DRAWS):
-            raise Refused(f"`{short(module, each)}` is no number of a tensor")
+            raise Refused(f"`{short(module, each)}` is not a number read from a tensor")
     if isinstance(node, cst.BaseStatement):
         return
     _check_sizing(subject, node)
@@ -63,7 +63,7 @@ def check_no_decision(subject: Subject) -> None:
         found = reads(module, function.body) if function is not None else ()
         where = next((w for r in found if r.value in names and (w := decides(module, r))), None)
     if where is not None:
-        raise Refused(f"Python decides by the number in `{short(module, where)}`")
+        raise Refused(f"Python control flow depends on the number in `{short(module, where)}`")
 
 
 def _check_sizing(subject: Subject, node: cst.CSTNode) -> None:
@@ -76,7 +76,9 @@ def _check_sizing(subject: Subject, node: cst.CSTNode) -> None:
         return
     name = operator_of(module, node) or _last_name(node.func)
     if name not in _SIZING:
-        raise NeedsRun(f"whether a graph takes the number in `{short(module, node)}` is not known")
+        raise NeedsRun(
+            f"it is unknown whether a graph accepts the number in `{short(module, node)}`"
+        )
 
 
 def _last_name(func: cst.CSTNode) -> str:

@@ -164,7 +164,7 @@ class Edit:
         """For a `Patch`. Raises `Refused` where nothing changes."""
         text = self.text()
         if text == self.module.text:
-            raise NotMeant("it is like this already")
+            raise NotMeant("the code is already like this")
         return {self.module.path: text}
 
 

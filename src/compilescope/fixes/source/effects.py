@@ -16,7 +16,7 @@ from compilescope.fixes.source.snippets import LONGEST, number, spread
 from compilescope.fixes.source.values import facts_of
 from compilescope.fixes.subject import Subject
 
-_OUTSIDE = "Return the tensor that decides, and do this where the compiled code is called."
+_OUTSIDE = "Return the condition as a tensor, and do this outside the compiled code."
 Small = cst.BaseSmallStatement | cst.BaseCompoundStatement
 
 
@@ -69,7 +69,7 @@ def read_effect(subject: Subject, function: cst.FunctionDef, part: Small) -> lis
         return [_augmented(subject, function, part)]
     if isinstance(part, cst.Expr) and isinstance(part.value, cst.Call):
         return [_in_place(subject, part.value)]
-    raise Refused(f"a branch has more than assignments: `{short(subject.module, part)}`")
+    raise Refused(f"a branch does more than assign: `{short(subject.module, part)}`")
 
 
 def _is_text(part: Small) -> bool:
@@ -109,7 +109,7 @@ def _to(subject: Subject, target: cst.BaseExpression, value: cst.BaseExpression)
         return Effect("store", text, code, (target.value, value), operand=value)
     if isinstance(target, cst.Attribute) and _is_tensor_attribute(subject, target):
         return Effect("store", text, code, (value,), operand=value)
-    raise Refused(f"a branch sets `{text}`, which can be seen from outside")
+    raise Refused(f"a branch sets `{text}`, which is visible from outside")
 
 
 def _is_tensor_attribute(subject: Subject, node: cst.CSTNode) -> bool:
@@ -143,9 +143,9 @@ def _check_index(subject: Subject, target: cst.Subscript) -> None:
         kinds = (cst.Integer, cst.Name, cst.UnaryOperation, cst.Ellipsis)
         seen = facts_of(subject, value)
         if not isinstance(value, kinds) or any(fact.kind != "number" for fact in seen):
-            raise Refused(f"a branch writes to `{short(module, target)}`, by an index of its own")
+            raise Refused(f"a branch writes to `{short(module, target)}` with its own index")
         if isinstance(value, cst.Name) and not is_whole_number(subject, value):
-            raise Refused(f"it cannot be told whether `{value.value}` is a whole number")
+            raise Refused(f"it is unknown whether `{value.value}` is an integer")
 
 
 def is_whole_number(subject: Subject, name: cst.Name) -> bool:
@@ -173,7 +173,7 @@ def _augmented(subject: Subject, function: cst.FunctionDef, part: cst.AugAssign)
     sign = type(part.operator).__name__.removesuffix("Assign")
     operator = getattr(cst, sign, None)
     if operator is None:
-        raise Refused(f"`{short(module, part)}` is no arithmetic")
+        raise Refused(f"`{short(module, part)}` is not arithmetic")
     right = part.value
     if not right.lpar and isinstance(right, (cst.BinaryOperation, cst.Comparison, cst.IfExp)):
         right = right.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
@@ -189,7 +189,7 @@ def _augmented(subject: Subject, function: cst.FunctionDef, part: cst.AugAssign)
         raise Refused(f"a branch changes `{text}`, which is a Python value")
     if isinstance(target, cst.Attribute):
         if not seen and not is_buffer(module, target):
-            raise Refused(f"a branch changes `{text}`, which can be seen from outside")
+            raise Refused(f"a branch changes `{text}`, which is visible from outside")
         return Effect("copy", text, code, nodes)
     assert isinstance(target, cst.Name)
     fresh = is_fresh_local(module, function, target.value)

@@ -67,7 +67,7 @@ def check_early(
         if above is function.body:
             break
         if isinstance(above, _SOMETIMES):
-            raise Refused("it is evaluated on some ways through the function only")
+            raise Refused("it is only evaluated on some paths through the function")
     names = module.names_in(value)
     changed = bound_names(before)
     for name in sorted(names & changed & local_names(function)):
@@ -77,9 +77,9 @@ def check_early(
     for each in before:
         for node in module.walk(each):
             if isinstance(node, cst.Call) and not _is_quiet(subject, node):
-                raise Refused(f"`{module.code(node)}` comes first, and could matter to it")
+                raise Refused(f"`{module.code(node)}` runs first and could affect it")
     if _stores(module, before):
-        raise Refused("the function stores something first, which could matter to it")
+        raise Refused("the function stores something first, which could affect it")
 
 
 def _is_reading(module: SourceModule, value: cst.BaseExpression) -> bool:

@@ -104,10 +104,10 @@ def _check_type(subject: Subject, tensor: cst.BaseExpression, to_int: bool) -> N
     name = operator_of(subject.module, tensor) if isinstance(tensor, cst.Call) else None
     seen = {fact.dtype for fact in facts_of(subject, tensor)}
     if isinstance(tensor, cst.Comparison) or name in operators.TRUTHS or "bool" in seen:
-        raise Refused("a truth counts differently as a tensor")
+        raise Refused("a bool behaves differently as a tensor")
     whole = name in _INT_RESULTS or (bool(seen) and all("int" in dtype for dtype in seen))
     if to_int and not whole:
-        raise Refused("`int()` of NaN raises, and of a fraction cuts it off")
+        raise Refused("`int()` raises on NaN and truncates fractions")
 
 
 def as_tensor(subject: Subject, tensor: cst.BaseExpression) -> str:

@@ -60,7 +60,9 @@ def with_flags(
         changes = edits.setdefault(main.module.path, main)
         _set_for_all(changes, values)
         names = " and ".join(f"`torch._dynamo.config.{flag}`" for flag in flags)
-        states = f"{states} {names} {'hold' if len(flags) > 1 else 'holds'} for the whole program."
+        states = (
+            f"{states} {names} {'apply' if len(flags) > 1 else 'applies'} to the whole program."
+        )
     files = {path: text for each in edits.values() for path, text in each.files().items()}
     return Patch(files, states=states.strip(), allows=allows)
 
@@ -119,7 +121,7 @@ def _with_keywords(edit: Edit, call: cst.Call, values: dict[str, str]) -> cst.Ca
             both = _joined(edit, now, wanted)
             args[there[flag]] = old if both is now else old.with_changes(value=both)
     if len(args) == len(call.args) and all(a is b for a, b in zip(args, call.args, strict=True)):
-        raise NotMeant(f"{' and '.join(values)} is set already")
+        raise NotMeant(f"{' and '.join(values)} is already set")
     return call.with_changes(args=args)
 
 
@@ -140,7 +142,7 @@ def _set_for_all(edit: Edit, values: dict[str, str]) -> None:
     there = {edit.module.code(each).strip() for each in edit.module.walk() if _is_line(each)}
     lines = [line for line in lines if line not in there]
     if not lines:
-        raise NotMeant(f"{' and '.join(values)} is set already")
+        raise NotMeant(f"{' and '.join(values)} is already set")
     edit.put_setting("\n".join(lines), "torch")
 
 

@@ -32,11 +32,11 @@ def check_root(subject: Subject) -> None:
         seen = True
         if not _is_at_or_below(subject, body.frame, event.stack):
             raise Refused(
-                f"`{function.name.value}` is part of another function's graph: nothing of it can "
-                "stay outside"
+                f"`{function.name.value}` is part of another function's graph, so nothing in "
+                "it can stay outside"
             )
     if not seen:
-        raise NotMeant("which function was being compiled is not known")
+        raise NotMeant("it is unknown which function was being compiled")
 
 
 def _is_at_or_below(subject: Subject, frame: CodeRef, stack: Sequence[Frame]) -> bool:
@@ -76,10 +76,10 @@ def stays_outside(subject: Subject, *, all_sites: bool) -> list[cst.BaseStatemen
         if statement is not None and statement not in found:
             found.append(statement)
     if not found:
-        raise NotMeant("the place is no statement of the function's own body")
+        raise NotMeant("the line is not a statement in the function's own body")
     for statement in found:
         if sum(1 for each in module.walk(statement) if _is_line(each)) > _LARGEST_OUTSIDE:
-            raise Refused("the statement that it is in does much else")
+            raise Refused("the statement around it does much else")
     return found
 
 

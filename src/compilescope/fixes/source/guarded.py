@@ -18,9 +18,9 @@ def cause_of(subject: Subject) -> RecompileCause:
     """Of the value that failed. Raises `Refused` where the recompile is likely to go with a break:
     after one, the functions of a library are compiled one by one, and share their code."""
     if subject.cause is None or subject.frame is None:
-        raise NotMeant("the guard that failed is not known")
+        raise NotMeant("the guard that failed is unknown")
     if subject.program.digest.sites and not subject.program.is_own(subject.frame.file):
-        raise Refused("the graph breaks come first: this may go with them")
+        raise Refused("this recompile may go away once the graph breaks are fixed")
     return subject.cause
 
 
@@ -28,7 +28,7 @@ def check_no_parameter(subject: Subject) -> None:
     """Raises `Refused` where sizes of parameters change too: those stay constants (torch 2.13)."""
     causes = subject.frame.causes if subject.frame is not None else ()
     if any(cause.rule == "parameter-size" for cause in causes):
-        raise Refused("the size of a parameter changes with it, and stays a constant")
+        raise Refused("the size of a parameter changes with it and stays constant")
 
 
 def size_of(subject: Subject) -> tuple[str, int]:
@@ -77,7 +77,7 @@ def check_may_vary(subject: Subject) -> None:
         if failing and code not in changed:
             changed[code] = compilation_number(event.compile_id or "")
         elif failing and max(failing) >= changed[code]:
-            raise Refused(f"`{cause.subject}` stays a constant even after it was seen to change")
+            raise Refused(f"Dynamo keeps `{cause.subject}` constant even after it changed")
 
 
 def compilation_number(compile_id: str) -> int:

@@ -41,7 +41,7 @@ class Kind:
 
 
 UNKNOWN = Kind()
-_SHAPES = "whether both sides have the same shape cannot be told without running it"
+_SHAPES = "only a run can show whether both sides have the same shape"
 
 
 def check_alike(subject: Subject, one: cst.CSTNode, other: cst.CSTNode) -> None:

@@ -28,14 +28,14 @@ def check_layers(subject: Subject, sides: Sequence[Sequence[cst.CSTNode]]) -> No
     for name in sorted(every):
         made = _made_by(subject.module, name)
         if any(word in made for word in _KEEPING):
-            raise Refused(f"the branch calls `{name}`, which counts what it sees")
+            raise Refused(f"the branch calls `{name}`, which keeps running statistics")
     if subject.program.facts.seen or common == every:
         return
     if graph_values(subject.program.run).computes_grad and _trains(subject):
         alone = sorted(every - common)
         raise NeedsRun(
-            f"in training, `{alone[0]}` would get zero gradients where the side is not taken, "
-            "instead of none"
+            f"in training, `{alone[0]}` would get zero gradients instead of none when the side "
+            "is not taken"
         )
 
 

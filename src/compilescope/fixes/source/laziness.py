@@ -28,7 +28,7 @@ def runs_once(subject: Subject) -> str:
         found = _test_before(module, line)
         if found is not None:
             return module.code(found)
-    raise NotMeant("nothing says that it happens in the first call only")
+    raise NotMeant("nothing shows that it happens in the first call only")
 
 
 def _test_before(module: SourceModule, line: int) -> cst.BaseExpression | None:

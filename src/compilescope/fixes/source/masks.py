@@ -74,16 +74,14 @@ def check_mask(subject: Subject, pick: Pick) -> None:
     module = subject.module
     masks, values = facts_of(subject, pick.mask), facts_of(subject, pick.values)
     if any(fact.dtype != "bool" for fact in masks if fact.kind == "tensor"):
-        raise Refused(f"`{short(module, pick.mask)}` is no mask of truths")
+        raise Refused(f"`{short(module, pick.mask)}` is not a bool mask")
     if masks and values:
         if not _are_alike(pick, masks, values):
-            raise Refused("the mask picks whole rows, not single elements")
+            raise Refused("the mask selects whole rows, not single elements")
         return
     if _is_about(module, pick.mask, module.code(pick.values)) or _is_like(subject, pick):
         return
-    raise Refused(
-        f"it is not known whether `{short(module, pick.mask)}` has a truth for each element"
-    )
+    raise Refused(f"it is unknown whether `{short(module, pick.mask)}` has one bool per element")
 
 
 def _are_alike(pick: Pick, masks: Sequence[ValueFact], values: Sequence[ValueFact]) -> bool:
@@ -112,7 +110,7 @@ def check_lasting(subject: Subject, name: str, pick: Pick) -> None:
     if sum(isinstance(each, cst.Name) and each.value == name for each in written) != 1:
         raise Refused(f"`{name}` is set in several places")
     if any(isinstance(each, cst.Name) and each.value in made_of for each in written):
-        raise Refused(f"what `{name}` is made of is set anew in the function")
+        raise Refused(f"what `{name}` is computed from is reassigned in the function")
     if any(True for _ in changes_in_place(module, function.body)):
         raise Refused("the function changes tensors in place")
 
@@ -156,7 +154,7 @@ def read_elementwise(subject: Subject, node: cst.BaseExpression, found: Picked) 
     elif isinstance(node, cst.Call) and operator_of(module, node) in _ELEMENTWISE:
         _call(subject, node, found)
     else:
-        raise Refused(f"`{short(module, node)}` is not computed for each element alone")
+        raise Refused(f"`{short(module, node)}` is not elementwise")
 
 
 def _operation(subject: Subject, node: cst.BinaryOperation, found: Picked) -> None:
@@ -173,7 +171,7 @@ def _operation(subject: Subject, node: cst.BinaryOperation, found: Picked) -> No
         found.steep = True
         read_elementwise(subject, node.left, found)
     else:
-        raise Refused(f"`{short(subject.module, node)}` may be infinite outside of the mask")
+        raise Refused(f"`{short(subject.module, node)}` may be infinite outside the mask")
 
 
 def _is_pick(module: SourceModule, node: cst.BaseExpression, found: Picked) -> bool:
@@ -191,7 +189,7 @@ def _call(subject: Subject, call: cst.Call, found: Picked) -> None:
     if name in _HARMLESS_AT_ONE:
         found.steep = True
         if not _is_pick(subject.module, given[0], found):
-            raise Refused(f"`{short(subject.module, call)}` may be infinite outside of the mask")
+            raise Refused(f"`{short(subject.module, call)}` may be infinite outside the mask")
     for each in given:
         read_elementwise(subject, each, found)
 
@@ -214,9 +212,9 @@ def reduction_around(
             assert isinstance(above.func, cst.Attribute)
             given, rest = [above.func.value], above.args[:]
         if rest or len(given) != 1:
-            raise Refused(f"`{name}` is not over all elements")
+            raise Refused(f"`{name}` does not reduce over all elements")
         return above, name, given[0]
-    raise Refused("what the mask picks is not reduced in the same expression")
+    raise Refused("the selected elements are not reduced in the same expression")
 
 
 def count_of(subject: Subject, node: cst.CSTNode) -> cst.BaseExpression | None:

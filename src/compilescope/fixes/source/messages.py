@@ -43,7 +43,7 @@ def read_message(subject: Subject, node: cst.BaseExpression | None, otherwise: s
         seen = facts_of(subject, node)
         if seen and all(fact.kind == "text" for fact in seen):
             return Message(module.code(node))
-    raise Refused(f"the message `{short(module, node)}` is not known before the numbers are")
+    raise Refused(f"the message `{short(module, node)}` is not known before the values are")
 
 
 def _is_made_of_static(subject: Subject, node: cst.BaseExpression) -> bool:
@@ -78,7 +78,7 @@ def _formatted(subject: Subject, node: cst.FormattedString) -> Message:
         lost.append(shown)
         parts.append(cst.FormattedStringText(shown.replace("{", "{{").replace("}", "}}")))
         if node.quote[0] in shown or "\\" in shown or "#" in shown:
-            raise Refused(f"the message holds the value of `{shown}`")
+            raise Refused(f"the message contains the value of `{shown}`")
     made = module.code(node.with_changes(parts=parts))
     if not any(isinstance(part, cst.FormattedStringExpression) for part in parts) and lost:
         made = made.replace("f", "", 1).replace("F", "", 1) if made[0] in "fF" else made

@@ -37,6 +37,7 @@ class SourceModule:
         self.path = path
         self.text = text
         self._statements: dict[int, cst.BaseStatement | None] = {}
+        self._children: dict[cst.CSTNode, list[cst.CSTNode]] = {}
         try:
             tree = cst.parse_module(text)
             self._wrapper = MetadataWrapper(tree, unsafe_skip_copy=True)
@@ -165,7 +166,14 @@ class SourceModule:
         while stack:
             current = stack.pop()
             yield current
-            stack.extend(reversed(current.children))
+            stack.extend(self._reversed_children(current))
+
+    def _reversed_children(self, node: cst.CSTNode) -> list[cst.CSTNode]:
+        """Kept, since libcst finds them by copying the node, and every fix walks the module."""
+        known = self._children.get(node)
+        if known is None:
+            known = self._children[node] = list(reversed(node.children))
+        return known
 
     # What names mean
 

@@ -19,7 +19,7 @@ def is_rebound(module: SourceModule, name: cst.Name) -> bool:
     if not is_of_module(module, name):
         return False
     return any(
-        name.value in declared_names(each) & bound_names(each.body.body)
+        name.value in declared_names(each) and name.value in bound_names(each.body.body)
         for each in _functions(module)
     )
 

@@ -37,7 +37,7 @@ def check_counted(subject: Subject) -> None:
             continue
         sets = any(module.code(each) == name for each in targets(node))
         if sets and name not in module.code(node.value):
-            raise NeedsRun(f"`{short(module, node)}` sets it to what may be a size")
+            raise NeedsRun(f"`{short(module, node)}` may set it to a size")
 
 
 def _needs(module: SourceModule, node: cst.CSTNode) -> cst.CSTNode | None:

@@ -30,13 +30,13 @@ def check_numbers(
         value = number(node)
         if len(python) == 1 and isinstance(value, int) and not -128 <= value <= 127:
             shown = short(subject.module, node)
-            raise Refused(f"`{shown}` may not fit into the dtype of the other side")
+            raise Refused(f"`{shown}` may not fit the dtype of the other side")
     if one.kind != "name":
         return
     if other is None:
         seen = subject.facts(one.target, subject.module.line(whole))
         if any(fact.kind not in ("tensor", "parameter", "number") for fact in seen):
-            raise Refused(f"`{one.target}` holds no tensor before the branch")
+            raise Refused(f"`{one.target}` does not hold a tensor before the branch")
         was_number = any(fact.kind == "number" for fact in seen)
     else:
         was_number = False
@@ -50,12 +50,12 @@ def check_number(subject: Subject, node: cst.BaseExpression) -> None:
         if isinstance(node, (cst.Name, cst.SimpleString, cst.ConcatenatedString, cst.Comparison)):
             seen = subject.facts(subject.module.code(node))
             if not seen or any(fact.kind != "number" for fact in seen):
-                raise Refused(f"`{short(subject.module, node)}` is a Python value, no tensor")
+                raise Refused(f"`{short(subject.module, node)}` is a Python value, not a tensor")
         return
     exact = isinstance(value, int) or struct.unpack("f", struct.pack("f", value))[0] == value
     if not exact and _has_doubles(subject):
         shown = short(subject.module, node)
-        raise Refused(f"`{shown}` as a tensor would be rounded, and there are float64 tensors")
+        raise Refused(f"`{shown}` would be rounded as a tensor, and there are float64 tensors")
 
 
 def _has_doubles(subject: Subject) -> bool:
@@ -79,4 +79,4 @@ def check_uses(subject: Subject, function: cst.FunctionDef, whole: cst.CSTNode, 
         if isinstance(above, cst.UnaryOperation):
             above = module.parent(above)
         if not isinstance(above, (cst.BinaryOperation, cst.AugAssign)):
-            raise Refused(f"`{name}` is a Python number, and is used as one later")
+            raise Refused(f"`{name}` is a Python number and is used as one later")

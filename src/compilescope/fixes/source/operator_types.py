@@ -37,8 +37,8 @@ def annotation(subject: Subject, node: cst.BaseExpression, torch: str) -> str:
     if len(kinds) == 1 and (kind := next(iter(kinds))) in ("int", "float", "bool", "str"):
         return kind
     if not seen and text.startswith(("self.", "cls.")):
-        raise Refused(f"it is not known what `{text}` is")
-    raise Refused(f"`{text}` is no tensor, number or text that an operator could be handed")
+        raise Refused(f"the type of `{text}` is unknown")
+    raise Refused(f"`{text}` is not a tensor, number or string that an operator accepts")
 
 
 def _check_shown(subject: Subject, node: cst.BaseExpression, seen: Sequence[ValueFact]) -> None:

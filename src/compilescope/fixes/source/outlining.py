@@ -93,7 +93,7 @@ def _move(edit: Edit, call: cst.Call | cst.If, needed: _Needed, text: str) -> No
     body = list(module.tree.body)
     place = next(i for i, each in enumerate(body) if each is top)
     if place == 0:
-        raise Refused("the function stands at the very top of its file")
+        raise Refused("the function is at the very top of its file")
     previous = body[place - 1]
     assert isinstance(previous, cst.BaseStatement)
     edit.put_after(previous, made)
@@ -145,7 +145,8 @@ class _Needed:
             return True
         if not _is_called(module, node) and is_changed(module, node):
             raise Refused(
-                f"`{node.value}` is changed in a function, and an operator would see it late"
+                f"`{node.value}` is changed in a function, and an operator would see the "
+                "change late"
             )
         return False
 

@@ -96,9 +96,9 @@ def output_call(subject: Subject) -> cst.Call:
     if found is None and subject.rule in ("logging-call", "print-call"):
         found = _lone_call(subject)
     if found is None:
-        raise NotMeant("it is not part of a print or of a line of a log")
+        raise NotMeant("it is not part of a print or a log message")
     if not isinstance(module.parent(found), cst.Expr):
-        raise Refused("what writes is part of a larger statement")
+        raise Refused("the output call is part of a larger statement")
     assert isinstance(found, cst.Call)
     return found
 

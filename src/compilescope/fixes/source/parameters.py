@@ -19,7 +19,7 @@ def recompiled_function(subject: Subject) -> tuple[SourceModule, cst.FunctionDef
     """Raises `Refused` where its source is not at hand."""
     frame = subject.frame
     if frame is None:
-        raise Refused("the function that was compiled again is not known")
+        raise Refused("the recompiled function is unknown")
     module = subject.program.module(frame.file)
     function = function_at(module, frame.line, frame.function)
     if function is None:

@@ -115,4 +115,4 @@ def _given(site: CallSite, name: str, place: int | None, path: str) -> Passed:
     bundles = [each for each in site.call.args if each.star == "**"]
     if len(bundles) == 1 and name:
         return Passed(bundles[0], path, f'{site.module.code(bundles[0].value)}["{name}"]')
-    raise Refused(f"the call passes no `{name or place}`")
+    raise Refused(f"the call does not pass `{name or place}`")

@@ -33,18 +33,18 @@ class ReturnedValue:
         for part in side.parts:
             for effect in read_effect(subject, subject.function, part):
                 if effect.kind != "name":
-                    raise Refused(f"a side of it changes `{effect.target}` before it returns")
+                    raise Refused(f"one side changes `{effect.target}` before it returns")
                 check_pure(subject, effect.nodes)
                 if effect.target in liveness.declared_elsewhere(module, subject.function):
-                    raise Refused(f"`{effect.target}` is a variable of another scope")
+                    raise Refused(f"`{effect.target}` belongs to another scope")
 
     def kept(self, found: Returning, before: list[cst.BaseStatement]) -> str | None:
         """A name for the early value, where the rest of the function sets what it is made of."""
         module = self.subject.module
         if found.then.parts:
-            raise Refused("a side of it computes in steps before it returns")
+            raise Refused("one side computes in steps before it returns")
         if isinstance(found.other, Side) and not found.rest and found.other.parts:
-            raise Refused("a side of it computes in steps before it returns")
+            raise Refused("one side computes in steps before it returns")
         read = liveness.names_read(module, found.then.value)
         changed = {name for each in before for name in liveness.names_set(module, each)}
         return module.fresh_name("early") if read & changed else None
@@ -89,7 +89,7 @@ class ReturnedValue:
         self.kept(further, [])
         truth = read_test(self.subject, branch.test)
         if truth.static:
-            raise Refused(f"`{truth.static}` in an inner test is no tensor")
+            raise Refused(f"`{truth.static}` in an inner condition is not a tensor")
         return self._values(truth.tensor, further)
 
     def _check_kinds(self, one: cst.BaseExpression, other: cst.BaseExpression | None) -> None:
@@ -103,7 +103,7 @@ class ReturnedValue:
             check_number(self.subject, side)
             shown = short(self.subject.module, side)
             if len(python) == len(sides) or number(side) is None:
-                raise Refused(f"it returns `{shown}`, a Python value, no tensor")
+                raise Refused(f"it returns `{shown}`, a Python value, not a tensor")
 
 
 def _elements(node: cst.BaseExpression) -> list[cst.BaseExpression]:

@@ -46,17 +46,17 @@ def check_pure(subject: Subject, statement: cst.BaseStatement) -> None:
     module = subject.module
     for node in module.walk(statement):
         if isinstance(node, _FORBIDDEN):
-            raise Refused("the piece does more than to compute")
+            raise Refused("the code does more than compute")
         if isinstance(node, (cst.AssignTarget, cst.AugAssign)) and not isinstance(
             node.target, (cst.Name, cst.Tuple)
         ):
-            raise Refused("the piece changes what it is given")
+            raise Refused("the code changes its inputs")
         if (
             isinstance(node, cst.AugAssign)
             and isinstance(node.target, cst.Name)
             and node.target.value in parameters_of(subject.function)
         ):
-            raise Refused("the piece changes what it is given")
+            raise Refused("the code changes its inputs")
         if isinstance(node, cst.Call):
             _check_call(subject, node)
 
@@ -67,9 +67,9 @@ def _check_call(subject: Subject, call: cst.Call) -> None:
     meanings = module.meaning(call.func)
     word = shown.split(".")[-1]
     if word in _RANDOM or (word.endswith("_") and not word.endswith("__")):
-        raise Refused(f"`{shown}` draws random numbers, or changes a tensor in place")
+        raise Refused(f"`{shown}` draws random numbers or changes a tensor in place")
     if any(name.startswith(_NOT_PURE) for name in meanings):
-        raise Refused(f"`{shown}` may do more than to compute")
+        raise Refused(f"`{shown}` may do more than compute")
     if meanings & _BUILTINS or is_pure(module, call):
         return
     if any(name.startswith(("torch.", "math.")) for name in meanings):
@@ -83,4 +83,4 @@ def _check_call(subject: Subject, call: cst.Call) -> None:
     known = isinstance(root, cst.Name) and root.value in local
     if isinstance(call.func, cst.Attribute) and known:
         return
-    raise Refused(f"`{shown}` may do more than to compute")
+    raise Refused(f"`{shown}` may do more than compute")

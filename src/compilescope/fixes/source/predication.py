@@ -65,10 +65,10 @@ class Predication:
     def _inner(self, node: cst.If) -> list[Effect]:
         module = self.subject.module
         if is_static(self.subject, node.test):
-            raise Refused(f"a branch has an `if` of its own: `{short(module, node.test)}`")
+            raise Refused(f"a branch has its own `if`: `{short(module, node.test)}`")
         truth = read_test(self.subject, node.test)
         if truth.static:
-            raise Refused(f"`{truth.static}` in an inner test is no tensor")
+            raise Refused(f"`{truth.static}` in an inner condition is not a tensor")
         check_test(self.subject, node.test)
         return self._picked(node, truth)
 
@@ -151,7 +151,7 @@ class Predication:
         if effect.kind != "name":
             return
         if effect.target in liveness.declared_elsewhere(module, function):
-            raise Refused(f"`{effect.target}` is a variable of another scope")
+            raise Refused(f"`{effect.target}` belongs to another scope")
         if effect.plain:
             return
         check_unchanged(module, function, self.whole, effect.nodes, [effect.target])
@@ -202,14 +202,14 @@ def _check_seen(subject: Subject, node: cst.CSTNode) -> None:
             seen = facts_of(subject, each.right)
             python = bool(seen) and all(fact.kind == "number" for fact in seen)
             if python and is_static(subject, each.left):
-                raise Refused(f"`{short(module, each)}` raises where it divides by zero")
+                raise Refused(f"`{short(module, each)}` raises on division by zero")
 
 
 def check_test(subject: Subject, test: cst.BaseExpression) -> None:
     """The same for a test that Python did not always come to."""
     found = first(subject.module, [test], "effect", "random", "unknown", "raises", "costly")
     if found is not None:
-        raise Refused(found.words.replace("the branch", "an inner test"))
+        raise Refused(found.words.replace("the branch", "an inner condition"))
 
 
 def _sides(branch: cst.If) -> list[cst.CSTNode]:

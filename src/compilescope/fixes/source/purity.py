@@ -53,7 +53,7 @@ def remarks(module: SourceModule, node: cst.CSTNode) -> Iterator[Remark]:
         elif isinstance(each, cst.Subscript):
             yield from _subscript(module, each)
         elif isinstance(each, (cst.Await, cst.Yield)):
-            yield Remark("effect", f"the branch has `{short(module, each)}`")
+            yield Remark("effect", f"the branch contains `{short(module, each)}`")
         elif isinstance(each, cst.NamedExpr):
             yield Remark("effect", f"`{short(module, each)}` assigns in an expression")
         elif isinstance(each, (cst.ListComp, cst.GeneratorExp, cst.DictComp, cst.SetComp)):
@@ -127,7 +127,7 @@ def _call(module: SourceModule, call: cst.Call) -> Iterator[Remark]:
     elif builtin in ("float", "int", "bool", "max", "min"):
         if call.args and all(isinstance(arg.value, _LITERALS) for arg in call.args):
             return  # `float("-inf")`
-        yield Remark("by-value", f"`{shown}` asks for a number")
+        yield Remark("by-value", f"`{shown}` needs a Python number")
     else:
         yield Remark(
             "unknown", f"the branch calls {short(module, func)}(), which may do more than compute"
@@ -136,15 +136,15 @@ def _call(module: SourceModule, call: cst.Call) -> Iterator[Remark]:
 
 def _operator(name: str, shown: str, call: cst.Call) -> Iterator[Remark]:
     if any(arg.keyword is not None and arg.keyword.value == "out" for arg in call.args):
-        yield Remark("effect", f"`{shown}` writes into `out`")
+        yield Remark("effect", f"`{shown}` writes to `out`")
     elif name in operators.RANDOM:
         yield Remark("random", f"`{shown}` draws random numbers")
     elif name in operators.BY_VALUE:
-        yield Remark("by-value", f"`{shown}` asks for a number")
+        yield Remark("by-value", f"`{shown}` needs a Python number")
     elif name in operators.RAISING:
         yield Remark("raises", f"`{shown}` raises for some values")
     elif name in operators.COSTLY:
-        yield Remark("costly", f"`{shown}` is too much to be computed for nothing")
+        yield Remark("costly", f"`{shown}` is too expensive to compute when it is not used")
     elif name in operators.STEEP and not _is_harmless(name, call):
         yield Remark("steep", f"the gradient of `{shown}` may be NaN where it is not used")
     elif name not in operators.KNOWN:
@@ -162,13 +162,13 @@ def _is_harmless(name: str, call: cst.Call) -> bool:
 def _operation(module: SourceModule, node: cst.BinaryOperation) -> Iterator[Remark]:
     shown = short(module, node)
     if isinstance(node.operator, (cst.FloorDivide, cst.Modulo)) and not _is_nonzero(node.right):
-        yield Remark("raises", f"`{shown}` raises where whole numbers are divided by zero")
+        yield Remark("raises", f"`{shown}` raises on integer division by zero")
     elif (isinstance(node.operator, cst.Divide) and not _is_nonzero(node.right)) or (
         isinstance(node.operator, cst.Power) and not _is_whole(node.right)
     ):
         yield Remark("steep", f"the gradient of `{shown}` may be NaN where it is not used")
     elif isinstance(node.operator, cst.MatrixMultiply):
-        yield Remark("costly", f"`{shown}` is too much to be computed for nothing")
+        yield Remark("costly", f"`{shown}` is too expensive to compute when it is not used")
 
 
 def _is_nonzero(node: cst.CSTNode | None) -> bool:
@@ -196,6 +196,6 @@ def _subscript(module: SourceModule, node: cst.Subscript) -> Iterator[Remark]:
         if not isinstance(value, (cst.Integer, cst.Ellipsis, cst.SimpleString)) and not (
             isinstance(value, cst.Name) and value.value == "None"
         ):
-            words = f"`{short(module, node)}` raises where the index is out of range"
+            words = f"`{short(module, node)}` raises if the index is out of range"
             yield Remark("raises", words, node)
             return

@@ -142,7 +142,7 @@ def region_of(subject: Subject) -> Region:
     """The region that a recompiled function belongs to. Raises `Refused` if that is not plain."""
     found = [region for module in own_modules(subject.program) for region in regions_of(module)]
     if not found:
-        raise Refused("torch.compile is not applied in a file of your own")
+        raise Refused("torch.compile is not applied in one of your own files")
     if len(found) == 1:
         return found[0]
     frame = subject.frame
@@ -158,7 +158,9 @@ def region_of(subject: Subject) -> Region:
     fitting = [region for region in found if region.names & called]
     if len(fitting) == 1:
         return fitting[0]
-    raise Refused("torch.compile is applied in several places, and which one is meant is not plain")
+    raise Refused(
+        "torch.compile is applied in several places, and it is unclear which one to change"
+    )
 
 
 def _covers(region: Region, file: str, line: int) -> bool:

@@ -69,9 +69,9 @@ def read_returning(module: SourceModule, branch: cst.If) -> Returning:
 def read_side(parts: tuple[Small, ...], block: tuple[cst.CSTNode, ...]) -> Side:
     last = parts[-1] if parts else None
     if not isinstance(last, cst.Return):
-        raise Refused("one side of it returns, the other goes on and does not end in `return`")
+        raise Refused("one side returns, and the other continues without ending in `return`")
     if last.value is None or _is_none(last.value):
-        raise Refused("a side of it returns nothing")
+        raise Refused("one side returns nothing")
     return Side(parts[:-1], last.value, block)
 
 

@@ -27,7 +27,7 @@ _ABSORBING |= {"masked_fill", "where", "eq", "ne", "lt", "le", "gt", "ge", "lerp
 _BOUNDED = {"clamp", "clip", "clamp_min", "clamp_max"}
 
 
-_OUTSIDE = "Return the tensor, and keep its number where the compiled code is called."
+_OUTSIDE = "Return the tensor, and store its number outside the compiled code."
 
 
 class Divided(Refused):
@@ -70,7 +70,7 @@ class Uses:
             target = above.targets[0].target
             if not isinstance(target, cst.Name):
                 kept = short(self._module, target)
-                raise Refused(f"the number is kept in `{kept}`", instead=_OUTSIDE)
+                raise Refused(f"the number is stored in `{kept}`", instead=_OUTSIDE)
             self.follow_name(target.value)
         else:
             self._refuse(above)
@@ -89,7 +89,7 @@ class Uses:
             if read.value != name or read in self._leaving:
                 continue
             if module.function_of(read) is not function:
-                raise Refused(f"`{name}` is used in a function within")
+                raise Refused(f"`{name}` is used in a nested function")
             self.follow(read)
 
     def _operation(self, above: cst.BinaryOperation, node: cst.CSTNode) -> None:
@@ -105,7 +105,7 @@ class Uses:
         ):
             self.follow(above)
         elif divides:
-            raise Divided("Python raises where the number is zero, a tensor does not")
+            raise Divided("Python raises if the number is zero, a tensor does not")
         else:
             self._refuse(above)
 
@@ -123,7 +123,7 @@ class Uses:
             if as_number != as_tensor:
                 raise Refused(f"as a tensor it would make the result {as_tensor}, not {as_number}")
         elif not self._subject.program.facts.seen and self._mixes():
-            raise NeedsRun("the result may get another dtype, which cannot be told from the source")
+            raise NeedsRun("the result may get another dtype, which the source does not show")
 
     def _mixes(self) -> bool:
         """The program computes in several widths, or in one that is not the usual."""
@@ -135,7 +135,7 @@ class Uses:
         assert isinstance(whole, cst.Comparison)
         sides = [whole.left, *(each.comparator for each in whole.comparisons)]
         if len(sides) != 2 or not any(is_tensor(self._subject, side) for side in sides):
-            raise Refused("the number is compared, and Python decides by it")
+            raise Refused("the number is compared, and Python uses the result")
 
     def _argument(self, arg: cst.Arg) -> None:
         call = self._module.parent(arg)
@@ -191,11 +191,11 @@ class Uses:
         if any(is_tensor(self._subject, value) or _makes_parameter(value) for value in given):
             return False
         shown = short(self._module, node)
-        raise NeedsRun(f"whether `{shown}` is a tensor or a number cannot be told from the source")
+        raise NeedsRun(f"the source does not show whether `{shown}` is a tensor or a number")
 
     def _refuse(self, above: cst.CSTNode | None) -> None:
         shown = f" in `{short(self._module, above)}`" if above is not None else ""
-        raise Refused(f"a number is needed{shown}")
+        raise Refused(f"a Python number is needed{shown}")
 
 
 _IN_PLACE = (cst.AddAssign, cst.SubtractAssign, cst.MultiplyAssign, cst.DivideAssign)

@@ -184,7 +184,7 @@ class Shell:
         done = [each for each in self.split.after[:-1] if not is_backward(module, each)]
         touched = {name for each in done for name in module.names_in(each)}
         if not names <= bound_names(core) or "grad" in attributes or names & touched:
-            raise Refused("what is returned may depend on what is done before it")
+            raise Refused("what is returned may depend on what runs before it")
         name = module.fresh_name("result")
         core += self.edit.statements(f"{name} = {module.code(value)}")
         made = self.edit.statements(f"return {name}")[0]

@@ -8,7 +8,7 @@ from compilescope.fixes.patch import Patch, Refused
 from compilescope.fixes.source.compiling import main_edit, put_setting
 from compilescope.fixes.subject import Subject
 
-STATES = "The first call of each compiled function runs eagerly, in the whole program."
+STATES = "The first call of every compiled function in the program runs eagerly."
 
 
 def eager_then_compile(subject: Subject) -> Patch:

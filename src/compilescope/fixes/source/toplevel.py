@@ -44,7 +44,9 @@ def check_movable(
             if name.value in inner or _is_bound_within(module, name, node):
                 continue
             if not is_of_module(module, name):
-                raise Refused(f"{what} uses `{name.value}`, which is a variable of the function")
+                raise Refused(
+                    f"{what} uses `{name.value}`, which is a local variable of the function"
+                )
             if name.value in later and not _is_in_function(module, name, node):
                 raise Refused(f"{what} uses `{name.value}`, which the file defines further down")
 

@@ -41,7 +41,7 @@ def read_test(subject: Subject, test: cst.BaseExpression) -> Truth:
     """Raises `Refused` where a part is neither surely static nor surely a tensor."""
     static, tensors, word = _parts(subject, test)
     if not tensors:
-        raise NotMeant("nothing in the test is surely a tensor")
+        raise NotMeant("nothing in the condition is known to be a tensor")
     texts = [boolean(subject, each) for each in tensors]
     sign = " & " if word == "and" else " | "
     if len(texts) == 1:
@@ -75,12 +75,12 @@ def _parts(
             # Dynamo came past it to the tensor that it stopped at.
             static.append(operand)
         else:
-            words = f"it cannot be told whether `{short(subject.module, operand)}` is a tensor"
+            words = f"it is unknown whether `{short(subject.module, operand)}` is a tensor"
             raise Refused(words)
     check_order(subject, tensors[1:])
     names = [each for each in tensors if _assigns(subject, each)]
     if static and names and joined.index(names[0]) < joined.index(static[-1]):
-        raise Refused(f"`{short(subject.module, names[0])}` names a value on the way")
+        raise Refused(f"`{short(subject.module, names[0])}` assigns a name in the condition")
     return static, tensors, word
 
 

@@ -41,15 +41,17 @@ class Plan:
         """Say what cannot be written before the search, not after."""
         folder = self.output.absolute().parent
         if not folder.is_dir():
-            raise ToolError(f"Cannot write {self.output}: there is no folder {folder}.")
+            raise ToolError(f"Cannot write {self.output}: folder {folder} does not exist.")
         if self.output.is_dir():
             raise ToolError(f"Cannot write {self.output}: it is a folder.")
         if self.main and os.path.realpath(self.output) == os.path.realpath(self.main):
-            raise ToolError(f"{self.output} is the program itself.", hint="--write changes it.")
+            raise ToolError(
+                f"{self.output} is the program itself.", hint="Use --write to change it."
+            )
         if self.output.exists() and not (force or is_ours(self.output)):
             raise ToolError(
-                f"{self.output} is there already, and it is none of ours.",
-                hint="Name another file with --output, or write over it with --force.",
+                f"{self.output} already exists, and compilescope did not write it.",
+                hint="Choose another file with --output, or overwrite it with --force.",
             )
         if not os.access(self.output if self.output.exists() else folder, os.W_OK):
             raise ToolError(f"Cannot write {self.output}: permission denied.")
@@ -142,7 +144,7 @@ def _main_text(plan: Plan, outcome: Outcome, original: Target) -> str:
         with tokenize.open(plan.main) as stream:
             return stream.read()
     except (OSError, SyntaxError, UnicodeError):
-        raise ToolError(f"{plan.main} cannot be read, so no script can be made of it.") from None
+        raise ToolError(f"Cannot read {plan.main}, so no script can be written.") from None
 
 
 def _write(plan: Plan, data: bytes) -> None:

@@ -103,7 +103,7 @@ class _Comparison:
             self._function(old, new, outer)
         elif isinstance(old, ast.ClassDef) and isinstance(new, ast.ClassDef):
             if _frame(old) != _frame(new):
-                self._problem(old.lineno, "changes how a class is made")
+                self._problem(old.lineno, "changes how a class is created")
             else:
                 self.block(old.body, new.body, (*outer, old))
         elif _frame(old) == _frame(new) and hasattr(old, "body"):
@@ -124,7 +124,7 @@ class _Comparison:
         same = _making(old) == _making(new) and type(old) is type(new)
         same = same and _uses_class(old) == _uses_class(new)
         if not same and _uses_class(new) and classes:
-            self._problem(old.lineno, "changes how a method that uses super() is made")
+            self._problem(old.lineno, "changes how a method that uses super() is created")
             return
         name = ".".join([*(each.name for each in classes), old.name])
         self.found.functions.append(
@@ -167,7 +167,7 @@ class _Comparison:
         self.found.added.append("\n".join(lines))
 
     def _problem(self, line: int, words: str) -> None:
-        self.found.problems.append(f"line {line} {words}, outside of any function")
+        self.found.problems.append(f"line {line} {words}, outside any function")
 
 
 def _keys(body: list[ast.stmt]) -> list[str]:

@@ -16,7 +16,7 @@ from compilescope.repair.trials.workbench import Workbench
 _LOSSES = {
     "breaks": "graph breaks",
     "recompiles": "recompiles",
-    "eager": "functions left to eager",
+    "eager": "eager fallbacks",
     "failures": "failed compilations",
 }
 
@@ -44,7 +44,7 @@ def prove_script(
     if problem:
         return Proof(False, problem, counts)
     wanted = counts_of(expected.digest, expected.operators)
-    words = _more(counts, wanted, "the fixes in place")
+    words = _more(counts, wanted, "the fixed program")
     if words and not whole:
         plain = _watched(original, Version(), wishes)
         worse = _more(counts, counts_of(plain.digest, plain.operators), "the original")
@@ -66,11 +66,11 @@ def _watched(target: Target, version: Version, wishes: Wishes) -> Watched:
 
 def _ending(after: Watched, expected: Watched) -> str:
     if after.timed_out:
-        return "it did not end in time"
+        return "it timed out"
     if after.exit_status != expected.exit_status:
         last = after.stderr.decode(errors="replace").strip().splitlines()[-1:]
         said = f" ({last[0].strip()[:160]})" if last else ""
-        return f"it ends with status {after.exit_status}{said} and not {expected.exit_status}"
+        return f"it exits with status {after.exit_status}{said} instead of {expected.exit_status}"
     return ""
 
 
@@ -80,12 +80,12 @@ def _printed(after: Watched, expected: Watched, script: Target, original: Target
     printed = compare_output(expected.stdout, named)
     if printed.verdict != "pass":
         printed = compare_output(expected.stdout, after.stdout)
-    return "" if printed.verdict == "pass" else f"it prints something else: {printed.words}"
+    return "" if printed.verdict == "pass" else f"it prints something different: {printed.words}"
 
 
 def _more(counts: Counts, wanted: Counts, who: str) -> str:
     for name, words in _LOSSES.items():
         has, allowed = getattr(counts, name), getattr(wanted, name)
         if has > allowed:
-            return f"it has {has} {words}, {who} {allowed}"
+            return f"it has {has} {words} and {who} has {allowed}"
     return ""

@@ -48,7 +48,7 @@ def _by_repository(files: Collection[str]) -> dict[str, list[str]]:
 def _objection(folder: str, files: list[str]) -> str:
     changed = _git(folder, "status", "--porcelain", "--untracked-files=no", "-z")
     if changed is None:
-        return f"git cannot tell whether {folder} has uncommitted changes"
+        return f"git could not check {folder} for uncommitted changes"
     names = [entry[3:] for entry in changed.split("\0") if len(entry) > 3]
     if names:
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""

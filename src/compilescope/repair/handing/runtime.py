@@ -9,9 +9,9 @@ from __future__ import annotations
 
 
 class _Fixes:
-    """Puts new code into modules when they are imported. No file is changed.
+    """Patches modules when they are imported. No file is changed.
 
-    A function gets its new code only if its source is still the one that the change was made for.
+    A function is patched only if its source is still the one the change was made for.
     """
 
     def __init__(self, script):
@@ -19,15 +19,15 @@ class _Fixes:
 
         self.script = os.path.abspath(script)  # Tracebacks of new code name its lines.
         self.changes = {}  # A module's file -> what to do with the module.
-        self.names = set()  # What such modules are called, without their packages.
+        self.names = set()  # Names of those modules, without packages.
         self.imported = set()
         self.current = ""
 
-    # What is to be changed
+    # What to change
 
     def file(self, file):
-        """Changes that follow are for this file: `./x.py` is beside the script, others are named
-        from the folder that holds the packages."""
+        """The changes that follow are for this file: `./x.py` is next to the script, other paths
+        are relative to the folder that holds the packages."""
         *folders, last = file.split("/")
         self.names.add(folders[-1] if last == "__init__.py" else last.rpartition(".")[0])
         self.current = file
@@ -38,21 +38,21 @@ class _Fixes:
         self.changes[self.current]["whole"] = (made_for, self._in_place(source))
 
     def statements(self, source):
-        """Run these in the module, after its own."""
+        """Run these in the module, after its own statements."""
         self.changes[self.current]["parts"].append((self._run, "", "", self._in_place(source)))
 
     def function(self, name, made_for, source):
-        """New code for a function, wherever it is held by now."""
+        """New code for a function, wherever it is referenced."""
         part = (self._change_code, name, made_for, self._in_place(source))
         self.changes[self.current]["parts"].append(part)
 
     def function_anew(self, name, made_for, source):
-        """A new function where the old one stood: its decorators or defaults changed."""
+        """A new function in place of the old one: its decorators or defaults changed."""
         part = (self._make_anew, name, made_for, self._in_place(source))
         self.changes[self.current]["parts"].append(part)
 
     def _in_place(self, source):
-        """With as many empty lines before it as stand before it in the script."""
+        """Padded with empty lines, so that line numbers match the script."""
         import sys
 
         return "\n" * (sys._getframe(2).f_lineno - 1) + source
@@ -72,8 +72,8 @@ class _Fixes:
     # When a module is imported
 
     def find_spec(self, name, path=None, target=None):
-        """Python asks this first for every module: the others find it, and its loader is told to
-        change it afterwards."""
+        """Python asks this first for every module. The other finders find it, and its loader
+        changes it afterwards."""
         import sys
 
         if name.rpartition(".")[2] not in self.names:
@@ -88,7 +88,7 @@ class _Fixes:
         return None
 
     def _file_of(self, spec):
-        """The file, among those with changes, that a module comes from."""
+        """The changed file that a module comes from, or None."""
         import os
 
         origin = getattr(spec, "origin", None)
@@ -120,7 +120,7 @@ class _Fixes:
     def _change(self, module, file):
         self.imported.add(file)
         if self.changes[file]["whole"] is not None:
-            self._tell(file, "it is another version, or was imported before")
+            self._tell(file, "it is a different version, or was already imported")
         for change, name, made_for, text in self.changes[file]["parts"]:
             try:
                 change(module, name, made_for, text)
@@ -140,24 +140,24 @@ class _Fixes:
         for part in name.split("."):
             codes = [each for each in new.co_consts if isinstance(each, types.CodeType)]
             new = next(each for each in codes if each.co_name == part)
-        functions = {}  # All of the module's, by their code: also those that decorators hold.
+        functions = {}  # All of the module, by code: also those that decorators hold.
         for each in gc.get_objects():
             if type(each) is types.FunctionType and each.__globals__ is vars(module):
                 functions.setdefault(each.__code__, []).append(each)
         places = {(new.co_name, n) for n in self._first_lines(module, name, made_for)}
         old = [code for code in functions if (code.co_name, code.co_firstlineno) in places]
         if not old:
-            raise LookupError("no such function is there after the import")
+            raise LookupError("the function does not exist after the import")
         for code in old:
             self._swap(code, new, functions)
 
     def _swap(self, old, new, functions):
-        """New code for all functions with the old one, and for those made inside of it already."""
+        """New code for all functions with the old code, and for those it has already created."""
         import types
 
         for function in functions.get(old, ()):
             if old.co_freevars != new.co_freevars:
-                raise LookupError(f"{old.co_name} has other free variables")
+                raise LookupError(f"{old.co_name} has different free variables")
             function.__code__ = new
         for name in {code.co_name for code in old.co_consts if isinstance(code, types.CodeType)}:
             before, after = (
@@ -168,7 +168,7 @@ class _Fixes:
                 for pair in zip(before, after, strict=True):
                     self._swap(*pair, functions)
             elif any(code in functions for code in before):
-                raise LookupError(f"a function made by it before ({name}) keeps its old code")
+                raise LookupError(f"a function it created before ({name}) keeps its old code")
 
     def _make_anew(self, module, name, made_for, text):
         self._first_lines(module, name, made_for)
@@ -181,7 +181,7 @@ class _Fixes:
         setattr(owner, last, made[last])
 
     def _compiled(self, module, text):
-        """As if it stood in the module: its `from __future__` imports hold."""
+        """As if it were in the module: its `from __future__` imports apply."""
         import __future__
 
         import ast
@@ -214,7 +214,7 @@ class _Fixes:
 
         visit(ast.parse("\n".join(lines)).body, "")
         if not found:
-            raise LookupError("it is another version than the change was made for")
+            raise LookupError("it is not the version the change was made for")
         return found
 
     def _lines(self, module):
@@ -229,7 +229,7 @@ class _Fixes:
 
         return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
-    # What the user must know
+    # Warnings
 
     def _tell(self, file, words):
         import os
@@ -242,6 +242,6 @@ class _Fixes:
         import multiprocessing
 
         if multiprocessing.parent_process() is not None:
-            return  # A worker need not import all that the program does.
+            return  # A worker need not import everything the program does.
         for file in sorted(set(self.changes) - self.imported):
             self._tell(file, "it was never imported")

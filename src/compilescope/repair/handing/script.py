@@ -22,8 +22,8 @@ from compilescope.repair.handing.pieces import FunctionPiece, digest_of, lines_o
 MARK = "# Made by `compilescope fix --script`"
 _CODING = re.compile(r"^[ \t\f]*#.*?coding[:=][ \t]*[-\w.]+")
 _COPIED = "class _Fixes:"
-_RUNTIME = "# How changes get into other modules: the same in every such script.\n\n"
-_CHANGES = "# The changes of other modules, as they stand in their files.\n"
+_RUNTIME = "# Applies changes to other modules. The same in every such script.\n\n"
+_CHANGES = "# Changes to other modules.\n"
 _PROGRAM = "# The program.\n"
 _BETWEEN = "\n\n\n"
 
@@ -87,7 +87,7 @@ def is_ours(path: Path) -> bool:
 
 
 def _head(recipe: Recipe, refused: list[tuple[str, str]]) -> list[str]:
-    name = os.path.basename(recipe.main) if recipe.main else "a string of Python"
+    name = os.path.basename(recipe.main) if recipe.main else "a -c command"
     lines = [f"{MARK} from {name}: the same program with its fixes."]
     if recipe.command:
         lines.append(f"# Run it with: {recipe.command}")
@@ -95,7 +95,7 @@ def _head(recipe: Recipe, refused: list[tuple[str, str]]) -> list[str]:
         lines += ["# Fixes:", *(f"#   {_one_line(fix)}" for fix in recipe.fixes)]
     if refused:
         lines += [
-            "# Not taken along:",
+            "# Not included:",
             *(f"#   {_named(file, recipe)}: {_one_line(why)}" for file, why in refused),
         ]
     return lines

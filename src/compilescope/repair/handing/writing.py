@@ -70,7 +70,7 @@ def _commit(planned: list[_Replacement]) -> None:
         for each in planned:
             # The last look: an editor may have saved it since.
             if _do(each.path.read_bytes, each.path) != each.old:
-                raise ToolError(f"{each.path} was changed meanwhile; nothing is written.")
+                raise ToolError(f"{each.path} changed in the meantime; nothing was written.")
             _do(each.commit, each.path)
             done.append(each)
     except BaseException:
@@ -83,14 +83,14 @@ def _planned(path: str, text: str, original: str | None) -> _Replacement:
     place = Path(os.path.realpath(path))
     old = _do(place.read_bytes, place)
     if not os.access(place, os.W_OK):
-        raise ToolError(f"{place} cannot be written: permission denied.")
+        raise ToolError(f"Cannot write {place}: permission denied.")
     encoding = _encoding(old, place)
     try:
         now = old.decode(encoding)
         text = _with_newlines_of(now, original, text, place)
         new = text.encode(encoding)
     except UnicodeError:
-        raise ToolError(f"{place} cannot be written in its encoding, {encoding}.") from None
+        raise ToolError(f"Cannot write {place} in its encoding, {encoding}.") from None
     return _Replacement(place, old, new, place.stat().st_mode & 0o7777)
 
 
@@ -99,7 +99,7 @@ def _encoding(data: bytes, place: Path) -> str:
     try:
         return tokenize.detect_encoding(io.BytesIO(data).readline)[0]
     except SyntaxError as error:
-        raise ToolError(f"{place} cannot be written: {error}.") from None
+        raise ToolError(f"Cannot write {place}: {error}.") from None
 
 
 def _with_newlines_of(now: str, original: str | None, text: str, place: Path) -> str:
@@ -110,7 +110,7 @@ def _with_newlines_of(now: str, original: str | None, text: str, place: Path) ->
     if len(ends) == 1 and _NEWLINE.sub("\n", now) == _NEWLINE.sub("\n", original):
         return _NEWLINE.sub(ends.pop(), text)
     raise ToolError(
-        f"{place} was changed while its fix was verified; nothing is written.",
+        f"{place} changed while its fix was being verified; nothing was written.",
         hint="Run `compilescope fix` again.",
     )
 
@@ -129,7 +129,7 @@ def _do(action: Callable[[], T], path: Path) -> T:
         return action()
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        raise ToolError(f"{path} cannot be written: {reason}; nothing is changed.") from None
+        raise ToolError(f"Cannot write {path}: {reason}; nothing was changed.") from None
 
 
 @contextmanager

@@ -124,7 +124,7 @@ def try_subject(
 def _in_one_line(attempt: Attempt) -> str:
     at = f"{os.path.basename(attempt.file)}:{attempt.line} {attempt.rule or attempt.cause}"
     if not attempt.fix:
-        return f"{at}: no fix fits ({attempt.reason})"
+        return f"{at}: no automatic fix ({attempt.reason})"
     reason = f" ({attempt.reason})" if attempt.verdict != "verified" else ""
     return f"{at}: {attempt.fix}: {attempt.verdict}{reason}"
 
@@ -152,7 +152,7 @@ def _verified(subject: Subject, patch: Patch, base: Baseline) -> Verification:
         states=patch.states,
     )
     if verification.verdict == "verified" and not _gains(subject, verification):
-        words = "nothing is won by it: another cause takes its place"
+        words = "it gains nothing: another cause takes its place"
         return msgspec.structs.replace(verification, verdict="rejected", reason=words)
     if patch.needs_human and verification.verdict == "verified":
         return msgspec.structs.replace(verification, verdict="unverified", reason=patch.needs_human)
@@ -197,7 +197,7 @@ def _attempt(
 def _nothing(subject: Subject, refused: list[tuple[Fix, Refused]], number: int) -> Attempt:
     """The reason that matters is that of the first fix that fits but for one thing."""
     near = [str(each) for _, each in refused if not isinstance(each, NotMeant)]
-    reason = near[0] if near else "no fix is made for it"
+    reason = near[0] if near else "no fix exists for this"
     return msgspec.structs.replace(_common(subject, refused, number), reason=reason)
 
 

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager
 from compilescope.errors import ToolError
 from compilescope.repair.trials.workbench import Workbench
 
-SPENT = "not tried: the budget was spent"
+SPENT = "not tried: the time budget ran out"
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 _TOGETHER = 4
 """Processes that it takes to see whether fixes go together, and hold as a whole."""
@@ -24,7 +24,7 @@ def read_budget(text: str) -> float:
     right = written == re.sub(r"\s", "", text.lower()) and all(u in _UNITS for _, u in pieces)
     seconds = sum(float(number) * _UNITS.get(unit, 0.0) for number, unit in pieces)
     if not right or not seconds:
-        raise ToolError(f"{text} is no time.", hint="Give --budget 90s, 2m or 1h.")
+        raise ToolError(f"{text} is not a duration.", hint="Use --budget 90s, 2m or 1h.")
     return seconds
 
 

@@ -115,12 +115,12 @@ class _Search:
                 fresh = self.bench.watch(Version(), fresh=True)
                 same = same_losses(first.digest, fresh.digest)
                 if not same or ending_of(first) != ending_of(fresh):
-                    self.bench.cool("it does something else in a fresh process")
+                    self.bench.cool("it behaves differently in a fresh process")
                 first = fresh
         except OutOfTime:
             raise ToolError(
-                "The budget was spent before the program had run once.",
-                hint="Give more with --budget, or a shorter run of the program.",
+                "The time budget ran out before the program had run once.",
+                hint="Raise --budget, or use a shorter run of the program.",
             ) from None
         self.wishes.tell(f"ran the program: {losses_in_words(first)}")
         return first
@@ -128,21 +128,22 @@ class _Search:
     def _look_over(self, first: Watched) -> list[str]:
         if first.timed_out:
             raise ToolError(
-                f"The program did not end within {self.wishes.limit_s:g} s.",
-                hint="Give it more with --limit SECONDS, or a shorter run of it.",
+                f"The program did not finish within {self.wishes.limit_s:g} s.",
+                hint="Raise --limit, or use a shorter run of the program.",
             )
         seen = first.digest
         if not seen.torch and not seen.graphs and first.exit_status:
             raise ToolError(
-                f"The program failed before it came to torch: {last_words(first)}.",
+                f"The program failed before it reached torch: {last_words(first)}.",
                 hint="Does it run without compilescope, with the same arguments?",
             )
         notes = []
         if first.exit_status and not seen.failures:
             how = f"with status {first.exit_status}"
-            how = how if first.exit_status > 0 else f"by signal {-first.exit_status}"
+            how = how if first.exit_status > 0 else f"on signal {-first.exit_status}"
             notes.append(
-                f"The program itself ends {how} ({last_words(first)}), so nothing could be proven."
+                f"The program itself ends {how} ({last_words(first)}), so nothing could be "
+                "verified."
             )
         if not seen.graphs and not findings(seen):
             notes.append(
@@ -163,7 +164,7 @@ class _Search:
         if not subjects:
             return None
         places = {(each.file, each.line) for each in subjects if os.path.isabs(each.file)}
-        self.wishes.progress("looking at values", 0, 0)
+        self.wishes.progress("recording values", 0, 0)
         if not self.budget.is_spent:
             with suppress(OutOfTime):
                 program = replace(program, facts=self.bench.survey(base.version, places))
@@ -184,14 +185,14 @@ class _Search:
                 return self._together(base, program, won)
         except OutOfTime:
             for tried in won[1:]:
-                self.log.drop(tried, "the budget was spent before it was tried with the others")
+                self.log.drop(tried, "the time budget ran out before it was tried with the others")
             return self._together(base, program, won[:1])  # Runs nothing.
 
     def _together(self, base: Baseline, program: Program, won: list[Tried]) -> Step | None:
         """The fixes that were each proven alone, as many of them as go together."""
         kept, step = self._joined(base, program, won)
         if step is None and len(kept) > 1:
-            self.wishes.progress("putting fixes together", 0, 0)
+            self.wishes.progress("combining fixes", 0, 0)
             kept, step = self._one_by_one(base, program, won)
         if step is None:
             return None
@@ -243,14 +244,18 @@ class _Search:
         while len(steps) > 1:
             proof = self._proof(original, steps)
             if proof is not None and proof.verdict == "verified":
-                self.wishes.tell("proven as a whole, in a fresh process")
+                self.wishes.tell("verified in a fresh process")
                 return [
                     *steps[:-1],
                     replace(steps[-1], watched=proof.watched or steps[-1].watched),
                 ], proof
-            reason = proof.reason if proof is not None else "the budget was spent before its proof"
+            reason = (
+                proof.reason
+                if proof is not None
+                else "the time budget ran out before it was verified"
+            )
             for tried in steps[-1].kept:
-                self.log.drop(tried, f"not as part of the whole: {reason}")
+                self.log.drop(tried, f"not verified with all fixes together: {reason}")
             steps = steps[:-1]
         return steps, None
 
@@ -263,7 +268,7 @@ class _Search:
             "states": " ".join(tried.patch.states for tried in kept if tried.patch.states),
         }
         version = steps[-1].version
-        self.wishes.progress("proving all together", 0, 0)
+        self.wishes.progress("verifying all fixes together", 0, 0)
         try:
             # The first step was held against the original itself.
             proof = steps[1].verification if len(steps) == 2 else None
@@ -271,7 +276,7 @@ class _Search:
                 with self.budget.joining():
                     proof = verify(self.bench, original, version, **asked)
             if proof.verdict == "verified" and not self.bench.cold:
-                self.wishes.progress("proving it in a fresh process", 0, 0)
+                self.wishes.progress("verifying in a fresh process", 0, 0)
                 fresh = confirm(self.bench, original, version, **asked)
                 checks = fresh.checks if fresh.verdict != "verified" else proof.checks
                 proof = msgspec.structs.replace(fresh, checks=checks, notes=proof.notes)
@@ -298,8 +303,8 @@ class _Search:
         if not skipped:
             return []
         causes = "1 cause was" if skipped == 1 else f"{skipped} causes were"
-        budget = f"The budget of {self.wishes.budget_s or 0:g} s was spent"
-        return [f"{budget}: {causes} not tried to the end."]
+        budget = f"The time budget of {self.wishes.budget_s or 0:g} s ran out"
+        return [f"{budget}: {causes} not fully tried."]
 
     def _outcome(
         self,

@@ -69,7 +69,7 @@ def losses_in_words(watched: Watched) -> str:
         )
         if number
     ]
-    return ", ".join(parts) or "nothing is lost"
+    return ", ".join(parts) or "nothing to fix"
 
 
 def still_lost(watched: Watched, attempts: list[Attempt]) -> list[tuple[str, str]]:
@@ -84,4 +84,4 @@ def still_lost(watched: Watched, attempts: list[Attempt]) -> list[tuple[str, str
 
 def last_words(watched: Watched) -> str:
     lines = [line for line in watched.stderr.decode(errors="replace").splitlines() if line.strip()]
-    return lines[-1].strip().rstrip(".")[:200] if lines else "it said nothing"
+    return lines[-1].strip().rstrip(".")[:200] if lines else "no error message"

@@ -58,11 +58,11 @@ class Wishes:
         if self.site is not None:
             _, _, line = self.site.rpartition(":")
             if ":" in self.site and not line.isdecimal():
-                raise ToolError(f"{self.site} is no place.", hint="Give --site FILE:LINE.")
+                raise ToolError(f"{self.site} does not name a line.", hint="Use --site FILE:LINE.")
         known = {name for fix in all_fixes() for name in (fix.id, *fix.rules)}
         for name in sorted(self.rules - known):
             raise ToolError(
-                f"No fix is called {name} or made for it.", hint="compilescope fix --list"
+                f"No fix is named {name} or applies to it.", hint="See `compilescope fix --list`."
             )
 
     def wants(self, subject: Subject) -> bool:

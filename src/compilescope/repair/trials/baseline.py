@@ -94,7 +94,7 @@ class Baseline:
         """Why nothing can be held against it; empty where something can."""
         seen = self.watched
         if seen.timed_out:
-            return f"the program did not end within {self.bench.limit_s:g} s"
+            return f"the program did not finish within {self.bench.limit_s:g} s"
         if seen.exit_status < 0:
             return f"the program itself is killed by signal {-seen.exit_status}"
         if seen.exit_status and not self.failed_to_compile:
@@ -106,12 +106,12 @@ class Baseline:
         """How its runs under capture differ; empty where they do not."""
         again = self.watched_again
         if again.exit_status != self.watched.exit_status or again.timed_out:
-            return "the program does not always end in the same way"
+            return "the program does not always end the same way"
         if not same_losses(self.watched.digest, again.digest):
-            return "the program does not always break or recompile at the same places"
+            return "the program does not always break or recompile at the same lines"
         printed = compare_output(self.watched.stdout, again.stdout)
         if printed.verdict != "pass":
-            return f"the program prints something else each time: {printed.words}"
+            return f"the program prints something different each time: {printed.words}"
         return ""
 
     @functools.cached_property
@@ -133,7 +133,7 @@ class Baseline:
         if probed.timed_out:
             found.unknown(f"replaying the original took more than {self.bench.limit_s:g} s")
         elif probed.exit_status != self.exit_status:
-            found.unknown("the program does not end in the same way when it runs eagerly")
+            found.unknown("the program ends differently when it runs eagerly")
         elif not probed.calls:
             found.unknown("no compiled region is called")
         else:

@@ -37,7 +37,7 @@ def compare_values(
         found.unknown(f"replaying its regions took more than {bench.limit_s:g} s")
         return found
     if probed.exit_status < 0:
-        found.unknown(f"replaying its regions is ended by signal {-probed.exit_status}")
+        found.unknown(f"replaying its regions was killed by signal {-probed.exit_status}")
         return found
     found.add(_judged(bench, before, probed, allows))
     if not found.is_settled:

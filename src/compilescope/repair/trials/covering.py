@@ -31,7 +31,8 @@ def check_branches(before: Baseline, changes: Changes) -> tuple[list[Check], lis
     notes += _unreached(covered.get("lines", {}), changes)
     if not count:
         return [Check("branches", "pass", "the patch replaces no branch")], notes
-    return [Check("branches", "pass", f"both sides of {count} branches were taken")], notes
+    branches = "1 branch" if count == 1 else f"{count} branches"
+    return [Check("branches", "pass", f"both sides of {branches} were taken")], notes
 
 
 def _unreached(lines: dict[str, list[int]], changes: Changes) -> Iterator[str]:
@@ -42,7 +43,7 @@ def _unreached(lines: dict[str, list[int]], changes: Changes) -> Iterator[str]:
             if not reached.intersection(range(start + 1, end + 1)):
                 continue
             for line in sorted(statements & change.removed - reached):
-                yield f"line {line} was never run in a replay"
+                yield f"line {line} never ran in a replay"
 
 
 def _functions(text: str) -> Iterator[tuple[int, int, set[int]]]:
@@ -70,9 +71,9 @@ def _words(branch: dict[str, Any], sides: set[bool], change: FileChange) -> str:
     line = branch["line"]
     source = lines[line - 1].strip() if 0 < line <= len(lines) else ""
     if not sides:
-        return f"the branch in line {line} ({source}) was never reached"
+        return f"the branch on line {line} ({source}) was never reached"
     never = "false" if True in sides else "true"
-    return f"the condition in line {line} ({source}) was never {never}"
+    return f"the condition on line {line} ({source}) was never {never}"
 
 
 def _matters(branch: dict[str, Any], sides: set[bool], change: FileChange) -> bool:

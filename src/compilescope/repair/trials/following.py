@@ -18,8 +18,11 @@ def astray(before: Probed, after: Probed) -> str:
             return f"{name} is called {len(new)} times; the original calls it {len(old)} times"
         for call, (a, b) in enumerate(zip(old, new, strict=True), 1):
             if a != b and abs(a - b) > _APART * max(abs(a), abs(b)):
-                words = f"call {call} of {name} gives something else: its numbers add up to {b:g}"
-                return f"{words}, the original's to {a:g}"
+                words = (
+                    f"call {call} of {name} returns something different: its numbers add up to "
+                    f"{b:g}"
+                )
+                return f"{words} instead of {a:g}"
     return ""
 
 
@@ -34,12 +37,12 @@ def differs_from_itself(first: Probed, again: Probed) -> str:
         ours, theirs = Replays(first, one), Replays(again, other)
         words = same_values((ours, one["inputs"]), (theirs, other["inputs"]))
         if words:
-            return f"{one['name']} is called with other inputs each time: {words}"
+            return f"{one['name']} is called with different inputs each time: {words}"
         for recipe in ours.recipes:
             old, new = ours.get(recipe, "eager"), theirs.get(recipe, "eager")
             if old is None or new is None:
                 continue
             wrong = judge.differences((ours, old), (theirs, new))
             if wrong:
-                return f"{one['name']} gives something else each time: {wrong[0].words}"
+                return f"{one['name']} returns something different each time: {wrong[0].words}"
     return astray(first, again)

@@ -48,14 +48,14 @@ def judge_original(asked: dict[str, Any]) -> Any:
     probed = _probed(asked["original"])
     for call in probed.calls:
         if call["left_out"]:
-            found.unknown(f"{call['name']} cannot be called again: {call['left_out']}")
+            found.unknown(f"{call['name']} cannot be replayed: {call['left_out']}")
         elif call.get("shared"):
             names = ", ".join(call["shared"])
-            found.unknown(f"{call['name']} cannot be called again: {names} cannot be copied")
+            found.unknown(f"{call['name']} cannot be replayed: {names} cannot be copied")
         elif _is_unlike(probed, call):
-            found.unknown(f"{call['name']} gives something else when it is called again")
+            found.unknown(f"{call['name']} returns something different when it is called again")
         for words in call.get("endless", ()):
-            found.notes.append(f"{call['name']} does not end on {words}: left out")
+            found.notes.append(f"{call['name']} does not finish on {words}: skipped")
     return msgspec.to_builtins(found)
 
 
@@ -75,7 +75,7 @@ def judge_version(asked: dict[str, Any]) -> Any:
         if wrong:
             found.checks.append(Check("calls", "fail", wrong))
     if probed.exit_status != original.exit_status and not found.is_settled:
-        found.unknown("the program does not end in the same way when its regions are replayed")
+        found.unknown("the program ends differently when its regions are replayed")
     if not found.is_settled:
         comparison.tell()
     return msgspec.to_builtins(found)
@@ -130,13 +130,13 @@ class _Comparison:
             other = self._theirs.get((call["region"], call["call"]))
             if other is None:
                 words = f"call {call['call']} of {call['name']} is missing: the program takes "
-                self._fail("regions", f"{words}another way")
+                self._fail("regions", f"{words}another path")
                 return
             if other["left_out"]:
                 self._found.unknown(f"{call['name']}: {other['left_out']}")
                 return
             if other.get("left_out_recipes"):
-                self._found.notes.append(f"{other['left_out_recipes']} sets of inputs left out")
+                self._found.notes.append(f"{other['left_out_recipes']} sets of inputs skipped")
             self._compare_call(call, other)
             if self._found.is_settled:
                 return
@@ -162,7 +162,7 @@ class _Comparison:
                 replay = theirs.get(recipe, mode)
                 if replay is None:
                     if mode == "compiled" and recipe[0] == RECORDED:
-                        self._found.unknown(f"{call['name']} was not replayed compiled")
+                        self._found.unknown(f"{call['name']} was not replayed in compiled mode")
                         return
                     continue
                 self._asked += mode == "compiled"
@@ -175,11 +175,11 @@ class _Comparison:
     def _compare_inputs(self, call: dict[str, Any], ours: Any, theirs: Any) -> bool:
         if not same_kinds(ours, theirs):
             # It may well be right; but what other inputs would be alike nobody can say.
-            self._found.unknown(f"{call['name']} is called with other kinds of arguments")
+            self._found.unknown(f"{call['name']} is called with different kinds of arguments")
             return False
         words = same_values(ours, theirs)
         if words:
-            self._fail("inputs", f"{call['name']} is called with other inputs: {words}")
+            self._fail("inputs", f"{call['name']} is called with different inputs: {words}")
         return not words
 
     def _weighed(
@@ -211,7 +211,7 @@ class _Comparison:
         yield from kept
         if not left and not kept:
             words = f"{call['name']} on {Recipe(*recipe).words()}: compiling it makes a difference"
-            self._found.notes.append(f"{words} before the patch too ({wrong[0].words})")
+            self._found.notes.append(f"{words} without the patch too ({wrong[0].words})")
 
     def _report(
         self, call: dict[str, Any], recipe: tuple[Any, ...], mode: str, wrong: list[Difference]

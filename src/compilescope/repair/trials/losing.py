@@ -50,30 +50,30 @@ class _Comparison:
         left = [self._new[name] for name in self._gone if name in self._new]
         if left:
             found = left[0]
-            words = f"{found.title} is still there, in line {found.line}"
+            words = f"{found.title} is still there, on line {found.line}"
             return Check("gone", "fail", words)
-        return Check("gone", "pass", "what was to be mended is gone")
+        return Check("gone", "pass", "the cause is gone")
 
     def breaks(self) -> Check:
         new = [site for site in self._after.digest.sites if site.fingerprint not in self._old]
         for site in new:
             reason = self._wrong(site)
             if reason:
-                words = f"a new graph break in line {site.line} ({site.gb_type}): {reason}"
+                words = f"a new graph break on line {site.line} ({site.gb_type}): {reason}"
                 return Check("breaks", "fail", words)
         were, are = self._were, self._are
         if new and are.breaks >= were.breaks and are.operators <= were.operators:
-            words = f"the break only moves, to line {new[0].line} ({new[0].gb_type})"
+            words = f"the graph break only moves, to line {new[0].line} ({new[0].gb_type})"
             return Check("breaks", "fail", words)
         if new:
-            words = f"uncovers the next break, in line {new[0].line} ({new[0].gb_type})"
+            words = f"exposes the next graph break, on line {new[0].line} ({new[0].gb_type})"
             return Check("breaks", "pass", words)
         return Check("breaks", "pass", f"{were.breaks} before, {are.breaks} after")
 
     def _wrong(self, site: Site) -> str:
         """Why a new break counts against the patch; empty where it was only hidden before."""
         if self._changes.is_new(site.file, site.line):
-            return "it stands in a line that the patch wrote"
+            return "the patch wrote that line"
         line = self._changes.old_line(site.file, site.line)
         if line is None:
             return ""
@@ -84,7 +84,7 @@ class _Comparison:
         ]
         # Lines of which nothing is captured do not show that tracing came by.
         if later and (site.file, line) in self._lines:
-            return "tracing went by there before"
+            return "tracing got past that line before"
         return ""
 
     def recompiles(self) -> Check:
@@ -97,12 +97,14 @@ class _Comparison:
         kinds = [found.rule for found in self._old.values() if found.kind == "recompile"]
         fresh = [found for found in new if found.rule not in kinds and not self._was_eager(found)]
         if fresh:
-            words = f"a new cause to recompile: {fresh[0].title} ({fresh[0].message})"
+            words = f"a new cause of recompiles: {fresh[0].title} ({fresh[0].message})"
             return Check("recompiles", "fail", words)
         if are > were and not (new and all(self._was_eager(found) for found in new)):
             return Check("recompiles", "fail", f"{were} recompiles before, {are} after")
         if new:
-            words = f"{were} before, {are} after; {new[0].title} is told of another function now"
+            words = (
+                f"{were} before, {are} after; {new[0].title} is now reported for another function"
+            )
             return Check("recompiles", "pass", words)
         return Check("recompiles", "pass", f"{were} before, {are} after")
 
@@ -123,10 +125,10 @@ class _Comparison:
                 continue
             if frame.rest_only and any(other[:2] == name[:2] for other in old):
                 continue
-            words = f"{frame.function} runs eagerly now: {frame.reason}"
+            words = f"{frame.function} now runs eagerly: {frame.reason}"
             return Check("eager", "fail", words)
         were, are = self._were.eager, self._are.eager
-        return Check("eager", "pass", f"{were} eager functions before, {are} after")
+        return Check("eager", "pass", f"{were} eager fallbacks before, {are} after")
 
     def failures(self) -> Check:
         for name, found in self._new.items():
@@ -152,11 +154,11 @@ class _Comparison:
             if self._changes.is_wrapped(file, line):
                 continue
             if new is not None and (file, new) not in now:
-                words += f"; nothing of line {new} in {function} is captured any more"
+                words += f"; nothing on line {new} in {function} is captured anymore"
                 return Check("operators", "fail", words)
         if not now and self._lines:
             return Check("operators", "fail", words)
-        return Check("operators", "pass", f"{words}: only of lines that the patch replaces")
+        return Check("operators", "pass", f"{words}: only on lines that the patch replaces")
 
 
 def _name(frame: EagerFrame) -> tuple[str, str, bool]:

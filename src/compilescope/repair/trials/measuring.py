@@ -22,12 +22,12 @@ def measure(bench: Workbench, before: Version, after: Version, *, rounds: int = 
                 fresh = {"TORCHINDUCTOR_CACHE_DIR": cache}
                 run = bench.watch(version, timed=True, environment=fresh)
             if run.timed_out:
-                return Times(reason=f"it did not end within {bench.limit_s:g} s")
+                return Times(reason=f"it did not finish within {bench.limit_s:g} s")
             runs.append(run)
     old, new = (_timed(runs) for runs in seen)
     reason = ""
     if old.steady is None or new.steady is None:
-        reason = "no compiled region is called again after it was compiled"
+        reason = "no compiled region is called again after it is compiled"
     return Times(old, new, reason, imports=bool(bench.cold))
 
 

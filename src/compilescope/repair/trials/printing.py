@@ -47,13 +47,13 @@ def compare_output(
     if len(old) == len(new) and all(
         _alike(a, b, spread) for a, b, spread in zip(old, new, spreads, strict=True)
     ):
-        return Printed("pass", "the same but for the last digits of numbers")
+        return Printed("pass", "the same except for the last digits of numbers")
     if "drops-output" in allows and "moves-output" in allows:
         if not Counter(_words(new)) - Counter(_words(old)):
-            return Printed("pass", "less or in another order, as stated")
+            return Printed("pass", "less output, or in another order, as stated")
     elif "drops-output" in allows:
         if _is_part(new, old) or _is_part(list(_words(new)), list(_words(old))):
-            return Printed("pass", "less, as stated")
+            return Printed("pass", "less output, as stated")
     elif "moves-output" in allows and Counter(old) == Counter(new):
         return Printed("pass", "in another order, as stated")
     return Printed("fail", _difference(old, new))
@@ -138,10 +138,14 @@ def _numbers(line: str) -> list[str]:
 def _difference(old: list[str], new: list[str]) -> str:
     for number, (a, b) in enumerate(zip(old, new, strict=False), 1):
         if not _alike(a, b, ()):
-            return f"line {number} of the output was {_short(a)} and is {_short(b)}"
+            return f"line {number} of the output was {_short(a)} and is now {_short(b)}"
     if len(new) < len(old):
-        return f"the output has no line {_short(old[len(new)])} any more"
-    return f"the output has one more line, {_short(new[len(old)])}" if new[len(old) :] else "spaces"
+        return f"the output no longer has the line {_short(old[len(new)])}"
+    return (
+        f"the output has an extra line, {_short(new[len(old)])}"
+        if new[len(old) :]
+        else "whitespace"
+    )
 
 
 def _short(line: str) -> str:

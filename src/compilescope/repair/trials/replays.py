@@ -107,13 +107,13 @@ class Judge:
         for path in aliases:
             was, now = old["aliases"].get(path), new["aliases"].get(path)
             if was != now:
-                words = f"{path} is {now or 'memory of its own'}; it was {was or 'its own memory'}"
+                words = f"{path} is {now or 'new memory'} instead of {was or 'new memory'}"
                 yield Difference("aliases", path, "fail", words)
         for name in dict.fromkeys([*old["surroundings"], *new["surroundings"]]):
             was, now = old["surroundings"].get(name), new["surroundings"].get(name)
             if was != now:
-                words = f"after the call {name} is {now or 'what it was before'}"
-                words += f"; the original leaves it {was or 'as it was'}"
+                words = f"after the call {name} is {now or 'unchanged'}"
+                words += f"; the original leaves it {was or 'unchanged'}"
                 yield Difference("surroundings", name, "fail", words)
         for path, needs in old["gradients"].items():
             if new["gradients"].get(path, needs) != needs:
@@ -128,7 +128,7 @@ class Judge:
         texts = ["\n".join(replay["printed"]).encode() for replay in (old, new)]
         told = compare_output(texts[0], texts[1], self._allows)
         if told.verdict == "fail":
-            yield Difference("printed", "", "fail", f"what it prints or logs: {told.words}")
+            yield Difference("printed", "", "fail", f"what it prints or logs differs: {told.words}")
 
 
 def _compare(
@@ -142,7 +142,7 @@ def _compare(
     for path in dict.fromkeys([*old.classes, *new.classes]):
         was, now = old.classes.get(path), new.classes.get(path)
         if was is not None and now is not None and was != now:
-            yield Difference("values", path, "fail", f"{path} is a {now}; it was a {was}")
+            yield Difference("values", path, "fail", f"{path} is a {now} instead of a {was}")
     reduction = exact.get("reduction") if exact is not None else None
     comparer = Comparer(
         ComparisonConfig(reduction=reduction),

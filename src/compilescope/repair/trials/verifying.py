@@ -67,7 +67,7 @@ def confirm(
     trial.changes = changes_between(before.version, version)
     verdict, reason = trial.look(gone, bench.watch(version, fresh=True)) or ("verified", states)
     if verdict != "verified":
-        bench.cool("a fresh process showed something else")
+        bench.cool("a fresh process behaved differently")
         anew = Baseline(bench, before.version)
         return verify(bench, anew, version, gone=gone, patch_allows=patch_allows, states=states)
     assert trial.after is not None
@@ -140,7 +140,7 @@ class _Trial:
 
     def _exit(self, after: Watched) -> Check:
         if after.timed_out:
-            words = f"it does not end within {self._bench.limit_s:g} s"
+            words = f"it did not finish within {self._bench.limit_s:g} s"
             return Check("exit", "fail", words)
         wanted = self._before.exit_status
         if after.exit_status != wanted:
@@ -169,8 +169,8 @@ def _ending(after: Watched, wanted: int) -> str:
     if after.exit_status < 0:
         return f"it is killed by signal {-after.exit_status}"
     if not after.exit_status:
-        return f"it ends with status 0, the original with {wanted}"
+        return f"it exits with status 0, the original with {wanted}"
     crashed = any(line.startswith("Traceback (most recent call last)") for line in lines)
     how = "it crashes" if crashed and after.exit_status == 1 else ""
-    how = how or f"it ends with status {after.exit_status}"
+    how = how or f"it exits with status {after.exit_status}"
     return f"{how}: {last}" if last else how

@@ -228,7 +228,7 @@ class Workbench:
 
     def survey(self, version: Version, places: Collection[tuple[str, int]]) -> Facts:
         """What the variables hold in the functions around these lines, run eagerly."""
-        self._tick("looking at values")
+        self._tick("recording values")
         place = self._place()
         wishes = {"folder": str(place), "places": [list(item) for item in places]}
         self._run(version, place, self._settings, {"survey": wishes})

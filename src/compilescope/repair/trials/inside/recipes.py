@@ -36,12 +36,12 @@ class Recipe(NamedTuple):
             "scaled": f"values times {self.amount:g}",
             "shifted": f"values shifted by {self.amount:g}",
             "filled": f"all values {self.amount:g}",
-            "nan": "a NaN among the values",
+            "nan": "NaN among the values",
             "infinity": "infinities among the values",
             "first-size": f"a first size {self.amount:+g}",
             "empty": "empty tensors",
-            "extreme": "the largest whole numbers",
-            "large": "large whole numbers",
+            "extreme": "the largest integers",
+            "large": "large integers",
             "flag": f"{self.target} = {self.amount:g}",
         }
         return told.get(self.kind, self.kind)
