@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import re
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
 # The contrast of every bit of text with what is painted behind it, as WCAG 2 computes it.
 CONTRAST = """
 const channel = (v) => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
@@ -38,3 +45,204 @@ while (walker.nextNode()) {
 }
 return poor.slice(0, 10);
 """
+
+
+def uncoloured(page: str) -> str:
+    """Without the colours of code."""
+    return re.sub(r'<b class="[a-z]">(.*?)</b>', r"\1", page)
+
+
+@contextmanager
+def chromium(*arguments: str) -> Iterator[Any]:
+    """A headless Chromium that keeps its console; ImportError or OSError where there is none."""
+    from selenium import webdriver
+
+    binary, service = shutil.which("chromium"), shutil.which("chromedriver")
+    if not (binary and service):
+        raise OSError("no Chromium: install the packages chromium and chromium-driver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = binary
+    for flag in ("headless=new", "no-sandbox", "disable-gpu", "disable-dev-shm-usage", *arguments):
+        options.add_argument(f"--{flag}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    with webdriver.Chrome(options=options, service=webdriver.ChromeService(service)) as browser:
+        yield browser
+
+
+@contextmanager
+def looking(driver: Any, width: int, height: int, scheme: str) -> Iterator[None]:
+    """As a window of that size shows a page to a reader who prefers that color scheme."""
+    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
+    feature = [{"name": "prefers-color-scheme", "value": scheme}]
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": feature})
+    try:
+        yield
+    finally:
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+        driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+# How a test's message names an element.
+NAMED = """
+const named = (e) => {
+  const id = e.id ? `#${e.id}` : '';
+  const classes = [...e.classList].map((c) => `.${c}`).join('');
+  const within = e.parentElement?.closest('[id]')?.id;
+  const path = `${within ? `#${within} ` : ''}${e.localName}${id}${classes}`;
+  return `${path} ${e.outerHTML.slice(0, 90)}`;
+};
+"""
+
+# Charts are made when they come near: the whole page is shown once.
+_LEAF_THROUGH = """
+const done = arguments[arguments.length - 1];
+const step = () => {
+  const end = scrollY + innerHeight >= document.documentElement.scrollHeight - 1;
+  scrollBy({top: innerHeight, behavior: 'instant'});
+  requestAnimationFrame(() => requestAnimationFrame(end ? done : step));
+};
+step();
+"""
+
+# Before the walk: what must be reached, and how each looks without focus.
+_PREPARE = """
+const ACTS = 'a[href], button, input, select, textarea, summary, [tabindex], [onclick], '
+  + '[role=button], [role=link], [role=tab], [role=checkbox], [role=switch], [role=treeitem]';
+const scrolls = (e) => {
+  const style = getComputedStyle(e);
+  const along = (how, inner, outer) => /auto|scroll/.test(how) && inner > outer + 1;
+  return along(style.overflowX, e.scrollWidth, e.clientWidth)
+    || along(style.overflowY, e.scrollHeight, e.clientHeight);
+};
+const usable = (e) => e.checkVisibility({visibilityProperty: true}) && !e.disabled
+  && e.getAttribute('aria-hidden') !== 'true';
+window.bars = {
+  usable,
+  // A place that a link leads to may take focus from scripts alone: there is nothing to do at it.
+  acts: [...document.querySelectorAll(ACTS)].filter((e) => usable(e)
+    && !(e.tabIndex < 0 && !e.matches('a, button, input, select, textarea, summary, [role]'))),
+  boxes: [...document.body.querySelectorAll('*')].filter((e) => usable(e) && scrolls(e)),
+  queue: [], reached: new Set(), unmarked: new Set(), hidden: new Set(), looks: new Map(),
+};
+window.bars.look = (e) => {
+  const s = getComputedStyle(e);
+  return [s.outlineStyle === 'none' ? '' : s.outline, s.boxShadow, s.border, s.backgroundColor,
+    s.textDecoration, s.color].join('|');
+};
+for (const e of [...bars.acts, ...bars.boxes]) bars.looks.set(e, bars.look(e));
+getSelection().removeAllRanges(); document.activeElement.blur();
+scrollTo({top: 0, behavior: 'instant'});
+return bars.acts.length + bars.boxes.length;
+"""
+
+# After each key: where focus is, whether that can be seen, whether it has been there before.
+_ARRIVE = """
+const done = arguments[arguments.length - 1];
+requestAnimationFrame(() => requestAnimationFrame(() => {
+  const e = document.activeElement;
+  if (!e || e === document.body || e === document.documentElement) return done('out');
+  const stays = e === bars.last;
+  bars.last = e;
+  if (bars.reached.has(e)) return done(stays ? 'stuck' : 'again');
+  bars.reached.add(e); bars.queue.push(e);
+  if (bars.looks.get(e) === bars.look(e)) bars.unmarked.add(e);
+  const box = [...e.getClientRects()].find((r) => r.width > 0 && r.height > 0);
+  const [left, top] = box ? [Math.max(box.left, 0), Math.max(box.top, 0)] : [0, 0];
+  const [right, bottom] = box
+    ? [Math.min(box.right, innerWidth), Math.min(box.bottom, innerHeight)] : [0, 0];
+  const hit = right - left > 0.5 && bottom - top > 0.5
+    && document.elementFromPoint((left + right) / 2, (top + bottom) / 2);
+  // Bars of a chart may share a place: the outline shows around them all.
+  const lane = e.parentElement === document.body ? e : e.parentElement;
+  const shared = hit && (hit.contains(e) || lane.contains(hit)
+    || hit.closest('label')?.control === e);
+  if (!shared) bars.hidden.add(e);
+  done('on');
+}));
+"""
+
+ARROWS = {"ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
+
+# Widgets that are one stop, with arrow keys inside: where to begin for what Tab did not reach.
+_STOPS = """
+const beside = (e) => {
+  for (let up = e.parentElement; up && !up.matches('main, body, section'); up = up.parentElement) {
+    const stop = [...bars.reached].find((other) => up.contains(other) && other !== up);
+    if (stop) return stop;
+  }
+};
+const missed = bars.acts.filter((e) => !bars.reached.has(e) && bars.usable(e));
+bars.queue = [...new Set(missed.map(beside))].filter(Boolean);
+"""
+
+_REPORT = (
+    NAMED
+    + """
+const far = bars.acts.filter((e) => !bars.reached.has(e) && e.isConnected && bars.usable(e));
+const boxes = bars.boxes.filter((e) => e.isConnected && !bars.reached.has(e)
+  && ![...bars.reached].some((r) => e.contains(r)));
+const names = (elements) => [...elements].slice(0, 10).map(named);
+return {trapped: bars.stuck ? named(bars.stuck) : '',
+  missed: names([...far, ...boxes]), unmarked: names(bars.unmarked),
+  out_of_sight: names(bars.hidden)};
+"""
+)
+
+
+def focus_walk(driver: Any) -> dict[str, Any]:
+    """Tab from the top of the open page to its end; arrows inside what is one stop.
+
+    The answer names where Tab got stuck, what no key reached, what does not show its focus, and
+    what had focus out of sight.
+    """
+    driver.execute_async_script(_LEAF_THROUGH)
+    stops = driver.execute_script(_PREPARE)
+    arrived = "on"
+    for _ in range(stops + 20):
+        press(driver, "Tab", 9)
+        arrived = driver.execute_async_script(_ARRIVE)
+        if arrived != "on":
+            break
+    # Out of the page's end, or around to its beginning: either way past everything.
+    around = driver.execute_script("return document.activeElement === [...bars.reached][0]")
+    trapped = arrived in ("on", "stuck") or (arrived == "again" and not around)
+    driver.execute_script("bars.stuck = arguments[0] ? bars.last : null", trapped)
+    driver.execute_script(_STOPS)
+    while driver.execute_script("return Boolean(bars.from = bars.queue.shift())"):
+        for key, code in ARROWS.items():
+            driver.execute_script("bars.last = bars.from; bars.from.focus()")
+            press(driver, key, code)
+            driver.execute_async_script(_ARRIVE)
+    return dict(driver.execute_script(_REPORT))
+
+
+def press(driver: Any, key: str, code: int) -> None:
+    """A key as a keyboard sends it: the browser itself moves focus."""
+    event = {"key": key, "code": key, "windowsVirtualKeyCode": code}
+    driver.execute_cdp_cmd("Input.dispatchKeyEvent", {"type": "rawKeyDown", **event})
+    driver.execute_cdp_cmd("Input.dispatchKeyEvent", {"type": "keyUp", **event})
+
+
+def loaded(driver: Any, page: str) -> dict[str, float]:
+    """What Chromium measures of loading a page: Performance.getMetrics, in a tab of its own."""
+    before = driver.current_window_handle
+    driver.switch_to.new_window("tab")
+    try:
+        driver.execute_cdp_cmd("Performance.enable", {})
+        driver.get(page)
+        time.sleep(0.5)  # For what the page does after it has loaded; a script would count itself.
+        found = driver.execute_cdp_cmd("Performance.getMetrics", {})["metrics"]
+        paint = driver.execute_script(
+            "return performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0"
+        )
+    finally:
+        driver.close()
+        driver.switch_to.window(before)
+    metrics = {entry["name"]: entry["value"] for entry in found}
+    return {**metrics, "FirstContentfulPaint": paint / 1000}
+
+
+def script_seconds(driver: Any, page: str) -> float:
+    """Seconds of scripting until a page stands."""
+    return loaded(driver, page)["ScriptDuration"]

@@ -136,6 +136,8 @@ def hostile_run() -> Run:
     events = [
         event(body, number=n, stack=(bad,), compile_id=HOSTILE) for n, body in enumerate(bodies)
     ]
+    other = CompileTime(9, frame=CodeRef(bad.file, 30, HOSTILE))
+    events.append(event(other, number=len(bodies), stack=(bad,), compile_id="7/0"))
     return with_artifacts(run_of(*events, command=(HOSTILE,), cwd=HOSTILE, host=HOSTILE), artifacts)
 
 

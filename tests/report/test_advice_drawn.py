@@ -14,10 +14,21 @@ from compilescope.model.bodies import (
 )
 from compilescope.model.stack import CodeRef
 from compilescope.report.advice import Told, advice_blocks, advice_text
-from compilescope.report.blocks import Block, Diff, Document, Paragraph, Part, plain
+from compilescope.report.blocks import (
+    Block,
+    Diff,
+    Document,
+    Fold,
+    Heading,
+    Item,
+    Paragraph,
+    Part,
+    plain,
+)
 from compilescope.report.render.html import to_html
 from compilescope.report.render.markdown import to_markdown
 from compilescope.report.render.terminal import to_text
+from compilescope.report.section import Reading
 from compilescope.report.start import start_with
 from compilescope.rules.causes.advice import Advice
 from compilescope.rules.digest import Digest, digest
@@ -37,8 +48,8 @@ def document(blocks: list[Block]) -> Document:
 
 def test_a_change_says_what_it_is_worth() -> None:
     for advice, worth in (
-        (TRY, "not proven yet"),
-        (PROVEN, "proven"),
+        (TRY, "unverified"),
+        (PROVEN, "verified:"),
     ):
         blocks = advice_blocks((advice, HAND), Told(), "here", brief=False)
         assert any(isinstance(block, Diff) for block in blocks)
@@ -51,7 +62,7 @@ def test_a_notebook_is_told_no_command() -> None:
     for advice in (TRY, many):
         blocks = advice_blocks((advice,), Told(in_python=True), "here", brief=True)
         text = "\n".join(plain(b.words) for b in blocks if isinstance(b, Paragraph))
-        assert "not proven yet" in text and "compilescope" not in text
+        assert "unverified" in text and "compilescope" not in text
 
 
 def test_one_change_for_several_causes_is_shown_once() -> None:
@@ -59,7 +70,10 @@ def test_one_change_for_several_causes_is_shown_once() -> None:
     first = advice_blocks((TRY,), told, "a.py:1", brief=False)
     second = advice_blocks((TRY,), told, "a.py:9", brief=False)
     assert sum(isinstance(block, Diff) for block in (*first, *second)) == 1
-    assert "the same change as for a.py:1" in plain(second[-1].words)  # type: ignore[union-attr]
+    assert plain(second[-1].words) == "same as a.py:1"  # type: ignore[union-attr]
+    other = Advice("other", "proposed", DIFF, "The same change in other words.")
+    third = advice_blocks((other,), told, "a.py:11", brief=False)
+    assert "same change as for a.py:1" in plain(third[-1].words)  # type: ignore[union-attr]
 
 
 def test_a_summary_shows_the_first_alone() -> None:
@@ -90,15 +104,30 @@ def _run_with_costs() -> Digest:
     return msgspec.structs.replace(seen, recompiles=(again,))
 
 
-def test_where_to_start_is_the_dearest_cause_that_something_can_be_done_about() -> None:
+def _reading(seen: Digest) -> Reading:
+    reading = Reading(run_of())
+    reading.__dict__["digest"] = seen  # As it would be, had the fixes said so.
+    return reading
+
+
+def test_where_to_start_is_the_most_expensive_cause_that_something_can_be_done_about() -> None:
     seen = _run_with_costs()
-    (line,) = start_with(seen)
-    assert isinstance(line, Paragraph)
-    assert "forward recompiles: n, 5.00 s of compile time" in plain(line.words)
+    heading, item = start_with(_reading(seen))
+    assert isinstance(heading, Heading) and heading.note == "the most expensive cause"
+    assert isinstance(item, Item) and item.number == "1"
+    assert plain(item.right) == "1 recompile, 5.00 s"
     site = msgspec.structs.replace(seen.sites[0], advice=(TRY,))
-    (line,) = start_with(msgspec.structs.replace(seen, sites=(site,)))
-    assert isinstance(line, Paragraph)
-    assert "A break" in plain(line.words), "a change goes before words"
+    heading, item = start_with(_reading(msgspec.structs.replace(seen, sites=(site,))))
+    assert isinstance(heading, Heading) and heading.note.endswith("with a fix to try")
+    assert isinstance(item, Item) and item.number == "2", "a change goes before words"
+    assert any(isinstance(block, Diff) for block in item.blocks)
+
+
+def test_a_page_folds_the_other_ways_away() -> None:
+    blocks = advice_blocks((TRY, HAND), Told(folding=True), "a.py:1", brief=False)
+    fold = blocks[-1]
+    assert isinstance(fold, Fold) and plain(fold.summary) == "1 other way"
+    assert not any(isinstance(block, Fold) for block in blocks[:-1])
 
 
 def test_sentences_carry_the_change_too() -> None:
@@ -106,5 +135,5 @@ def test_sentences_carry_the_change_too() -> None:
     site = msgspec.structs.replace(seen.sites[0], advice=(TRY,))
     found = findings(msgspec.structs.replace(seen, sites=(site,)))[0]
     text = advice_text(found)
-    assert text.startswith("Try: A change. (not proven yet")
+    assert text.startswith("Try: A change. (unverified")
     assert text.endswith(LONG)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from browsing import CONTRAST
-from compilescope.report.blocks import Bar, CodeLine, Document, Lane, Pane, Panes, Part, Timeline
 from compilescope.report.document import report_document
 from compilescope.report.render.page import to_page
 from compilescope.report.section import Reading
@@ -20,24 +17,8 @@ from samples import RUNS, big_run
 pytestmark = pytest.mark.browser
 
 
-@pytest.fixture(scope="module")
-def driver() -> Iterator[Any]:
-    if not (shutil.which("chromium") and shutil.which("chromedriver")):
-        pytest.skip("no Chromium: install the packages chromium and chromium-driver")
-    webdriver = pytest.importorskip("selenium.webdriver")
-    options = webdriver.ChromeOptions()
-    options.binary_location = shutil.which("chromium")
-    for flag in ("headless=new", "no-sandbox", "disable-gpu", "disable-dev-shm-usage"):
-        options.add_argument(f"--{flag}")
-    options.add_argument("--window-size=1280,1000")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    service = webdriver.ChromeService(shutil.which("chromedriver"))
-    with webdriver.Chrome(options=options, service=service) as browser:
-        yield browser
-
-
 def show(driver: Any, folder: Path, *names: str) -> None:
-    documents = [report_document(Reading(RUNS[name], full=True)) for name in names]
+    documents = [report_document(Reading(RUNS[name], full=True, page=True)) for name in names]
     open_page(driver, folder / "page.html", to_page(documents))
 
 
@@ -97,6 +78,7 @@ def test_search_filters_and_folding_by_clicking(driver: Any, tmp_path: Path) -> 
     find.clear()
     find.send_keys("\ue00c")  # Escape.
     assert len(shown(driver, ".item[data-tags]")) == everything
+    driver.find_element("css selector", ".filters summary").click()
     chip = driver.find_element("css selector", ".chip[data-tag='kind:recompile']")
     chip.click()
     kinds = {e.get_attribute("data-tags").split()[0] for e in shown(driver, ".item[data-tags]")}
@@ -106,7 +88,7 @@ def test_search_filters_and_folding_by_clicking(driver: Any, tmp_path: Path) -> 
     assert stack.get_attribute("open") is None
     stack.find_element("tag name", "summary").click()
     assert stack.get_attribute("open") is not None
-    driver.find_element("id", "shut").click()
+    driver.find_element("id", "close").click()
     assert stack.get_attribute("open") is None
     driver.find_element("id", "open").click()
     assert stack.get_attribute("open") is not None
@@ -121,7 +103,7 @@ def wait_until(driver: Any, condition: str) -> None:
 
 def test_a_link_opens_what_it_leads_to(driver: Any, tmp_path: Path) -> None:
     show(driver, tmp_path, "full")
-    link = driver.find_element("css selector", ".summary p a")
+    link = driver.find_element("css selector", ".summary .item header a")
     target = link.get_attribute("href").rpartition("#")[2]
     link.click()
     assert driver.find_element("id", target).is_displayed()
@@ -147,7 +129,10 @@ def test_everything_can_be_reached_by_keyboard(driver: Any, tmp_path: Path) -> N
       && e.scrollWidth > e.clientWidth + 1;
     const acts = [...document.querySelectorAll('a, button, input, summary')];
     const boxes = [...document.querySelectorAll('main *')].filter(scrolls);
-    return [...acts, ...boxes].filter((e) => e.tabIndex < 0).map((e) => e.outerHTML.slice(0, 80));
+    // Of a chart's bars Tab reaches one, and arrows the others.
+    const inChart = (e) => e.closest(".chart .wide")?.tabIndex === 0;
+    const missed = [...acts, ...boxes].filter((e) => e.tabIndex < 0 && !inChart(e));
+    return missed.map((e) => e.outerHTML.slice(0, 80));
     """
     assert driver.execute_script(out_of_reach) == []
     body = driver.find_element("tag name", "body")
@@ -196,43 +181,12 @@ def test_a_narrow_window_needs_no_sideways_scrolling(driver: Any, tmp_path: Path
 
 
 def test_a_long_job_opens_and_filters(driver: Any, tmp_path: Path) -> None:
-    """Ten thousand events and five hundred graphs: under 15 MB, and it still works."""
+    """Ten thousand events and five hundred graphs: under 3 MB, and it still works."""
     text = to_page([report_document(Reading(big_run(), full=True))])
-    assert len(text.encode()) < 15_000_000
+    assert len(text.encode()) < 3_000_000
     open_page(driver, tmp_path / "big.html", text)
     find = driver.find_element("id", "find")
     find.send_keys("f17")
     wait_until(driver, "return document.getElementById('found').value !== ''")
     assert driver.find_element("id", "found").text.split()[0] != "0"
-    assert complaints(driver) == []
-
-
-def test_a_line_lights_up_with_what_it_became(driver: Any, tmp_path: Path) -> None:
-    from selenium.webdriver import ActionChains
-
-    source = Pane("Your source", (CodeLine("y = x * 2", (1,), 7), CodeLine("z = y + 1", (2,), 8)))
-    graph = Pane("Dynamo graph", (CodeLine("mul", (1,)), CodeLine("add", (2,)), CodeLine("# -")))
-    kernel = Pane("Kernels", (CodeLine("fused", (1, 2)),))
-    part = Part("graphs", "Graphs", (Panes((source, graph, kernel)),))
-    open_page(driver, tmp_path / "panes.html", to_page([Document("panes", "", (part,))]))
-    lines = driver.find_elements("css selector", ".pane pre span")
-    ActionChains(driver).move_to_element(lines[0]).perform()
-    assert [e.text for e in shown(driver, ".lit")] == ["7y = x * 2", "mul", "fused"]
-    ActionChains(driver).move_to_element(lines[3]).perform()
-    assert [e.text for e in shown(driver, ".lit")] == ["8z = y + 1", "add", "fused"]
-    driver.execute_script("document.querySelector('.pane pre').focus()")
-    driver.switch_to.active_element.send_keys("\ue015")  # Arrow down.
-    assert [e.text for e in shown(driver, ".lit")] == ["7y = x * 2", "mul", "fused"]
-
-
-def test_the_timeline_stretches(driver: Any, tmp_path: Path) -> None:
-    bars = (Bar("0/0 forward", 0, 900, 0, "frame"), Bar("tracing", 100, 300, 1, "phase"))
-    part = Part("timeline", "Timeline", (Timeline(1000, (Lane("main thread", bars),)),))
-    open_page(driver, tmp_path / "timeline.html", to_page([Document("timeline", "", (part,))]))
-    outer, inner = driver.find_elements("css selector", ".bar")
-    assert outer.rect["x"] <= inner.rect["x"] < outer.rect["x"] + outer.rect["width"]
-    assert inner.rect["y"] > outer.rect["y"]
-    before = inner.rect["width"]
-    next(b for b in shown(driver, ".timeline button") if b.text == "Zoom in").click()
-    assert inner.rect["width"] > 1.8 * before
     assert complaints(driver) == []

@@ -86,8 +86,8 @@ def test_a_graph_without_text_says_so() -> None:
     run = made((GraphCaptured(stage="dynamo", ops=3, frame=CODE, backend="eager"), "0/0"))
     (item,) = items(graphs.SECTION.build(Reading(run, full=True)))
     assert item.anchor == f"graph-{staged_graphs(run)[0].event.id}"
-    assert "No code of it was recorded" in all_text(item)
-    assert "eager does not go through AOTAutograd" in all_text(item)
+    assert "Its code was not recorded" in all_text(item)
+    assert "eager doesn't use AOTAutograd" in all_text(item)
 
 
 def test_table_links_graphs_and_their_breaks() -> None:
@@ -99,7 +99,7 @@ def test_table_links_graphs_and_their_breaks() -> None:
     assert isinstance(table, Table)
     (row,) = table.rows
     assert [plain(cell) for cell in row] == [
-        "1", "model.py:6", "0/0_1", "3", "not counted", "not counted", "b", "a graph break"
+        "1", "model.py:6 forward", "0/0_1", "3", "not counted", "not counted", "b", "graph break"
     ]  # fmt: skip
     assert row[1][0].target == f"graph-{staged_graphs(run)[0].event.id}"
     assert row[-1][0].target == reading.digest.sites[0].fingerprint
@@ -115,7 +115,7 @@ def test_figures_and_panes_of_a_graph() -> None:
     words = all_text(item)
     assert "add 5" in words and "float32 5 on cpu" in words
     assert "inputs 64 B, intermediates 256 B, outputs 64 B" in words
-    assert "none counted among 5 ops" in words
+    assert "none (5 ops, no counted kind)" in words
     shown = panes(item)
     assert shown is not None
     assert [pane.title for pane in shown.panes] == ["Your source", "Dynamo graph"]
@@ -131,9 +131,65 @@ def test_graphs_that_say_the_same_are_shown_once() -> None:
     artifacts = MemoryArtifacts()
     text = artifacts.put(graph_text(5), "py")
     body = GraphCaptured(stage="dynamo", text=text, ops=5, frame=CODE)
-    run = made((body, "0/0"), (body, "1/0"), artifacts=artifacts)
+    # What Inductor counts is no difference.
+    bodies: list[tuple[Body, str]] = []
+    for number, ident in enumerate(("0/0", "1/0", "2/0")):
+        code = f"# AOT ID: ['{number}_inference']\ndef call(args):\n    extern_kernels.mm(a, b)"
+        bodies += [(body, ident), (KernelEmitted(artifacts.put(code, "py")), ident)]
+    other = GraphCaptured(stage="dynamo", text=text, ops=5, frame=CODE, ended_by_break=True)
+    run = made(*bodies, (other, "3/0"), artifacts=artifacts)
+    table, _, same, alone = graphs.SECTION.build(Reading(run, full=True))
+    assert isinstance(table, Table) and isinstance(same, Item) and isinstance(alone, Item)
+    assert [plain(row[0]) for row in table.rows] == ["1 ×3", "2"]
+    assert plain(table.rows[0][2]) == "0/0 and 2 more"
+    assert "3 graphs: 0/0, 1/0, 2/0" in all_text(same)
+    assert [same.anchor, *same.also] == [f"graph-{g.event.id}" for g in staged_graphs(run)[:3]]
+    assert alone.also == ()
+
+
+def test_what_equal_graphs_differ_in_is_named() -> None:
+    artifacts = MemoryArtifacts()
+    text = artifacts.put(graph_text(5), "py")
+    bodies: list[tuple[Body, str]] = [
+        (
+            GraphCaptured(
+                stage="dynamo",
+                text=text,
+                ops=5,
+                frame=CodeRef(CODE.file, line, "forward"),
+                backend=backend,
+                ended_by_break=line == 20,
+            ),
+            f"{number}/0",
+        )
+        for number, (line, backend) in enumerate(((6, "a"), (6, "a"), (20, "b")))
+    ]
+    run = made(*bodies, artifacts=artifacts)
+    table, _, item = graphs.SECTION.build(Reading(run, full=True))
+    assert isinstance(table, Table)
+    assert [plain(cell) for cell in table.rows[0]][1] == "model.py:6 forward and 1 more"
+    assert [plain(cell) for cell in table.rows[0]][-2:] == [
+        "a / b",
+        "end of function ×2, graph break",
+    ]
+    text = all_text(item)
+    assert "model.py:6 forward ×2, model.py:20 forward" in text and "a ×2, b" in text
+
+
+def test_graphs_without_text_are_never_called_equal() -> None:
+    body = GraphCaptured(stage="dynamo", ops=3, frame=CODE)
+    run = made((body, "0/0"), (body, "1/0"))
+    assert len(items(graphs.SECTION.build(Reading(run, full=True)))) == 2
+
+
+def test_the_same_ops_on_other_shapes_are_linked() -> None:
+    artifacts = MemoryArtifacts()
+    small = artifacts.put(graph_text(5), "py")
+    large = artifacts.put(graph_text(5).replace("[4, 4][4, 1]", "[8, 4][4, 1]"), "py")
+    bodies = [GraphCaptured(stage="dynamo", text=text, ops=5) for text in (small, large)]
+    run = made((bodies[0], "0/0"), (bodies[1], "0/1"), artifacts=artifacts)
     first, second = items(graphs.SECTION.build(Reading(run, full=True)))
-    assert panes(first) is not None and panes(second) is None
+    assert "Same ops as" not in all_text(first)
     (link,) = (
         span
         for block in second.blocks
@@ -141,7 +197,24 @@ def test_graphs_that_say_the_same_are_shown_once() -> None:
         for span in block.words
         if span.target
     )
-    assert link.target == first.anchor
+    assert link.target == first.anchor and link.text == "graph 1"
+
+
+def test_inputs_and_outputs_are_folded() -> None:
+    names = [f"primals_{n}" for n in range(1, 7)]
+    inputs = ", ".join(f'{name}: "f32[4][1]cpu"' for name in names)
+    outputs = "\n".join(f"            {name},  # Output" for name in names)
+    text = (
+        f"class GraphModule(torch.nn.Module):\n    def forward(self, {inputs}):\n"
+        '        add: "f32[4][1]cpu" = torch.ops.aten.add.Tensor(primals_1, 1)\n'
+        f"        return (\n{outputs}\n        )\n"
+    )
+    artifacts = MemoryArtifacts()
+    body = GraphCaptured(stage="dynamo", text=artifacts.put(text, "py"), ops=1, frame=CODE)
+    document = report_document(Reading(made((body, "0/0"), artifacts=artifacts), full=True))
+    for drawn in (to_text(document), to_markdown(document)):
+        assert "# 6 inputs" in drawn and "# 6 outputs" in drawn
+        assert "aten.add.Tensor" in drawn and "primals_4" not in drawn
 
 
 def test_large_graphs_leave_room_for_small_ones() -> None:
@@ -165,16 +238,15 @@ def test_what_has_no_room_is_named() -> None:
     run = big_run(graphs=250, events=10)
     found = items(graphs.SECTION.build(Reading(run, full=True)))
     assert len(found) == 250
-    crowded = [item for item in found if "No room here for" in all_text(item)]
-    assert crowded
-    assert "under artifacts/: dynamo " in all_text(crowded[0])
-    shown = sum(
-        len(line.text)
-        for item in found
-        for pane in (panes(item) or Panes(())).panes
-        for line in pane.lines
-    )
-    assert 0 < shown < 8_000_000
+    assert all(panes(item) for item in found)
+    reader = StageReader(run, Sources(run))
+    texts = graph_texts(staged_graphs(run), reader, budget=1_000_000).values()
+    assert all(text.panes for text in texts) and any(text.left_out for text in texts)
+    shown = sum(len(line.text) for text in texts for pane in text.panes for line in pane.lines)
+    assert 0 < shown < 3_000_000
+    crowded = next(text for text in texts if text.left_out)
+    (remark,) = graphs._elsewhere(staged_graphs(run)[0], crowded)
+    assert "Omitted for size: " in all_text(remark) and "kernels " in all_text(remark)
 
 
 def test_cached_and_missing_stages_are_explained() -> None:
@@ -190,9 +262,9 @@ def test_cached_and_missing_stages_are_explained() -> None:
         (GraphCaptured(stage="post_grad", ops=1), "2/0"),
     )
     inductor, eager, alone = map(all_text, items(graphs.SECTION.build(Reading(run, full=True))))
-    assert "torch's cache on disk" in inductor
-    assert "aot_eager does not go through Inductor" in eager
-    assert "Dynamo's own graph was not seen" in alone
+    assert "torch's on-disk cache" in inductor
+    assert "aot_eager doesn't seem to use Inductor" in eager
+    assert "Dynamo's own graph was not recorded" in alone
 
 
 def test_hostile_text_is_only_text() -> None:
@@ -217,13 +289,14 @@ def test_guards_by_kind_and_frame() -> None:
     reading = Reading(made(*bodies, artifacts=artifacts), full=True)
     first, table, fold, rest = guards.SECTION.build(reading)
     assert isinstance(first, Paragraph) and isinstance(table, Table) and isinstance(fold, Fold)
-    assert plain(first.words) == "750 guards of 250 compiled frames."
+    assert plain(first.words) == "750 guards of 250 compilations."
     assert [[plain(cell) for cell in row] for row in table.rows] == [
         ["TYPE_MATCH", "500", "67 %", "250"],
         ["ID_MATCH", "250", "33 %", "250"],
     ]
-    assert len(fold.blocks) == 200
-    assert "50 frames with 150 guards in all left out" in all_text(rest)
+    assert len(fold.blocks) == 1, "200 compilations of one function, with equal guards"
+    assert "200 compilations, same 3 guards" in all_text(fold)
+    assert "50 compilations with 150 guards not shown" in all_text(rest)
 
 
 @pytest.mark.torch

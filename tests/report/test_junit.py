@@ -132,10 +132,10 @@ def test_properties_and_messages_are_escaped() -> None:
 def test_limits_without_causes_are_annotated_too() -> None:
     text = to_annotations(judged(RUNS["clean"], Limits(graphs=0, coverage=90.0)), ROOT)
     assert "::error title=compilescope%3A graphs::1 graph, at most 0 allowed\n" in text
-    assert "::Could not tell: coverage was not measured" in text
+    assert "::Inconclusive: coverage was not measured" in text
     crashed = to_annotations(judged(RUNS["crashed"], Limits(breaks=5)), ROOT)
     assert crashed.splitlines() == [
-        "::error title=compilescope%3A program::Could not tell: the program ended with status 3"
+        "::error title=compilescope%3A program::Inconclusive: the program ended with status 3"
     ]
 
 
@@ -166,9 +166,9 @@ def test_the_verdict_comes_first_and_names_the_limits() -> None:
     assert "PASS: within the limit; nothing new." in drawn("clean", Limits(breaks=0), baseline=())
     failed = " ".join(drawn("full", Limits(breaks=1)).split())
     assert "FAIL: 2 graph breaks, at most 1 allowed." in failed
-    assert "CANNOT TELL: nothing was compiled." in drawn("empty")
+    assert "INCONCLUSIVE: nothing was compiled." in drawn("empty")
     crashed = " ".join(drawn("crashed").split())
-    assert "at most 0 allowed. Beside that, the program ended with status 3." in crashed
+    assert "at most 0 allowed. Also, the program ended with status 3." in crashed
 
 
 def test_what_comes_next_is_told() -> None:
@@ -188,9 +188,8 @@ def test_what_comes_next_is_told() -> None:
 def test_what_is_gone_can_be_dropped() -> None:
     gone = (Known(kind="break", fingerprint="f", title="Old one", file="a.py", function="g"),)
     text = " ".join(drawn("clean", Limits(), baseline=gone).split())
-    assert (
-        "1 cause of the baseline is gone; --update-baseline drops it: - Old one (a.py in g)" in text
-    )
+    gone_line = "1 cause in the baseline is no longer present; --update-baseline removes it:"
+    assert f"{gone_line} - Old one (a.py in g)" in text
     crashed = drawn("crashed", Limits(), baseline=gone)
     assert "gone" not in crashed, "a program that ended early saw less, not fewer causes"
 
@@ -206,5 +205,5 @@ def test_an_update_tells_what_changed() -> None:
     finding = judged(RUNS["full"]).against[0]
     gone = Known(kind="break", fingerprint="f", title="Old one", file="a.py", function="g")
     text = to_text(update_document([finding], (gone,), 3, file="b.json", root=ROOT))
-    assert "b.json accepts 4 causes now: 1 added, 1 removed, 3 kept." in text
+    assert "b.json now accepts 4 causes: 1 added, 1 removed, 3 kept." in text
     assert finding.title in text and "Old one (a.py in g)" in text

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 
+from browsing import uncoloured
 from builders import ROOT, event, frame, run_of
 from compilescope.model.bodies import GraphBreak, GraphCaptured, SourceSeen
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef
-from compilescope.report.blocks import Document
+from compilescope.report.blocks import Document, Part
 from compilescope.report.document import report_document
+from compilescope.report.finding import finding_item
 from compilescope.report.render.annotations import to_annotations
 from compilescope.report.render.markdown import to_markdown
 from compilescope.report.render.page import to_page
@@ -72,11 +74,14 @@ def test_the_terminal_underlines_each_line() -> None:
         assert carets == " " * line.index(part) + "^" * len(part)
 
 
-def test_the_summary_underlines_the_first_line() -> None:
-    shown = lines_after(to_text(document(CALL, full=False)), "y = torch.log(", 2)
-    assert shown[1].strip() == "^" * len("torch.log(")
-    shown = lines_after(to_text(document(BRANCH, full=False)), "if torch.isnan(y):", 2)
-    assert shown[1].strip() == "^" * len("torch.isnan(y)")
+def test_a_brief_item_underlines_the_first_line() -> None:
+    for run, line, part in (
+        (CALL, "y = torch.log(", "torch.log("),
+        (BRANCH, "if torch.isnan(y):", "torch.isnan(y)"),
+    ):
+        item = finding_item(1, Reading(run).causes[0], ROOT)
+        drawn = Document("", "", (Part("causes", "", (item,)),))
+        assert lines_after(to_text(drawn), line, 2)[1].strip() == "^" * len(part)
 
 
 def test_markdown() -> None:
@@ -86,10 +91,10 @@ def test_markdown() -> None:
 
 
 def test_html() -> None:
-    page = to_page([document(CALL)])
+    page = uncoloured(to_page([document(CALL)]))
     for part in ("<mark>torch.log(</mark>", "<mark>x,</mark>", "<mark>)</mark>"):
         assert part in page
-    assert "if <mark>torch.isnan(y)</mark>:" in to_page([document(BRANCH)])
+    assert "if <mark>torch.isnan(y)</mark>:" in uncoloured(to_page([document(BRANCH)]))
 
 
 def test_sarif_ends_on_the_last_line() -> None:

@@ -85,7 +85,7 @@ def test_no_bar_without_the_one_around_it() -> None:
 def test_a_record_without_phases_says_so() -> None:
     told = CompileTime(duration_ns=5, frame=CodeRef(f"{ROOT}/model.py", 1, "forward"))
     _, notes = drawn(run_of(event(told, time_ns=10, compile_id="0/0")))
-    assert "nothing of their phases" in notes
+    assert "not for their phases" in notes
 
 
 def test_the_backends_work_has_a_colour_of_its_own() -> None:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from compilescope.report.blocks import Block, Diff, Paragraph, note, prose
+from compilescope.report.blocks import Block, Diff, Fold, Paragraph, note, prose, words
 from compilescope.report.render.diffs import diff_kind
 from compilescope.rules.causes.advice import Advice, Status
 from compilescope.rules.findings import Finding
 
-_LABELS: dict[Status, str] = {"proven": "Proven:", "proposed": "Try:", "by hand": "By hand:"}
-_UNPROVEN = "not proven yet; `compilescope fix` proves it"
-_UNPROVEN_IN_PYTHON = "not proven yet"
-_PROVEN = "proven: it was run, the cause was gone and the results were the same"
+_LABELS: dict[Status, str] = {"proven": "Verified:", "proposed": "Try:", "by hand": "By hand:"}
+_UNPROVEN = "unverified; `compilescope fix` can verify it"
+_UNPROVEN_IN_PYTHON = "unverified"
+_PROVEN = "verified: with this change the cause is gone and the results are the same"
 _MOST_LINES = 24
 """Of a diff in a summary."""
 
@@ -23,32 +24,47 @@ class Told:
 
     in_python: bool = False
     """Read in a notebook, where nobody can type a command."""
+    folding: bool = False
+    """Read on a page, where what only some readers want can be folded away."""
     places: dict[str, str] = field(default_factory=dict)
     """By its text: where each change was shown first."""
+    texts: dict[str, str] = field(default_factory=dict)
+    """By its words: where each advice was given first."""
 
 
 def advice_blocks(
     advice: tuple[Advice, ...], told: Told, where: str, *, brief: bool
 ) -> list[Block]:
     """In a summary the first alone; else all."""
-    blocks: list[Block] = []
-    for number, each in enumerate(advice[:1] if brief else advice):
-        blocks.append(Paragraph(prose(each.text), _LABELS[each.status] if not number else "Or:"))
-        if not each.diff:
+    drawn = _drawn(advice[:1] if brief else advice, told, where, brief=brief)
+    first, others = next(drawn, []), [block for blocks in drawn for block in blocks]
+    if not told.folding or not others:
+        return [*first, *others]
+    ways = "1 other way" if len(advice) == 2 else f"{len(advice) - 1} other ways"
+    return [*first, Fold(words(ways), tuple(others))]
+
+
+def _drawn(
+    advice: tuple[Advice, ...], told: Told, where: str, *, brief: bool
+) -> Iterator[list[Block]]:
+    for number, each in enumerate(advice):
+        blocks: list[Block] = []
+        label = _LABELS[each.status] if not number else "Or:"
+        first = told.places.get(each.diff) if each.diff else None
+        before = told.texts.setdefault(each.text, where)
+        if first is not None and first == before != where:
+            yield [Paragraph(words(f"same as {first}"), label)]
             continue
-        first = told.places.get(each.diff)
-        if first is not None:
-            if first != where:
-                blocks.append(note(f"the same change as for {first}"))
-            continue
-        if number:
-            # Others than the first are for a reader who will not take that one.
-            blocks.append(note(f"`{each.fix}`; {_worth(each, told)}"))
-            continue
-        told.places[each.diff] = where
-        blocks.append(_diff(each, told, brief=brief))
-        blocks.append(note(_worth(each, told)))
-    return blocks
+        # Others than the first are for a reader who will not take that one: no diff, but the id.
+        fix = f"`{each.fix}`: " if number and each.diff and first is None else ""
+        blocks.append(Paragraph(prose(fix + each.text), label))
+        if first is not None and first != where:
+            blocks.append(note(f"same change as for {first}"))
+        elif each.diff and first is None and not number:
+            told.places[each.diff] = where
+            blocks.append(_diff(each, told, brief=brief))
+            blocks.append(note(_worth(each, told)))
+        yield blocks
 
 
 def advice_text(finding: Finding) -> str:
@@ -75,7 +91,7 @@ def _diff(advice: Advice, told: Told, *, brief: bool) -> Block:
     if len(lines) <= _MOST_LINES:
         return Diff("\n".join(lines) + "\n")
     more = "`.digest` has it" if told.in_python else "`compilescope explain` shows it"
-    return note(f"a change of {len(lines)} lines; {more}")
+    return note(f"a {len(lines)}-line change; {more}")
 
 
 def _gist(diff: str) -> list[str]:

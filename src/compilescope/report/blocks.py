@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Literal
 
 import msgspec
 
+from compilescope.report.record import Record as Record
+from compilescope.report.record import Style as Style
 from compilescope.rules.findings import Finding
-from compilescope.rules.gate.doubts import Doubt
-
-Style = Literal["plain", "strong", "dim", "code", "good", "warn", "bad"]
 
 
 class Span(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -63,12 +61,54 @@ class Paragraph(_Block, frozen=True):
     words: Words
     hanging: str = ""
     """A word that stands before the first line, the rest is set in under it."""
+    unwrapped: bool = False
+    """In one line however long it is: a command, there to be copied."""
 
 
 class Facts(_Block, frozen=True):
     """Labels and values, one below the other."""
 
     rows: tuple[tuple[str, Words], ...]
+
+
+class Figure(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One number that a reader looks at first."""
+
+    value: str
+    label: str
+    note: str = ""
+    style: Style = "plain"
+    target: str = ""
+    """The anchor of the section or item that it counts."""
+
+
+class Figures(_Block, frozen=True):
+    """The few numbers that say it all."""
+
+    figures: tuple[Figure, ...]
+
+
+class Portion(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A part of a whole."""
+
+    label: str
+    amount: float
+    text: str
+    """The amount, for people."""
+    kind: str = ""
+    """What it is, in one word: colours go by it."""
+    target: str = ""
+    group: str = ""
+    """What it and its neighbours are together."""
+
+
+class Portions(_Block, frozen=True):
+    """What a whole is made of, as one bar."""
+
+    title: str
+    text: str
+    """The whole, for people."""
+    portions: tuple[Portion, ...]
 
 
 class Table(_Block, frozen=True):
@@ -78,6 +118,8 @@ class Table(_Block, frozen=True):
     rows: tuple[tuple[Words, ...], ...]
     numeric: tuple[int, ...] = ()
     """Columns whose values stand at the right."""
+    one_line: int | None = None
+    """The column that is cut on a terminal so that every row keeps to one line."""
 
 
 class Excerpt(_Block, frozen=True):
@@ -101,13 +143,74 @@ class Listing(_Block, frozen=True):
     """The line that the expression ends on, where that is a later one."""
 
 
+class Lines(msgspec.Struct, frozen=True):
+    """Lines of a file that follow one another."""
+
+    first_line: int
+    lines: tuple[str, ...]
+
+
+class GutterCell(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a line lost of one kind."""
+
+    column: str
+    """The heading that it stands under."""
+    text: str
+    note: str = ""
+    """The whole of it, in words."""
+    target: str = ""
+    """The anchor of the item that explains it."""
+    heat: float = 0.0
+    """From 0 to 1: how much of the most that any line lost of this kind."""
+
+
+class MarkedLine(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A line that lost something, or that an item speaks of."""
+
+    line: int
+    cells: tuple[GutterCell, ...] = ()
+    column: int | None = None
+    end_column: int | None = None
+    """On `end_line`."""
+    end_line: int | None = None
+
+
+class Stripe(msgspec.Struct, frozen=True):
+    """Lines that ran in the same way: `graph`, `eager` or `both`."""
+
+    first: int
+    last: int
+    kind: str
+
+
+class SourceFile(_Block, frozen=True):
+    """A file of the user's, with a gutter of what each line lost."""
+
+    title: str
+    number: int
+    """Its place among the files: the anchor of line 8 is `line-<number>-8`."""
+    summary: str
+    """All that it lost, in words."""
+    columns: tuple[str, ...]
+    """Of the gutter, those that have a cell."""
+    stretches: tuple[Lines, ...]
+    """What is shown of it: one where it is whole."""
+    marked: tuple[MarkedLine, ...]
+    stripes: tuple[Stripe, ...] = ()
+    note: str = ""
+    """What is left out."""
+    unfolded: bool = False
+    links: dict[str, int] = {}
+    """Anchors of items elsewhere, and the line that each is about."""
+
+
 class Diff(_Block, frozen=True):
     """A change to files, as a unified diff. Its lines are never wrapped."""
 
     text: str
 
 
-class CodeLine(msgspec.Struct, frozen=True, omit_defaults=True):
+class CodeLine(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """A line of code and what it is akin to."""
 
     text: str
@@ -115,6 +218,8 @@ class CodeLine(msgspec.Struct, frozen=True, omit_defaults=True):
     """Numbers that it shares with the lines of other panes that it came from or became."""
     number: int | None = None
     """Its number in the file it was taken from."""
+    fold: str = ""
+    """Neighbours with the same word here are shown as one line until asked for: `inputs`."""
 
 
 class Pane(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -126,7 +231,7 @@ class Pane(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Panes(_Block, frozen=True):
-    """The same computation at several stages, side by side: kin lines light up together."""
+    """The same computation at several stages, two side by side: kin lines light up together."""
 
     panes: tuple[Pane, ...]
 
@@ -143,6 +248,8 @@ class Bar(msgspec.Struct, frozen=True, omit_defaults=True):
     kind: str = ""
     """What it is, in one word: colours go by it."""
     detail: str = ""
+    target: str = ""
+    """The anchor of the item that it comes from: a cause, or the graph that it made."""
 
 
 class Lane(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -178,10 +285,28 @@ class Branch(msgspec.Struct, frozen=True, omit_defaults=True):
     branches: tuple[Branch, ...] = ()
 
 
+class Cell(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A node of a tree whose time is known."""
+
+    label: str
+    duration_ns: int
+    """With all that is below it."""
+    kind: str = ""
+    """What it is, in one word: colours go by it."""
+    detail: str = ""
+    target: str = ""
+    """The anchor of the item that it comes from: a cause, or the graph that it made."""
+    cells: tuple[Cell, ...] = ()
+
+
 class Tree(_Block, frozen=True):
     """What came out of what."""
 
     branches: tuple[Branch, ...]
+    cells: tuple[Cell, ...] = ()
+    """The same by time, where it is known: a page draws it as an icicle."""
+    cells_left_out: int = 0
+    """The shortest, for which there was no room."""
 
 
 class Fold(_Block, frozen=True):
@@ -202,15 +327,20 @@ class Item(_Block, frozen=True):
     """What links to it name."""
     tags: tuple[str, ...] = ()
     """What a reader may filter by."""
+    also: tuple[str, ...] = ()
+    """Anchors of what it speaks of beside: links to them lead here."""
 
 
 Block = (
     Heading
     | Paragraph
     | Facts
+    | Figures
+    | Portions
     | Table
     | Excerpt
     | Listing
+    | SourceFile
     | Diff
     | Panes
     | Timeline
@@ -228,19 +358,6 @@ class Part(msgspec.Struct, frozen=True, omit_defaults=True):
     title: str
     blocks: tuple[Block, ...]
     note: str = ""
-
-
-class Record(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """The run that a document is about."""
-
-    run: str = ""
-    command: tuple[str, ...] = ()
-    cwd: str = ""
-    torch: str | None = None
-    exit_status: int | None = None
-    signal: int | None = None
-    doubts: tuple[Doubt, ...] = ()
-    """Why less may have been seen than there was."""
 
 
 class Document(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -29,8 +29,8 @@ def comparison_document(seen: Comparison, roots: tuple[str, str]) -> Document:
     summary += [*(_renamed(each) for each in seen.renamed), _table(seen)]
     parts = [Part("summary", "", tuple(summary))]
     for title, remark, found, root in (
-        ("New", "not in the run before", seen.new, roots[1]),
-        ("Gone", "no longer seen", seen.gone, roots[0]),
+        ("New", "not in the earlier run", seen.new, roots[1]),
+        ("Gone", "not in the later run", seen.gone, roots[0]),
     ):
         if found:
             blocks: list[Block] = []
@@ -43,7 +43,7 @@ def comparison_document(seen: Comparison, roots: tuple[str, str]) -> Document:
         parts.append(Part("moved", "Moved", moved, "the same cause in another place"))
     if seen.changed:
         changed = tuple(_changed(pair, roots[1]) for pair in seen.changed[:_MOST])
-        parts.append(Part("changed", "More or less often", changed))
+        parts.append(Part("changed", "Count changed", changed))
     title = f"compilescope compare {seen.before} {seen.after}"
     return Document(title, _subtitle(seen), tuple(parts), root=roots[1])
 
@@ -52,22 +52,22 @@ def _subtitle(seen: Comparison) -> str:
     before, after = seen.torch
     if before == after:
         return f"torch {before}" if before else ""
-    return f"torch {before or '?'} against {after or '?'}"
+    return f"torch {before or '?'} -> {after or '?'}"
 
 
 def _verdict(seen: Comparison) -> Words:
     if seen.equal:
-        return words(Span(f"The same causes in both: {seen.same}.", "good"))
+        return words(Span(f"Both runs have the same causes: {seen.same}.", "good"))
     told = []
     if seen.new:
         told.append(Span(f"{count(len(seen.new), 'new cause')}", "bad"))
     if seen.gone:
-        told.append(Span(f"{len(seen.gone)} gone", "good"))
+        told.append(Span(f"{len(seen.gone)} no longer present", "good"))
     if seen.moved:
         told.append(Span(f"{len(seen.moved)} moved"))
     if seen.changed:
-        told.append(Span(f"{len(seen.changed)} more or less often"))
-    told.append(Span(f"{seen.same} as before"))
+        told.append(Span(f"{len(seen.changed)} with a changed count"))
+    told.append(Span(f"{seen.same} unchanged"))
     parts: list[Span] = []
     for number, span in enumerate(told):
         parts += [Span(", ")] if number else []
@@ -100,7 +100,7 @@ def _row(figure: Figure) -> tuple[Words, ...]:
 
 def _number(figure: Figure, value: float | None) -> Words:
     if value is None:
-        return words(Span("not known", "dim"))
+        return words(Span("unknown", "dim"))
     text = f"{value:g}" if value % 1 == 0 else f"{value:.2f}"
     return words(f"{text} {figure.unit}".rstrip())
 
@@ -125,7 +125,7 @@ def _changed(pair: Changed, root: str) -> Item:
 
 
 def _where(finding: Finding, root: str) -> Words:
-    at = place(finding.file, finding.line, root) if finding.file else "no place known"
+    at = place(finding.file, finding.line, root) if finding.file else "unknown location"
     function = f" in {finding.function}" if finding.function else ""
     return words(Span(at, "strong"), function)
 

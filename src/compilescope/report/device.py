@@ -28,17 +28,17 @@ def device_blocks(device: Device) -> list[Block]:
 
 def _dtypes(device: Device) -> Iterator[_Row]:
     dtypes = device.dtypes
-    yield "taken", _names(dtypes.supported)
+    yield "supported", _names(dtypes.supported)
     for op, names in dtypes.per_op.items():
         yield op, _names(names)
     if dtypes.integer_width is not None:
-        fate = {"narrowed": "narrowed in silence", "refused": "refused"}[dtypes.wider_integers]
-        yield "integers", words(f"up to {dtypes.integer_width} bits, wider ones are {fate}")
+        fate = {"narrowed": "silently narrowed", "refused": "rejected"}[dtypes.wider_integers]
+        yield "integers", words(f"up to {dtypes.integer_width} bits; wider ones are {fate}")
 
 
 def _shapes(device: Device) -> Iterator[_Row]:
     shapes = device.shapes
-    yield "dynamic", words("taken" if shapes.dynamic else "refused")
+    yield "dynamic", words("supported" if shapes.dynamic else "not supported")
     yield "rank", _most(shapes.max_rank)
     yield "size", _most(shapes.max_size)
     for rule in shapes.alignment:
@@ -48,7 +48,7 @@ def _shapes(device: Device) -> Iterator[_Row]:
 def _alignment(rule: Alignment) -> Words:
     which = "dimension" if len(rule.dims) == 1 else "dimensions"
     dims = " and ".join(map(str, rule.dims))
-    fate = "padded" if rule.otherwise == "padded" else "refused"
+    fate = "padded" if rule.otherwise == "padded" else "rejected"
     text = f"{which} {dims} of "
     ops = [Span(", ".join(rule.ops), "code")] if rule.ops else ["every tensor"]
     return words(text, *ops, f"; others are {fate}")
@@ -62,7 +62,7 @@ def _layout(device: Device) -> Iterator[_Row]:
     if layout.inner_stride_one:
         yield "last", words("the last dimension must be dense")
     if not layout.overlapping:
-        yield "sharing", words("no two elements may share memory")
+        yield "sharing", words("elements must not share memory")
 
 
 def _memory(device: Device) -> Iterator[_Row]:
@@ -75,12 +75,12 @@ def _memory(device: Device) -> Iterator[_Row]:
 
 def _ops(device: Device) -> Iterator[_Row]:
     ops = device.ops
-    yield "taken", _names(ops.allowed)
+    yield "supported", _names(ops.allowed)
     if ops.denied:
-        yield "refused", _names(ops.denied)
+        yield "unsupported", _names(ops.denied)
     for condition in ops.conditions:
         reason = f": {condition.reason}" if condition.reason else ""
-        yield "refused", words(Span(f"{condition.op} when {condition.when}", "code"), reason)
+        yield "unsupported", words(Span(f"{condition.op} when {condition.when}", "code"), reason)
 
 
 def _names(names: Sequence[str]) -> Words:

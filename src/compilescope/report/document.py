@@ -5,7 +5,11 @@ from __future__ import annotations
 from compilescope.plugins import discover
 from compilescope.report import sections
 from compilescope.report.blocks import Document, Part, Record
+from compilescope.report.ending import ended_style
+from compilescope.report.repeats import without_repeats
 from compilescope.report.section import Reading, Section
+from compilescope.report.source_links import with_lines
+from compilescope.rules.devices import devices
 from compilescope.rules.findings import findings
 from compilescope.rules.gate.doubts import doubts
 
@@ -14,27 +18,29 @@ def all_sections() -> list[Section]:
     return sorted(discover(sections, "SECTION", Section), key=lambda section: section.order)
 
 
-def report_document(reading: Reading) -> Document:
-    """The whole story, or what a user sees first."""
+def report_document(reading: Reading, only: str = "") -> Document:
+    """The whole story, or what a user sees first; or the section with the id `only`, alone."""
     parts = []
     for section in all_sections():
-        if not (reading.full or section.in_summary):
+        if (only and section.id != only) or not (reading.full or section.in_summary):
             continue
         blocks = tuple(section.build(reading))
         if blocks:
             parts.append(Part(section.id, section.title, blocks, section.note))
     seen = reading.digest
+    record = record_of(reading)
     command = " ".join(seen.command)
     torch = f"torch {seen.torch}" if seen.torch else ""
-    return Document(
+    drawn = Document(
         title=f"compilescope {seen.run}",
-        subtitle=" · ".join(text for text in (command, torch) if text),
-        parts=tuple(parts),
+        subtitle=" · ".join(text for text in (command, torch, *record.devices) if text),
+        parts=tuple(with_lines(parts)),
         findings=tuple(findings(seen)),
         root=seen.root,
-        record=record_of(reading),
+        record=record,
         site=reading.pages.site if reading.pages else "",
     )
+    return without_repeats(drawn, by_entry=reading.page)
 
 
 def record_of(reading: Reading) -> Record:
@@ -46,5 +52,8 @@ def record_of(reading: Reading) -> Record:
         torch=seen.torch,
         exit_status=seen.exit_status,
         signal=seen.signal,
+        ended=seen.ended.text,
+        ended_style=ended_style(seen.ended),
+        devices=devices(reading.run),
         doubts=tuple(doubts(seen)),
     )

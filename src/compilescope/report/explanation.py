@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
 from compilescope.model.stack import origin_of
 from compilescope.report.advice import advice_blocks
 from compilescope.report.blocks import (
@@ -16,54 +20,129 @@ from compilescope.report.blocks import (
     prose,
     words,
 )
+from compilescope.report.cause_list import causes_table
 from compilescope.report.excerpts import lines_at, listing
-from compilescope.report.failing import torchs_page, why_it_failed
+from compilescope.report.failing import why_it_failed
+from compilescope.report.fitting import Measure, fit_lines
 from compilescope.report.links import page_link
-from compilescope.report.places import count, first_line, place
+from compilescope.report.places import anchor_of, count, first_line, place
 from compilescope.report.render.spans import duration
+from compilescope.report.repeats import without_repeats
 from compilescope.report.section import Reading
 from compilescope.report.stacks import folded_stacks
 from compilescope.rules.digest import Digest
+from compilescope.rules.eager import EagerFrame
 from compilescope.rules.failures import Failure
+from compilescope.rules.findings import Finding, recompile_findings
 from compilescope.rules.recompiles import RecompileCause, RecompiledFrame
 from compilescope.rules.sites import Site
 
 
-def explanation(reading: Reading, sites: list[tuple[int, Site]], *, with_rest: bool) -> Document:
-    """These sites, each with its number in the digest; and the failures and recompiles too."""
-    seen = reading.digest
-    parts = []
-    if with_rest and seen.failures:
-        failed = [failure_item(n, failure, reading) for n, failure in enumerate(seen.failures, 1)]
-        parts.append(Part("failures", "Failures", tuple(failed), "compilation raised an error"))
-    if sites:
-        broken = [site_item(number, site, reading) for number, site in sites]
-        parts.append(Part("breaks", "Graph breaks", tuple(broken), "most costly first"))
-    if with_rest and seen.recompiles:
-        again = [recompile_item(n, frame, reading) for n, frame in enumerate(seen.recompiles, 1)]
-        parts.append(Part("recompiles", "Recompiles", tuple(again), "most compile time first"))
-    if not parts:
-        nothing = words(Span("Nothing was lost: there is nothing to explain.", "good"))
-        parts.append(Part("nothing", "", (Paragraph(nothing),)))
-    return Document(f"compilescope explain {seen.run}", " ".join(seen.command), tuple(parts))
+def explanation(reading: Reading, numbers: Sequence[int]) -> Document:
+    """These causes in full, by their numbers."""
+    names = cause_names(reading)
+    items = tuple(cause_item(number, reading, names) for number in numbers)
+    if items:
+        return _document(reading, [Part("causes", "", items)])
+    nothing = words(Span("No graph breaks, recompiles or failures to explain.", "good"))
+    return _document(reading, [Part("nothing", "", (Paragraph(nothing),))])
 
 
-def site_item(number: int, site: Site, reading: Reading) -> Item:
-    """A break."""
+def fitted_explanation(
+    reading: Reading, most: int, measure: Measure, one: str, rest: str
+) -> Document:
+    """The most expensive causes in full, as many as fit so many lines; the others in one line each.
+    `one` is the command that explains a cause by its number, `rest` the one that explains all.
+
+    What a cause says depends on those before it alone, so the first ones read the same however many
+    follow.
+    """
+    whole = explanation(reading, range(1, len(reading.causes) + 1))
+    if measure(whole) <= most:
+        return whole
+    (part,) = whole.parts
+    room = most - measure(msgspec.structs.replace(whole, parts=()))
+    shown, left = 0, len(part.blocks)
+    for block in part.blocks:
+        room -= measure(Document("", "", (Part("", "", (block,)),))) - measure(_EMPTY)
+        if shown and room < min(left - 1, most // 3) + _AROUND_LIST:
+            break
+        shown, left = shown + 1, left - 1
+    parts = [msgspec.structs.replace(part, blocks=part.blocks[:shown])]
+    if left:
+        table = causes_table(reading, shown + 1)
+        more = words("One of them: ", Span(f"{one} {shown + 1}", "code"))
+        rest_of_all = words("All in full: ", Span(rest, "code"))
+        ending = (note(""), *(Paragraph(each, unwrapped=True) for each in (more, rest_of_all)))
+        parts.append(Part("others", "Other causes", (table, *ending)))
+    return fit_lines(msgspec.structs.replace(whole, parts=tuple(parts)), most, measure)
+
+
+_EMPTY = Document("", "", ())
+_AROUND_LIST = 7
+"""Lines of the list of other causes besides its rows: heading, columns, what shows the rest."""
+
+
+def break_explanation(reading: Reading, sites: Sequence[tuple[int, Site]]) -> Document:
+    """These graph breaks, each with its number among the breaks."""
+    items = tuple(site_item(number, site, reading) for number, site in sites)
+    return _document(reading, [Part("breaks", "Graph breaks", items)])
+
+
+def _document(reading: Reading, parts: Iterable[Part]) -> Document:
     seen = reading.digest
+    title = f"compilescope explain {seen.run}"
+    return without_repeats(Document(title, " ".join(seen.command), tuple(parts)))
+
+
+def cause_names(reading: Reading) -> dict[str, str]:
+    """What each cause is called where others speak of it, by fingerprint."""
+    return {each.fingerprint: f"cause {n}" for n, each in enumerate(reading.causes, 1)}
+
+
+def _break_names(reading: Reading) -> dict[str, str]:
+    return {site.fingerprint: f"break {n}" for n, site in enumerate(reading.digest.sites, 1)}
+
+
+def cause_item(number: int, reading: Reading, names: Mapping[str, str]) -> Item:
+    """Cause `number` in full, whatever its kind."""
+    finding, seen = reading.causes[number - 1], reading.digest
+    if finding.kind == "break":
+        sites = [site for site in seen.sites if site.fingerprint == finding.fingerprint]
+        return site_item(number, sites[0], reading, names, sites[1:])
+    if finding.kind == "failure":
+        failed = next(f for f in seen.failures if f.because == finding.because[: len(f.because)])
+        return failure_item(number, failed, reading, f"cause {number}")
+    if finding.kind == "eager":
+        frame = next(f for f in seen.eager_frames if f.because == finding.because[: len(f.because)])
+        return eager_item(number, frame, reading, finding.remedy)
+    return _recompile_cause_item(number, finding, reading)
+
+
+def site_item(
+    number: int,
+    site: Site,
+    reading: Reading,
+    names: Mapping[str, str] | None = None,
+    alike: Sequence[Site] = (),
+) -> Item:
+    """A break; `names` is what it and others are called by fingerprint."""
+    seen = reading.digest
+    names = _break_names(reading) if names is None else names
     blocks = listing(site, reading.sources)
-    titles = {other.fingerprint: n for n, other in enumerate(seen.sites, 1)}
-    if site.consequence_of in titles:
-        root = Span(f"break {titles[site.consequence_of]}", "warn", site.consequence_of)
-        echo = words(
-            Span("An echo of ", "warn"), root, Span(": mend that one, and this goes away.", "warn")
+    if alike:
+        places = ", ".join(place(other.file, other.line, seen.root) for other in alike)
+        blocks.append(note(f"also at {places}"))
+    if site.consequence_of is not None and site.consequence_of in names:
+        root = Span(names[site.consequence_of], "warn", site.consequence_of)
+        blocks.append(
+            Paragraph(words(Span("Follows from ", "warn"), root, Span(": fix that first.", "warn")))
         )
-        blocks.append(Paragraph(echo))
     blocks.append(Paragraph(prose(site.why), "Why:"))
     said = first_line(site.explanation)
     if said and said not in site.why:
         blocks.append(Paragraph(words(Span(f"{site.gb_type}. {said}", "dim")), "PyTorch:"))
-    where = f"{place(site.file, site.line, seen.root)} in {site.function}"
+    where = names.get(site.fingerprint, place(site.file, site.line, seen.root))
     blocks += advice_blocks(site.advice, reading.told, where, brief=False)
     blocks.append(Paragraph(_cost(site, seen), "Cost:"))
     blocks += page_link(site.gb_id, reading.pages)
@@ -80,7 +159,7 @@ def _whose(file: str) -> str:
 
 
 def _cost(site: Site, digest: Digest) -> Words:
-    """What the break costs, as far as it was seen."""
+    """What the break costs, as far as it was recorded."""
     parts = []
     if site.lost_ms is not None:
         parts.append(f"{site.lost_ms:.1f} ms outside compiled graphs")
@@ -89,36 +168,91 @@ def _cost(site: Site, digest: Digest) -> Words:
     parts.append(f"reported {count(site.events, 'time')} in {count(site.frames, 'function')}")
     if len(site.ranks) > 1:
         parts.append(f"on ranks {', '.join(map(str, site.ranks))}")
+    if site.tests:
+        more = f" and {len(site.tests) - 1} more" if len(site.tests) > 1 else ""
+        parts.append(f"in {site.tests[0]}{more}")
     for code in site.gave_up:
         part = "the rest of " if code.resumed else ""
         at = place(code.file, code.line, digest.root)
-        parts.append(f"{part}{code.function} ({at}) runs eagerly, and may hide further breaks")
+        parts.append(f"{part}{code.function} ({at}) runs eagerly, which may hide further breaks")
     if not site.gave_up and site.outcome == "resumed":
-        parts.append("compilation goes on after it")
+        parts.append("compilation continues after it")
     if site.wrappers:
         parts.append(f"PyTorch's report wraps it in: {'; '.join(site.wrappers)}")
     return words(Span("; ".join(parts) + ".", "dim"))
 
 
+def eager_item(number: int, frame: EagerFrame, reading: Reading, remedy: str = "") -> Item:
+    """A function that Dynamo fell back to eager for."""
+    where = Span(place(frame.file, frame.line, reading.root), "strong")
+    share = "runs eagerly after the break" if frame.rest_only else "runs eagerly"
+    gb_id = f"{frame.gb_id} " if frame.gb_id else ""
+    blocks: list[Block] = [Paragraph(words(f"{gb_id}{frame.reason}"))]
+    if remedy:
+        blocks.append(Paragraph(prose(remedy), "By hand:"))
+    left, right = words(where, f" {frame.function}"), words(Span(share, "warn"))
+    anchor = f"eager-{frame.because[0]}"
+    return Item(str(number), left, right, tuple(blocks), anchor, ("kind:eager",))
+
+
 def recompile_item(number: int, frame: RecompiledFrame, reading: Reading) -> Item:
     """A function compiled more than once."""
-    part = f" from line {frame.resumed_at} on" if frame.resumed_at else ""
+    part = f" (from line {frame.resumed_at})" if frame.resumed_at else ""
     at = place(frame.file, frame.line, reading.root)
     left = words(Span(at, "strong"), f" {frame.function}{part}")
     right = words(Span(recompile_cost(frame), "warn"))
     blocks: list[Block] = []
     for cause in frame.causes:
-        blocks += _failed_guard(cause, frame, reading)
-    if frame.limit_hit:
-        gave_up = (
-            f"{frame.function} was compiled {count(frame.count + 1, 'time')}, then Dynamo gave up: "
-            "from the next call that fitted none of these, it runs such calls eagerly."
-        )
-        blocks.append(Paragraph(words(Span(gave_up, "bad"))))
+        blocks += _failed_guard(cause, reading, f"recompile {number}")
+    blocks += _limit(frame)
     if reading.full:
         blocks += folded_stacks(frame.because, reading)
     tags = ("kind:recompile", _whose(frame.file))
     return Item(str(number), left, right, tuple(blocks), recompile_anchor(frame), tags)
+
+
+def _limit(frame: RecompiledFrame) -> list[Block]:
+    if not frame.limit_hit:
+        return []
+    text = (
+        f"{frame.function} hit the recompile limit after {count(frame.count + 1, 'compilation')}: "
+        "calls that match none of them run eagerly."
+    )
+    return [Paragraph(words(Span(text, "bad")))]
+
+
+def _recompile_cause_item(number: int, finding: Finding, reading: Reading) -> Item:
+    """One value whose guards failed, wherever they are: each line of its is part of one cause."""
+    behind = [
+        (frame, cause)
+        for frame in reading.digest.recompiles
+        for each, cause in zip(
+            recompile_findings(frame, reading.root), frame.causes or (None,), strict=True
+        )
+        if each.fingerprint == finding.fingerprint
+    ]
+    blocks: list[Block] = []
+    causes = [cause for _, cause in behind if cause is not None]
+    if causes:
+        alone = len(causes) == 1
+        blocks += _failed_guard(causes[0], reading, f"cause {number}", alone=alone)
+    else:
+        blocks.append(Paragraph(prose(finding.message)))
+    elsewhere = [
+        place(cause.file, cause.line, reading.root)
+        for cause in causes[1:]
+        if cause.file and cause.line and (cause.file, cause.line) != (finding.file, finding.line)
+    ]
+    if elsewhere:
+        blocks.append(note(f"also guarded at {', '.join(dict.fromkeys(elsewhere))}"))
+    for frame, _ in behind:
+        blocks += _limit(frame)
+    at = Span(place(finding.file, finding.line, reading.root), "strong")
+    spent = f", {duration(finding.seconds * 1e9)}" if finding.seconds is not None else ""
+    right = words(Span(count(finding.count, "recompile") + spent, "warn"))
+    tags = ("kind:recompile", _whose(finding.file))
+    left = words(at, f" in {finding.function}")
+    return Item(str(number), left, right, tuple(blocks), anchor_of(finding), tags)
 
 
 def recompile_anchor(frame: RecompiledFrame) -> str:
@@ -131,10 +265,17 @@ def recompile_cost(frame: RecompiledFrame) -> str:
     return count(frame.count, "recompile") + spent
 
 
-def _failed_guard(cause: RecompileCause, frame: RecompiledFrame, reading: Reading) -> list[Block]:
-    change = f": expected {cause.expected or '?'}, got {cause.actual or '?'}"
+def _failed_guard(
+    cause: RecompileCause, reading: Reading, where: str, *, alone: bool = False
+) -> list[Block]:
+    """With its part of the cost, unless it is alone: then the item says that."""
+    if cause.expected or cause.actual:
+        change = f": expected {cause.expected or '?'}, got {cause.actual or '?'}"
+    else:
+        change = f": {cause.guard}"
     spent = f", {duration(cause.seconds * 1e9)}" if cause.seconds is not None else ""
     times = f" (in {count(cause.count, 'recompile')}{spent})"
+    times = "" if alone else times
     if cause.also:
         change += f", and {len(cause.also)} more like it"
     blocks: list[Block] = [
@@ -144,23 +285,23 @@ def _failed_guard(cause: RecompileCause, frame: RecompiledFrame, reading: Readin
         blocks += lines_at(reading.sources, cause.file, cause.line, cause.source)
     if cause.why:
         blocks.append(Paragraph(prose(cause.why), "Why:"))
-    where = f"`{cause.subject}` in {frame.function}"
     return blocks + advice_blocks(cause.advice, reading.told, where, brief=False)
 
 
-def failure_item(number: int, failure: Failure, reading: Reading) -> Item:
+def failure_item(number: int, failure: Failure, reading: Reading, where: str = "") -> Item:
     """A compilation that raised."""
-    at = place(failure.file, failure.line, reading.root) if failure.file else "no place known"
+    at = place(failure.file, failure.line, reading.root) if failure.file else "unknown place"
     left = words(Span(at, "strong"), f" in {failure.function}" if failure.function else "")
     right = words(Span(f"{failure.gb_id or failure.error} {failure.category}", "bad"))
     blocks: list[Block] = []
     if failure.file:
         blocks += listing(failure, reading.sources)
     blocks += why_it_failed(failure, "Why:")
-    blocks += advice_blocks(failure.advice, reading.told, at, brief=False)
+    where = where or f"failure {number}"
+    blocks += advice_blocks(failure.advice, reading.told, where, brief=False)
     blocks += repro_words(failure)
     blocks.append(note(fate(failure)))
-    blocks += page_link(failure.gb_id, reading.pages) + torchs_page(failure)
+    blocks += page_link(failure.gb_id, reading.pages, failure.link)
     if reading.full:
         blocks += folded_stacks(failure.because, reading)
     tags = ("kind:failure", f"category:{failure.category}", _whose(failure.file))
@@ -170,7 +311,9 @@ def failure_item(number: int, failure: Failure, reading: Reading) -> Item:
 def repro_words(failure: Failure) -> list[Block]:
     """The script that shows it, or why there is none, where one was asked for."""
     if failure.repro:
-        said = words(Span(failure.repro, "code"), " in the run's folder, proven in a fresh process")
+        said = words(
+            Span(failure.repro, "code"), " in the run's folder, verified in a fresh process"
+        )
         return [Paragraph(said, "Repro:")]
     return [Paragraph(prose(failure.no_repro), "No repro:")] if failure.no_repro else []
 
@@ -182,5 +325,6 @@ def failure_anchor(failure: Failure) -> str:
 def fate(failure: Failure) -> str:
     """In which compilation it failed, how often, and what became of the program."""
     end = "suppressed: the function runs eagerly" if failure.suppressed else "raised to the program"
-    backend = f" by backend {failure.backend}" if failure.backend else ""
-    return f"{failure.phase} compilation{backend}, {count(failure.count, 'time')}; {end}"
+    backend = f" with backend {failure.backend}" if failure.backend else ""
+    times = f", {failure.count} times" if failure.count > 1 else ""
+    return f"{failure.phase} compilation{backend}{times}; {end}"

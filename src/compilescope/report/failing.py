@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from compilescope.report.blocks import Block, Paragraph, Span, prose, words
+from compilescope.report.links import pytorch_link
 from compilescope.report.places import first_line
 from compilescope.rules.failures import Failure
 
@@ -20,7 +21,4 @@ def why_it_failed(failure: Failure, hanging: str = "") -> list[Block]:
 
 def torchs_page(failure: Failure) -> list[Block]:
     """Where torch's own message leads."""
-    if not failure.link:
-        return []
-    # On a line of its own: a link that is broken in two cannot be copied.
-    return [Paragraph(words(Span(failure.link, "dim", url=failure.link)))]
+    return pytorch_link(failure.link)

@@ -25,7 +25,7 @@ def finding_item(number: int, finding: Finding, root: str, pages: Pages | None =
     elif finding.remedy:
         blocks.append(Paragraph(prose(first_line(finding.remedy)), "By hand:"))
     blocks += page_link(finding.rule if finding.rule.startswith("GB") else None, pages)
-    at = place(finding.file, finding.line, root) if finding.file else "no place known"
+    at = place(finding.file, finding.line, root) if finding.file else "unknown place"
     left = words(Span(at, "strong"), f" in {finding.function}" if finding.function else "")
     right = words(Span(finding.rule, "bad" if finding.level == "error" else "warn"))
     tags = (f"kind:{finding.kind}",)

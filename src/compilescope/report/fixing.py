@@ -109,21 +109,21 @@ def fixing_document(fixing: Fixing) -> Document:
     parts = [Part("verdict", "", tuple(head))]
     stated = [line for line in lines if line.kept and line.states]
     if stated:
-        parts.append(Part("states", "What you may see change", tuple(map(_stated, stated))))
+        parts.append(Part("states", "Changes you may notice", tuple(map(_stated, stated))))
     open_lines = [line for line in lines if not line.kept]
     if open_lines:
         told_of: set[tuple[str, str]] = set()
         items = tuple(_open_item(n, line, told_of) for n, line in enumerate(open_lines, 1))
-        parts.append(Part("open", "Not taken, and why", items))
+        parts.append(Part("open", "Not used, and why", items))
     if fixing.diff:
         parts.append(Part("diff", "Changes", (note(""), Diff(fixing.diff))))
     if fixing.figures:
-        untimed = (note(f"Not all could be timed: {fixing.untimed}."),) if fixing.untimed else ()
+        untimed = (note(f"Some timings are missing: {fixing.untimed}."),) if fixing.untimed else ()
         parts.append(Part("figures", "Before and after", (_figures(fixing.figures), *untimed)))
     told = {(cause.place, line.reason) for line in open_lines for cause in line.causes}
     left = tuple(each for each in fixing.left if each not in told)
     if left:
-        parts.append(Part("left", "Still lost", tuple(_left(left))))
+        parts.append(Part("left", "Not fixed", tuple(_left(left))))
     if fixing.next:
         blocks = tuple(_command(label, text) for label, text in fixing.next)
         parts.append(Part("next", "Next", blocks))
@@ -135,7 +135,7 @@ def _table(lines: tuple[FixLine, ...]) -> Table:
     timed = any(line.warm_call is not None for line in lines)
     rows = []
     for line in lines:
-        fix = words(line.fix or Span("none fits" if line.tried else "", "dim"))
+        fix = words(line.fix or Span("none" if line.tried else "", "dim"))
         verdict = _verdict(line)
         left_out = line.verdict == "verified" and not line.kept
         remark = "left out" if left_out else line.ending
@@ -221,7 +221,7 @@ def _others(line: FixLine, told: set[tuple[str, str]]) -> list[Block]:
     blocks: list[Block] = [note(f"{name}: {why}") for name, why in found[:_MOST_OTHERS]]
     if len(found) > _MOST_OTHERS:
         rest = count(len(found) - _MOST_OTHERS, "more fix", "more fixes")
-        blocks.append(note(f"and {rest}; --json has why"))
+        blocks.append(note(f"and {rest}; --json has the reasons"))
     return blocks
 
 
@@ -252,9 +252,9 @@ def _remark(figure: Figure) -> tuple[str, Style]:
         return "", "plain"
     apart = new.median / old.median - 1
     if new.low > old.high and apart > _ENOUGH:
-        return f"slower by {apart:.0%}", "bad"
+        return f"{apart:.0%} slower", "bad"
     if new.high < old.low and apart < -_ENOUGH:
-        return f"faster by {-apart:.0%}", "good"
+        return f"{-apart:.0%} faster", "good"
     return "no clear difference", "dim"
 
 

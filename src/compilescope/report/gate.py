@@ -29,9 +29,9 @@ from compilescope.rules.gate.judging import Check, Judgement, Known, Outcome
 _VERDICTS: dict[Outcome, tuple[str, Style]] = {
     "pass": ("PASS", "good"),
     "fail": ("FAIL", "bad"),
-    "unknown": ("CANNOT TELL", "warn"),
+    "unknown": ("INCONCLUSIVE", "warn"),
 }
-_OUTCOMES: dict[Outcome, str] = {"pass": "ok", "fail": "too many", "unknown": "cannot tell"}
+_OUTCOMES: dict[Outcome, str] = {"pass": "ok", "fail": "too many", "unknown": "inconclusive"}
 _MOST_CAUSES = 20
 _MOST_GONE = 10
 
@@ -59,9 +59,9 @@ def gate_document(
     against = judgement.against
     parts = [Part("verdict", "", (Paragraph(_verdict(judgement)), _table(judgement.checks)))]
     if against:
-        title = "New causes" if set(against) == set(judgement.new) else "What counts"
+        title = "New causes" if set(against) == set(judgement.new) else "Causes"
         parts.append(
-            Part("causes", title, tuple(_causes(against, root, pages)), "most costly first")
+            Part("causes", title, tuple(_causes(against, root, pages)), "most expensive first")
         )
     parts.append(Part("terms", "", tuple(_terms(judgement, terms, record))))
     command = " ".join(" ".join(record.command).split())
@@ -82,7 +82,7 @@ def _verdict(judgement: Judgement) -> Words:
     told = [check.message for check in judgement.checks if check.outcome == "fail"] or unsure
     sentence = f": {'; '.join(told or _held(judgement.checks))}."
     if outcome == "fail" and unsure:
-        sentence += f" Beside that, {'; '.join(unsure)}."
+        sentence += f" Also, {'; '.join(unsure)}."
     return words(Span(label, style), sentence)
 
 
@@ -142,7 +142,12 @@ def _terms(judgement: Judgement, terms: Terms, record: Record) -> list[Block]:
     if terms.project:
         lines.append(note(f"Limits from {terms.project}."))
     if terms.by_default:
-        lines.append(note("No limit and no baseline was given, so nothing may be lost."))
+        lines.append(
+            note(
+                "No limits or baseline were given, so any graph break, recompile, "
+                "eager fallback or failure counts."
+            )
+        )
     if terms.own:
         lines.append(note("Only causes in your own files count (--own)."))
     whole = not any(check.outcome == "unknown" for check in judgement.checks)
@@ -157,11 +162,11 @@ def _terms(judgement: Judgement, terms: Terms, record: Record) -> list[Block]:
 
 def _baseline_words(judgement: Judgement, terms: Terms, record: Record) -> str:
     known = count(len(judgement.known), "cause")
-    text = f"Held against the baseline {terms.baseline}, which accepts {known} of this run."
+    text = f"Checked against the baseline {terms.baseline}, which accepts {known} of this run."
     if terms.baseline_torch and record.torch and terms.baseline_torch != record.torch:
         text += (
-            f" It was made with torch {terms.baseline_torch}; torch {record.torch} may name the "
-            "same causes otherwise."
+            f" It was made with torch {terms.baseline_torch}; torch {record.torch} may name "
+            "the same causes differently."
         )
     return text
 
@@ -169,7 +174,8 @@ def _baseline_words(judgement: Judgement, terms: Terms, record: Record) -> str:
 def _gone(gone: tuple[Known, ...]) -> list[Block]:
     are, them = ("is", "it") if len(gone) == 1 else ("are", "them")
     head = (
-        f"{count(len(gone), 'cause')} of the baseline {are} gone; --update-baseline drops {them}:"
+        f"{count(len(gone), 'cause')} in the baseline {are} no longer present; "
+        f"--update-baseline removes {them}:"
     )
     lines: list[Block] = [note(head)]
     for known in gone[:_MOST_GONE]:
@@ -194,7 +200,7 @@ def update_document(
     dropped = [Paragraph(words(_known_words(known)), "-") for known in removed]
     total = count(kept + len(new), "cause")
     head = words(
-        Span(f"{file} accepts {total} now", "good"),
+        Span(f"{file} now accepts {total}", "good"),
         f": {len(new)} added, {len(removed)} removed, {kept} kept.",
     )
     parts = [Part("baseline", "", (Paragraph(head),))]

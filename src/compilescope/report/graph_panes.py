@@ -1,13 +1,15 @@
 """The stages of graphs side by side, as much of them as a page can bear.
 
 All graphs share one budget of characters, the small ones first: what a small graph does not need
-is left to the large ones. A graph that agrees with an earlier one at every stage is shown once.
+is left to the large ones. Graphs that agree at every stage are shown once.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 
 from compilescope.report.blocks import CodeLine, Pane
 from compilescope.report.places import shown_path
@@ -15,14 +17,18 @@ from compilescope.rules.stages.collect import KERNELS, Stage, StagedGraph, shown
 from compilescope.rules.stages.panes import StageLine, StagePane, stage_panes, stage_title
 from compilescope.rules.stages.reader import StageReader
 
-BUDGET = 2_500_000
+BUDGET = 12_000_000
 _LINE = 20
 """What a line costs beside its own characters."""
 _LONGEST_LINE = 400
 _WORTH_CUTTING = 4_000
 """A stage with less room than this is not begun."""
+_WORTH_FOLDING = 4
+"""Fewer inputs than this take less room than what it takes to say so."""
 # What a reader looks at first is kept longest.
 _FIRST = ("dynamo", "aot_inference", "aot_forward", KERNELS, "aot_backward", "post_grad")
+_NUMBERED = re.compile(r"# AOT ID: .*\n")
+"""Inductor's count of the graphs of a process: all that tells the code of equal graphs apart."""
 
 
 @dataclass
@@ -32,28 +38,47 @@ class GraphText:
     panes: tuple[Pane, ...] = ()
     left_out: list[str] = field(default_factory=list)
     """Titles of stages for which there was no room."""
-    cut: bool = False
-    """Some of what is shown was cut short."""
-    twin: StagedGraph | None = None
-    """An earlier graph that says the same at every stage."""
+    cut: list[str] = field(default_factory=list)
+    """Titles of stages that are shown in part."""
+
+
+def equal_graphs(graphs: Iterable[StagedGraph], reader: StageReader) -> list[list[StagedGraph]]:
+    """Graphs with the same code at every stage, together; in the order of their first."""
+    alike: dict[tuple[object, ...], list[StagedGraph]] = {}
+    for graph in graphs:
+        # A graph without text is like no other: nothing shows that it is.
+        known = any(stage.text for stage in graph.stages)
+        alike.setdefault(_kept(graph) if known else (id(graph),), []).append(graph)
+    groups: dict[tuple[object, ...], list[StagedGraph]] = {}
+    for key, members in alike.items():
+        for graph in members:
+            code = _kernels(graph, reader) if len(members) > 1 else ()
+            groups.setdefault((key, code), []).append(graph)
+    order = {graph: number for number, graph in enumerate(graphs)}
+    return sorted(groups.values(), key=lambda members: order[members[0]])
+
+
+def _kept(graph: StagedGraph) -> tuple[object, ...]:
+    """Text of the same name is the same text; that of kernels is read only where it decides."""
+    return tuple(
+        (stage.kind, stage.direction, stage.text if stage.kind != KERNELS else None)
+        for stage in graph.stages
+    )
+
+
+def _kernels(graph: StagedGraph, reader: StageReader) -> tuple[str, ...]:
+    return tuple(_NUMBERED.sub("", reader.text(stage), count=1) for stage in graph.of(KERNELS))
 
 
 def graph_texts(
     graphs: Sequence[StagedGraph], reader: StageReader, budget: int = BUDGET
 ) -> dict[StagedGraph, GraphText]:
-    seen: dict[tuple[str | None, ...], StagedGraph] = {}
-    texts: dict[StagedGraph, GraphText] = {}
-    costs: dict[StagedGraph, int] = {}
-    for graph in graphs:
-        twin = seen.setdefault(graph.texts, graph)
-        texts[graph] = GraphText(twin=twin if twin is not graph else None)
-        if twin is graph:
-            costs[graph] = sum(reader.length(stage) for stage in shown_stages(graph))
+    costs = {graph: sum(reader.length(stage) for stage in shown_stages(graph)) for graph in graphs}
     share = _share(costs.values(), budget)
-    for graph, cost in costs.items():
-        if cost:
-            texts[graph] = _fit(graph, reader, min(cost, share))
-    return texts
+    return {
+        graph: _fit(graph, reader, min(cost, share)) if cost else GraphText()
+        for graph, cost in costs.items()
+    }
 
 
 def _share(costs: Iterable[int], budget: int) -> int:
@@ -84,7 +109,7 @@ def _fit(graph: StagedGraph, reader: StageReader, room: int) -> GraphText:
     for pane in stage_panes(graph, chosen, reader, lambda file: shown_path(file, root)):
         shown, cut = _pane(pane, limits.get(pane.title, 2 * _WORTH_CUTTING))
         panes.append(shown)
-        text.cut = text.cut or cut
+        text.cut += [pane.title] if cut else []
     text.panes = tuple(panes)
     return text
 
@@ -97,17 +122,20 @@ def _pane(pane: StagePane, limit: int) -> tuple[Pane, bool]:
     lines: list[CodeLine] = []
     # Comments, tails and boilerplate are gone by now; kin and line ends come on top instead.
     left = limit * 2
-    for number, line in enumerate(pane.lines):
-        left -= len(line.text) + _LINE + 4 * len(line.kin)
-        if left < 0:
-            lines.append(CodeLine(f"⋯ {len(pane.lines) - number} more lines"))
-            return Pane(pane.title, tuple(lines), pane.note), True
-        lines.append(_line(line))
+    for part, members in groupby(pane.lines, key=lambda line: line.part):
+        run = list(members)
+        fold = part if len(run) >= _WORTH_FOLDING else ""
+        for line in run:
+            left -= len(line.text) + _LINE + len(line.kin)
+            if left < 0:
+                lines.append(CodeLine(f"⋯ {len(pane.lines) - len(lines)} more lines"))
+                return Pane(pane.title, tuple(lines), pane.note), True
+            lines.append(_line(line, fold))
     return Pane(pane.title, tuple(lines), pane.note), False
 
 
-def _line(line: StageLine) -> CodeLine:
+def _line(line: StageLine, fold: str) -> CodeLine:
     text = line.text
     if len(text) > _LONGEST_LINE:
         text = f"{text[:_LONGEST_LINE]} … {len(text) - _LONGEST_LINE} more characters"
-    return CodeLine(text, line.kin, line.number)
+    return CodeLine(text, line.kin, line.number, fold)

@@ -35,25 +35,25 @@ def figure_rows(graph: StagedGraph, figures: GraphFigures) -> Iterable[tuple[str
 
 
 def missing_stages(graph: StagedGraph) -> Iterable[str]:
-    """Sentences about stages that one might look for in vain."""
+    """Sentences about stages that a reader would look for and not find."""
     kinds = {stage.kind for stage in graph.stages}
     backend = (graph.body.backend if graph.body is not None else None) or "the backend"
     aot = any(kind.startswith("aot_") for kind in kinds)
     if "dynamo" not in kinds:
-        yield "Dynamo's own graph was not seen: lines are known only as later stages name them."
+        yield "Dynamo's own graph was not recorded: source lines come from later stages."
     if "dynamo" in kinds and not aot and "post_grad" not in kinds:
-        yield f"No later stage was seen: {backend} does not go through AOTAutograd, or did not yet."
+        yield f"No later stage was recorded: {backend} doesn't use AOTAutograd, or hasn't yet."
     elif KERNELS not in kinds and backend == "inductor":
-        yield "No kernels were seen: Inductor did not get that far, or worked in another process."
+        yield "No kernels were recorded: Inductor didn't get that far, or ran in another process."
     elif KERNELS not in kinds:
-        yield f"No kernels: as far as was seen, {backend} does not go through Inductor."
+        yield f"No kernels were recorded: {backend} doesn't seem to use Inductor."
     compiled = {stage.direction for stage in graph.of(KERNELS)}
     if "aot_backward" in kinds and "forward" in compiled and "backward" not in compiled:
-        yield "The backward graph was not compiled: that happens when it is first called."
+        yield "The backward graph was not compiled: that happens on the first call to backward()."
     if graph.cached:
         yield (
-            "Taken from torch's cache on disk, which keeps the code alone: its parts are matched "
-            "by source line, not by node, and C++ kernels do not tell what they compute."
+            "Loaded from torch's on-disk cache, which stores only code: stages are matched by "
+            "source line, not by node, and C++ kernels don't say what they compute."
         )
 
 
@@ -76,7 +76,7 @@ def _flops(figures: GraphFigures) -> str:
     if figures.backward:
         passes.append(_pass("backward", figures.backward))
     inner = sum(part.subgraphs for part in (*figures.forward, *figures.backward))
-    once = f"; {count(inner, 'graph')} within it, each counted once" if inner else ""
+    once = f"; {count(inner, 'subgraph')}, each counted once" if inner else ""
     return ", ".join(passes) + once
 
 
@@ -84,7 +84,7 @@ def _pass(name: str, parts: tuple[GraphStatistics, ...]) -> str:
     total = sum((part.flops for part in parts), Amount())
     counted, ops = sum(part.counted_ops for part in parts), sum(part.ops for part in parts)
     if not counted:
-        return f"{name} none counted among {count(ops, 'op')}"
+        return f"{name} none ({count(ops, 'op')}, no counted kind)"
     unknown = f", {total.unknown} of unknown size" if total.unknown else ""
     return f"{name} {shown_flops(total)} ({counted} of {count(ops, 'op')} counted{unknown})"
 

@@ -1,9 +1,11 @@
-"""Guards and graphs as blocks: what `analyze` and the guard inspector show."""
+"""Guards and graphs as blocks: what `show --section` and the guard inspector show."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+
+import msgspec
 
 from compilescope.model.guards import GuardCost, GuardNode
 from compilescope.report.blocks import (
@@ -21,9 +23,14 @@ from compilescope.report.blocks import (
 )
 from compilescope.report.places import count, place
 from compilescope.rules.graphs.dynamo import CapturedGraph
+from compilescope.rules.guard_groups import GuardGroup, guard_groups
 from compilescope.rules.guarded import GuardedGraph
 
 _MOST_LINES = 6
+_MOST_DIFFERENCES = 4
+_MOST_SOURCES = 2
+_MOST_IDS = 4
+_MOST_LETTERS = 60
 _MOST_NODES = 40
 _MOST_COSTLY = 8
 _MOST_DEPTH = 12
@@ -34,22 +41,79 @@ _IN_PYTHON = "`.graphs` has them all"
 
 
 def guards_document(title: str, graphs: Sequence[GuardedGraph], root: str) -> Document:
-    """Each cache entry of a recorded run with its guards."""
+    """Each compiled function of a recorded run with its guards."""
     total = sum(graph.guards for graph in graphs)
     blocks: list[Block] = []
     if not graphs:
         blocks.append(Paragraph(words("No guards were recorded: nothing was compiled.")))
-    for number, graph in enumerate(graphs, 1):
-        if graph.latency_us is None:
-            latency = "the cost of a check was not measured"
-        else:
-            latency = (
-                f"a check took {graph.latency_us} us with cold caches, measured once by torch "
-                "when it compiled; for more see GuardInspector"
-            )
-        blocks.append(guarded_item(number, graph, root, [note(latency)]))
-    subtitle = f"{count(total, 'guard')} of {count(len(graphs), 'compiled frame')}"
+    for number, group in enumerate(guard_groups(graphs), 1):
+        blocks.append(group_item(number, group, root))
+    if any(graph.latency_us is not None for graph in graphs):
+        blocks += [note(""), note(_LATENCY)]
+    elif graphs:
+        blocks += [note(""), note("PyTorch did not measure how long the checks take.")]
+    subtitle = f"{count(total, 'guard')} of {count(len(graphs), 'compilation')}"
     return Document(title, subtitle, (Part("guards", "", tuple(blocks)),))
+
+
+_LATENCY = (
+    "The time of a check is measured once by PyTorch, at compile time with cold caches; "
+    "`compilescope.GuardInspector` measures more."
+)
+
+
+def group_item(number: int, group: GuardGroup, root: str) -> Item:
+    """The compilations of one function: what they share, and what differs between them."""
+    first = group.graphs[0]
+    item = guarded_item(number, first, root)
+    blocks = [*item.blocks, *_latencies(group)]
+    if len(group.graphs) == 1:
+        return msgspec.structs.replace(item, blocks=tuple(blocks))
+    compiled = count(len(group.graphs), "compilation")
+    differ = bool(group.differences or group.extras)
+    same = f"{compiled}, {count(group.same, 'guard')} in common" if differ else ""
+    right = words(Span(same or f"{compiled}, same {count(first.guards, 'guard')}", "strong"))
+    if differ:
+        name = first.compile_id or "the first"
+        blocks = [*_differences(group), note(f"the guards of {name}:"), *blocks]
+    return msgspec.structs.replace(item, right=right, blocks=tuple(blocks))
+
+
+def _latencies(group: GuardGroup) -> list[Block]:
+    measured = [graph.latency_us for graph in group.graphs if graph.latency_us is not None]
+    if not measured:
+        return []
+    low, high = min(measured), max(measured)
+    return [note(f"a check takes {low} us" if low == high else f"a check takes {low} to {high} us")]
+
+
+def _differences(group: GuardGroup) -> list[Block]:
+    blocks: list[Block] = []
+    for each in group.differences[:_MOST_DIFFERENCES]:
+        values: list[str | Span] = []
+        for value, names in each.values.items():
+            values.append("; " if values else ": ")
+            values += [Span(_clipped(value), "code"), f" in {_ids(names)}"]
+        blocks.append(Paragraph(words(Span(each.source or each.kind, "code"), *values), "differs"))
+    if len(group.differences) > _MOST_DIFFERENCES:
+        blocks.append(note(f"and {len(group.differences) - _MOST_DIFFERENCES} more that differ"))
+    for extra in group.extras[:_MOST_DIFFERENCES]:
+        named = [source for source in extra.sources if source][:_MOST_SOURCES]
+        listed = Span(", ".join(named) or "shapes", "code")
+        more = len(extra.sources) - max(len(named), 1)
+        rest = f" and {more} more" if more > 0 else ""
+        text = words(f"{_ids(extra.compile_ids)}: ", listed, rest)
+        blocks.append(Paragraph(text, "only in"))
+    return blocks
+
+
+def _clipped(value: str) -> str:
+    return value if len(value) <= _MOST_LETTERS else value[: _MOST_LETTERS - 1] + "…"
+
+
+def _ids(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MOST_IDS} more" if len(names) > _MOST_IDS else ""
+    return ", ".join(names[:_MOST_IDS]) + more
 
 
 def graphs_document(title: str, graphs: Sequence[CapturedGraph], root: str) -> Document:
@@ -60,7 +124,7 @@ def graphs_document(title: str, graphs: Sequence[CapturedGraph], root: str) -> D
     for number, graph in enumerate(graphs, 1):
         left = _where(graph.file, graph.line, graph.function, graph.resumed_at, root)
         right = words(f"{count(graph.ops or 0, 'op')}  {graph.compile_id or ''}")
-        end = "ended by a graph break" if graph.ended_by_break else "ran to the end of the frame"
+        end = "ends at a graph break" if graph.ended_by_break else "runs to the end of the frame"
         backend = f"backend {graph.backend}; " if graph.backend else ""
         blocks.append(Item(str(number), left, right, (note(f"{backend}{end}"),)))
     ops = sum(graph.ops or 0 for graph in graphs)
@@ -90,7 +154,7 @@ def guarded_item(
     if len(graph.lines) > _MOST_LINES:
         blocks.append(note(f"and {len(graph.lines) - _MOST_LINES} more lines; {see_all}"))
     if graph.elsewhere > 0:
-        blocks.append(note(f"{graph.elsewhere} with no line of yours: torch's own state"))
+        blocks.append(note(f"{graph.elsewhere} without a line of yours: PyTorch's own state"))
     return Item(str(number), left, right, (*blocks, *rest))
 
 
@@ -108,7 +172,7 @@ def inspection_document(
             (
                 ("graph", words(count(graph.ops, "op") if graph.ops is not None else "none")),
                 ("check, warm", words(Span(_ns(cost.warm_ns), "strong"), " a call")),
-                ("check, cold", words(_ns(cost.cold_ns), " with the caches flushed first")),
+                ("check, cold", words(_ns(cost.cold_ns), " with flushed caches")),
             )
         )
         rest = [facts, *_costly(cost), *_tree(cost)]
@@ -121,11 +185,11 @@ def inspection_document(
 
 
 MEASURED = (
-    "Warm: the median over batches of checks of the whole guard tree, less an empty tree in "
-    "turns with it. Cold: the median of torch's own profiler, which flushes the caches before each "
-    "check. A part: two copies of the tree, one with the part and one with only the way to it, in "
-    "turns, the fastest batch of each; the difference of the two. What is left is the root's own: "
-    "global state, and guards that compare several values (no aliasing)."
+    "Warm: the median over batches of checks of the whole guard tree, minus an empty tree measured "
+    "in alternation. Cold: the median of PyTorch's own profiler, which flushes the caches before "
+    "each check. Each part: two copies of the tree, one with the part and one with only the path "
+    "to it, measured in alternation; the difference of their fastest batches. The remainder "
+    "belongs to the root: global state, and guards that compare several values (no aliasing)."
 )
 
 
@@ -136,17 +200,17 @@ def costliest(cost: GuardCost) -> list[GuardNode]:
 
 
 def _costly(cost: GuardCost) -> list[Block]:
-    blocks: list[Block] = [Heading("Most expensive guards", "each value without what is below it")]
+    blocks: list[Block] = [Heading("Most expensive guards", "each value without those below it")]
     for node in costliest(cost)[:_MOST_COSTLY]:
         text = words(Span(node.source, "code"), Span(f"  {_kinds(node)}", "dim"))
         blocks.append(Paragraph(text, hanging=f"{_ns(node.own_ns):>8}"))
     if len(blocks) == 1:
-        blocks.append(note("none could be told from the noise"))
+        blocks.append(note("none above the noise of the measurement"))
     return blocks
 
 
 def _tree(cost: GuardCost) -> list[Block]:
-    blocks: list[Block] = [Heading("Guard tree", "each value with all that is below it")]
+    blocks: list[Block] = [Heading("Guard tree", "each value with all below it")]
     rows = list(_rows(cost.tree, "", 0))
     for depth, name, node in rows[:_MOST_NODES]:
         lead = Span("│ " * min(depth, _MOST_DEPTH), "dim")
@@ -156,7 +220,7 @@ def _tree(cost: GuardCost) -> list[Block]:
     if len(rows) > _MOST_NODES:
         blocks.append(note(f"and {len(rows) - _MOST_NODES} more; see to_json()"))
     if cost.unmeasured:
-        blocks.append(note(f"{count(cost.unmeasured, 'value')} not measured: the time was up"))
+        blocks.append(note(f"{count(cost.unmeasured, 'value')} not measured: out of time"))
     return blocks
 
 
@@ -174,7 +238,7 @@ def _kinds(node: GuardNode) -> str:
 
 
 def _where(file: str, line: int, function: str, resumed_at: int | None, root: str) -> Words:
-    part = f" from line {resumed_at} on" if resumed_at else ""
+    part = f" (from line {resumed_at})" if resumed_at else ""
     shown = place(file, line, root) if file else os.curdir
     return words(Span(shown, "strong"), f" {function}{part}")
 

@@ -61,12 +61,12 @@ def islands_document(report: AdapterReport, *, full: bool = False, root: str = "
     parts = [Part("shares", "", (_shares(report),))]
     for number, graph in enumerate(report.graphs):
         name = _STAGES.get(graph.stage, graph.stage)
-        remark = f"compile id {graph.compile_id}" if graph.compile_id else ""
+        remark = f"compile ID {graph.compile_id}" if graph.compile_id else ""
         parts.append(Part(f"graph-{number}", name, tuple(_graph(graph, full, root)), remark))
     if report.checks:
-        parts.append(Part("checks", "Silent wrongness", (_checks(report.checks, root),)))
+        parts.append(Part("checks", "Silent errors", (_checks(report.checks, root),)))
     return Document(
-        f"compilescope islands of {report.device}", report.adapter, tuple(parts), root=root
+        f"compilescope islands on {report.device}", report.adapter, tuple(parts), root=root
     )
 
 
@@ -78,15 +78,15 @@ def _shares(report: AdapterReport) -> Facts:
     outward = [c for i in report.islands for c in i.outward]
     held = [c for c in inward if c.other == "parameter"]
     of_them = f", {len(held)} of them parameters, {_moved(held)}" if held else ""
-    parted = f", {partial} more in islands that run only partly there" if partial else ""
+    parted = f", {partial} more in islands that run only partly on the device" if partial else ""
     rows = [
         ("graphs", words(str(len(graphs)))),
         ("islands", words(str(len(report.islands)))),
         ("ops on device", words(f"{device} of {ops}, {_percent(report.ops_share)}{parted}")),
         ("FLOPs", words(_percent(report.flops_share))),
-        ("bytes made", words(_percent(report.made_share))),
+        ("bytes produced", words(_percent(report.made_share))),
         ("to the device", words(f"{count(len(inward), 'tensor')}, {_moved(inward)}{of_them}")),
-        ("from it", words(f"{count(len(outward), 'tensor')}, {_moved(outward)}")),
+        ("from the device", words(f"{count(len(outward), 'tensor')}, {_moved(outward)}")),
     ]
     return Facts(tuple(rows))
 
@@ -107,13 +107,13 @@ def _graph(graph: GraphIslands, full: bool, root: str) -> Iterable[Block]:
             (2,),
         )
         if len(graph.islands) > most:
-            yield note(f"and {count(len(graph.islands) - most, 'island')} more")
+            yield note(f"and {count(len(graph.islands) - most, 'more island')}")
         for island in shown:
             if island.reason or island.warnings:
                 said = "; ".join(filter(None, (island.reason, *island.warnings)))
                 yield Paragraph(words(said), f"island {island.number}:")
         if full:
-            yield Fold(words("What crosses each border"), (_borders(shown),))
+            yield Fold(words("Tensors crossing each island's boundary"), (_borders(shown),))
     else:
         yield note("No islands.")
     yield from _behind(graph, full, root)
@@ -147,7 +147,7 @@ def _behind(graph: GraphIslands, full: bool, root: str) -> Iterable[Block]:
     if not graph.host:
         return
     most = len(graph.host) if full else _MOST_HOST
-    yield note("What stayed on the host, what costs most coverage first:")
+    yield note("Ops left on the host, by lost coverage:")
     for number, op in enumerate(graph.host[:most], 1):
         yield _host_item(number, op, share(graph.device_ops, graph.ops), root)
     if len(graph.host) > most:
@@ -159,11 +159,14 @@ def _host_item(number: int, op: HostOp, now: float | None, root: str) -> Item:
     first = next((p.frame for p in op.places if p.frame is not None), None)
     if first is not None and first.source:
         blocks.append(Excerpt(first.source.strip()))
-    takes = f"; the device takes {op.allowed}" if op.allowed else ""
-    cannot = "cannot tell: " if op.severity == "unknown" else ""
+    takes = f"; the device allows {op.allowed}" if op.allowed else ""
+    cannot = "inconclusive: " if op.severity == "unknown" else ""
     blocks.append(Paragraph(words(f"{cannot}{op.found}{takes}")))
     if op.ops_share_with is not None and now is not None and op.ops_share_with > now:
-        gain = f"with it {_percent(op.ops_share_with)} of the ops, now {_percent(now)}"
+        gain = (
+            f"with it, {_percent(op.ops_share_with)} of the ops would run on the device "
+            f"(now {_percent(now)})"
+        )
         blocks.append(Paragraph(words(gain)))
     if op.remedy:
         blocks.append(Paragraph(prose(op.remedy), "Try:"))
@@ -186,7 +189,7 @@ def _checks(checks: Sequence[Check], root: str) -> Table:
         )
         for check in checks
     )
-    return Table(("looked for", "verdict", "island", "seen"), rows)
+    return Table(("check", "verdict", "island", "result"), rows)
 
 
 def _moved(crossings: Sequence[Crossing]) -> str:
@@ -195,8 +198,8 @@ def _moved(crossings: Sequence[Crossing]) -> str:
 
 
 def _percent(part: float | None) -> str:
-    return "not known" if part is None else f"{100 * part:.1f} %"
+    return "unknown" if part is None else f"{100 * part:.1f} %"
 
 
 def _at(frame: Frame | None, root: str) -> str:
-    return place(frame.file, frame.line, root) if frame is not None else "no line known"
+    return place(frame.file, frame.line, root) if frame is not None else "unknown line"

@@ -47,7 +47,7 @@ def preflight_document(
 
 
 def _table(reports: Sequence[DeviceReport]) -> Table:
-    columns = ("device", "errors", "warnings", "cannot tell", "ops it takes", "peak")
+    columns = ("device", "errors", "warnings", "unknown", "ops supported", "peak")
     return Table(columns, tuple(_row(report) for report in reports), (1, 2, 3, 4, 5))
 
 
@@ -55,8 +55,8 @@ def _row(report: DeviceReport) -> tuple[Words, ...]:
     def number(amount: int, style: Style) -> Words:
         return words(Span(str(amount), style if amount else "plain"))
 
-    coverage = f"{report.coverage:.1f} %" if report.coverage is not None else "not known"
-    peak = shown_bytes(report.peak_bytes) if report.peak_bytes is not None else "not known"
+    coverage = f"{report.coverage:.1f} %" if report.coverage is not None else "unknown"
+    peak = shown_bytes(report.peak_bytes) if report.peak_bytes is not None else "unknown"
     return (
         words(Span(report.device, "strong")),
         number(report.errors, "bad"),
@@ -76,7 +76,7 @@ def _part(report: DeviceReport, root: str, most: int) -> Part:
     groups = _grouped(report.violations)
     blocks += [_item(number, members, root) for number, members in enumerate(groups[:most], 1)]
     if len(groups) > most:
-        rest = f"and {len(groups) - most} more places: name this device alone, or use --json"
+        rest = f"and {len(groups) - most} more places: give only this --device, or use --json"
         blocks += [note(""), note(rest)]
     unclear = _grouped(report.unknown)
     if unclear:
@@ -84,7 +84,7 @@ def _part(report: DeviceReport, root: str, most: int) -> Part:
         inside += [_item(n, members, root) for n, members in enumerate(unclear[:most], 1)]
         if len(unclear) > most:
             inside.append(note(f"and {len(unclear) - most} more places; see --json"))
-        label = f"Cannot tell: {count(len(report.unknown), 'operation')}"
+        label = f"Inconclusive: {count(len(report.unknown), 'operation')}"
         blocks.append(Fold(words(label), tuple(inside)))
     return Part(f"device-{report.device}", report.device, tuple(blocks), report.title)
 
@@ -92,16 +92,21 @@ def _part(report: DeviceReport, root: str, most: int) -> Part:
 def _verdict(report: DeviceReport) -> Words:
     graphs = count(report.graphs, "graph")
     if not report.graphs:
-        return words(Span("No graph was recorded: there is nothing to judge.", "warn"))
+        return words(Span("No graph was recorded, so there is nothing to check.", "warn"))
     if report.errors:
-        refused = f"{report.device} refuses {count(report.errors, 'operation')}"
-        return words(Span(f"{refused} of {graphs}.", "bad"))
+        refused = f"{report.device} does not support {count(report.errors, 'operation')}"
+        return words(Span(f"{refused} in {graphs}.", "bad"))
     if report.unknown:
-        return words(Span(f"Nothing is refused, but not all of {graphs} could be judged.", "warn"))
+        return words(
+            Span(
+                f"No unsupported operations found, but not all of {graphs} could be checked.",
+                "warn",
+            )
+        )
     if report.warnings:
-        taken = f"{report.device} takes {graphs}, with {count(report.warnings, 'warning')}."
+        taken = f"{report.device} supports {graphs}, with {count(report.warnings, 'warning')}."
         return words(Span(taken, "warn"))
-    return words(Span(f"{report.device} takes all of {graphs}.", "good"))
+    return words(Span(f"{report.device} supports all of {graphs}.", "good"))
 
 
 def _grouped(found: Sequence[PreflightViolation]) -> list[list[PreflightViolation]]:
@@ -130,7 +135,7 @@ def _item(number: int, members: list[PreflightViolation], root: str) -> Item:
     graphs = len({member.graph for member in members})
     times = f"{count(len(members), 'time')} in {count(graphs, where)} of {models or 'the program'}"
     blocks.append(note(times))
-    at = place(first.file, first.line, root) if first.file else "no place known"
+    at = place(first.file, first.line, root) if first.file else "unknown location"
     function = f" in {first.function}" if first.function else ""
     right = words(Span(f"{first.rule} {first.severity}", _STYLES[first.severity]))
     tags = ("kind:violation", f"category:{first.rule}")
@@ -138,5 +143,5 @@ def _item(number: int, members: list[PreflightViolation], root: str) -> Item:
 
 
 def _not_checked(code: NotChecked, root: str) -> Paragraph:
-    at = Span(place(code.file, code.line, root) if code.file else "no place known", "strong")
+    at = Span(place(code.file, code.line, root) if code.file else "unknown location", "strong")
     return Paragraph(words(at, f" {code.what}: ", Span(code.why, "dim")), "-")

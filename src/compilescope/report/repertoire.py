@@ -33,13 +33,13 @@ class RepertoireLine(msgspec.Struct, frozen=True, kw_only=True):
 def repertoire_document(fixes: tuple[RepertoireLine, ...]) -> Document:
     blocks: list[Block] = []
     for number, fix in enumerate(fixes, 1):
-        told: Words = words(Span("safe", "good") if fix.safe else Span("says what changes", "warn"))
+        told: Words = words(Span("safe", "good") if fix.safe else Span("visible change", "warn"))
         if fix.kind == "scaffold":
-            told = words(Span("a person finishes it", "warn"))
+            told = words(Span("finish by hand", "warn"))
         inside: list[Block] = [note("for " + ", ".join(fix.rules))]
         if not fix.safe:
             inside.append(Paragraph(prose(fix.why)))
         left = words(Span(fix.id, "strong"), f"  {fix.title}")
         blocks.append(Item(str(number), left, told, tuple(inside)))
-    subtitle = f"{count(len(fixes), 'fix', 'fixes')}, in the order in which they are tried"
+    subtitle = f"{count(len(fixes), 'fix', 'fixes')}, in the order they are tried"
     return Document("What compilescope can fix", subtitle, (Part("fixes", "", tuple(blocks)),))

@@ -14,6 +14,7 @@ from compilescope.registry.pages import Pages
 from compilescope.report.advice import Told
 from compilescope.report.blocks import Block
 from compilescope.rules.digest import Digest, digest
+from compilescope.rules.findings import Finding, by_cost, findings
 from compilescope.rules.source import Sources
 
 
@@ -24,6 +25,8 @@ class Reading:
     run: Run
     full: bool = False
     """The whole story, or the summary that a user sees first."""
+    page: bool = False
+    """Drawn as a page, whose first screen tells the most expensive causes before their time."""
     pages: Pages | None = None
     """Where graph breaks are explained at length; None where no link is wanted."""
     reader: Literal["command line", "python"] = "command line"
@@ -35,9 +38,14 @@ class Reading:
         return advised(self.run, digest(self.run))
 
     @functools.cached_property
+    def causes(self) -> list[Finding]:
+        """Most expensive first; a cause's number is its place in this list, from 1."""
+        return by_cost(findings(self.digest))
+
+    @functools.cached_property
     def told(self) -> Told:
         """Of changes, so far in this document."""
-        return Told(in_python=self.reader == "python")
+        return Told(in_python=self.reader == "python", folding=self.page)
 
     @functools.cached_property
     def sources(self) -> Sources:

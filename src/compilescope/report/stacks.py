@@ -27,11 +27,11 @@ def folded_stacks(because: Iterable[str], reading: Reading) -> list[Block]:
         if len(stacks) > 1:
             blocks.append(note(count(times, "time")))
         if len(stack) > _MOST_FRAMES:
-            blocks.append(note(f"{len(stack) - _MOST_FRAMES} outer calls left out"))
+            blocks.append(note(f"{len(stack) - _MOST_FRAMES} outer calls not shown"))
         blocks += [Paragraph(_call(frame, reading.root)) for frame in stack[-_MOST_FRAMES:]]
     if len(stacks) > _MOST_STACKS:
         blocks.append(note(f"and {len(stacks) - _MOST_STACKS} more stacks"))
-    label = "The stack" if len(stacks) == 1 else f"{len(stacks)} stacks"
+    label = "Stack" if len(stacks) == 1 else f"{len(stacks)} stacks"
     return [Fold(words(label), tuple(blocks))]
 
 

@@ -1,37 +1,91 @@
-"""Where to start: the dearest cause that something can be done about."""
+"""Where to start: the most expensive causes, each with the change that removes it."""
 
 from __future__ import annotations
 
-from compilescope.report.blocks import Block, Paragraph, Span, prose, words
-from compilescope.report.places import anchor_of, place
+from compilescope.report.advice import Told, advice_blocks
+from compilescope.report.blocks import Block, Heading, Item, Paragraph, Span, Words, prose, words
+from compilescope.report.excerpts import excerpt
+from compilescope.report.places import anchor_of, count, place
 from compilescope.report.render.spans import duration
-from compilescope.rules.digest import Digest
-from compilescope.rules.findings import Finding, by_cost, findings
+from compilescope.report.section import Reading
+from compilescope.rules.findings import Finding
+
+_MOST_ON_A_PAGE = 3
 
 
-def start_with(digest: Digest) -> list[Block]:
-    found = by_cost(findings(digest))
-    chosen = _first(found)
-    if chosen is None:
+def start_with(reading: Reading) -> list[Block]:
+    """What ended the program comes before all; then causes with a change before those with words.
+    Each keeps its number in the list of all causes by cost, where there is one."""
+    found = list(enumerate(reading.causes, 1))
+    if not found:
         return []
-    at = Span(place(chosen.file, chosen.line, digest.root), "strong", anchor_of(chosen))
-    todo = prose(chosen.remedy) if chosen.remedy else words("see what it says there.")
-    return [Paragraph(words(at, f" ({_named(chosen)}): ", *todo), "Start with:")]
+    most = _MOST_ON_A_PAGE if reading.page else 1
+    chosen = _distinct(sorted(found, key=lambda each: _rank(each[1])))[:most]
+    return [
+        Heading("Start here", _note(chosen, len(found))),
+        # A page has no list of all causes whose numbers these could be.
+        *(
+            cause_item(place if reading.page else number, finding, reading)
+            for place, (number, finding) in enumerate(chosen, 1)
+        ),
+    ]
 
 
-def _first(found: list[Finding]) -> Finding | None:
-    """What ended the program comes before all; then a cause with a change before one with words."""
-    if found and found[0].kind == "failure":
-        return found[0]
-    with_change = [each for each in found if any(advice.diff for advice in each.advice)]
-    told = with_change or [each for each in found if each.remedy] or found
-    return next(iter(told), None)
+def _distinct(ranked: list[tuple[int, Finding]]) -> list[tuple[int, Finding]]:
+    """One for each change: what it mends besides is told in its own place."""
+    diffs: set[str] = set()
+    kept = []
+    for number, finding in ranked:
+        diff = finding.advice[0].diff if finding.advice else ""
+        if not diff or diff not in diffs:
+            kept.append((number, finding))
+        diffs.add(diff)
+    return kept
 
 
-def _named(finding: Finding) -> str:
+def _note(chosen: list[tuple[int, Finding]], of: int) -> str:
+    if of == 1:
+        return ""
+    passed_over = chosen[0][0] != 1
+    several = "causes" if len(chosen) > 1 else "cause"
+    return f"the most expensive {several}" + (" with a fix to try" if passed_over else "")
+
+
+def _rank(finding: Finding) -> tuple[bool, bool, bool]:
+    ended_it = finding.kind == "failure" and finding.level == "error"
+    return (
+        not ended_it,
+        finding.level == "note",
+        not any(advice.diff for advice in finding.advice),
+    )
+
+
+def cause_item(number: int, finding: Finding, reading: Reading) -> Item:
+    """A cause in short: its line, why, and the first change."""
+    where = f"{place(finding.file, finding.line, reading.root)} in {finding.function}"
+    target = anchor_of(finding) if reading.full else ""
+    blocks: list[Block] = [excerpt(finding)] if finding.source.strip() else []
+    if finding.kind != "recompile" or not finding.message:
+        # What recompiles, and for which value, is how its message begins.
+        blocks.append(Paragraph(words(Span(finding.title, "strong"))))
+    if finding.message:
+        blocks.append(Paragraph(prose(finding.message)))
+    # A page tells every cause at length further down, with its change once more.
+    told = Told(in_python=reading.told.in_python) if reading.full else reading.told
+    blocks += advice_blocks(finding.advice, told, where, brief=True)
+    at = Span(place(finding.file, finding.line, reading.root), "strong", target)
+    inside = f" in {finding.function}" if finding.function else ""
+    return Item(str(number), words(at, inside), _cost(finding), tuple(blocks))
+
+
+def _cost(finding: Finding) -> Words:
     costs = []
+    if finding.kind == "recompile":
+        costs.append(count(finding.count, "recompile"))
+    elif finding.rule.startswith("GB"):
+        costs.append(finding.rule)
     if finding.lost_ms is not None:
         costs.append(f"{finding.lost_ms:.1f} ms outside graphs")
-    if finding.seconds is not None and finding.kind == "recompile":
-        costs.append(f"{duration(finding.seconds * 1e9)} of compile time")
-    return ", ".join([finding.title, *costs])
+    elif finding.seconds is not None:
+        costs.append(duration(finding.seconds * 1e9))
+    return words(Span(", ".join(costs), "bad" if finding.level == "error" else "warn"))

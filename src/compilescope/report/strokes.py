@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from compilescope.model.stack import CodeRef
 from compilescope.report import blocks
 from compilescope.report.places import first_line, place
+from compilescope.report.targets import Targets
 from compilescope.rules.timeline.bars import Bar
 from compilescope.rules.timeline.lanes import Lane, Timeline
 from compilescope.rules.timeline.marks import Mark
@@ -15,8 +16,6 @@ from compilescope.rules.timeline.marks import Mark
 _MOST_COMPILATIONS = 800
 _MOST_PHASES = 800
 _MOST_MARKS = 400
-_NARROWEST = 4000
-"""A bar below this fraction of the whole is thinner than a line on a wide screen."""
 _MOST_WORDS = 300
 _BACKEND = "backend_compile"
 _LEAST_WANTED = ("cache", "cudagraphs")
@@ -32,24 +31,25 @@ class Drawing:
     most_marks: int
     """In one lane."""
     root: str
+    targets: Targets
 
 
 _Path = list[tuple[Bar, int, bool]]
 """The bars around a moment, outermost first: each with its depth as drawn, and whether it is."""
 
 
-def drawing_of(seen: Timeline, root: str) -> Drawing:
+def drawing_of(seen: Timeline, root: str, targets: Targets) -> Drawing:
     """How much detail there is room for: the longest compilations, and the longest phases."""
     bars = [bar for lane in seen.lanes for bar in lane.bars]
-    narrowest = (seen.end_ns - seen.start_ns) // _NARROWEST
     whole = [bar for bar in bars if bar.kind == "compilation"]
-    parts = [bar for bar in bars if bar.kind != "compilation" and bar.duration_ns >= narrowest]
+    parts = [bar for bar in bars if bar.kind != "compilation"]
     chosen = [*_longest(whole, _MOST_COMPILATIONS), *_longest(parts, _MOST_PHASES)]
     return Drawing(
         start_ns=seen.start_ns,
         chosen=frozenset(map(id, chosen)),
         most_marks=max(_MOST_MARKS // max(len(seen.lanes), 1), 20),
         root=root,
+        targets=targets,
     )
 
 
@@ -80,7 +80,7 @@ def drawn_lane(lane: Lane, drawing: Drawing) -> tuple[tuple[blocks.Bar, ...], in
         shown = id(bar) in drawing.chosen and (not path or path[-1][2])
         path.append((bar, depth, shown))
         if shown:
-            drawn.append(_stroke(bar, depth, _kind(bar, path), drawing))
+            drawn.append(_stroke(bar, depth, _kind(bar, path, drawing.targets), drawing))
         else:
             hidden += 1
     drawn += [_moment(mark, path, drawing) for mark in reversed(waiting)]
@@ -107,6 +107,7 @@ def _stroke(bar: Bar, depth: int, kind: str, drawing: Drawing) -> blocks.Bar:
         depth=depth,
         kind=kind,
         detail=_short(" · ".join(filter(None, _details(bar, drawing.root)))),
+        target=drawing.targets.of_compilation(bar.key) if bar.kind == "compilation" else "",
     )
 
 
@@ -116,14 +117,16 @@ def bar_label(bar: Bar) -> str:
         return bar.name
     label = f"{bar.compile_id or '?'} {bar.name}"
     if bar.code is not None and bar.code.resumed:
-        label += f" from line {bar.code.resumed_at} on"
+        label += f" (from line {bar.code.resumed_at})"
     return label + (", backward" if bar.direction == "backward" else "")
 
 
-def _kind(bar: Bar, path: _Path) -> str:
+def _kind(bar: Bar, path: _Path, targets: Targets) -> str:
     """What the colour tells: Dynamo's work, or the backend's, which backward graphs are all of."""
     if bar.kind == "compilation":
-        return "failed" if bar.ok is False else "frame"
+        if bar.ok is False:
+            return "failed"
+        return "recompile" if bar.key in targets.recompiled else "frame"
     if bar.kind == "phase" and bar.direction == "backward":
         return "backend"
     in_backend = any(outer.name == _BACKEND for outer, _, _ in path)
@@ -137,7 +140,7 @@ def _details(bar: Bar, root: str) -> list[str]:
     if bar.reason:
         texts.append(f"traced again: {bar.reason}")
     if not bar.ended:
-        texts.append("its end was not seen")
+        texts.append("end not recorded")
     return texts
 
 
@@ -158,6 +161,7 @@ def _moment(mark: Mark, path: _Path, drawing: Drawing) -> blocks.Bar:
         depth=depth,
         kind=mark.kind if mark.kind in ("break", "cache") else "instant",
         detail=_short(" · ".join(filter(None, (where, first_line(mark.detail))))),
+        target=drawing.targets.events.get(mark.event, ""),
     )
 
 

@@ -22,8 +22,8 @@ _FEWEST_FRAMES = 3
 _MOST_COMPILATIONS = 10
 _AGAIN = {
     "": "recompiled",
-    "limit": "not recompiled, by the limit",
-    "error": "not recompiled, which is an error",
+    "limit": "not recompiled, limit reached",
+    "error": "not recompiled, raised an error",
 }
 _DEEPEST = 12
 """Frames below one another; what lies deeper is drawn side by side."""
@@ -69,14 +69,16 @@ class Twigs:
                     [*frame.frames, *(n for broken in frame.breaks for n in broken.frames)]
                 )
         if waiting:
-            found.append(Branch(words(Span(f"and {len(waiting)} more, with all below", "dim"))))
+            found.append(
+                Branch(words(Span(f"and {len(waiting)} more, with everything below", "dim")))
+            )
         return found
 
     def _inside(self, frame: TreeFrame, depth: int, below: bool) -> list[Branch]:
         found = []
         if len(frame.compilations) > 1:
             shown = frame.compilations[:_MOST_COMPILATIONS]
-            found += [Branch(self._compilation(one)) for one in shown]
+            found += [Branch(self.compilation(one)) for one in shown]
             more = len(frame.compilations) - len(shown)
             if more:
                 found.append(Branch(words(Span(f"and {count(more, 'more compilation')}", "dim"))))
@@ -94,11 +96,11 @@ class Twigs:
         if not code.resumed:
             name = words(Span(at, "strong"), f" {code.function}")
         elif frame.parent is None:
-            name = words(Span(at, "strong"), f" {code.function} from line {code.resumed_at} on")
+            name = words(Span(at, "strong"), f" {code.function} (from line {code.resumed_at})")
         else:
-            name = words(Span(f"goes on at line {code.resumed_at}", "strong"))
+            name = words(Span(f"continues at line {code.resumed_at}", "strong"))
         one = frame.compilations[0] if len(frame.compilations) == 1 else None
-        notes = list(self._compilation(one)) if one is not None else []
+        notes = list(self.compilation(one)) if one is not None else []
         told = self._remarks(frame)
         if told:
             notes.append(Span((" · " if notes else "") + " · ".join(told), "dim"))
@@ -118,21 +120,21 @@ class Twigs:
             ranks = ", ".join(map(str, frame.ranks))
             told.append(f"on rank{'s' if len(frame.ranks) > 1 else ''} {ranks}")
         if frame.times > len(frame.ranks):
-            told.append(f"{frame.times} times alike, in several processes or after resets")
+            told.append(f"the same {frame.times} times, in several processes or after resets")
         elif frame.epoch:
             told.append("after torch._dynamo.reset()")
         return told
 
-    def _compilation(self, one: TreeCompilation) -> Words:
+    def compilation(self, one: TreeCompilation) -> Words:
         parts = [Span(", ".join(one.compile_ids), "code")]
         told = [] if one.refused else [_graphs(one)]
         if one.duration_ns:
             told.append(duration(one.duration_ns))
         if one.backward == "compiled":
-            told.append("with its backward")
+            told.append("with backward")
         parts.append(Span("".join(f" · {text}" for text in told)))
         if one.again:
-            why = one.recompiled or "torch names no guard"
+            why = one.recompiled or "PyTorch names no guard"
             style: Style = "bad" if one.refused else "warn"
             parts.append(Span(f" · {_AGAIN[one.refused]}: {why}", style))
         parts += [Span(f" · {failure}", "bad") for failure in one.failures]
@@ -152,9 +154,11 @@ class Twigs:
         rest = ""
         if broken.goes_on_in is not None:
             ids = self._tree.frames[broken.goes_on_in].compilations
-            rest = f", goes on as {ids[0].compile_ids[0]} does" if ids else ""
+            rest = f", continues like {ids[0].compile_ids[0]}" if ids else ""
         return words(
-            f"break at line {broken.line}: ", Span(name, "warn", target), Span(where + rest, "dim")
+            f"graph break at line {broken.line}: ",
+            Span(name, "warn", target),
+            Span(where + rest, "dim"),
         )
 
 

@@ -35,26 +35,26 @@ def dropped_note(reading: Reading) -> list[Block]:
     if not dropped:
         return []
     again = "compiles" if len(_names(dropped)) == 1 else "compile"
-    return [note(f"Compiled anew: {_listed(dropped)} {again} again when next called.")]
+    return [note(f"{_listed(dropped)} {again} again on the next call.")]
 
 
 def _known(before: list[CompiledFunction]) -> str:
     compiled = [each for each in before if each.compilations]
     if not compiled:
         return (
-            "Either no compiled function was called, or Dynamo had given it up before: it has "
-            f"looked at {_listed(before)} already. If so, {_ANEW}"
+            "Either no compiled function was called, or Dynamo fell back to eager before this: it "
+            f"has already traced {_listed(before)}. If so, {_ANEW}"
         )
     were = "was" if len(_names(compiled)) == 1 else "were"
     times = count(sum(each.compilations for each in compiled), "compilation")
     return (
-        f"{_listed(compiled)} {were} compiled before ({times} in this process), and what is "
-        f"compiled runs without compiling again; {_ANEW}"
+        f"{_listed(compiled)} {were} compiled before ({times} in this process), and "
+        f"compiled code runs without compiling again; {_ANEW}"
     )
 
 
 _ANEW = (
-    "`torch.compiler.reset()` before the capture makes it compile anew, and so does "
+    "`torch.compiler.reset()` before the capture makes it compile again, and so does "
     "`compilescope.explain(f)(...)`."
 )
 
@@ -63,13 +63,13 @@ def _never(reading: Reading) -> str:
     if reading.reader == "command line":
         return (
             "The program never called a compiled function; --compile-all compiles its outermost "
-            "modules for it."
+            "modules."
         )
     unknown = any(body.hook == "compiled-before" for _, body in reading.run.of(HookUnavailable))
     if unknown:
         return (
-            "Either no compiled function was called, or it was compiled before: this torch does "
-            f"not tell which. If it was, {_ANEW}"
+            "Either no compiled function was called, or it was compiled before: this version of "
+            f"torch doesn't say which. If it was, {_ANEW}"
         )
     return "No compiled function was called; compile one first: `model = torch.compile(model)`."
 

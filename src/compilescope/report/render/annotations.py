@@ -50,7 +50,7 @@ def _columns(finding: Finding) -> dict[str, str]:
 
 
 def _check(check: Check) -> str:
-    told = "" if check.outcome == "fail" else "Could not tell: "
+    told = "" if check.outcome == "fail" else "Inconclusive: "
     return _command({"title": f"compilescope: {check.name}"}, f"{told}{check.message}")
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Iterator
+from typing import Any
 
 from compilescope.report.blocks import Heatmap
 
@@ -12,18 +13,14 @@ _CELL_WIDTH, _CELL_HEIGHT = 8, 10
 _MOST_LINES, _MOST_CELLS = 64, 128
 
 
-def draw_heatmap(block: Heatmap, clean: Callable[[str], str]) -> str:
+def heatmap_values(block: Heatmap) -> dict[str, Any]:
     lines = _cut(block)
-    width = _CELL_WIDTH * max(map(len, lines), default=0)
-    height = _CELL_HEIGHT * len(lines)
-    rectangles = "".join(_row(line, row) for row, line in enumerate(lines))
-    legend = clean(_legend(block, ("light", "dark", "violet:")))
-    return (
-        f'<figure class="heatmap"><svg viewBox="0 0 {width} {height}" width="{width}" '
-        f'height="{height}" role="img" aria-label="{legend}">'
-        f'<rect class="ground" width="{width}" height="{height}"/>{rectangles}</svg>'
-        f'<figcaption class="dim">{legend}</figcaption></figure>'
-    )
+    return {
+        "width": _CELL_WIDTH * max(map(len, lines), default=0),
+        "height": _CELL_HEIGHT * len(lines),
+        "cells": [cell for row, line in enumerate(lines) for cell in _row(line, row)],
+        "legend": _legend(block, ("light", "dark", "violet:")),
+    }
 
 
 def shaded(block: Heatmap) -> list[str]:
@@ -45,14 +42,11 @@ def _cut(block: Heatmap) -> list[str]:
     return ["".join(c if c in "0123456789" else "0" for c in line) for line in lines]
 
 
-def _row(line: str, row: int) -> str:
-    parts, at = [], 0
+def _row(line: str, row: int) -> Iterator[tuple[str, int, int, int, int]]:
+    """Level, left, top, width and height of each stretch of equal cells."""
+    at = 0
     for level, cells in itertools.groupby(line):
         many = len(list(cells))
         if level != "0":
-            parts.append(
-                f'<rect class="l{level}" x="{at * _CELL_WIDTH}" y="{row * _CELL_HEIGHT}" '
-                f'width="{many * _CELL_WIDTH}" height="{_CELL_HEIGHT}"/>'
-            )
+            yield level, at * _CELL_WIDTH, row * _CELL_HEIGHT, many * _CELL_WIDTH, _CELL_HEIGHT
         at += many
-    return "".join(parts)

@@ -46,15 +46,15 @@ def _check_case(check: Check) -> ElementTree.Element:
         text = "\n".join(f"{f.title} ({f.file}:{f.line})" for f in check.findings)
         _mark(case, "failure", check.message, "LimitExceeded", text)
     elif check.outcome == "unknown":
-        message = f"could not tell: {check.message}"
+        message = f"inconclusive: {check.message}"
         _mark(case, "error", message, "CouldNotTell", message)
     return case
 
 
 def _finding_case(finding: Finding, root: str) -> ElementTree.Element:
-    where = place(finding.file, finding.line, root) if finding.file else "no place known"
+    where = place(finding.file, finding.line, root) if finding.file else "unknown location"
     # Readers follow a case by its name: no line number in it, and no two cases of one name.
-    file = shown_path(finding.file, root) or "no place known"
+    file = shown_path(finding.file, root) or "unknown location"
     case = _case(f"{_SUITE}.{finding.kind}", f"{finding.title} ({file}) {finding.fingerprint}")
     if finding.file:
         case.set("file", _line(file))

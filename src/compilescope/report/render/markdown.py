@@ -12,6 +12,7 @@ from compilescope.report.blocks import (
     Document,
     Excerpt,
     Facts,
+    Figures,
     Fold,
     Heading,
     Heatmap,
@@ -21,14 +22,19 @@ from compilescope.report.blocks import (
     Pane,
     Panes,
     Paragraph,
+    Portions,
+    SourceFile,
     Span,
     Table,
     Timeline,
     Words,
     words,
 )
+from compilescope.report.render.folding import shortened
 from compilescope.report.render.heatmap import shaded
 from compilescope.report.render.marking import marked_part
+from compilescope.report.render.portions import portion_shares
+from compilescope.report.render.source_file import text_lines
 from compilescope.report.render.spans import duration, taken
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~])")
@@ -40,6 +46,8 @@ def to_markdown(document: Document) -> str:
     parts = [f"# {_escape(document.title)}"]
     if document.subtitle:
         parts.append(_code(document.subtitle))
+    if document.record.ended:
+        parts.append(_span(Span(document.record.ended, document.record.ended_style)))
     for part in document.parts:
         if part.title:
             parts.append(_heading(part.title, part.note, "##"))
@@ -56,6 +64,10 @@ def _block(block: Block) -> str:
     if isinstance(block, Facts):
         rows = [f"| {_escape(label)} | {_words(value)} |" for label, value in block.rows]
         return "\n".join(["| | |", "|---|---|", *rows])
+    if isinstance(block, Figures):
+        return _figures(block)
+    if isinstance(block, Portions):
+        return _portions(block)
     if isinstance(block, Table):
         return _table(block)
     if isinstance(block, Item):
@@ -72,6 +84,8 @@ def _block(block: Block) -> str:
         return "\n\n".join(_fold(_pane_title(pane), [_pane(pane)]) for pane in block.panes)
     if isinstance(block, Listing):
         return _listing(block)
+    if isinstance(block, SourceFile):
+        return _source(block)
     if isinstance(block, Excerpt):
         return _excerpt(block)
     if isinstance(block, Diff):
@@ -97,6 +111,24 @@ def _table(block: Table) -> str:
     rule = ["---:" if number in block.numeric else "---" for number in range(len(block.columns))]
     lines = [_row(map(_escape, block.columns)), _row(rule)]
     return "\n".join(lines + [_row(map(_words, row)) for row in block.rows])
+
+
+def _figures(block: Figures) -> str:
+    """Labels above, the numbers below."""
+    rule = ["---:"] * len(block.figures)
+    values = [f"**{_escape(figure.value)}**" for figure in block.figures]
+    lines = [_row(_escape(figure.label) for figure in block.figures), _row(rule), _row(values)]
+    if any(figure.note for figure in block.figures):
+        lines.append(_row(_escape(figure.note) for figure in block.figures))
+    return "\n".join(lines)
+
+
+def _portions(block: Portions) -> str:
+    told = (
+        f"{_escape(portion.label)} **{_escape(portion.text)}** ({100 * share:.0f} %)"
+        for portion, share in portion_shares(block)
+    )
+    return f"{_escape(block.title)}: **{_escape(block.text)}** = {' + '.join(told)}"
 
 
 def _row(cells: Iterable[str]) -> str:
@@ -125,8 +157,9 @@ def _pane_title(pane: Pane) -> Words:
 
 
 def _pane(pane: Pane) -> str:
-    text = "\n".join(line.text for line in pane.lines[:_MOST_LINES])
-    rest = len(pane.lines) - _MOST_LINES
+    lines = shortened(pane.lines)
+    text = "\n".join(line.text for line in lines[:_MOST_LINES])
+    rest = len(lines) - _MOST_LINES
     fence = _fence(text)
     return f"{fence}python\n{text}\n{fence}" + (f"\n\nand {rest} more lines" if rest > 0 else "")
 
@@ -148,6 +181,17 @@ def _listing(block: Listing) -> str:
             lines.append(" " * part[0] + "^" * (part[1] - part[0]))
     fence = _fence(text)
     return "\n".join([f"{fence}python", *lines, fence])
+
+
+def _source(block: SourceFile) -> str:
+    """The lines that lost something and some around them, with the gutter at their left."""
+    lines = [
+        f"{line.gutter}  {line.number} {line.stroke} {line.text}".rstrip()
+        for line in text_lines(block)
+    ]
+    fence = _fence("\n".join(lines))
+    drawn = "\n".join([f"{fence}text", *lines, fence])
+    return f"{_heading(block.title, block.summary, '###')}\n\n{drawn}"
 
 
 def _excerpt(block: Excerpt) -> str:

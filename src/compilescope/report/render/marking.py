@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from compilescope.report.blocks import Listing
+from compilescope.report.blocks import Listing, MarkedLine
 
 
 def marked_part(block: Listing, number: int, line: str) -> tuple[int, int] | None:
     """From where to where line `number` of a listing is marked; None where it is not."""
-    end_line = block.end_line or block.marked_line
-    if block.column is None or not block.marked_line <= number <= end_line:
+    marked = MarkedLine(block.marked_line, (), block.column, block.end_column, block.end_line)
+    return part_of(marked, number, line)
+
+
+def part_of(marked: MarkedLine, number: int, line: str) -> tuple[int, int] | None:
+    """Likewise, for an expression that begins on the marked line."""
+    end_line = marked.end_line or marked.line
+    if marked.column is None or not marked.line <= number <= end_line:
         return None
     width = len(line.rstrip())
-    start = block.column if number == block.marked_line else len(line) - len(line.lstrip())
-    ends = number == end_line and block.end_column is not None
-    stop = block.end_column if ends and block.end_column is not None else width
-    if stop <= start and number != block.marked_line:
+    start = marked.column if number == marked.line else len(line) - len(line.lstrip())
+    ends = number == end_line and marked.end_column is not None
+    stop = marked.end_column if ends and marked.end_column is not None else width
+    if stop <= start and number != marked.line:
         return None
     return start, max(stop, start + 1)

@@ -162,7 +162,7 @@ def _invocation(record: Record) -> _Object:
             {
                 "descriptor": {"id": doubt.name},
                 "level": "error",
-                "message": {"text": _text(f"Could not tell: {doubt.message}.")},
+                "message": {"text": _text(f"Inconclusive: {doubt.message}.")},
             }
             for doubt in record.doubts
         ],

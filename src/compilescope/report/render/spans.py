@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
+_UNITS = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"))
+_NARROW_PERCENT = 3
+
 
 def duration(ns: float) -> str:
     """`1.24 s`, `35 ms`, `820 us`."""
@@ -15,3 +20,24 @@ def duration(ns: float) -> str:
 def taken(ns: int) -> str:
     """The duration of a bar; a moment takes none."""
     return duration(ns) if ns else "·"
+
+
+def label_class(percent: float) -> str:
+    """Of a bar that is too narrow for its label on a page of usual width; a script knows better."""
+    return " bare" if percent < _NARROW_PERCENT else ""
+
+
+def round_ticks(whole_ns: int, most: int = 8) -> list[tuple[float, str]]:
+    """Round moments from 0 on, as many as there is room for, each with its label."""
+    step = _round_step(whole_ns / most)
+    unit, name = next(((u, n) for u, n in _UNITS if whole_ns >= u), _UNITS[-1])
+    digits = max(0, -math.floor(math.log10(step / unit) + 1e-9))
+    number = math.floor(whole_ns / step + 1e-9)
+    labels = (f"{n * step / unit:.{digits}f} {name}" if n else "0" for n in range(number + 1))
+    return [(n * step, label) for n, label in enumerate(labels)]
+
+
+def _round_step(least: float) -> float:
+    """1, 2 or 5 times a power of ten."""
+    power = float(10 ** math.floor(math.log10(least)))
+    return next(step * power for step in (1, 2, 5, 10) if step * power >= least * (1 - 1e-9))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable
 
+import msgspec
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table as Grid
@@ -19,6 +20,7 @@ from compilescope.report.blocks import (
     Document,
     Excerpt,
     Facts,
+    Figures,
     Fold,
     Heading,
     Heatmap,
@@ -26,6 +28,8 @@ from compilescope.report.blocks import (
     Listing,
     Panes,
     Paragraph,
+    Portions,
+    SourceFile,
     Span,
     Style,
     Table,
@@ -34,8 +38,11 @@ from compilescope.report.blocks import (
     Words,
 )
 from compilescope.report.render.diffs import DiffKind, diff_kind
+from compilescope.report.render.folding import shortened
 from compilescope.report.render.heatmap import shaded
 from compilescope.report.render.marking import marked_part
+from compilescope.report.render.portions import portion_cells, portion_groups
+from compilescope.report.render.source_file import text_lines
 from compilescope.report.render.spans import taken
 
 _STYLES: dict[Style, str] = {
@@ -51,6 +58,13 @@ _INDENT = 4
 _MOST_BARS = 40
 _MOST_LINES = 60
 _MOST_DIFF_LINES = 400
+_PORTIONS = {
+    "useful": ("█", "green"),
+    "recompile": ("▓", "yellow"),
+    "break": ("▒", "red"),
+    "failed": ("░", "bold red"),
+}
+_STROKES = {"graph": "green", "eager": "red", "both": "yellow"}
 _DIFF_STYLES: dict[DiffKind, str] = {
     "file": "bold",
     "place": "cyan",
@@ -76,6 +90,9 @@ def to_text(document: Document, *, width: int = 80, colour: bool = False) -> str
     console.print(Text(_printable(document.title), style="bold"))
     if document.subtitle:
         console.print(Text(_printable(document.subtitle), style="dim"))
+    record = document.record
+    if record.ended:
+        console.print(Text(_printable(record.ended), style=_STYLES[record.ended_style]))
     console.print()
     for part in document.parts:
         if part.title:
@@ -104,6 +121,10 @@ def _draw(console: Console, block: Block, indent: int) -> None:
         for label, value in block.rows:
             grid.add_row(_printable(label), _text(value))
         console.print(Padding(grid, (0, 0, 0, max(indent, 2))))
+    elif isinstance(block, Figures):
+        _draw_figures(console, block, indent)
+    elif isinstance(block, Portions):
+        _draw_portions(console, block, indent)
     elif isinstance(block, Item):
         _draw_item(console, block, indent)
     elif isinstance(block, Fold):
@@ -111,12 +132,48 @@ def _draw(console: Console, block: Block, indent: int) -> None:
         _draw_all(console, block.blocks, indent + 2)
     elif isinstance(block, Listing):
         _draw_listing(console, block, indent)
+    elif isinstance(block, SourceFile):
+        _draw_source(console, block, indent)
     elif isinstance(block, Excerpt):
         _draw_excerpt(console, block, indent)
     elif isinstance(block, Diff):
         _draw_diff(console, block, indent)
     else:
         console.print(Padding(_drawing(console, block), (1, 0, 0, max(indent, 2))))
+
+
+def _draw_figures(console: Console, block: Figures, indent: int) -> None:
+    console.print()
+    grid = Grid.grid(padding=(0, 2))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(ratio=1)
+    for figure in block.figures:
+        value = Text(_printable(figure.value), style=_STYLES[figure.style] or "bold")
+        value.append(f"  {_printable(figure.note)}" if figure.note else "", style="not bold dim")
+        grid.add_row(_printable(figure.label), value)
+    console.print(Padding(grid, (0, 0, 0, max(indent, 2))))
+
+
+def _draw_portions(console: Console, block: Portions, indent: int) -> None:
+    """The bar, and below it what each stretch stands for, in its own shade."""
+    indent = max(indent, 2)
+    bar = Text(no_wrap=True)
+    for portion, width in portion_cells(block, max(console.width - 2 * indent, 20)):
+        shade, style = _PORTIONS.get(portion.kind, ("░", "dim"))
+        bar.append(shade * width, style)
+    for text in (bar, _legend(block)):
+        console.print(Padding(text, (0, 0, 0, indent)))
+
+
+def _legend(block: Portions) -> Text:
+    legend = Text()
+    for number, (group, portions) in enumerate(portion_groups(block)):
+        shade, style = _PORTIONS.get(portions[0].kind, ("░", "dim"))
+        legend.append(" · " if number else "", "dim")
+        legend.append(f"{shade} ", style)
+        told = ", ".join(f"{portion.label} {portion.text}" for portion in portions)
+        legend.append(_printable(f"{group}: {told}" if group else told))
+    return legend
 
 
 def _drawing(console: Console, block: Table | Tree | Timeline | Heatmap | Panes) -> RenderableType:
@@ -134,11 +191,16 @@ def _drawing(console: Console, block: Table | Tree | Timeline | Heatmap | Panes)
 
 
 def _table(block: Table) -> Grid:
-    grid = Grid(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    short = block.one_line is not None
+    grid = Grid(box=None, padding=(0, 2, 0, 0), header_style="dim", expand=short)
     for number, name in enumerate(block.columns):
         right = number in block.numeric
         grid.add_column(
-            _printable(name), justify="right" if right else "left", no_wrap=right, overflow="fold"
+            _printable(name),
+            justify="right" if right else "left",
+            no_wrap=right or short,
+            overflow="ellipsis" if short else "fold",
+            ratio=1 if number == block.one_line else None,
         )
     for row in block.rows:
         grid.add_row(*(_text(cell) for cell in row))
@@ -186,12 +248,16 @@ def _panes(block: Panes) -> RenderableType:
         if pane.note:
             title.append(f"  {_printable(pane.note)}", style="dim")
         drawn.append(title)
-        for line in pane.lines[:_MOST_LINES]:
-            number = f"{line.number:>5} " if line.number is not None else "  "
-            text = _printable(line.text.expandtabs(4))
-            drawn.append(Text(number + text, style="cyan", no_wrap=True, overflow="ellipsis"))
-        if len(pane.lines) > _MOST_LINES:
-            rest = f"  and {len(pane.lines) - _MOST_LINES} more lines"
+        lines = shortened(pane.lines)
+        shown = [
+            (f"{line.number:>5} " if line.number is not None else "  ") + line.text.expandtabs(4)
+            for line in lines[:_MOST_LINES]
+        ]
+        # One text for all: rich takes its time for each.
+        text = _printable("\n".join(shown))
+        drawn.append(Text(text, style="cyan", no_wrap=True, overflow="ellipsis"))
+        if len(lines) > _MOST_LINES:
+            rest = f"  and {len(lines) - _MOST_LINES} more lines"
             drawn.append(Text(rest, style="dim"))
     return Group(*drawn)
 
@@ -199,7 +265,7 @@ def _panes(block: Panes) -> RenderableType:
 def _draw_item(console: Console, block: Item, indent: int) -> None:
     console.print()
     grid = Grid.grid(padding=(0, 1), expand=True)
-    grid.add_column(width=3, justify="right", style="dim")
+    grid.add_column(min_width=3, justify="right", style="dim", no_wrap=True)
     grid.add_column(ratio=1, overflow="fold")
     grid.add_column(justify="right", no_wrap=True)
     grid.add_row(block.number, _text(block.left), _text(block.right))
@@ -208,14 +274,24 @@ def _draw_item(console: Console, block: Item, indent: int) -> None:
 
 
 def _draw_paragraph(console: Console, block: Paragraph, indent: int) -> None:
+    if block.unwrapped:
+        text = Text.assemble(" " * indent, _text(block.words))
+        console.print(text, no_wrap=True, overflow="ignore", crop=False)
+        return
     if not block.hanging:
-        console.print(Padding(_text(block.words), (0, 0, 0, indent)))
+        console.print(Padding(_text(_addressed(block.words)), (0, 0, 0, indent)))
         return
     grid = Grid.grid(padding=(0, 1))
     grid.add_column(no_wrap=True, style="bold")
     grid.add_column(ratio=1, overflow="fold")
     grid.add_row(block.hanging, _text(block.words))
     console.print(Padding(grid, (0, 0, 0, indent)))
+
+
+def _addressed(parts: Words) -> Words:
+    """A link that stands alone shows its address: not every terminal can follow what it hides."""
+    alone = len(parts) == 1 and parts[0].url
+    return (msgspec.structs.replace(parts[0], text=parts[0].url),) if alone else parts
 
 
 def _draw_excerpt(console: Console, block: Excerpt, indent: int) -> None:
@@ -261,6 +337,24 @@ def _draw_listing(console: Console, block: Listing, indent: int) -> None:
             console.print(
                 Text(" " * (gutter + start - cut) + carets, style="bold red"), no_wrap=True
             )
+
+
+def _draw_source(console: Console, block: SourceFile, indent: int) -> None:
+    """The lines that lost something and some around them, with the gutter at their left."""
+    console.print()
+    title = Text.assemble((_printable(block.title), "bold"), (f"  {block.summary}", "dim"))
+    console.print(Padding(title, (0, 0, 0, indent)))
+    for line in text_lines(block):
+        left = f"{' ' * indent}{line.gutter}  "
+        number = (f"{line.number} ", "" if line.lost else "dim")
+        stroke = (f"{line.stroke} ", _STROKES.get(line.kind, "dim"))
+        code = (_printable(line.text), "cyan" if line.lost else "dim")
+        row = Text.assemble((left, "bold red" if line.lost else "dim"), number, stroke, code)
+        console.print(row, no_wrap=True, overflow="ellipsis")
+        start, stop = line.carets or (0, 0)
+        before = len(left) + len(number[0]) + len(stroke[0])
+        if start < stop and before + stop <= console.width:
+            console.print(Text(" " * (before + start) + "^" * (stop - start), style="bold red"))
 
 
 def _draw_diff(console: Console, block: Diff, indent: int) -> None:

@@ -1,55 +1,91 @@
 """A timeline in plain HTML: bars placed by percent, so that it fits any width and can be stretched.
 
-No library, and no script is needed to read it.
+No library, and no script is needed to read it. The longest bars are elements; the rest are data,
+of which the script makes elements where a reader zooms in far enough to see them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from markupsafe import Markup, escape
 
 from compilescope.report.blocks import Bar, Lane, Timeline
-from compilescope.report.render.spans import duration, taken
+from compilescope.report.render.escaping import readable
+from compilescope.report.render.spans import duration, label_class, round_ticks, taken
 
 _ROW_PX = 19
-_KINDS = ("frame", "attempt", "phase", "backend", "cache", "break", "failed", "instant")
-_TICKS = 10
+_KINDS = {
+    "frame": "compilation",
+    "recompile": "recompile",
+    "failed": "failed, or fell back to eager",
+    "attempt": "attempt: one Dynamo pass over a function",
+    "phase": "phase",
+    "backend": "backend phase",
+    "break": "graph break",
+    "cache": "cache lookup",
+    "instant": "other event: recompile, failure, eager fallback",
+}
+"""What the legend says of each."""
+_MOST_ELEMENTS = 300
+"""Bars of all lanes that a browser lays out when the page opens."""
+_MOST_MOMENTS = 100
+_FIRST_MOMENTS = ("break", "instant", "cache")
 
 
-def draw_timeline(block: Timeline, clean: Callable[[str], str]) -> str:
+def timeline_values(block: Timeline) -> dict[str, Any]:
     whole = max(block.duration_ns, 1)
-    ticks = "".join(
-        f'<span style="left:{100 * part / _TICKS:g}%">{duration(whole * part / _TICKS)}</span>'
-        for part in range(_TICKS)
-    )
-    lanes = "".join(_lane(lane, whole, clean) for lane in block.lanes)
-    return (
-        '<figure class="timeline"><div class="wide" tabindex="0" role="group" '
-        'aria-label="Timeline"><div class="track">'
-        f'<div class="ticks">{ticks}</div>{lanes}</div></div>'
-        f"<figcaption>{_legend(block.lanes)}</figcaption></figure>"
-    )
+    seen = {bar.kind for lane in block.lanes for bar in lane.bars}
+    elements = _elements(bar for lane in block.lanes for bar in lane.bars)
+    return {
+        "whole": duration(whole),
+        "ticks": [(f"{100 * at / whole:.4f}", text) for at, text in round_ticks(whole)],
+        "lanes": [_lane(lane, whole, elements) for lane in block.lanes],
+        "kinds": [(kind, text) for kind, text in _KINDS.items() if kind in seen],
+    }
 
 
-def _lane(lane: Lane, whole: int, clean: Callable[[str], str]) -> str:
+def _elements(bars: Iterable[Bar]) -> frozenset[int]:
+    """By their place in memory. No bar is longer than the one around it, which so comes first."""
+    every = list(bars)
+    lasting = sorted((bar for bar in every if bar.duration_ns), key=_longest_first)
+    moments = sorted((bar for bar in every if not bar.duration_ns), key=_telling_first)
+    return frozenset(map(id, [*lasting[:_MOST_ELEMENTS], *moments[:_MOST_MOMENTS]]))
+
+
+def _longest_first(bar: Bar) -> tuple[int, int]:
+    return -bar.duration_ns, bar.depth
+
+
+def _telling_first(bar: Bar) -> int:
+    return _FIRST_MOMENTS.index(bar.kind) if bar.kind in _FIRST_MOMENTS else len(_FIRST_MOMENTS)
+
+
+def _lane(lane: Lane, whole: int, elements: frozenset[int]) -> dict[str, Any]:
     deepest = max((bar.depth for bar in lane.bars), default=0)
-    bars = "".join(_bar(bar, whole, clean) for bar in lane.bars)
-    height = (deepest + 1) * _ROW_PX
-    return (
-        f'<div class="lane"><div class="title">{clean(lane.title)}</div>'
-        f'<div class="bars" style="height:{height}px">{bars}</div></div>'
-    )
+    return {
+        "title": lane.title,
+        "height": (deepest + 1) * _ROW_PX,
+        "bars": [_bar(bar, whole) for bar in lane.bars if id(bar) in elements],
+        "rest": _data([_bar(bar, whole) for bar in lane.bars if id(bar) not in elements]),
+    }
 
 
-def _bar(bar: Bar, whole: int, clean: Callable[[str], str]) -> str:
+def _bar(bar: Bar, whole: int) -> tuple[str, str, str, str, str]:
     left = 100 * min(max(bar.start_ns, 0) / whole, 1)
     width = 100 * min(bar.duration_ns / whole, 1)
     kind = bar.kind if bar.kind in _KINDS else "phase"
-    detail = f"\n{bar.detail}" if bar.detail else ""
-    title = clean(f"{bar.label}: {taken(bar.duration_ns)}{detail}")
-    style = f"left:{left:.2f}%;width:{width:.2f}%;top:{bar.depth * _ROW_PX}px"
-    return f'<div class="bar {kind}" style="{style}" title="{title}">{clean(bar.label)}</div>'
+    spent = f": {taken(bar.duration_ns)}" if bar.duration_ns else ""
+    about = bar.label + spent + (f"\n{bar.detail}" if bar.detail else "")
+    style = f"left:{left:.5f}%;width:{width:.5f}%;top:{bar.depth * _ROW_PX}px"
+    return kind + label_class(width), style, readable(about), readable(bar.label), bar.target
 
 
-def _legend(lanes: Iterable[Lane]) -> str:
-    seen = {bar.kind for lane in lanes for bar in lane.bars}
-    return " ".join(f'<span class="key {kind}">{kind}</span>' for kind in _KINDS if kind in seen)
+def _data(rows: list[tuple[str, str, str, str, str]]) -> Markup:
+    """JSON in an attribute, which stands in single quotes so that it stays short."""
+    if not rows:
+        return Markup("")
+    text = str(escape(json.dumps(rows, ensure_ascii=False, separators=(",", ":"))))
+    return Markup(text.replace("&#34;", '"'))

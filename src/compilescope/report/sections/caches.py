@@ -19,4 +19,4 @@ def _build(reading: Reading) -> list[Block]:
     return [Facts(tuple(rows))] if rows else []
 
 
-SECTION = Section("caches", 100, _build, "Caches", "on disk")
+SECTION = Section("caches", 100, _build, "Caches", "on disk", in_summary=False)

@@ -25,7 +25,7 @@ from compilescope.report.places import count, place
 from compilescope.report.section import Reading, Section
 
 _STYLES: dict[str, Style] = {"pass": "good", "fail": "bad", "unknown": "warn"}
-_WORDS = {"pass": "agrees", "fail": "differs", "unknown": "cannot tell"}
+_WORDS = {"pass": "agrees", "fail": "differs", "unknown": "inconclusive"}
 _MANY = {"pass": "agree", "fail": "differ"}
 _SUMMARY = ("max_abs", "max_rel", "max_ulp", "mismatch_percentage")
 _PAIRS = (("absolute", "abs"), ("relative", "rel"), ("units in the last place", "ulp"))
@@ -68,7 +68,7 @@ def _build(reading: Reading) -> list[Block]:
 
 def _tally(diffs: list[TensorDiff]) -> Paragraph:
     sides = list(dict.fromkeys((body.test or "the test", body.reference) for body in diffs))
-    told = ", ".join(f"{test} against {reference}" for test, reference in sides[:4])
+    told = ", ".join(f"{test} vs. {reference}" for test, reference in sides[:4])
     numbers = {v: sum(body.verdict == v for body in diffs) for v in _WORDS}
     counts = [
         Span(count(numbers[v], _WORDS[v], _MANY.get(v, _WORDS[v])), _STYLES[v])
@@ -88,7 +88,7 @@ def _item(number: str, event: Event, body: TensorDiff, root: str) -> Item:
         at = place(frame.file, frame.line, root) if frame else ""
         where = f" ({at})" if at and at not in body.guilty else ""
         blocks.append(
-            Paragraph(words(Span("guilty: ", "strong"), Span(body.guilty, "code"), where))
+            Paragraph(words(Span("wrong operation: ", "strong"), Span(body.guilty, "code"), where))
         )
     if _IN_PAIRS & body.metrics.keys():
         blocks.append(_errors(body))
@@ -99,7 +99,7 @@ def _item(number: str, event: Event, body: TensorDiff, root: str) -> Item:
         blocks.append(_worst(body))
     blocks += [_profile(profile) for profile in body.profiles if _says(profile, body)]
     if body.errors is not None and sum(map(len, body.errors.lines)) > 1:
-        blocks.append(Fold(words("where the errors lie"), tuple(_map(body.errors))))
+        blocks.append(Fold(words("where the errors are"), tuple(_map(body.errors))))
     shape = f"{body.dtype} {list(body.shape)}" if body.shape is not None else body.role
     kind = "" if body.role == "output" else f"{body.role}, "
     right = words(Span(f"{kind}{shape} ", "dim"), Span(_WORDS[body.verdict], _STYLES[body.verdict]))
@@ -159,10 +159,10 @@ def _profile(profile: ErrorProfile) -> Paragraph:
     places = []
     for first, many, error, outside in profile.worst:
         at = str(first) if many == 1 else f"{first} to {first + many - 1}"
-        places.append(f"{at} (up to {error:.3g}, {outside} outside)")
+        places.append(f"{at} (up to {error:.3g}, {outside} out of tolerance)")
     spread = ""
     if profile.entries:
-        spread = f"; {count(profile.entries, 'place')} above half of the largest"
+        spread = f"; {count(profile.entries, 'place')} above half the maximum"
     head = f"along dimension {profile.dimension} ({profile.size}): worst at "
     return Paragraph(words(Span(head, "dim"), ", ".join(places), Span(spread, "dim")))
 
@@ -170,8 +170,8 @@ def _profile(profile: ErrorProfile) -> Paragraph:
 def _map(grid: ErrorGrid) -> list[Block]:
     lines = f"{grid.row_size} x {grid.column_size} in {len(grid.lines)} lines"
     found: list[Block] = [
-        note(f"The largest error in each cell; {lines}, the last dimension from left to right."),
-        Heatmap(grid.lines, f"{grid.low:.2g}", f"{grid.high:.2g}", "not finite on one side"),
+        note(f"The largest error in each cell; {lines}, last dimension from left to right."),
+        Heatmap(grid.lines, f"{grid.low:.2g}", f"{grid.high:.2g}", "finite on one side only"),
     ]
     if grid.histogram:
         rows = [(words("none"), words(str(grid.zeros)))] if grid.zeros else []
@@ -201,4 +201,4 @@ def _number(value: float) -> str:
     return f"{value:.4g}"
 
 
-SECTION = Section("diffs", 120, _build, "Numbers", "the reference held against the test")
+SECTION = Section("diffs", 120, _build, "Numbers", "test compared with reference")

@@ -54,4 +54,4 @@ def _where(body: FixAttempt, reading: Reading) -> str:
     return place(site.file, site.line, reading.root) if site is not None else body.cause
 
 
-SECTION = Section("fixes", 27, _build, "Fixes", "what was tried, and what of it was proven")
+SECTION = Section("fixes", 27, _build, "Fixes", "what was tried, and what was verified")

@@ -1,13 +1,14 @@
-"""Guards: what every call of compiled code checks first, by kind and by compiled frame."""
+"""Guards: what every call of compiled code checks first, by kind and by compiled function."""
 
 from __future__ import annotations
 
 from collections import Counter
 
 from compilescope.report.blocks import Block, Fold, Paragraph, Table, note, words
-from compilescope.report.guards import guarded_item
+from compilescope.report.guards import group_item
 from compilescope.report.places import count
 from compilescope.report.section import Reading, Section
+from compilescope.rules.guard_groups import guard_groups
 from compilescope.rules.guarded import GuardedGraph, guarded_graphs
 
 _MOST_KINDS = 30
@@ -20,20 +21,21 @@ def _build(reading: Reading) -> list[Block]:
     if not graphs:
         return []
     total = sum(graph.guards for graph in graphs)
-    guards, frames = count(total, "guard"), count(len(graphs), "compiled frame")
+    guards, frames = count(total, "guard"), count(len(graphs), "compilation")
     blocks: list[Block] = [Paragraph(words(f"{guards} of {frames}.")), _kinds(graphs)]
+    most = _most_frames(graphs)
     shown = [
-        guarded_item(number, graph, reading.root, _latency(graph))
-        for number, graph in enumerate(graphs[: _most_frames(graphs)], 1)
+        group_item(number, group, reading.root)
+        for number, group in enumerate(guard_groups(graphs[:most]), 1)
     ]
-    blocks.append(Fold(words("Each compiled frame, most guards first"), tuple(shown)))
-    if len(graphs) > len(shown):
-        rest = sum(graph.guards for graph in graphs[len(shown) :])
-        left_out = count(len(graphs) - len(shown), "frame")
+    blocks.append(Fold(words("Each compiled function, most guards first"), tuple(shown)))
+    if len(graphs) > most:
+        rest = sum(graph.guards for graph in graphs[most:])
+        left_out = count(len(graphs) - most, "compilation")
         blocks.append(
             note(
-                f"{left_out} with {count(rest, 'guard')} in all left out; "
-                "`compilescope analyze --type guards --json` has every guard."
+                f"{left_out} with {count(rest, 'guard')} not shown; "
+                "`compilescope show --section guards --json` has every guard."
             )
         )
     return blocks
@@ -72,13 +74,7 @@ def _kinds(graphs: list[GuardedGraph]) -> Table:
         times = sum(number for _, number in rest)
         label = words(count(len(rest), "other kind"))
         rows.append((label, words(str(times)), words(f"{100 * times / total:.0f} %"), words("")))
-    return Table(("kind", "guards", "share", "frames"), tuple(rows), (1, 2, 3))
-
-
-def _latency(graph: GuardedGraph) -> list[Block]:
-    if graph.latency_us is None:
-        return []
-    return [note(f"a check took {graph.latency_us} us with cold caches, measured once by torch")]
+    return Table(("kind", "guards", "share", "compilations"), tuple(rows), (1, 2, 3))
 
 
 SECTION = Section("guards", 75, _build, "Guards", "what every call checks", in_summary=False)

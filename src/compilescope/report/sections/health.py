@@ -15,23 +15,23 @@ def _build(reading: Reading) -> list[Block]:
         notes.append(Paragraph(words(Span(strong, "warn"), f" {rest}"), hanging="!"))
 
     if digest.live:
-        note("Still running.", "This is what was seen so far.")
+        note("Still running.", "This is what was recorded so far.")
     if digest.cut_short:
-        note("Cut short:", f"{digest.cut_short_reason}. What was seen before is all here.")
+        note("Truncated:", f"{digest.cut_short_reason}. Everything recorded before that is here.")
     if digest.unread:
         note(f"Not counted: {count(digest.unread, 'line')}", "that could not be read.")
     if digest.unknown_events:
         note(f"{count(digest.unknown_events, 'event')}", "of a kind this version does not know.")
     for fault in digest.faults[:3]:
-        note("A fault of compilescope's own", f"in {fault.where}: {fault.error}. Please report it.")
+        note("Internal error", f"in {fault.where}: {fault.error}. Please report it.")
     for hook in digest.unavailable:
-        note(f"Not seen on torch {digest.torch}:", f"{hook.loses} (no {hook.target}).")
+        note(f"Not recorded on torch {digest.torch}:", f"{hook.loses} (no {hook.target}).")
     if "force_eager" in digest.stances:
         note(
-            "set_stance('force_eager') was in force at times:",
-            "calls made under it ran eagerly and leave no trace.",
+            "set_stance('force_eager') was active at times:",
+            "calls under it ran eagerly and were not recorded.",
         )
     return notes
 
 
-SECTION = Section("health", 10, _build)
+SECTION = Section("health", 10, _build, "Gaps", "what this recording lacks")

@@ -32,26 +32,25 @@ def _build(reading: Reading) -> list[Block]:
     if found is None:
         return []
     blocks: list[Block] = [_facts(found.verdict), *_judged(found.verdict)]
-    blocks.append(_verdict(found))
     if found.classes:
         blocks.append(_classes(found))
     compiled = any(system != "torch" for system in found.verdict.systems)
     if not reading.full and not compiled:
         return blocks  # What follows says no more than the sections on breaks and graphs do.
     if found.breaks:
-        blocks.append(Heading("Breaks", "by the graphs that exist because of them"))
+        blocks.append(Heading("Breaks", "with the graphs they cause"))
         blocks += [_break(n, each, reading) for n, each in enumerate(found.breaks, 1)]
     if found.graphs:
-        blocks.append(Heading("Each graph", "in the order of the log"))
+        blocks.append(Heading("Each graph", "in log order"))
         blocks += _graphs(found, reading)
     return blocks
 
 
 def _facts(verdict: LogVerdict) -> Facts:
     rows: list[tuple[str, Words]] = [
-        ("Formats", words(", ".join(verdict.formats) or "none that we know")),
+        ("Formats", words(", ".join(verdict.formats) or "none recognized")),
         (
-            "Settings seen",
+            "Settings found",
             words(Span(" ".join(verdict.flags), "code") if verdict.flags else "none"),
         ),
     ]
@@ -63,22 +62,26 @@ def _facts(verdict: LogVerdict) -> Facts:
 def _judged(verdict: LogVerdict) -> list[Block]:
     blocks: list[Block] = [Paragraph(words(Span(note, "warn")), "!") for note in verdict.notes]
     for lack in verdict.lacks:
-        said = words("Not on: ", Span(lack.setting, "code"), f", which shows {lack.shows}.")
+        said = words("Not enabled: ", Span(lack.setting, "code"), f", which shows {lack.shows}.")
         blocks.append(Paragraph(said, "!"))
     if verdict.rerun:
         blocks.append(Paragraph(words(Span(verdict.rerun, "code")), "To see more:"))
     return blocks
 
 
-def _verdict(found: Answers) -> Paragraph:
+def log_verdict(reading: Reading) -> Words | None:
+    """How many graphs were compiled, by Dynamo or for a device; None for what is no log."""
+    found = answers(reading.run, reading.digest)
+    if found is None:
+        return None
     number = len(found.graphs)
     said = ("At least " if found.at_least else "") + count(number, "graph")
     style: Style = "bad" if number > found.expected else "good"
     if not number:
-        told = "No graph was compiled." if not found.at_least else "It tells of no graph."
-        return Paragraph(words(Span(told, "warn")))
-    hoped = f" compiled where {found.expected} would do."
-    return Paragraph(words(Span(said[:1].upper() + said[1:] + hoped, style)))
+        told = "No graph was compiled." if not found.at_least else "The log shows no graphs."
+        return words(Span(told, "warn"))
+    rest = f" instead of {found.expected}." if number > found.expected else " compiled."
+    return words(Span(said[:1].upper() + said[1:] + rest, style))
 
 
 def _classes(found: Answers) -> Table:
@@ -91,7 +94,7 @@ def _classes(found: Answers) -> Table:
         )
         for kind, number in found.classes.items()
     )
-    return Table(("graphs", "why", "what that is", "what helps"), rows, (0,))
+    return Table(("graphs", "why", "what it means", "what helps"), rows, (0,))
 
 
 def _break(number: int, each: LoggedBreak, reading: Reading) -> Item:
@@ -100,11 +103,13 @@ def _break(number: int, each: LoggedBreak, reading: Reading) -> Item:
         blocks.append(Excerpt(each.source.strip(), None, None))
     times = "not reported" if each.inferred else f"reported {count(each.events, 'time')}"
     if each.echoes:
-        times += f", and {count(each.echoes, 'echo', 'echoes')} in the plugin's own override"
+        times += (
+            f", and {count(each.echoes, 'time')} more as a side effect in the plugin's own override"
+        )
     blocks.append(Paragraph(words(each.reason)))
     blocks.append(Paragraph(words(Span(times, "dim"))))
     if each.repro:
-        doubt = f" (not verified: {each.no_repro})" if each.no_repro else ""
+        doubt = f" (unverified: {each.no_repro})" if each.no_repro else ""
         blocks.append(Paragraph(words(Span(each.repro, "code"), doubt), "Repro:"))
     elif each.no_repro:
         blocks.append(Paragraph(words(Span(f"No repro: {each.no_repro}.", "dim"))))
@@ -148,7 +153,7 @@ def _reached(graph: LoggedGraph) -> str:
     text = f"{len(graph.stages)}, to {last}"
     if graph.failed_stage:
         text += f"; {graph.failed_stage} failed"
-    return f"{text}; cut" if graph.cut else text
+    return f"{text}; truncated" if graph.cut else text
 
 
 def _stages(number: int, graph: LoggedGraph) -> Table:
@@ -157,11 +162,11 @@ def _stages(number: int, graph: LoggedGraph) -> Table:
             words(stage.name or "?"),
             words("-" if stage.ops is None else str(stage.ops)),
             words(", ".join(f"{name} {times}" for name, times in stage.kinds.items())),
-            words("" if stage.whole else "cut or mixed"),
+            words("" if stage.whole else "truncated or mixed"),
         )
         for stage in graph.stages
     )
     return Table((f"graph {number}", "ops", "kinds", ""), rows, (1,))
 
 
-SECTION = Section("log", -10, _build, "The log", "what it holds, and the graphs it tells of")
+SECTION = Section("log", 12, _build, "The log", "what it contains, and the graphs it shows")

@@ -14,11 +14,13 @@ def _build(reading: Reading) -> list[Block]:
     blocks: list[Block] = [Facts(tuple(_facts(reading)))]
     blocks.append(_processes(reading))
     blocks += [
-        Paragraph(words(f"{hook.hook}: no {hook.target}, so {hook.loses} is not seen."), "-")
+        Paragraph(
+            words(f"{hook.hook}: no {hook.target}, so this is not recorded: {hook.loses}."), "-"
+        )
         for hook in reading.digest.unavailable
     ]
     blocks += [
-        Paragraph(words(f"A fault of compilescope's own in {fault.where}: {fault.error}"), "-")
+        Paragraph(words(f"Internal error in {fault.where}: {fault.error}"), "-")
         for fault in reading.digest.faults
     ]
     phases = reading.digest.phases_seconds
@@ -27,8 +29,10 @@ def _build(reading: Reading) -> list[Block]:
             (words(name.removesuffix("_us")), words(f"{seconds:.3f}"))
             for name, seconds in sorted(phases.items(), key=lambda item: -item[1])
         )
-        table = Table(("phase, in PyTorch's words", "seconds"), rows, (1,))
-        blocks.append(Fold(words("Seconds by phase; phases nest, so they do not add up"), (table,)))
+        table = Table(("phase (PyTorch's name)", "seconds"), rows, (1,))
+        blocks.append(
+            Fold(words("Seconds by phase (phases nest, so they do not add up)"), (table,))
+        )
     return blocks
 
 
@@ -39,11 +43,8 @@ def _facts(reading: Reading) -> list[tuple[str, Words]]:
     if started is not None:
         rows += [("torch", words(started.torch)), ("Python", words(started.python))]
         rows.append(("build", words(started.device)))
-    rows += [
-        ("command", words(" ".join(seen.command) or "-")),
-        ("folder", words(header.cwd or "-")),
-        ("host", words(header.host or "-")),
-    ]
+    where = (("command", " ".join(seen.command)), ("folder", header.cwd), ("host", header.host))
+    rows += [(label, words(value)) for label, value in where if value]
     if header.started_ns:
         began = datetime.fromtimestamp(header.started_ns / 1e9, tz=timezone.utc)
         rows.append(("began", words(f"{began:%Y-%m-%d %H:%M:%S} UTC")))
@@ -51,26 +52,29 @@ def _facts(reading: Reading) -> list[tuple[str, Words]]:
     timed = any(True for _ in reading.run.of(RegionTime))
     rows.append(("calls", words("timed, by the host's clock" if timed else "not timed")))
     rows.append(("events", words(f"{seen.events} read")))
-    rows.append(("not read", words(count(seen.unread, "line"))))
-    rows.append(("of unknown kind", words(count(seen.unknown_events, "event"))))
-    rows.append(("tool faults", words(str(seen.tool_faults))))
+    if seen.unread:
+        rows.append(("unreadable", words(count(seen.unread, "line"))))
+    if seen.unknown_events:
+        rows.append(("of unknown kind", words(count(seen.unknown_events, "event"))))
+    if seen.tool_faults:
+        rows.append(("internal errors", words(str(seen.tool_faults))))
     return rows
 
 
 def _end(reading: Reading) -> str:
     seen = reading.digest
     if seen.live:
-        return "not yet: it goes on"
+        return "still running"
     if seen.cut_short:
-        return f"cut short: {seen.cut_short_reason}"
-    return f"with exit status {seen.exit_status}" if seen.exit_status is not None else "in order"
+        return f"truncated: {seen.cut_short_reason}"
+    return f"with exit status {seen.exit_status}" if seen.exit_status is not None else "normally"
 
 
 def _processes(reading: Reading) -> Block:
     processes = reading.digest.processes
     if not processes:
         return note("No process imported torch.")
-    ends = {True: "in order", False: "without an end mark", None: "forked, end not known"}
+    ends = {True: "normally", False: "without recording its end", None: "forked, end unknown"}
     rows = tuple(
         (
             words(str(process.rank)),

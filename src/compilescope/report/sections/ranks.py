@@ -17,7 +17,7 @@ def _build(reading: Reading) -> list[Block]:
     blocks: list[Block] = [_verdict(report), _table(report)]
     blocks += [_divergence(number, found) for number, found in enumerate(report.divergences, 1)]
     if report.partial:
-        blocks.append(Heading("Causes that only some ranks met"))
+        blocks.append(Heading("Causes on only some ranks"))
     for finding in report.partial[:_MOST]:
         at = Span(place(finding.file, finding.line, reading.root), "strong")
         ranks = ", ".join(map(str, finding.ranks))
@@ -30,10 +30,10 @@ def _build(reading: Reading) -> list[Block]:
 
 def _verdict(report: RankReport) -> Paragraph:
     if not report.divergences:
-        return Paragraph(words(Span("All ranks compiled the same, in the same order.", "good")))
+        return Paragraph(words(Span("All ranks compiled the same code in the same order.", "good")))
     apart = [str(found.rank) for found in report.divergences]
     label = "Rank" if len(apart) == 1 else "Ranks"
-    goes = "goes its own way" if len(apart) == 1 else "go their own ways"
+    goes = "diverges" if len(apart) == 1 else "diverge"
     return Paragraph(words(Span(f"{label} {', '.join(apart)} {goes}.", "bad")))
 
 
@@ -58,14 +58,14 @@ def _table(report: RankReport) -> Table:
 
 
 def _divergence(number: int, found: Divergence) -> Item:
-    alike = f"after {count(found.step, 'step')} alike" if found.step else "from the first step on"
-    nothing = "had nothing more to compile"
+    alike = f"after {count(found.step, 'identical step')}" if found.step else "from the first step"
+    nothing = "nothing more to compile"
     blocks = (
         Paragraph(words(found.expected or nothing), "lowest rank:"),
         Paragraph(words(found.found or nothing), f"rank {found.rank}:"),
     )
-    left = words(Span(f"rank {found.rank}", "strong"), f" parts ways {alike}")
+    left = words(Span(f"rank {found.rank}", "strong"), f" diverges {alike}")
     return Item(str(number), left, blocks=blocks, tags=("kind:divergence",))
 
 
-SECTION = Section("ranks", 90, _build, "Ranks", "what differs between them", in_summary=False)
+SECTION = Section("ranks", 90, _build, "Ranks", "how they differ", in_summary=False)

@@ -1,4 +1,4 @@
-"""The verdict in one sentence, and the counts it rests on."""
+"""What a reader sees first: the verdict, four numbers, where compile time went, where to start."""
 
 from __future__ import annotations
 
@@ -6,19 +6,29 @@ from compilescope.model.bodies import LogRead, TensorDiff
 from compilescope.report.blocks import (
     Block,
     Facts,
-    Heading,
+    Figure,
+    Figures,
     Paragraph,
+    Portion,
+    Portions,
     Span,
     Words,
     words,
 )
-from compilescope.report.ending import ending, nothing_before
+from compilescope.report.ending import nothing_before
 from compilescope.report.places import count
+from compilescope.report.render.spans import duration
 from compilescope.report.section import Reading, Section
+from compilescope.report.sections.logged import log_verdict
 from compilescope.report.start import start_with
 from compilescope.report.uncompiled import dropped_note, nothing_compiled
+from compilescope.rules.compile_shares import CompileShare, compile_shares
 from compilescope.rules.digest import Digest
 from compilescope.rules.findings import findings
+
+_MOST_RECOMPILES = 4
+"""Causes with a stretch of the bar of their own."""
+_SHARES = {"useful": "useful", "failed": "failed compilations", "break": "lost to graph breaks"}
 
 
 def _build(reading: Reading) -> list[Block]:
@@ -27,38 +37,41 @@ def _build(reading: Reading) -> list[Block]:
     if diffs and not digest.graphs and not findings(digest):
         # A comparison of numbers, and no more: nobody watched what was compiled.
         return [Paragraph(_agreement(diffs))]
-    blocks = ending(digest)
-    logged = reading.run.count(LogRead) > 0
-    if logged:
-        # What the log itself is worth comes first, and counts the graphs of other compilers.
-        blocks.append(Heading("Dynamo", "what it captured, and where it stopped"))
-    blocks.append(Paragraph(_NOT_TOLD if logged and _is_blank(digest) else _verdict(reading)))
-    if digest.torch is not None:
-        blocks.append(Facts(tuple(_facts(digest))))
-    blocks += start_with(digest)
+    # A log counts the graphs of other compilers too.
+    blocks: list[Block] = [Paragraph(log_verdict(reading) or _verdict(reading))]
+    if digest.torch is not None and not _is_log_without_dynamo(reading):
+        blocks.append(Figures(tuple(_figures(reading))))
+        blocks += _compile_time(reading)
+        blocks += _facts(digest)
+    if not reading.full or reading.page:
+        blocks += start_with(reading)
     blocks += dropped_note(reading)
     return blocks
 
 
 def _agreement(diffs: list[TensorDiff]) -> Words:
     sides = f"{diffs[0].test or 'the test'} against {diffs[0].reference}"
-    of_all = f"of {count(len(diffs), 'value')}, {sides}"
+    of_all = f"of {count(len(diffs), 'value')}"
     wrong = sum(diff.verdict == "fail" for diff in diffs)
     unclear = sum(diff.verdict == "unknown" for diff in diffs)
     if wrong:
-        return words(Span(f"{wrong} {of_all}, differ.", "bad"))
+        return words(Span(f"{wrong} {of_all} differ, {sides}.", "bad"))
     if unclear:
-        return words(Span(f"{unclear} {of_all}, nobody can tell.", "warn"))
-    return words(Span(f"All {of_all}, agree.", "good"))
-
-
-_NOT_TOLD = words(Span("The log tells of no compilation by Dynamo.", "warn"))
+        return words(Span(f"{unclear} {of_all} could not be judged, {sides}.", "warn"))
+    return words(Span(f"All {of_all} agree, {sides}.", "good"))
 
 
 def _is_blank(digest: Digest) -> bool:
     """Nothing was seen: of a log that says nothing of the program."""
-    lost = digest.sites or digest.eager_frames or digest.recompiles or digest.failures
-    return not lost and not digest.graphs
+    return not _has_losses(digest) and not digest.graphs
+
+
+def _is_log_without_dynamo(reading: Reading) -> bool:
+    return reading.run.count(LogRead) > 0 and _is_blank(reading.digest)
+
+
+def _has_losses(digest: Digest) -> bool:
+    return bool(digest.sites or digest.eager_frames or digest.recompiles or digest.failures)
 
 
 def _verdict(reading: Reading) -> Words:
@@ -68,89 +81,126 @@ def _verdict(reading: Reading) -> Words:
         return early
     if digest.torch is None:
         return words(
-            Span("No process of this program imported torch: there was nothing to see.", "warn")
+            Span("No process of this program imported torch: there was nothing to record.", "warn")
         )
-    failed = [failure for failure in digest.failures if not failure.suppressed]
-    lost = bool(digest.sites or digest.eager_frames or digest.recompiles or digest.failures)
-    if not lost and not digest.graphs:
+    if _is_blank(digest):
         return nothing_compiled(reading)
-    if not lost:
-        graphs = count(digest.graphs, "graph")
-        return words(Span(f"{graphs}, no graph break, no recompile.", "good"))
-    causes = []
-    if failed:
-        causes.append(count(len(failed), "failed compilation"))
-    if digest.sites:
-        least = "at least " if digest.hidden_breaks_possible else ""
-        causes.append(least + count(len(digest.sites), "graph break site"))
-    if digest.eager_frames:
-        causes.append(count(len(digest.eager_frames), "function") + " left to eager mode")
-    recompiled = sum(frame.count for frame in digest.recompiles)
-    if recompiled:
-        causes.append(count(recompiled, "recompile"))
+    graphs = count(digest.graphs, "graph")
+    if not _has_losses(digest):
+        return words(Span(f"{graphs}, no graph breaks, no recompiles.", "good"))
+    failed = sum(not failure.suppressed for failure in digest.failures)
+    also = [f"{count(failed, 'compilation')} failed"] if failed else []
     # A failed compilation that was suppressed shows as an eager function; say no more of it here.
-    tail = ": " + ", ".join(causes) + "." if causes else "."
-    hoped = digest.regions
+    if digest.eager_frames:
+        also.append(f"{count(len(digest.eager_frames), 'function')} fell back to eager")
+    tail = "; " + ", ".join(also) + "." if also else "."
     if digest.graphs == 0:
         return words(Span("Nothing was compiled" + tail, "bad"))
-    if digest.graphs == hoped:
-        return words(Span(count(digest.graphs, "graph") + tail, "warn"))
-    return words(
-        Span(f"{count(digest.graphs, 'graph')} where {hoped} {_was(hoped)} hoped for{tail}", "warn")
-    )
+    if digest.graphs != digest.regions:
+        graphs += f" instead of {digest.regions}"
+    return words(Span(graphs + tail, "bad" if failed else "warn"))
 
 
-def _was(number: int) -> str:
-    return "was" if number == 1 else "were"
-
-
-def _facts(digest: Digest) -> list[tuple[str, Words]]:
-    least = "at least " if digest.hidden_breaks_possible else ""
-    sites = f"{least}{len(digest.sites)}"
-    reports = f", reported {count(digest.break_events, 'time')}" if digest.sites else ""
-    whole = sum(not frame.rest_only for frame in digest.eager_frames)
-    rest = len(digest.eager_frames) - whole
-    eager = count(whole, "function") + " as a whole"
-    if rest:
-        eager += f", {count(rest, 'function')} from a break on"
+def _figures(reading: Reading) -> list[Figure]:
+    digest = reading.digest
     recompiled = sum(frame.count for frame in digest.recompiles)
-    functions = f" of {count(len(digest.recompiles), 'function')}" if digest.recompiles else ""
-    rows = [
-        ("Graphs", words(f"{digest.graphs}, with {count(digest.graph_ops, 'op')} in all")),
-        ("Break sites", words(sites + reports)),
-        ("Left to eager", words(eager)),
-        ("Recompiles", words(f"{recompiled}{functions}")),
-        ("Compile time", words(f"{digest.compile_seconds:.2f} s of wall time", *_phases(digest))),
+    limits = sum(frame.limit_hit for frame in digest.recompiles)
+    functions = f"in {count(len(digest.recompiles), 'function')}" if digest.recompiles else ""
+    hit = f"{count(limits, 'function')} hit the recompile limit" if limits else ""
+    least = "at least " if digest.hidden_breaks_possible else ""
+    times = "once" if digest.break_events == 1 else f"{digest.break_events} times"
+    reported = f"reported {times}" if digest.sites else ""
+    return [
+        Figure(
+            str(digest.graphs),
+            "Graphs",
+            count(digest.graph_ops, "op"),
+            target="graphs" if reading.full and digest.graphs else "",
+        ),
+        Figure(
+            f"{least}{len(digest.sites)}",
+            "Graph breaks",
+            reported,
+            "warn" if digest.sites else "good",
+            "breaks" if reading.full and digest.sites else "",
+        ),
+        Figure(
+            str(recompiled),
+            "Recompiles",
+            ", ".join(filter(None, (functions, hit))),
+            "bad" if limits else "warn" if recompiled else "good",
+            "recompiles" if reading.full and digest.recompiles else "",
+        ),
+        Figure(duration(digest.compile_seconds * 1e9), "Compile time", _phases(digest)),
     ]
-    if digest.coverage is not None:
-        calls = sum(region.calls for region in digest.region_costs)
-        measured = Span(f"; {count(calls, 'call')} after warm-up, by the host's clock", "dim")
-        covered = f"{digest.coverage:.1f} % of the time inside graphs"
-        rows.append(("Coverage", words(covered, measured)))
-    elif digest.no_coverage:
-        rows.append(("Coverage", words(Span(digest.no_coverage, "warn"))))
-    if digest.unexplained_skips:
-        rows.insert(
-            3, ("Unexplained", words(count(len(digest.unexplained_skips), "skipped frame")))
-        )
-    ranks = sorted({process.rank for process in digest.processes})
-    if len(digest.processes) > 1:
-        label = f", ranks {', '.join(map(str, ranks))}" if len(ranks) > 1 else ""
-        rows.append(("Processes", words(f"{len(digest.processes)}{label}")))
-    return rows
 
 
-def _phases(digest: Digest) -> list[str | Span]:
-    """The three stages that a reader knows, where PyTorch measured them."""
+def _phases(digest: Digest) -> str:
+    """The stages that a reader knows, where PyTorch measured them."""
     seconds = digest.phases_seconds
     backend = seconds.get("aot_autograd_cumulative_compile_time_us", 0.0)
     inductor = seconds.get("inductor_cumulative_compile_time_us", 0.0)
     if not backend:
-        return []
-    parts = f"; {backend:.2f} s in the backend"
-    if inductor:
-        parts += f", {inductor:.2f} s of it in Inductor"
-    return [Span(parts, "dim")]
+        return ""
+    told = f"{duration(backend * 1e9)} in the backend"
+    return told + (f", {duration(inductor * 1e9)} in Inductor" if inductor else "")
+
+
+def _compile_time(reading: Reading) -> list[Block]:
+    shares = compile_shares(reading.run, reading.digest)
+    if len(shares) < 2 and (not reading.full or _has_losses(reading.digest)):
+        return []  # All of it looks useful where nobody recorded what was lost.
+    whole = sum(share.seconds for share in shares)
+    few = _few(shares, _MOST_RECOMPILES if reading.page else 0)
+    drawn = tuple(_portion(share, reading) for share in few if share.seconds > 0)
+    return [Portions("Compile time", duration(whole * 1e9), drawn)] if drawn else []
+
+
+def _few(shares: list[CompileShare], most: int) -> list[CompileShare]:
+    """The recompiles that cost least are one; so are all, where a list of causes follows."""
+    again = [share for share in shares if share.kind == "recompile"]
+    rest = again[most:]
+    if not rest or (most and len(rest) < 2):
+        return shares
+    others = CompileShare(
+        kind="recompile",
+        label=f"{len(rest)} more" if most else "recompiles",
+        seconds=sum(share.seconds for share in rest),
+        because=rest[0].because,
+    )
+    at = shares.index(rest[0])
+    return [*shares[:at], others, *shares[at + len(rest) :]]
+
+
+def _portion(share: CompileShare, reading: Reading) -> Portion:
+    again = share.kind == "recompile"
+    label = share.label if again else _SHARES[share.kind]
+    targets = {"recompile": f"recompile-{share.because[0]}" if share.because else ""}
+    targets |= {"break": "breaks", "failed": "failures"}
+    target = targets.get(share.kind, "") if reading.full else ""
+    spent = duration(share.seconds * 1e9)
+    group = "recompiles" if again and reading.page else ""
+    return Portion(label, share.seconds, spent, share.kind, target, group)
+
+
+def _facts(digest: Digest) -> list[Block]:
+    rows = []
+    if digest.coverage is not None:
+        calls = sum(region.calls for region in digest.region_costs)
+        measured = Span(f", over {count(calls, 'call')} after warm-up, by the host's clock", "dim")
+        rows.append(
+            ("Coverage", words(f"{digest.coverage:.1f} % of the time inside graphs", measured))
+        )
+    elif digest.no_coverage:
+        rows.append(("Coverage", words(Span(digest.no_coverage, "warn"))))
+    if digest.unexplained_skips:
+        skipped = count(len(digest.unexplained_skips), "frame")
+        rows.append(("Unexplained", words(f"{skipped} skipped without a reason")))
+    ranks = sorted({process.rank for process in digest.processes})
+    if len(digest.processes) > 1:
+        label = f", ranks {', '.join(map(str, ranks))}" if len(ranks) > 1 else ""
+        rows.append(("Processes", words(f"{len(digest.processes)}{label}")))
+    return [Facts(tuple(rows))] if rows else []
 
 
 SECTION = Section("summary", 0, _build)

@@ -8,6 +8,7 @@ from compilescope.report.places import count, place
 from compilescope.report.render.spans import duration
 from compilescope.report.section import Reading, Section
 from compilescope.report.strokes import Drawing, drawing_of, drawn_lane
+from compilescope.report.targets import targets
 from compilescope.rules.timeline.lanes import Lane, Timeline, timeline
 from compilescope.rules.timeline.phase_times import (
     ATTEMPT,
@@ -22,32 +23,32 @@ from compilescope.rules.timeline.phase_times import (
 _MOST_LANES = 64
 _MOST_ROWS = 20
 _WORDS = {
-    ATTEMPT: "one pass of Dynamo over a function",
+    ATTEMPT: "one Dynamo pass over a function",
     OUTSIDE: "",
-    UNKNOWN: "the record has no phases of these compilations",
-    "dynamo": "a compilation from start to end",
-    "entire_frame_compile": "a compilation, without its preparation",
-    "entire_backward_compile": "the compilation of a backward graph",
-    "bytecode_tracing": "Dynamo reads the function",
-    "build_guards": "Dynamo writes the checks under which the code may be used again",
-    "backend_compile": "the backend, from the captured graph on",
+    UNKNOWN: "no phases were recorded for these compilations",
+    "dynamo": "one compilation, start to end",
+    "entire_frame_compile": "one compilation, without its setup",
+    "entire_backward_compile": "compiles a backward graph",
+    "bytecode_tracing": "Dynamo traces the function",
+    "build_guards": "Dynamo builds the guards",
+    "backend_compile": "the backend compiles the captured graph",
     "create_aot_dispatcher_function": "AOTAutograd",
-    "aot_collect_metadata": "AOTAutograd looks for views and mutations",
+    "aot_collect_metadata": "AOTAutograd finds views and mutations",
     "aot_trace_joint_graph": "AOTAutograd traces forward and backward together",
-    "min_cut_rematerialization_partition": "what backward keeps and what it computes again",
+    "min_cut_rematerialization_partition": "splits saved from recomputed values",
     "_recursive_pre_grad_passes": "Inductor's passes before autograd",
     "_recursive_joint_graph_passes": "Inductor's passes over forward and backward",
     "_recursive_post_grad_passes": "Inductor's passes over the final graph",
     "inductor_compile": "Inductor",
     "fx_codegen_and_compile": "Inductor, on a cache miss",
-    "GraphLowering.run": "Inductor lowers the graph to its own operations",
+    "GraphLowering.run": "Inductor lowers the graph to its IR",
     "Scheduler.__init__": "Inductor decides what to fuse",
-    "Scheduler.codegen": "Inductor writes kernels",
-    "code_gen": "Inductor writes and loads the code",
-    "PyCodeCache.load_by_key_path": "the generated code is loaded",
+    "Scheduler.codegen": "Inductor generates kernels",
+    "code_gen": "Inductor generates and loads code",
+    "PyCodeCache.load_by_key_path": "loads the generated code",
     "compile_file": "the C++ compiler",
-    "async_compile.wait": "waiting for compile workers",
-    "CachingAutotuner.benchmark_all_configs": "Triton configurations are tried out",
+    "async_compile.wait": "waits for compile workers",
+    "CachingAutotuner.benchmark_all_configs": "benchmarks Triton configurations",
     "gc": "Python's garbage collector",
 }
 """torch's phase names that a reader meets first."""
@@ -57,19 +58,17 @@ def _build(reading: Reading) -> list[Block]:
     seen = timeline(reading.run)
     if not seen.lanes:
         return []
-    drawing = drawing_of(seen, reading.root)
+    drawing = drawing_of(seen, reading.root, targets(reading))
     lanes, left_out = _lanes(seen, drawing)
     found: list[Block] = [blocks.Timeline(max(seen.end_ns - seen.start_ns, 1), lanes)]
     found += [note(text) for text in _left_out(seen, left_out)]
     times = phase_times(seen)
     if any(entry.name not in (OUTSIDE, UNKNOWN) for entry in times):
-        found += [Heading("By phase", "the time of all threads, added up"), _phases(times)]
+        found += [Heading("By phase", "summed over all threads"), _phases(times)]
         if len(times) > _MOST_ROWS:
             found.append(note(f"and {len(times) - _MOST_ROWS} more phases"))
     else:
-        found.append(
-            note("This record tells when compilations ended, and nothing of their phases.")
-        )
+        found.append(note("This run has times for whole compilations only, not for their phases."))
     functions = function_times(seen)
     if functions:
         found += [Heading("By function"), _functions(functions, reading.root)]
@@ -101,14 +100,14 @@ def _left_out(seen: Timeline, hidden: int) -> list[str]:
     texts = []
     if hidden:
         texts.append(
-            f"{count(hidden, 'bar or moment', 'bars and moments')} left out: the shortest, and "
-            "what lies in them. `compilescope report --format trace` has them all."
+            f"{count(hidden, 'bar or event', 'bars and events')} left out: the shortest bars, what "
+            "is inside them, and surplus events. `compilescope report --format trace` has them all."
         )
     if len(seen.lanes) > _MOST_LANES:
         texts.append(f"and {count(len(seen.lanes) - _MOST_LANES, 'more thread')}")
     unended = sum(not bar.ended for lane in seen.lanes for bar in lane.bars)
     if unended:
-        texts.append(f"{count(unended, 'bar')} whose end was not seen: shown as far as known.")
+        texts.append(f"{count(unended, 'bar')} with no recorded end, drawn as far as recorded.")
     return texts
 
 
@@ -125,7 +124,7 @@ def _phases(times: list[PhaseTime]) -> Table:
         )
         for entry in times[:_MOST_ROWS]
     ]
-    columns = ("Phase", "Own time", "Share", "With inner", "Times", "What it is")
+    columns = ("Phase", "Self time", "Share", "Total time", "Count", "What it does")
     return Table(columns, tuple(rows), (1, 2, 3, 4))
 
 
@@ -150,8 +149,8 @@ def _function(entry: FunctionTime, root: str) -> Words:
     code = entry.code
     if code is None:
         return words(Span(entry.name, "dim"))
-    part = f" from line {code.resumed_at} on" if code.resumed else ""
+    part = f" (from line {code.resumed_at})" if code.resumed else ""
     return words(Span(place(code.file, code.line, root), "strong"), f" {code.function}{part}")
 
 
-SECTION = Section("timeline", 50, _build, "Timeline", "when what was compiled", in_summary=False)
+SECTION = Section("timeline", 50, _build, "Timeline", "what compiled when", in_summary=False)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from compilescope.report.blocks import Block, Heading, Paragraph, Tree, note, words
+from compilescope.report.icicle import Icicle
 from compilescope.report.places import count, place
 from compilescope.report.section import Reading, Section
+from compilescope.report.targets import targets
 from compilescope.report.twigs import Twigs
 from compilescope.rules.tree.compile_tree import compile_tree
 from compilescope.rules.tree.frames import Elsewhere
@@ -19,14 +21,14 @@ def _build(reading: Reading) -> list[Block]:
     found: list[Block] = []
     twigs = Twigs(seen, reading.root, {site.fingerprint for site in reading.digest.sites})
     branches = twigs.branches()
+    icicle = Icicle(seen, twigs, targets(reading), reading.root)
     if branches:
-        found.append(Tree(branches))
+        found.append(Tree(branches, icicle.cells(), icicle.left_out))
     if twigs.left_out:
-        found.append(
-            note(f"{count(twigs.left_out, 'function')} and parts of functions are not drawn here.")
-        )
+        left_out = count(twigs.left_out, "function")
+        found.append(note(f"{left_out} and parts of functions are not drawn in the tree."))
     if seen.elsewhere:
-        found.append(Heading("Elsewhere", "it is not known what these belong to"))
+        found.append(Heading("Unplaced", "it is unknown which function led to these"))
         found += [
             Paragraph(words(_elsewhere(one, reading.root)), "-")
             for one in seen.elsewhere[:_MOST_ELSEWHERE]
@@ -46,5 +48,5 @@ def _elsewhere(one: Elsewhere, root: str) -> str:
 
 
 SECTION = Section(
-    "tree", 60, _build, "Compile tree", "what was compiled out of what", in_summary=False
+    "tree", 60, _build, "Compile tree", "what led to which compilation", in_summary=False
 )

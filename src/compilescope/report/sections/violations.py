@@ -55,12 +55,12 @@ def _build(reading: Reading) -> list[Block]:
 def _item(number: int, members: list[tuple[Event, Violation]], root: str) -> Item:
     event, body = members[0]
     site = event.site
-    where = place(site.file, site.line, root) if site else "no place known"
+    where = place(site.file, site.line, root) if site else "unknown location"
     blocks: list[Block] = []
     if site and site.source:
         blocks.append(Excerpt(site.source, site.column, site.end_column))
     found = words(
-        Span(body.op, "code"), f": found {body.found}; {body.device} takes {body.allowed}"
+        Span(body.op, "code"), f": found {body.found}; {body.device} allows {body.allowed}"
     )
     blocks.append(Paragraph(found))
     if body.remedy:
@@ -81,4 +81,6 @@ def violations_document(title: str, reading: Reading) -> Document:
     return Document(title, subtitle, (Part(SECTION.id, SECTION.title, blocks),))
 
 
-SECTION = Section("violations", 25, _build, "Constraint violations", "what a device cannot run")
+SECTION = Section(
+    "violations", 25, _build, "Constraint violations", "what a device does not support"
+)

@@ -1,12 +1,12 @@
 "use strict";
-/* Search, filters, folding and the light on kin lines. The page reads well without any of it. */
+/* Search, filters and folding. The page reads well without any of it. */
 (() => {
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
   const tools = document.querySelector(".tools");
   const items = all(".item[data-tags]");
   const texts = new Map();
   const textOf = (item) => {
-    if (!texts.has(item)) texts.set(item, item.textContent.toLowerCase());
+    if (!texts.has(item)) texts.set(item, [item.textContent, ...all(".panes", item).map((panes) => panes.code || "")].join("\n").toLowerCase());
     return texts.get(item);
   };
 
@@ -19,6 +19,8 @@
       const group = tag.split(":")[0];
       groups.set(group, [...(groups.get(group) || []), tag]);
     }
+    /* Packed code becomes text once somebody searches; then what was found before may be too little. */
+    if (wanted.length) document.dispatchEvent(new Event("compilescope:search"));
     let shown = 0;
     for (const item of items) {
       const tags = item.dataset.tags.split(" ");
@@ -39,6 +41,7 @@
     tools.hidden = false;
     const find = document.getElementById("find");
     let waiting = 0;
+    document.addEventListener("compilescope:code", () => { texts.clear(); sift(); });
     find.addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(sift, 60); });
     for (const chip of all(".chip")) {
       chip.addEventListener("click", () => {
@@ -48,7 +51,7 @@
     }
     const fold = (open) => () => { for (const details of all(".part details")) details.open = open; };
     document.getElementById("open").addEventListener("click", fold(true));
-    document.getElementById("shut").addEventListener("click", fold(false));
+    document.getElementById("close").addEventListener("click", fold(false));
     document.addEventListener("keydown", (event) => {
       if (event.key === "/" && !/INPUT|TEXTAREA/.test(document.activeElement.tagName)) { event.preventDefault(); find.focus(); }
       if (event.key === "Escape" && document.activeElement === find) { find.value = ""; sift(); find.blur(); }
@@ -63,71 +66,30 @@
       if (up.tagName === "DETAILS") up.open = true;
       up.classList.remove("gone");
     }
+    arrive(target, 12);
+  }
+
+  /* Entries out of sight have guessed heights: once they come near they push the target away. */
+  function arrive(target, tries) {
     target.scrollIntoView();
+    if (tries) requestAnimationFrame(() => arrive(target, tries - 1));
   }
   addEventListener("hashchange", reveal);
   reveal();
 
-  /* Lines of the panes that share a number belong together. */
-  function light(line, scroll) {
-    const panes = line.closest(".panes");
-    for (const lit of all(".lit", panes)) lit.classList.remove("lit");
-    const kin = new Set((line.dataset.k || "").split(" ").filter(Boolean));
-    if (!kin.size) return;
-    for (const pane of all(".pane", panes)) {
-      let first = null;
-      for (const other of all("[data-k]", pane)) {
-        if (!other.dataset.k.split(" ").some((number) => kin.has(number))) continue;
-        other.classList.add("lit");
-        first = first || other;
-      }
-      if (scroll && first && !pane.contains(line)) {
-        const box = pane.querySelector("pre");
-        box.scrollTop += first.getBoundingClientRect().top - box.getBoundingClientRect().top - box.clientHeight / 3;
-      }
-    }
-  }
-  const lineAt = (event) => event.target.closest && event.target.closest(".pane [data-k]");
-  document.addEventListener("mouseover", (event) => { const line = lineAt(event); if (line) light(line, false); });
-  document.addEventListener("click", (event) => { const line = lineAt(event); if (line) light(line, true); });
-  document.addEventListener("keydown", (event) => {
-    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    const box = step && event.target.closest && event.target.closest(".pane pre");
-    if (!box) return;
-    event.preventDefault();
-    const lines = all("[data-k]", box);
-    const now = lines.findIndex((line) => line.classList.contains("current"));
-    const next = lines[Math.min(Math.max(now + step, 0), lines.length - 1)];
-    if (!next) return;
-    if (now >= 0) lines[now].classList.remove("current");
-    next.classList.add("current");
-    next.scrollIntoView({ block: "nearest" });
-    light(next, true);
-  });
-
-  /* The timeline can be stretched. */
-  for (const timeline of all(".timeline")) {
-    const track = timeline.querySelector(".track");
-    let scale = 1;
-    for (const [label, factor] of [["Zoom in", 2], ["Zoom out", 0.5]]) {
-      const button = document.createElement("button");
-      button.type = "button";
-      button.textContent = label;
-      button.addEventListener("click", () => {
-        scale = Math.min(Math.max(scale * factor, 1), 64);
-        track.style.width = `${100 * scale}%`;
-      });
-      timeline.prepend(button);
-    }
-  }
-
   /* Where am I? */
   const links = new Map(all("nav a").map((link) => [link.getAttribute("href").slice(1), link]));
-  const watcher = new IntersectionObserver((seen) => {
-    for (const { target, isIntersecting } of seen) {
-      const link = links.get(target.id);
-      if (link) link.classList.toggle("now", isIntersecting);
-    }
-  }, { rootMargin: "-15% 0px -70% 0px" });
-  for (const part of all(".part")) watcher.observe(part);
+  const parts = all(".part").filter((part) => links.has(part.id));
+  let now = null;
+  function mark() {
+    const above = parts.filter((part) => !part.classList.contains("gone") && part.getBoundingClientRect().top < innerHeight / 3);
+    const link = links.get((above.pop() || parts[0] || {}).id) || null;
+    if (link === now) return;
+    if (now) now.removeAttribute("aria-current");
+    now = link;
+    if (now) now.setAttribute("aria-current", "true");
+  }
+  let asked = 0;
+  addEventListener("scroll", () => { cancelAnimationFrame(asked); asked = requestAnimationFrame(mark); }, { passive: true });
+  mark();
 })();

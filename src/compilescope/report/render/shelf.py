@@ -1,0 +1,140 @@
+"""Code that a page keeps packed until it is asked for.
+
+A page of hundreds of graphs would be slow to open and large to mail if all code stood in it. So
+the panes of a graph lie in a `<template>` as compressed text, many graphs to a template: the
+browser parses no more than a long word, and a script unpacks one template when a graph in it is
+opened. A line that several stages share is kept once.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import msgspec
+from markupsafe import Markup
+
+from compilescope.report.blocks import Pane, Panes
+from compilescope.report.render.folding import folded
+from compilescope.report.render.marks import marked_lines
+
+_FULL = 500_000
+"""Characters of lines in a box, after which another is begun: some milliseconds to unpack."""
+LARGEST = 1_700_000
+"""Bytes of all boxes on one page."""
+
+
+class _Stage(msgspec.Struct, frozen=True):
+    """A pane in a box. Lines and kin are numbers: steps in the box's lines, and in `kins`."""
+
+    title: str
+    note: str
+    lines: list[int]
+    kin: list[int]
+    kins: list[str]
+    numbers: list[int]
+    folds: list[tuple[int, int, str]]
+    """Where it begins, how many lines it has, what stands there instead."""
+
+
+class _Box:
+    def __init__(self) -> None:
+        self.lines: dict[str, int] = {}
+        self.graphs: list[list[_Stage]] = []
+        self.size = 0
+
+    def put(self, panes: Panes) -> None:
+        self.graphs.append([self._stage(pane) for pane in panes.panes])
+
+    def packed(self) -> str:
+        content = {"lines": list(self.lines), "graphs": self.graphs}
+        raw = gzip.compress(msgspec.json.encode(content), 6, mtime=0)
+        return base64.b64encode(raw).decode()
+
+    def _stage(self, pane: Pane) -> _Stage:
+        texts = [line.text for line in pane.lines]
+        source = any(line.number is not None for line in pane.lines)
+        steps, kin, last = [], [], -1
+        kins: dict[tuple[int, ...], int] = {(): 0}
+        for text in marked_lines(texts, whole=source):
+            if text not in self.lines:
+                self.size += len(text)
+            number = self.lines.setdefault(text, len(self.lines))
+            steps.append(number - last)
+            last = number
+        for line in pane.lines:
+            kin.append(kins.setdefault(line.kin, len(kins)))
+        numbers = [line.number or 0 for line in pane.lines] if source else []
+        named = [" ".join(map(str, members)) for members in kins]
+        return _Stage(pane.title, pane.note, steps, kin, named, numbers, _folds(pane))
+
+
+def _folds(pane: Pane) -> list[tuple[int, int, str]]:
+    found, at = [], 0
+    for label, lines in folded(pane.lines):
+        if label:
+            found.append((at, len(lines), label))
+        at += len(lines)
+    return found
+
+
+class Shelf:
+    """The boxes of one page."""
+
+    def __init__(self, largest: int = LARGEST) -> None:
+        self._largest = largest
+        self._boxes: list[str] = []
+        self._open = _Box()
+
+    def put(self, panes: Panes) -> str:
+        """Where it lies: the box and its number there. Empty where the shelf is full."""
+        if sum(map(len, self._boxes)) > self._largest:
+            return ""
+        place = f"{len(self._boxes)} {len(self._open.graphs)}"
+        self._open.put(panes)
+        if self._open.size > _FULL:
+            self._close()
+        return place
+
+    def html(self) -> Markup:
+        """What the page must hold, after all that was put here."""
+        self._close()
+        return Markup("\n").join(
+            Markup('<template class="box">{}</template>').format(box) for box in self._boxes
+        )
+
+    def _close(self) -> None:
+        if self._open.graphs:
+            self._boxes.append(self._open.packed())
+            self._open = _Box()
+
+
+_SHELF: ContextVar[Shelf | None] = ContextVar("shelf", default=None)
+
+
+@contextmanager
+def open_shelf() -> Iterator[None]:
+    """While a page is drawn, its panes are put on a shelf of its own."""
+    token = _SHELF.set(Shelf())
+    try:
+        yield
+    finally:
+        _SHELF.reset(token)
+
+
+def packed_code() -> Markup:
+    """All that lies on the shelf, for the end of the page."""
+    shelf = _SHELF.get()
+    return shelf.html() if shelf is not None else Markup("")
+
+
+def panes_values(block: Panes) -> dict[str, Any]:
+    """Where the code lies; None where it is to stand in the page itself."""
+    shelf = _SHELF.get()
+    if shelf is None or len(block.panes) < 2:
+        return {"place": None}
+    return {"place": shelf.put(block)}

@@ -1,0 +1,17 @@
+"""Every cause in one line, most expensive first: what a summary ends with."""
+
+from __future__ import annotations
+
+from compilescope.report.blocks import Block
+from compilescope.report.cause_list import causes_table
+from compilescope.report.section import Reading, Section
+
+
+def _build(reading: Reading) -> list[Block]:
+    """The full report explains each cause at length instead, the summary a single one."""
+    if reading.full or len(reading.causes) < 2:
+        return []
+    return [causes_table(reading, 1)]
+
+
+SECTION = Section("causes", 15, _build, "Causes", "most expensive first")

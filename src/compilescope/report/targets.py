@@ -1,0 +1,63 @@
+"""Which item of a report tells of an event or of a compilation: where bars and cells lead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from compilescope.model.bodies import Recompile
+from compilescope.report.explanation import failure_anchor, recompile_anchor
+from compilescope.report.section import Reading
+from compilescope.report.sections.graphs import drawn_graphs, graph_anchor
+from compilescope.rules.compile_ids import CompileKey, compile_key
+
+
+@dataclass(frozen=True)
+class Targets:
+    """Anchors of items that the report really has."""
+
+    events: dict[str, str]
+    """By event id."""
+    compilations: dict[CompileKey, str]
+    recompiled: frozenset[CompileKey]
+
+    def of_compilation(self, key: CompileKey | None) -> str:
+        return self.compilations.get(key, "") if key is not None else ""
+
+
+def targets(reading: Reading) -> Targets:
+    """Of several items the one that costs most leads: a failure, a recompile, a graph break."""
+    ranked: dict[str, tuple[int, str]] = {}
+    for rank, event_id, anchor in _causes(reading):
+        ranked.setdefault(event_id, (rank, anchor))
+    chosen: dict[CompileKey, tuple[int, str]] = {}
+    recompiled = set()
+    for event in reading.run.events:
+        key = compile_key(event, event.compile_id)
+        if key is None:
+            continue
+        if isinstance(event.body, Recompile):
+            recompiled.add(key)
+        found = ranked.get(event.id)
+        if found is not None and (key not in chosen or found[0] < chosen[key][0]):
+            chosen[key] = found
+    anchors = {key: anchor for key, (_, anchor) in chosen.items()}
+    for graph in drawn_graphs(reading):
+        key = compile_key(graph.event, graph.event.compile_id)
+        if key is not None:
+            anchors.setdefault(key, graph_anchor(graph))
+    events = {event_id: anchor for event_id, (_, anchor) in ranked.items()}
+    return Targets(events, anchors, frozenset(recompiled))
+
+
+def _causes(reading: Reading) -> Iterator[tuple[int, str, str]]:
+    """Rank, event id and anchor, by rank."""
+    seen = reading.digest
+    for failure in seen.failures:
+        yield from ((0, name, failure_anchor(failure)) for name in failure.because)
+    for frame in seen.recompiles:
+        yield from ((1, name, recompile_anchor(frame)) for name in frame.because)
+    for site in seen.sites:
+        yield from ((2, name, site.fingerprint) for name in site.because)
+    for eager in seen.eager_frames:
+        yield from ((3, name, f"eager-{eager.because[0]}") for name in eager.because)

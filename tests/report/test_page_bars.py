@@ -1,0 +1,233 @@
+"""The bars that every page clears, in a real browser: silence, keyboard, axe, width, size, speed.
+
+What falls short is named by a selector and the beginning of its HTML.
+"""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from browsing import NAMED, chromium, focus_walk, looking, script_seconds
+from compilescope.model.run import Run, read_run
+from compilescope.report.document import report_document
+from compilescope.report.render.page import to_page
+from compilescope.report.section import Reading
+from samples import RUNS, big_run
+
+pytestmark = pytest.mark.browser
+
+BYTES = 3_000_000
+SCRIPT_SECONDS = 0.1
+GRAPHS = 500
+MANY_GRAPHS = Path(__file__).parents[2] / "benchmarks" / "subjects" / "many_graphs.py"
+GOLDEN = Path(__file__).parents[1] / "logs" / "golden"
+LOGS = {"trace": "torch_trace_inductor.log.xz", "xla": "console/xla_openxla.c02_item.log.xz"}
+PAGES = (*RUNS, *LOGS)
+SIZES = {1280: 900, 400: 800}
+UNFOLD = "document.querySelectorAll('details').forEach((d) => { d.open = true; })"
+
+
+@pytest.fixture(scope="module")
+def driver() -> Iterator[Any]:
+    try:
+        with chromium() as browser:
+            yield browser
+    except (ImportError, OSError) as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The address of every page, of samples and of what real programs logged."""
+    folder = tmp_path_factory.mktemp("pages")
+    runs = {**RUNS, **{name: logged(name, folder) for name in LOGS}}
+    return {name: written(run, folder / f"{name}.html").as_uri() for name, run in runs.items()}
+
+
+def logged(name: str, folder: Path) -> Run:
+    tool = [sys.executable, "-m", "compilescope", "logs", "--dir", str(folder / "runs")]
+    home = folder / "runs" / name
+    subprocess.run(
+        [*tool, "-o", str(home), str(GOLDEN / LOGS[name])], check=True, capture_output=True
+    )
+    return read_run(home)
+
+
+def written(run: Run, path: Path) -> Path:
+    text = to_page([report_document(Reading(run, full=True))])
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@contextmanager
+def opened(
+    driver: Any, page: str, width: int = 1280, scheme: str = "light", unfolded: bool = True
+) -> Iterator[None]:
+    driver.get_log("browser")  # What earlier pages left behind.
+    with looking(driver, width, SIZES[width], scheme):
+        driver.get(page)
+        if unfolded:
+            driver.execute_script(UNFOLD)
+        yield
+
+
+@pytest.mark.parametrize("width", SIZES)
+@pytest.mark.parametrize("name", PAGES)
+def test_the_console_stays_silent(
+    driver: Any, pages: dict[str, str], name: str, width: int
+) -> None:
+    """On loading, unfolding and scrolling to the end, and for every button that is clicked."""
+    press = "document.querySelectorAll('button').forEach((b) => b.checkVisibility() && b.click())"
+    with opened(driver, pages[name], width):
+        driver.execute_script(f"{press}; scrollTo(0, document.body.scrollHeight)")
+        said = [entry["message"] for entry in driver.get_log("browser")]
+    assert said == []
+
+
+@pytest.mark.parametrize("unfolded", [False, True], ids=["folded", "unfolded"])
+@pytest.mark.parametrize("name", ["full", "later", "logged", "empty", "trace"])
+def test_tab_reaches_everything(
+    driver: Any, pages: dict[str, str], name: str, unfolded: bool
+) -> None:
+    with opened(driver, pages[name], unfolded=unfolded):
+        walk = focus_walk(driver)
+    assert walk["trapped"] == "", "Tab does not get past this"
+    assert walk["missed"] == [], "no key reaches these"
+    assert walk["unmarked"] == [], "these look the same with and without focus"
+    assert walk["out_of_sight"] == [], "focus goes to these, and they are not in sight then"
+
+
+def test_tab_reaches_everything_in_a_narrow_window(driver: Any, pages: dict[str, str]) -> None:
+    with opened(driver, pages["full"], 400, unfolded=False):
+        walk = focus_walk(driver)
+    assert walk == {"trapped": "", "missed": [], "unmarked": [], "out_of_sight": []}
+
+
+def test_the_walk_sees_what_is_wrong(driver: Any, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.html"
+    bad.write_text(_BAD)
+    with opened(driver, bad.as_uri()):
+        walk = focus_walk(driver)
+    found = {kind: [name.split()[0] for name in names] for kind, names in walk.items() if names}
+    assert found == {
+        "missed": ["button#far"],
+        "unmarked": ["a#plain"],
+        "out_of_sight": ["button#off", "button#under"],
+    }
+    bad.write_text(f"{_BAD}<button id=t onkeydown='event.preventDefault()'>x</button>")
+    with opened(driver, bad.as_uri()):
+        assert focus_walk(driver)["trapped"].startswith("button#t ")
+
+
+_BAD = """<!doctype html><body style="margin: 0"><a href="#x">good</a>
+<button id=far tabindex=-1>x</button><a id=plain href="#y" style="outline: none">x</a>
+<button id=off style="position: absolute; left: -999px">x</button>
+<p role=tablist><button id=one role=tab>x</button><button id=two role=tab tabindex=-1>x</button></p>
+<button id=under style="position: fixed; bottom: 0">x</button>
+<p><b style="position: fixed; bottom: 0; width: 100%; height: 80px; background: red"></b></p>
+<script>one.onkeydown = (e) => { if (e.key === 'ArrowRight') two.focus() }</script>
+"""
+
+
+@pytest.fixture(scope="module")
+def axe() -> str:
+    """The script alone: the package around it would start another browser."""
+    pytest.importorskip("axe_playwright_python", reason="no axe-core: pip install -e .[dev]")
+    return resources.files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8")
+
+
+@pytest.mark.parametrize("width", SIZES)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", PAGES)
+def test_axe_finds_nothing_grave(
+    driver: Any, pages: dict[str, str], axe: str, name: str, scheme: str, width: int
+) -> None:
+    run = (
+        "const done = arguments[arguments.length - 1];"
+        "axe.run(document, {resultTypes: ['violations']})"
+        ".then((found) => done(found.violations), (error) => done(String(error)));"
+    )
+    with opened(driver, pages[name], width, scheme):
+        # The page's policy forbids foreign scripts; what the driver runs is not bound by it.
+        driver.execute_script(axe)
+        found = driver.execute_async_script(run)
+    assert isinstance(found, list), found
+    grave = [rule for rule in found if rule["impact"] in ("serious", "critical")]
+    assert [line for rule in grave for line in _axe_lines(rule)] == []
+
+
+def _axe_lines(rule: dict[str, Any]) -> list[str]:
+    return [
+        f"{rule['id']} ({rule['impact']}): {' '.join(map(str, node['target']))} "
+        f"{node['html'][:100]} {node['failureSummary']}"
+        for node in rule["nodes"][:10]
+    ]
+
+
+@pytest.mark.parametrize("unfolded", [False, True], ids=["folded", "unfolded"])
+@pytest.mark.parametrize("name", PAGES)
+def test_nothing_is_wider_than_a_phone(
+    driver: Any, pages: dict[str, str], name: str, unfolded: bool
+) -> None:
+    """Boxes of code may scroll on their own; the page may not."""
+    with opened(driver, pages[name], 400, unfolded=unfolded):
+        wide = driver.execute_script("return document.documentElement.scrollWidth")
+        culprits = driver.execute_script(f"{NAMED} {_TOO_WIDE}")
+    assert (wide <= 400, culprits) == (True, []), f"the page is {wide} pixels wide"
+
+
+_TOO_WIDE = """
+const held = (e) => {
+  const up = e.parentElement;
+  return up && up !== document.body && (getComputedStyle(up).overflowX !== 'visible' || held(up));
+};
+const end = (e) => Math.round(e.getBoundingClientRect().right);
+return [...document.body.querySelectorAll('*')]
+  .filter((e) => e.checkVisibility() && end(e) > innerWidth + 1 && !held(e))
+  .slice(0, 10).map((e) => `${named(e)} ends at ${end(e)}`);
+"""
+
+
+def test_a_long_run_makes_a_small_quick_page(driver: Any, tmp_path: Path) -> None:
+    """As many graphs as a real one, at more stages and with more causes."""
+    check_long(driver, written(big_run(graphs=GRAPHS), tmp_path / "long.html"))
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+@pytest.mark.timeout(1500)
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+def test_a_long_recorded_run_makes_a_small_quick_page(
+    driver: Any, tmp_path: Path, backend: str, request: pytest.FixtureRequest
+) -> None:
+    if backend == "inductor":
+        request.getfixturevalue("cxx")
+    run = recorded(tmp_path, backend)
+    captured = [e for e in run.events if getattr(e.body, "stage", "") == "dynamo"]
+    assert len(captured) >= GRAPHS
+    check_long(driver, written(run, tmp_path / "long.html"))
+
+
+def recorded(folder: Path, backend: str) -> Run:
+    tool = [sys.executable, "-m", "compilescope", "run", "--quiet", "--dir", str(folder / "runs")]
+    program = [str(MANY_GRAPHS), str(GRAPHS), backend]
+    made = subprocess.run([*tool, *program], cwd=folder, capture_output=True, text=True)
+    assert made.returncode == 0, made.stderr[-2000:]
+    [home] = (path.parent for path in folder.glob("runs/*/run.json"))
+    return read_run(home)
+
+
+def check_long(driver: Any, page: Path) -> None:
+    size = page.stat().st_size
+    seconds = statistics.median(script_seconds(driver, page.as_uri()) for _ in range(3))
+    assert size < BYTES, f"the page has {size:,} bytes"
+    assert seconds < SCRIPT_SECONDS, f"{seconds * 1000:.0f} ms of scripting before it stands"
