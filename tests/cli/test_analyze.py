@@ -17,6 +17,8 @@ from compilescope.model.event import Event, encode
 from compilescope.model.header import RunHeader
 from compilescope.model.home import create_run
 from compilescope.model.stack import CodeRef, Frame
+from compilescope.rules.guard_groups import Difference, Extra, guard_groups
+from compilescope.rules.guarded import GuardedGraph
 
 FORWARD = CodeRef("/project/model.py", 4, "forward")
 
@@ -63,12 +65,48 @@ def analyze(home: Path, *words: str) -> str:
 
 def test_guards_most_numerous_first(home: Path) -> None:
     text = analyze(home, "--type", "guards")
-    assert "5 guards of 2 compiled frames" in text
-    assert text.index("1/0") < text.index("0/0")
+    assert "5 guards of 2 compilations" in text
     assert "TYPE_MATCH 2, TENSOR_MATCH 1, GLOBAL_STATE 1" in text
-    assert "model.py:8" in text and "1 with no line of yours" in text
-    assert "42 us" in text and "was not measured" in text
+    assert "model.py:8" in text and "1 without a line of yours" in text
+    assert "a check takes 42 us" in text
     assert max(map(len, text.splitlines())) <= 100
+
+
+def test_compilations_of_one_function_are_shown_once(home: Path) -> None:
+    """What they share is counted, what differs is shown."""
+    text = " ".join(analyze(home, "--type", "guards").split())
+    assert "forward 2 compilations, 1 guard in common" in text
+    assert "only in 1/0: L['x']" in text
+
+
+def test_what_differs_between_compilations() -> None:
+    def entry(compile_id: str, *guards: Guard) -> GuardedGraph:
+        return GuardedGraph(
+            compile_id=compile_id, file="m.py", line=4, function="forward", resumed_at=None, ops=1,
+            guards=len(guards), kinds={}, lines=(), elsewhere=0, latency_us=None, rank=0,
+            all=guards,
+        )  # fmt: skip
+
+    def tensor(size: str) -> Guard:
+        return Guard("L['x']", "TENSOR_MATCH", (f"check_tensor(L['x'], float32, size={size})",))
+
+    numbered = [
+        Guard(f"G['__builtins_dict___{n}']['len']", "ID_MATCH", (f"id __builtins_dict___{n}",))
+        for n in range(3)
+    ]
+    entries = [
+        entry("0/0", tensor("[8]"), numbered[0]),
+        entry("0/1", tensor("[9]"), numbered[1]),
+        entry("0/2", tensor("[9]"), numbered[2], Guard("", "SHAPE", ("2 <= x",))),
+    ]
+    [group] = guard_groups(entries)
+    assert group.same == 1
+    assert group.differences == (
+        Difference("L['x']", "TENSOR_MATCH", {"size=[8]": ("0/0",), "size=[9]": ("0/1", "0/2")}),
+    )
+    assert group.extras == (Extra(("0/2",), ("",)),)
+    [equal] = guard_groups(entries[:1] * 8)
+    assert (len(equal.graphs), equal.differences, equal.extras) == (8, (), ())
 
 
 def test_guards_as_json(home: Path) -> None:

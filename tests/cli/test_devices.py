@@ -89,7 +89,7 @@ def test_an_unknown_device(run: Run) -> None:
     code, out, err = run("show", "npu-b")
     assert (code, out) == (2, "")
     assert err == (
-        "compilescope: error: There is no device called 'npu-b'.\n  Did you mean npu-a?\n"
+        "compilescope: error: There is no device named 'npu-b'.\n  Did you mean npu-a?\n"
     )
 
 
@@ -99,9 +99,9 @@ def test_a_wrong_file(run: Run, tmp_path: Path) -> None:
     code, out, _ = run("check", str(file))
     assert code == 1
     assert out.splitlines() == [
-        f"{file}:2: titel: no such key.",
+        f"{file}:2: titel: unknown key.",
         "    Did you mean title?",
-        f"{file}:5: dtypes.supported: 'float17' is no dtype.",
+        f"{file}:5: dtypes.supported: 'float17' is not a dtype.",
         "    Did you mean float16?",
     ]
     file.write_text(WRONG.replace('titel = "typo"\n', ""))
@@ -129,16 +129,16 @@ def test_operators_that_torch_does_not_know(run: Run, tmp_path: Path) -> None:
     code, out, _ = run("check", str(file))
     assert code == 1
     assert out.splitlines() == [
-        f"{file}:4: dtypes.per_op.aten.embeding: this torch knows no operator aten.embeding.",
+        f"{file}:4: dtypes.per_op.aten.embeding: this torch has no operator aten.embeding.",
         "    Did you mean aten.embedding?",
-        f"{file}:9: ops.denied: this torch knows no overload aten.add.Tensr.",
+        f"{file}:9: ops.denied: this torch has no overload aten.add.Tensr.",
         "    Did you mean aten.add.Tensor?",
         f"{file}:10: ops.denied: no operator of this torch matches aten.frobnicate_*.",
         f"{file}:17: ops.conditions.when: aten.convolution has no argument group.",
         "    Did you mean groups?",
-        f"{file}:12: note: ops.denied: aten.linear is made of other operators: graphs at ATen "
-        "level hold those only.",
-        "Not checked, since their libraries are not loaded here: elsewhere.op.",
+        f"{file}:12: note: ops.denied: aten.linear is composed of other operators: graphs at ATen "
+        "level contain only those.",
+        "Not checked, because their libraries are not loaded here: elsewhere.op.",
     ]
     code, out, _ = run("check", str(file), "--json")
     found = json.loads(out)
@@ -159,11 +159,11 @@ def test_operators_are_looked_at_whatever_else_is_wrong(run: Run, tmp_path: Path
     code, out, _ = run("check", str(file))
     assert code == 1
     assert out.splitlines() == [
-        f"{file}:3: ops.denied: expected a text, got 7.",
-        f"{file}:3: ops.denied: this torch knows no operator aten.nonzro.",
+        f"{file}:3: ops.denied: expected a string, got 7.",
+        f"{file}:3: ops.denied: this torch has no operator aten.nonzro.",
         "    Did you mean aten.nonzero?",
-        f"{file}:6: ops.conditions.when: 'groups' is no comparison such as `groups > 1`.",
-        f"{file}:8: ops.conditions.op: expected a text, got 3.",
+        f"{file}:6: ops.conditions.when: 'groups' is not a comparison such as `groups > 1`.",
+        f"{file}:8: ops.conditions.op: expected a string, got 3.",
         f"{file}:12: ops.conditions.when: aten.convolution has no argument gruops.",
         "    Did you mean groups?",
     ]
@@ -193,4 +193,4 @@ main()
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert "operators that it names are not checked: torch is not installed here." in done.stdout
+    assert "operators it names were not checked: torch is not installed here." in done.stdout

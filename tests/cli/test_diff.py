@@ -95,7 +95,7 @@ def test_a_fail_names_the_value(
     words = ["model.py:alone", "--test-backend", "model.py:wrong"]
     assert invoke(folder, words, monkeypatch) == 1
     told = capsys.readouterr()
-    assert "FAIL  sin: wrong against eager" in told.out
+    assert "FAIL  sin: wrong vs. eager" in told.out
     assert "compilescope report" in told.err
 
 
@@ -104,7 +104,7 @@ def test_a_fail_names_the_value(
     [
         (["nowhere.py:build"], "There is no file nowhere.py."),
         (["model.py:biuld"], "Did you mean build?"),
-        (["model.py:number"], "is of type int, which cannot be called"),
+        (["model.py:number"], "is not callable (its type is int)"),
         (["model.py:rubbish"], "returned a int; it must return (model, args)"),
         (["model.py:raising"], "failed: KeyError: 'weights.pt'"),
         (["model.py:leaving"], "it calls sys.exit(3)"),
@@ -112,7 +112,7 @@ def test_a_fail_names_the_value(
         (["broken.py:build"], "cannot be loaded: SyntaxError"),
         (["model.py:alone", "--test-backend", "inducto"], "Did you mean inductor?"),
         (["model.py:alone", "--test-backend", "model.py:number"], "not a backend"),
-        (["model.py:build", "--train", "--optimizer", "adamm"], "no optimizer called 'adamm'"),
+        (["model.py:build", "--train", "--optimizer", "adamm"], "no optimizer named 'adamm'"),
         (["model.py:alone", "--atol", "-1"], "atol"),
     ],
 )

@@ -78,15 +78,24 @@ def test_the_whole_explanation(home: Path) -> None:
 def test_one_break_by_number_and_by_place(home: Path) -> None:
     for choice in (("--break", "1"), ("--site", "model.py:8")):
         done = explain(home, *choice)
-        assert done.returncode == 0 and "Recompiles" not in done.stdout
+        assert done.returncode == 0 and "recompile" not in done.stdout
+
+
+def test_one_cause_by_its_number(home: Path) -> None:
+    first, second = explain(home, "--cause", "1").stdout, explain(home, "--cause", "2").stdout
+    assert "GB0170" in first and "recompile" not in first
+    assert "1 recompile" in second and "GB0170" not in second
+    seen = json.loads(explain(home, "--cause", "2", "--json").stdout)
+    assert len(seen["recompiles"]) == 1 and seen["sites"] == []
 
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
         (("--break", "7"), "There is no break 7"),
-        (("--site", "model.py:99"), "No break at model.py:99"),
-        (("--site", "model.py"), "--site wants FILE:LINE"),
+        (("--cause", "7"), "There is no cause 7: the run has 2."),
+        (("--site", "model.py:99"), "No graph break at model.py:99"),
+        (("--site", "model.py"), "--site takes FILE:LINE"),
         (("nosuchrun",), "No run in"),
     ],
 )
@@ -117,4 +126,4 @@ def test_the_dry_run_shows_what_would_be_sent(home: Path) -> None:
 def test_without_a_model_one_sentence_and_our_own_words(home: Path) -> None:
     done = explain(home, "--llm")
     assert done.returncode == 0
-    assert "no words from a model" in done.stderr and "Why:" in done.stdout
+    assert "no answer from the model" in done.stderr and "Why:" in done.stdout

@@ -86,7 +86,7 @@ def test_nothing_to_fix(tmp_path: Path) -> None:
     path = _program(tmp_path, BREAKS.replace("    torch._dynamo.graph_break()\n", ""))
     before = path.read_bytes()
     code, out, _ = _fix(tmp_path, "train.py")
-    assert code == 0 and "There is nothing to fix." in out
+    assert code == 0 and "Nothing to fix." in out
     code, out, _ = _fix(tmp_path, "--write", "train.py")
     assert code == 0 and path.read_bytes() == before
 

@@ -20,7 +20,7 @@ def command(*words: str, given: bytes | None = None) -> subprocess.CompletedProc
 def test_summary_then_every_view(tmp_path: Path) -> None:
     done = command("logs", TRACE, "--dir", str(tmp_path))
     assert done.returncode == 0
-    assert b"at least 3 graph break sites" in done.stdout
+    assert b"Graph breaks  at least 3" in done.stdout
     (run,) = [path for path in tmp_path.iterdir() if path.is_dir()]
     assert not list(run.glob(".*"))
     for words in (["show"], ["report", "--format", "md"], ["explain"], ["list"]):

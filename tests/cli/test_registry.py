@@ -92,7 +92,7 @@ def test_show_has_the_words_of_both(run: Run) -> None:
     text = run("show", "124").out
     assert text.startswith("GB0124 Unsupported Tensor.item() call")
     assert "capture_scalar_outputs = True" in text and "scalar-extraction" in text
-    assert "why" in text and "fix" in text and "mended by" in text
+    assert "why" in text and "fix" in text and "fixed by" in text
     assert "gives no explanation" in run("show", "GB0007").out
 
 
@@ -106,7 +106,9 @@ def test_show_json(run: Run) -> None:
 
 
 def test_search_says_when_there_is_more(run: Run) -> None:
-    assert "the best 20" in run("search", "call").out
+    text = run("search", "call").out
+    assert "more\n" in text and text.endswith("compilescope registry search --all call\n")
+    assert len(text.splitlines()) < 48 < len(run("search", "call", "--all").out.splitlines())
     found = json.loads(run("search", "call", "--json").out)["entries"]
     assert len(found) > 20
     assert json.loads(run("search", "item", "--json").out)["entries"][0]["gb_id"] == "GB0124"
@@ -138,7 +140,7 @@ def test_categories_json(run: Run) -> None:
         (("show", "GB01240"), "GB0124."),
         (("show", "Data dependent branchin"), "close: Data-dependent branching"),
         (("show", "GB0124", "nonsense"), "has no nonsense"),
-        (("show", "GB0375"), "Another version has it"),
+        (("show", "GB0375"), "It is in another version"),
         (("list", "--category", "loging"), "close: logging"),
         (("categories", "qqq"), "registry categories"),
         (("list", "--file", "absent.json"), "There is no file absent.json"),
@@ -161,7 +163,7 @@ def test_missing_arguments(run: Run) -> None:
 
 def test_a_table_of_another_torch(run: Run, small: Path) -> None:
     text = run("list", "--file", str(small)).out
-    assert "2 ids" in text and "No category yet" in text and "scalar-extraction, 1" in text
+    assert "2 IDs" in text and "No category yet" in text and "scalar-extraction, 1" in text
     text = run("show", "GB9990", "--file", str(small)).out
     assert "A new type" in text and "No category yet" in text
     [entry] = json.loads(run("show", "9990", "--file", str(small), "--json").out)["entries"]

@@ -77,10 +77,10 @@ def test_what_cannot_be_written_is_one_sentence(home: Path) -> None:
     ("words", "said"),
     [
         (("report", "zzz"), "No run in"),
-        (("report", "aaa", "--format", "md", "--open"), "--open shows HTML only"),
-        (("report", "aaa", "bbb", "--format", "trace"), "A trace is of one run"),
+        (("report", "aaa", "--format", "md", "--open"), "--open works with HTML only"),
+        (("report", "aaa", "bbb", "--format", "trace"), "A trace covers one run"),
         (("compare", "aaa", "zzz"), "No run in"),
-        (("compare", "bbb@0", "bbb@7"), "has no rank 7; its ranks: 0, 1"),
+        (("compare", "bbb@0", "bbb@7"), "has no rank 7. Its ranks: 0, 1"),
     ],
 )
 def test_what_a_user_can_get_wrong(home: Path, words: tuple[str, ...], said: str) -> None:
@@ -98,7 +98,10 @@ def test_open_starts_a_browser_on_the_file(home: Path) -> None:
 def test_compare_tells_what_came_and_went(home: Path) -> None:
     done = call(home, "compare", "aaa", "bbb")
     assert done.returncode == 0, done.stderr
-    assert "gone" in done.stdout and "compilescope compare aaa111-full bbb222-ranks" in done.stdout
+    assert (
+        "no longer present" in done.stdout
+        and "compilescope compare aaa111-full bbb222-ranks" in done.stdout
+    )
     data = json.loads(call(home, "compare", "aaa", "bbb", "--json").stdout)
     assert {"gone", "new", "moved", "changed", "same", "figures"} <= set(data)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from compilescope.cli.options import in_home
 from compilescope.cli.program import Words
 from compilescope.errors import ToolError
 from compilescope.project import Project, read_project
@@ -42,11 +43,17 @@ class Asked:
     def accepted(self) -> tuple[Known, ...] | None:
         return self.baseline.findings if self.baseline is not None else None
 
+    def rest(self, run: str) -> str:
+        """The command that shows every cause."""
+        name = self.given["run"] or run
+        words = ["compilescope", "explain", "--all", *in_home(self.given["home"]), name]
+        return shlex.join(words)
+
     def terms(self, run: str) -> Terms:
         """For people: what counted, and the commands that come next."""
         given, baseline = self.given, self.baseline
         name = given["run"] or run
-        home = ["--dir", str(given["home"])] if given["home"] is not None else []
+        home = in_home(given["home"])
         accept = ["compilescope", "check", "--run", name, *home]
         if given["own"] is not None:
             accept.append("--own" if self.own else "--no-own")
@@ -101,7 +108,9 @@ def ask(target: Words, given: dict[str, Any]) -> Asked:
     if file is not None and (file.exists() or not given["update_baseline"]):
         baseline = read_baseline(file)
     elif file is not None and not file.absolute().parent.is_dir():
-        raise ToolError(f"Cannot write the baseline {file}: there is no folder {file.parent}.")
+        raise ToolError(
+            f"Cannot write the baseline {file}: the folder {file.parent} does not exist."
+        )
     return Asked(
         limits=complete(limits.over(project_limits(project)), with_baseline=baseline is not None),
         own=bool(project.own) if given["own"] is None else given["own"],
@@ -115,20 +124,20 @@ def ask(target: Words, given: dict[str, Any]) -> Asked:
 def _check_usage(target: Words, given: dict[str, Any]) -> None:
     named = bool(target[1]) or target[0] not in ("script", "module", "code")
     if given["coverage"] is not None and math.isnan(given["coverage"]):
-        raise ToolError("--min-coverage wants a number from 0 to 100, not nan.")
+        raise ToolError("--min-coverage takes a number from 0 to 100, not nan.")
     if given["run"] is None and not named:
         raise ToolError(
             "There is nothing to check.",
             hint="Try `compilescope check script.py`, or --run RUN for a recorded run.",
         )
     if given["run"] is not None and named:
-        raise ToolError("A program and --run do not go together: check one or the other.")
+        raise ToolError("Give a program or --run, not both.")
     options = ("compile_all", "compile_names", "backend")
     if given["run"] is not None and any(given[name] for name in options):
         raise ToolError("--compile-all, --compile and --backend need a program to run.")
     if given["no_baseline"] and (given["baseline"] or given["update_baseline"]):
         other = "--update-baseline" if given["update_baseline"] else "--baseline"
-        raise ToolError(f"--no-baseline and {other} do not go together.")
+        raise ToolError(f"Give --no-baseline or {other}, not both.")
 
 
 def _baseline_file(given: dict[str, Any], project: Project) -> Path | None:

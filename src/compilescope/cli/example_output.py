@@ -6,8 +6,6 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
-import msgspec
-
 if TYPE_CHECKING:
     from compilescope.model.run import Run
 
@@ -16,28 +14,22 @@ _ADDRESS = re.compile(rb"\b0x[0-9a-fA-F]{6,}\b")
 
 
 def explained(run: Run) -> str:
-    """What `compilescope explain` prints of a run, without the run's name.
-
-    Where it has nothing to explain, since a function is given up without a break in it, that part
-    of what `compilescope show` prints.
-    """
-    from compilescope.report.blocks import Part
+    """What `compilescope explain --all` prints of a run, without the run's name."""
     from compilescope.report.explanation import explanation
     from compilescope.report.render.terminal import to_text
     from compilescope.report.section import Reading
-    from compilescope.report.sections.eager import SECTION
 
     reading = Reading(_neutral(run))
-    seen = reading.digest
-    document = explanation(reading, list(enumerate(seen.sites, 1)), with_rest=True)
-    if not (seen.sites or seen.failures or seen.recompiles):
-        part = Part(SECTION.id, SECTION.title, tuple(SECTION.build(reading)), SECTION.note)
-        document = msgspec.structs.replace(document, parts=(part,))
+    document = explanation(reading, range(1, len(reading.causes) + 1))
     return to_text(document, width=_WIDTH, colour=False).partition("\n")[2].lstrip("\n")
 
 
 def _neutral(run: Run) -> Run:
-    """The run as on a machine whose Python lies in /usr, with the program in the current folder."""
+    """The run as on a machine whose Python lies in /usr, with the program in the current folder;
+    without times, which differ from run to run."""
+    import msgspec
+
+    from compilescope.model.bodies import CompilePhases, CompileTime
     from compilescope.model.event import decode, encode
     from compilescope.model.run import Run
 
@@ -45,8 +37,11 @@ def _neutral(run: Run) -> Run:
     changes |= {f"{prefix}/lib/": "/usr/lib/" for prefix in (sys.prefix, sys.base_prefix)}
     events = []
     for event in run.events:
+        if isinstance(event.body, (CompileTime, CompilePhases)):
+            continue
         line = _ADDRESS.sub(b"0x...", encode(event))
         for old, new in changes.items():
             line = line.replace(old.encode(), new.encode())
         events.append(decode(line))
-    return Run(run.header, events, run.artifacts)
+    header = msgspec.structs.replace(run.header, root="", cwd="")
+    return Run(header, events, run.artifacts)

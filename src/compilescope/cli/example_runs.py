@@ -126,9 +126,9 @@ def _broken(example: ExampleFile, program: _Program) -> tuple[list[str], Run]:
     found = {(_named(each, example.gb_id), each.file, each.line) for each in places}
     problems: list[str] = []
     if not found:
-        problems.append("nothing broke")
+        problems.append("no graph break")
     elif wanted not in found:
-        problems.append(f"{wanted[0]} is not at line {wanted[2]}")
+        problems.append(f"{wanted[0]} was not reported at line {wanted[2]}")
     for gb_id, file, line in sorted(found - {wanted}, key=str):
         if gb_id in example.also:
             continue
@@ -139,7 +139,9 @@ def _broken(example: ExampleFile, program: _Program) -> tuple[list[str], Run]:
     if error is not None and not failed:
         _, eager_error = _eager(program)
         if eager_error is None:
-            problems.append(f"it raised {type(error).__name__} when compiled, and not in eager")
+            problems.append(
+                f"it raised {type(error).__name__} when compiled, but not in eager mode"
+            )
     return problems, run
 
 
@@ -164,7 +166,7 @@ def _fixed(example: ExampleFile, program: _Program) -> tuple[list[str], bool]:
     seen = captured.digest
     lost: list[Any] = [*seen.sites, *seen.failures, *seen.eager_frames]
     problems = [
-        f"the fixed form lost {type(each).__name__} {each.gb_id} at line {each.line}"
+        f"the fixed form has {type(each).__name__} {each.gb_id} at line {each.line}"
         for each in lost
     ]
     if error is not None:
@@ -173,7 +175,7 @@ def _fixed(example: ExampleFile, program: _Program) -> tuple[list[str], bool]:
         problems.append("the fixed form compiled nothing")
     wanted, eager_error = _eager(program)
     if error is None and eager_error is None and not _equal(result, wanted):
-        problems.append("the fixed form gives another result than f in eager")
+        problems.append("the fixed form's result differs from f's in eager mode")
     return problems, not problems and eager_error is None
 
 

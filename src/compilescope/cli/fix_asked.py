@@ -40,6 +40,8 @@ class Asked:
     """Of the script that is to be made."""
     again: tuple[str, ...] = ()
     """What to type for the same search, without what is to be written."""
+    everything: bool = False
+    """Asked to print the whole answer."""
 
 
 def ask(words: Words, given: dict[str, Any]) -> Asked:
@@ -77,7 +79,9 @@ def ask(words: Words, given: dict[str, Any]) -> Asked:
     if plan is not None:
         plan.check(force=given["force"])
     again = _again(target, given)
-    return Asked(target, wishes, main, given["write"], given["force"], plan, again)
+    return Asked(
+        target, wishes, main, given["write"], given["force"], plan, again, given["everything"]
+    )
 
 
 def _again(target: Target, given: dict[str, Any]) -> tuple[str, ...]:
@@ -98,11 +102,11 @@ def _again(target: Target, given: dict[str, Any]) -> tuple[str, ...]:
 
 def _check_options(given: dict[str, Any]) -> None:
     if given["write"] and given["script"]:
-        raise ToolError("Give --write or --script, not both.")
+        raise ToolError("Use --write or --script, not both.")
     if given["output"] is not None and not given["script"]:
-        raise ToolError("--output goes with --script.")
+        raise ToolError("--output needs --script.")
     if given["force"] and not (given["write"] or given["script"]):
-        raise ToolError("--force goes with --write or --script.")
+        raise ToolError("--force needs --write or --script.")
     if given["backend"] and not (given["compile_all"] or given["compile_names"]):
         raise ToolError("--backend needs --compile-all or --compile NAME.")
 
@@ -118,9 +122,7 @@ def _target(words: Words, given: dict[str, Any]) -> Target:
     if kind not in _KINDS:
         raise ToolError("fix takes a script, -m MODULE or -c CODE.")
     if not rest:
-        raise ToolError(
-            "There is nothing to fix.", hint="Try `compilescope fix script.py`, or -m MODULE."
-        )
+        raise ToolError("No program given.", hint="Try `compilescope fix script.py`, or -m MODULE.")
     return Target(kind, rest)  # type: ignore[arg-type]
 
 
@@ -132,15 +134,15 @@ def _recorded(given: dict[str, Any]) -> Words:
     header = read_header(find_run(home_folder(given["home"]), given["run"]))
     if not header.command:
         raise ToolError(
-            f"The run {header.run} does not say what was run.",
-            hint="A run that was imported or captured from Python has no command line.",
+            f"Run {header.run} does not say which program was run.",
+            hint="Runs that were imported or captured from Python have no command line.",
         )
     if header.cwd:
         try:
             os.chdir(header.cwd)
         except OSError as error:
-            where = f"The run {header.run} was recorded in {header.cwd}"
-            raise ToolError(f"{where}, which cannot be entered: {error.strerror}.") from None
+            where = f"Run {header.run} was recorded in {header.cwd}"
+            raise ToolError(f"{where}, which is not accessible: {error.strerror}.") from None
     first, *rest = header.command
     flags = {"-m": "module", "-c": "code", "pytest": "pytest", "torchrun": "torchrun"}
     return (flags[first], tuple(rest)) if first in flags else ("script", header.command)
@@ -150,14 +152,14 @@ def _check_source(target: Target, main: str) -> None:
     """A file that Python cannot even read need not be run to say so."""
     if target.kind == "code":
         text: str | bytes = target.words[0]
-        name = "The code of -c"
+        name = "The -c code"
     elif main and os.path.isfile(main) and not zipfile.is_zipfile(main):
         try:
             text, name = Path(main).read_bytes(), os.path.relpath(main)
         except OSError as error:
-            raise ToolError(f"{main} cannot be read: {error.strerror}.") from None
+            raise ToolError(f"Cannot read {main}: {error.strerror}.") from None
     elif target.kind == "module" and not main:
-        raise ToolError(f"There is no module {target.words[0]} to run.")
+        raise ToolError(f"There is no module named {target.words[0]}.")
     else:
         return
     if not text.strip():
@@ -167,7 +169,7 @@ def _check_source(target: Target, main: str) -> None:
             warnings.simplefilter("ignore")
             ast.parse(text)
     except SyntaxError as error:
-        at = f" in line {error.lineno}" if error.lineno else ""
+        at = f" on line {error.lineno}" if error.lineno else ""
         raise ToolError(f"{name} is not valid Python: {error.msg}{at}.") from None
     except (ValueError, RecursionError, MemoryError) as error:
         raise ToolError(f"{name} is not valid Python: {error}.") from None
@@ -185,7 +187,7 @@ def read_stdin() -> bytes:
     except (OSError, ValueError, AttributeError):
         return b""  # Closed, or no real file.
     print(
-        f"compilescope: nothing came on stdin within {_PATIENCE_S:g} s: the program gets none",
+        f"compilescope: no input on stdin within {_PATIENCE_S:g} s; the program runs without it",
         file=sys.stderr,
     )
     return b""

@@ -46,7 +46,7 @@ def check_git(files: Collection[str]) -> None:
     objection = standing_of(own).objection
     if objection:
         raise ToolError(
-            f"Nothing is written: {objection}.",
+            f"Nothing was written: {objection}.",
             hint="Commit or stash first, or add --force.",
         )
 
@@ -70,8 +70,8 @@ def _write(asked: Asked, outcome: Outcome) -> Handed:
     theirs = [file for file in outcome.files if origin_of(file) != "user"]
     if theirs:
         # Part of the proof: the rest alone was not proven.
-        problem = f"No file was changed: the fixes need {theirs[0]}, which is not yours."
-        return Handed(problem=problem, remarks=("--script carries them.",))
+        problem = f"No file was changed: the fixes also change {theirs[0]}, which is not your file."
+        return Handed(problem=problem, remarks=("Use --script: it includes those changes.",))
     if not outcome.files:
         return Handed(remarks=_variables(outcome))
     if not asked.force:
@@ -83,7 +83,9 @@ def _write(asked: Asked, outcome: Outcome) -> Handed:
     if standing.kept and not standing.objection:
         undo = shlex.join(["git", "checkout", "--", *map(os.path.relpath, written)])
     else:
-        remarks.append("Git does not have the old text of all of it: the diff is the way back.")
+        remarks.append(
+            "Git does not have the old version of every file. To undo, reverse the diff."
+        )
     return Handed(written=tuple(written), remarks=tuple(remarks), undo=undo)
 
 
@@ -91,7 +93,7 @@ def _variables(outcome: Outcome) -> tuple[str, ...]:
     if not outcome.environment:
         return ()
     setting = " ".join(f"{name}={value}" for name, value in outcome.environment.items())
-    return (f"The program must be started with {setting}.",)
+    return (f"Start the program with {setting}.",)
 
 
 def _emit(asked: Asked, outcome: Outcome) -> Handed:
@@ -101,7 +103,7 @@ def _emit(asked: Asked, outcome: Outcome) -> Handed:
     emitted = emit(asked.plan, outcome, asked.target, asked.wishes, fixes_in_words(outcome, asked))
     remarks = [f"Not in the script: {_named(file)}: {why}." for file, why in emitted.script.refused]
     if not emitted.proof.holds:
-        problem = f"No script was written: when it was run, {emitted.proof.words}."
+        problem = f"No script was written: when it ran, {emitted.proof.words}."
         return Handed(problem=problem, remarks=tuple(remarks))
     if emitted.proof.words:
         remarks.append(f"The script works, but {emitted.proof.words}.")

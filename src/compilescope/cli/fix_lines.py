@@ -66,7 +66,7 @@ def _ending(attempt: Attempt) -> str:
         if check.name == "exit" and check.verdict == "fail":
             if check.words.startswith("it crashes"):
                 return "crashes"
-            return "never ends" if "does not end" in check.words else "ends otherwise"
+            return "times out" if "did not finish" in check.words else "exits differently"
     return ""
 
 

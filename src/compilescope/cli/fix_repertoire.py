@@ -6,13 +6,13 @@ from typing import Any
 
 import msgspec
 
-from compilescope.cli.fix_telling import print_document
 from compilescope.cli.options import print_json
+from compilescope.cli.telling import tell
 from compilescope.fixes.catalogue import all_fixes
 from compilescope.report.repertoire import RepertoireLine, repertoire_document
 
 
-def list_fixes(*, as_json: bool) -> None:
+def list_fixes(*, as_json: bool, everything: bool) -> None:
     lines = tuple(
         RepertoireLine(
             id=fix.id,
@@ -32,7 +32,7 @@ def list_fixes(*, as_json: bool) -> None:
         ]
         print_json({"fixes": found})
         return
-    print_document(repertoire_document(lines))
+    tell(repertoire_document(lines), "compilescope fix --list --all", everything=everything)
 
 
 def _example(example: Any) -> dict[str, str]:

@@ -8,9 +8,10 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from compilescope.cli import telling
 from compilescope.cli.fix_handing import is_lost
 from compilescope.cli.fix_lines import clause, fix_lines
-from compilescope.cli.options import has_colour, print_json, report_width
+from compilescope.cli.options import print_json
 from compilescope.report.fixing import Figure, Fixing, Spread, fixing_document
 from compilescope.report.places import count, place
 
@@ -18,21 +19,18 @@ if TYPE_CHECKING:
     from compilescope.cli.fix_asked import Asked
     from compilescope.cli.fix_handing import Handed
     from compilescope.repair.search.outcome import Outcome
-    from compilescope.report.blocks import Document, Style
+    from compilescope.report.blocks import Style
 
 
 def tell(outcome: Outcome, asked: Asked, handed: Handed, *, as_json: bool, code: int) -> None:
     if as_json:
         print_json(_value(outcome, asked, handed, code))
         return
-    print_document(fixing_document(_fixing(outcome, asked, handed)))
-
-
-def print_document(document: Document) -> None:
-    from compilescope.report.render.terminal import to_text
-
-    sys.stdout.write(to_text(document, width=report_width(), colour=has_colour(sys.stdout)))
-    sys.stdout.flush()
+    document = fixing_document(_fixing(outcome, asked, handed))
+    # A second search to see the rest would take minutes: who reads a pipe gets all at once, who
+    # sits at a terminal a file of it.
+    cut = sys.stdout.isatty() and not asked.everything
+    telling.tell(document, telling.kept(document, "fix") if cut else "")
 
 
 # For people
@@ -66,23 +64,24 @@ def _headline(outcome: Outcome, asked: Asked, handed: Handed) -> Iterator[tuple[
             for name in ("breaks", "recompiles", "failures")
             if getattr(before, name) or getattr(after, name)
         ]
-        number = count(len({(each.fix, each.diff) for each in kept}), "fix", "fixes")
-        yield f"{number} verified, alone and together: {', '.join(lost)}.", "good"
+        number = len({(each.fix, each.diff) for each in kept})
+        how = ", individually and together" if number > 1 else ""
+        yield f"{count(number, 'fix', 'fixes')} verified{how}: {', '.join(lost)}.", "good"
     elif not is_lost(outcome):
         failed = bool(outcome.notes)
-        words = "Nothing is lost in the part that ran." if failed else "There is nothing to fix."
+        words = "Nothing to fix in the part that ran." if failed else "Nothing to fix."
         yield words, "warn" if failed else "good"
     elif not outcome.attempts and outcome.notes:
         yield "Nothing was tried.", "bad"
     elif not outcome.attempts and asked.wishes.rules:
-        yield "Nothing of what was asked for is lost.", "good"
+        yield "Nothing to fix for the selected rules.", "good"
     else:
         yield f"No fix could be verified{f': {outcome.reason}' if outcome.reason else ''}.", "bad"
     if handed.written:
         files = ", ".join(os.path.relpath(file) for file in handed.written)
         yield f"Changed: {files}.", "good"
     if handed.script is not None:
-        yield f"Written, and proven by running it: {os.path.relpath(handed.script)}.", "good"
+        yield f"Written, and verified by running it: {os.path.relpath(handed.script)}.", "good"
     if handed.problem:
         yield handed.problem, "bad"
 
@@ -100,7 +99,7 @@ def _figures(outcome: Outcome) -> Iterator[Figure]:
     for name, label in _TIMES.items():
         times = [_spread(getattr(part, name)) for part in _both(outcome)]
         if name == "whole" and not outcome.times.imports:
-            label = "all of it, but importing torch"
+            label = "the whole process, except importing torch"
         if any(times):
             yield Figure(label, *times)
 
@@ -108,14 +107,14 @@ def _figures(outcome: Outcome) -> Iterator[Figure]:
 _COUNTS = {
     "breaks": "graph breaks",
     "recompiles": "recompiles",
-    "eager": "functions left to eager",
+    "eager": "eager fallbacks",
     "failures": "failed compilations",
     "graphs": "graphs",
     "operators": "operators captured",
 }
 _TIMES = {
     "steady": "a warm call",
-    "first": "the first calls, compiling",
+    "first": "the first calls, with compilation",
     "whole": "the whole process",
 }
 
@@ -139,7 +138,7 @@ def _next(outcome: Outcome, asked: Asked, handed: Handed) -> Iterator[tuple[str,
     proven = outcome.verdict == "verified" and bool(outcome.files or outcome.environment)
     program = list(asked.again)
     if handed.undo:
-        yield "To take it back:", handed.undo
+        yield "To undo:", handed.undo
     if handed.command:
         yield "To run it:", handed.command
     elif proven and not handed.written:
@@ -147,14 +146,17 @@ def _next(outcome: Outcome, asked: Asked, handed: Handed) -> Iterator[tuple[str,
 
         theirs = [file for file in outcome.files if origin_of(file) != "user"]
         if len(theirs) < len(outcome.files):
-            rest = ", but for those in installed packages" if theirs else ""
+            rest = ", except those in installed packages" if theirs else ""
             yield f"To change your files{rest}:", _shown(["--write", *program])
-        script = "third-party code included" if theirs else "your files as they are"
-        yield f"For a script of its own, {script}:", _shown(["--script", *program])
+        script = "including third-party code" if theirs else "leaving your files unchanged"
+        yield f"To write a separate script, {script}:", _shown(["--script", *program])
     if any(each.kept and not each.safe for each in kept):
-        yield "Without changes that you could see:", _shown(["--safe-only", *program])
+        yield (
+            "To use only fixes that change nothing you can observe:",
+            _shown(["--safe-only", *program]),
+        )
     if outcome.run:
-        yield "To see more:", f"compilescope report {outcome.run}"
+        yield "For details:", f"compilescope report {outcome.run}"
 
 
 def _shown(words: list[str]) -> str:

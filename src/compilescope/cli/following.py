@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from compilescope.cli.options import has_colour, report_width
+from compilescope.cli.telling import told_text
 
 if TYPE_CHECKING:
     from compilescope.logs.following import Follower
@@ -26,7 +27,7 @@ def follow_logs(paths: list[str], home: Path, output: Path | None) -> ReadLogs:
 
     folder = output if output is not None else home / new_run_id(Path(paths[0]).name or "log")
     follower = Follower(paths, folder)
-    print(f"Following into {folder}; Ctrl-C ends it.", file=sys.stderr)
+    print(f"Following into {folder}; press Ctrl-C to stop.", file=sys.stderr)
     try:
         _follow(follower, folder)
     except KeyboardInterrupt:
@@ -49,10 +50,9 @@ def _follow(follower: Follower, folder: Path) -> None:
 def _draw(folder: Path) -> None:
     from compilescope.model.run import read_run
     from compilescope.report.document import report_document
-    from compilescope.report.render.terminal import to_text
     from compilescope.report.section import Reading
 
     document = report_document(Reading(read_run(folder, live=True)))
-    text = to_text(document, width=report_width(), colour=has_colour(sys.stdout))
+    text = told_text(document, shlex.join(["compilescope", "show", "--all", str(folder)]))
     sys.stdout.write(f"\x1b[2J\x1b[H{text}")
     sys.stdout.flush()

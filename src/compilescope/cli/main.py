@@ -6,6 +6,7 @@ import importlib
 import logging
 import pkgutil
 import sys
+from types import ModuleType
 
 import click
 
@@ -13,48 +14,56 @@ from compilescope.cli import commands
 from compilescope.errors import ToolError
 from compilescope.version import VERSION
 
-_ORDER = (
-    "run",
-    "show",
-    "explain",
-    "report",
-    "compare",
-    "check",
-    "logs",
-    "diff",
-    "minify",
-    "fix",
-    "preflight",
-    "devices",
-    "list",
-    "analyze",
-    "registry",
-    "export",
-    "import",
-    "clean",
-)
+GROUPS: dict[str, tuple[str, ...]] = {
+    "Diagnose": ("run", "show", "explain", "compare", "logs"),
+    "Fix": ("fix", "minify"),
+    "Numbers": ("diff",),
+    "Hardware": ("preflight", "devices"),
+    "Gate": ("check",),
+    "Share": ("report", "export", "import", "list", "clean"),
+    "Learn": ("registry",),
+}
+"""The headings of `--help` in the order in which a user meets them. A command names its own in
+`GROUP`; here is only the order within each."""
 
 
 class _Group(click.Group):
-    """Commands in the order in which a user meets them, each imported when it is asked for."""
+    """Commands under headings, each imported when it is asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         names = {info.name for info in pkgutil.iter_modules(commands.__path__)}
-        return [name for name in _ORDER if name in names] + sorted(names - set(_ORDER))
+        ordered = [name for group in GROUPS.values() for name in group if name in names]
+        return ordered + sorted(names - set(ordered))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.list_commands(ctx):
             return None
-        module = importlib.import_module(f"{commands.__name__}.{cmd_name}")
-        command: click.Command = module.COMMAND
+        command: click.Command = _module(cmd_name).COMMAND
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        grouped: dict[str, list[tuple[str, str]]] = {heading: [] for heading in GROUPS}
+        names = self.list_commands(ctx)
+        widest = max(map(len, names))
+        for name in names:
+            command = self.get_command(ctx, name)
+            if command is not None and not command.hidden:
+                rows = grouped.setdefault(_module(name).GROUP, [])
+                rows.append((name.ljust(widest), command.get_short_help_str(100)))
+        for heading, rows in grouped.items():
+            with formatter.section(heading):
+                formatter.write_dl(rows)
+
+
+def _module(name: str) -> ModuleType:
+    return importlib.import_module(f"{commands.__name__}.{name}")
 
 
 @click.group(
     cls=_Group,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="A debugger for torch.compile: run a program unmodified and see every place where "
-    "compilation was lost.",
+    help="A debugger for torch.compile: run a program unmodified and see every graph break, "
+    "recompile and fallback to eager, and how to fix it.",
     epilog="Start with:  compilescope run your_script.py",
 )
 @click.version_option(VERSION, prog_name="compilescope")

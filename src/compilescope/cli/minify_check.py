@@ -33,8 +33,8 @@ def minify_by_check(file: Path, output: Output, given: dict[str, Any]) -> int:
             )
     except NotInteresting as error:
         raise ToolError(
-            f"The check does not keep {file} itself: it was {error.outcome}.",
-            hint="It must leave with status 0 for what is interesting.",
+            f"The check does not accept {file} itself: the result was {error.outcome}.",
+            hint="It must exit with 0 for files to keep.",
         ) from None
     best = done.best.text()
     seconds = time.monotonic() - begun

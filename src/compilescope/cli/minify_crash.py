@@ -9,6 +9,7 @@ import msgspec
 
 from compilescope.cli.minify_graph import minify_graph
 from compilescope.cli.minifying import Output
+from compilescope.cli.progress import working
 from compilescope.errors import ToolError
 
 if TYPE_CHECKING:
@@ -32,15 +33,18 @@ def without_own_crash(
     if not crashes or is_of_compiler(crashes[0]) or given["predicate"] in ("break", "recompile"):
         return seen
     plain_program = msgspec.structs.replace(program.original, compiled=False)
-    answer = stage.run_original(plain_program, given["limit_s"] or _LONGEST_PROGRAM_S)
+    with working("minify", f"running {program.name} without torch.compile"):
+        answer = stage.run_original(plain_program, given["limit_s"] or _LONGEST_PROGRAM_S)
     plain = seen_in(answer)
     if isinstance(plain, Seen) and not plain.error:
         return seen
     if isinstance(plain, Seen) and plain.error == seen.error:
         how = "in the same way"
     else:
-        how = f"with {plain.error}" if isinstance(plain, Seen) else "badly"
-    tell(f"Not the crash ({crashes[0].title}): without torch.compile {program.name} ends {how}.")
+        how = f"with {plain.error}" if isinstance(plain, Seen) else "abnormally"
+    tell(
+        f"Skipping the crash ({crashes[0].title}): without torch.compile {program.name} ends {how}."
+    )
     return msgspec.structs.replace(
         seen, causes=tuple(cause for cause in seen.causes if cause.kind != "crash")
     )
@@ -66,7 +70,7 @@ def minify_crash(
                 known=True,
             )
         except ToolError as error:
-            tell(f"No graph alone shows it, so the source shrinks. ({error.message})")
+            tell(f"No graph shows it on its own, so the source is minified. ({error.message})")
     return minify_source(program, choice, stage, output, given)
 
 

@@ -29,7 +29,7 @@ def minify_graph(
 ) -> int:
     """`known`: the program was seen to crash; only the graph at which it does is looked for."""
     if kind != "script":
-        raise ToolError(f"--predicate {given['predicate']} takes a script.")
+        raise ToolError(f"--predicate {given['predicate']} needs a script.")
     from compilescope.minify.engine import Limits
     from compilescope.minify.graph.from_program import Search, minify_program
     from compilescope.minify.source.choosing import read_site

@@ -19,7 +19,7 @@ from compilescope.cli.minifying import (
     say_how,
 )
 from compilescope.cli.options import print_json
-from compilescope.cli.progress import doing_note
+from compilescope.cli.progress import working
 from compilescope.errors import ToolError
 
 if TYPE_CHECKING:
@@ -75,27 +75,26 @@ def _first_look(program: SourceProgram, stage: Stage, given: dict[str, Any]) -> 
     from compilescope.minify.source.messages import Seen
     from compilescope.minify.source.stage import seen_in
 
-    with doing_note() as note:
-        note(f"running {program.name}")
+    with working("minify", f"running {program.name}"):
         answer = stage.run_original(program.original, given["limit_s"] or _LONGEST_PROGRAM_S)
     seen = seen_in(answer)
     if isinstance(seen, Seen):
         return seen, answer.seconds
-    raise ToolError(f"{program.name} could not be run to its end: {answer.error}.")
+    raise ToolError(f"{program.name} did not run to completion: {answer.error}.")
 
 
 def _nothing(program: SourceProgram, seen: Seen, predicate: str | None) -> str:
-    what = predicate or "graph break, recompile or crash of the compiler"
+    what = predicate or "graph break, recompile or compiler crash"
     words = f"{program.name} shows no {what}"
     if seen.error:
         words += f" before it ends with {seen.error}: {_first_line(seen.message)}"
     elif not seen.graphs and not seen.causes:
-        words += ": it compiled nothing"
+        words += ": nothing was compiled"
     return words + "."
 
 
 def _first_line(text: str) -> str:
-    return (text.strip().splitlines() or ["no word"])[0].rstrip(".")
+    return (text.strip().splitlines() or ["no message"])[0].rstrip(".")
 
 
 def _hint(seen: Seen) -> str:

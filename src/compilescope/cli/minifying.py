@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import os
 import re
-import sys
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from compilescope.cli.progress import working
 from compilescope.errors import ToolError
 
 if TYPE_CHECKING:
     from compilescope.minify.engine import Progress, Reduction
 
-_PAUSE_S = 0.1
-_WIDTH = 20
 INTERRUPTED = 130
 """The status of a command that Ctrl-C ended."""
 _TIME = re.compile(r"^(\d+(?:\.\d+)?)\s*([smh]?)$")
@@ -49,13 +46,13 @@ class Output:
         if self.path.is_dir():
             raise ToolError(f"Cannot write {self.path}: it is a folder.")
         if not self.given and self.path.exists() and not _is_ours(self.path):
-            raise ToolError(f"{self.path} is there already.", hint="Name another file with -o.")
+            raise ToolError(f"{self.path} already exists.", hint="Name another file with -o.")
         if not resume:
             self.state.unlink(missing_ok=True)
         elif not self.state.exists():
             raise ToolError(
-                f"There is nothing to resume: {self.state} is not there.",
-                hint="--resume goes on with a minify of the same program and -o that was stopped.",
+                f"There is nothing to resume: {self.state} does not exist.",
+                hint="--resume continues a stopped minify of the same program with the same -o.",
             )
 
 
@@ -72,47 +69,36 @@ def read_seconds(text: str | None) -> float | None:
     found = _TIME.match(text.strip())
     if found is None:
         raise ToolError(
-            f"--limit-time {text!r} is no time.", hint="Give seconds, or something like 10m or 1h."
+            f"--limit-time {text!r} is not a time.",
+            hint="Give seconds, or a value such as 10m or 1h.",
         )
     return float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[found[2]]
 
 
 @contextmanager
-def progress_bar(unit: str) -> Iterator[Any]:
-    """Call it with a Progress: a bar on stderr, on a terminal only."""
-    told = 0.0
+def progress_bar(unit: str) -> Iterator[Callable[[Progress], None]]:
+    """Call it with a Progress: the bar fills as the program shrinks."""
+    with working("minify", "running the whole program") as work:
 
-    def show(progress: Progress) -> None:
-        nonlocal told
-        now = time.monotonic()
-        if not sys.stderr.isatty() or now - told < _PAUSE_S:
-            return
-        told = now
-        start, size = max(progress.start_size[0], 1), progress.size[0]
-        done = _WIDTH - round(_WIDTH * size / start)
-        bar = "#" * done + "." * (_WIDTH - done)
-        words = f"{start} -> {size} {unit}, {progress.calls} calls, {progress.elapsed_s:.0f} s"
-        doing = f", {progress.doing}" if progress.doing else ""
-        print(f"\r\x1b[K[{bar}] {words}{doing}", end="", file=sys.stderr, flush=True)
+        def show(progress: Progress) -> None:
+            start, size = max(progress.start_size[0], 1), progress.size[0]
+            words = f"{start} -> {size} {unit}, {progress.calls} runs"
+            work.shrink(words, 1 - size / start)
 
-    try:
         yield show
-    finally:
-        if told:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
 def how_it_went(reduction: Reduction[Any], unit: str, seconds: float) -> str:
     before, size = reduction.start_size[0], reduction.best.size()[0]
-    reused = f" and {reduction.reused} known answers" if reduction.reused else ""
-    return f"{before} -> {size} {unit} with {reduction.calls} calls{reused} in {seconds:.0f} s."
+    reused = f" and {reduction.reused} cached results" if reduction.reused else ""
+    return f"{before} -> {size} {unit} in {reduction.calls} runs{reused}, {seconds:.0f} s."
 
 
 def why_early(reduction: Reduction[Any]) -> str:
     words = {
-        "interrupt": "Stopped by Ctrl-C: this is the best so far.",
-        "time": "Stopped at the time limit: this is the best so far.",
-        "calls": "Stopped at the limit of calls: this is the best so far.",
+        "interrupt": "Stopped by Ctrl-C; this is the best so far.",
+        "time": "Stopped at the time limit; this is the best so far.",
+        "calls": "Stopped at the run limit; this is the best so far.",
     }
     return words.get(reduction.stopped, "")
 
@@ -133,7 +119,7 @@ def measured(reduction: Reduction[Any], seconds: float) -> dict[str, Any]:
 def say_how(reduction: Any, seconds: float, output: Output, unit: str = "tokens") -> None:
     print(how_it_went(reduction, unit, seconds))
     if early := why_early(reduction):
-        print(f"{early} --resume goes on from {output.state}.")
+        print(f"{early} --resume continues from {output.state}.")
 
 
 def memory_for_candidates() -> int:

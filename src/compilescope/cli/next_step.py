@@ -76,22 +76,22 @@ def next_step(seen: Digest, given: Given) -> str:
     lost = bool(seen.sites or seen.recompiles or seen.eager_frames or seen.failures)
     if crashed and given.alone and not given.compiling:
         command = given.command("minify", "--predicate", "crash")
-        return f"{command}  # the smallest script that fails like this"
+        return f"{command}  # the smallest script that fails the same way"
     if not lost and not given.fits:
-        return f"{given.of_run('report', run)}  # the whole story, as a page" if seen.graphs else ""
+        return f"{given.of_run('report', run)}  # the full report as a page" if seen.graphs else ""
     if not lost and not seen.ended.in_order:
-        return f"{given.command('run')}  # again, once the program ends in order"
+        return f"{given.command('run')}  # again, once the program runs to its end"
     if not lost and seen.torch is None:
         return ""
     if not lost and not seen.graphs:
         if given.compiling:
             return ""
-        return f"{given.command('run', '--compile-all')}  # compiles its outermost modules for it"
+        return f"{given.command('run', '--compile-all')}  # compiles its outermost modules"
     if not lost:
-        return f"{given.command('check')}  # fails as soon as something is lost: for CI"
+        return f"{given.command('check')}  # for CI: fails on any graph break or recompile"
     if _can_mend(seen, given):
-        return f"{given.command('fix')}  # tries changes, and offers those that are proven"
-    return f"{given.of_run('explain', run)}  # every cause, its reason and what to change"
+        return f"{given.command('fix')}  # tries changes and shows those it verified"
+    return f"{given.of_run('explain', run)}  # why each one happens and what to change"
 
 
 def _can_mend(seen: Digest, given: Given) -> bool:

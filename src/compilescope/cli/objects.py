@@ -26,7 +26,7 @@ def load_object(text: str, usual: str = "") -> Any:
     file, _, name = text.rpartition(":") if ".py:" in text else (text, "", usual)
     if not name:
         raise ToolError(
-            f"{text!r} names no function.", hint=f"Write {file}:NAME, for a NAME that it defines."
+            f"{text!r} names no function.", hint=f"Write {file}:NAME, where {file} defines NAME."
         )
     found: Any = _load_file(Path(file))
     for part in name.split("."):
@@ -79,7 +79,7 @@ def call_theirs(function: Callable[[], Any], failure: str) -> Any:
     except SystemExit as error:
         raise ToolError(
             f"{failure}: it calls sys.exit({error.code!r}){_raised_at(error)}.",
-            hint='Put what only a script should do under `if __name__ == "__main__":`.',
+            hint='Move script-only code under `if __name__ == "__main__":`.',
         ) from None
     except Exception as error:  # The border to the user's code.
         said = " ".join(str(error).split())[:_LONGEST]

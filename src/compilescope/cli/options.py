@@ -23,7 +23,7 @@ def dir_option(function: F) -> F:
         "--dir",
         "home",
         type=click.Path(path_type=Path),
-        help="Where runs live. [default: .compilescope, or COMPILESCOPE_DIR]",
+        help="Where runs are stored. [default: .compilescope, or COMPILESCOPE_DIR]",
     )(function)
 
 
@@ -33,6 +33,11 @@ def json_option(function: F) -> F:
 
 def home_folder(given: Path | None) -> Path:
     return given if given is not None else read_settings().home
+
+
+def in_home(given: Path | None) -> list[str]:
+    """The option that names the same folder again, for a command to copy."""
+    return [] if given is None else ["--dir", str(given)]
 
 
 def registry_pages() -> Pages:

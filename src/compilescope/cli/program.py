@@ -98,9 +98,9 @@ def program_options(function: F) -> F:
 _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option("-m", "_m", is_flag=True, help="Run a module."),
     click.option("-c", "_c", is_flag=True, help="Run a string of Python."),
-    click.option("--pytest", "_pytest", is_flag=True, help="Run pytest; events name their test."),
+    click.option("--pytest", "_pytest", is_flag=True, help="Run pytest; events record their test."),
     click.option(
-        "--torchrun", "_torchrun", is_flag=True, help="Run torchrun; events name their rank."
+        "--torchrun", "_torchrun", is_flag=True, help="Run torchrun; events record their rank."
     ),
     click.option(
         "--compile-all",
@@ -112,7 +112,10 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         "compile_names",
         multiple=True,
         metavar="NAME",
-        help="Compile modules of the class NAME, or a function: f, Class.method, package.module.f.",
+        help=(
+            "Compile a module class or a function by NAME: Class, f, Class.method, "
+            "package.module.f."
+        ),
     ),
     click.option("--backend", help="The backend for --compile and --compile-all."),
 )
@@ -168,4 +171,7 @@ def _check_text(words: tuple[str, ...]) -> None:
 
 def warn_of_lost_end(outcome: Outcome) -> None:
     if not outcome.header_written:
-        print("compilescope: the end of the run could not be written: disk full?", file=sys.stderr)
+        print(
+            "compilescope: the end of the run could not be written. Is the disk full?",
+            file=sys.stderr,
+        )

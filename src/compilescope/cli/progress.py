@@ -1,51 +1,170 @@
-"""A note for who waits at a terminal, once it takes long."""
+"""What a long command is doing, for who waits: a bar at a terminal, else a line now and then.
+
+On stderr only: stdout is for the answer.
+"""
 
 from __future__ import annotations
 
 import sys
+import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import IO, TYPE_CHECKING
 
-_PATIENCE_S = 1.0
-_PAUSE_S = 0.2
+from compilescope.cli.options import has_colour
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
+
+PATIENCE_S = 1.0
+"""Work shorter than this draws no bar."""
+EVERY_S = 10.0
+"""Without a terminal: the pause before each line, the first one included."""
+_REFRESH_S = 0.1
+_BAR_WIDTH = 20
+
+
+class Work:
+    """What is being done now, as its doer says it."""
+
+    def __init__(self, command: str, doing: str = "") -> None:
+        self._command = command
+        self._doing = doing
+        self._count = ""
+        self._news = ""
+        self.share: float | None = None
+        """How much of it is done, from 0 to 1; None where that is unknown."""
+        self.begun = time.monotonic()
+
+    def show(self, doing: str, done: int = 0, total: int = 0) -> None:
+        """`total` is 0 where it is unknown."""
+        self._doing = doing
+        self.count(done, total)
+
+    def count(self, done: int, total: int) -> None:
+        self._count = f"{done} of {total}" if total else ""
+        self.share = done / total if total else None
+
+    def percent(self, done: int, total: int) -> None:
+        """For what no person counts, such as bytes."""
+        self.share = done / total if total else 1.0
+        self._count = f"{self.share:.0%}"
+
+    def shrink(self, words: str, share: float) -> None:
+        """`words` say how much is done."""
+        self._doing, self._count, self.share = words, "", share
+
+    def tell(self, news: str) -> None:
+        """What came of a step: the next line says it, where lines are written."""
+        self._news = news
+
+    def words(self) -> str:
+        return _printable(": ".join(filter(None, (self._count, self._doing))))
+
+    def line(self) -> str:
+        words, self._news = _printable(self._news) or self.words(), ""
+        return f"compilescope: {self._command}: {words}, {duration(time.monotonic() - self.begun)}"
+
+
+def duration(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+def _printable(text: str) -> str:
+    """Parts of it were written by the program: they must not steer the terminal."""
+    return "".join(c if c.isprintable() else " " for c in text)
 
 
 @contextmanager
-def progress_note(doing: str) -> Iterator[Callable[[int, int], None]]:
-    """Call it with (done, of how much): after a second it says so on stderr, on a terminal only."""
-    started = time.monotonic()
-    told = 0.0
-
-    def note(done: int, total: int) -> None:
-        nonlocal told
-        now = time.monotonic()
-        if sys.stderr.isatty() and now - started > _PATIENCE_S and now - told > _PAUSE_S:
-            told = now
-            percent = 100 * done // total if total else 100
-            print(f"\r{doing}: {percent} %", end="", file=sys.stderr, flush=True)
-
+def working(
+    command: str, doing: str = "", *, patience_s: float = PATIENCE_S, every_s: float = EVERY_S
+) -> Iterator[Work]:
+    """Show how the work inside goes. The terminal is as it was when this ends, however it ends."""
+    work, ended = Work(command, doing), threading.Event()
+    # A thread: a step that takes minutes says nothing meanwhile.
+    watcher = threading.Thread(
+        target=_watch, args=(work, sys.stderr, ended, patience_s, every_s), daemon=True
+    )
+    watcher.start()
     try:
-        yield note
+        yield work
     finally:
-        if told:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+        ended.set()
+        watcher.join()
 
 
-@contextmanager
-def doing_note() -> Iterator[Callable[[str], None]]:
-    """Call it with what is done now: after a second that stands on stderr, on a terminal only."""
-    started = time.monotonic()
-    told = False
+def _watch(
+    work: Work, stream: IO[str] | None, ended: threading.Event, patience_s: float, every_s: float
+) -> None:
+    if stream is None:
+        return
+    with suppress(OSError, ValueError):  # Nobody reads stderr any more.
+        if stream.isatty():
+            if ended.wait(patience_s):
+                return
+            console = _console(stream)
+            if not console.is_dumb_terminal:
+                _draw(work, console, ended)
+                return
+        while not ended.wait(every_s):
+            print(work.line(), file=stream, flush=True)
 
-    def note(doing: str) -> None:
-        nonlocal told
-        if sys.stderr.isatty() and time.monotonic() - started > _PATIENCE_S:
-            told = True
-            print(f"\r\x1b[K{doing} ...", end="", file=sys.stderr, flush=True)
 
-    try:
-        yield note
-    finally:
-        if told:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+def _console(stream: IO[str]) -> Console:
+    from rich.console import Console
+
+    return Console(file=stream, force_terminal=True, no_color=not has_colour(stream))
+
+
+def _draw(work: Work, console: Console, ended: threading.Event) -> None:
+    bar = _bar(console)
+    bar.add_task(work.words(), total=None)
+    task = bar.tasks[0]
+    task.start_time = work.begun
+    with bar:
+        while True:
+            # Not by update(), which cannot make a known total unknown again.
+            task.total = None if work.share is None else 1.0
+            task.description, task.completed = work.words(), work.share or 0.0
+            bar.refresh()
+            if ended.wait(_REFRESH_S):
+                return
+
+
+def _bar(console: Console) -> Progress:
+    # Imported here: most commands end before anything is drawn.
+    from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn
+    from rich.table import Column
+    from rich.text import Text
+
+    spinner, bar = SpinnerColumn(), BarColumn(_BAR_WIDTH)
+
+    class Sign(ProgressColumn):
+        """A spinner, or a bar where it is known how much there is to do."""
+
+        def render(self, task: Task) -> object:  # type: ignore[override]
+            return (spinner if task.total is None else bar).render(task)
+
+    class Elapsed(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            return Text(duration(task.elapsed or 0.0), style="progress.elapsed")
+
+    rest = Column(ratio=1, no_wrap=True, overflow="ellipsis")
+    # What the program prints stays where the program sends it: no redirection.
+    return Progress(
+        Sign(),
+        Elapsed(),
+        TextColumn("{task.description}", markup=False, table_column=rest),
+        console=console,
+        auto_refresh=False,
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+        expand=True,
+    )

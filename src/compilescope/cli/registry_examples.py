@@ -10,7 +10,7 @@ import click
 
 from compilescope.cli.files import write_whole
 from compilescope.cli.options import json_option, print_json
-from compilescope.cli.progress import progress_note
+from compilescope.cli.progress import working
 from compilescope.cli.registry_words import print_blocks
 from compilescope.errors import ToolError
 
@@ -23,13 +23,16 @@ if TYPE_CHECKING:
 
 @click.command("examples", short_help="List the examples of graph breaks, or run and check them.")
 @click.argument("ids", nargs=-1, metavar="[ID]...")
-@click.option("--run", "running", is_flag=True, help="Run them: right id, right line, fixed form.")
-@click.option("--write", is_flag=True, help="Run them, and write down what explain prints of each.")
+@click.option(
+    "--run", "running", is_flag=True, help="Run them and check: right ID, right line, fixed form."
+)
+@click.option("--write", is_flag=True, help="Run them and save what explain prints for each.")
 @json_option
 def examples(ids: tuple[str, ...], running: bool, write: bool, as_json: bool) -> int:
     """List the examples of graph breaks, or show those of IDs (GB0124, gb124 or 124).
 
-    Exit status: 0; 1 where an example that was run is not as it claims; 2 could not run them.
+    Exit status: 0 success, 1 an example did not behave as described, 2 the examples could not be
+    run.
     """
     from compilescope.registry.cases import load_examples, load_unreachable
     from compilescope.registry.table import load_registry
@@ -53,7 +56,7 @@ def _asked(text: str, table: Registry) -> str:
     entry = table.get(text)
     if entry is None:
         raise ToolError(
-            f"The table of this torch has no {text}.",
+            f"This torch's table has no {text}.",
             "Search it with: compilescope registry search WORDS",
         )
     return entry.gb_id
@@ -84,12 +87,16 @@ def _list(table: Registry, known: dict[str, ExampleFile], out: dict[str, Unreach
         mark = Span("  fixed" if example and example.has_fixed else "", "good")
         told = words(entry.title, mark) if not reason else words(f"{reason.kind}: {reason.reason}")
         groups["" if example else "unreachable" if reason else "none"].append((entry.gb_id, told))
-    titles = {"": "With an example", "unreachable": "Out of reach", "none": "No example yet"}
+    titles = {
+        "": "With an example",
+        "unreachable": "Can't be triggered here",
+        "none": "No example yet",
+    }
     blocks: list[Block] = []
     for name, rows in groups.items():
         blocks += [Heading(titles[name], str(len(rows))), Facts(tuple(rows))]
     fixed = sum(known[e.gb_id].has_fixed for e in table if e.gb_id in known)
-    subtitle = f"{len(groups[''])} of {len(table)} ids have one, {fixed} with a fixed form"
+    subtitle = f"{len(groups[''])} of {len(table)} IDs have one, {fixed} with a fixed form"
     print_blocks("Examples of graph breaks", subtitle, blocks)
 
 
@@ -105,7 +112,7 @@ def _show(ids: list[str], table: Registry) -> None:
         if example is not None:
             sys.stdout.write(example.source)
         elif reason is not None:
-            print(f"# Out of reach ({reason.kind}): {reason.reason}")
+            print(f"# Can't be triggered here ({reason.kind}): {reason.reason}")
         else:
             print("# No example yet.")
 
@@ -113,15 +120,15 @@ def _show(ids: list[str], table: Registry) -> None:
 def _run(wanted: list[ExampleFile], missing: list[str], write: bool, as_json: bool) -> int:
     """Run them all; 1 where one is not as it claims."""
     if missing:
-        raise ToolError(f"There is no example of {', '.join(missing)}.")
+        raise ToolError(f"There is no example for {', '.join(missing)}.")
     if importlib.util.find_spec("torch") is None:
-        raise ToolError("The examples need torch, which is not installed for this Python.")
+        raise ToolError("Running examples needs torch, which is not installed in this Python.")
     from compilescope.cli.example_runs import run_example
 
     done: list[ExampleRun] = []
-    with progress_note("running examples") as note:
+    with working("registry examples", "running examples") as work:
         for number, example in enumerate(wanted):
-            note(number, len(wanted))
+            work.count(number, len(wanted))
             done.append(run_example(example))
             if write and done[-1].verified:
                 _write_down(example, done[-1])
@@ -137,7 +144,8 @@ def _run(wanted: list[ExampleFile], missing: list[str], write: bool, as_json: bo
                 print(f"{result.gb_id}  {problem}")
         good, fixed = sum(r.verified for r in done), sum(r.compared for r in done)
         print(
-            f"{good} of {len(done)} examples are as they claim, {fixed} with an equal fixed form."
+            f"{good} of {len(done)} examples behave as described, {fixed} with an equivalent "
+            "fixed form."
         )
     return 0 if all(result.verified for result in done) else 1
 

@@ -21,12 +21,14 @@ _PATH = click.Path(path_type=Path)
 _SHOWN = 10
 
 
-@click.command("lint", short_help="Report what is amiss in the registry.")
+@click.command("lint", short_help="Find problems in the registry.")
 @click.argument("source", type=_PATH, required=False)
-@click.option("--only", multiple=True, metavar="KIND", help="Only this kind; may be repeated.")
-@click.option("--ignore", multiple=True, metavar="KIND", help="Not this kind; may be repeated.")
-@click.option("--notes", type=_PATH, metavar="DIR", help="Notes of your own.")
-@click.option("--all", "everything", is_flag=True, help=f"Show all, not {_SHOWN} of each kind.")
+@click.option("--only", multiple=True, metavar="KIND", help="Only this kind; repeatable.")
+@click.option("--ignore", multiple=True, metavar="KIND", help="Skip this kind; repeatable.")
+@click.option("--notes", type=_PATH, metavar="DIR", help="Your own notes.")
+@click.option(
+    "--all", "everything", is_flag=True, help=f"Show all problems, not just {_SHOWN} of each kind."
+)
 @json_option
 def lint(
     source: Path | None,
@@ -36,11 +38,11 @@ def lint(
     everything: bool,
     as_json: bool,
 ) -> int:
-    """Report what is amiss in the registry of the installed torch, or of SOURCE: ids that torch
-    no longer raises, types that the table lacks, unfilled placeholders, types with several ids,
-    missing words, notes and examples without an id.
+    """Find problems in the registry of the installed torch, or of SOURCE: IDs that torch no longer
+    raises, types missing from the table, unfilled placeholders, types with several IDs, missing
+    text, notes and examples without an ID.
 
-    Exit status: 0 nothing is amiss, 1 something is, 2 could not tell.
+    Exit status: 0 no problems, 1 problems found, 2 inconclusive.
     """
     from compilescope.registry.linting import counted
     from compilescope.registry.linting import lint as find_problems
@@ -59,7 +61,7 @@ def lint(
         return code
     _print_problems(table, problems, counts, everything=everything)
     for kind in untold:
-        print(f"Could not tell {kind}: there is no source of torch beside the table.")
+        print(f"Could not check {kind}: there is no torch source next to the table.")
     return code
 
 
@@ -79,8 +81,8 @@ def _print_problems(
         if len(found) > len(shown):
             rows.append(("", words(Span(f"and {len(found) - len(shown)} more (--all)", "dim"))))
         blocks += [Heading(TITLES[kind], f"{kind}, {number}"), Facts(tuple(rows))]
-    found_words = f"{len(problems)} problems" if problems else "nothing is amiss"
-    print_blocks(f"The registry of {table_name(table)}", f"{len(table)} ids, {found_words}", blocks)
+    found_words = f"{len(problems)} problems" if problems else "no problems"
+    print_blocks(f"Registry of {table_name(table)}", f"{len(table)} IDs, {found_words}", blocks)
 
 
 def _kinds(only: tuple[str, ...], ignore: tuple[str, ...]) -> list[Kind]:
@@ -89,7 +91,7 @@ def _kinds(only: tuple[str, ...], ignore: tuple[str, ...]) -> list[Kind]:
 
     for name in (*only, *ignore):
         if name not in KINDS:
-            raise ToolError(f"There is no kind {name}.", f"The kinds are {', '.join(KINDS)}.")
+            raise ToolError(f"There is no kind {name}.", f"The kinds are: {', '.join(KINDS)}.")
     return [kind for kind in KINDS if (not only or kind in only) and kind not in ignore]
 
 

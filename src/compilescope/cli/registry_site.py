@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from compilescope.cli.options import json_option, print_json
-from compilescope.cli.progress import progress_note
+from compilescope.cli.progress import working
 from compilescope.errors import ToolError
 
 if TYPE_CHECKING:
@@ -33,29 +33,29 @@ def _sources_options(function: F) -> F:
             "table",
             type=_FOLDER,
             metavar="SOURCE",
-            help="A graph_break_registry.json, a wheel of torch or a checkout. "
-            "[default: the installed torch's]",
+            help="A graph_break_registry.json, a torch wheel or a checkout. [default: the "
+            "installed torch's]",
         ),
-        click.option("--notes", type=_FOLDER, metavar="DIR", help="Notes (gb0124.md) of your own."),
-        click.option("--examples", type=_FOLDER, metavar="DIR", help="Examples of your own."),
-        click.option("--history", type=_FOLDER, metavar="FILE", help="A history of your own."),
+        click.option("--notes", type=_FOLDER, metavar="DIR", help="Your own notes (gb0124.md)."),
+        click.option("--examples", type=_FOLDER, metavar="DIR", help="Your own examples."),
+        click.option("--history", type=_FOLDER, metavar="FILE", help="Your own history."),
     )
     for option in reversed(options):
         function = option(function)
     return function
 
 
-@click.command("build", short_help="Build the registry as a site of plain files.")
+@click.command("build", short_help="Build the registry as a static site.")
 @click.option(
     "-o",
     "--output",
     type=_FOLDER,
     metavar="DIR",
-    help="Where to. [default: the user's cache, where reports look for it]",
+    help="Output folder. [default: the user's cache, where reports look for it]",
 )
-@click.option("--base-url", default="", metavar="URL", help="Where the site will be published.")
-@click.option("--edit-url", default="", metavar="URL", help="Where notes are edited.")
-@click.option("--open", "opened", is_flag=True, help="Show it in a browser.")
+@click.option("--base-url", default="", metavar="URL", help="URL the site will be published at.")
+@click.option("--edit-url", default="", metavar="URL", help="URL for editing notes.")
+@click.option("--open", "opened", is_flag=True, help="Open it in a browser.")
 @_sources_options
 @json_option
 def build(
@@ -66,18 +66,18 @@ def build(
     as_json: bool,
     **given: Path | None,
 ) -> None:
-    """Build the registry as a site of plain files: a page for each graph break, search, dashboard.
+    """Build the registry as a static site: a page for each graph break, search and a dashboard.
 
-    It opens from disk and can be published anywhere; nothing in it asks another machine.
+    It opens from disk and can be published anywhere; it loads nothing from other servers.
     """
     _check_installed()
     from compilescope.registry.pages import default_site
     from compilescope.site.building import build_site
 
     folder = output if output is not None else default_site()
-    with progress_note("Building the site") as note:
+    with working("registry build", "building pages") as work:
         built = build_site(
-            folder, _sources(given), base_url=base_url, edit_url=edit_url, progress=note
+            folder, _sources(given), base_url=base_url, edit_url=edit_url, progress=work.count
         )
     if as_json:
         print_json(_value(built))
@@ -87,12 +87,12 @@ def build(
         _open((folder / "index.html").absolute().as_uri())
 
 
-@click.command("serve", short_help="Preview the site; it is built anew on each change.")
+@click.command("serve", short_help="Preview the site, rebuilt on each change.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8717, show_default=True)
-@click.option("--open", "opened", is_flag=True, help="Show it in a browser.")
+@click.option("--open", "opened", is_flag=True, help="Open it in a browser.")
 @_sources_options
 def serve(port: int, opened: bool, **given: Path | None) -> None:
-    """Preview the site on this machine, until Ctrl-C. It is built anew when the table, a note, an
+    """Preview the site on this machine until Ctrl-C. It is rebuilt when the table, a note, an
     example or a template changes; reload the page to see it."""
     _check_installed()
     from compilescope.site.serving import preview
@@ -100,7 +100,7 @@ def serve(port: int, opened: bool, **given: Path | None) -> None:
     def told(done: Built | ToolError) -> None:
         if isinstance(done, ToolError):
             print(
-                f"compilescope: error: {done.message} The last good build stays.", file=sys.stderr
+                f"compilescope: error: {done.message} Keeping the last good build.", file=sys.stderr
             )
         else:
             print(_told(done), file=sys.stderr)
@@ -145,7 +145,7 @@ def _sources(given: dict[str, Path | None]) -> Sources:
 def _told(built: Built) -> str:
     content = built.content
     size = f"{built.bytes / 1e6:.1f} MB"
-    return f"{len(content.pages)} graph breaks of {content.name}, {built.files} files, {size}"
+    return f"{len(content.pages)} graph breaks from {content.name}, {built.files} files, {size}"
 
 
 def _value(built: Built) -> dict[str, Any]:
@@ -165,4 +165,4 @@ def _open(address: str) -> None:
     import webbrowser
 
     if not webbrowser.open(address):
-        print(f"No browser could be started: open {address} yourself.", file=sys.stderr)
+        print(f"Could not open a browser. Open {address} yourself.", file=sys.stderr)

@@ -25,12 +25,12 @@ _PATH = click.Path(path_type=Path)
 _FATES = {
     "imported": "imported",
     "replaced": "replaced (--force)",
-    "same": "already here",
-    "kept": "left alone: a note of other words is here (--force replaces it)",
+    "same": "already imported",
+    "kept": "kept: a different note exists (--force replaces it)",
     "empty": "nothing between the markers",
     "unmarked": "without markers",
-    "unreadable": "unreadable: too long, or no UTF-8 text",
-    "unknown": "of no id that is known",
+    "unreadable": "unreadable: too long, or not UTF-8 text",
+    "unknown": "unknown ID",
 }
 
 
@@ -40,18 +40,18 @@ _FATES = {
     "--against",
     type=_PATH,
     metavar="SOURCE",
-    help="Compare with this one. [default: the installed torch's]",
+    help="Compare with this one instead. [default: the installed torch's]",
 )
-@click.option("--record", is_flag=True, help="Write its version into the history.")
+@click.option("--record", is_flag=True, help="Add its version to the history.")
 @click.option(
-    "--history", type=_PATH, metavar="FILE", help="The history. [default: compilescope's own]"
+    "--history", type=_PATH, metavar="FILE", help="The history file. [default: compilescope's own]"
 )
 @json_option
 def update(
     source: Path, against: Path | None, record: bool, history: Path | None, as_json: bool
 ) -> None:
-    """Read the registry of SOURCE, another torch: a wheel, a checkout, or a JSON file. Tell what
-    came, went and was worded anew. Nothing is installed or unpacked."""
+    """Read the registry of another torch from SOURCE: a wheel, a checkout, or a JSON file. Show
+    what was added, removed and reworded. Nothing is installed or unpacked."""
     from compilescope.registry.difference import difference
     from compilescope.registry.table import load_registry
     from compilescope.registry.torch_copy import read_table
@@ -64,10 +64,12 @@ def update(
         print_json(_difference_value(found, before, after, recorded))
         return
     blocks = _difference_blocks(found)
-    subtitle = f"{len(found.came)} came, {len(found.went)} went, {len(found.reworded)} reworded, "
+    subtitle = (
+        f"{len(found.came)} added, {len(found.went)} removed, {len(found.reworded)} reworded, "
+    )
     print_blocks(
         f"{table_name(before)} -> {table_name(after)}",
-        f"{subtitle}{found.same} as they were",
+        f"{subtitle}{found.same} unchanged",
         blocks,
     )
     if recorded:
@@ -87,7 +89,7 @@ def _record(table: Registry, history: Path | None) -> str:
     release = release_of(table.torch)
     if release is None:
         raise ToolError(
-            f"{table.path} is of no release of torch ({table.torch or 'no version known'}): "
+            f"{table.path} is not from a torch release ({table.torch or 'unknown version'}): "
             "only releases are recorded."
         )
     path = history or HISTORY
@@ -100,7 +102,7 @@ def _difference_blocks(found: Difference) -> list[Block]:
     from compilescope.report.blocks import Heading, Paragraph, words
 
     blocks: list[Block] = []
-    for title, entries in (("Came", found.came), ("Went", found.went)):
+    for title, entries in (("Added", found.came), ("Removed", found.went)):
         if entries:
             blocks += [Heading(title, str(len(entries))), _rows(entries)]
     if found.reworded:
@@ -108,7 +110,7 @@ def _difference_blocks(found: Difference) -> list[Block]:
         for each in found.reworded:
             blocks += _reworded_blocks(each)
     if not blocks:
-        blocks.append(Paragraph(words("Both say the same.")))
+        blocks.append(Paragraph(words("No differences.")))
     return blocks
 
 
@@ -170,13 +172,13 @@ def _difference_value(
 @click.command("import", short_help="Import notes from pages of the original site.")
 @click.argument("folder", type=_PATH, metavar="DIR")
 @click.option(
-    "--notes", type=_PATH, metavar="DIR", help="Where notes go. [default: compilescope's own]"
+    "--notes", type=_PATH, metavar="DIR", help="Folder for notes. [default: compilescope's own]"
 )
-@click.option("--force", is_flag=True, help="Replace notes that are there.")
+@click.option("--force", is_flag=True, help="Replace existing notes.")
 @json_option
 def import_notes(folder: Path, notes: Path | None, force: bool, as_json: bool) -> None:
-    """Import what people wrote on pages of the original registry site (DIR holds gb0124.md, or
-    docs/gb does): the text between START and END, byte for byte, as notes."""
+    """Import what people wrote on pages of the original registry site, as notes: the text between
+    START and END, byte for byte. DIR holds gb0124.md, or docs/gb does."""
     from compilescope.registry.history import load_history
     from compilescope.registry.importing import import_pages
     from compilescope.registry.notes import NOTES
@@ -210,4 +212,4 @@ def _print_imported(done: list[Imported], counts: Counter[Any], notes: Path) -> 
         if counts[fate]:
             rows.append((str(counts[fate]), words(Span(f"pages {_FATES[fate]}", "dim"))))
     brought = counts["imported"] + counts["replaced"]
-    print_blocks(f"{brought} of {len(done)} pages became notes", str(notes), [Facts(tuple(rows))])
+    print_blocks(f"Imported {brought} of {len(done)} pages", str(notes), [Facts(tuple(rows))])

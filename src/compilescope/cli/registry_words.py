@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from compilescope.cli.options import has_colour, report_width
+from compilescope.cli.telling import tell
 
 if TYPE_CHECKING:
     from compilescope.registry.table import Registry
     from compilescope.report.blocks import Block
 
 
-def print_blocks(title: str, subtitle: str, blocks: Iterable[Block]) -> None:
+def print_blocks(title: str, subtitle: str, blocks: Iterable[Block], rest: str = "") -> None:
+    """`rest` is the command that shows what two screens have no room for; without it, all."""
     from compilescope.report.blocks import Document, Part
-    from compilescope.report.render.terminal import to_text
 
-    document = Document(title, subtitle, (Part("registry", "", tuple(blocks)),))
-    sys.stdout.write(to_text(document, width=report_width(), colour=has_colour(sys.stdout)))
-    sys.stdout.flush()
+    tell(Document(title, subtitle, (Part("registry", "", tuple(blocks)),)), rest)
 
 
 def table_name(table: Registry) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,8 +12,11 @@ from compilescope.errors import ToolError
 
 if TYPE_CHECKING:
     from compilescope.model.run import Run
+    from compilescope.report.blocks import Document
 
 FORMATS = ("html", "md", "json", "sarif", "terminal", "trace")
+MOST_MARKDOWN = 60_000
+"""Bytes: GitHub takes a comment of 65,536 characters."""
 _BY_SUFFIX = {
     ".html": "html",
     ".htm": "html",
@@ -35,7 +39,7 @@ def draw(runs: list[Run], form: str, *, to_file: bool) -> str:
     from compilescope.report.section import Reading
 
     pages = registry_pages()
-    readings = [Reading(run, full=True, pages=pages) for run in runs]
+    readings = [Reading(run, full=True, page=form == "html", pages=pages) for run in runs]
     documents = [report_document(reading) for reading in readings]
     if form == "html":
         from compilescope.report.render.page import to_page
@@ -50,18 +54,26 @@ def draw(runs: list[Run], form: str, *, to_file: bool) -> str:
 
         return to_sarif(documents)
     if form == "md":
-        from compilescope.report.render.markdown import to_markdown
-
-        return "\n".join(to_markdown(document) for document in documents)
+        room = MOST_MARKDOWN // len(documents)
+        return "\n".join(markdown(document, room) for document in documents)
     from compilescope.report.render.terminal import to_text
 
     colour = has_colour(sys.stdout) and not to_file
     return "\n".join(to_text(d, width=report_width(), colour=colour) for d in documents)
 
 
+def markdown(document: Document, most: int = MOST_MARKDOWN) -> str:
+    """What fits a GitHub comment."""
+    from compilescope.report.fitting import fit_bytes
+    from compilescope.report.render.markdown import to_markdown
+
+    rest = shlex.join(["compilescope", "report", "--open", document.record.run])
+    return fit_bytes(document, most - 1, to_markdown, rest)
+
+
 def _trace(runs: list[Run]) -> str:
     from compilescope.report.trace import to_trace
 
     if len(runs) > 1:
-        raise ToolError("A trace is of one run.", hint="Name one RUN.")
+        raise ToolError("A trace covers one run.", hint="Name one RUN.")
     return to_trace(runs[0]).decode()

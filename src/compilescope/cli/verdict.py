@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from compilescope.cli.files import write_whole
-from compilescope.cli.options import has_colour, report_width
+from compilescope.cli.telling import told_text
 from compilescope.errors import ToolError
 from compilescope.settings import github_workspace
 
@@ -34,12 +34,14 @@ class Wanted:
     sarif: Path | None = None
     after_program: bool = False
     """The program may have left an unfinished line on our stdout."""
+    everything: bool = False
+    """Not two screens of it."""
 
     def check(self) -> None:
         """Say what cannot be written before the program runs, not after."""
         for path in (self.junit, self.sarif):
             if path is not None and not path.absolute().parent.is_dir():
-                raise ToolError(f"Cannot write {path}: there is no folder {path.parent}.")
+                raise ToolError(f"Cannot write {path}: the folder {path.parent} does not exist.")
             if path is not None and path.is_dir():
                 raise ToolError(f"Cannot write {path}: it is a folder.")
 
@@ -106,11 +108,14 @@ def _scanned(reading: Reading, *, own: bool, baseline: tuple[Known, ...] | None)
     )
 
 
-def say(wanted: Wanted, judgement: Judgement | None, document: Document, value: Any) -> None:
-    """The judgement on stdout, after all that the program wrote there."""
+def say(
+    wanted: Wanted, judgement: Judgement | None, document: Document, value: Any, rest: str = ""
+) -> None:
+    """The judgement on stdout, after all that the program wrote there; `rest` is the command that
+    shows what two screens have no room for."""
     lines = ["\n"] if wanted.after_program else []
     if not wanted.as_json:
-        lines.append(_text(document, guarded=wanted.annotations))
+        lines.append(_text(document, "" if wanted.everything else rest, wanted.annotations))
     if wanted.annotations and judgement is not None:
         from compilescope.report.render.annotations import to_annotations
 
@@ -122,10 +127,8 @@ def say(wanted: Wanted, judgement: Judgement | None, document: Document, value: 
     sys.stdout.flush()
 
 
-def _text(document: Document, *, guarded: bool) -> str:
-    from compilescope.report.render.terminal import to_text
-
-    text = to_text(document, width=report_width(), colour=has_colour(sys.stdout))
+def _text(document: Document, rest: str, guarded: bool) -> str:
+    text = told_text(document, rest)
     if not guarded:
         return text
     # GitHub obeys commands in any line that it reads, and the text quotes the user's lines.

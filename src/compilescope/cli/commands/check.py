@@ -18,13 +18,18 @@ from compilescope.cli.program import (
     program_options,
     warn_of_lost_end,
 )
+from compilescope.cli.progress import working
+from compilescope.cli.telling import all_option
 from compilescope.errors import ToolError
 from compilescope.settings import in_github_actions
 
 if TYPE_CHECKING:
     from compilescope.cli.asked import Asked
     from compilescope.cli.verdict import Wanted
+    from compilescope.model.header import RunHeader
     from compilescope.report.section import Reading
+
+GROUP = "Gate"
 
 _FILE = click.Path(path_type=Path)
 _COUNT = click.IntRange(min=0)
@@ -48,42 +53,55 @@ class _CheckCommand(ProgramCommand):
 @click.command(
     "check",
     cls=_CheckCommand,
-    short_help="Run a program and fail where it loses more than the limits allow.",
-    help="Run a program under capture, or take a recorded run with --run, and hold what was lost "
-    "against limits, against a committed baseline, or both. Without any, nothing may be lost.\n\n"
-    "Exit status: 0 within the limits, 1 exceeded or something new, 2 could not tell. Limits may "
-    "stand in [tool.compilescope] of pyproject.toml; the command line wins. "
-    "Everything after SCRIPT, -m, -c, --pytest or --torchrun belongs to the program, but for "
-    "limits, baseline and output options, which may follow it; after -- all is the program's.",
+    short_help="Run a program and fail if it exceeds limits on graph breaks or recompiles.",
+    help="Run a program under capture, or take a recorded run with --run, and check its graph "
+    "breaks, recompiles, eager fallbacks and failures against limits, a committed "
+    "baseline, or both. With neither, any of them fails the check.\n\n"
+    "Exit status: 0 "
+    "within the limits, 1 a limit is exceeded or something is new, 2 inconclusive. "
+    "Limits can also be set in [tool.compilescope] of pyproject.toml; the command line "
+    "wins. Everything after SCRIPT, -m, -c, --pytest or --torchrun belongs to the "
+    "program, except limit, baseline and output options; everything after -- belongs to "
+    "the program.",
 )
-@click.option("--run", "run", metavar="RUN", help="Judge a recorded run instead of a program.")
-@click.option("--max-breaks", "breaks", type=_COUNT, metavar="N", help="Graph break sites.")
-@click.option("--max-recompiles", "recompiles", type=_COUNT, metavar="N", help="Recompiles.")
-@click.option("--max-graphs", "graphs", type=_COUNT, metavar="N", help="Graphs.")
-@click.option("--max-eager", "eager", type=_COUNT, metavar="N", help="Functions left to eager.")
+@click.option("--run", "run", metavar="RUN", help="Check a recorded run instead of a program.")
+@click.option("--max-breaks", "breaks", type=_COUNT, metavar="N", help="At most N graph breaks.")
+@click.option(
+    "--max-recompiles", "recompiles", type=_COUNT, metavar="N", help="At most N recompiles."
+)
+@click.option("--max-graphs", "graphs", type=_COUNT, metavar="N", help="At most N graphs.")
+@click.option(
+    "--max-eager",
+    "eager",
+    type=_COUNT,
+    metavar="N",
+    help="At most N functions that fell back to eager.",
+)
 @click.option(
     "--max-failures",
     "failures",
     type=_COUNT,
     metavar="N",
-    help="Failed compilations. [default: 0 once there is any limit]",
+    help="At most N failed compilations. [default: 0 if any limit is set]",
 )
 @click.option(
     "--min-coverage",
     "coverage",
     type=click.FloatRange(0, 100),
     metavar="PERCENT",
-    help="Time inside compiled graphs; the program is then timed.",
+    help="At least this share of time inside compiled graphs; turns on timing.",
 )
 @click.option("--own/--no-own", default=None, help="Count only causes in your own files.")
 @click.option(
     "--baseline",
     type=_FILE,
     metavar="FILE",
-    help="Fail on what FILE does not accept. [default: compilescope-baseline.json, if it is there]",
+    help=(
+        "Fail on anything FILE does not accept. [default: compilescope-baseline.json, if it exists]"
+    ),
 )
-@click.option("--no-baseline", is_flag=True, help="Hold it against no baseline.")
-@click.option("--update-baseline", is_flag=True, help="Accept all that was found: write the file.")
+@click.option("--no-baseline", is_flag=True, help="Ignore any baseline.")
+@click.option("--update-baseline", is_flag=True, help="Accept everything found: write the file.")
 @click.option(
     "--annotations/--no-annotations",
     default=None,
@@ -92,6 +110,7 @@ class _CheckCommand(ProgramCommand):
 @click.option("--junit", type=_FILE, metavar="FILE", help="Write JUnit XML.")
 @click.option("--sarif", type=_FILE, metavar="FILE", help="Write SARIF.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON as the last line of stdout.")
+@all_option
 @program_options
 @dir_option
 @click.pass_obj
@@ -118,6 +137,7 @@ def _check(target: Words, given: dict[str, Any]) -> int:
         junit=given["junit"],
         sarif=given["sarif"],
         after_program=given["run"] is None,
+        everything=given["everything"],
     )
     wanted.check()
     reading = _reading(target, given, timed=asked.limits.coverage is not None)
@@ -128,12 +148,9 @@ def _check(target: Words, given: dict[str, Any]) -> int:
 
 def _reading(target: Words, given: dict[str, Any], *, timed: bool) -> Reading:
     from compilescope.model.home import find_run
-    from compilescope.model.run import read_run
-    from compilescope.report.section import Reading
 
     if given["run"] is not None:
-        recorded = read_run(find_run(home_folder(given["home"]), given["run"]))
-        return Reading(recorded, pages=registry_pages())
+        return _read(find_run(home_folder(given["home"]), given["run"]))
     outcome = launch_program(
         target,
         home=given["home"],
@@ -143,8 +160,18 @@ def _reading(target: Words, given: dict[str, Any], *, timed: bool) -> Reading:
         timed=timed,
     )
     warn_of_lost_end(outcome)
-    recorded = read_run(outcome.folder, header=outcome.header)
-    return Reading(recorded, pages=registry_pages())
+    return _read(outcome.folder, outcome.header)
+
+
+def _read(folder: Path, header: RunHeader | None = None) -> Reading:
+    from compilescope.model.run import read_run
+    from compilescope.report.section import Reading
+
+    with working("check", "reading the run") as work:
+        reading = Reading(read_run(folder, header=header), pages=registry_pages())
+        work.show("finding causes")
+        _ = reading.digest  # It takes long in a big run, and is kept.
+    return reading
 
 
 def _judge(asked: Asked, wanted: Wanted, reading: Reading) -> int:
@@ -161,7 +188,8 @@ def _judge(asked: Asked, wanted: Wanted, reading: Reading) -> int:
         judgement, terms, root=reading.root, record=record, pages=reading.pages
     )
     code = files.exit_code(EXIT_CODES[judgement.outcome])
-    say(wanted, judgement, document, asked.value(judgement, reading, code, files.written))
+    value = asked.value(judgement, reading, code, files.written)
+    say(wanted, judgement, document, value, asked.rest(reading.digest.run))
     return code
 
 

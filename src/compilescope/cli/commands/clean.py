@@ -9,8 +9,10 @@ import click
 
 from compilescope.cli.options import dir_option, home_folder, json_option, print_json
 
+GROUP = "Share"
 
-@click.command("clean", short_help="Remove runs from disk; asks first.")
+
+@click.command("clean", short_help="Delete runs from disk, after asking.")
 @click.option(
     "--keep", type=click.IntRange(min=0), default=0, metavar="N", help="Keep the newest N."
 )
@@ -18,7 +20,7 @@ from compilescope.cli.options import dir_option, home_folder, json_option, print
 @json_option
 @dir_option
 def COMMAND(keep: int, yes: bool, as_json: bool, home: Path | None) -> None:
-    """Remove runs from disk. Runs that are still going on are left alone."""
+    """Delete runs from disk. Runs still in progress are kept."""
     from compilescope.errors import ToolError
     from compilescope.model.home import list_runs, remove_run
     from compilescope.model.run import is_live
@@ -27,16 +29,18 @@ def COMMAND(keep: int, yes: bool, as_json: bool, home: Path | None) -> None:
     runs, unreadable = list_runs(folder)
     doomed = [path for path, header in runs[keep:] if not is_live(header)]
     for path, why in unreadable:
-        print(f"{path.name} is left alone: {why}", file=sys.stderr)
+        print(f"{path.name} was not deleted: {why}", file=sys.stderr)
     if doomed and not yes:
         if not sys.stdin.isatty():
-            raise ToolError("clean asks before it removes, and nobody is there.", hint="Use --yes.")
+            raise ToolError(
+                "clean asks before it deletes, and stdin is not a terminal.", hint="Use --yes."
+            )
         click.confirm(
-            f"Remove {len(doomed)} of {len(runs)} runs in {folder}?", abort=True, err=True
+            f"Delete {len(doomed)} of {len(runs)} runs in {folder}?", abort=True, err=True
         )
     for path in doomed:
         remove_run(path)
     if as_json:
         print_json({"removed": [path.name for path in doomed], "kept": len(runs) - len(doomed)})
     else:
-        print(f"Removed {len(doomed)}, kept {len(runs) - len(doomed)}.")
+        print(f"Deleted {len(doomed)}, kept {len(runs) - len(doomed)}.")

@@ -3,40 +3,46 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from compilescope.cli.options import (
-    dir_option,
-    has_colour,
-    home_folder,
-    json_option,
-    print_json,
-    report_width,
-)
+from compilescope.cli.options import dir_option, home_folder, in_home, json_option, print_json
+from compilescope.cli.telling import all_option, tell
 from compilescope.errors import ToolError
 
 if TYPE_CHECKING:
     from compilescope.model.run import Run
 
+GROUP = "Diagnose"
+
 _OF_RANK = re.compile(r"^(?P<run>.*)@(?P<rank>\d+)$")
 
 
-@click.command("compare", short_help="Two runs side by side: causes gone, new, moved.")
+@click.command("compare", short_help="Compare two runs: new, moved and resolved causes.")
 @click.argument("before", metavar="RUN_A")
 @click.argument("after", metavar="RUN_B")
 @click.option(
-    "--format", "form", type=click.Choice(["terminal", "md", "html"]), help="How to draw it."
+    "--format", "form", type=click.Choice(["terminal", "md", "html"]), help="Output format."
 )
+@all_option
 @json_option
 @dir_option
-def COMMAND(before: str, after: str, form: str | None, as_json: bool, home: Path | None) -> None:
-    """What changed from RUN_A to RUN_B: causes gone, new and moved, and the figures of both.
+def COMMAND(
+    before: str,
+    after: str,
+    form: str | None,
+    everything: bool,
+    as_json: bool,
+    home: Path | None,
+) -> None:
+    """Show what changed from RUN_A to RUN_B: new, moved and resolved causes, and the figures of
+    both.
 
-    RUN@1 is rank 1 of a run alone: `compare RUN@0 RUN@1` holds two ranks against each other.
+    RUN@1 is rank 1 of a run: `compare RUN@0 RUN@1` compares two ranks.
     """
     from compilescope.rules.comparison import compare
     from compilescope.rules.digest import digest
@@ -58,10 +64,8 @@ def COMMAND(before: str, after: str, form: str | None, as_json: bool, home: Path
 
         sys.stdout.write(to_page([document]))
     else:
-        from compilescope.report.render.terminal import to_text
-
-        text = to_text(document, width=report_width(), colour=has_colour(sys.stdout))
-        sys.stdout.write(text)
+        rest = shlex.join(["compilescope", "compare", "--all", *in_home(home), before, after])
+        tell(document, rest, everything=everything)
 
 
 def _read(home: Path, name: str) -> tuple[Run, str]:
@@ -78,6 +82,6 @@ def _read(home: Path, name: str) -> tuple[Run, str]:
     ranks = sorted({event.rank for event in whole.events})
     if rank not in ranks:
         there = ", ".join(map(str, ranks)) or "none"
-        raise ToolError(f"{whole.header.run} has no rank {rank}; its ranks: {there}.")
+        raise ToolError(f"{whole.header.run} has no rank {rank}. Its ranks: {there}.")
     run = whole.narrowed(lambda event: event.rank == rank)
     return run, f"{whole.header.run}@{rank}"

@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from compilescope.cli.options import has_colour, json_option, print_json, report_width
+from compilescope.cli.options import json_option, print_json
+from compilescope.cli.telling import tell
 
 if TYPE_CHECKING:
     from compilescope.backends.operator_names import NamedOperators
     from compilescope.model.devicefile import DeviceFile, Problem
     from compilescope.report.blocks import Block
 
+GROUP = "Hardware"
+
 
 @click.group(
     "devices",
     invoke_without_command=True,
-    short_help="Devices that a model can be checked against.",
+    short_help="List, show or check device descriptions.",
 )
 @json_option
 @click.pass_context
 def COMMAND(ctx: click.Context, as_json: bool) -> None:
-    """List the devices that are shipped as examples; show one; check a device file of your own."""
+    """List the example devices, show one, or check a device file of your own."""
     if ctx.invoked_subcommand is not None:
         return
     from compilescope.backends.device_files import FOLDER, shipped_devices
@@ -39,14 +41,14 @@ def COMMAND(ctx: click.Context, as_json: bool) -> None:
         print_json({"devices": rows})
         return
     facts = Facts(tuple((device.name, words(device.title)) for device in devices))
-    _print("Devices", "examples to copy: compilescope devices show NAME", [facts])
+    _print("Devices", "Copy one as a starting point: compilescope devices show NAME", [facts])
 
 
-@COMMAND.command("show", short_help="Show what a device takes.")
+@COMMAND.command("show", short_help="Show what a device supports.")
 @click.argument("device", metavar="NAME|FILE")
 @json_option
 def show(device: str, as_json: bool) -> None:
-    """Show what a device takes: one of those shipped, by NAME, or a FILE of your own."""
+    """Show what a device supports: a built-in device by NAME, or your own FILE."""
     from compilescope.backends.device_files import device_path, find_device
     from compilescope.report.device import device_blocks
 
@@ -61,9 +63,9 @@ def show(device: str, as_json: bool) -> None:
 @click.argument("file", metavar="FILE")
 @json_option
 def check(file: str, as_json: bool) -> int:
-    """Check a device file: its keys, its values, and the operators that it names.
+    """Check a device file: its keys, its values and the operators it names.
 
-    Exit status: 0 nothing wrong, 1 something is, 2 it cannot be read.
+    Exit status: 0 no problems, 1 problems found, 2 the file can't be read.
     """
     from compilescope.backends.device_files import device_path
     from compilescope.model.devicefile import examine_device, read_text
@@ -84,7 +86,7 @@ def _operators(file: DeviceFile) -> tuple[NamedOperators | None, str]:
     if file.sound is None:
         return None, "the file has other problems"
     if not file.patterns:
-        return None, "it names none"
+        return None, "it names no operators"
     try:
         from compilescope.backends.operator_names import examine_operators
     except ImportError:
@@ -127,13 +129,13 @@ def _tell(
         _line(path, note, "note: ")
     if operators and operators.unchecked:
         names = ", ".join(operators.unchecked)
-        print(f"Not checked, since their libraries are not loaded here: {names}.")
+        print(f"Not checked, because their libraries are not loaded here: {names}.")
     elif why_not and file.patterns:
-        print(f"The {len(file.patterns)} operators that it names are not checked: {why_not}.")
+        print(f"The {len(file.patterns)} operators it names were not checked: {why_not}.")
     if not problems and file.device is not None:
         checked = len(file.patterns) - len(operators.unchecked) if operators else 0
-        more = f" torch knows the {checked} operators that it names." if checked else ""
-        print(f"{path}: the device {file.device.name} is well described.{more}")
+        more = f" torch knows all {checked} operators it names." if checked else ""
+        print(f"{path}: device {file.device.name} has no problems.{more}")
 
 
 def _line(path: Path, problem: Problem, label: str) -> None:
@@ -144,7 +146,6 @@ def _line(path: Path, problem: Problem, label: str) -> None:
 
 def _print(title: str, subtitle: str, blocks: list[Block]) -> None:
     from compilescope.report.blocks import Document, Part
-    from compilescope.report.render.terminal import to_text
 
     document = Document(title, subtitle, (Part("devices", "", tuple(blocks)),))
-    sys.stdout.write(to_text(document, width=report_width(), colour=has_colour(sys.stdout)))
+    tell(document, "")

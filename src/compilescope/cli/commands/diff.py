@@ -11,22 +11,24 @@ import click
 
 from compilescope.cli.objects import call_theirs, load_object, names_file
 from compilescope.cli.options import dir_option, home_folder, json_option
-from compilescope.cli.progress import doing_note
+from compilescope.cli.progress import working
 from compilescope.cli.verdict import EXIT_CODES
 from compilescope.errors import ToolError
 
 if TYPE_CHECKING:
     from compilescope.diff.report import DiffReport
 
+GROUP = "Numbers"
+
 
 @click.command(
     "diff",
     short_help="Compare a model under a backend with the same model in eager mode.",
     help="Compare what a model computes under a backend with what it computes in eager mode: "
-    "outputs, what it writes into its inputs and buffers, and with --train its gradients. Both are "
-    "held against a float64 run, so that a difference is told from rounding.\n\n"
+    "outputs, mutated inputs and buffers, and with --train its gradients. Both are compared with "
+    "a float64 run, to tell a real difference from rounding.\n\n"
     "BUILD is file.py:build, a function that returns (model, args) or (model, args, kwargs).\n\n"
-    "Exit status: 0 they agree, 1 they differ, 2 nobody can tell, or it could not be done.",
+    "Exit status: 0 they agree, 1 they differ, 2 inconclusive, or an error.",
 )
 @click.argument("build", metavar="FILE.py:BUILD")
 @click.option(
@@ -34,44 +36,44 @@ if TYPE_CHECKING:
     default="eager",
     show_default=True,
     metavar="BACKEND",
-    help="What is right: eager is plain Python, any other backend is compiled.",
+    help="The reference: eager is plain Python; any other backend is compiled.",
 )
 @click.option(
     "--test-backend",
     default="inductor",
     show_default=True,
     metavar="BACKEND",
-    help="What is tested: a backend's name, or file.py:backend.",
+    help="The backend under test: its name, or file.py:backend.",
 )
-@click.option("--train", is_flag=True, help="Compare gradients and a step of training too.")
+@click.option("--train", is_flag=True, help="Also compare gradients and one training step.")
 @click.option(
     "--optimizer",
     metavar="NAME",
-    help="For --train: a name of torch.optim, or file.py:function. [default: SGD]",
+    help="For --train: a torch.optim name, or file.py:function. [default: SGD]",
 )
-@click.option("--localize", is_flag=True, help="Name the operation at which they part.")
+@click.option("--localize", is_flag=True, help="Find the operation where they diverge.")
 @click.option(
     "--inputs",
     type=click.IntRange(1),
     default=1,
     show_default=True,
-    help="Sets of inputs: more than one are made like the first, with other values and sizes.",
+    help="Number of input sets: extra ones resemble the first, with other values and sizes.",
 )
 @click.option(
     "--runs",
     type=click.IntRange(1),
     default=2,
     show_default=True,
-    help="Runs on each set of inputs: equal ones must give equal answers.",
+    help="Runs per input set: equal runs must give equal results.",
 )
-@click.option("--seed", default=0, show_default=True, help="For the build and for more inputs.")
+@click.option("--seed", default=0, show_default=True, help="Seed for BUILD and for extra inputs.")
 @click.option("--atol", type=float, help="Absolute tolerance. [default: by dtype and float64]")
 @click.option("--rtol", type=float, help="Relative tolerance. [default: by dtype and float64]")
-@click.option("--no-fp64", is_flag=True, help="Judge by tolerances alone, without a float64 run.")
+@click.option("--no-fp64", is_flag=True, help="Compare by tolerances alone, without a float64 run.")
 @click.option(
     "--pictures",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Draw the errors into this folder.",
+    help="Plot the errors into this folder.",
 )
 @dir_option
 @json_option
@@ -85,7 +87,10 @@ def COMMAND(build: str, as_json: bool, home: Path | None, **given: Any) -> int:
         sys.stdout.write(_json(report, folder))
     else:
         print(report.summary())
-        print(f"\ncompilescope: report with `compilescope report {folder.name}`", file=sys.stderr)
+        print(
+            f"\ncompilescope: see the report with `compilescope report {folder.name}`",
+            file=sys.stderr,
+        )
     sys.stdout.flush()
     return EXIT_CODES[report.verdict]
 
@@ -93,7 +98,7 @@ def COMMAND(build: str, as_json: bool, home: Path | None, **given: Any) -> int:
 def _compared(build: str, given: dict[str, Any]) -> DiffReport:
     make = load_object(build, "build")
     if not callable(make):
-        raise ToolError(f"{build} is of type {type(make).__name__}, which cannot be called.")
+        raise ToolError(f"{build} is not callable (its type is {type(make).__name__}).")
     backends = {name: _backend(given[name]) for name in ("reference", "test_backend")}
     optimizer = given["optimizer"]
     if optimizer is not None and names_file(optimizer):
@@ -106,7 +111,7 @@ def _compared(build: str, given: dict[str, Any]) -> DiffReport:
     config = ComparisonConfig(atol=given["atol"], rtol=given["rtol"])
     reseed(given["seed"])
     model, args, kwargs = _built(call_theirs(make, f"{build} failed"), build)
-    with doing_note() as doing:
+    with working("diff") as work:
         harness = KernelDiffHarness(
             model,
             args,
@@ -120,7 +125,7 @@ def _compared(build: str, given: dict[str, Any]) -> DiffReport:
             runs=given["runs"],
             seed=given["seed"],
             fp64=not given["no_fp64"],
-            progress=doing,
+            progress=work.show,
         )
         pictures = given["pictures"]
         return harness.compare(
@@ -135,7 +140,7 @@ def _backend(text: str) -> Any:
         return text
     found = load_object(text, "backend")
     if not callable(found):
-        raise ToolError(f"{text} is of type {type(found).__name__}, not a backend.")
+        raise ToolError(f"{text} is not a backend (its type is {type(found).__name__}).")
     return found
 
 

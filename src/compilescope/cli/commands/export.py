@@ -10,21 +10,23 @@ from typing import TYPE_CHECKING
 import click
 
 from compilescope.cli.options import dir_option, home_folder, json_option, print_json
-from compilescope.cli.progress import progress_note
+from compilescope.cli.progress import working
 from compilescope.errors import ToolError
 
 if TYPE_CHECKING:
     from compilescope.model.run import Run
 
+GROUP = "Share"
 
-@click.command("export", short_help="Pack a run into one file, if you like without your names.")
+
+@click.command("export", short_help="Pack a run into one file, optionally without your names.")
 @click.argument("run", required=False)
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Where to. [default: the run's id and .zip]",
+    help="Output file. [default: the run's id plus .zip]",
 )
 @click.option(
     "--redact",
@@ -42,15 +44,19 @@ def COMMAND(
     as_json: bool,
     home: Path | None,
 ) -> None:
-    """Pack RUN (the latest by default) into one zip file that `compilescope import` opens."""
+    """Pack RUN (default: the latest) into a zip file that `compilescope import` reads."""
     from compilescope.model.archive import write_archive
     from compilescope.model.home import find_run
     from compilescope.model.run import read_run
 
     folder = find_run(home_folder(home), run)
-    read = read_run(folder)
+    with working("export", "reading the run"):
+        read = read_run(folder)
     if read.live:
-        print("The run goes on: the file holds what was seen so far.", file=sys.stderr)
+        print(
+            "The run is still in progress: the file holds what was recorded so far.",
+            file=sys.stderr,
+        )
     with tempfile.TemporaryDirectory(prefix="compilescope-") as scratch:
         name, same = read.header.run, None
         if redact:
@@ -58,8 +64,8 @@ def COMMAND(
             name, same = _redacted(read, folder)
         target = output or Path(f"{name}.zip")
         _check_target(target, force)
-        with progress_note("packing") as progress:
-            archived = write_archive(folder, target, progress)
+        with working("export", "packing") as work:
+            archived = write_archive(folder, target, work.percent)
     if as_json:
         print_json(
             {
@@ -81,9 +87,11 @@ def _check_target(target: Path, force: bool) -> None:
     if target.is_dir():
         raise ToolError(f"{target} is a folder.", hint="Name a file with -o.")
     if target.exists() and not force:
-        raise ToolError(f"{target} is there already.", hint="Overwrite it with --force.")
+        raise ToolError(f"{target} already exists.", hint="Overwrite it with --force.")
     if not target.absolute().parent.is_dir():
-        raise ToolError(f"There is no folder {target.absolute().parent} to write {target.name} to.")
+        raise ToolError(
+            f"Cannot write {target.name}: there is no folder {target.absolute().parent}."
+        )
 
 
 def _redacted(run: Run, folder: Path) -> tuple[str, bool]:
@@ -97,9 +105,9 @@ def _redacted(run: Run, folder: Path) -> tuple[str, bool]:
     from compilescope.rules.redaction.run import redact
 
     try:
-        with progress_note("redacting") as progress:
-            redaction = redact(run, DiskArtifacts(folder / ARTIFACTS), progress)
-        write_run(folder, redaction.run)
+        with working("export", "redacting") as work:
+            redaction = redact(run, DiskArtifacts(folder / ARTIFACTS), work.percent)
+            write_run(folder, redaction.run)
     except OSError as error:
         raise ToolError(f"Cannot write the redacted run in {folder}: {error.strerror}.") from None
     files = sorted(path for path in folder.rglob("*") if path.is_file())
@@ -107,11 +115,14 @@ def _redacted(run: Run, folder: Path) -> tuple[str, bool]:
     if leaked:
         shown = ", ".join(leaked[:5])
         raise ToolError(
-            f"Redaction would have left names of yours in the file, such as {shown}: not written.",
-            hint="This is a bug of compilescope; please report it.",
+            (
+                f"Redaction would have left names of yours in the file, such as {shown}, so it was "
+                "not written."
+            ),
+            hint="This is a bug in compilescope; please report it.",
         )
     different = changed(digest(run), digest(read_run(folder)))
     if different:
         listed = ", ".join(different)
-        print(f"Note: the rules read the redacted run otherwise, in: {listed}.", file=sys.stderr)
+        print(f"Note: the redacted run's diagnosis differs in: {listed}.", file=sys.stderr)
     return redaction.run.header.run, not different

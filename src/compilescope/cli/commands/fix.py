@@ -16,11 +16,14 @@ import click
 from compilescope.cli.fix_handing import is_lost
 from compilescope.cli.options import dir_option, json_option
 from compilescope.cli.program import ProgramCommand, Words
+from compilescope.cli.telling import all_option
 from compilescope.errors import ToolError
 
 if TYPE_CHECKING:
     from compilescope.cli.fix_asked import Asked
     from compilescope.repair.search.outcome import Outcome
+
+GROUP = "Fix"
 
 
 class _FixCommand(ProgramCommand):
@@ -38,53 +41,60 @@ class _FixCommand(ProgramCommand):
 @click.command(
     "fix",
     cls=_FixCommand,
-    short_help="Propose patches for what a program loses, each proven by running it.",
-    help="Run a program, try fixes for its graph breaks and recompiles, each in fresh processes, "
-    "and show those that are proven: what they win back is gone, nothing else is lost, and the "
-    "program computes and prints the same. No file is changed without --write or --script.\n\n"
-    "Everything after SCRIPT, -m or -c belongs to the program, but for --write, --script, --force, "
-    "--site, --rule, --safe-only, --no-time and --json, which may follow it; after -- all is the "
-    "program's. The program runs many times; what is piped to it is given to each run, and what "
-    "it prints is not shown.\n\n"
-    "Exit status: 0 a fix is verified, or there is nothing to fix; 1 something is lost and no fix "
-    "could be verified, or with --site or --rule not for all that was asked; 2 it could not be "
-    "done.",
+    short_help="Propose patches for graph breaks and recompiles, each verified by running it.",
+    help="Run a program and try fixes for its graph breaks and recompiles, each in fresh "
+    "processes. Only verified fixes are shown: the graph break or recompile is gone, "
+    "nothing else gets worse, and the program computes and prints the same. No file is "
+    "changed without --write or --script.\n\n"
+    "Everything after SCRIPT, -m or -c belongs to the program, except --write, --script, "
+    "--force, --site, --rule, --safe-only, --no-time and --json, which may follow it. "
+    "Everything after -- belongs to the program. The program runs many times: each run "
+    "gets the same piped input, and its output is not shown.\n\n"
+    "Exit status: 0 if a fix is verified or there is nothing to fix; 1 if no fix could be "
+    "verified, or with --site or --rule, not for everything selected; 2 if the search "
+    "could not run.",
 )
-@click.option("--write", is_flag=True, help="Change my own files; never installed packages.")
+@click.option("--write", is_flag=True, help="Change your own files, never installed packages.")
 @click.option(
     "--script",
     is_flag=True,
-    help="Write SCRIPT_fixed.py: the same program, third-party code fixed too.",
+    help="Write SCRIPT_fixed.py: the same program with all fixes, third-party code included.",
 )
 @click.option(
-    "--output", type=click.Path(path_type=Path), metavar="FILE", help="For --script: another name."
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="For --script: the file to write.",
 )
 @click.option(
-    "--force", is_flag=True, help="Write although git has uncommitted changes, or a file is there."
+    "--force", is_flag=True, help="Write even if git has uncommitted changes or the file exists."
 )
-@click.option("--run", "run", metavar="RUN", help="The program of a recorded run.")
-@click.option("--site", metavar="FILE:LINE", help="Only what is lost there.")
+@click.option("--run", "run", metavar="RUN", help="Fix the program of a recorded run.")
+@click.option("--site", metavar="FILE:LINE", help="Only fix this line.")
 @click.option(
     "--rule",
     "rules",
     multiple=True,
     metavar="NAME",
-    help="Only causes of this rule, graph-break id or category, or only the fix of this name.",
+    help="Only fix causes with this rule, graph-break ID or category, or only use the fix with "
+    "this name.",
 )
-@click.option("--safe-only", is_flag=True, help="Only fixes after which nothing looks different.")
-@click.option("--list", "repertoire", is_flag=True, help="List the fixes that there are.")
+@click.option(
+    "--safe-only", is_flag=True, help="Only use fixes that change nothing you can observe."
+)
+@click.option("--list", "repertoire", is_flag=True, help="List all fixes.")
 @click.option(
     "--limit",
     type=click.FloatRange(0, min_open=True),
     default=300.0,
     show_default=True,
     metavar="SECONDS",
-    help="The longest that one run of the program may take.",
+    help="Time limit for one run of the program.",
 )
 @click.option(
     "--budget",
     metavar="TIME",
-    help="The longest that all of it may take: 90s, 2m, 1h. What is proven by then is shown.",
+    help="Time limit for the whole search: 90s, 2m, 1h. Fixes verified by then are shown.",
 )
 @click.option("--no-time", "timed", flag_value=False, default=True, help="Do not time the result.")
 @click.option("-m", "_m", is_flag=True, help="Run a module.")
@@ -99,9 +109,10 @@ class _FixCommand(ProgramCommand):
     "compile_names",
     multiple=True,
     metavar="NAME",
-    help="Compile modules of the class NAME, or a function: f, Class.method, package.module.f.",
+    help="Compile modules of class NAME, or a function: f, Class.method, package.module.f.",
 )
-@click.option("--backend", help="The backend for --compile and --compile-all.")
+@click.option("--backend", help="Backend for --compile and --compile-all.")
+@all_option
 @dir_option
 @json_option
 @click.pass_obj
@@ -120,23 +131,23 @@ def COMMAND(words: Words, /, **given: Any) -> int:
 def _list(given: dict[str, Any]) -> int:
     from compilescope.cli.fix_repertoire import list_fixes
 
-    list_fixes(as_json=given["as_json"])
+    list_fixes(as_json=given["as_json"], everything=given["everything"])
     return 0
 
 
 def _fix(words: Words, given: dict[str, Any]) -> int:
     from compilescope.cli.fix_asked import ask, read_stdin
     from compilescope.cli.fix_handing import check_git, hand_out
-    from compilescope.cli.fix_progress import fix_progress
     from compilescope.cli.fix_telling import tell
+    from compilescope.cli.progress import working
     from compilescope.repair.search.searching import search
 
     asked = ask(words, given)
     if asked.write and not asked.force:
         check_git([asked.main])
     stdin = read_stdin()
-    with fix_progress() as progress:
-        wishes = replace(asked.wishes, stdin=stdin, progress=progress.show, tell=progress.tell)
+    with working("fix") as work:
+        wishes = replace(asked.wishes, stdin=stdin, progress=work.show, tell=work.tell)
         asked = replace(asked, wishes=wishes)
         outcome = search(asked.target, wishes)
         _check_outcome(outcome, asked)
@@ -158,8 +169,8 @@ def _check_outcome(outcome: Outcome, asked: Asked) -> None:
     if wishes.site is not None and not outcome.attempts and not outcome.notes:
         places = list(dict.fromkeys(place for place, _ in outcome.left))
         raise ToolError(
-            f"Nothing is lost at {wishes.site}.",
-            hint=f"Something is lost at {', '.join(places[:5])}." if places else "",
+            f"Nothing to fix at {wishes.site}.",
+            hint=f"There is something to fix at {', '.join(places[:5])}." if places else "",
         )
 
 

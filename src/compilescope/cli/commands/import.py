@@ -8,31 +8,33 @@ from pathlib import Path
 import click
 
 from compilescope.cli.options import dir_option, home_folder, json_option, print_json
-from compilescope.cli.progress import progress_note
+from compilescope.cli.progress import working
+
+GROUP = "Share"
 
 
-@click.command("import", short_help="Take in a run that was exported.")
+@click.command("import", short_help="Import an exported run.")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--force", is_flag=True, help="Replace a run that has the same id.")
+@click.option("--force", is_flag=True, help="Replace a run with the same id.")
 @json_option
 @dir_option
 def COMMAND(file: Path, force: bool, as_json: bool, home: Path | None) -> None:
-    """Take in the run that FILE holds. Nothing in it is executed."""
+    """Import the run in FILE. Nothing in it is executed."""
     import msgspec
 
     from compilescope.model.importing import import_archive
 
-    with progress_note("unpacking") as progress:
-        imported = import_archive(file, home_folder(home), force=force, progress=progress)
+    with working("import", "unpacking") as work:
+        imported = import_archive(file, home_folder(home), force=force, progress=work.percent)
     if as_json:
         print_json({**msgspec.structs.asdict(imported), "path": str(imported.path)})
         return
     if imported.already_there:
-        print(f"The run {imported.run} is already there.")
+        print(f"The run {imported.run} was already imported.")
     elif imported.renamed_from:
-        print(f"Imported as {imported.run}: here {imported.renamed_from} is another run.")
+        print(f"Imported as {imported.run}: another run here is named {imported.renamed_from}.")
     else:
         print(f"Imported {imported.run}: {imported.files} files.")
     if imported.unread:
         print(f"{imported.unread} lines of its events could not be read.", file=sys.stderr)
-    print(f"Look at it with: compilescope show {imported.run}", file=sys.stderr)
+    print(f"See it with: compilescope show {imported.run}", file=sys.stderr)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 import sys
 import time
 from pathlib import Path
@@ -10,17 +11,30 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from compilescope.cli.options import dir_option, has_colour, home_folder, json_option, print_json
+from compilescope.cli.options import (
+    dir_option,
+    has_colour,
+    home_folder,
+    in_home,
+    json_option,
+    print_json,
+)
+from compilescope.cli.telling import all_option, room
 
 if TYPE_CHECKING:
     from compilescope.model.header import RunHeader
     from compilescope.rules.ended import Ended
 
+GROUP = "Share"
+_AROUND = 4
+"""Lines besides the runs: the columns' names, and what shows the rest."""
+
 
 @click.command("list", short_help="List the runs on disk, newest first.")
+@all_option
 @json_option
 @dir_option
-def COMMAND(as_json: bool, home: Path | None) -> None:
+def COMMAND(everything: bool, as_json: bool, home: Path | None) -> None:
     """List the runs on disk, newest first."""
     from compilescope.model.home import list_runs
 
@@ -37,7 +51,7 @@ def COMMAND(as_json: bool, home: Path | None) -> None:
     if not runs:
         print(f"No runs in {folder}. Record one with: compilescope run SCRIPT", file=sys.stderr)
     else:
-        _print_table(runs)
+        _print_table(runs, home, everything=everything)
     for path, why in unreadable:
         print(f"{path.name}: {why}", file=sys.stderr)
 
@@ -83,7 +97,9 @@ def _status(header: RunHeader) -> str:
     return "running" if is_live(header) else "cut short"
 
 
-def _print_table(runs: list[tuple[Path, RunHeader]]) -> None:
+def _print_table(
+    runs: list[tuple[Path, RunHeader]], home: Path | None, *, everything: bool
+) -> None:
     from rich.console import Console
     from rich.table import Table
 
@@ -94,13 +110,22 @@ def _print_table(runs: list[tuple[Path, RunHeader]]) -> None:
         table.add_column(name, no_wrap=True)
     table.add_column("COMMAND", overflow="ellipsis", no_wrap=True, ratio=1)
     table.add_row("RUN", "WHEN", "STATUS", "COMMAND", style="dim" if colour else None)
+    left = 2 * len(runs) if everything else room(sys.stdout) - _AROUND
+    shown = 0
     for path, header in runs:
+        raised = _ended(path, header).exception
+        left -= 2 if raised else 1
+        if left < 0:
+            break
+        shown += 1
         when = _ago(time.time() - header.started_ns / 1e9)
         table.add_row(header.run, when, _status(header), " ".join(header.command))
-        raised = _ended(path, header).exception
         if raised:
             table.add_row("", "", "", raised, style="red" if colour else None)
     console.print(table)
+    if shown < len(runs):
+        rest = shlex.join(["compilescope", "list", "--all", *in_home(home)])
+        print(f"and {len(runs) - shown} more\n\nEverything: {rest}")
 
 
 def _ago(seconds: float) -> str:

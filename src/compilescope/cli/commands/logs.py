@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,21 +10,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from compilescope.cli.files import write_whole
-from compilescope.cli.options import (
-    dir_option,
-    has_colour,
-    home_folder,
-    json_option,
-    print_json,
-    report_width,
-)
-from compilescope.cli.progress import progress_note
+from compilescope.cli.options import dir_option, home_folder, in_home, json_option, print_json
+from compilescope.cli.progress import working
 from compilescope.cli.reports import draw, format_of
+from compilescope.cli.telling import all_option, tell
 from compilescope.errors import ToolError
 
 if TYPE_CHECKING:
     from compilescope.logs.reading import ReadLogs
     from compilescope.model.run import Run
+
+GROUP = "Diagnose"
 
 _MOST_WARNINGS = 10
 _LOG_KEYS = (
@@ -42,24 +39,27 @@ _LOG_KEYS = (
 @click.command("logs", short_help="Read TORCH_TRACE, TORCH_LOGS, torch_xla and tt-xla logs.")
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), metavar="RUN", help="The run's folder."
+    "-o", "--output", type=click.Path(path_type=Path), metavar="RUN", help="Folder for the run."
 )
 @click.option(
     "--report",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Write the whole story there: .html, .md, .json, .sarif or .txt.",
+    help="Write a full report: .html, .md, .json, .sarif or .txt.",
 )
 @click.option(
     "--script",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="The program that wrote the log: FILE_fixed.py gets what is known to help.",
+    help="The program that wrote the log: writes FILE_fixed.py with the changes known to help.",
 )
 @click.option(
-    "--repro", is_flag=True, help="Write a script for each break; --report does so for device logs."
+    "--repro",
+    is_flag=True,
+    help="Write a script for each graph break; implied by --report for device logs.",
 )
-@click.option("--follow", is_flag=True, help="Read on while they grow, until Ctrl-C.")
+@click.option("--follow", is_flag=True, help="Keep reading as the logs grow, until Ctrl-C.")
+@all_option
 @json_option
 @dir_option
 def COMMAND(
@@ -69,18 +69,22 @@ def COMMAND(
     script: Path | None,
     repro: bool,
     follow: bool,
+    everything: bool,
     as_json: bool,
     home: Path | None,
 ) -> None:
     """Read logs into a run: files, folders, .gz, .xz, or - for standard input.
 
-    Formats are told by what the files hold, and may be mixed. No torch is needed.
+    Formats are detected from the content and can be mixed. Works without torch.
     """
     from compilescope.model.run import read_run
 
     form = format_of(report) if report is not None else None
     if report is not None and form is None:
-        raise ToolError(f"The ending of {report} names no format.", hint="Use .html or .md, say.")
+        raise ToolError(
+            f"The suffix of {report} matches no report format.",
+            hint="Use .html or .md, for example.",
+        )
     read = _read(list(paths), home_folder(home), output, follow)
     _warn(read)
     run = read_run(read.path)
@@ -89,14 +93,20 @@ def COMMAND(
         run = read_run(read.path)
     fixed = _write_fixed(script, run) if script is not None else None
     if report is not None and form is not None:
-        write_whole(report, draw([run], form, to_file=True))
+        with working("logs", "writing the report"):
+            write_whole(report, draw([run], form, to_file=True))
         print(f"Wrote {report} ({report.stat().st_size / 1e6:.1f} MB).", file=sys.stderr)
     if as_json:
         print_json({**_answers(read, run), **({"fixed": fixed} if fixed is not None else {})})
-    elif report is None:
-        _show(run)
-    name = read.path if output is not None else read.run
-    print(f"The run: compilescope report {name}", file=sys.stderr)
+    name = str(read.path) if output is not None else read.run
+    if report is None and not as_json:
+        _show(
+            run,
+            ""
+            if everything
+            else shlex.join(["compilescope", "show", "--all", *in_home(home), name]),
+        )
+    print(f"Full report: compilescope report {name}", file=sys.stderr)
 
 
 def _read(paths: list[str], home: Path, output: Path | None, follow: bool) -> ReadLogs:
@@ -106,8 +116,8 @@ def _read(paths: list[str], home: Path, output: Path | None, follow: bool) -> Re
         return follow_logs(paths, home, output)
     from compilescope.logs.reading import read_logs
 
-    with progress_note("reading") as progress:
-        return read_logs(paths, home, target=output, progress=progress)
+    with working("logs", "reading") as work:
+        return read_logs(paths, home, target=output, progress=work.percent)
 
 
 def _is_for_a_device(run: Run) -> bool:
@@ -119,11 +129,10 @@ def _is_for_a_device(run: Run) -> bool:
 
 
 def _write_repros(run: Path) -> None:
-    from compilescope.cli.progress import doing_note
     from compilescope.minify.logged.writing import write_log_repros
 
-    with doing_note() as note:
-        write_log_repros(run, note)
+    with working("logs", "writing repro scripts") as work:
+        write_log_repros(run, work.show)
 
 
 def _write_fixed(script: Path, run: Run) -> dict[str, Any]:
@@ -133,9 +142,9 @@ def _write_fixed(script: Path, run: Run) -> dict[str, Any]:
     made = propose_unproven(script, run)
     target = script.with_name(f"{script.stem}_fixed.py")
     write_whole(target, made.text)
-    print(f"Wrote {target}, not verified here: it needs the device.", file=sys.stderr)
+    print(f"Wrote {target}, unverified: verifying it needs the device.", file=sys.stderr)
     for item in made.left:
-        print(f"Left to do by hand: {item}", file=sys.stderr)
+        print(f"To do by hand: {item}", file=sys.stderr)
     return {"script": str(target), "done": made.done, "left": made.left, "verified": False}
 
 
@@ -148,16 +157,16 @@ def _warn(read: ReadLogs) -> None:
     for line in lines[:_MOST_WARNINGS]:
         print(f"Note: {line}", file=sys.stderr)
     if len(lines) > _MOST_WARNINGS:
-        print(f"Note: {len(lines) - _MOST_WARNINGS} more such notes.", file=sys.stderr)
+        print(f"Note: {len(lines) - _MOST_WARNINGS} more notes.", file=sys.stderr)
 
 
-def _show(run: Run) -> None:
+def _show(run: Run, rest: str) -> None:
     from compilescope.report.document import report_document
-    from compilescope.report.render.terminal import to_text
     from compilescope.report.section import Reading
 
-    document = report_document(Reading(run))
-    sys.stdout.write(to_text(document, width=report_width(), colour=has_colour(sys.stdout)))
+    with working("logs", "finding causes"):
+        document = report_document(Reading(run, full=not rest))
+    tell(document, rest)
 
 
 def _answers(read: ReadLogs, run: Run) -> dict[str, Any]:
@@ -166,7 +175,8 @@ def _answers(read: ReadLogs, run: Run) -> dict[str, Any]:
     from compilescope.rules.digest import digest
     from compilescope.rules.logged.answers import answers
 
-    found = answers(run, digest(run))
+    with working("logs", "finding causes"):
+        found = answers(run, digest(run))
     assert found is not None, "a run that was read from logs says so"
     log = msgspec.to_builtins(found.verdict)
     return {

@@ -12,6 +12,8 @@ from compilescope.cli.options import json_option
 from compilescope.cli.program import ProgramCommand, Words
 from compilescope.errors import ToolError
 
+GROUP = "Fix"
+
 
 class _MinifyCommand(ProgramCommand):
     may_follow = frozenset(
@@ -40,48 +42,55 @@ class _MinifyCommand(ProgramCommand):
 @click.command(
     "minify",
     cls=_MinifyCommand,
-    short_help="Make the smallest program that still shows a break, a recompile or a crash.",
-    help="Run a program, and make it smaller for as long as it shows the same cause: a graph break "
-    "or a recompile (its source shrinks), a difference or a violation (its graph does), a crash "
-    "(its graph where one is to blame, else its source). "
-    "The repro is one script that needs no compilescope; it is written once it has shown the same "
-    "in a fresh process. It exits with 1 while the bug is there and with 0 once it is gone.\n\n"
-    "With --check any file shrinks while COMMAND, called with the candidate's path, leaves with "
-    "status 0. Ctrl-C keeps the best so far; --resume goes on from there.\n\n"
-    "Exit status: 0 a repro was written, 2 there is none, 130 stopped by Ctrl-C.",
+    short_help="Make the smallest program that still shows a graph break, recompile or crash.",
+    help="Run a program and shrink it while it shows the same cause: the source for a graph "
+    "break or a recompile, the graph for a numerical difference or a device violation, "
+    "and for a crash the graph if one causes it, otherwise the source. The repro is one "
+    "script that does not need compilescope; it is written once it has shown the same "
+    "cause in a fresh process. It exits with 1 while the bug is present and with 0 once "
+    "it is fixed.\n\n"
+    "With --check, any file is shrunk while COMMAND, called with the "
+    "candidate's path, exits with 0. Ctrl-C keeps the best so far; --resume continues "
+    "from there.\n\n"
+    "Exit status: 0 a repro was written, 2 no repro, 130 stopped by Ctrl-C.",
 )
-@click.option("-m", "_m", is_flag=True, help="A module of yours.")
-@click.option("-c", "_c", is_flag=True, help="A string of Python.")
+@click.option("-m", "_m", is_flag=True, help="Minify a module.")
+@click.option("-c", "_c", is_flag=True, help="Minify a string of Python.")
 @click.option(
     "--predicate",
     type=click.Choice(["break", "recompile", "crash", "diff", "violation"]),
-    help="What must stay. [default: the crash that ended the program, else its first cause]",
+    help=(
+        "What the repro must show. [default: the crash that ended the program, else its first "
+        "cause]"
+    ),
 )
-@click.option("--site", metavar="FILE:LINE", help="Where, if the program shows several.")
-@click.option("--check", metavar="COMMAND", help="Any command instead: status 0 keeps a candidate.")
+@click.option("--site", metavar="FILE:LINE", help="Which one, if the program shows several.")
+@click.option(
+    "--check", metavar="COMMAND", help="Use this command instead: exit status 0 keeps a candidate."
+)
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path),
-    help="The repro. [default: repro.py, or with --check the file's name with .min in it]",
+    help="The repro's file. [default: repro.py, or with --check FILE.min.SUFFIX]",
 )
 @click.option(
     "--jobs",
     type=click.IntRange(1, 256),
     default=1,
     show_default=True,
-    help="Candidates to try at the same time. The result does not depend on it.",
+    help="Candidates to try in parallel. The result does not depend on it.",
 )
-@click.option("--resume", is_flag=True, help="Go on with one that was stopped.")
-@click.option("--limit-time", metavar="TIME", help="Stop after so long: seconds, 10m, 1h.")
+@click.option("--resume", is_flag=True, help="Continue a stopped minify.")
+@click.option("--limit-time", metavar="TIME", help="Stop after this long: 90, 10m, 1h.")
 @click.option(
     "--candidate-time",
     type=click.FloatRange(0.1),
     metavar="SECONDS",
-    help="The longest that a candidate may run. [default: by the whole program's time]",
+    help="Time limit for one candidate. [default: based on the program's run time]",
 )
-@click.option("--device", metavar="NAME", help="For violation: a device by name, or its file.")
-@click.option("--test-backend", metavar="BACKEND", help="For crash and diff: the backend to try.")
+@click.option("--device", metavar="NAME", help="For violation: a device name or file.")
+@click.option("--test-backend", metavar="BACKEND", help="For crash and diff: the backend to test.")
 @json_option
 @click.pass_obj
 def COMMAND(target: Words, /, **given: Any) -> int:
@@ -92,7 +101,7 @@ def COMMAND(target: Words, /, **given: Any) -> int:
     kind, words = target
     if not words:
         raise ToolError(
-            "There is nothing to minify.", hint="Try `compilescope minify script.py`, or -m MODULE."
+            "No program given.", hint="Try `compilescope minify script.py`, or -m MODULE."
         )
     if kind not in ("script", "module", "code"):
         raise ToolError("minify takes a script, -m MODULE or -c CODE.")
@@ -113,7 +122,7 @@ def _check_options(given: dict[str, Any]) -> None:
     if given["check"] is not None and (given["predicate"] or given["site"]):
         raise ToolError("Give --check or --predicate and --site, not both.")
     if given["device"] and given["predicate"] not in (None, "violation"):
-        raise ToolError("--device goes with --predicate violation.")
+        raise ToolError("--device needs --predicate violation.")
     if given["predicate"] == "violation" and not given["device"]:
         raise ToolError("--predicate violation needs --device NAME.")
     if sys.platform == "win32":

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from compilescope.cli.options import dir_option, has_colour, home_folder, report_width
+from compilescope.cli.options import dir_option, home_folder, in_home
 from compilescope.cli.program import (
     ProgramCommand,
     Words,
@@ -16,12 +17,16 @@ from compilescope.cli.program import (
     program_options,
     warn_of_lost_end,
 )
+from compilescope.cli.progress import working
+from compilescope.cli.telling import all_option, tell
 from compilescope.errors import ToolError
 
 if TYPE_CHECKING:
     from compilescope.model.device import Device
     from compilescope.model.run import Run
     from compilescope.rules.hardware.preflight import DeviceReport
+
+GROUP = "Hardware"
 
 
 class _PreflightCommand(ProgramCommand):
@@ -35,29 +40,34 @@ class _PreflightCommand(ProgramCommand):
 @click.command(
     "preflight",
     cls=_PreflightCommand,
-    short_help="Check every graph of a program against devices, before the chip is at hand.",
-    help="Run a program under capture and hold every graph that it compiles against each --device: "
-    "all that it refuses, in one pass, on your own lines; and what no graph holds.\n\n"
-    "Exit status: 0 the devices take all, 1 something is refused, 2 could not tell. "
-    "Everything after the program belongs to it, but for --device, --fail-on and --json; "
-    "after -- all is the program's.",
+    short_help="Check every graph of a program against a device, without the device.",
+    help="Run a program under capture and check every graph it compiles against each --device. "
+    "Shows everything the device does not support, at your own lines, and everything that "
+    "is in no graph.\n\n"
+    "Exit status: 0 the devices support everything, 1 something is not "
+    "supported, 2 inconclusive. Everything after the program belongs to it, except "
+    "--device, --fail-on and --json; everything after -- belongs to the program.",
 )
 @click.option(
     "--device",
     "devices",
     multiple=True,
     metavar="NAME",
-    help="A device by name, or its file; several give a table. `compilescope devices` lists them.",
+    help=(
+        "A device name or file; repeat for a comparison table. `compilescope devices` lists "
+        "the names."
+    ),
 )
 @click.option(
     "--fail-on",
     type=click.Choice(["error", "warning"]),
     default="error",
     show_default=True,
-    help="What is too much.",
+    help="Lowest severity that fails.",
 )
-@click.option("--run", "run", metavar="RUN", help="Judge a recorded run instead of a program.")
+@click.option("--run", "run", metavar="RUN", help="Check a recorded run instead of a program.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON as the last line of stdout.")
+@all_option
 @program_options
 @dir_option
 @click.pass_obj
@@ -67,17 +77,21 @@ def COMMAND(target: Words, /, **given: Any) -> int:
     if not given["devices"]:
         raise ToolError(
             "preflight needs a device: --device NAME.",
-            hint="`compilescope devices` lists those that come with it; a file of yours will do.",
+            hint=(
+                "`compilescope devices` lists the built-in devices; you can also give a file "
+                "of your own."
+            ),
         )
     devices = find_devices(given["devices"])
     unknown = _unknown_operators(given["devices"])
     record, status = _record(target, given)
-    reports = _judge(record, devices)
+    with working("preflight", "checking graphs"):
+        reports = _judge(record, devices)
     doubt = " ".join(filter(None, (_doubt(record, status), *unknown)))
     if given["as_json"]:
         _print_json(record, reports, doubt)
     else:
-        _print(record, reports, doubt)
+        _print(record, reports, doubt, _rest(record, given))
     return _exit_code(reports, given["fail_on"], doubt)
 
 
@@ -89,7 +103,8 @@ def _record(target: Words, given: dict[str, Any]) -> tuple[Run, int]:
     if given["run"] is not None:
         if target[1]:
             raise ToolError("Give a program or --run RUN, not both.")
-        record = read_run(find_run(home_folder(given["home"]), given["run"]))
+        with working("preflight", "reading the run"):
+            record = read_run(find_run(home_folder(given["home"]), given["run"]))
         return record, record.header.exit_status or 0
     outcome = launch_program(
         target,
@@ -100,7 +115,8 @@ def _record(target: Words, given: dict[str, Any]) -> tuple[Run, int]:
         calls=True,
     )
     warn_of_lost_end(outcome)
-    return read_run(outcome.folder, header=outcome.header), outcome.exit_status
+    with working("preflight", "reading the run"):
+        return read_run(outcome.folder, header=outcome.header), outcome.exit_status
 
 
 def _judge(record: Run, devices: list[Device]) -> list[DeviceReport]:
@@ -124,9 +140,9 @@ def _doubt(record: Run, status: int) -> str:
     """Why the judgement may lack something, beside what the reports say; empty where it may not."""
     if status:
         how = f"by signal {-status}" if status < 0 else f"with status {status}"
-        return f"The program ended {how}: what it would have compiled after that is not here."
+        return f"The program ended {how}: anything it would have compiled later is missing."
     if record.cut_short:
-        return f"The record is cut short: {record.cut_short}."
+        return f"The recording is truncated: {record.cut_short}."
     return ""
 
 
@@ -137,17 +153,25 @@ def _exit_code(reports: list[DeviceReport], fail_on: str, doubt: str) -> int:
     return 2 if doubt or unclear else 0
 
 
-def _print(record: Run, reports: list[DeviceReport], doubt: str) -> None:
+def _rest(record: Run, given: dict[str, Any]) -> str:
+    """The command that prints everything, without running the program again."""
+    if given["everything"]:
+        return ""
+    devices = [word for name in given["devices"] for word in ("--device", name)]
+    words = ["preflight", "--all", *devices, *in_home(given["home"]), "--run", record.header.run]
+    return shlex.join(["compilescope", *words])
+
+
+def _print(record: Run, reports: list[DeviceReport], doubt: str, rest: str) -> None:
     from compilescope.report.preflight import preflight_document
-    from compilescope.report.render.terminal import to_text
 
     header = record.header
     command = " ".join(header.command)
     document = preflight_document(
         f"compilescope preflight {header.run}", command, reports, header.root
     )
-    text = to_text(document, width=report_width(), colour=has_colour(sys.stdout))
-    sys.stdout.write(f"\n{text}")
+    sys.stdout.write("\n")
+    tell(document, rest)
     if doubt:
         sys.stdout.write(f"\n{doubt}\n")
 

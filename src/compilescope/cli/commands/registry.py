@@ -6,6 +6,7 @@ Reads files only; torch is never imported.
 from __future__ import annotations
 
 import difflib
+import shlex
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -19,6 +20,7 @@ from compilescope.cli.registry_lint import lint
 from compilescope.cli.registry_site import build, serve
 from compilescope.cli.registry_upkeep import import_notes, update
 from compilescope.cli.registry_words import print_blocks
+from compilescope.cli.telling import all_option
 from compilescope.errors import ToolError
 
 if TYPE_CHECKING:
@@ -26,13 +28,14 @@ if TYPE_CHECKING:
     from compilescope.registry.taxonomy import Category, Taxonomy
     from compilescope.report.blocks import Block, Facts
 
+GROUP = "Learn"
+
 F = TypeVar("F", bound=Callable[..., Any])
-_SHOWN = 20
 _MEANS = {
     "config": "a config flag",
     "rewrite": "a mechanical rewrite",
-    "judgement": "a change that you must judge",
-    "upgrade": "another version of torch or of the backend",
+    "judgement": "a change that needs your judgment",
+    "upgrade": "another version of torch or the backend",
 }
 _NOT_GIVEN = "PyTorch's table gives no explanation."
 
@@ -42,22 +45,24 @@ def _file_option(function: F) -> F:
         "--file",
         "file",
         type=click.Path(path_type=Path),
-        help="A graph_break_registry.json of another torch. [default: the installed torch's]",
+        help="Another torch's graph_break_registry.json. [default: the installed torch's]",
     )(function)
 
 
-@click.group("registry", short_help="Graph breaks in PyTorch's own table: look up, build a site.")
+@click.group(
+    "registry", short_help="Look up graph breaks in PyTorch's own table, or build a site of them."
+)
 def COMMAND() -> None:
     """Look up graph breaks in PyTorch's own table, each with its category; build a site of them,
-    and keep it true."""
+    and keep the table's notes and examples up to date."""
 
 
-@COMMAND.command("show", short_help="Show graph breaks by id or type.")
+@COMMAND.command("show", short_help="Show graph breaks by ID or type.")
 @click.argument("ids", nargs=-1, required=True, metavar="ID...")
 @_file_option
 @json_option
 def show(ids: tuple[str, ...], file: Path | None, as_json: bool) -> None:
-    """Show graph breaks by ID (GB0124, gb124 or 124) or by their type."""
+    """Show graph breaks by ID (GB0124, gb124 or 124) or by type."""
     from compilescope.registry.table import load_registry
     from compilescope.registry.taxonomy import load_taxonomy
 
@@ -70,17 +75,18 @@ def show(ids: tuple[str, ...], file: Path | None, as_json: bool) -> None:
     for number, entry in enumerate(entries):
         if number:
             print()
-        subtitle = f"graph break of {_name(table)}"
+        subtitle = f"graph break in {_name(table)}"
         print_blocks(f"{entry.gb_id} {entry.title}", subtitle, _entry_blocks(entry, taxonomy))
 
 
-@COMMAND.command("search", short_help="Search ids, types, texts and categories.")
+@COMMAND.command("search", short_help="Search IDs, types, explanations and categories.")
 @click.argument("words", nargs=-1, required=True, metavar="WORDS...")
-@click.option("--all", "everything", is_flag=True, help=f"Show all, not the best {_SHOWN}.")
+@all_option
 @_file_option
 @json_option
 def search(words: tuple[str, ...], everything: bool, file: Path | None, as_json: bool) -> None:
-    """Search ids, types, explanations, hints and categories: entries with all WORDS, best first."""
+    """Search IDs, types, explanations, hints and categories: entries that match all WORDS, best
+    first."""
     from compilescope.registry.table import load_registry
     from compilescope.registry.taxonomy import load_taxonomy
 
@@ -92,19 +98,19 @@ def search(words: tuple[str, ...], everything: bool, file: Path | None, as_json:
         return
     asked = " ".join(words)
     if not found:
-        print(f"Nothing in the table of {_name(table)} has all of: {asked}", file=sys.stderr)
+        print(f"Nothing in the table of {_name(table)} matches all of: {asked}", file=sys.stderr)
         return
-    shown = found if everything else found[:_SHOWN]
-    more = f", the best {len(shown)}; --all shows the rest" if len(shown) < len(found) else ""
-    subtitle = f"{_count(len(found), 'entry', 'entries')} of {_name(table)}{more}"
-    print_blocks(f"Search: {asked}", subtitle, [_rows(shown, taxonomy)])
+    subtitle = f"{_count(len(found), 'entry', 'entries')} in {_name(table)}"
+    rest = "" if everything else shlex.join(["compilescope", "registry", "search", "--all", *words])
+    print_blocks(f"Search: {asked}", subtitle, [_rows(found, taxonomy)], rest)
 
 
-@COMMAND.command("list", short_help="List the graph breaks by category.")
+@COMMAND.command("list", short_help="List graph breaks by category.")
 @click.option("--category", metavar="C", help="Only this category (see `registry categories`).")
+@all_option
 @_file_option
 @json_option
-def list_entries(category: str | None, file: Path | None, as_json: bool) -> None:
+def list_entries(category: str | None, everything: bool, file: Path | None, as_json: bool) -> None:
     """List all graph breaks by category."""
     from compilescope.registry.table import load_registry
     from compilescope.registry.taxonomy import load_taxonomy
@@ -131,7 +137,14 @@ def list_entries(category: str | None, file: Path | None, as_json: bool) -> None
             blocks.append(Heading(title, ", ".join(filter(None, (name, str(len(group)))))))
             blocks.append(_rows(group))
     total = sum(map(len, groups.values()))
-    print_blocks("Graph breaks", f"{_count(total, 'id', 'ids')} of {_name(table)}", blocks)
+    rest = ["compilescope", "registry", "list", "--all"]
+    rest += ["--category", wanted.id] if wanted else []
+    print_blocks(
+        "Graph breaks",
+        f"{_count(total, 'ID', 'IDs')} in {_name(table)}",
+        blocks,
+        "" if everything else shlex.join(rest),
+    )
 
 
 @COMMAND.command("categories", short_help="List or show the categories.")
@@ -139,7 +152,7 @@ def list_entries(category: str | None, file: Path | None, as_json: bool) -> None
 @_file_option
 @json_option
 def categories(names: tuple[str, ...], file: Path | None, as_json: bool) -> None:
-    """List the categories, or show some: why they break, and what mends them."""
+    """List the categories, or show some: why they break, and how to fix them."""
     from compilescope.registry.taxonomy import load_taxonomy
 
     taxonomy = load_taxonomy()
@@ -148,7 +161,7 @@ def categories(names: tuple[str, ...], file: Path | None, as_json: bool) -> None
     if as_json:
         print_json({**origin, "categories": [_category_json(c, counts[c.id]) for c in chosen]})
         return
-    subtitle = f"{len(taxonomy.categories)} in all, with the ids of {_torch(origin)}"
+    subtitle = f"{len(taxonomy.categories)} in total, with the IDs of {_torch(origin)}"
     if names:
         blocks = [block for c in chosen for block in _category_blocks(c, counts[c.id])]
         print_blocks("Categories of graph breaks", subtitle, blocks)
@@ -168,7 +181,7 @@ def _entries(wanted: str, table: Registry, taxonomy: Taxonomy) -> tuple[Entry, .
     if known is not None:
         raise ToolError(
             f"{name} is not in the table of {_name(table)}.",
-            f"Another version has it: {known.ids[name]} ({known.id}).",
+            f"It is in another version: {known.ids[name]} ({known.id}).",
         )
     titles = [title for e in table for title in e.titles]
     close = _close(wanted, [e.gb_id for e in table]) or _close(wanted, titles)
@@ -300,20 +313,24 @@ def _entry_blocks(entry: Entry, taxonomy: Taxonomy) -> list[Block]:
         blocks.append(Facts(tuple((label, words(text)) for label, text in rows)))
     known = _category(entry, taxonomy)
     if known is None:
-        return [*blocks, Heading("No category yet"), Paragraph(words("Newer than this tool."))]
+        return [
+            *blocks,
+            Heading("No category yet"),
+            Paragraph(words("This ID is newer than this version of compilescope.")),
+        ]
     return blocks + _category_blocks(known)
 
 
 def _category_blocks(category: Category, ids: list[str] | None = None) -> list[Block]:
     from compilescope.report.blocks import Facts, Heading, Paragraph, words
 
-    rows = [("mended by", "; ".join(_MEANS[mean] for mean in category.means))]
+    rows = [("fixed by", "; ".join(_MEANS[mean] for mean in category.means))]
     if category.from_line:
-        rows.append(("decided by", "the id, or what your line does"))
+        rows.append(("decided by", "the ID, or what your line does"))
     if ids is not None:
         rows.append(("ids", " ".join(ids) or "none"))
     if ids is not None and category.types:
-        rows.append(("no id", "; ".join(category.types)))
+        rows.append(("no ID", "; ".join(category.types)))
     return [
         Heading(category.title, category.id),
         Paragraph(words(category.why), hanging="why"),

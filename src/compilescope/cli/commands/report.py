@@ -9,42 +9,50 @@ import click
 
 from compilescope.cli.files import write_whole
 from compilescope.cli.options import dir_option, home_folder
+from compilescope.cli.progress import working
 from compilescope.cli.reports import FORMATS, draw, format_of
 from compilescope.errors import ToolError
 
+GROUP = "Share"
 
-@click.command("report", short_help="The whole story as HTML, markdown, JSON, SARIF or a trace.")
+
+@click.command(
+    "report", short_help="Write a report to share: HTML, markdown, JSON, SARIF or a trace."
+)
 @click.argument("runs", metavar="[RUN]...", nargs=-1)
 @click.option(
     "--format",
     "form",
     type=click.Choice(FORMATS),
-    help="How to draw it; trace is a timeline for Perfetto. [default: by FILE's ending, or html]",
+    help="Output format; trace is a timeline for Perfetto. [default: by FILE's suffix, or html]",
 )
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write it there."
+    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="The file to write."
 )
-@click.option("--open", "opened", is_flag=True, help="Show it in a browser.")
+@click.option("--open", "opened", is_flag=True, help="Open it in a browser.")
 @dir_option
 def COMMAND(
     runs: tuple[str, ...], form: str | None, output: Path | None, opened: bool, home: Path | None
 ) -> None:
-    """Tell the whole story of each RUN: by default the latest, by its id or the start of it.
+    """Write the full report of each RUN, given by its id or the start of it (default: the latest).
 
-    Without -o it goes to stdout; HTML goes to a file named for the run where stdout is a terminal.
+    Without -o it goes to stdout; HTML goes to a file named after the run if stdout is a terminal.
+    Markdown is at most 60 KB, so that it fits a GitHub comment.
     """
     from compilescope.model.home import find_run
     from compilescope.model.run import read_run
 
     form = form or (format_of(output) if output else None) or "html"
     if opened and form != "html":
-        raise ToolError("--open shows HTML only.", hint="Leave --format out, or --open.")
+        raise ToolError("--open works with HTML only.", hint="Drop --format or --open.")
     folder = home_folder(home)
     found = [find_run(folder, name) for name in runs] or [find_run(folder, None)]
-    read = [read_run(path) for path in dict.fromkeys(found)]
+    with working("report", "reading the run"):
+        read = [read_run(path) for path in dict.fromkeys(found)]
     if output is None and form == "html" and (opened or sys.stdout.isatty()):
         output = Path(f"{read[0].header.run}.html")
-    text = draw(read, form, to_file=output is not None)
+    with working("report", "writing the report"):
+        text = draw(read, form, to_file=output is not None)
     if output is None:
         sys.stdout.write(text)
         return
@@ -54,4 +62,4 @@ def COMMAND(
         import webbrowser
 
         if not webbrowser.open(output.absolute().as_uri()):
-            print(f"No browser could be started: open {output} yourself.", file=sys.stderr)
+            print(f"Could not start a browser; open {output} yourself.", file=sys.stderr)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from compilescope.cli.next_step import Given, next_step
-from compilescope.cli.options import dir_option, has_colour, report_width
+from compilescope.cli.options import dir_option
 from compilescope.cli.program import (
     ProgramCommand,
     Words,
@@ -17,39 +17,47 @@ from compilescope.cli.program import (
     program_options,
     warn_of_lost_end,
 )
+from compilescope.cli.telling import told_text
 
 if TYPE_CHECKING:
     from compilescope.capture.launcher import Outcome
 
+GROUP = "Diagnose"
+
+_AROUND = 4
+"""Lines that are printed around the summary: blanks, and the next step, which may be long."""
 _KEEPER = "compilescope.minify.failures:keep_failure"
 
 
 @click.command(
     "run",
     cls=ProgramCommand,
-    short_help="Run a program under capture, then show what was lost.",
-    help="Run a program unmodified, record all that torch.compile does, and print a summary.\n\n"
-    "The program keeps its output, its signals and its exit status; the summary goes to stderr. "
+    short_help="Run a program and show what torch.compile did with it.",
+    help="Run a program unmodified, record everything torch.compile does, and print a summary.\n\n"
+    "The program keeps its output, signals and exit status; the summary goes to stderr. "
     "Everything after SCRIPT, -m, -c, --pytest or --torchrun belongs to the program.",
 )
 @program_options
 @click.option(
-    "--ir", is_flag=True, help="Record Inductor's IR too; costs about a tenth of the compile."
+    "--ir", is_flag=True, help="Also record Inductor's IR; adds about 10% to compile time."
 )
 @click.option(
     "--time",
     "timed",
     is_flag=True,
-    help="Time every call of compiled code: inside graphs and outside them.",
+    help="Time every call of compiled code, inside and outside graphs.",
 )
 @click.option(
     "--repro",
     is_flag=True,
-    help="For each backend failure write the smallest script that shows it, after the program.",
+    help="After the program, write a minimal script for each backend failure.",
 )
-@click.option("-q", "--quiet", is_flag=True, help="Print no summary.")
+@click.option("-q", "--quiet", is_flag=True, help="Don't print a summary.")
 @click.option(
-    "--json", "as_json", is_flag=True, help="Print JSON as the last line of stdout instead."
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print JSON as the last line of stdout instead of a summary.",
 )
 @dir_option
 @click.pass_obj
@@ -98,11 +106,11 @@ def COMMAND(
 
 def _write_repros(outcome: Outcome) -> None:
     """The program has ended: nothing here can disturb it."""
-    from compilescope.cli.progress import doing_note
+    from compilescope.cli.progress import working
     from compilescope.minify.failures import write_repros
 
-    with doing_note() as note:
-        write_repros(outcome.folder, note)
+    with working("run", "writing repro scripts") as work:
+        write_repros(outcome.folder, work.show)
 
 
 def _report(outcome: Outcome, given: Given, *, quiet: bool, as_json: bool) -> None:
@@ -118,11 +126,11 @@ def _report(outcome: Outcome, given: Given, *, quiet: bool, as_json: bool) -> No
         print(msgspec.json.encode(reading.digest).decode(), flush=True)
         return
     from compilescope.report.document import report_document
-    from compilescope.report.render.terminal import to_text
 
-    document = report_document(reading)
-    text = to_text(document, width=report_width(), colour=has_colour(sys.stderr))
     step = next_step(reading.digest, given)
+    run = reading.digest.run.partition("-")[0]
+    rest = given.of_run("show", run, "--all")
+    text = told_text(report_document(reading), rest, stream=sys.stderr, reserved=_AROUND)
     # In a line of its own, however long: it is there to be copied.
     last = f"\nNext: {step}\n" if step else ""
-    print(f"\n{text}{last}", file=sys.stderr, flush=True)
+    print(f"\n{text}{last}", end="", file=sys.stderr, flush=True)

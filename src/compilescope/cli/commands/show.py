@@ -1,50 +1,91 @@
-"""`compilescope show`: the report of a run."""
+"""`compilescope show`: what a run lost and where to start; everything, or one section of it."""
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from compilescope.cli.options import (
-    dir_option,
-    has_colour,
-    home_folder,
-    json_option,
-    print_json,
-    report_width,
-)
+from compilescope.cli.options import dir_option, home_folder, in_home, json_option, print_json
+from compilescope.cli.telling import all_option, tell, with_one_cause
+
+if TYPE_CHECKING:
+    from compilescope.model.run import Run
+
+GROUP = "Diagnose"
 
 
-@click.command("show", short_help="Show a run: the latest, or RUN by the start of its id.")
+@click.command("show", short_help="Show what a run lost and where to start.")
 @click.argument("run", required=False)
+@click.option(
+    "--section",
+    metavar="NAME",
+    help="Show one section in detail: guards, graphs, constraints, tree, timeline, breaks, ...",
+)
+@all_option
 @click.option(
     "--format",
     "form",
     type=click.Choice(["terminal", "md", "json"]),
     default="terminal",
-    help="How to draw it.",
+    help="Output format.",
 )
 @json_option
 @dir_option
-def COMMAND(run: str | None, form: str, as_json: bool, home: Path | None) -> None:
-    """Show a run: the latest, or RUN by its id, the start of its id, or its folder."""
+def COMMAND(
+    run: str | None,
+    section: str | None,
+    everything: bool,
+    form: str,
+    as_json: bool,
+    home: Path | None,
+) -> None:
+    """Show what a run lost and where to start: the latest run, or RUN by its id, the start of its
+    id, or its folder.
+
+    Fits two screens. --all prints the full report; --section NAME prints one section of it.
+    """
     from compilescope.model.home import find_run
     from compilescope.model.run import read_run
+
+    recorded = read_run(find_run(home_folder(home), run))
+    form = "json" if as_json else form
+    rest = ["compilescope", "show", "--all", *in_home(home)]
+    name = [] if run is None else [run]
+    if section is not None:
+        words = shlex.join([*rest, "--section", section, *name])
+        _section(recorded, section, form, "" if everything else words)
+        return
+    from compilescope.cli.reports import draw, markdown
+    from compilescope.report.document import report_document
     from compilescope.report.section import Reading
 
-    reading = Reading(read_run(find_run(home_folder(home), run)))
-    if as_json or form == "json":
+    reading = Reading(recorded)
+    if form == "json":
         print_json(reading.digest)
-        return
-    from compilescope.report.document import report_document
-    from compilescope.report.render.markdown import to_markdown
-    from compilescope.report.render.terminal import to_text
-
-    document = report_document(reading)
-    if form == "md":
-        sys.stdout.write(to_markdown(document))
+    elif everything:
+        sys.stdout.write(draw([recorded], form, to_file=False))
+    elif form == "md":
+        sys.stdout.write(markdown(report_document(reading)))
     else:
-        text = to_text(document, width=report_width(), colour=has_colour(sys.stdout))
-        sys.stdout.write(text)
+        one = ["compilescope", "explain", *in_home(home), *name, "--cause"]
+        document = with_one_cause(
+            reading, report_document(reading), lambda number: shlex.join([*one, number])
+        )
+        tell(document, shlex.join([*rest, *name]))
+
+
+def _section(recorded: Run, section: str, form: str, rest: str) -> None:
+    from compilescope.cli.reports import markdown
+    from compilescope.cli.sections import section_of
+
+    value, document = section_of(recorded, section)
+    if form == "json":
+        print_json(value)
+    elif form == "md":
+        sys.stdout.write(markdown(document))
+    else:
+        tell(document, rest)
