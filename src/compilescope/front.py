@@ -111,7 +111,7 @@ class Capture:
     def __repr__(self) -> str:
         seen = self.digest
         return (
-            f"<Capture {seen.run}: {seen.graphs} graphs, {len(seen.sites)} break sites, "
+            f"<Capture {seen.run}: {seen.graphs} graphs, {len(seen.sites)} graph breaks, "
             f"{len(seen.recompiles)} functions recompiled, {len(seen.failures)} failures>"
         )
 
@@ -201,7 +201,7 @@ def _tell_before(recorder: Any, dropped: Sequence[Any] | None) -> None:
 
     functions = compiled_functions() if dropped is None else dropped
     if functions is None:
-        loses = "what was compiled before the capture began"
+        loses = "code compiled before the capture began"
         target = "torch._dynamo.convert_frame.input_codes"
         recorder.emit(bodies.HookUnavailable(COMPILED_BEFORE, target, loses))
     elif functions:

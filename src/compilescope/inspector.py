@@ -85,7 +85,7 @@ class GuardReport:
 
     def _document(self) -> Any:
         check = self.check_ns
-        cost = f", {check / 1000:.1f} us a check of all" if check is not None else ""
+        cost = f", {check / 1000:.1f} us to check them all" if check is not None else ""
         frames = f"{len(self.graphs)} compiled frame{'' if len(self.graphs) == 1 else 's'}"
         subtitle = f"{frames}, {self.guards} guards{cost}; backend {self.backend}"
         entries = [(entry.graph, entry.cost) for entry in self.graphs]
@@ -135,8 +135,8 @@ class GuardInspector:
         graphs = guarded_graphs(run)
         if not graphs:
             raise ToolError(
-                f"Nothing of {_name(self.model)} was compiled, so there are no guards.",
-                hint="print(compilescope.explain(model)(*inputs).summary()) says why.",
+                f"Nothing in {_name(self.model)} was compiled, so there are no guards.",
+                hint="print(compilescope.explain(model)(*inputs).summary()) shows why.",
             )
         by_id = {cost.compile_id: cost for cost in costs}
         order = {event.compile_id: number for number, event in enumerate(journal.events)}

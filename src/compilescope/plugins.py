@@ -27,6 +27,6 @@ def discover(package: ModuleType, attribute: str, kind: type[T]) -> list[T]:
             raise ToolError(f"The module {name} has no {attribute} of type {kind.__name__}.")
         key = str(getattr(candidate, "id", None) or getattr(candidate, "name", info.name))
         if key in found:
-            raise ToolError(f"Two modules of {package.__name__} claim the {attribute} {key!r}.")
+            raise ToolError(f"Two modules in {package.__name__} define the {attribute} {key!r}.")
         found[key] = candidate
     return list(found.values())

@@ -76,7 +76,7 @@ def _table(file: Path) -> dict[str, Any] | None:
     except tomllib.TOMLDecodeError as error:
         raise ToolError(f"{file} is not valid TOML: {error}.") from None
     except RecursionError:
-        raise ToolError(f"{file} is not valid TOML: it nests too deeply.") from None
+        raise ToolError(f"{file} is not valid TOML: it is nested too deeply.") from None
     for key in TABLE.split("."):
         data = data.get(key) if isinstance(data, dict) else None
     if data is None or isinstance(data, dict):
@@ -92,7 +92,9 @@ def _project(file: Path, table: dict[str, Any]) -> Project:
         if reader is None:
             raise _unknown(file, key)
         if name in values:
-            raise ToolError(f"[{TABLE}] in {file} has {key} twice, with a hyphen and without.")
+            raise ToolError(
+                f"[{TABLE}] in {file} has {key} twice: with a hyphen and with an underscore."
+            )
         try:
             values[name] = reader(value)
         except ValueError as wanted:
@@ -107,15 +109,15 @@ def _project(file: Path, table: dict[str, Any]) -> Project:
 def _unknown(file: Path, key: str) -> ToolError:
     keys = [name.replace("_", "-") for name in _READERS]
     near = difflib.get_close_matches(key.replace("_", "-").lower(), keys, n=1, cutoff=0.5)
-    hint = f"Did you mean {near[0]}?" if near else f"The keys are {', '.join(keys)}."
-    return ToolError(f"[{TABLE}] in {file} has the unknown key {key!r}.", hint=hint)
+    hint = f"Did you mean {near[0]}?" if near else f"The keys are: {', '.join(keys)}."
+    return ToolError(f"[{TABLE}] in {file} has an unknown key, {key!r}.", hint=hint)
 
 
 def _count(value: Any) -> int:
     # To Python, True is a number.
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return value
-    raise ValueError("a whole number from 0 up")
+    raise ValueError("a whole number of at least 0")
 
 
 def _percent(value: Any) -> float:
@@ -133,13 +135,13 @@ def _flag(value: Any) -> bool:
 def _path(value: Any) -> Path:
     if isinstance(value, str) and value.strip() and "\0" not in value:
         return Path(value)
-    raise ValueError("the name of a file")
+    raise ValueError("a file name")
 
 
 def _address(value: Any) -> str:
     if isinstance(value, str) and value.startswith(("https://", "http://")):
         return value
-    raise ValueError("an http address")
+    raise ValueError("an http or https URL")
 
 
 _READERS: dict[str, Callable[[Any], Any]] = {

@@ -186,14 +186,17 @@ def read_mock_settings(environment: Mapping[str, str] | None = None) -> MockSett
     strict = env.get("MOCK_STRICT", "").strip().lower() or "1"
     if strict not in (*_YES, *_NO):
         raise ToolError(
-            f"MOCK_STRICT is {env['MOCK_STRICT']!r}, which is neither 1 nor 0.",
-            hint="1 raises at a violation, 0 warns and goes on.",
+            f"MOCK_STRICT is {env['MOCK_STRICT']!r}; it must be 1 or 0.",
+            hint="1 raises on a violation, 0 warns and continues.",
         )
     alignment = env.get("MOCK_ALIGNMENT", "").strip() or "1"
     if not alignment.isdecimal() or not 1 <= int(alignment[:20]) < 2**31:
         raise ToolError(
-            f"MOCK_ALIGNMENT is {env['MOCK_ALIGNMENT']!r}, which is not a whole number from 1 on.",
-            hint="The last size of every tensor must be a multiple of it; 1 allows every size.",
+            (
+                f"MOCK_ALIGNMENT is {env['MOCK_ALIGNMENT']!r}; it must be a whole number of at "
+                "least 1."
+            ),
+            hint="Every tensor's last size must be a multiple of it; 1 allows any size.",
         )
     memory = env.get("MOCK_MAX_MEMORY", "").strip() or MockSettings.max_memory
     return MockSettings(strict in _YES, int(alignment), memory)
@@ -269,6 +272,6 @@ def _read_timeout(text: str | None) -> float:
     if 0 < seconds <= 86400:
         return seconds
     raise ToolError(
-        f"COMPILESCOPE_LLM_TIMEOUT is {text!r}, which is not a number of seconds up to a day.",
-        hint="Set it to something like 60, or unset it.",
+        f"COMPILESCOPE_LLM_TIMEOUT is {text!r}; it must be a number of seconds, at most a day.",
+        hint="Set it to a value such as 60, or unset it.",
     )

@@ -37,8 +37,8 @@ def find_devices(wanted: Iterable[str]) -> list[Device]:
         device = find_device(name)
         if device.name in found:
             raise ToolError(
-                f"{found[device.name][0]} and {name} are both called {device.name}.",
-                hint="Change the key `name` in one of the files.",
+                f"{found[device.name][0]} and {name} are both named {device.name}.",
+                hint="Change `name` in one of the files.",
             )
         found[device.name] = (name, device)
     return [device for _, device in found.values()]
@@ -58,14 +58,14 @@ def device_path(wanted: str) -> Path:
         return path
     if path.suffix == ".toml" or len(path.parts) > 1:
         raise ToolError(f"There is no device file {wanted}.", hint=_hint(path.stem, names))
-    raise ToolError(f"There is no device called {wanted!r}.", hint=_hint(wanted, names))
+    raise ToolError(f"There is no device named {wanted!r}.", hint=_hint(wanted, names))
 
 
 def _hint(wanted: str, names: list[str]) -> str:
     here = Path(f"{wanted}.toml")
     if here.is_file():
-        return f"There is a file of that name here: {here}"
+        return f"There is a file with that name here: {here}"
     near = difflib.get_close_matches(wanted.lower(), names, 3, cutoff=0.5)
     if near:
         return f"Did you mean {' or '.join(near)}?"
-    return f"Known are {', '.join(names)}, and any TOML file by its path."
+    return f"Known devices: {', '.join(names)}. You can also give the path of a TOML file."

@@ -64,7 +64,10 @@ def examine_operators(file: DeviceFile) -> NamedOperators:
         if problem is not None:
             problems.append(problem)
         elif not _WILD.search(placed.name) and is_composite(placed.name):
-            what = f"{placed.name} is made of other operators: graphs at ATen level hold those only"
+            what = (
+                f"{placed.name} is composed of other operators: graphs at ATen level "
+                "contain only those"
+            )
             notes.append(Problem(placed.line, placed.key, what))
     problems += _arguments(file)
     return NamedOperators(tuple(problems), tuple(notes), tuple(dict.fromkeys(unchecked)))
@@ -137,10 +140,10 @@ def _unknown(placed: Placed, known: _Known, guess: bool) -> Problem | None:
     if f"{library}.{base}" in known.bases and overload:
         family = sorted(op for op in known.overloads if op.startswith(f"{library}.{base}."))
         near = difflib.get_close_matches(full, family, 1, cutoff=0) or family
-        what = f"this torch knows no overload {name}"
+        what = f"this torch has no overload {name}"
     else:
         near = difflib.get_close_matches(f"{library}.{base}", known.bases, 1) if guess else []
-        what = f"this torch knows no operator {name}"
+        what = f"this torch has no operator {name}"
     hint = f"Did you mean {near[0]}?" if near else ""
     return Problem(placed.line, placed.key, what, hint)
 

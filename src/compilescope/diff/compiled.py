@@ -75,7 +75,7 @@ def _load(path: Path, instance: str, compiler: str) -> Any:
             _build(path, instance, compiler)
         found = ctypes.CDLL(str(path)).add
     except (OSError, subprocess.SubprocessError) as error:
-        log.warning("No compiled pass, torch's operations do it: %s", error)
+        log.warning("No compiled pass; using torch operations: %s", error)
         return None
     found.restype = None
     return found

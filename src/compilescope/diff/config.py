@@ -71,13 +71,13 @@ class ComparisonConfig:
             if value is not None:
                 _check_number(name, value)
         if self.max_mismatch_percentage > 100:
-            raise ToolError("max_mismatch_percentage is more than 100.")
+            raise ToolError("max_mismatch_percentage is greater than 100.")
         for name, least in (("worst", 0), ("profile_bins", 1), ("reduction", 1), ("threads", 1)):
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or int(value) != value):
-                raise ToolError(f"{name} is {value!r}, which is not a whole number.")
+                raise ToolError(f"{name} is {value!r}; it must be a whole number.")
             if value is not None and value < least:
-                raise ToolError(f"{name} is {value}: it must be {least} or more.")
+                raise ToolError(f"{name} is {value}; it must be {least} or more.")
         named = {_dtype(key): _pair(key, value) for key, value in self.per_dtype.items()}
         object.__setattr__(self, "per_dtype", named)
 
@@ -132,14 +132,14 @@ def usual_tolerance(dtype: torch.dtype, reduction: int | None = None) -> Toleran
 
 def _check_number(name: str, value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:
-        raise ToolError(f"{name} is {value!r}, which is not a number from 0 on.")
+        raise ToolError(f"{name} is {value!r}; it must be a number of at least 0.")
 
 
 def _dtype(key: Any) -> torch.dtype:
     found = getattr(torch, key.removeprefix("torch."), None) if isinstance(key, str) else key
     if not isinstance(found, torch.dtype):
         raise ToolError(
-            f"{key!r} is no dtype of torch.", hint='Write torch.float16 or "float16", for example.'
+            f"{key!r} is not a torch dtype.", hint='Write torch.float16 or "float16", for example.'
         )
     return found
 

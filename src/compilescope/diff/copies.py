@@ -51,7 +51,7 @@ def _copied(
 ) -> torch.Tensor:
     if is_lazy(tensor):
         raise ToolError(
-            "The model has weights without a shape yet.", hint="Call it once before it is compared."
+            "The model has uninitialized weights.", hint="Call it once before comparing it."
         )
     flat = tensor.detach()
     key = storage_key(tensor) if is_plain(tensor) else None
@@ -99,8 +99,8 @@ class Arguments:
         for path, leaf in argument_leaves(self.args, self.kwargs).items():
             if isinstance(leaf, Lazy):
                 raise ToolError(
-                    f"The argument {path} is a {leaf.kind}: the first side would use it up.",
-                    hint="Give a list or a tensor instead.",
+                    f"The argument {path} is a {leaf.kind}: the first side would consume it.",
+                    hint="Pass a list or a tensor instead.",
                 )
 
     def tensors(self) -> list[torch.Tensor]:

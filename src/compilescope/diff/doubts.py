@@ -29,8 +29,8 @@ _LATER = 4.0
 """What comes after a step of an optimizer may move so much farther."""
 _UNSURE = 4.0
 _MOVES = (
-    "the reference moves as far itself when its inputs and weights change by one unit in the last "
-    "place"
+    "the reference itself changes as much when its inputs and weights change by one unit in "
+    "the last place"
 )
 _BEYOND = 4.0
 """Times the distance of equal runs: an error that large is not explained by it."""
@@ -77,7 +77,9 @@ class Doubts:
             if diff.verdict != "pass":
                 return diff
         if diff.verdict == "pass" and self._is_narrowed(diff):
-            words = "it has the errors of float32: the reference in float64 is surer than that"
+            words = (
+                "its errors are float32-sized, and the float64 reference is more accurate than that"
+            )
             return diff.judged("fail", f"{words}; {diff.reason}")
         # What has another type, shape or place is no matter of rounding, race or chance.
         if diff.verdict == "pass" or not diff.metrics:
@@ -92,7 +94,7 @@ class Doubts:
         if growth <= _UNSURE and diff.verdict == "fail":
             return diff.judged("unknown", f"{_MOVES}, or nearly so; {diff.reason}")
         if self._is_constant(diff):
-            words = "the reference's follows the random numbers, the test's does not"
+            words = "the reference depends on the random numbers, the test does not"
             return diff.judged("fail", f"{words}; {diff.reason}")
         return diff
 
@@ -111,11 +113,13 @@ class Doubts:
         wanted = leaf_of(self._references[0], diff.path)
         least = min(_distance(leaf, wanted) for leaf in leaves)
         if least > _BEYOND * apart:
-            words = f"wrong in each of {len(leaves)} runs, by {least:.3g} or more"
-            return diff.judged("fail", f"{words}, though they differ by {apart:.3g} themselves")
+            words = f"wrong in all {len(leaves)} runs, by {least:.3g} or more"
+            return diff.judged(
+                "fail", f"{words}, though the runs differ by {apart:.3g} among themselves"
+            )
         words = f"{len(leaves)} runs of the test on equal inputs differ by up to {apart:.3g}"
         return diff.judged(
-            "unknown", f"{words}: a data race, memory that nobody filled, or a state of its own"
+            "unknown", f"{words}: a data race, uninitialized memory, or internal state"
         )
 
     def _against_reference(self, diff: ValueDiff, test: Outcome) -> ValueDiff:
@@ -173,17 +177,17 @@ class Doubts:
         for other in others:
             found = self._comparer.compare_leaves(diff.path, diff.kind, one, other)
             if found.verdict != "pass":
-                return f"the reference's own answers to equal inputs differ: {found.reason}"
+                return f"the reference's own results for equal inputs differ: {found.reason}"
         return ""
 
     def _randomness(self, diff: ValueDiff) -> str:
         if not self._draws_otherwise(diff) or self._is_constant(diff):
             return ""
         if self._seen is None:
-            return "it hangs on random numbers, and the test draws others"
+            return "it depends on random numbers, and the test draws different ones"
         names = [seen.words() for seen in self._seen.random] or ["Python's or numpy's generator"]
         shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-        return f"it hangs on random numbers from {shown}, and the test draws others"
+        return f"it depends on random numbers from {shown}, and the test draws different ones"
 
     def _draws_otherwise(self, diff: ValueDiff) -> bool:
         """Does it hang on random numbers that the two sides did not draw alike?"""
@@ -216,13 +220,13 @@ class Doubts:
         if _same(other, leaf_of(self._references[0], diff.path)):
             return ""
         names = ", ".join(seen.words() for seen in self._seen.overflowing[:3])
-        words = f"it hangs on a cast of numbers that the integer type cannot hold: {names}"
-        words += "; what that gives is undefined (eager mode wraps on most machines)"
+        words = f"it depends on a cast of numbers that the integer type cannot hold: {names}"
+        words += "; the result is undefined (eager mode wraps on most machines)"
         found = self._comparer.compare_leaves(
             diff.path, diff.kind, other, leaf_of(self._tests[0], diff.path)
         )
         if found.verdict == "pass":
-            words += "; the test saturates, and is right in all else"
+            words += "; the test saturates and is otherwise right"
         return words
 
 

@@ -69,12 +69,14 @@ class KernelDiffHarness:
         function of the parameters. `inputs` asks for more sets of inputs, `runs` for runs on each.
         `options` go to torch.compile."""
         if not callable(model):
-            raise ToolError(f"The model is of type {type(model).__name__}, which cannot be called.")
+            raise ToolError(f"The model is not callable (its type is {type(model).__name__}).")
         if config is not None and comparison_config is not None:
-            raise ToolError("Give config or comparison_config, not both: they are one thing.")
+            raise ToolError(
+                "Give config or comparison_config, not both: they are the same setting."
+            )
         for name, value in (("inputs", inputs), ("runs", runs)):
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise ToolError(f"{name} is {value!r}; it must be a whole number from 1 on.")
+                raise ToolError(f"{name} is {value!r}; it must be a whole number of at least 1.")
         self.model = uncompiled(model)
         self.args, self.kwargs = _arguments(example_inputs, kwargs)
         self.model_name = model_name or _name(self.model)
@@ -166,22 +168,22 @@ class KernelDiffHarness:
             try:
                 found.append((label, rounds.run(plan(other))))
             except ToolError as error:
-                left_out = Round(notes=[f"left out, since {_lowered(error.message)}"])
+                left_out = Round(notes=[f"skipped: {_lowered(error.message)}"])
                 found.append((label, left_out))
         return found
 
     def _localize(self, report: DiffReport, rounds: list[tuple[str, Round]], train: bool) -> None:
         if report.verdict != "fail":
-            report.notes += ("nothing to localise: no value differs for sure",)
+            report.notes += ("nothing to localize: no value clearly differs",)
             return
         wrong = [found for _, found in rounds if any(d.verdict == "fail" for d in found.diffs)]
         if any(found.error is not None for found in wrong):
-            report.notes += ("nothing to localise: the test raised before it gave anything",)
+            report.notes += ("nothing to localize: the test raised before it returned anything",)
             return
         if all(found.traced for found in wrong):
-            report.notes += ("nothing to localise: no operation of the backend is wrong",)
+            report.notes += ("nothing to localize: no operation of the backend is wrong",)
             return
-        self._tick("localising")
+        self._tick("localizing")
         first = next(found for found in wrong if not found.traced)
         assert first.arguments is not None  # It has differences, so it was run.
         args, kwargs = first.arguments.copied()
@@ -197,7 +199,7 @@ class KernelDiffHarness:
         report.guilty = tuple(found.guilty)
         report.compiles += found.compiles
         if found.reason:
-            report.notes += (f"localising: {found.reason}",)
+            report.notes += (f"localizing: {found.reason}",)
 
     def _draw(self, report: DiffReport, folder: Path) -> None:
         diffs: list[Any] = list(report.diffs)

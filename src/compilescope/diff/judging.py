@@ -98,15 +98,15 @@ def _figures(found: Judgement) -> tuple[float | None, float | None, float | None
 
 def _anchor(pair: Pair, exact: torch.Tensor | None) -> tuple[torch.Tensor | None, str]:
     if exact is None:
-        return None, "no float64 result tells whether this is rounding"
+        return None, "there is no float64 result to show whether this is rounding"
     if pair.places is not None or exact.layout is not torch.strided or exact.is_nested:
-        return None, "a sparse or nested tensor is not held against float64"
+        return None, "a sparse or nested tensor is not compared with float64"
     same = exact.dim() == len(pair.order)
     if not same or exact.permute(pair.order).shape != pair.reference.shape or exact.is_meta:
-        return None, f"the float64 result has another shape: {list(exact.shape)}"
+        return None, f"the float64 result has a different shape: {list(exact.shape)}"
     finer = pair.kind == "int" or unit_of(exact.dtype) < unit_of(pair.dtype) / 16
     if not finer:
-        return None, f"a {exact.dtype} result is no finer than what it should judge"
+        return None, f"a {exact.dtype} result is not precise enough to judge this one"
     return exact.detach().permute(pair.order).to(pair.reference.device), ""
 
 
@@ -116,12 +116,12 @@ def _by_tolerance(
     atol, rtol = config.tolerance(pair.dtype, reduction)
     percent = 100 * tally.mismatched / tally.count
     words = f"{tally.mismatched} of {tally.count} elements differ by more than {atol:.2g} + "
-    words += f"{rtol:.2g} * |reference|, the largest difference is {tally.max_abs:.3g}"
+    words += f"{rtol:.2g} * |reference|; the largest difference is {tally.max_abs:.3g}"
     if not atol and not rtol:
         words = f"{tally.mismatched} of {tally.count} elements differ"
     error = tally.max_abs
     if tally.disagreeing:
-        words = f"{tally.disagreeing} of {tally.count} elements are not finite on one side only"
+        words = f"{tally.disagreeing} of {tally.count} elements are finite on one side only"
         return Judgement("fail", words, None, error, atol)
     if percent <= config.max_mismatch_percentage:
         if tally.mismatched:
@@ -130,7 +130,7 @@ def _by_tolerance(
         return Judgement("pass", words, None, error, atol)
     noise = 4 * floors_of(pair.dtype, reduction).largest * tally.largest_reference
     if not config.is_given(pair.dtype) and error <= noise:
-        words += ": that may be rounding, where large numbers cancel"
+        words += ": possibly rounding, where large numbers cancel"
         return Judgement("unknown", words, None, error, noise)
     return Judgement("fail", words, None, error, atol)
 
@@ -144,10 +144,10 @@ def _by_flips(pair: Pair, exact: torch.Tensor, tally: Tally) -> Judgement:
         wide = side if side.dtype == exact.dtype else side.to(torch.float64)
         flips[number] = int((wide != exact.to(wide.dtype)).sum())
     own, its = flips
-    words = f"{tally.mismatched} of {tally.count} elements differ; {its} are not what float64 gives"
+    words = f"{tally.mismatched} of {tally.count} elements differ; {its} do not match float64"
     if not own:
         return Judgement("fail", words, 0.0, its / tally.count, 0.0)
-    words += f", {own} of the reference's are not"
+    words += f"; {own} of the reference's do not match it either"
     verdict: Verdict = "pass" if its <= own else "unknown" if its <= 4 * own + 4 else "fail"
     return Judgement(verdict, words, own / tally.count, its / tally.count, own / tally.count)
 
@@ -157,14 +157,14 @@ def _by_evidence(found: Evidence, dtype: torch.dtype, reduction: int | None) -> 
     worst = max(tests, key=lambda test: (test.ratio > 1, test.evidence, test.ratio))
     figures = (worst.reference, worst.test, worst.allowed)
     words = (
-        f"against float64 the {worst.words} error is {worst.test:.2g} of the numbers' scale, "
-        f"the reference's {worst.reference:.2g}; rounding allows {worst.allowed:.2g}"
+        f"compared with float64, the {worst.words} error is {worst.test:.2g} of the numbers' "
+        f"scale (reference: {worst.reference:.2g}); rounding allows {worst.allowed:.2g}"
     )
     if found.lost:
         words = f"not finite at {found.lost} of {found.whole.count + found.lost} places where the "
         return Judgement("fail", f"{words}reference and float64 are", *figures)
     if found.strange:
-        words = f"neither what the reference nor what float64 gives at {found.strange} places"
+        words = f"matches neither the reference nor float64 at {found.strange} places"
         return Judgement("fail", f"{words} that are not finite", *figures)
     if worst.evidence > 1:
         return Judgement("fail", words, *figures)
@@ -172,9 +172,9 @@ def _by_evidence(found: Evidence, dtype: torch.dtype, reduction: int | None) -> 
         words = f"not finite on either side at {found.odd} places, in different ways, where float64"
         return Judgement("unknown", f"{words} is", *figures)
     if worst.ratio > 1:
-        return Judgement("unknown", f"cannot tell: {words}", *figures)
+        return Judgement("unknown", f"inconclusive: {words}", *figures)
     if found.whole.test_rms < found.whole.reference_rms:
-        words += "; it is nearer to float64 than the reference"
+        words += "; it is closer to float64 than the reference"
     if found.overflowed:
         words += f"; the reference is not finite at {found.overflowed} places where float64 is"
     return Judgement("pass", words, *figures)

@@ -154,7 +154,7 @@ def _strided(tensor: torch.Tensor) -> torch.Tensor:
         try:
             tensor = tensor.to_dense()
         except (RuntimeError, NotImplementedError) as error:
-            raise Incomparable(f"its layout {tensor.layout} cannot be unfolded: {error}") from None
+            raise Incomparable(f"its layout {tensor.layout} cannot be converted: {error}") from None
     return tensor.resolve_conj().resolve_neg()
 
 
@@ -163,7 +163,7 @@ def _from_nested(one: torch.Tensor, other: torch.Tensor) -> tuple[torch.Tensor, 
         raise Incomparable("only one of them is a nested tensor")
     ours, theirs = one.unbind(), other.unbind()
     if [tuple(part.shape) for part in ours] != [tuple(part.shape) for part in theirs]:
-        raise Incomparable("their nested parts have other shapes")
+        raise Incomparable("their nested parts have different shapes")
     if not ours:
         return torch.empty(0), torch.empty(0)
     return torch.cat([p.reshape(-1) for p in ours]), torch.cat([p.reshape(-1) for p in theirs])
@@ -178,7 +178,7 @@ def _from_sparse(
             (t if t.layout is torch.sparse_coo else t.to_sparse()).coalesce() for t in (one, other)
         )
     except (RuntimeError, NotImplementedError) as error:
-        raise Incomparable(f"its layout {one.layout} cannot be unfolded: {error}") from None
+        raise Incomparable(f"its layout {one.layout} cannot be converted: {error}") from None
     if ours.dense_dim() or theirs.dense_dim():
         return one, other, None
     theirs = theirs.to(ours.device)

@@ -31,7 +31,7 @@ class VisualizationConfig:
     def __post_init__(self) -> None:
         wrong = [name for name in self.formats if name not in ("png", "svg")]
         if wrong:
-            raise ToolError(f"{wrong[0]!r} is no format of pictures.", hint="Use png or svg.")
+            raise ToolError(f"{wrong[0]!r} is not a picture format.", hint="Use png or svg.")
 
 
 class _Value(Protocol):
@@ -130,14 +130,14 @@ def _portrait(figures: Any, found: ErrorMap, told: TensorComparison) -> Any:
     image = left.imshow(lines, aspect="auto", extent=extent, interpolation="nearest", cmap="magma")
     left.set_facecolor("#e6e9ee")
     figure.colorbar(image, ax=left, label="log10 of the largest absolute error")
-    left.set_title("where the errors lie")
-    left.set_xlabel("last dimension" if len(told.shape) > 1 else "place in the line")
-    left.set_ylabel("the others, in order" if len(told.shape) > 2 else "row")
+    left.set_title("where the errors are")
+    left.set_xlabel("last dimension" if len(told.shape) > 1 else "position")
+    left.set_ylabel("other dimensions, in order" if len(told.shape) > 2 else "row")
     finite = [(n, count) for n, count in found.histogram if n < ENDLESS]
     places = [n for n, _ in finite]
     right.bar(places, [count for _, count in finite], width=0.9, color="#5470a8")
     right.set_yscale("log" if finite else "linear")
-    right.set_title(f"how large they are ({found.zeros} elements without one)")
+    right.set_title(f"error sizes ({found.zeros} elements without error)")
     right.set_xlabel("absolute error, as a power of 10")
     right.set_ylabel("elements")
     shape = "x".join(map(str, told.shape)) or "a single number"
@@ -160,7 +160,7 @@ def _summary(figures: Any, diffs: Sequence[_Value], title: str) -> Any:
     axes.set_xscale("log")
     axes.set_xlim(low, high)
     axes.invert_yaxis()
-    axes.set_xlabel("largest absolute error (green: agrees, red: differs, amber: cannot tell)")
+    axes.set_xlabel("largest absolute error (green: agrees, red: differs, amber: inconclusive)")
     more = f" (first {len(shown)} of {len(diffs)})" if len(shown) < len(diffs) else ""
     axes.set_title(_plain(f"{title}{more}"))
     return figure

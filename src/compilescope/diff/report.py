@@ -18,7 +18,7 @@ from compilescope.model.run import Run
 from compilescope.torchapi.trials.survey import from_here
 
 GRADIENTS = ("gradient", "step")
-_WORDS = {"pass": "PASS", "fail": "FAIL", "unknown": "CANNOT TELL"}
+_WORDS = {"pass": "PASS", "fail": "FAIL", "unknown": "INCONCLUSIVE"}
 _SHOWN = 12
 _FIGURES = ("max_abs", "max_rel", "mismatch_percentage")
 
@@ -81,7 +81,7 @@ class DiffReport:
     def summary(self) -> str:
         """Plain text."""
         lines = [
-            f"{_WORDS[self.verdict]}  {self.model_name}: {self.test_backend} against "
+            f"{_WORDS[self.verdict]}  {self.model_name}: {self.test_backend} vs. "
             f"{self.reference_backend}",
             f"  {self.reason}",
         ]
@@ -91,13 +91,13 @@ class DiffReport:
             if len(wrong) > _SHOWN:
                 lines.append(f"  ... and {len(wrong) - _SHOWN} more")
         for found in self.guilty:
-            lines += ["", f"  guilty: {guilty_words(found)}"]
+            lines += ["", f"  wrong operation: {guilty_words(found)}"]
         counts = {v: sum(d.verdict == v for d in self.diffs) for v in ("pass", "fail", "unknown")}
-        anchor = "held against float64" if self.anchored else "held against tolerances"
+        anchor = "compared with float64" if self.anchored else "compared by tolerance"
         lines += [
             "",
             f"  {_counted(len(self.diffs), 'value')}, {anchor}: {counts['pass']} agree, "
-            f"{counts['fail']} differ, {counts['unknown']} nobody can tell. "
+            f"{counts['fail']} differ, {counts['unknown']} inconclusive. "
             f"{_counted(self.compiles, 'compile')}.",
         ]
         lines += [f"  note: {note}" for note in self.notes]

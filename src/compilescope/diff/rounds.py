@@ -22,8 +22,8 @@ from compilescope.torchapi.trials.survey import Survey
 
 Tick = Callable[[str], None]
 _BY_TRACING = (
-    'the backend is right: with backend="eager" it differs in the same way, so it is Dynamo\'s '
-    "tracing that takes another path through the program"
+    'the backend is right: backend="eager" differs in the same way, so Dynamo\'s tracing '
+    "takes a different path through the program"
 )
 
 
@@ -92,7 +92,7 @@ class Rounds:
         if first.error is not None and plan.input_gradients:
             # An input that is written into may not require a gradient.
             plan.input_gradients = False
-            found.notes.append("the inputs' gradients were not looked at: the model writes there")
+            found.notes.append("input gradients were not compared: the model writes to its inputs")
             first = self._reference.run(plan)
         if isinstance(first.error, ToolError):
             raise first.error
@@ -104,12 +104,12 @@ class Rounds:
         outcomes = [first]
         seen: Survey | None = None
         if self._reference.eager:
-            self._tick("looking at what the reference does")
+            self._tick("recording the reference's operators")
             watched, seen = survey(plan)
             if watched.error is not None:
                 seen = None
                 found.notes.append(
-                    "nobody could watch the reference's operators: "
+                    "the reference's operators could not be recorded: "
                     f"{describe_failure(watched.error)}"
                 )
             elif not unsteady([first, watched]):
@@ -130,18 +130,20 @@ class Rounds:
         if seen is None:
             reason = "only eager code runs in float64"
             if self._reference.eager:
-                reason = "the reference's operators could not be watched"
+                reason = "the reference's operators could not be recorded"
         else:
             exact, reason, notes = widened(plan, seen)
         found.notes += notes
         found.anchored = exact is not None
         if exact is None:
-            found.notes.append(f"no float64 run, so tolerances decide: {reason}")
+            found.notes.append(f"no float64 run, so compared by tolerance: {reason}")
             return None
         exact, doubted = believed(reference, exact, lambda: self._reference.run(plan, nudged=True))
         if doubted:
             shown = ", ".join(doubted[:3]) + (" and others" if len(doubted) > 3 else "")
-            found.notes.append(f"the float64 run gives something else for {shown}: not used there")
+            found.notes.append(
+                f"the float64 run gives a different result for {shown}, so it is not used there"
+            )
         return exact
 
     def _tests(self, plan: Plan, found: Round) -> list[Outcome]:
@@ -164,7 +166,7 @@ class Rounds:
             other = self._traced().run(plan)
             if other.error is not None:
                 found.traced = True
-                words += '; so it does with backend="eager": Dynamo cannot take the program'
+                words += '; it also raises with backend="eager": Dynamo cannot trace the program'
         return ValueDiff("output", "output", "fail", words)
 
     def _blame(
@@ -194,7 +196,7 @@ class Rounds:
         paths = sorted(unsteady(outcomes))
         if paths:
             shown = ", ".join(paths[:3]) + (" and others" if len(paths) > 3 else "")
-            found.notes.append(f"equal runs of the {name} are not equal bit by bit: {shown}")
+            found.notes.append(f"repeated runs of the {name} are not bitwise equal: {shown}")
 
     def _scaled(self, seen: Survey | None) -> ComparisonConfig:
         """Tolerances grow with the longest sum of the model, where nobody set it."""

@@ -94,9 +94,13 @@ def widened(
     if outcome.error is not None:
         return None, f"the model does not run in float64: {_words(outcome.error)}", []
     if not _read_alike(seen.scalars, mode.scalars):
-        return None, "in float64 the program reads other numbers and may take other branches", []
+        return (
+            None,
+            "in float64 the program reads different numbers and may take different branches",
+            [],
+        )
     notes = [
-        f"{op} refuses float64 and ran in float32 in the float64 run ({why})"
+        f"{op} does not support float64, so it ran in float32 in the float64 run ({why})"
         for op, why in mode.narrow.items()
     ]
     return outcome, "", notes

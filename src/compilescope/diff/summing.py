@@ -53,17 +53,17 @@ def _verdict(diffs: list[ValueDiff], compiles: int) -> tuple[Verdict, str]:
         first = next((diff for diff in wrong if not diff.metrics), wrong[0])
         return "fail", f"{_counted(wrong, diffs)} differ: {first.path}: {first.reason}"
     if not compiles:
-        return "unknown", "nothing was compiled, so the test backend was never asked"
+        return "unknown", "nothing was compiled, so the test backend was never called"
     if unclear:
         words = f"{unclear[0].path}: {unclear[0].reason}"
-        return "unknown", f"{_counted(unclear, diffs)} nobody can tell: {words}"
+        return "unknown", f"{_counted(unclear, diffs)} inconclusive: {words}"
     if not diffs:
-        return "unknown", "there is nothing to compare: the model gives and changes nothing"
-    everything = f"all {len(diffs)} values" if len(diffs) > 1 else "the one value there is"
+        return "unknown", "nothing to compare: the model returns and changes nothing"
+    everything = f"all {len(diffs)} values" if len(diffs) > 1 else "the only value"
     if all(diff.metrics.get("differing", 0.0) == 0 for diff in diffs):
         return "pass", f"{everything}: equal"
     if all(_is_anchored(diff) for diff in diffs if diff.metrics.get("differing")):
-        return "pass", f"{everything}: no more apart than rounding, as a float64 run shows"
+        return "pass", f"{everything}: equal up to rounding, as a float64 run shows"
     return "pass", f"{everything}: equal within tolerance"
 
 

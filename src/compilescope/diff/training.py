@@ -32,8 +32,8 @@ def differentiate(output: Any, loss: Callable[[Any], Any] | None = None) -> None
     tensors = list({id(leaf): leaf for leaf in _differentiable(output)}.values())
     if not tensors:
         raise ToolError(
-            "Nothing can be trained: no output requires a gradient.",
-            hint="Leave out --train, or give a model with weights or inputs that require one.",
+            "There is nothing to train: no output requires a gradient.",
+            hint="Leave out --train, or use a model with weights or inputs that require one.",
         )
     torch.autograd.backward(tensors, [weights_for(t, n) for n, t in enumerate(tensors)])
 
@@ -80,11 +80,11 @@ def find_optimizer(wanted: Any = None) -> Optimizers:
         if kind is None or kind is torch.optim.Optimizer:
             near = difflib.get_close_matches(wanted.lower(), kinds, n=3)
             hint = f"Did you mean {' or '.join(near)}?" if near else ""
-            raise ToolError(f"torch.optim has no optimizer called {wanted!r}.", hint=hint)
+            raise ToolError(f"torch.optim has no optimizer named {wanted!r}.", hint=hint)
         return lambda parameters: kind(parameters, lr=_LR)
     if not callable(wanted):
         raise ToolError(
-            f"The optimizer is {_described(wanted)}; it must be a name of torch.optim, a class or "
+            f"The optimizer is {_described(wanted)}; it must be a torch.optim name, a class or "
             "a function of the parameters."
         )
     return _checked(wanted)
@@ -94,7 +94,7 @@ def _checked(make: Callable[..., Any]) -> Optimizers:
     def made(parameters: list[torch.Tensor]) -> torch.optim.Optimizer:
         given = make(parameters)
         if not isinstance(given, torch.optim.Optimizer):
-            raise ToolError(f"The function for the optimizer gave {_described(given)}.")
+            raise ToolError(f"The optimizer function returned {_described(given)}.")
         return given
 
     return made
@@ -103,4 +103,4 @@ def _checked(make: Callable[..., Any]) -> Optimizers:
 def _described(value: Any) -> str:
     if isinstance(value, torch.Tensor):
         return f"a tensor of {list(value.shape)}"
-    return "None" if value is None else f"of type {type(value).__name__}"
+    return "None" if value is None else f"an object of type {type(value).__name__}"

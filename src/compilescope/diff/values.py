@@ -91,7 +91,7 @@ class Comparer:
             return ValueDiff(path, kind, "fail", reason)
         if isinstance(one, Lazy) or isinstance(other, Lazy):
             name = one.kind if isinstance(one, Lazy) else other.kind
-            words = f"a {name} gives its values only once; return a list instead"
+            words = f"a {name} can be read only once; return a list instead"
             return ValueDiff(path, kind, "unknown", words)
         if _is_number(one) and _is_number(other):
             return self._compare_numbers(path, kind, one, other, exact)
@@ -144,11 +144,11 @@ def _unlike_containers(reference: Outcome, test: Outcome) -> Iterator[ValueDiff]
 
 def _presence(one: Any, other: Any) -> str:
     if one is MISSING and other is MISSING:
-        return "there on neither side"
+        return "missing on both sides"
     if other is MISSING:
-        return f"the test has no such value; the reference gives a {_class_of(one)}"
+        return f"missing in the test; the reference gives a {_class_of(one)}"
     if one is MISSING:
-        return f"only the test has it: a {_class_of(other)}"
+        return f"only in the test: a {_class_of(other)}"
     if (one is None) != (other is None):
         return f"{_shown(other)}; the reference gives {_shown(one)}"
     return ""

@@ -29,7 +29,7 @@ MAX_WORDS = 150
 MAX_ANSWER_CHARS = 4000
 MAX_QUESTION_CHARS = 12_000
 MAX_LINE_CHARS = 400
-CUT_NOTE = "\n[the answer was cut here]"
+CUT_NOTE = "\n[answer truncated here]"
 
 Message = dict[str, str]
 
@@ -93,7 +93,7 @@ def ask(
     """Ask, or take the kept answer. `on_text` gets the words piece by piece as they come."""
     model = settings.model
     if not model:
-        return Reply(None, "No model is named: set COMPILESCOPE_LLM_MODEL.", "")
+        return Reply(None, "No model is set: set COMPILESCOPE_LLM_MODEL.", "")
     messages = prompt_for(question)
     entry = entry_for(settings.cache_dir, model, messages)
     kept = read_entry(entry)
@@ -135,20 +135,20 @@ def _check(settings: ModelSettings) -> None:
     except ValueError:
         usable = False
     if not usable or not parts.geturl().isprintable() or " " in parts.geturl():
-        raise _Problem("The model's URL (COMPILESCOPE_LLM_URL) is not an http or https address.")
+        raise _Problem("The model URL (COMPILESCOPE_LLM_URL) is not an http or https URL.")
     if "@" in parts.netloc or parts.query or parts.fragment:
         # Such parts often hold a secret, and clients log the addresses they call.
         raise _Problem(
-            "The model's URL must be plain, without user name or query: "
-            "put a secret into COMPILESCOPE_LLM_KEY."
+            "The model URL must not contain a user name or a query; put the secret in "
+            "COMPILESCOPE_LLM_KEY."
         )
     if not settings.key and not settings.url:
         raise _Problem(
-            "There is neither a key nor a server for the model: "
-            "set COMPILESCOPE_LLM_KEY or COMPILESCOPE_LLM_URL."
+            "There is no key and no server for the model: set COMPILESCOPE_LLM_KEY or "
+            "COMPILESCOPE_LLM_URL."
         )
     if settings.key and not (settings.key.isascii() and settings.key.isprintable()):
-        raise _Problem("The key for the model has characters that cannot be in a key.")
+        raise _Problem("The model key contains characters that are not allowed in a key.")
 
 
 def _ask_server(
@@ -268,13 +268,13 @@ def _read_answer(
             break
     if not count:
         raise _Problem(
-            f"{settings.model} sent nothing that is an answer: is the URL the base of an "
+            f"{settings.model} did not send an answer. Is the URL the base of an "
             "OpenAI-compatible server (most end in /v1)?"
         )
     if finish is None:
-        raise _Problem(f"The answer of {settings.model} broke off in the middle.")
+        raise _Problem(f"The answer from {settings.model} ended early.")
     if not answer.words.strip():
-        raise _Problem(f"{settings.model} gave an empty answer.")
+        raise _Problem(f"{settings.model} sent an empty answer.")
     if finish in ("length", "content_filter"):
         answer.tell(CUT_NOTE)
     # A server that echoes what it was sent would otherwise put the key into the cache.
@@ -346,9 +346,9 @@ def _problem_for(openai: Any, error: Exception, settings: ModelSettings) -> _Pro
     if isinstance(error, openai.APIConnectionError):
         return _Problem(f"{server} {_unreachable(error)}.")
     if isinstance(error, openai.APIError):
-        return _Problem(f"{server} stopped with an error{_said(error, settings)}.")
+        return _Problem(f"{server} failed with an error{_said(error, settings)}.")
     # Bad JSON in the stream, a line cut by the network, a proxy setting the client cannot read.
-    return _Problem(f"{server} gave no answer that can be read ({type(error).__name__}).")
+    return _Problem(f"{server} sent an unreadable answer ({type(error).__name__}).")
 
 
 def _refusal(error: Any, settings: ModelSettings) -> str:
@@ -356,27 +356,27 @@ def _refusal(error: Any, settings: ModelSettings) -> str:
     said = _said(error, settings)
     if status in (401, 403):
         # What it said is left out: some servers quote the key.
-        return f"does not accept the key (HTTP {status}): check COMPILESCOPE_LLM_KEY"
+        return f"rejected the key (HTTP {status}): check COMPILESCOPE_LLM_KEY"
     if status == 404:
         return f"has no model {settings.model!r}, or its URL is wrong (HTTP 404){said}"
     if status == 429:
-        return f"takes no more questions for now: rate limit or quota (HTTP 429){said}"
+        return f"accepts no more requests for now: rate limit or quota (HTTP 429){said}"
     if status >= 500:
-        return f"is in trouble (HTTP {status}){said}"
-    return f"refused the question (HTTP {status}){said}"
+        return f"has an internal error (HTTP {status}){said}"
+    return f"rejected the request (HTTP {status}){said}"
 
 
 def _unreachable(error: BaseException) -> str:
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, socket.gaierror):
-            return "was not found: its name is unknown here, or there is no network"
+            return "was not found: the name is unknown, or there is no network"
         if isinstance(cause, ConnectionRefusedError):
             return "is not running: the connection was refused"
         if isinstance(cause, ssl.SSLCertVerificationError):
             return "has a certificate that cannot be verified"
         cause = cause.__cause__ or cause.__context__
-    return "could not be reached, or hung up"
+    return "could not be reached, or closed the connection"
 
 
 def _said(error: Any, settings: ModelSettings) -> str:

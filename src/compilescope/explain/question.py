@@ -17,10 +17,10 @@ def question_for(run: Run, digest: Digest, site: Site) -> Question:
     cause = "\n".join(
         [
             f"Category: {site.category}",
-            f"PyTorch's type: {site.gb_type} ({site.gb_id or 'no id'})",
+            f"PyTorch's type: {site.gb_type} ({site.gb_id or 'no ID'})",
             f"Place: {file}, line {site.line}, in {site.function}",
             f"Why: {site.why}",
-            f"What became of it: {site.outcome}",
+            f"Result: {site.outcome}",
         ]
     )
     return Question(cause, _excerpt(Sources(run), site), digest.torch or "unknown")

@@ -51,7 +51,7 @@ class _Followed:
             try:
                 self._opened = Opened(name, self.source.tally)
             except OSError as error:
-                self.source.tally.problems.append(f"It cannot be opened: {error.strerror}.")
+                self.source.tally.problems.append(f"It could not be opened: {error.strerror}.")
                 self.at_end = True
 
     def poll(self) -> bool:
@@ -104,7 +104,7 @@ class Follower:
         try:
             folder.mkdir(parents=True)
         except FileExistsError:
-            raise ToolError(f"{folder} is there already.", hint="Choose another with -o.") from None
+            raise ToolError(f"{folder} already exists.", hint="Choose another with -o.") from None
         except OSError as error:
             raise ToolError(f"Cannot write the run {folder}: {error.strerror}.") from None
         self.header = msgspec.structs.replace(

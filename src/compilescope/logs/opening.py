@@ -43,7 +43,7 @@ def log_files(paths: list[str]) -> tuple[list[str], list[str]]:
         elif os.path.isdir(path):
             inside = _files_under(path, problems)
             if not inside:
-                problems.append(f"{path} holds no files.")
+                problems.append(f"{path} contains no files.")
             found.update(dict.fromkeys(inside))
         elif os.path.exists(path):
             found[path] = None
@@ -65,7 +65,9 @@ def _files_under(folder: str, problems: list[str]) -> list[str]:
             if os.path.isfile(path):
                 files.append(path)
         if len(files) > MOST_FILES:
-            problems.append(f"{folder} holds more than {MOST_FILES} files; the rest is left out.")
+            problems.append(
+                f"{folder} contains more than {MOST_FILES} files; the rest are skipped."
+            )
             return files[:MOST_FILES]
     return files
 
@@ -117,17 +119,15 @@ class Opened:
         try:
             data = self._raw.read(BLOCK)
         except _DAMAGE as error:
-            self._tally.problems.append(
-                f"It cannot be read on after {self.given:,} bytes: {error}."
-            )
+            self._tally.problems.append(f"It could not be read past {self.given:,} bytes: {error}.")
             self._tally.cut_tail = True
             return b""
         if data and self._packed is not None and self.given > _FREE_BYTES:
             packed = self._packed.tell() or 1
             if self.given > packed * _HIGHEST_RATIO:
                 self._tally.problems.append(
-                    f"It unpacks to more than {_HIGHEST_RATIO} times its size: "
-                    f"what follows the first {self.given:,} bytes was left out."
+                    f"It unpacks to more than {_HIGHEST_RATIO} times its size; everything "
+                    f"after the first {self.given:,} bytes was skipped."
                 )
                 self._tally.cut_tail = True
                 return b""

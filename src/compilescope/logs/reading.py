@@ -29,12 +29,12 @@ from compilescope.version import VERSION
 
 Progress = Callable[[int, int], None]
 """(bytes done, bytes in all)"""
-OUR_FAULT = "Reading it failed, which is a bug of compilescope"
+OUR_FAULT = "Reading it failed; this is a bug in compilescope"
 _log = logging.getLogger(__name__)
 _SNIFFED = 1 << 20
 _MOST_ODD = 0.2
 """Of the characters of a text; a damaged log has fewer that are none."""
-_WHAT_A_LOG_IS = "Logs are what TORCH_TRACE, TORCH_LOGS, torch_xla or tt-xla wrote."
+_WHAT_A_LOG_IS = "compilescope reads logs from TORCH_TRACE, TORCH_LOGS, torch_xla and tt-xla."
 _LOOKED_AT = 1000
 """Events of a process among which a stack from the script's own module is looked for."""
 _FEW_BYTES = 8 << 20
@@ -92,7 +92,7 @@ def read_source(name: str, writer: RunWriter, note: Callable[[int], None]) -> Lo
     try:
         opened = Opened(name, tally)
     except OSError as error:
-        tally.problems.append(f"It cannot be opened: {error.strerror or error}.")
+        tally.problems.append(f"It could not be opened: {error.strerror or error}.")
         return log_read(source, 0)
     try:
         chain: Chain | None = None
@@ -218,13 +218,13 @@ def _label(paths: list[str]) -> str:
 
 def _make(part: Path, folder: Path) -> None:
     if folder.exists():
-        raise ToolError(f"{folder} is there already.", hint="Choose another place with -o.")
+        raise ToolError(f"{folder} already exists.", hint="Choose another folder with -o.")
     try:
         part.mkdir(parents=True)
     except OSError as error:
         raise ToolError(
             f"Cannot write the run under {part.parent}: {error.strerror}.",
-            hint="Choose another place with -o or --dir.",
+            hint="Choose another folder with -o or --dir.",
         ) from None
 
 

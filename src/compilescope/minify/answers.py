@@ -81,8 +81,8 @@ class Answers:
             return
         if content["start"] != self._start or content["purpose"] != self._purpose:
             raise ToolError(
-                f"{path} belongs to the reduction of another program, or to another question.",
-                hint="Remove it, or name another file.",
+                f"{path} belongs to a minify of another program, or with another predicate.",
+                hint="Delete it, or name another file with -o.",
             )
         self._known.update(content["outcomes"])
 
@@ -116,7 +116,7 @@ def _read(path: Path) -> dict[str, Any] | None:
     if content.get("schema") != _SCHEMA and isinstance(content.get("schema"), int):
         raise ToolError(
             f"{path} was written by another version of compilescope.",
-            hint="Remove it to begin anew.",
+            hint="Delete it to start over.",
         )
     if check != _check_of(content) or not _well_formed(content):
         raise _damaged(path)
@@ -134,8 +134,8 @@ def _well_formed(content: dict[str, Any]) -> bool:
 
 def _damaged(path: Path) -> ToolError:
     return ToolError(
-        f"{path} is not the state of a reduction, or it is damaged.",
-        hint="Remove it to begin anew.",
+        f"{path} is not the saved state of a minify, or it is damaged.",
+        hint="Delete it to start over.",
     )
 
 

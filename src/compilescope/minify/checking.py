@@ -67,12 +67,12 @@ def _words(command: str) -> list[str]:
     try:
         words = shlex.split(command)
     except ValueError as error:
-        raise ToolError(f"--check {command!r} cannot be read: {error}.") from None
+        raise ToolError(f"--check {command!r} cannot be parsed: {error}.") from None
     if not words:
         raise ToolError("--check needs a command.")
     found = shutil.which(words[0])
     if found is None:
-        hint = "Is it executable? chmod +x" if os.path.exists(words[0]) else ""
+        hint = "Make it executable with: chmod +x" if os.path.exists(words[0]) else ""
         raise ToolError(f"--check: there is no command {words[0]}.", hint=hint)
     # It runs in another folder: its own files are named from here.
     rest = [os.path.abspath(word) if os.path.exists(word) else word for word in words[1:]]

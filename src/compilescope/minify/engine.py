@@ -72,9 +72,9 @@ class NotInteresting(ToolError):
 
 _NOT_SHOWN: dict[Outcome, str] = {
     "kept": "",
-    "lost": "There is nothing to minify: what is looked for does not show in the whole program.",
+    "lost": "There is nothing to minify: the whole program does not show what must be kept.",
     "invalid": "There is nothing to minify: the whole program is not valid.",
-    "timeout": "There is nothing to minify: the whole program ran past the time limit.",
+    "timeout": "There is nothing to minify: the whole program exceeded the time limit.",
     "crashed": "There is nothing to minify: the whole program crashed.",
 }
 

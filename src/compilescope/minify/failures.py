@@ -81,13 +81,13 @@ def _written(
                 continue
             left = (end - time.monotonic()) / (len(homes) - number)
             if left <= 0:
-                found[because] = ReproWritten(because, reason="the time for repros was up")
+                found[because] = ReproWritten(because, reason="the time for repros ran out")
                 continue
             doing = f"repro {number + 1} of {len(homes)}"
             note(doing)
 
             def tell(now: Progress, doing: str = doing) -> None:
-                note(f"{doing}: {now.size[0]} operations, {now.calls} tries")
+                note(f"{doing}: {now.size[0]} operations, {now.calls} runs")
 
             made = _minified(home, run / REPROS / _name(record, because), sandbox, left, tell)
             found[because] = _told(made, run, because, op_count(record.graph))
@@ -109,7 +109,7 @@ def _minified(
         limits = Limits(time_s=left_s)
         return minify_graph(home, path, sandbox, limits=limits, progress=tell)
     except NotInteresting:
-        return "in a process of its own the graph compiles, or fails in another way"
+        return "on its own, in a fresh process, the graph compiles or fails differently"
     except ToolError as error:
         return error.message.rstrip(".")
 

@@ -151,7 +151,8 @@ class Sandbox:
             self._process.wait()
             ours.close()
             raise ToolError(
-                f"The process for candidates could not start: {words[-1] if words else 'no word'}."
+                "The process for candidates could not start: "
+                f"{words[-1] if words else 'no message'}."
             )
         ours.settimeout(None)
         if said == b"f":
@@ -227,18 +228,18 @@ def _answer(raw: bytes, printed: str, seconds: float, limit_s: float) -> Answer:
     """The task's line, if it got so far, and the line on how its process ended."""
     said, _, end = raw.rpartition(b"\n")
     if not end:
-        return Answer("crashed", error="its process was lost", output=printed, seconds=seconds)
+        return Answer("crashed", error="its process disappeared", output=printed, seconds=seconds)
     ending = msgspec.json.decode(end)
     code, late = ending["exit"], ending["timeout"]
     signal = -code if code < 0 and not late else None
     common: dict[str, Any] = {"output": printed, "seconds": seconds}
     if late:
-        return Answer("timeout", error=f"no answer within {limit_s:g} s", **common)
+        return Answer("timeout", error=f"no result within {limit_s:g} s", **common)
     if said and code == 0:
         reply = msgspec.json.decode(said)
         return Answer(reply["status"], reply.get("value"), reply.get("error", ""), **common)
     # We did not kill it: the system did, for want of memory.
     if signal == 9 or any(sign in printed for sign in NO_MEMORY):
-        return Answer("memory", error="it took too much memory", signal=signal, **common)
-    how = f"killed by signal {signal}" if signal else f"left with status {code}"
+        return Answer("memory", error="it used too much memory", signal=signal, **common)
+    how = f"killed by signal {signal}" if signal else f"exited with {code}"
     return Answer("crashed", error=how, signal=signal, exit_code=code, **common)

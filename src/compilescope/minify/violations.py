@@ -117,7 +117,7 @@ def shown(judged: Judged, wanted: Iterable[Fact] | None = None, also: Iterable[F
     return Shown(
         kind="violation",
         expected=tuple((fact.rule, fact.stage, fact.op, fact.found) for fact in expected),
-        title=f"{first.device} does not take this graph{of}.",
+        title=f"{first.device} does not support this graph{of}.",
         lines=tuple(lines),
         also=tuple((fact.rule, fact.stage, fact.op, fact.found) for fact in sorted(also)),
     )
@@ -155,16 +155,16 @@ def _verify(script: Path, wanted: set[Fact], timeout_s: float) -> str:
         if status is None:
             return f"it could not be verified within {timeout_s:g} s"
         if status:
-            return f"the script failed in a fresh process ({said[-1] if said else 'no word'})"
+            return f"the script failed in a fresh process ({said[-1] if said else 'no message'})"
         again = set(msgspec.json.decode(out.read_bytes(), type=list[Fact]))
     except (OSError, msgspec.DecodeError):
-        return "the fresh process left no answer"
+        return "the fresh process gave no result"
     finally:
         out.unlink(missing_ok=True)
     if again == wanted:
         return ""
     lost, other = wanted - again, again - wanted
     return (
-        "in a fresh process the script led to other violations "
-        f"({len(lost)} did not come again, {len(other)} are new)"
+        f"in a fresh process the script led to other violations ({len(lost)} are missing, "
+        f"{len(other)} are new)"
     )

@@ -119,7 +119,7 @@ def _call(body: bytes) -> bytes:
         function: Any = getattr(importlib.import_module(module), name)
         return msgspec.json.encode({"status": "done", "value": function(asked["payload"])})
     except MemoryError:
-        return msgspec.json.encode({"status": "memory", "error": "it took too much memory"})
+        return msgspec.json.encode({"status": "memory", "error": "it used too much memory"})
     except BaseException as error:  # The border of a worker: whatever it is, it is the answer.
         words = f"{type(error).__name__}: {error}"
         status = "memory" if any(sign in words for sign in NO_MEMORY) else "failed"

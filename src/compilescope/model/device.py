@@ -139,13 +139,13 @@ def parse_comparison(text: str) -> Comparison:
     """`groups > 1`; ValueError for what is none."""
     match = _COMPARISON.match(text)
     if match is None:
-        raise ValueError(f"{text!r} is no comparison such as `groups > 1`")
+        raise ValueError(f"{text!r} is not a comparison such as `groups > 1`")
     argument, sign, wanted = match.groups()
     try:
         return Comparison(argument, sign, float(wanted))
     except ValueError:
         if sign not in ("==", "!="):
-            raise ValueError(f"{wanted} cannot be ordered: `{sign}` needs a number") from None
+            raise ValueError(f"{wanted} has no order: `{sign}` needs a number") from None
     if wanted.lower() in _WORDS:
         return Comparison(argument, sign, _WORDS[wanted.lower()])
     return Comparison(argument, sign, wanted.strip("\"'"))

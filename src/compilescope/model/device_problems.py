@@ -47,7 +47,7 @@ def structure_problems(data: dict[str, Any], table: Any, path: Path) -> Iterator
         if key not in fields:
             near = difflib.get_close_matches(key, fields, 1)
             hint = f"Did you mean {near[0]}?" if near else f"Known keys: {', '.join(fields)}."
-            yield (*path, key), "no such key", hint
+            yield (*path, key), "unknown key", hint
     for name, field in fields.items():
         if name not in data:
             if field.required:
@@ -78,7 +78,7 @@ def _value(value: Any, kind: Any, path: Path) -> Iterator[Found]:
             yield from _value(item, inner[1], (*path, key))
     elif get_origin(kind) is Literal and value not in inner:
         near = difflib.get_close_matches(str(value), inner, 1)
-        yield path, f"{value!r} is none of {', '.join(inner)}", _perhaps(near)
+        yield path, f"{value!r} is not one of {', '.join(inner)}", _perhaps(near)
     else:
         try:
             msgspec.convert(value, kind)
@@ -91,14 +91,14 @@ def _wanted(kind: Any) -> str:
         return "an array"
     if get_origin(kind) is dict:
         return "a table"
-    names = {int: "a whole number", str: "a text", bool: "true or false"}
+    names = {int: "a whole number", str: "a string", bool: "true or false"}
     return next((names[k] for k in (kind, *get_args(kind)) if k in names), str(kind))
 
 
 def _kind(value: Any) -> str:
     if isinstance(value, (dict, list)):
         return "a table" if isinstance(value, dict) else "an array"
-    return f"the text {value!r}" if isinstance(value, str) else repr(value)
+    return f"the string {value!r}" if isinstance(value, str) else repr(value)
 
 
 def _perhaps(near: list[str]) -> str:
@@ -108,11 +108,11 @@ def _perhaps(near: list[str]) -> str:
 def sense_problems(device: Device) -> Iterator[Found]:
     """What a type cannot say."""
     if not _NAME.match(device.name):
-        yield ("name",), f"{device.name!r} is no name of letters, digits, dots and hyphens", ""
+        yield ("name",), f"{device.name!r} is not a name of letters, digits, dots and hyphens", ""
     yield from _numbers(device)
     yield from _formats(device)
     if device.dtypes.wider_integers == "narrowed" and device.dtypes.integer_width is None:
-        yield ("dtypes", "wider_integers"), "says nothing without integer_width", ""
+        yield ("dtypes", "wider_integers"), "has no effect without integer_width", ""
     for number, condition in enumerate(device.ops.conditions):
         try:
             parse_comparison(condition.when)
@@ -120,10 +120,14 @@ def sense_problems(device: Device) -> Iterator[Found]:
             yield ("ops", "conditions", number, "when"), str(error), ""
     for path, pattern in op_patterns(device):
         if not is_pattern(pattern):
-            yield path, f"{pattern!r} is no operator such as aten.sort.stable or aten._fft_*", ""
+            yield (
+                path,
+                f"{pattern!r} is not an operator such as aten.sort.stable or aten._fft_*",
+                "",
+            )
     for number, op in enumerate(device.ops.denied):
         if op in device.ops.allowed:
-            yield ("ops", "denied", number), f"{op} is allowed as well", ""
+            yield ("ops", "denied", number), f"{op} is also listed as allowed", ""
 
 
 def _numbers(device: Device) -> Iterator[Found]:
@@ -140,7 +144,7 @@ def _numbers(device: Device) -> Iterator[Found]:
             yield (*path, "dims"), "it names no dimension", ""
     for key, value in least:
         if value is not None and value < 1:
-            yield key, f"{value} allows nothing: it must be at least 1", ""
+            yield key, f"{value} allows nothing; it must be at least 1", ""
 
 
 def _formats(device: Device) -> Iterator[Found]:
@@ -152,4 +156,4 @@ def _formats(device: Device) -> Iterator[Found]:
                 plain = name.removeprefix("torch.")
                 near = DTYPE_ALIASES.get(plain) or (plain if plain in DTYPES else None)
                 guess = [near] if near else difflib.get_close_matches(plain, DTYPES, 1)
-                yield (*path, number), f"{name!r} is no dtype", _perhaps(guess)
+                yield (*path, number), f"{name!r} is not a dtype", _perhaps(guess)

@@ -81,13 +81,13 @@ def read_text(path: Path) -> str:
         with path.open("rb") as file:
             data = file.read(_MOST_BYTES + 1)
         if len(data) > _MOST_BYTES:
-            raise ToolError(f"{path} is larger than 1 MiB: that is no device file.")
+            raise ToolError(f"{path} is larger than 1 MiB, so it is not a device file.")
         # Some editors of Windows begin a file with a mark, which TOML does not know.
         return data.decode("utf-8-sig")
     except OSError as error:
         raise ToolError(f"The device file {path} cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError:
-        raise ToolError(f"The device file {path} is not text in UTF-8.") from None
+        raise ToolError(f"The device file {path} is not UTF-8 text.") from None
 
 
 def parse_device(text: str, origin: str) -> Device:
@@ -128,17 +128,17 @@ def examine_device(text: str) -> DeviceFile:
 
 def _read(text: str) -> dict[str, Any] | Problem:
     if _DEEP_KEY.search(text):
-        return Problem(1, "", "it nests too deeply")
+        return Problem(1, "", "nested too deeply")
     try:
         data: dict[str, Any] = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         return _syntax(str(error), text)
     except RecursionError:
-        return Problem(1, "", "it nests too deeply")
+        return Problem(1, "", "nested too deeply")
     except ValueError:  # Python reads no number of thousands of digits.
         number = _LONG_NUMBER.search(text)
         line = text.count("\n", 0, number.start()) + 1 if number else 1
-        return Problem(line, "", "a number of so many digits cannot be read")
+        return Problem(line, "", "a number has too many digits")
     return data
 
 
@@ -151,7 +151,7 @@ def _syntax(message: str, text: str) -> Problem:
     place = _LINE.search(message)
     line = int(place[1]) if place and place[1] else max(1, len(text.splitlines()))
     words = _LINE.sub("", message)
-    return Problem(line, "", f"this is not TOML: {words[:1].lower()}{words[1:]}")
+    return Problem(line, "", f"not TOML: {words[:1].lower()}{words[1:]}")
 
 
 def _line(lines: dict[KeyPath, int], path: KeyPath) -> int:

@@ -58,7 +58,7 @@ def read_header(folder: Path) -> RunHeader:
     except FileNotFoundError:
         raise ToolError(
             f"{folder} is not a run: it has no {FILE_NAME}.",
-            hint="`compilescope list` shows the runs there are.",
+            hint="`compilescope list` shows the runs.",
         ) from None
     except OSError as error:
         raise ToolError(f"The run in {folder} cannot be read: {error.strerror}.") from None
@@ -77,14 +77,14 @@ def check_schema(schema: object, path: Path) -> None:
     if isinstance(schema, int) and schema > SCHEMA:
         raise ToolError(
             f"{path} is from a newer compilescope (schema {schema}; this one reads {SCHEMA}).",
-            hint="Upgrade compilescope to open it.",
+            hint="Upgrade compilescope to read it.",
         )
     if isinstance(schema, int):
         raise ToolError(
             f"{path} is from an older compilescope (schema {schema}; this one reads {SCHEMA}).",
             hint="Record the run again, or open it with the version that wrote it.",
         )
-    raise ToolError(f"The header {path} is damaged: it names no schema.")
+    raise ToolError(f"The header {path} is damaged: it has no schema.")
 
 
 def signal_name(number: int | None) -> str | None:

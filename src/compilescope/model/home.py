@@ -27,7 +27,7 @@ def create_run(home: Path, header: RunHeader) -> Path:
     except OSError as error:
         raise ToolError(
             f"Cannot write the run under {home}: {error.strerror}.",
-            hint="Choose another place with --dir or COMPILESCOPE_DIR.",
+            hint="Choose another folder with --dir or COMPILESCOPE_DIR.",
         ) from None
     return folder
 
@@ -70,14 +70,14 @@ def find_run(home: Path, wanted: str | None) -> Path:
     if not matches:
         raise ToolError(
             f"No run in {home} starts with {wanted!r}.",
-            hint="`compilescope list` shows the runs there are." if folders else _NO_RUNS,
+            hint="`compilescope list` shows the runs." if folders else _NO_RUNS,
         )
     names = ", ".join(folder.name for folder in matches[:5])
-    raise ToolError(f"{wanted!r} could be any of {len(matches)} runs: {names}.")
+    raise ToolError(f"{wanted!r} matches {len(matches)} runs: {names}.")
 
 
 def remove_run(folder: Path) -> None:
     try:
         shutil.rmtree(folder)
     except OSError as error:
-        raise ToolError(f"Cannot remove {folder}: {error.strerror}.") from None
+        raise ToolError(f"Cannot delete {folder}: {error.strerror}.") from None

@@ -72,7 +72,7 @@ def _new_folder(home: Path) -> Iterator[Path]:
         except OSError as error:
             raise ToolError(
                 f"Cannot write the run under {home}: {error.strerror}.",
-                hint="Choose another place with --dir or COMPILESCOPE_DIR.",
+                hint="Choose another folder with --dir or COMPILESCOPE_DIR.",
             ) from None
         yield folder
     finally:
@@ -86,10 +86,10 @@ def _header(folder: Path, archive: Path) -> RunHeader:
     try:
         header = read_header(folder)
     except ToolError as error:
-        shown = error.message.replace(str(folder / FILE_NAME), f"{FILE_NAME} of {archive}")
+        shown = error.message.replace(str(folder / FILE_NAME), f"{FILE_NAME} in {archive}")
         raise ToolError(shown, error.hint) from None
     if not _RUN_ID.fullmatch(header.run):
-        raise ToolError(f"{archive} is refused: {header.run[:80]!r} is no id of a run.")
+        raise ToolError(f"{archive} was rejected: {header.run[:80]!r} is not a run id.")
     return header
 
 
@@ -131,7 +131,7 @@ def _remove(target: Path) -> None:
     except ToolError:
         live = False
     if live:
-        raise ToolError(f"The run {target.name} is still going on and cannot be replaced.")
+        raise ToolError(f"The run {target.name} is still in progress and cannot be replaced.")
     # Renamed first: a run is there as a whole, or it is not there.
     old = target.with_name(f".replaced-{os.urandom(6).hex()}")
     target.rename(old)

@@ -94,7 +94,7 @@ class Run:
         if self.live:
             return None
         if self.header.signal is not None:
-            return f"the program was ended by {signal_name(self.header.signal)}"
+            return f"the program was killed by {signal_name(self.header.signal)}"
         if self.torn or self.unread:
             return (
                 "an event file ends in the middle of a line"
@@ -111,9 +111,9 @@ class Run:
             # os._exit in the program's own process skips the end mark, yet its launcher saw it go.
             if event.pid == self.header.main_pid and self.header.exit_status is not None:
                 continue
-            return f"process {event.pid} stopped without an end mark"
+            return f"process {event.pid} stopped without recording its end"
         if self.header.launcher_pid is not None and self.header.ended_ns is None:
-            return "compilescope itself was stopped before the program's end"
+            return "compilescope was stopped before the program ended"
         return None
 
 

@@ -16,6 +16,7 @@ Origin = Literal["user", "library", "torch", "stdlib", "generated"]
 
 _RESUME = re.compile(r"^torch_dynamo_resume_in_(.+)_at_\d+$")
 _PACKAGE = re.compile(r"[/\\](?:site|dist)-packages[/\\]([^/\\]+)")
+_CELL = re.compile(r"^<ipython-input-([1-9]\d*)-\w+>$")
 _STDLIB = re.compile(r"[/\\]lib[/\\]python3\.\d+[/\\]")
 
 
@@ -63,6 +64,12 @@ def origin_of(file: str) -> Origin:
     if match:
         return "torch" if match.group(1) == "torch" else "library"
     return "stdlib" if _STDLIB.search(file) else "user"
+
+
+def cell_of(file: str) -> int | None:
+    """The number of the notebook cell that a name stands for, as IPython names them."""
+    match = _CELL.match(file)
+    return int(match[1]) if match is not None else None
 
 
 def shown_code(code: CodeRef, stack: Iterable[Frame]) -> CodeRef:

@@ -73,13 +73,15 @@ class PackedRun:
             name = info.orig_filename
             shown = repr(name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…")
             if not MEMBER.fullmatch(name) or info.filename != name:
-                raise ToolError(f"{self._archive} is no exported run: no run has a file {shown}.")
+                raise ToolError(
+                    f"{self._archive} is not an exported run: it has an unexpected file, {shown}."
+                )
             if name in seen:
-                raise self._refusal(f"it has the file {shown} twice")
+                raise self._refusal(f"it contains {shown} twice")
             seen.add(name)
             self._check_member(info, shown)
         if FILE_NAME not in seen:
-            raise ToolError(f"{self._archive} is no exported run: it has no {FILE_NAME}.")
+            raise ToolError(f"{self._archive} is not an exported run: it has no {FILE_NAME}.")
         return members
 
     def _check_member(self, info: zipfile.ZipInfo, shown: str) -> None:
@@ -88,10 +90,10 @@ class PackedRun:
         if info.flag_bits & 0x1:
             raise self._refusal(f"{shown} is encrypted")
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise self._refusal(f"{shown} is packed in a way that is not read here")
+            raise self._refusal(f"{shown} uses an unsupported compression method")
 
     def _refusal(self, why: str) -> ToolError:
-        return ToolError(f"{self._archive} is refused: {why}.")
+        return ToolError(f"{self._archive} was rejected: {why}.")
 
     def extract(self, folder: Path, progress: Progress | None = None) -> int:
         """Write the files into `folder`; their bytes are counted."""
@@ -119,12 +121,13 @@ class PackedRun:
                 size += len(chunk)
                 swollen = size > limits.free_bytes and size > limits.ratio * info.compress_size
                 if size > most or swollen:
-                    raise self._refusal(f"{info.filename} unpacks to far too much")
+                    raise self._refusal(f"{info.filename} unpacks to too much data")
                 digest.update(chunk)
                 file.write(chunk)
         if target.parent.name == ARTIFACTS and digest.hexdigest() != target.stem:
             raise ToolError(
-                f"{self._archive} is damaged: {info.filename} does not hold what its name says."
+                f"{self._archive} is damaged: the content of {info.filename} does not match "
+                "its name."
             )
         return size
 
@@ -138,7 +141,7 @@ def opened(archive: Path, limits: Limits) -> Iterator[PackedRun]:
             try:
                 packed = zipfile.ZipFile(file)
             except (*_DAMAGE, OSError):
-                raise ToolError(f"{archive} is no zip file, or a damaged one.") from None
+                raise ToolError(f"{archive} is not a zip file, or it is damaged.") from None
             with packed:
                 yield PackedRun(packed, archive, limits)
     except OSError as error:
@@ -161,10 +164,10 @@ def _check_size(file: BinaryIO, archive: Path, limits: Limits) -> None:
         raise ToolError(f"{archive} is empty.")
     if size > limits.archive_bytes:
         most = limits.archive_bytes // 1_000_000
-        raise ToolError(f"{archive} is refused: it is larger than {most} MB.")
+        raise ToolError(f"{archive} was rejected: it is larger than {most} MB.")
     entries = 0
     while chunk := file.read(_CHUNK):
         entries += chunk.count(_ENTRY)
         if entries > limits.members:
-            raise ToolError(f"{archive} is refused: it has more than {limits.members} files.")
+            raise ToolError(f"{archive} was rejected: it has more than {limits.members} files.")
     file.seek(0)

@@ -16,28 +16,35 @@ if TYPE_CHECKING:
 
 _MARKER = (
     "compile_limits(breaks=, recompiles=, graphs=, eager=, failures=, coverage=, own=False, "
-    "fresh=True, allow_nothing=False): fail the test if torch.compile loses more than this in it; "
-    "without limits, if it loses anything."
+    "fresh=True, allow_nothing=False): fail the test if it exceeds these limits on "
+    "torch.compile; without limits, fail on any graph break, recompile, eager fallback or "
+    "failed compilation."
 )
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    group = parser.getgroup("compilescope", "compilescope: what torch.compile lost")
+    group = parser.getgroup(
+        "compilescope", "compilescope: torch.compile graph breaks and recompiles"
+    )
     group.addoption(
         "--compilescope",
         action="store_true",
-        help="Record what torch.compile does in the tests, and say which of them lost something.",
+        help=(
+            "Record what torch.compile does in the tests, and list tests with graph breaks or "
+            "recompiles."
+        ),
     )
     group.addoption(
         "--compilescope-dir",
         metavar="DIR",
-        help="Where runs live. [default: .compilescope, or COMPILESCOPE_DIR]",
+        help="Folder for runs. [default: .compilescope, or COMPILESCOPE_DIR]",
     )
     group.addoption(
         "--compilescope-check",
         action="store_true",
-        help="As --compilescope, and fail if the whole run exceeds the limits of "
-        "[tool.compilescope] in pyproject.toml, or has a cause that its baseline lacks.",
+        help="Like --compilescope, and fail if the whole run exceeds the limits in "
+        "[tool.compilescope] of pyproject.toml, or has a cause that its baseline does not "
+        "accept.",
     )
 
 
@@ -68,7 +75,7 @@ def _need_recent_pytest() -> None:
     # Said only when it matters: an old pytest is fine for those who use none of this.
     if pytest.version_tuple < (8,):
         raise pytest.UsageError(
-            f"compilescope's plugin needs pytest 8 or newer, and this is {pytest.__version__}."
+            f"compilescope's plugin needs pytest 8 or newer; this is {pytest.__version__}."
         )
 
 

@@ -81,7 +81,7 @@ def check_run(reading: Reading, gate: Gate, home: Path | None) -> Checked:
 
 
 def _reason(judged: Judgement) -> str:
-    outcome = {"pass": "passed", "fail": "failed", "unknown": "could not tell"}[judged.outcome]
+    outcome = {"pass": "passed", "fail": "failed", "unknown": "inconclusive"}[judged.outcome]
     told = [check for check in judged.checks if check.outcome == judged.outcome]
     if judged.outcome == "unknown":
         told = list(judged.unsure)

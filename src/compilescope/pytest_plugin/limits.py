@@ -54,7 +54,7 @@ class LimitsPlugin:
     def _open(self, item: pytest.Item, limits: TestLimits | None) -> Window:
         torch = _torch()
         if isinstance(torch, ImportError):
-            pytest.fail(f"compilescope cannot watch this test without torch: {torch}", False)
+            pytest.fail(f"compilescope cannot check this test without torch: {torch}", False)
         from compilescope.pytest_plugin.window import Window
 
         # What an earlier test compiled is not compiled again: without this, the outcome would hang
@@ -93,7 +93,9 @@ class LimitsPlugin:
         limits = read_marker(item)
         if limits is not None:
             if window is None:
-                pytest.fail("compile_limits came when the test had begun: could not tell.", False)
+                pytest.fail(
+                    "compile_limits was added after the test had begun: inconclusive.", False
+                )
             from compilescope.pytest_plugin.message import shortfall
 
             words = shortfall(window.run(), limits)

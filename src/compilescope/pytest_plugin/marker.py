@@ -39,13 +39,13 @@ def read_marker(item: pytest.Item) -> TestLimits | None:
     if mark is None:
         return None
     if mark.args:
-        raise _wrong(item, "it takes limits by name, as in compile_limits(breaks=0).")
+        raise _wrong(item, "it takes limits by keyword, as in compile_limits(breaks=0).")
     limits: dict[str, Any] = {}
     flags: dict[str, bool] = {}
     for name, value in mark.kwargs.items():
         if name in _FLAGS:
             if not isinstance(value, bool):
-                raise _wrong(item, f"{name} is True or False, not {_shown(value)}.")
+                raise _wrong(item, f"{name} must be True or False, not {_shown(value)}.")
             flags[name] = value
         elif name in _NUMBERS:
             limits[name] = _number(item, name, value)
@@ -61,7 +61,7 @@ def _number(item: pytest.Item, name: str, value: object) -> int | float | None:
     kinds = (int, float) if percent else (int,)
     if isinstance(value, bool) or not isinstance(value, kinds):
         kind = "percentage" if percent else "whole number"
-        raise _wrong(item, f"{name} is a {kind}, not {_shown(value)}.")
+        raise _wrong(item, f"{name} must be a {kind}, not {_shown(value)}.")
     if not 0 <= value <= (100 if percent else float("inf")):
         what = "between 0 and 100" if percent else "0 or more"
         raise _wrong(item, f"{name} must be {what}, not {_shown(value)}.")
@@ -71,7 +71,7 @@ def _number(item: pytest.Item, name: str, value: object) -> int | float | None:
 def _instead(name: str) -> str:
     names = (*_NUMBERS, *_FLAGS)
     close = difflib.get_close_matches(name, names, n=1)
-    return f"Did you mean {close[0]!r}?" if close else f"There are {', '.join(names)}."
+    return f"Did you mean {close[0]!r}?" if close else f"Use one of {', '.join(names)}."
 
 
 def _shown(value: object) -> str:

@@ -36,16 +36,16 @@ def shortfall(run: Run, wanted: TestLimits) -> str:
         unsure["compiled"] = _nothing(seen, wanted)
         if wanted.allow_nothing:
             del unsure["compiled"]
-    return drawn([Paragraph(words(f"Could not tell: {reason}")) for reason in unsure.values()])
+    return drawn([Paragraph(words(f"Inconclusive: {reason}")) for reason in unsure.values()])
 
 
 def _nothing(seen: Digest, wanted: TestLimits) -> str:
-    text = "nothing was compiled in this test, so there is nothing to hold against its limits."
+    text = "nothing was compiled in this test, so there is nothing to check against its limits."
     for frame in seen.eager_frames[:1]:
         text += f" {frame.function} ran eagerly: {first_line(frame.reason)}."
     if not wanted.fresh:
-        text += " With fresh=False, what an earlier test compiled is not compiled again."
-    return f"{text} If this is as it should be, say compile_limits(..., allow_nothing=True)."
+        text += " With fresh=False, code that an earlier test compiled is not compiled again."
+    return f"{text} If that is expected, use compile_limits(..., allow_nothing=True)."
 
 
 def _cause_blocks(failed: Iterable[Check], run: Run, seen: Digest) -> list[Block]:
@@ -75,9 +75,9 @@ def _graphs(run: Run, root: str) -> Paragraph:
         name = f"{graph.function} ({place(graph.file, graph.line, root)})"
         numbers[name] = numbers.get(name, 0) + 1
     ranked = sorted(numbers.items(), key=lambda pair: -pair[1])
-    listed = ", ".join(f"{number} of {name}" for name, number in ranked[:_MOST_CAUSES])
+    listed = ", ".join(f"{number} from {name}" for name, number in ranked[:_MOST_CAUSES])
     more = len(ranked) - _MOST_CAUSES
-    rest = f" and others of {count(more, 'function')}" if more > 0 else ""
+    rest = f" and more from {count(more, 'other function')}" if more > 0 else ""
     return Paragraph(words(f"Graphs: {listed}{rest}."))
 
 

@@ -50,8 +50,8 @@ class SessionPlugin:
         """Where this process writes; None before torch is there, and where it writes nothing."""
         if config.getoption("compilescope_check") and self._recorded_already:
             raise pytest.UsageError(
-                "--compilescope-check does not work under `compilescope run`: "
-                "use `compilescope check --pytest`."
+                "--compilescope-check does not work under `compilescope run`; use "
+                "`compilescope check --pytest`."
             )
 
     @property
@@ -74,7 +74,8 @@ class SessionPlugin:
             if not folder.is_dir():
                 self._config.issue_config_time_warning(
                     pytest.PytestWarning(
-                        f"compilescope: this worker records nothing, since {folder} is not there"
+                        f"compilescope: this worker records nothing, because {folder} does not "
+                        "exist"
                     ),
                     stacklevel=2,
                 )
@@ -122,7 +123,7 @@ class SessionPlugin:
             return create_run(home.absolute(), self._header)
         except ToolError as error:
             raise pytest.UsageError(
-                f"compilescope: {error.message} Choose another place with --compilescope-dir."
+                f"compilescope: {error.message} Choose another folder with --compilescope-dir."
             ) from None
 
     def _begin(self) -> None:
@@ -198,7 +199,7 @@ class SessionPlugin:
 
         if self._recorded_already:
             terminalreporter.write_sep("=", "compilescope")
-            terminalreporter.write_line("Recorded by `compilescope run`, which tells of it below.")
+            terminalreporter.write_line("Recorded by `compilescope run`; see its report below.")
         elif self._header is not None and self._folder is not None:
             write_summary(
                 terminalreporter, self._folder, self._header, self._checked, fault=self._fault

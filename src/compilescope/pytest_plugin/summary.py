@@ -45,7 +45,7 @@ def write_summary(
     verbosity = reporter.config.option.verbose
     blocks: list[Block] = []
     if fault:
-        blocks.append(Paragraph(words(Span("Recording did not begin", "bad"), f": {fault}")))
+        blocks.append(Paragraph(words(Span("Recording did not start", "bad"), f": {fault}")))
     try:
         blocks += summary_blocks(read_run(folder, header=header), verbosity)
     except ToolError as error:
@@ -82,21 +82,24 @@ def summary_blocks(run: Run, verbosity: int) -> list[Block]:
 
 
 def _verdict(seen: Digest, tests: int, losing: int) -> Words:
-    compiling = f"{count(tests, 'test')} that compiled"
+    compiling = f"{count(tests, 'test')} that compiled code"
     if not losing:
         graphs = count(seen.graphs, "graph")
-        return words(Span(f"{compiling}: {graphs}, no graph break, no recompile.", "good"))
+        return words(Span(f"{compiling}: {graphs}, no graph breaks or recompiles.", "good"))
     least = "at least " if seen.hidden_breaks_possible else ""
     recompiled = sum(frame.count for frame in seen.recompiles)
     lost = (
         (len(seen.failures), count(len(seen.failures), "failed compilation")),
-        (len(seen.sites), least + count(len(seen.sites), "graph break site")),
-        (len(seen.eager_frames), count(len(seen.eager_frames), "function") + " left to eager mode"),
+        (len(seen.sites), least + count(len(seen.sites), "graph break")),
+        (
+            len(seen.eager_frames),
+            count(len(seen.eager_frames), "function") + " that fell back to eager",
+        ),
         (recompiled, count(recompiled, "recompile")),
     )
     said = ", ".join(text for number, text in lost if number)
     style: Style = "bad" if seen.failures else "warn"
-    return words(Span(f"{losing} of {compiling} lost something: {said}.", style))
+    return words(Span(f"In {losing} of {compiling}: {said}.", style))
 
 
 def _tests(losing: list[Tally]) -> Table:
@@ -115,7 +118,7 @@ def _causes(found: list[Finding], reading: Reading) -> Table:
         tests = {event.test for event in events if event is not None}
         at = Span(place(finding.file, finding.line, reading.root), "strong")
         rows.append((words(str(len(tests))), words(at, f" {finding.title}")))
-    return Table(("in tests", "cause"), tuple(rows), numeric=(0,))
+    return Table(("tests", "cause"), tuple(rows), numeric=(0,))
 
 
 def _more(number: int, what: str) -> list[Block]:

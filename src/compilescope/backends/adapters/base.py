@@ -76,7 +76,8 @@ class AcceleratorAdapter(abc.ABC):
         for name, value in settings.items():
             if name not in known:
                 raise TypeError(
-                    f"{type(self).__name__} has no setting {name!r}; there are {', '.join(known)}"
+                    f"{type(self).__name__} has no setting {name!r}; the settings are "
+                    f"{', '.join(known)}"
                 )
             setattr(self, name, value)
         self._check_settings()
@@ -146,7 +147,7 @@ class AcceleratorAdapter(abc.ABC):
         if any(options.values()):
             raise AdapterError(
                 name,
-                f"{name} takes no mode or options from torch.compile.",
+                f"{name} does not accept mode or options from torch.compile.",
                 f"Set them on the adapter: {name}(fallback='inductor').",
             )
         try:
@@ -185,11 +186,12 @@ class AcceleratorAdapter(abc.ABC):
         except Exception as error:  # The border to a plugin.
             raise ToolError(
                 f"{name}.get_capabilities() failed with {type(error).__name__}: {error}",
-                hint="Nothing is known of the device before it works.",
+                hint="Nothing is known about the device until this works.",
             ) from error
         if not isinstance(found, AcceleratorCapabilities):
             raise TypeError(
-                f"{name}.get_capabilities() gave {type(found).__name__}; it must give "
-                "AcceleratorCapabilities, from code or by AcceleratorCapabilities.from_device()"
+                f"{name}.get_capabilities() returned {type(found).__name__}; it must return "
+                "AcceleratorCapabilities, built in code or with "
+                "AcceleratorCapabilities.from_device()"
             )
         return found

@@ -60,7 +60,7 @@ class AcceleratorCapabilities:
     ) -> None:
         """`device` is where the other arguments start from; `from_device` finds one by name."""
         if not isinstance(name, str) or not name:
-            raise ValueError(f"name must be a text, not {name!r}")
+            raise ValueError(f"name must be a string, not {name!r}")
         self.custom_checks: tuple[CustomCheck, ...] = ()
         self._custom: tuple[Constraint, ...] = ()
         self._sort_customs(custom_constraints)
@@ -86,9 +86,11 @@ class AcceleratorCapabilities:
         self._note_attributes()
         self.custom_constraints = tuple(custom_constraints)
         if narrows_integers and integer_width is None:
-            raise ValueError("narrows_integers says nothing without integer_width, such as 32")
+            raise ValueError("narrows_integers has no effect without integer_width, such as 32")
         if supported_ops is not None and not self.device.ops.allowed:
-            raise ValueError("supported_ops is empty: nothing would run; leave it out for all ops")
+            raise ValueError(
+                "supported_ops is empty, so nothing would run; leave it out to support all ops"
+            )
 
     @classmethod
     def from_device(
@@ -144,8 +146,9 @@ class AcceleratorCapabilities:
                 self._custom = (*self._custom, check)
             elif isinstance(check, type) or not callable(check):
                 raise TypeError(
-                    f"custom_constraints holds {check!r}: it takes constraints, made and not as "
-                    "classes, and functions of a node that return a sentence or None"
+                    f"custom_constraints contains {check!r}; it takes constraint instances "
+                    "(not classes), and functions that take a node and return a sentence or "
+                    "None"
                 )
             else:
                 self.custom_checks = (*self.custom_checks, check)
@@ -156,7 +159,7 @@ class AcceleratorCapabilities:
 
 def _dtypes(given: Iterable[object]) -> tuple[str, ...]:
     if isinstance(given, (str, Mapping)):
-        raise TypeError(f"supported_dtypes must be several dtypes, not {given!r}")
+        raise TypeError(f"supported_dtypes must be a collection of dtypes, not {given!r}")
     names = []
     for dtype in given:
         name = str(dtype).removeprefix("torch.")
@@ -164,14 +167,16 @@ def _dtypes(given: Iterable[object]) -> tuple[str, ...]:
         if name not in DTYPES:
             near = difflib.get_close_matches(name, DTYPES, 1)
             guess = f"; did you mean {near[0]}" if near else ""
-            raise ValueError(f"supported_dtypes: {dtype!r} is no dtype{guess}")
+            raise ValueError(f"supported_dtypes: {dtype!r} is not a dtype{guess}")
         names.append(name)
     return tuple(sorted(set(names)))
 
 
 def _ops(argument: str, given: Iterable[str]) -> tuple[str, ...]:
     if isinstance(given, str):
-        raise TypeError(f"{argument} must be several names of operators, not the text {given!r}")
+        raise TypeError(
+            f"{argument} must be a collection of operator names, not the string {given!r}"
+        )
     patterns = tuple(sorted({str(op) for op in given}))
     for problem in unknown_names(patterns, argument):
         raise ValueError(

@@ -45,10 +45,10 @@ def compare_numbers(
     right, where all is rounding error.
     """
     if not (is_plain(given) and is_plain(wanted)):
-        return Opinion("unknown", "a sparse or nested tensor: nobody compared it")
+        return Opinion("unknown", "a sparse or nested tensor, not compared")
     if given.shape != wanted.shape or given.dtype != wanted.dtype:
         found, asked = f"{given.dtype} {list(given.shape)}", f"{wanted.dtype} {list(wanted.shape)}"
-        return Opinion("fail", f"{found}, and {asked} in eager mode")
+        return Opinion("fail", f"{found}; {asked} in eager mode")
     if not given.numel():
         return Opinion("pass", "empty")
     if not (given.is_floating_point() or given.is_complex()):
@@ -69,10 +69,10 @@ def compare_numbers(
         own = float((other - truth.to(wide))[finite].abs().nan_to_num(0).max())
         far = float((one - truth.to(wide))[finite].abs().nan_to_num(torch.inf).max())
         if far <= _AS_GOOD * own:
-            return Opinion("pass", f"{words}; eager mode is off by {own:.2g} itself")
-        words += f"; eager mode is off by {own:.2g} itself"
+            return Opinion("pass", f"{words}; eager mode itself is off by {own:.2g}")
+        words += f"; eager mode itself is off by {own:.2g}"
     if off <= _NOISE * torch.finfo(wanted.dtype).eps:
-        return Opinion("unknown", f"{words}: too small to tell from rounding error")
+        return Opinion("unknown", f"{words}: too small to distinguish from rounding error")
     return Opinion("fail", words)
 
 
@@ -91,8 +91,10 @@ def compare_finiteness(given: torch.Tensor, wanted: torch.Tensor) -> Opinion | N
         return None
     lost = int((~torch.isfinite(widened(given)) & torch.isfinite(widened(wanted))).sum())
     if lost:
-        return Opinion("fail", f"{lost} of {given.numel()} are not finite; in eager mode they are")
-    return Opinion("pass", "finite wherever eager mode's are")
+        return Opinion(
+            "fail", f"{lost} of {given.numel()} are not finite, but are finite in eager mode"
+        )
+    return Opinion("pass", "finite wherever eager mode is")
 
 
 def is_plain(value: torch.Tensor) -> bool:
@@ -138,7 +140,7 @@ def beyond(value: torch.Tensor, width: int) -> Opinion | None:
     if not value.numel():
         return Opinion("pass", "empty")
     if value.dtype is torch.uint64:
-        return Opinion("unknown", "torch has no least and largest of uint64")
+        return Opinion("unknown", "torch cannot compute the minimum and maximum of uint64")
     signed = torch.iinfo(value.dtype).min < 0
     low, high = (-(2 ** (width - 1)), 2 ** (width - 1) - 1) if signed else (0, 2**width - 1)
     value = value.to(torch.int64)
@@ -146,7 +148,7 @@ def beyond(value: torch.Tensor, width: int) -> Opinion | None:
     if low <= least and most <= high:
         return Opinion("pass", f"all within {width} bits: {least} to {most}")
     return Opinion(
-        "fail", f"{least} to {most} do not fit into {width} bits: they are cut in silence"
+        "fail", f"{least} to {most} do not fit in {width} bits: they are silently truncated"
     )
 
 

@@ -78,8 +78,8 @@ class Compilation:
         if self.adapter.level == "dynamo":
             if _needs_gradients(inputs):
                 raise ToolError(
-                    f"{self.name} works on Dynamo's graphs, which have no backward pass, "
-                    "and something here asks for gradients.",
+                    f"{self.name} works on Dynamo's graphs, which have no backward pass, but "
+                    "gradients are needed here.",
                     hint="Call the model under torch.no_grad(), or use level='aten'.",
                 )
             return self._compile(module, inputs, stage="dynamo")
@@ -200,7 +200,7 @@ def _as_breach(judgement: Judgement, name: str, refusal: Refusal) -> Breach:
         node=name,
         op=judgement.nodes[name].target,
         found=refusal.found,
-        allowed=refusal.allowed or "nothing on the host",
+        allowed=refusal.allowed or "no ops on the host",
         remedy=refusal.remedy,
         frame=judgement.lines.get(name),
     )

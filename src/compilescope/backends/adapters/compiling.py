@@ -72,7 +72,7 @@ def compile_island(
             island.status = "emulated"
         elif _is_the_graph(result.compiled_fn, (piece.module, lowered)):
             island.status = "fallback"
-            island.reason = "compile() gave the graph itself back: it runs eagerly, on the host"
+            island.reason = "compile() returned the graph itself, which runs eagerly on the host"
             _note_unsaid(work, island, entry)
     run = result.get_callable()
     if run is None:
@@ -103,7 +103,7 @@ def _lowered(
     if not isinstance(lowered, GraphModule):
         raise AdapterError(
             work.name,
-            f"{work.name}.lower() gave {type(lowered).__name__}; it must give a GraphModule.",
+            f"{work.name}.lower() returned {type(lowered).__name__}; it must return a GraphModule.",
         )
     if lowered is not piece.module:
         errors = [each for each in work.check(lowered, piece.examples) if each.severity == "error"]
@@ -111,8 +111,8 @@ def _lowered(
             first = errors[0]
             island.status = "failed"
             island.reason = (
-                f"lower() made {len(errors)} things that the device does not take: "
-                f"{first.op}, {first.found}; it takes {first.allowed}"
+                f"lower() produced {len(errors)} ops that the device does not support: "
+                f"{first.op}, {first.found}; supported: {first.allowed}"
             )
             return None
     return lowered
@@ -130,7 +130,7 @@ def _result(
         raise AdapterError(
             work.name,
             f"{label} could not be compiled: {_words(error)}{_raised_at(error)}",
-            "Return CompilationResult(status='failed') from compile() to leave an island to the "
+            "Return CompilationResult(status='failed') from compile() to run an island on the "
             "host, or set on_error='fallback'.",
         ) from error
     if isinstance(given, CompilationResult):
@@ -139,8 +139,8 @@ def _result(
         return CompilationResult("success", given)
     raise AdapterError(
         work.name,
-        f"{work.name}.compile() gave {type(given).__name__}; it must give a CompilationResult, or "
-        "a function of the graph's inputs.",
+        f"{work.name}.compile() returned {type(given).__name__}; it must return a "
+        "CompilationResult, or a function of the graph's inputs.",
     )
 
 
@@ -151,7 +151,7 @@ def _on_host(
         raise AdapterError(
             work.name,
             f"{label} was not compiled: {island.reason or 'no reason given'}.",
-            "Use fallback='eager' or 'inductor' to leave such islands to the host.",
+            "Use fallback='eager' or 'inductor' to run such islands on the host.",
         )
     _say(label, island)
     return Compiled(host_function(piece, work.adapter.fallback, entry.notes))
@@ -164,7 +164,7 @@ def host_function(piece: Piece, fallback: str, notes: list[str]) -> Callable[...
     try:
         return compile_with_inductor(piece.module, piece.examples)
     except Exception as error:  # The border to Inductor, which may refuse for any reason.
-        note = f"Inductor could not compile {piece.name}, it runs eagerly: {_words(error)}"
+        note = f"Inductor could not compile {piece.name}, so it runs eagerly: {_words(error)}"
         log.warning("%s", note)
         notes.append(note)
         return _eagerly(piece)

@@ -21,11 +21,11 @@ class UnaskedCheck(Constraint):
     id = RULE
 
     def __init__(self, check: CustomCheck) -> None:
-        self._words = f"{name_of(check)} looks at torch's own nodes, which this graph has not"
+        self._words = f"{name_of(check)} checks torch's own nodes, which this graph does not have"
 
     def check_node(self, node: Node) -> Iterable[Breach]:
         if is_op(node) and not (node.no_tensor and not node.calls):
-            yield self.cannot_tell(node, self._words, "whatever it would have said")
+            yield self.cannot_tell(node, self._words, "unknown")
 
 
 class FoundBreaches(Constraint):
@@ -64,12 +64,12 @@ def _ask(check: CustomCheck, live: Any, node: Node) -> Breach | None:
         said = check(live)
     except Exception as error:  # The border to a plugin.
         why = f"{name_of(check)} failed with {type(error).__name__}: {error}"
-        return filing.cannot_tell(node, why, "whatever it would have said")
+        return filing.cannot_tell(node, why, "unknown")
     if said is None or isinstance(said, Breach):
         return said
     if isinstance(said, str):
-        return filing.breach(node, found=said, allowed=f"what {name_of(check)} lets pass")
-    why = f"{name_of(check)} gave {said!r}; it must give a sentence or None"
+        return filing.breach(node, found=said, allowed=f"what {name_of(check)} accepts")
+    why = f"{name_of(check)} returned {said!r}; it must return a sentence or None"
     return filing.cannot_tell(node, why, "a sentence or None")
 
 

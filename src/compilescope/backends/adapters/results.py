@@ -49,7 +49,7 @@ class CompilationResult:
                 raise TypeError(f"{name} must be a function, not {type(function).__name__}")
         for name, words in (("violations", violations), ("warnings", warnings)):
             if isinstance(words, str):
-                raise TypeError(f"{name} must be a list, not the text {words!r}")
+                raise TypeError(f"{name} must be a list, not the string {words!r}")
         self.compiled_fn = compiled_fn
         self.violations = tuple(violations)
         self.warnings = tuple(str(warning) for warning in warnings)
@@ -57,7 +57,7 @@ class CompilationResult:
         self.fallback_fn = fallback_fn
         if self.success and compiled_fn is None:
             raise ValueError(
-                "status is success, but there is no compiled_fn: give one, or say status='failed'"
+                "status is success, but there is no compiled_fn: give one, or use status='failed'"
             )
 
     @property

@@ -16,7 +16,7 @@ def tell_shares(graph: GraphIslands, device: str) -> None:
     figures = [("islands", float(len(graph.islands)), "parts of the graph given to the adapter")]
     part = share(graph.device_ops, graph.ops)
     if part is not None:
-        how = f"{graph.device_ops} of {graph.ops} operators that compute, counted in the graph"
+        how = f"{graph.device_ops} of {graph.ops} compute ops, counted in the graph"
         figures.append(("device_ops_percent", 100 * part, how))
     for sink in sinks:
         for name, value, how in figures:

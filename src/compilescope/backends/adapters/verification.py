@@ -71,7 +71,7 @@ def verify(
             checks += _compared(wanted, found, exact, adapter)
     report = adapter.report
     if not report.graphs:
-        why = "Dynamo gave the adapter no graph: nothing was compiled"
+        why = "Dynamo passed no graph to the adapter: nothing was compiled"
         checks.append(Check(name=COMPILED, verdict="unknown", reason=why))
     return Verification(report=report, checks=(*_worst(checks), *report.checks))
 
@@ -186,14 +186,16 @@ def _compared(
     for kind, name in enumerate((OUTPUTS, GRADIENTS)):
         one, other = found[kind], wanted[kind]
         if len(one) != len(other):
-            words = f"{len(one)} tensors, and {len(other)} in eager mode"
+            words = f"{len(one)} tensors; {len(other)} in eager mode"
             yield Check(name=name, verdict="fail", reason=words)
             continue
         for number, (given, asked) in enumerate(zip(one, other, strict=True)):
             ask = functools.partial(exact.result, kind, number)
             opinion = compare_numbers(given, asked, adapter.tolerance, ask)
             if adapter.random == "device" and opinion.verdict == "fail":
-                opinion = Opinion("unknown", f"{opinion.reason}; the device draws its own numbers")
+                opinion = Opinion(
+                    "unknown", f"{opinion.reason}; the device draws its own random numbers"
+                )
             reason = f"{name.removeprefix('model-')[:-1]} {number}: {opinion.reason}"
             yield Check(name=name, verdict=opinion.verdict, reason=reason)
 

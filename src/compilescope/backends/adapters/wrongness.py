@@ -105,13 +105,15 @@ class IslandObserver:
         if status in ("fallback", "failed"):
             return  # It is said to run on the host.
         if watch is None:
-            why = "torch.compile made it, and runs eagerly whatever is watched"
+            why = "torch.compile made it, and it runs eagerly while observed"
             self._note(SIDE, Opinion("unknown", why))
             self._note(UNSAID, Opinion("unknown", why))
             return
         own = {op: count for op, count in watch.seen.items() if op in self._ops}
         if status == "emulated":
-            words = f"it says that it emulates its device; {len(own)} of its ops ran on the host"
+            words = (
+                f"the adapter says it emulates the device; {len(own)} of its ops ran on the host"
+            )
             self._note(SIDE, Opinion("pass", words))
             self._note(UNSAID, Opinion("pass", words))
         elif own:
@@ -119,13 +121,14 @@ class IslandObserver:
             verdict: Any = "unknown" if status == "partial" else "fail"
             self._note(SIDE, Opinion(verdict, f"the host ran {shown}"))
             whole = set(own) == self._ops
-            words = "all its ops ran eagerly, on the host" if whole else "some of its ops did not"
+            which = "all" if whole else "only some of"
+            words = f"{which} its ops ran eagerly on the host"
             self._note(UNSAID, Opinion(verdict if whole else "pass", words))
         else:
             others = sorted(op for op in watch.seen if not _is_moving(op))
-            words = "none of its ops was dispatched on the host"
+            words = "none of its ops ran on the host"
             if others:
-                words = f"the host ran {', '.join(others[:4])}: whose work is that?"
+                words = f"the host ran {', '.join(others[:4])}; which code ran them is unknown"
             self._note(SIDE, Opinion("unknown" if others else "pass", words))
             self._note(UNSAID, Opinion("unknown" if others else "pass", words))
 
@@ -136,17 +139,17 @@ class IslandObserver:
             if isinstance(now, torch.Tensor) and not is_same(now, before)
         ]
         if changed:
-            words = f"it wrote into {', '.join(changed[:4])}, which others may still read"
+            words = f"it wrote to {', '.join(changed[:4])}, which other code may still read"
             self._note(INPUTS, Opinion("fail", words))
         else:
-            self._note(INPUTS, Opinion("pass", "its inputs are as they were"))
+            self._note(INPUTS, Opinion("pass", "its inputs are unchanged"))
 
     def _tell_integers(
         self, inputs: Sequence[Any], results: Sequence[Any], wanted: Sequence[Any]
     ) -> None:
         for name, result, value in zip(self._names, results, wanted, strict=True):
             if _are_tensors(result, value) and is_narrowed(result, value):
-                words = f"{name} is eager mode's cut to 32 bits"
+                words = f"{name} is eager mode's result truncated to 32 bits"
                 self._note(NARROWED, Opinion("fail", words))
         width = self._work.capabilities.narrowed_to
         if width is None:
@@ -186,7 +189,7 @@ class IslandObserver:
             earlier = None if before is None else (before[0][number], before[1][number])
             opinion = _constancy(result, value, earlier)
             if opinion.verdict == "unknown" and name in self._fixed and is_same(result, value):
-                opinion = Opinion("pass", "it depends on no input, and is what eager mode gives")
+                opinion = Opinion("pass", "it depends on no input and matches eager mode")
             self._note(CONSTANT, Opinion(opinion.verdict, f"{name}: {opinion.reason}"))
         self._before = [_copied(r) for r in results], [_copied(w) for w in wanted]
 
@@ -231,17 +234,19 @@ def _constancy(
     """Is it one number all over, or the same at every call, where eager mode's is not?"""
     ends, eager = spread(result), spread(wanted)
     if ends is None or eager is None:
-        return Opinion("unknown", "no number to look at")
+        return Opinion("unknown", "no finite numbers to compare")
     if ends[0] == ends[1] and eager[0] != eager[1]:
-        words = f"{ends[0]:g} all over; eager mode gives {eager[0]:g} to {eager[1]:g}"
+        words = f"{ends[0]:g} everywhere; eager mode gives {eager[0]:g} to {eager[1]:g}"
         return Opinion("fail", words)
     if earlier is not None and _are_tensors(*earlier) and not is_same(wanted, earlier[1]):
         if is_same(result, earlier[0]):
-            return Opinion("fail", "the same as at the call before; eager mode's is another")
-        return Opinion("pass", "it follows its inputs")
+            return Opinion("fail", "the same as in the previous call; eager mode's result changed")
+        return Opinion("pass", "it changes with its inputs")
     if ends[0] != ends[1]:
         return Opinion("pass", f"{ends[0]:g} to {ends[1]:g}")
-    return Opinion("unknown", f"{ends[0]:g} all over, as in eager mode; no other inputs were seen")
+    return Opinion(
+        "unknown", f"{ends[0]:g} everywhere, as in eager mode; no other inputs were tried"
+    )
 
 
 def _without_inputs(piece: Piece) -> set[str]:

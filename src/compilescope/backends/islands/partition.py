@@ -57,7 +57,7 @@ def plan_islands(
     return Plan(islands, host, cut_by)
 
 
-_VIEW = Refusal(rule="view", op="", found="a view of what the host has stays with the host")
+_VIEW = Refusal(rule="view", op="", found="a view of host memory stays on the host")
 
 
 def _without_views(
@@ -93,7 +93,7 @@ def _too_small(judgement: Judgement, names: Sequence[str], min_ops: int) -> Refu
     ]
     if len(working) >= min_ops:
         return None
-    found = f"an island of {len(working)} op{'' if len(working) == 1 else 's'} that compute"
+    found = f"an island of {len(working)} compute op{'' if len(working) == 1 else 's'}"
     return Refusal(rule="small-island", op="", found=found, allowed=f"at least {min_ops}")
 
 

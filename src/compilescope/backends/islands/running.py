@@ -62,8 +62,8 @@ class IslandCall(torch.nn.Module):  # type: ignore[misc]
         try:
             return self._run(*inputs)
         except Exception as error:  # The border to a plugin.
-            why = f"{self.label} failed when it ran ({type(error).__name__}: {error})"
-            log.warning("%s; its fallback runs instead", why)
+            why = f"{self.label} failed at run time ({type(error).__name__}: {error})"
+            log.warning("%s; running its fallback instead", why)
             if self._on_fallback is not None:
                 self._on_fallback(why)
             return self._fallback(*inputs)
@@ -72,9 +72,9 @@ class IslandCall(torch.nn.Module):  # type: ignore[misc]
         results = given if isinstance(given, (tuple, list)) else (given,)
         if len(results) != len(self._expected):
             raise ToolError(
-                f"{self.label} gave {len(results)} results where its graph has "
+                f"{self.label} returned {len(results)} results, but its graph has "
                 f"{len(self._expected)}.",
-                hint="What compile() returns must give the graph's outputs, in their order.",
+                hint="What compile() returns must give the graph's outputs, in order.",
             )
         return tuple(
             wanted.fitted(value, number, self.label)
@@ -134,7 +134,7 @@ class _Result:
         wanted = f"{self._dtype} [{', '.join(map(str, sizes))}] on {self._device}"
         raise ToolError(
             f"{label}: result {number} is {found}; the graph says {wanted}.",
-            hint="The host goes on with it: convert it before you return it.",
+            hint="The host uses it as is: convert it before returning it.",
         )
 
 

@@ -139,7 +139,7 @@ class Judgement:
             breach = self._value_breach(name, node)
             refusal = self._as_refusal(breach) if breach else None
             if refusal is not None:
-                found = f"it is given {refusal.found} by {shown_op(self.nodes[name])}"
+                found = f"its input is {refusal.found}, from {shown_op(self.nodes[name])}"
                 return msgspec.structs.replace(refusal, rule="input", op=node.target, found=found)
         return None
 
@@ -161,7 +161,7 @@ class Judgement:
 
 
 _SIZES = Refusal(rule="sizes", op="", found="arithmetic with sizes")
-_LOOSE = Refusal(rule="loose", op="", found="an item of nothing")
+_LOOSE = Refusal(rule="loose", op="", found="an item of an unknown value")
 
 
 def _sorted_out(
@@ -200,12 +200,12 @@ def _ask(constraint: Constraint, node: Node) -> list[Breach]:
         found = list(listed(constraint.check_node(node)))
         for breach in found:
             if not isinstance(breach, Breach):
-                raise TypeError(f"it gave {breach!r}, not a Breach")
+                raise TypeError(f"it returned {breach!r}, not a Breach")
         return found
     except Exception as error:  # The border to a plugin.
         said = f"{type(error).__name__}: {error}".rstrip(": ")
         why = f"the constraint {type(constraint).__name__} failed with {said}"
-        return [constraint.cannot_tell(node, why, "whatever it would have said")]
+        return [constraint.cannot_tell(node, why, "unknown")]
 
 
 def island_graph(graph: Graph, names: Collection[str], outputs: Sequence[str]) -> Graph:

@@ -181,7 +181,7 @@ def _taken_apart(caught: CheckedGraph, lowered: Sequence[Graph]) -> CheckedGraph
             msgspec.structs.replace(
                 each,
                 severity="warning",
-                found=f"{each.found}; Inductor takes it apart, and its parts are checked",
+                found=f"{each.found}; Inductor decomposes it, and the parts are checked",
             )
             for each in caught.errors
             if each.op not in left

@@ -67,9 +67,12 @@ class MockBackend:
         if graph_and_inputs:
             if not isinstance(graph_and_inputs[0], GraphModule):
                 raise ToolError(
-                    f"{self.__name__} was given {type(graph_and_inputs[0]).__name__}, not a graph.",
-                    hint=f"Write torch.compile(model, backend={self.__name__}), or name what you "
-                    f'configure: {self.__name__}(device="npu-a").',
+                    (
+                        f"{self.__name__} was called with {type(graph_and_inputs[0]).__name__}, "
+                        "not a graph."
+                    ),
+                    hint=f"Write torch.compile(model, backend={self.__name__}), or pass "
+                    f'settings by keyword: {self.__name__}(device="npu-a").',
                 )
             return self.compile(*graph_and_inputs, **arguments)
         try:

@@ -76,7 +76,9 @@ def configure(
         made = []
         extra = (*_standard(environment, given, alignment, max_bytes), *given)
     if not 0 < repro_timeout_s <= 3600:
-        raise ToolError(f"repro_timeout_s is {repro_timeout_s!r}: seconds, up to an hour.")
+        raise ToolError(
+            f"repro_timeout_s is {repro_timeout_s!r}; it must be seconds, at most an hour."
+        )
     return Configuration(
         constraints=(*made, *extra),
         device=chip,
@@ -94,7 +96,7 @@ def configure_by_options(options: dict[str, Any] | None) -> Configuration:
     except TypeError as error:
         known = "device, strict, constraints, alignment, max_memory, repro, repro_timeout_s"
         raise ToolError(
-            f"Wrong options for the mock backend: {error}.", f"Known: {known}."
+            f"Invalid options for the mock backend: {error}.", f"Valid options: {known}."
         ) from None
 
 
@@ -155,7 +157,7 @@ def _standard(
 def _check_alignment(alignment: object) -> None:
     whole = isinstance(alignment, int) and not isinstance(alignment, bool)
     if alignment is not None and not (whole and alignment >= 1):  # type: ignore[operator]
-        raise ToolError(f"alignment is {alignment!r}, which is not a whole number from 1 on.")
+        raise ToolError(f"alignment is {alignment!r}; it must be a whole number of at least 1.")
 
 
 def _bytes(value: int | str | None, name: str) -> int | None:
@@ -165,6 +167,6 @@ def _bytes(value: int | str | None, name: str) -> int | None:
         return parse_bytes(value)
     except ValueError:
         raise ToolError(
-            f"{name} is {value!r}, which is not a number of bytes.",
+            f"{name} is {value!r}; it must be a number of bytes.",
             hint='Write it as 1048576 or "16 GiB".',
         ) from None

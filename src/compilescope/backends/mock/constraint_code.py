@@ -78,7 +78,7 @@ def _value(value: Any, code: ConfigurationCode) -> str:
             if getattr(value, name) != _default(value, name)
         )
         return f"{type(value).__name__}({', '.join(given)})"
-    raise Unwritable(f"a constraint was made with an object of type {type(value).__name__}")
+    raise Unwritable(f"a constraint has an argument of type {type(value).__name__}")
 
 
 def _default(record: msgspec.Struct, name: str) -> Any:

@@ -89,8 +89,8 @@ class Compilation:
             known = ", ".join(dict.fromkeys(each.name for each in self.stages))
             reason = self.missing.get(name)
             raise ToolError(
-                f"No stage {name} was kept" + (f": {reason}." if reason else "."),
-                hint=f"There are {known}.",
+                f"Stage {name} was not kept" + (f": {reason}." if reason else "."),
+                hint=f"The stages are {known}.",
             )
         return found[0]
 
@@ -109,7 +109,7 @@ class Compilation:
         """Op counts, dtypes, bytes and floating point operations of a graph; its peak memory."""
         stage = self[name]
         if stage.graph is None:
-            raise ToolError(f"{name} is no graph: it has no figures.")
+            raise ToolError(f"{name} is not a graph, so it has no statistics.")
         printed = read_printed(stage.text)
         graphs = portable_graphs(printed)
         sources = {node.name: node.source for node in stage.graph.nodes if node.source}
@@ -126,7 +126,7 @@ class Compilation:
         """The graph of a stage as SVG, with what breaks a constraint in red."""
         stage = self[name]
         if stage.graph is None or self.draw_with is None:
-            raise ToolError(f"{name} is no graph: it cannot be drawn.")
+            raise ToolError(f"{name} is not a graph, so it cannot be drawn.")
         marks = {
             each.node: f"{each.rule}: {each.found}"
             for graph in self.checked

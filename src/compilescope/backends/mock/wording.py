@@ -28,8 +28,8 @@ def refusal_text(checked: Sequence[CheckedGraph], repro: str = "") -> str:
     """All that is wrong, then what could not be judged, then where the repro is."""
     errors = [each for graph in checked for each in graph.errors]
     parts = [_headline(checked, errors), *_items(errors)]
-    parts += _others("Also, though it runs", [e for graph in checked for e in graph.warnings])
-    parts += _others("Could not be judged", [e for graph in checked for e in graph.unknown])
+    parts += _others("Warnings", [e for graph in checked for e in graph.warnings])
+    parts += _others("Not determined", [e for graph in checked for e in graph.unknown])
     if repro:
         parts.append(_wrapped(repro, ""))
     return "\n\n".join(parts)
@@ -38,7 +38,7 @@ def refusal_text(checked: Sequence[CheckedGraph], repro: str = "") -> str:
 def warning_text(checked: CheckedGraph) -> str:
     found = [*checked.errors, *checked.warnings]
     parts = [_headline([checked], found), *_items(found)]
-    parts += _others("Could not be judged", checked.unknown)
+    parts += _others("Not determined", checked.unknown)
     return "\n\n".join(parts)
 
 
@@ -48,11 +48,11 @@ def _headline(checked: Sequence[CheckedGraph], found: Sequence[ConstraintViolati
     stages = [_STAGES.get(graph.stage, graph.stage) for graph in checked if graph.found]
     graphs = " and ".join(dict.fromkeys(stages)) or "graph"
     if not found:
-        return f"Nobody can tell whether {first.device} takes the {graphs}{model}."
+        return f"Whether {first.device} supports the {graphs}{model} can't be determined."
     errors = sum(each.severity == "error" for each in found)
     if not errors:
-        return f"{first.device} takes the {graphs}{model}, with {_count(len(found), 'warning')}."
-    return f"{first.device} does not take the {graphs}{model}: {_count(errors, 'violation')}."
+        return f"{first.device} supports the {graphs}{model}, with {_count(len(found), 'warning')}."
+    return f"{first.device} does not support the {graphs}{model}: {_count(errors, 'violation')}."
 
 
 def _count(number: int, noun: str) -> str:
@@ -80,7 +80,7 @@ def _item(number: int, alike: list[ConstraintViolation]) -> str:
     first = alike[0]
     times = f", {len(alike)} times" if len(alike) > 1 else ""
     stage = "" if first.stage == "dynamo" else f" in the {_STAGES.get(first.stage, first.stage)}"
-    mild = ", a warning" if first.severity == "warning" else ""
+    mild = ", warning" if first.severity == "warning" else ""
     lines = [f"{number}. {first.rule}: {first.op}{stage}{times}{mild}"]
     lines += _labelled("at", place(first))
     if first.source:
@@ -109,7 +109,7 @@ def _others(title: str, found: Sequence[ConstraintViolation]) -> list[str]:
 def place(violation: ConstraintViolation) -> str:
     """`model.py:12 in forward`, from where the program was started."""
     if violation.line is None:
-        return "a place that is not known"
+        return "unknown location"
     return f"{_relative(violation.file)}:{violation.line} in {violation.function}"
 
 

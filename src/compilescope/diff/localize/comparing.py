@@ -110,10 +110,10 @@ def _judged(
     tensors = isinstance(wanted, torch.Tensor) and isinstance(given, torch.Tensor)
     if not tensors:
         if wanted is None and isinstance(given, torch.Tensor) and not bool(given.any()):
-            return Judgement("pass", "no gradient, or one of zeros")
+            return Judgement("pass", "no gradient, or all zeros")
         if given is None and isinstance(wanted, torch.Tensor) and not bool(wanted.any()):
-            return Judgement("pass", "no gradient, or one of zeros")
-        return Judgement("fail", f"{_kind(given)}, the reference gives {_kind(wanted)}")
+            return Judgement("pass", "no gradient, or all zeros")
+        return Judgement("fail", f"{_kind(given)}; the reference gives {_kind(wanted)}")
     if config.check_dtype and wanted.dtype != given.dtype:
         return Judgement("fail", f"its dtype is {given.dtype}, the reference's {wanted.dtype}")
     truth = exact if isinstance(exact, torch.Tensor) and exact.shape == wanted.shape else None

@@ -90,8 +90,8 @@ class Hunt:
             only.whole_graph = not self._prober.fails(unit, unit + 1)
         if self.suspects:
             self.notes.append(
-                "the results of the whole graph cannot be told from rounding; what the operation "
-                "gives from its own inputs can"
+                "the results of the whole graph cannot be distinguished from rounding, but "
+                "what the operation computes from its own inputs can"
             )
 
     def _take(self, suspects: list[Suspect]) -> None:
@@ -131,12 +131,12 @@ class Hunt:
         self._lifted = frozenset(free)
         names = ", ".join(sorted(node.name for node in self._anatomy.random)[:6])
         self.notes.append(
-            f"the backend draws random numbers of its own: {names} cannot be compared, and the "
-            "reference's values stood for them"
+            f"the backend draws its own random numbers: {names} cannot be compared, so the "
+            "reference's values were used instead"
         )
         if self._fails(0, self._anatomy.units):
             return True
-        self.notes.append("without them everything is right")
+        self.notes.append("apart from them, everything is right")
         return False
 
     def _search(self) -> Suspect:
@@ -242,8 +242,8 @@ class Hunt:
         if dropped:
             names = ", ".join(s.node.name for s in dropped)
             self.notes.append(
-                f"{names} alone would go wrong too, but not in the whole graph: the backend goes "
-                "by where or how often it meets an operation"
+                f"{names} would also be wrong alone, but not in the whole graph: the result "
+                "depends on where or how often the backend meets an operation"
             )
         return [s for s in suspects if s not in dropped]
 

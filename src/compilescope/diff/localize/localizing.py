@@ -91,7 +91,7 @@ def _record(
         words = " ".join(str(outcome.error).split())[:300]
         raise ToolError(
             f"The program does not run: {type(outcome.error).__name__}: {words}",
-            hint="Localising starts from a program that the reference runs to its end.",
+            hint="Localizing needs a program that the reference runs to completion.",
         ) from outcome.error
     return [graph for graph in recorder.graphs if graph.calls]
 
@@ -193,19 +193,19 @@ class _Search:
             )
             return f"{words} of {sum(g.size for g in graphs)} in {_graphs(len(graphs))}"
         if not graphs:
-            return "no graph was captured: everything runs eagerly, and no backend is asked"
+            return "no graph was captured: everything runs eagerly, and the backend is never called"
         broken = next((whole.error for whole in wholes if whole.error), None)
         if broken:
-            return f"cannot tell: the backend raised on a whole graph: {broken}"
+            return f"inconclusive: the backend raised on a whole graph: {broken}"
         if any(whole.fails for whole in wholes):
-            return f"no operation can be accused: {'; '.join(self._notes)}"
+            return f"no operation could be identified: {'; '.join(self._notes)}"
         unsure = next((w.judgement.reason for whole in wholes for w in whole.unknown), None)
         if unsure:
-            return f"cannot tell: {unsure}"
+            return f"inconclusive: {unsure}"
         each = "it" if len(graphs) == 1 else "each"
         return (
-            f"the backend is right on {_graphs(len(graphs))}: {each} was compiled whole and "
-            "gives what the reference gives, within rounding"
+            f"the backend is right on {_graphs(len(graphs))}: compiled in one piece, {each} "
+            "matches the reference within rounding"
         )
 
 

@@ -111,9 +111,11 @@ def _reason(suspect: Suspect, worst: Wrong) -> str:
     if suspect.alone:
         return words
     if suspect.whole_graph:
-        return f"{words}; it takes the whole graph to show it: alone the operation is right"
+        return f"{words}; only the whole graph shows it: alone the operation is right"
     if len(suspect.region) > 1:
-        return f"{words}; it takes {len(suspect.region)} operations to show it: none is wrong alone"
+        return (
+            f"{words}; only {len(suspect.region)} operations together show it: none is wrong alone"
+        )
     return words
 
 
@@ -124,5 +126,5 @@ def _words(wrong: Wrong, probe: Probe) -> str:
         return f"its result {probe.part.outputs[wrong.number].name}"
     name = probe.part.inputs[wrong.number].node.name
     if wrong.kind == "write":
-        return f"{name} after it has run: it should have been written to, or left alone"
+        return f"{name} after the call: it should have been written to, or left unchanged"
     return f"the gradient of {name}"

@@ -226,7 +226,7 @@ class Prober:
                 occasion = self._occasion(part, call, backward)
                 reference = run_reference(part, occasion)
             except Exception as error:  # The border to the program's own operators.
-                probe.error = f"the part cannot be run alone: {_words(error)}"
+                probe.error = f"the part cannot run alone: {_words(error)}"
                 return probe
             probe.call, probe.occasion, probe.reference = number, occasion, reference
             function = self._run(probe, function)

@@ -181,7 +181,7 @@ class Catcher:
         return None
 
 
-UNKNOWN = Shown("difference", None, "Nothing is known of this graph yet.")
+UNKNOWN = Shown("difference", None, "Nothing is known about this graph yet.")
 
 
 def source_of(used: UsedBackend) -> BackendSource:

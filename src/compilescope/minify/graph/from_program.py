@@ -74,7 +74,7 @@ def catch_graphs(script: Path, args: Sequence[str], search: Search, folder: Path
         )
     except subprocess.TimeoutExpired:
         raise ToolError(
-            f"{script} did not end within {search.timeout_s:g} s.", hint="Give it more time."
+            f"{script} did not finish within {search.timeout_s:g} s.", hint="Give it more time."
         ) from None
     return done.returncode
 
@@ -125,7 +125,7 @@ def _identified(home: Path, search: Search, sandbox: Sandbox) -> Shown | None:
 def _died(number: int, record: Record) -> Shown:
     name = record.setting.backend.name
     return Shown(
-        "signal", number, f"With {name}, the process dies by signal {number} on this graph."
+        "signal", number, f"With {name}, the process is killed by signal {number} on this graph."
     )
 
 
@@ -162,20 +162,24 @@ def _nothing(folder: Path, homes: list[Path], search: Search) -> str:
     skipped: list[str] = []
     if (folder / SKIPPED).exists():
         skipped = msgspec.json.decode((folder / SKIPPED).read_bytes(), type=list[str])
-    what = {"crash": "fails", "diff": "gives other results", "violation": "is refused"}
-    words = f"None of the {len(homes)} graphs that were caught {what[search.predicate]}"
+    what = {
+        "crash": "fails",
+        "diff": "gives different results",
+        "violation": "violates a constraint",
+    }
+    words = f"None of the {len(homes)} captured graphs {what[search.predicate]}"
     if search.predicate == "violation":
-        words = "The device refuses none of the graphs that were caught"
+        words = "None of the captured graphs violates the device's constraints"
     if skipped:
         reasons = "; ".join(dict.fromkeys(skipped))
-        words += f"; {len(skipped)} could not be written down ({reasons})"
+        words += f"; {len(skipped)} could not be saved ({reasons})"
     return words + "."
 
 
 def _hint(search: Search) -> str:
     if search.predicate == "violation":
-        return "`compilescope preflight` shows what a device takes."
-    return "Does the program call torch.compile? --test-backend names another backend to try."
+        return "`compilescope preflight` shows what a device supports."
+    return "Does the program call torch.compile? --test-backend names another backend to test."
 
 
 def minify_program(
@@ -198,7 +202,7 @@ def minify_program(
             return minify_graph(home, path, sandbox, **options)
         except NotInteresting as error:
             raise ToolError(
-                "The graph fails in the program, but not in a process of its own "
-                f"(there it was {error.outcome}).",
-                hint="Does the program change torch, or register operators, before it compiles?",
+                "The graph fails in the program, but not on its own in a fresh process (the "
+                f"result there was {error.outcome}).",
+                hint="Does the program modify torch, or register operators, before it compiles?",
             ) from None

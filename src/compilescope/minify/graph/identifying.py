@@ -63,7 +63,7 @@ def _difference(names: dict[str, Any], wanted: list[Any], setting: Setting) -> S
         return Shown(
             "difference",
             seen[0],
-            f"With {setting.backend.name}, this graph{of} gives other results than without.",
+            f"With {setting.backend.name}, this graph{of} gives different results than without it.",
             (f"In the program, result {number} was {seen[1]}.",),
         )
     return None

@@ -59,4 +59,4 @@ def read_record(folder: Path) -> Record:
     try:
         return msgspec.json.decode((folder / RECORD).read_bytes(), type=Record)
     except (OSError, msgspec.MsgspecError):
-        raise ToolError(f"{folder} holds no graph that can be read.") from None
+        raise ToolError(f"{folder} contains no readable graph.") from None

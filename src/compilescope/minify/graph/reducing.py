@@ -162,5 +162,5 @@ def _exported(
     }
     answer = sandbox.run(_EXPORT, payload)
     if not answer.is_done:
-        raise ToolError(f"The numbers of the inputs could not be written: {answer.error}.")
+        raise ToolError(f"The input values could not be written: {answer.error}.")
     return answer.value["inline"], bool(answer.value["filed"])

@@ -23,13 +23,13 @@ The log has it at {place}:
 
     {source}
 
-This is not that program: it is a small one that breaks for the same reason. {verified}
+This is not that program, but a small one that breaks for the same reason. {verified}
 
     python {name}            plain torch, backend eager
     python {name} openxla    torch_xla on a CPU
     python {name} tt         a Tenstorrent device
 
-It leaves with status 1 while Dynamo breaks, 0 once it does not, 2 if it could not be tried.
+Exit status: 1 while Dynamo breaks, 0 once it does not, 2 if it could not run.
 """
 
 import sys
@@ -93,8 +93,8 @@ except Exception:
     status = 2
 sys.exit(status)
 '''
-_HERE = "Seen to break here on plain torch; openxla and tt were not at hand."
-_NOT_HERE = "Not verified: torch is not installed here."
+_HERE = "Verified to break here on plain torch; openxla and tt were not available."
+_NOT_HERE = "Unverified: torch is not installed here."
 _WORD = re.compile(r"[^a-z0-9]+")
 _LIMIT_S = 120.0
 
@@ -113,7 +113,7 @@ def write_repro(site: Site, folder: Path) -> LogRepro:
     """The first example that shows the same kind of break."""
     candidates = example_parts(site.rule)
     if not candidates:
-        reason = f"there is no tested example of {site.gb_id or site.gb_type}"
+        reason = f"there is no tested example for {site.gb_id or site.gb_type}"
         return LogRepro(site.fingerprint, reason=reason)
     path = folder / _file_name(site)
     if importlib.util.find_spec("torch") is None:
@@ -135,10 +135,10 @@ def _unverified(site: Site, path: Path, parts: Parts) -> LogRepro:
 
 def _text(site: Site, parts: Parts, name: str, verified: str) -> str:
     return _SCRIPT.format(
-        gb=site.gb_id or "(no id)",
+        gb=site.gb_id or "(no ID)",
         kind=_one_line(site.gb_type),
         place=_one_line(f"{site.file}:{site.line}"),
-        source=_one_line(site.source) or "(the log does not have the line)",
+        source=_one_line(site.source) or "(the log does not include the line)",
         verified=verified,
         name=name,
         prelude=parts.prelude,

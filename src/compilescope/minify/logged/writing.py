@@ -13,7 +13,7 @@ from compilescope.model.run import read_run
 from compilescope.rules.digest import digest
 
 _MOST_S = 300.0
-_NO_TIME = "the time for repros was up"
+_NO_TIME = "the time for repros ran out"
 
 
 def write_log_repros(run: Path, note: Callable[[str], None] = lambda doing: None) -> None:

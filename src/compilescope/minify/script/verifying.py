@@ -61,9 +61,9 @@ def exit_status_check(script: Path, timeout_s: float) -> str:
     status, said = run_fresh([sys.executable, str(script)], timeout_s)
     if status is None:
         return f"it could not be verified within {timeout_s:g} s"
-    last = said[-1] if said else "no word"
+    last = said[-1] if said else "no message"
     if status == FIXED:
-        return "in a fresh process the script does not show it"
+        return "in a fresh process the script does not reproduce it"
     return "" if status == BUG else f"the script failed in a fresh process ({last})"
 
 

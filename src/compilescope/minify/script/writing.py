@@ -32,7 +32,7 @@ _BY_KIND = {
 _PLAIN_IMPORTS = ("import torch", "import sys")
 """Every script has them."""
 _WORD = re.compile(r"\w+")
-_EXITS = "Exit status: 1 while the bug is there, 0 once it is gone, 2 where it cannot tell."
+_EXITS = "Exit status: 1 while the bug is present, 0 once it is fixed, 2 if inconclusive."
 
 
 def script_text(
@@ -61,7 +61,7 @@ def script_text(
         f"def inputs():\n{made}",
         *_runs(_backward(graph, setting), setting, shown),
         _main(shown),
-        "# What the script needs to answer; nothing of the bug is below here.",
+        "# Support code for the script; the bug itself is above.",
         *_embedded(graph, shown, saved_file),
         _saved(saved_file),
         'if __name__ == "__main__":\n    sys.exit(main())',
@@ -75,8 +75,11 @@ def _docstring(setting: Setting, shown: Shown, torch_version: str) -> str:
         lines += [""]
         for line in shown.lines:
             lines += textwrap.wrap(line, 95, subsequent_indent="  ", break_long_words=False)
-    lines += ["", f"Written by compilescope {VERSION} on torch {torch_version}, and run in a fresh"]
-    lines += ["process, where the same came again. Run it with: python THIS_FILE", _EXITS]
+    lines += [
+        "",
+        f"Written by compilescope {VERSION} on torch {torch_version} and verified in a fresh",
+    ]
+    lines += ["process. Run it with: python THIS_FILE", _EXITS]
     text = "\n".join(lines).replace("\\", "\\\\").replace('"""', "'''")
     return f'"""{text}\n"""'
 

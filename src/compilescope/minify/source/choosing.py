@@ -73,5 +73,5 @@ def _nothing_there(site: SitePlace, found: list[Cause], predicate: str | None) -
     places = ", ".join(dict.fromkeys(f"{os.path.basename(c.file)}:{c.line}" for c in found))
     return ToolError(
         f"The program shows no {what} at {site.file}:{site.line}.",
-        hint=f"It shows some at {places}." if places else "It shows none anywhere.",
+        hint=f"It shows them at {places}." if places else "It shows none at all.",
     )

@@ -20,7 +20,7 @@ if __name__ == "__main__":
     if failure is not None and crash_sign(failure) != expected:
         print(f"Something else went wrong: {{type(failure).__name__}}: {{failure}}")
         sys.exit(2)
-    print("The crash is there." if failure else "The crash is gone.")
+    print("The crash is present." if failure else "The crash is fixed.")
     sys.exit(1 if failure else 0)
 """
 _BY_SIGNAL = """
@@ -31,9 +31,9 @@ if __name__ == "__main__":
     inside = {{**os.environ, "REPRO_INSIDE": "1"}}
     status = subprocess.run([sys.executable, os.path.abspath(__file__)], env=inside).returncode
     if status not in (0, -{expected}):
-        print(f"Something else went wrong: it left with status {{status}}.")
+        print(f"Something else went wrong: it exited with {{status}}.")
         sys.exit(2)
-    print("The crash is there." if status else "The crash is gone.")
+    print("The crash is present." if status else "The crash is fixed.")
     sys.exit(1 if status else 0)
 """
 _VARIABLES = ("failure", "expected", "inside", "status", "innermost", "crash_sign")

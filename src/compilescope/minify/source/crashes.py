@@ -39,7 +39,7 @@ def crash_of(error: BaseException, digest: Digest) -> Cause | None:
         line=line,
         function=function,
         source=source,
-        title=title if inner == outer else f"{outer}, at the bottom {title}",
+        title=title if inner == outer else f"{outer}, caused by {title}",
         error=outer,
     )
 
@@ -65,7 +65,7 @@ def died(number: int) -> Cause | None:
         line=0,
         function="",
         source="",
-        title=f"the process dies by {name}",
+        title=f"the process is killed by {name}",
         error=name,
     )
 
@@ -78,11 +78,11 @@ def is_of_compiler(crash: Cause) -> bool:
 def how_known(crash: Cause) -> str:
     """By what a smaller program is known to crash in the same way."""
     if crash.subject == "signal":
-        return f"the same signal ({crash.what}), and without torch.compile none"
+        return f"the same signal ({crash.what}), and no signal without torch.compile"
     cause = crash.reason.rstrip(".")
-    words = f"the same exception ({crash.what}) with the same innermost cause ({cause}"
+    words = f"the same exception ({crash.what}) with the same root cause ({cause}"
     words += f", raised by {crash.installed})" if crash.installed else ")"
-    return words if is_of_compiler(crash) else f"{words}, and without torch.compile none"
+    return words if is_of_compiler(crash) else f"{words}, and no exception without torch.compile"
 
 
 def _phase(error: Exception) -> str:

@@ -54,7 +54,7 @@ def _in_order(main: OwnModule, finder: Finder) -> list[OwnModule]:
             for name in path[path.index(module.name) :]:
                 member = finder.find(name)
                 if member is not None:
-                    member.problem = f"{name} is part of a cycle of imports"
+                    member.problem = f"{name} is part of an import cycle"
             return
         if module in order:
             return
@@ -87,7 +87,11 @@ def _left_out(main: OwnModule, order: list[OwnModule]) -> dict[str, str]:
             if each.module in by_name and each.module not in left:
                 problem = _problem(each, importer, by_name[each.module])
                 # An import within a block runs when it is reached, or never.
-                problem = problem or ("" if each.on_top else f"{importer.name} may not reach it")
+                problem = problem or (
+                    ""
+                    if each.on_top
+                    else f"{importer.name} imports it inside a block that may not run"
+                )
                 if problem:
                     left[each.module] = problem
     waiting = list(left)
@@ -105,7 +109,7 @@ def _problem(each: OwnImport, importer: OwnModule, module: OwnModule) -> str:
     rebound = rebound_names(module.tree)
     for name, bound in each.names:
         if name in rebound or (name == "*" and rebound):
-            return f"{module.name} assigns a global anew that {importer.name} has imported"
+            return f"{module.name} reassigns a global that {importer.name} imports"
         if name != "*" and name not in names:
             return f"{importer.name} imports {name} from {module.name}, which does not define it"
         if name != "*" and bindings(importer.tree).get(bound, 0) > 1:
@@ -113,7 +117,7 @@ def _problem(each: OwnImport, importer: OwnModule, module: OwnModule) -> str:
     if not each.bound:
         return ""
     if is_bound_elsewhere(importer.tree, each.bound.split(".")[0]):
-        return f"{importer.name} has other variables called {each.bound}"
+        return f"{importer.name} has other variables named {each.bound}"
     if not only_attributes(importer.tree, each.bound, names):
         return f"{importer.name} uses {each.bound} as an object"
     return ""

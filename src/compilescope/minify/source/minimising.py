@@ -111,14 +111,14 @@ def _start(program: SourceProgram, cause: Cause, stage: Stage) -> tuple[str, See
             return form.text, seen, form.left
         tried.append(_told(form, seen))
     raise ToolError(
-        f"What {program.name} showed does not show again in a scratch folder: {tried[-1]}.",
-        hint="Does it depend on files, on its folder or on chance?",
+        f"{program.name} does not show the same cause when run in a scratch folder: {tried[-1]}.",
+        hint="Does it depend on files, on its folder or on randomness?",
     )
 
 
 def _told(form: Flattened, seen: Seen | str) -> str:
     if isinstance(seen, str):
-        return f"the program was {seen}"
+        return f"the result was {seen}"
     return f"it ended with {seen.error}: {seen.message}" if seen.error else "another run differs"
 
 
@@ -134,7 +134,7 @@ def _finish(
     seen = stage.look(text)
     now = find_cause(seen, cause) if isinstance(seen, Seen) else None
     if now is None or not isinstance(seen, Seen):
-        return "", "the small program did not show it a second time", cause
+        return "", "the minified program did not show it a second time", cause
     found_in = f"{Path(cause.file).name}:{cause.line}, in {cause.function}"
     if not cause.line:
         found_in = program.name

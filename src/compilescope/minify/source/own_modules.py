@@ -88,7 +88,7 @@ class Finder:
             ]
         asked = [name.value for name in names_in(module.tree) if name.value in _ASKING]
         if asked:
-            module.problem = f"{module.name} asks for {asked[0]}"
+            module.problem = f"{module.name} uses {asked[0]}"
 
     def _own(self, node: cst.Import | cst.ImportFrom, package: str) -> Iterator[OwnImport]:
         if isinstance(node, cst.Import):

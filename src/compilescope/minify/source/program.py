@@ -73,7 +73,7 @@ def _module(words: tuple[str, ...]) -> SourceProgram:
     if not path.is_file():
         raise ToolError(
             f"There is no module {name} in this folder.",
-            hint="minify changes source, so it takes modules of yours, not installed ones.",
+            hint="minify edits source, so it takes your own modules, not installed ones.",
         )
     original = Original("module", words, os.getcwd())
     return SourceProgram(original, _text_of(path), path.name, package)

@@ -40,7 +40,7 @@ if __name__ == "__main__":
     if failure is not None and not shown:
         print(f"Something else went wrong: {{type(failure).__name__}}: {{failure}}")
         sys.exit(2)
-    print("The {thing} is there." if shown else "The {thing} is gone.")
+    print("The {thing} is present." if shown else "The {thing} is fixed.")
     sys.exit(1 if shown else 0)
 """
 _VARIABLES = ("said", "listener", "failure", "shown", "name", "signs")
@@ -178,13 +178,13 @@ def _head(cause: Cause, story: Story) -> str:
     named = f" ({cause.gb_id})" if cause.gb_id else ""
     why = f"The guard {cause.guard} fails" if cause.kind == "recompile" else cause.reason
     why += "`" * (why.count("`") % 2)
-    origin = f"Made smaller from {story.lines_before} lines; found in {story.found_in}"
+    origin = f"Minified from {story.lines_before} lines; found in {story.found_in}"
     paragraphs = [
         f"{what}{named}.",
         f"{why.rstrip('.')}. {origin}, with torch {story.torch}.".removeprefix(". "),
-        "Exit status: 1 while it is there, 0 once it is gone, 2 if something else goes wrong.",
+        "Exit status: 1 while it is present, 0 once it is fixed, 2 if something else goes wrong.",
     ]
     if story.needs:
-        paragraphs.append(f"It needs modules of its author's: {', '.join(story.needs)}.")
+        paragraphs.append(f"It needs these modules of the author: {', '.join(story.needs)}.")
     text = "\n\n".join(textwrap.fill(each, _WIDTH) for each in paragraphs)
     return text.replace("\\", "\\\\").replace('"""', "'''") + "\n"

@@ -49,19 +49,21 @@ def _alone(script: str, surroundings: Surroundings, limit_s: float) -> str:
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            return f"alone in a fresh process it did not end within {limit_s + _START_S:g} s"
-    if done.returncode == 1 and b" is there." in done.stdout:
+            return (
+                f"on its own in a fresh process it did not finish within {limit_s + _START_S:g} s"
+            )
+    if done.returncode == 1 and b" is present." in done.stdout:
         return ""
     said = (done.stdout + done.stderr).decode(errors="replace").strip().splitlines()
-    words = " / ".join(said[-_LAST_WORDS:]) or "no word"
-    return f"alone in a fresh process it left with status {done.returncode} ({words})"
+    words = " / ".join(said[-_LAST_WORDS:]) or "no message"
+    return f"on its own in a fresh process it exited with {done.returncode} ({words})"
 
 
 def _captured(script: str, cause: Cause, surroundings: Surroundings, limit_s: float) -> str:
     with Stage(surroundings, limit_s=limit_s, memory_bytes=None, fork=False) as stage:
         seen = stage.look(script)
     if not isinstance(seen, Seen):
-        return f"under capture in a fresh process it was {seen}"
+        return f"under capture in a fresh process the result was {seen}"
     if find_cause(seen, cause) is None:
         return "under capture in a fresh process it did not show the same cause"
     return ""

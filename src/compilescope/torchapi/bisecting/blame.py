@@ -17,10 +17,10 @@ Good = Callable[[Callable[..., Any]], bool]
 """Compiles the part with the given backend, runs it, and says whether it goes right."""
 _MOST_TRIALS = 48
 _SETTINGS: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("fusion of kernels", {"max_fusion_size": 1, "epilogue_fusion": False}),
-    ("vectorised code", {"cpp.simdlen": 1}),
+    ("kernel fusion", {"max_fusion_size": 1, "epilogue_fusion": False}),
+    ("vectorized code", {"cpp.simdlen": 1}),
     ("contracted floating point", {"cpp.enable_floating_point_contract_flag": "off"}),
-    ("unsafe mathematics", {"cpp.enable_unsafe_math_opt_flag": False}),
+    ("unsafe math optimizations", {"cpp.enable_unsafe_math_opt_flag": False}),
     ("pattern matching", {"pattern_matcher": False}),
 )
 
@@ -59,7 +59,7 @@ def find_blame(good: Good, *, limit_s: float) -> Blame:
 
 
 def _of_both(setting: str, found: tuple[str | None, str] | None) -> str:
-    words = f"without {setting} it is right"
+    words = f"with {setting} off, it is right"
     return f"{words}; and {found[1]}" if found is not None and found[0] else words
 
 
@@ -98,16 +98,16 @@ def _bisected(trials: _Trials) -> tuple[str | None, str] | None:
 
 def _told(found: Any) -> tuple[str | None, str]:
     if found is None:
-        return None, "torch's bisector sees nothing wrong"
+        return None, "torch's bisector finds nothing wrong"
     if found.backend != "inductor":
         name = f"{found.backend}: {found.subsystem}" if found.subsystem else str(found.backend)
         detail = f" ({found.debug_info})" if found.debug_info else ""
         return name + detail, f"it is wrong before Inductor, with backend={found.backend!r}"
     if found.subsystem is None:
-        return None, "in Inductor, but in no pass or lowering that torch can switch off"
+        return None, "in Inductor, but in no pass or lowering that torch can turn off"
     info = str(found.debug_info or "").strip()
     name = f"{found.subsystem}: {info}" if info and info != found.subsystem else found.subsystem
-    return name, f"torch's bisector: without application {found.bisect_number} of it all is right"
+    return name, f"torch's bisector: right with application {found.bisect_number} of it disabled"
 
 
 def _backend_under_test(bisector: Any) -> Callable[..., Any]:

@@ -218,7 +218,7 @@ def _value(node: Node) -> Any:
     for key in ("example_value", "val"):
         if key in node.meta:
             return node.meta[key]
-    raise Unclear(f"nobody noted the value of {node.name}")
+    raise Unclear(f"the value of {node.name} was not recorded")
 
 
 def _inner_graphs(node: Node, module: GraphModule) -> list[GraphModule]:

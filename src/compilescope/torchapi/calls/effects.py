@@ -92,9 +92,9 @@ def find_input_views(graph: Graph) -> dict[str, Effect]:
 
 def _own_effect(live: FxNode, node: Node, random_is_free: bool) -> Effect | None:
     if live.op == "call_module":
-        return Effect(WHOLE, "a module that the compiler left whole")
+        return Effect(WHOLE, "a module that the compiler did not inline")
     if isinstance(live.target, torch._ops.HigherOrderOperator):
-        return Effect(SUBGRAPHS, "an operator over operators: it runs graphs of its own")
+        return Effect(SUBGRAPHS, "a higher-order operator: it runs graphs of its own")
     calls = node.calls
     if calls is None:
         # Known to torch as a plain number's function, or nobody can tell what it does.
@@ -104,11 +104,11 @@ def _own_effect(live: FxNode, node: Node, random_is_free: bool) -> Effect | None
     if any(_is_writer(call) for call in calls):
         return Effect(WRITES, "it changes a tensor in place")
     if not random_is_free and any(is_random(call) for call in calls):
-        return Effect(RANDOM, "it draws from the host's random numbers")
+        return Effect(RANDOM, "it draws from the host's random number generator")
     if not live.users:
-        return Effect(EFFECT, "nothing uses what it gives: it is there for its effect")
+        return Effect(EFFECT, "its result is unused: it runs for its side effects")
     if _is_whole_structure(live):
-        return Effect(STRUCTURE, "it gives several values that are passed on as one")
+        return Effect(STRUCTURE, "it returns several values that are passed on as one")
     return None
 
 
@@ -127,7 +127,7 @@ def _is_plain(live: FxNode) -> bool:
 
 
 def _unknown(live: FxNode) -> Effect:
-    return Effect(WRITES, "its operators are not known: it may change what it is given")
+    return Effect(WRITES, "its operators are unknown: it may modify its inputs")
 
 
 def _looks_writing(live: FxNode) -> bool:
@@ -185,5 +185,5 @@ def _keep_what_touches(
         else:
             writers = {written[t.storage] for t in around if t.storage in written}
         if writers:
-            words = f"it shares memory with what {sorted(writers)[0]} changes"
+            words = f"it shares memory with what {sorted(writers)[0]} modifies"
             kept[node.name] = Effect(WRITES, words)

@@ -88,7 +88,7 @@ class TrialSizes:
             return expression, expression
         first, second = self._at(expression, 0), self._at(expression, 1)
         if not (first.is_Integer and second.is_Integer):
-            raise Unclear(f"{expression} is no number")
+            raise Unclear(f"{expression} is not a number")
         return int(first), int(second)
 
     def _at(self, expression: Any, trial: int) -> Any:

@@ -18,7 +18,7 @@ def dynamo_alone(changes: Mapping[str, Any]) -> Iterator[None]:
 
     unknown = [name for name in changes if not hasattr(config, name)]
     if unknown:
-        raise ToolError(f"Dynamo's config of this torch has no {', '.join(unknown)}.")
+        raise ToolError(f"This torch's Dynamo config has no {', '.join(unknown)}.")
     grad, dtype = torch.is_grad_enabled(), torch.get_default_dtype()
     autocast = torch.is_autocast_enabled("cpu")
     torch.compiler.reset()

@@ -94,7 +94,7 @@ def run_order(inputs: Mapping[str, Iterable[str]]) -> list[str]:
             if not waiting[user]:
                 heapq.heappush(ready, (place[user], user))
     if len(order) != len(place):
-        raise ValueError("these nodes need one another in a circle")
+        raise ValueError("these nodes depend on each other in a cycle")
     return order
 
 

@@ -55,7 +55,7 @@ def measured_guards(fault: Callable[[str, BaseException], None]) -> Iterator[lis
 
     if not hasattr(guards, "guard_manager_testing_hook_fn"):
         raise ToolError(
-            "This torch does not hand over its guard trees.", hint="torch 2.11 to 2.13 do."
+            "This torch does not expose its guard trees.", hint="torch 2.11 to 2.13 do."
         )
     measured: list[GuardCost] = []
 

@@ -25,6 +25,6 @@ HOOK = Hook(
     id="break-messages",
     module="torch._dynamo.exc",
     target="format_graph_break_message",
-    loses="exact hints and ids of graph breaks: they are read from the message text instead",
+    loses="exact hints and IDs of graph breaks: they are read from the message text instead",
     after=_remember,
 )

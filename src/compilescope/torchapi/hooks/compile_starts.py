@@ -14,7 +14,7 @@ HOOK = Hook(
     id="compile-starts",
     module="torch._dynamo.metrics_context",
     target="MetricsContext.__enter__",
-    loses="the border between warm-up and steady state in timed runs",
+    loses="the boundary between warm-up and steady state in timed runs",
     before=_record,
     only_with="time",
 )

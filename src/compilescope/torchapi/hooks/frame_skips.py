@@ -63,6 +63,6 @@ HOOK = Hook(
     id="frame-skips",
     module="torch._dynamo.convert_frame",
     target="CatchErrorsWrapper._handle_skip",
-    loses="frames that a dispatch mode, config.disable or a backend made eager",
+    loses="frames that fell back to eager because of a dispatch mode, config.disable or a backend",
     before=_record,
 )

@@ -34,7 +34,7 @@ HOOK = Hook(
     id="kernel-calls",
     module="torch._inductor.debug",
     target="set_kernel_post_grad_provenance_tracing",
-    loses="which nodes each kernel computes, where its code does not say so",
+    loses="which nodes each kernel computes, where its code does not say",
     before=_record,
     everywhere=True,
 )

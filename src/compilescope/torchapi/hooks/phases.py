@@ -33,6 +33,6 @@ HOOK = Hook(
     id="phases",
     module="torch._dynamo.utils",
     target="ChromiumEventLogger._log_timed_event",
-    loses="when each phase of a compilation began and ended",
+    loses="when each compile phase began and ended",
     before=_record,
 )

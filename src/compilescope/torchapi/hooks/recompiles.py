@@ -55,6 +55,6 @@ HOOK = Hook(
     id="recompiles",
     module="torch._dynamo.guards",
     target="get_guard_fail_reason",
-    loses="why frames were compiled again",
+    loses="why frames were recompiled",
     after=_record,
 )

@@ -13,7 +13,7 @@ HOOK = Hook(
     id="resets",
     module="torch._dynamo.utils",
     target="reset_frame_count",
-    loses="the borders between compilations before and after torch._dynamo.reset()",
+    loses="which compilations came before and after torch._dynamo.reset()",
     after=_record,
     everywhere=True,
 )

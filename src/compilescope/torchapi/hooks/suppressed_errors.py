@@ -33,7 +33,7 @@ HOOK = Hook(
     id="suppressed-errors",
     module="torch._dynamo.convert_frame",
     target="format_error_msg",
-    loses="frames that went eager on a swallowed error",
+    loses="frames that fell back to eager because of a suppressed error",
     before=_record,
     unless="CatchErrorsWrapper._handle_skip",
 )

@@ -14,7 +14,7 @@ HOOK = Hook(
     id="timed-regions",
     module="torch._dynamo.eval_frame",
     target="_TorchDynamoContext.__init__",
-    loses="time of compiled regions",
+    loses="time in compiled regions",
     after=_record,
     only_with="time",
 )

@@ -92,4 +92,4 @@ def _plain(value: Any) -> str:
         return f"[{words}]" if isinstance(value, list) else f"({words},)" if value else "()"
     if isinstance(value, dict):
         return "{" + ", ".join(f"{_plain(k)}: {_plain(v)}" for k, v in value.items()) + "}"
-    raise Unwritable(f"the backend was given an object of type {type(value).__name__}")
+    raise Unwritable(f"the backend has an argument of type {type(value).__name__}")

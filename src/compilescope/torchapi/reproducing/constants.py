@@ -120,14 +120,14 @@ def _code(value: Any, imports: Imports) -> str:
         return str(value)
     if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
         if value.node.hint is None:
-            raise Unwritable(f"the graph holds the number {value}, which only the program knows")
+            raise Unwritable(f"the graph contains the number {value}, which only the program knows")
         return repr(value.node.hint)
     if isinstance(value, ModuleType):
         imports.lines[value.__name__.split(".")[0]] = f"import {value.__name__}"
         return value.__name__
     if callable(value) and not isinstance(value, torch.nn.Module):
         return imports.target(value)
-    raise Unwritable(f"the graph holds an object of type {type(value).__name__}")
+    raise Unwritable(f"the graph contains an object of type {type(value).__name__}")
 
 
 def _resolve(name: str) -> Any:

@@ -109,7 +109,9 @@ def _variable(thing: Any) -> tuple[ModuleType | None, str]:
         for name, value in list(vars(module).items()):
             if value is thing and not name.startswith("_"):
                 return module, name
-    raise Unwritable(f"an object of type {type(thing).__name__} that no variable of a module has")
+    raise Unwritable(
+        f"an object of type {type(thing).__name__} that is not a module-level variable"
+    )
 
 
 def _source(thing: Any, module: ModuleType | None) -> list[str]:
@@ -119,9 +121,9 @@ def _source(thing: Any, module: ModuleType | None) -> list[str]:
         own = textwrap.dedent(inspect.getsource(thing))
         tree = ast.parse(own)
     except (OSError, TypeError, SyntaxError):
-        raise Unwritable(f"the source of {name} is not to be had") from None
+        raise Unwritable(f"the source of {name} is not available") from None
     if not isinstance(tree.body[0], (ast.FunctionDef, ast.ClassDef)):
-        raise Unwritable(f"{name} is no function or class of its own")
+        raise Unwritable(f"{name} is not a function or class of its own")
     return [*_statements(_names(tree) - {name}, module, name), own.strip()]
 
 
@@ -130,7 +132,7 @@ def _statements(wanted: set[str], module: ModuleType | None, own: str) -> list[s
         whole = inspect.getsource(module) if module is not None else ""
         top = ast.parse(whole).body
     except (OSError, TypeError, SyntaxError):
-        raise Unwritable(f"the source of {own or 'a variable'} is not to be had") from None
+        raise Unwritable(f"the source of {own or 'a variable'} is not available") from None
     used: set[int] = set()
     changed = True
     while changed:

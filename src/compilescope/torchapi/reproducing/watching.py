@@ -51,7 +51,7 @@ def watched_backends(watch: Callable[[HandedOver], Any]) -> Iterator[None]:
 
     point = next((name for name in _POINTS if hasattr(OutputGraph, name)), None)
     if point is None:
-        raise RuntimeError("this torch has no place to watch backends from")
+        raise RuntimeError("this torch has no place to observe backends from")
     original = getattr(OutputGraph, point)
 
     @functools.wraps(original)
@@ -87,4 +87,4 @@ def handed_over(error: BaseException) -> HandedOver | None:
 
 
 def _over() -> Callable[..., Any]:
-    raise RuntimeError("it has been compiled already")
+    raise RuntimeError("it is already compiled")

@@ -149,7 +149,7 @@ class _Writer:
                 self._tensor_input(name, value, value if is_real(value) else None, attribute=True)
             else:
                 kind = type(value).__name__
-                raise Unwritable(f"the graph holds an object of type {kind}")
+                raise Unwritable(f"the graph contains an object of type {kind}")
         self._names[node] = name
 
     def _call(self, node: Node) -> None:
@@ -184,7 +184,7 @@ class _Writer:
         value = self._module.get_submodule(target)
         name = "held_" + _NAME.sub("_", target)
         if next(value.children(), None) is not None or not _is_plain(value):
-            raise Unwritable(f"the graph holds a module of type {type(value).__name__}")
+            raise Unwritable(f"the graph contains a module of type {type(value).__name__}")
         self._modules[name] = f"torch.nn.{value!r}.train({value.training})"
         return name
 

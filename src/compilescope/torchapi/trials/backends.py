@@ -28,13 +28,17 @@ def find_backend(wanted: str | Callable[..., Any]) -> Callable[..., Any]:
     """The backend's function."""
     if not isinstance(wanted, str):
         if not callable(wanted):
-            raise ToolError(f"A backend is a name or a function, not {type(wanted).__name__}.")
+            raise ToolError(f"A backend must be a name or a function, not {type(wanted).__name__}.")
         return wanted
     known = known_backends()
     if wanted not in known:
         near = difflib.get_close_matches(wanted, known, n=3, cutoff=0.5)
-        hint = f"Did you mean {' or '.join(near)}?" if near else f"There are {', '.join(known)}."
-        raise ToolError(f"There is no backend called {wanted!r}.", hint=hint)
+        hint = (
+            f"Did you mean {' or '.join(near)}?"
+            if near
+            else f"The backends are {', '.join(known)}."
+        )
+        raise ToolError(f"There is no backend named {wanted!r}.", hint=hint)
     from torch._dynamo.backends.registry import lookup_backend
 
     try:

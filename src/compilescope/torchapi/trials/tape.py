@@ -63,14 +63,14 @@ class Tape:
         entry = self._entries[self._next] if self._next < len(self._entries) else None
         self._next += 1
         if entry is None or entry[0] != str(func) or entry[1] is None:
-            raise NotReplayable(f"what {func} draws cannot be given to it again")
+            raise NotReplayable(f"the random numbers that {func} draws cannot be replayed")
         drawn = entry[1]
         if _name(func) == "native_dropout":
             given = _named(func, args, kwargs)
             return _dropped(given["input"], drawn, float(given["p"])), drawn
         for position in written_arguments(func):
             if args[position].shape != drawn.shape:
-                raise NotReplayable(f"{func} draws another number of values")
+                raise NotReplayable(f"{func} draws a different number of values")
             return args[position].copy_(drawn)
         return drawn.to(torch.float64) if drawn.is_floating_point() else drawn
 

@@ -55,7 +55,7 @@ class Widening(TorchDispatchMode):  # type: ignore[misc]
             wide_args, wide_kwargs = tree_map(_widened, (args, kwargs))
             return func(*wide_args, **wide_kwargs)
         if name.split(".", 1)[-1] in _BITS and _has_floats(args):
-            raise NotReplayable(f"{name} looks at the bits of a number")
+            raise NotReplayable(f"{name} reads the bits of a number")
         if is_drawing(func, args, kwargs) and self._tape is not None:
             return self._tape.replay(func, args, kwargs)
         if is_view(name):

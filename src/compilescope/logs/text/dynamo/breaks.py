@@ -27,7 +27,7 @@ _SKIPPED = re.compile(
     r"will skip tracing the frame (?P<name>\S+) \((?P<file>.+) line (?P<line>\d{1,9})\)"
 )
 _SKIP_2_9 = "Graph break: skip: from user code at:"
-_NO_REASON = "a reason that the log does not give"
+_NO_REASON = "a reason that the log does not include"
 _STEP = "step_unsupported"
 _CARETS = re.compile(r"^ {4,}[~^][~^ ]*$", re.M)
 _NEW = re.compile(r"/lib/python3\.(?:1[1-9]|[2-9]\d)/")

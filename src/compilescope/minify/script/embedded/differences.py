@@ -67,7 +67,10 @@ def difference(wanted, found, exact):
     bounded = torch.isfinite(wanted)
     # Where eager is no number, nobody can say what would be right.
     if bool((bounded & ~torch.isfinite(found)).any()):
-        return "nan", f"{int((bounded & ~torch.isfinite(found)).sum())} numbers became none"
+        return (
+            "nan",
+            f"{int((bounded & ~torch.isfinite(found)).sum())} numbers are no longer finite",
+        )
     bounded &= torch.isfinite(exact) & torch.isfinite(found)
     if not bool(bounded.any()):
         return None
@@ -91,7 +94,7 @@ def report_difference(expected, eager, compiled, exact):
     """The exit status: 1 where a result still differs in the expected way."""
     wanted, found, right = eager(), compiled(), exact()
     if len(wanted) != len(found):
-        print(f"Cannot tell: {len(wanted)} results became {len(found)}.", file=sys.stderr)
+        print(f"Inconclusive: {len(wanted)} results became {len(found)}.", file=sys.stderr)
         return 2
     known = right if right is not None and len(right) == len(wanted) else [None] * len(wanted)
     seen = [difference(*each) for each in zip(wanted, found, known)]
@@ -99,10 +102,10 @@ def report_difference(expected, eager, compiled, exact):
         if each is not None:
             print(f"result {number}: {each[0]}: {each[1]}", file=sys.stderr)
     if any(each is not None and each[0] == expected for each in seen):
-        print("The bug is there: eager and compiled results differ.", file=sys.stderr)
+        print("The bug is present: eager and compiled results differ.", file=sys.stderr)
         return 1
     if any(seen):
-        print(f"Cannot tell: a difference, but not of {expected}.", file=sys.stderr)
+        print(f"Inconclusive: a difference, but not of {expected}.", file=sys.stderr)
         return 2
-    print("The bug is gone: eager and compiled results agree.")
+    print("The bug is fixed: eager and compiled results agree.")
     return 0

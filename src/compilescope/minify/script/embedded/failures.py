@@ -34,7 +34,7 @@ def report_failure(expected, eager, compiled):
         eager()
     except Exception:
         traceback.print_exc()
-        print("Cannot tell: it fails without torch.compile too.", file=sys.stderr)
+        print("Inconclusive: it also fails without torch.compile.", file=sys.stderr)
         return 2
     try:
         compiled()
@@ -42,9 +42,9 @@ def report_failure(expected, eager, compiled):
         found = fingerprint(error)
         traceback.print_exc()
         if found == expected:
-            print("The bug is there: the error above.", file=sys.stderr)
+            print("The bug is present: see the error above.", file=sys.stderr)
             return 1
-        print(f"Cannot tell: another error, {found}, not {expected}.", file=sys.stderr)
+        print(f"Inconclusive: a different error, {found}, not {expected}.", file=sys.stderr)
         return 2
-    print("The bug is gone: it compiled and ran.")
+    print("The bug is fixed: it compiled and ran.")
     return 0

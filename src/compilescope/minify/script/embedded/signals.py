@@ -16,13 +16,15 @@ def report_signal(expected, eager, compiled):
     command = [sys.executable, sys.argv[0], "--inside"]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
     if "eager: fine" not in done.stdout:
-        print("Cannot tell: it fails without torch.compile too.", file=sys.stderr)
+        print("Inconclusive: it also fails without torch.compile.", file=sys.stderr)
         return 2
     if done.returncode == -expected:
-        print(f"The bug is there: compiled code died by signal {expected}.", file=sys.stderr)
+        print(
+            f"The bug is present: compiled code was killed by signal {expected}.", file=sys.stderr
+        )
         return 1
     if done.returncode:
-        print(f"Cannot tell: it left with status {done.returncode}.", file=sys.stderr)
+        print(f"Inconclusive: it exited with {done.returncode}.", file=sys.stderr)
         return 2
-    print("The bug is gone: it compiled and ran.")
+    print("The bug is fixed: it compiled and ran.")
     return 0

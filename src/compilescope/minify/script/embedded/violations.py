@@ -16,5 +16,5 @@ def report_violations(expected, compiled, refusal):
             for each in error.violations
         }
         return 1 if found & expected else 2
-    print("The bug is gone: the device takes the graph.")
+    print("The bug is fixed: the device supports the graph.")
     return 0
