@@ -143,7 +143,7 @@ def test_every_form(report: GuardReport) -> None:
     for words in ("Guards of Block", "check, warm", "Most expensive guards", "Guard tree"):
         assert words in text
     assert "How it was measured" in text
-    assert "<h3>Guards of Block</h3>" in report._repr_html_()
+    assert "Guards of Block" in report._repr_html_()
     values = json.loads(report.to_json())
     assert values["guards"] == report.guards
     [entry] = values["graphs"]
@@ -155,7 +155,7 @@ def test_nothing_compiled_is_said() -> None:
     def plain(x: int) -> int:
         return x
 
-    with pytest.raises(ToolError, match="Nothing of plain was compiled"):
+    with pytest.raises(ToolError, match="Nothing in plain was compiled"):
         compilescope.GuardInspector(torch._dynamo.disable(plain)).inspect(1)
 
 

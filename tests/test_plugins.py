@@ -41,5 +41,5 @@ def test_a_missing_object_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_a_repeated_id_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "import types\nTHING = types.SimpleNamespace(id='same')"
     package = make_package(tmp_path, monkeypatch, a=text, b=text)
-    with pytest.raises(ToolError, match="claim the THING 'same'"):
+    with pytest.raises(ToolError, match="define the THING 'same'"):
         discover(package, "THING", object)

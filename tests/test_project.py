@@ -75,12 +75,12 @@ def test_no_file_at_all(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "words", "hint"),
     [
-        ("max-break = 1", "unknown key 'max-break'", "Did you mean max-breaks?"),
-        ("max_recompile = 1", "unknown key 'max_recompile'", "Did you mean max-recompiles?"),
-        ("coverage = 1", "unknown key 'coverage'", "Did you mean min-coverage?"),
-        ("zzz = 1", "unknown key 'zzz'", "The keys are max-breaks, "),
+        ("max-break = 1", "unknown key, 'max-break'", "Did you mean max-breaks?"),
+        ("max_recompile = 1", "unknown key, 'max_recompile'", "Did you mean max-recompiles?"),
+        ("coverage = 1", "unknown key, 'coverage'", "Did you mean min-coverage?"),
+        ("zzz = 1", "unknown key, 'zzz'", "The keys are: max-breaks, "),
         ("max-breaks = '1'", "max-breaks in [tool.compilescope]", ""),
-        ("max-breaks = -1", "is -1, not a whole number from 0 up", ""),
+        ("max-breaks = -1", "is -1, not a whole number of at least 0", ""),
         ("max-breaks = 1.5", "is 1.5, not a whole number", ""),
         ("max-breaks = true", "is True, not a whole number", ""),
         ("min-coverage = 101", "is 101, not a number from 0 to 100", ""),
@@ -88,8 +88,8 @@ def test_no_file_at_all(tmp_path: Path) -> None:
         ("min-coverage = 1" + "0" * 400, "not a number from 0 to 100", ""),
         ("min-coverage = [[1]]", "is [[1]], not a number", ""),
         ("own = 1", "is 1, not true or false", ""),
-        ("baseline = ''", "is '', not the name of a file", ""),
-        ("baseline = false", "is False, not the name of a file", ""),
+        ("baseline = ''", "is '', not a file name", ""),
+        ("baseline = false", "is False, not a file name", ""),
         ("max-breaks = 1\nmax_breaks = 2", "has max_breaks twice", ""),
     ],
 )

@@ -190,7 +190,7 @@ def test_fixture(compilescope_run):
     assert (site.line, site.function) == (7, "broken")
     assert len(compilescope_run.graphs) == 2
     assert not compilescope_run.recompiles and not compilescope_run.failures
-    assert "1 graph break site" in compilescope_run.summary()
+    assert "Graph breaks  1  reported once" in compilescope_run.summary()
 
 
 def test_fixture_sees_its_own_test_only(compilescope_run):
@@ -235,11 +235,11 @@ def test_odd_names(n):
 EXCEEDING = {
     "test_exceeded": "1 graph break, at most 0 allowed; 2 graphs, at most 1 allowed",
     "test_recompiles": "1 recompile, at most 0 allowed",
-    "test_compiled_before": "Could not tell: nothing was compiled in this test",
-    "test_nothing": "Could not tell: nothing was compiled in this test",
+    "test_compiled_before": "Inconclusive: nothing was compiled in this test",
+    "test_nothing": "Inconclusive: nothing was compiled in this test",
     "test_own_failure": "its own failure",
-    "test_coverage": "% of the time inside graphs, at least 100 % wanted",
-    "test_not_timed_enough": "Could not tell: coverage was not measured",
+    "test_coverage": "% of the time inside graphs, at least 100 % required",
+    "test_not_timed_enough": "Inconclusive: coverage was not measured",
     "test_setup_counts": "1 graph break, at most 0 allowed",
     "TestClosest.test_of_the_class": "1 graph break, at most 0 allowed",
     "OldStyle.test_exceeded": "1 graph break, at most 0 allowed",
@@ -367,9 +367,11 @@ FAULTS = (
     "test_wrong.py::test_unknown: the marker compile_limits: there is no 'break_'. "
     "Did you mean 'breaks'?",
     "test_wrong.py::test_negative: the marker compile_limits: breaks must be 0 or more, not -1.",
-    "test_wrong.py::test_no_number: the marker compile_limits: breaks is a whole number, not '0'.",
-    "test_wrong.py::test_truth: the marker compile_limits: breaks is a whole number, not True.",
-    "test_wrong.py::test_without_name: the marker compile_limits: it takes limits by name",
+    "test_wrong.py::test_no_number: the marker compile_limits: breaks must be a whole number, "
+    "not '0'.",
+    "test_wrong.py::test_truth: the marker compile_limits: breaks must be a whole number, "
+    "not True.",
+    "test_wrong.py::test_without_name: the marker compile_limits: it takes limits by keyword",
 )
 
 
@@ -424,7 +426,7 @@ def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     status, output = run_pytest(tmp_path, "--compilescope", "--compilescope-dir", "file")
     assert status == pytest.ExitCode.USAGE_ERROR
-    assert "Choose another place with --compilescope-dir." in output
+    assert "Choose another folder with --compilescope-dir." in output
     assert "Traceback" not in output
 
 
@@ -445,7 +447,7 @@ def test_a_check_that_cannot_tell_fails(tmp_path: Path) -> None:
     write(tmp_path, test_plain="def test_a():\n    pass\n")
     status, output = run_pytest(tmp_path, "--compilescope-check", "-q")
     assert status == pytest.ExitCode.TESTS_FAILED
-    assert "Check could not tell: no process of the program imported torch." in output
+    assert "Check inconclusive: none of the program's processes imported torch." in output
     assert "1 passed" in output
 
 
@@ -454,7 +456,7 @@ def test_a_check_gives_its_reason_without_a_terminal(tmp_path: Path) -> None:
     for words in (("-p", "no:terminal"), ("--no-summary",)):
         status, output = run_pytest(tmp_path, "--compilescope-check", *words)
         assert status == pytest.ExitCode.TESTS_FAILED
-        assert "compilescope: Check could not tell" in output
+        assert "compilescope: Check inconclusive" in output
 
 
 # Tallies, on runs made by hand
@@ -576,9 +578,9 @@ def test_limits_are_held_against_each_test(limited: Outcome) -> None:
 def test_a_failure_says_what_to_change(limited: Outcome) -> None:
     text = failures_in(limited.folder / "junit.xml")["test_exceeded"]
     assert re.search(r"1 model\.py:7 in broken +GB0170\n +if y\.sum\(\) > 0:\n +\^{11}\n", text)
-    assert "Which way to go depends on the value of" in text
+    assert "The branch depends on the value of" in text
     assert "Try: " in text
-    assert "Graphs: 2 of broken (model.py:5)." in text
+    assert "Graphs: 2 from broken (model.py:5)." in text
 
 
 @pytest.mark.torch
@@ -604,7 +606,7 @@ def test_every_event_names_its_test(recorded: Outcome) -> None:
 def test_the_section(recorded: Outcome) -> None:
     text = section(recorded.output)
     run = read_header(latest_folder(recorded.folder / ".compilescope")).run
-    assert re.match(r"\d+ of \d+ tests that compiled lost something: 1 graph break site", text)
+    assert re.match(r"In \d+ of \d+ tests that compiled code: 1 graph break", text)
     assert re.search(r"^ +breaks +graphs +test$", text, re.M)
     assert re.search(r"^ +1 +2 +test_limits\.py::\S+$", text, re.M)
     assert re.search(r"and \d+ more tests; -v lists all", text)
@@ -671,7 +673,7 @@ def test_a():
     write(tmp_path, test_fault=text)
     status, output = run_pytest(tmp_path, COMPILESCOPE_PLANT_FAULT="all")
     assert status == pytest.ExitCode.TESTS_FAILED
-    assert "Could not tell: compilescope itself failed" in output
+    assert "Inconclusive: compilescope failed" in output
 
 
 @pytest.mark.torch
@@ -694,7 +696,7 @@ def test_b():
     write(tmp_path, test_off=text)
     status, output = run_pytest(tmp_path, **{variable: "1"})
     assert status == pytest.ExitCode.TESTS_FAILED
-    assert "Could not tell: nothing was compiled in this test" in output
+    assert "Inconclusive: nothing was compiled in this test" in output
     assert "1 failed, 1 passed" in output
 
 
@@ -733,7 +735,7 @@ def test_the_limits_of_a_project(tmp_path: Path) -> None:
     for words in ((), ("-n", "1")):
         status, output = run_pytest(tmp_path, "--compilescope-check", *words)
         assert status == pytest.ExitCode.TESTS_FAILED
-        assert "of the time inside graphs, at least 100 % wanted" in " ".join(output.split())
+        assert "of the time inside graphs, at least 100 % required" in " ".join(output.split())
         assert re.search(r"breaks +1 +1 +ok", output)
 
 
@@ -785,7 +787,7 @@ def test_a_worker_that_crashes_leaves_what_it_saw(tmp_path: Path) -> None:
     write(tmp_path, test_crashing=CRASHING)
     _, output = run_pytest(tmp_path, "-n", "1", "--compilescope")
     text = section(output)
-    assert "Cut short: process" in text
+    assert "Truncated: process" in text
     for name in ("test_before", "test_crash", "test_after"):
         assert f"test_crashing.py::{name}" in text
 
@@ -873,6 +875,6 @@ def test_quiet_and_stopped_early(tmp_path: Path) -> None:
     assert status == pytest.ExitCode.TESTS_FAILED
     lines = section(output).splitlines()
     assert len(lines) == 2
-    assert lines[0] == "1 of 1 test that compiled lost something: 1 graph break site."
+    assert lines[0] == "In 1 of 1 test that compiled code: 1 graph break."
     run: Run = latest_run(tmp_path / ".compilescope")
     assert run.cut_short is None

@@ -36,6 +36,6 @@ def test_strict_is_said_in_several_ways(text: str, strict: bool) -> None:
 def test_a_wrong_value_is_named_in_one_sentence(name: str, text: str) -> None:
     with pytest.raises(ToolError) as error:
         read_mock_settings({name: text})
-    assert error.value.message.startswith(f"{name} is {text!r}, which ")
+    assert error.value.message.startswith(f"{name} is {text!r}; it must ")
     assert "\n" not in error.value.message
     assert error.value.hint

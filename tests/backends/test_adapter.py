@@ -275,16 +275,20 @@ def test_a_function_that_raises_gives_way_to_its_fallback(warned) -> None:
 @pytest.mark.parametrize(
     ("function", "settings", "words"),
     [
-        (lambda gm: None, {}, "gave NoneType; it must give a CompilationResult, or a function"),
+        (
+            lambda gm: None,
+            {},
+            "returned NoneType; it must return a CompilationResult, or a function",
+        ),
         (lambda gm: 1 / 0, {}, r"could not be compiled: ZeroDivisionError.*test_adapter\.py:\d+"),
         (lambda gm: CompilationResult("great"), {}, "status is 'great'; it must be one of"),
         (lambda gm: CompilationResult("success"), {}, "there is no compiled_fn"),
         (lambda gm: CompilationResult("failed"), {"fallback": "refuse"}, "was not compiled"),
-        (lambda gm: lambda *a: (a[0], a[0]), {}, "gave 2 results where its graph has 1"),
+        (lambda gm: lambda *a: (a[0], a[0]), {}, "returned 2 results, but its graph has 1"),
         (lambda gm: lambda *a: a[0].half(), {}, r"result 0 is torch.float16 \[2, 2\]"),
         (lambda gm: lambda *a: 3, {}, "result 0 is int"),
-        (lambda gm: gm, {"capabilities": 7}, "it must give AcceleratorCapabilities"),
-        (lambda gm: gm, {"capabilities": "npu-z"}, "no device called 'npu-z'"),
+        (lambda gm: gm, {"capabilities": 7}, "it must return AcceleratorCapabilities"),
+        (lambda gm: gm, {"capabilities": "npu-z"}, "no device named 'npu-z'"),
     ],
 )
 def test_nonsense_gets_a_sentence(function, settings: dict[str, Any], words: str) -> None:
@@ -326,13 +330,15 @@ def test_refusing_is_silent_where_all_goes_to_the_device() -> None:
 
 
 def test_settings_are_checked() -> None:
-    with pytest.raises(TypeError, match="no setting 'fallbak'; there are capabilities, fallback"):
+    with pytest.raises(
+        TypeError, match="no setting 'fallbak'; the settings are capabilities, fallback"
+    ):
         Emulator(fallbak="eager")
     with pytest.raises(ValueError, match="it must be one of eager, inductor, refuse"):
         Emulator(fallback="gpu")
     with pytest.raises(ValueError, match="at least 1"):
         Emulator(min_island_ops=0)
-    with pytest.raises(compilescope.AdapterError, match="takes no mode or options"):
+    with pytest.raises(compilescope.AdapterError, match="does not accept mode or options"):
         torch.compile(program, backend=Emulator(), options={"a": 1})(torch.ones(2, 2))
 
 
@@ -397,15 +403,15 @@ def test_capabilities_from_code_and_from_a_device_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "words"),
     [
-        ({"supported_dtypes": ["flaot32"]}, ValueError, "'flaot32' is no dtype; did you mean"),
-        ({"supported_dtypes": "float32"}, TypeError, "must be several dtypes"),
+        ({"supported_dtypes": ["flaot32"]}, ValueError, "'flaot32' is not a dtype; did you mean"),
+        ({"supported_dtypes": "float32"}, TypeError, "must be a collection of dtypes"),
         ({"unsupported_ops": ["aten.relux"]}, ValueError, "no operator aten.relux. Did you mean"),
         ({"supported_ops": ["aten.sort.stabel"]}, ValueError, "no overload aten.sort.stabel"),
         ({"supported_ops": []}, ValueError, "nothing would run"),
         ({"max_memory_bytes": "much"}, ValueError, "'much' is not a number of bytes"),
         ({"alignment_requirement": 0}, ValueError, "alignment_requirement must be"),
         ({"max_tensor_dims": -1}, ValueError, "max_tensor_dims must be"),
-        ({"custom_constraints": [Constraint]}, TypeError, "made and not as classes"),
+        ({"custom_constraints": [Constraint]}, TypeError, "constraint instances"),
         ({"narrows_integers": True}, ValueError, "without integer_width"),
     ],
 )
@@ -415,7 +421,7 @@ def test_wrong_capabilities_get_a_sentence(arguments, error, words: str) -> None
 
 
 def test_an_unknown_device_gets_a_sentence() -> None:
-    with pytest.raises(ToolError, match="no device called 'npu-q'"):
+    with pytest.raises(ToolError, match="no device named 'npu-q'"):
         AcceleratorCapabilities.from_device("npu-q")
 
 
@@ -510,7 +516,7 @@ def test_symbolic_sizes_are_not_counted_as_nothing() -> None:
         torch.compile(program, backend=adapter, dynamic=True)(torch.ones(3, 3))
     report = adapter.report
     assert report.flops_share is None and report.made_share is None and report.ops_share == 1
-    assert "not known" in islands_text(report)
+    assert "unknown" in islands_text(report)
 
 
 def test_a_capture_hears_of_violations_and_shares() -> None:

@@ -166,7 +166,7 @@ def test_an_operator_that_inductor_takes_apart_is_a_warning(trained: Any) -> Non
     caught = next(checked for checked in kept.checked if checked.stage == "dynamo")
     (warning,) = caught.warnings
     assert warning.op == "aten.gelu.default"
-    assert "Inductor takes it apart" in warning.found
+    assert "Inductor decomposes it" in warning.found
     assert not caught.errors
 
 
@@ -197,7 +197,7 @@ def test_figures(trained: Any) -> None:
     assert forward.statistics.parameters.known == 4 * (12 * 8 + 12 + 12 + 12)
     assert kept.figures("aot_backward").statistics.flops.known == 2 * 4 * 8 * 12
     assert forward.peak.peak_bytes >= forward.peak.inputs_bytes > 0
-    with pytest.raises(ToolError, match="is no graph"):
+    with pytest.raises(ToolError, match="is not a graph"):
         kept.figures("kernels.forward")
 
 
@@ -236,7 +236,7 @@ def test_an_unknown_stage_is_one_sentence(trained: Any) -> None:
     (kept,) = trained.backend.graphs
     with pytest.raises(ToolError) as error:
         kept.text("aot_inference")
-    assert error.value.message == "No stage aot_inference was kept."
+    assert error.value.message == "Stage aot_inference was not kept."
     assert "aot_forward" in error.value.hint
 
 

@@ -185,8 +185,8 @@ def test_what_cannot_be_told_is_listed_and_does_not_raise(logged: list[str]) -> 
     backend = mock_backend(alignment=16, repro=False)
     torch.compile(grow, backend=backend, dynamic=True)(torch.randn(5, 7))
     assert len(logged) == 1
-    assert "Could not be judged" in logged[0]
-    assert "does not take" not in logged[0]
+    assert "Not determined" in logged[0]
+    assert "does not support" not in logged[0]
 
 
 def test_warning_mode_logs_one_record_a_graph_and_goes_on(logged: list[str]) -> None:
@@ -228,7 +228,7 @@ def test_a_constraint_that_raises_is_reported_and_the_others_go_on() -> None:
 def test_a_device_by_name_and_by_file(tmp_path: Path) -> None:
     error = refusal(Mlp(), torch.randn(4, 50), device="npu-a")
     assert {each.device for each in error.violations} == {"npu-a"}
-    assert str(error).startswith("npu-a does not take")
+    assert str(error).startswith("npu-a does not support")
     file = tmp_path / "mine.toml"
     file.write_text('name = "mine"\n[ops]\ndenied = ["aten.gelu"]\n')
     error = refusal(Mlp(), torch.randn(4, 50), device=file)
@@ -267,7 +267,7 @@ def test_a_wrong_environment_is_one_sentence(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("MOCK_MAX_MEMORY", "a lot")
     with pytest.raises(ToolError) as error:
         torch.compile(lambda x: x + 1, backend=mock_backend)(torch.randn(5))
-    assert str(error.value).startswith("MOCK_MAX_MEMORY is 'a lot', which is not a number of bytes")
+    assert str(error.value).startswith("MOCK_MAX_MEMORY is 'a lot'; it must be a number of bytes")
     with pytest.raises(ToolError, match="MOCK_MAX_MEMORY"):
         mock_backend()
 
@@ -275,10 +275,10 @@ def test_a_wrong_environment_is_one_sentence(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"device": "npu-zzz"}, "no device called 'npu-zzz'"),
+        ({"device": "npu-zzz"}, "no device named 'npu-zzz'"),
         ({"constraints": [ShapeConstraint]}, "ShapeConstraint is a class"),
         ({"constraints": ShapeConstraint(8)}, "constraints must be a list"),
-        ({"constraints": ["aten.sin"]}, "is no constraint"),
+        ({"constraints": ["aten.sin"]}, "is not a constraint"),
         ({"alignment": 0}, "alignment is 0"),
         ({"alignment": True}, "alignment is True"),
         ({"max_memory": "much"}, "max_memory is 'much'"),
@@ -293,7 +293,7 @@ def test_a_wrong_argument_is_one_sentence(arguments: dict[str, Any], words: str)
 
 @pytest.mark.parametrize("given", [Mlp(), "npu-a"], ids=["a model", "a device"])
 def test_what_is_no_graph_is_one_sentence(given: Any) -> None:
-    with pytest.raises(ToolError, match=r"was given (Mlp|str), not a graph") as error:
+    with pytest.raises(ToolError, match=r"was called with (Mlp|str), not a graph") as error:
         mock_backend(given)
     assert "torch.compile(model, backend=mock_backend)" in error.value.hint
 

@@ -210,7 +210,7 @@ def test_integers_beyond_the_width_of_a_narrowing_device_are_found() -> None:
     torch._dynamo.reset()
     seen = Device(capabilities=narrow).verify(count, large)
     [check] = [check for check in seen.failures if check.name == "integers-narrowed"]
-    assert "do not fit into 32 bits" in check.reason
+    assert "do not fit in 32 bits" in check.reason
 
 
 def test_integers_that_were_cut_are_found_even_where_nobody_said_so() -> None:

@@ -95,7 +95,7 @@ def test_inputs_that_the_model_writes_into() -> None:
     report = compared(nn.Sequential(nn.ReLU(inplace=True), nn.Linear(8, 8)))
     assert report.verdict == "pass", report.summary()
     assert "args[0] after the call" in report.to_dict()["outputs"]
-    assert any("gradients were not looked at" in note for note in report.notes)
+    assert any("gradients were not compared" in note for note in report.notes)
 
 
 def test_a_loss_in_the_output_is_what_is_trained() -> None:
@@ -137,7 +137,7 @@ def test_optimizers_by_name_class_and_function() -> None:
     assert isinstance(find_optimizer(torch.optim.Adam)(weight), torch.optim.Adam)
     with pytest.raises(ToolError, match="adamm"):
         find_optimizer("adamm")
-    with pytest.raises(ToolError, match="gave of type int"):
+    with pytest.raises(ToolError, match="returned an object of type int"):
         find_optimizer(lambda parameters: 3)(weight)
 
 

@@ -120,7 +120,7 @@ def _written(folder: Path, data: bytes) -> str:
 def test_the_place_must_be_free(tmp_path: Path) -> None:
     log = str(GOLDEN / "torch_trace_eager.log.xz")
     read_logs([log], tmp_path, target=tmp_path / "run")
-    with pytest.raises(ToolError, match="is there already"):
+    with pytest.raises(ToolError, match="already exists"):
         read_logs([log], tmp_path, target=tmp_path / "run")
 
 

@@ -160,7 +160,7 @@ def test_skip_without_a_reason_says_so() -> None:
     text += f"The graph break occurred in the following user code:\n{STACK}"
     run, tally = read(Log().add(text, "0/0", "graph_breaks").data)
     (body,) = of(run, GraphBreak)
-    assert "does not give" in body.gb_type
+    assert "does not include" in body.gb_type
     assert (body.outcome, body.frame) == ("frame-eager", CodeRef(FILE, 6, "f"))
     assert tally.unread == 0
 

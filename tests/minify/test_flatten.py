@@ -97,11 +97,11 @@ def test_a_local_of_the_same_name_hides_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("module", "main", "word"),
     [
-        ("n = 0\ndef f():\n    global n\n    n += 1\n", "from one import n, f\nf()\n", "anew"),
+        ("n = 0\ndef f():\n    global n\n    n += 1\n", "from one import n, f\nf()\n", "reassigns"),
         ("x = __file__\n", "import one\nprint(1)\n", "__file__"),
         ("x = 1\n", "import one\nprint(vars(one)['x'])\n", "object"),
         ("x = 1\n", "import one\ndef f():\n    one.x = 2\nf()\n", "object"),
-        ("x = 1\n", "def f():\n    import one\n    return one.x\nf()\n", "reach"),
+        ("x = 1\n", "def f():\n    import one\n    return one.x\nf()\n", "may not run"),
         ("x = 1\n", "from one import x\nx = 2\n", "more than once"),
         ("x = 1\n", "import one\ndef f(one):\n    return one.x\n", "other variables"),
     ],

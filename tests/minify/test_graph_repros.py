@@ -158,7 +158,7 @@ def test_a_program_becomes_one_operation(name: str, tmp_path: Path) -> None:
     assert len(done.reduction.best.graph.ops) == 1
     text = done.repro.path.read_text()
     assert "compilescope" not in text.split('"""')[2]
-    assert "Exit status: 1 while the bug is there" in text
+    assert "Exit status: 1 while the bug is present" in text
     assert f"torch {torch.__version__}" in text
     assert "program.py:" in text
     assert status(done.repro.path) == 1
@@ -242,7 +242,7 @@ def test_a_sound_program_has_no_repro(tmp_path: Path) -> None:
     assert catch_graphs(path, [], search, tmp_path / "work") == 0
     with Sandbox(120, warm=WARM) as sandbox, pytest.raises(ToolError) as error:
         find_record(tmp_path / "work", search, 0, sandbox)
-    assert "None of the 1 graphs" in error.value.message
+    assert "None of the 1 captured graphs" in error.value.message
     with Sandbox(120, warm=WARM) as sandbox, pytest.raises(ToolError):
         find_record(tmp_path / "work", Search("crash", file="program.py", line=1), 0, sandbox)
 
@@ -290,7 +290,7 @@ def test_save_repro_leaves_the_model_as_it_was(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_save_repro_says_that_nothing_is_wrong(tmp_path: Path) -> None:
-    with pytest.raises(ToolError, match="gives other results"):
+    with pytest.raises(ToolError, match="gives different results"):
         compilescope.save_repro(
             Counting(), (torch.randn(6, 4),), path=tmp_path / "r.py", backend=kind
         )

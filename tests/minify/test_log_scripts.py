@@ -50,7 +50,7 @@ def test_a_repro_breaks_with_eager(tmp_path: Path) -> None:
     assert made.verified and made.path == tmp_path / "gb0059_train_3.py"
     text = made.path.read_text()
     assert 'xr.set_device_type("TT" if' in text and "model.compile(backend=BACKEND)" in text
-    assert f"{ROOT}/train.py:3" in text and "were not at hand" in text
+    assert f"{ROOT}/train.py:3" in text and "were not available" in text
     mended = tmp_path / "mended.py"
     mended.write_text(re.sub(r"^    print\(.*y\)$", "    pass", text, flags=re.M))
     done = subprocess.run([sys.executable, str(mended)], capture_output=True, text=True)

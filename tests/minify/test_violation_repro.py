@@ -262,7 +262,7 @@ def test_it_is_verified_in_a_fresh_process_and_named_in_the_error(tmp_path: Path
         cwd=tmp_path,
     )
     assert done.returncode == 1
-    assert "compilescope.ConstraintError: mock does not take the graph of Graph" in done.stderr
+    assert "compilescope.ConstraintError: mock does not support the graph of Graph" in done.stderr
 
 
 def test_what_cannot_be_verified_is_not_handed_out(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def test_a_run_reads_back(tmp_path: Path) -> None:
 def test_no_end_mark_is_cut_short(tmp_path: Path) -> None:
     folder = make_run(tmp_path, "abc")
     write_events(folder, STARTED)
-    assert "without an end mark" in (read_run(folder).cut_short or "")
+    assert "without recording its end" in (read_run(folder).cut_short or "")
 
 
 def test_an_exit_that_the_launcher_saw_needs_no_end_mark(tmp_path: Path) -> None:
@@ -91,8 +91,8 @@ def test_the_second_process_of_a_rank_gets_its_own_file(tmp_path: Path) -> None:
     [
         ("", "not JSON"),
         ("{", "not JSON"),
-        ("[]", "names no schema"),
-        ('{"schema": "x"}', "names no schema"),
+        ("[]", "has no schema"),
+        ('{"schema": "x"}', "has no schema"),
         (json.dumps({"schema": SCHEMA + 1}), "newer compilescope"),
         (json.dumps({"schema": SCHEMA - 1}), "older compilescope"),
         (json.dumps({"schema": SCHEMA}), "damaged"),
@@ -115,7 +115,7 @@ def test_find_by_prefix_latest_and_path(tmp_path: Path) -> None:
     assert find_run(tmp_path, None) == new
     assert find_run(tmp_path, "abc") == old
     assert find_run(tmp_path / "elsewhere", str(old)) == old
-    with pytest.raises(ToolError, match="any of 2 runs"):
+    with pytest.raises(ToolError, match="matches 2 runs"):
         find_run(tmp_path, "ab")
     with pytest.raises(ToolError, match="starts with 'x'"):
         find_run(tmp_path, "x")
