@@ -167,6 +167,40 @@ def test_what_it_tells(folder: Path, found: _Search, capsys: pytest.CaptureFixtu
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
 
 
+def test_a_terminal_gets_two_screens_and_a_file_of_the_rest(
+    folder: Path, found: _Search, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    rejected = [
+        attempt(
+            file=str(folder / "train.py"),
+            line=number,
+            fingerprint=f"beef{number}",
+            verdict="rejected",
+            kept=False,
+            fix=f"way-{number}",
+            title=f"way {number}",
+            source=f"print({number})",
+            reason=f"the outputs of line {number} differ",
+        )
+        for number in range(1, 30)
+    ]
+    found.outcome = replace(_fixed(folder), attempts=tuple(rejected))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setenv("NO_COLOR", "1")
+    screen = Terminal()
+    monkeypatch.setattr("sys.stdout", screen)
+    assert _fix("train.py") == 1  # Nothing was verified.
+    shown = screen.getvalue()
+    assert shown.count("\n") <= 48
+    (kept,) = tmp_path.glob("compilescope-fix-*.txt")
+    assert f"less {kept}" in shown
+    assert "The outputs of line 29 differ" in kept.read_text(encoding="utf-8")
+
+
 def test_a_version_that_crashed_shows_no_counts(
     folder: Path, found: _Search, capsys: pytest.CaptureFixture[str]
 ) -> None:
