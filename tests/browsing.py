@@ -64,9 +64,20 @@ def chromium(*arguments: str) -> Iterator[Any]:
     options.binary_location = binary
     for flag in ("headless=new", "no-sandbox", "disable-gpu", "disable-dev-shm-usage", *arguments):
         options.add_argument(f"--{flag}")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     with webdriver.Chrome(options=options, service=webdriver.ChromeService(service)) as browser:
         yield browser
+
+
+def page_driver() -> Iterator[Any]:
+    """What a fixture named `driver` yields; the reason is shown where there is no browser."""
+    import pytest
+
+    try:
+        with chromium("window-size=1280,1000") as browser:
+            yield browser
+    except (ImportError, OSError) as error:
+        pytest.skip(str(error))
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import pytest
 
 from advice.broken import BRANCH, broken_run
 from compilescope.fixes.advice import advised
-from compilescope.model.bodies import FixAttempt
+from compilescope.model.bodies import FixAttempt, GraphBreak
 from compilescope.model.run import Run, read_run
 from compilescope.rules.causes.advice import Advice
 from compilescope.rules.digest import digest
@@ -131,6 +131,32 @@ def test_where_every_fix_refuses_the_reason_is_told(tmp_path: Path) -> None:
     assert told[0].status == "by hand"
     assert "log.warning" in told[0].text or "writes" in told[0].text, told[0]
     assert not any("torch.cond" in each.text for each in told), "a fix refuses what is advised"
+
+
+def test_what_switches_something_off_is_no_diff_without_a_run(tmp_path: Path) -> None:
+    text = """import torch
+
+
+class NetConfig:
+    def __init__(self, checked=True):
+        self.checked = checked
+
+
+def f(x, config):
+    if config.checked:
+        torch.distributed.barrier()
+    return x * 2
+
+
+torch.compile(f, backend="eager")(torch.ones(3), NetConfig())
+"""
+    skipped = GraphBreak(
+        gb_type="Attempted to call function marked as skipped", gb_id="GB0007", explanation="x"
+    )
+    call = "torch.distributed.barrier()"
+    run = broken_run(tmp_path, written(tmp_path, text), text, call, body=skipped)
+    (told,) = [each for each in advice_of(run) if each.fix == "config-field"]
+    assert not told.diff and "can try it" in told.text
 
 
 def test_no_diff_in_an_installed_package(tmp_path: Path) -> None:

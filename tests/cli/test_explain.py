@@ -96,6 +96,7 @@ def test_one_cause_by_its_number(home: Path) -> None:
         (("--cause", "7"), "There is no cause 7: the run has 2."),
         (("--site", "model.py:99"), "No graph break at model.py:99"),
         (("--site", "model.py"), "--site takes FILE:LINE"),
+        (("--cause", "1", "--break", "1"), "do not go together"),
         (("nosuchrun",), "No run in"),
     ],
 )

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from browsing import NAMED, chromium, focus_walk, looking, script_seconds
+from browsing import NAMED, focus_walk, looking, script_seconds
 from compilescope.model.run import Run, read_run
 from compilescope.report.document import report_document
 from compilescope.report.render.page import to_page
@@ -34,15 +34,6 @@ LOGS = {"trace": "torch_trace_inductor.log.xz", "xla": "console/xla_openxla.c02_
 PAGES = (*RUNS, *LOGS)
 SIZES = {1280: 900, 400: 800}
 UNFOLD = "document.querySelectorAll('details').forEach((d) => { d.open = true; })"
-
-
-@pytest.fixture(scope="module")
-def driver() -> Iterator[Any]:
-    try:
-        with chromium() as browser:
-            yield browser
-    except (ImportError, OSError) as error:
-        pytest.skip(str(error))
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -13,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from browsing import CONTRAST
+from browsing import CONTRAST, page_driver
 from compilescope.registry.table import load_registry
 from compilescope.site.building import Built
 
@@ -69,18 +68,7 @@ graph break in loop
 
 @pytest.fixture(scope="module")
 def driver() -> Iterator[Any]:
-    if not (shutil.which("chromium") and shutil.which("chromedriver")):
-        pytest.skip("no Chromium: install the packages chromium and chromium-driver")
-    webdriver = pytest.importorskip("selenium.webdriver")
-    options = webdriver.ChromeOptions()
-    options.binary_location = shutil.which("chromium")
-    for flag in ("headless=new", "no-sandbox", "disable-gpu", "disable-dev-shm-usage"):
-        options.add_argument(f"--{flag}")
-    options.add_argument("--window-size=1280,1000")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    service = webdriver.ChromeService(shutil.which("chromedriver"))
-    with webdriver.Chrome(options=options, service=service) as browser:
-        yield browser
+    yield from page_driver()
 
 
 def look(driver: Any, address: str, scheme: str = "light", width: int = 1280) -> None:

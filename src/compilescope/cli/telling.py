@@ -53,16 +53,24 @@ def told_text(
 
 def kept(document: Document, name: str) -> str:
     """The command that shows all of a document that cannot be made again cheaply; empty where it
-    fits as it is."""
+    fits as it is, or no file can hold it."""
     from compilescope.report.render.terminal import to_text
 
     text = to_text(document, width=report_width())
     if text.count("\n") <= room(sys.stdout):
         return ""
-    with tempfile.NamedTemporaryFile(
-        "w", prefix=f"compilescope-{name}-", suffix=".txt", delete=False, encoding="utf-8"
-    ) as file:
-        file.write(text)
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w",
+            prefix=f"compilescope-{name}-",
+            suffix=".txt",
+            delete=False,
+            encoding="utf-8",
+            errors="backslashreplace",
+        ) as file:
+            file.write(text)
+    except OSError:
+        return ""  # Better too long than lost.
     return shlex.join(["less", file.name])
 
 

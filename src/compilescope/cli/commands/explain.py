@@ -60,10 +60,13 @@ def COMMAND(
 
     Shows as many in full as fit two screens, and lists the others.
     """
+    from compilescope.errors import ToolError
     from compilescope.model.home import find_run
     from compilescope.model.run import read_run
     from compilescope.report.section import Reading
 
+    if sum(given is not None for given in (cause, number, site)) > 1:
+        raise ToolError("--cause, --break and --site do not go together: give one of them.")
     recorded = read_run(find_run(home_folder(home), run))
     reading = Reading(recorded, pages=registry_pages())
     record, seen = reading.run, reading.digest

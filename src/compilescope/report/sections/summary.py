@@ -131,8 +131,12 @@ def _figures(reading: Reading) -> list[Figure]:
             "bad" if limits else "warn" if recompiled else "good",
             "recompiles" if reading.full and digest.recompiles else "",
         ),
-        Figure(duration(digest.compile_seconds * 1e9), "Compile time", _phases(digest)),
+        Figure(_spent(digest.compile_seconds), "Compile time", _phases(digest)),
     ]
+
+
+def _spent(seconds: float) -> str:
+    return duration(seconds * 1e9) if seconds else "0 s"
 
 
 def _phases(digest: Digest) -> str:
