@@ -39,12 +39,15 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[dev]"
 	@touch $(STAMP)
 
-# Inductor needs a C++ compiler, the tests of pages a browser, those of traces node (it runs Perfetto's
-# own reader). Installed where we may; tests that need them say so otherwise.
+# Inductor needs a C++ compiler, the small compiler CMake as well, the tests of pages a browser, those
+# of traces node (it runs Perfetto's own reader). Installed where we may; tests that need them say so otherwise.
 system:
 	@command -v c++ >/dev/null || command -v g++ >/dev/null || \
 	  { [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y -qq g++; } || \
 	  echo "no C++ compiler: tests that need Inductor will be skipped"
+	@command -v cmake >/dev/null || \
+	  { [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y -qq cmake make; } || \
+	  echo "no CMake: tests of the small compiler will be skipped"
 	@{ command -v chromium && command -v chromedriver; } >/dev/null || \
 	  { [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y -qq chromium chromium-driver; } || \
 	  echo "no Chromium: tests that need a browser will be skipped"

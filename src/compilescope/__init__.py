@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any
 from compilescope.version import VERSION as __version__
 
 if TYPE_CHECKING:
-    from compilescope.accelerators import aot_mock_backend, mock_backend
+    from compilescope.accelerators import aot_mock_backend, mini_backend, mock_backend
     from compilescope.backends.adapters.base import AcceleratorAdapter
     from compilescope.backends.adapters.capabilities import AcceleratorCapabilities
     from compilescope.backends.adapters.compiling import AdapterError
     from compilescope.backends.adapters.references.inductor import InductorAdapter
     from compilescope.backends.adapters.references.mocked import MockAdapter
     from compilescope.backends.adapters.results import CompilationResult, CompilationStatus
+    from compilescope.backends.mini.adapter import MiniAdapter
     from compilescope.backends.mock.refusal import ConstraintError
     from compilescope.diff.config import ComparisonConfig
     from compilescope.diff.metrics import compare_tensors
@@ -58,6 +59,7 @@ __all__ = [
     "KernelDiffHarness",
     "LayoutConstraint",
     "MemoryConstraint",
+    "MiniAdapter",
     "MockAdapter",
     "ShapeConstraint",
     "UnsupportedOpsConstraint",
@@ -69,6 +71,7 @@ __all__ = [
     "explain",
     "islands_text",
     "load",
+    "mini_backend",
     "mock_backend",
     "save_repro",
 ]
@@ -89,6 +92,7 @@ _HOMES = {
     "KernelDiffHarness": "numbers",
     "LayoutConstraint": "rules.constraints.layout",
     "MemoryConstraint": "rules.constraints.memory",
+    "MiniAdapter": "backends.mini.adapter",
     "MockAdapter": "backends.adapters.references.mocked",
     "ShapeConstraint": "rules.constraints.shape",
     "UnsupportedOpsConstraint": "rules.constraints.operators",
@@ -97,6 +101,7 @@ _HOMES = {
     "compare_tensors": "diff.metrics",
     "islands_text": "report.islands",
     "load": "front",
+    "mini_backend": "accelerators",
     "mock_backend": "accelerators",
     "save_repro": "minify.saving",
 }

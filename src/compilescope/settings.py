@@ -16,6 +16,8 @@ from compilescope.errors import ToolError
 
 DEFAULT_DIR = ".compilescope"
 _OURS = "COMPILESCOPE_"
+_MINI = "COMPILESCOPE_MINI_"
+"""Settings of a backend: they change what a program computes, so its other processes keep them."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +120,7 @@ def trial_environment(
         env = child_environment(settings, boots[-1])
         boots = boots[:-1]
     else:
-        env = {name: value for name, value in os.environ.items() if not name.startswith(_OURS)}
+        env = {name: value for name, value in os.environ.items() if not _is_private(name)}
         if settings.compile_backend:
             env["COMPILESCOPE_COMPILE_BACKEND"] = settings.compile_backend
     env.update((name, value) for name, value in more.items() if not name.startswith(_OURS))
@@ -128,6 +130,10 @@ def trial_environment(
         before = env.get("PYTHONPATH")
         env["PYTHONPATH"] = f"{boot}{os.pathsep}{before}" if before else str(boot)
     return env
+
+
+def _is_private(name: str) -> bool:
+    return name.startswith(_OURS) and not name.startswith(_MINI)
 
 
 def torch_loads_extensions() -> bool:
@@ -202,6 +208,41 @@ def read_mock_settings(environment: Mapping[str, str] | None = None) -> MockSett
     return MockSettings(strict in _YES, int(alignment), memory)
 
 
+@dataclass(frozen=True)
+class MiniSettings:
+    """What the environment asks of the small compiler."""
+
+    off: tuple[str, ...] = ()
+    """COMPILESCOPE_MINI_OFF: passes that don't run."""
+    planted: str = ""
+    """COMPILESCOPE_MINI_PLANT: the pass that makes its documented mistake."""
+    threads: int = 0
+    """COMPILESCOPE_MINI_THREADS: of generated loops; 0: as many as torch uses."""
+    compiler: str = ""
+    """COMPILESCOPE_MINI_CXX: the C++ compiler's name or path."""
+
+
+def read_mini_settings(environment: Mapping[str, str] | None = None) -> MiniSettings:
+    env = os.environ if environment is None else environment
+
+    def value(name: str) -> str:
+        return env.get(f"{_MINI}{name}", "").strip()
+
+    threads = value("THREADS") or "0"
+    if not threads.isdecimal() or int(threads[:20]) >= 2**15:
+        raise ToolError(
+            f"{_MINI}THREADS is {threads!r}; it must be a number of threads.",
+            hint="0 uses as many as torch does.",
+        )
+    names = (name.strip() for name in value("OFF").split(","))
+    return MiniSettings(tuple(filter(None, names)), value("PLANT"), int(threads), value("CXX"))
+
+
+def named_cxx() -> str:
+    """The C++ compiler that $CXX names; empty where it names none."""
+    return os.environ.get("CXX", "").strip()
+
+
 def cache_folder() -> Path:
     """Where what can be made again is kept for this user."""
     return Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "compilescope"
@@ -215,8 +256,12 @@ def registry_site(environment: Mapping[str, str] | None = None) -> str:
 
 def fresh_environment() -> dict[str, str]:
     """For a process that is no part of the program under capture, though started by it."""
-    private = ("COMPILESCOPE_", "MOCK_", "TORCH_LOGS", "TORCH_TRACE", "TORCH_COMPILE_DEBUG")
-    env = {name: value for name, value in os.environ.items() if not name.startswith(private)}
+    private = ("MOCK_", "TORCH_LOGS", "TORCH_TRACE", "TORCH_COMPILE_DEBUG")
+    env = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(private) and not _is_private(name)
+    }
     package = os.path.dirname(os.path.abspath(__file__))
     boots = os.path.join(package, "capture", "boot")
     before = env.get("PYTHONPATH", "").split(os.pathsep)

@@ -94,10 +94,10 @@ def run(adapter: AcceleratorAdapter, function: Any = program) -> Any:
 
 def test_the_document_runs_and_prints_what_it_says(tmp_path: Path) -> None:
     text = DOCS.read_text()
-    backend, use = re.findall(r"```python\n(.*?)```", text, re.S)
+    backend, use, passes = re.findall(r"```python\n(.*?)```", text, re.S)
     [printed] = re.findall(r"```text\n(.*?)```", text, re.S)
     assert len([line for line in backend.splitlines() if line.strip()]) <= 20
-    (tmp_path / "chip.py").write_text(backend + use)
+    (tmp_path / "chip.py").write_text(backend + use + passes)
     done = subprocess.run([sys.executable, "chip.py"], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout == printed

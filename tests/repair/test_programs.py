@@ -22,19 +22,15 @@ pytestmark = [pytest.mark.torch]
 PROGRAMS = Path(__file__).parent.parent / "fixes" / "programs"
 QUICK = {
     # recompiles
-    *("again_closure_scale", "again_lock_once", "again_sizes_loop"),
-    *("again_trap_grad_needed", "again_trap_mode_string", "again_trap_type_told_apart"),
+    *("again_closure_scale", "again_sizes_loop", "again_trap_grad_needed"),
     # output, numbers, shapes
-    *("data_split_sizes", "data_warn_once"),
-    *("data_trap_item_returned", "data_trap_log_collected", "data_trap_random_choice"),
+    *("data_split_sizes", "data_warn_once", "data_trap_random_choice"),
     # branches and checks; the second one fails to compile
-    *("flow_check_finite", "flow_early_return", "flow_else_less_update"),
-    *("flow_trap_alias", "flow_trap_append", "flow_trap_caught", "flow_trap_dtype"),
+    *("flow_check_finite", "flow_early_return", "flow_trap_alias", "flow_trap_caught"),
     # Python, modules, settings
-    *("py_config_copy", "py_pairs_zip", "py_scripted_head"),
-    *("py_trap_class_state", "py_trap_import_effect", "py_trap_iterator_shared"),
+    *("py_config_copy", "py_pairs_zip", "py_trap_class_state", "py_trap_iterator_shared"),
 }
-"""A fifth of them, of every kind. The others are slow: a search runs a program many times."""
+"""A tenth of them, of every kind. The others are slow: a search runs a program many times."""
 
 
 def header(path: Path) -> dict[str, str]:
@@ -94,4 +90,4 @@ def test_there_are_enough_of_them() -> None:
     assert sum("trap" in each for each in said) >= 20
     assert all("ideal" in each for each in said)
     assert {path.stem for path in PROGRAMS.glob("*.py")} >= QUICK
-    assert 5 * len(QUICK) >= 0.9 * len(said)
+    assert 10 * len(QUICK) >= len(said)

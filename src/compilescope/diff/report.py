@@ -155,11 +155,12 @@ class DiffReport:
 
 
 def guilty_words(found: Any) -> str:
-    """`aten.gelu (gelu_3) at model.py:12, by the backend`."""
+    """`aten.gelu (gelu_3) at model.py:12, stage forward, pass cse`."""
     place = f" at {from_here(found.file)}:{found.line}" if getattr(found, "file", "") else ""
     stage = f", stage {found.stage}" if getattr(found, "stage", "") else ""
     name = f" ({found.node})" if getattr(found, "node", "") else ""
-    return f"{found.target}{name}{place}{stage}"
+    guilty_pass = f", pass {found.pass_name}" if getattr(found, "pass_name", None) else ""
+    return f"{found.target}{name}{place}{stage}{guilty_pass}"
 
 
 def guilty_dict(found: Any) -> dict[str, Any]:

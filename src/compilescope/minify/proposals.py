@@ -50,12 +50,13 @@ class Bench(Generic[C]):
 
     def ask(self, candidate: C) -> Pending:
         text = candidate.text()
-        known = self._answers.get(text)
-        if known is not None:
-            return _Known(known)
-        if self._pool is None:
-            return _Waiting(lambda: self._answer(candidate, text))
+        # Both under the lock: an answer that arrives in between would be asked for again.
         with self._lock:
+            known = self._answers.get(text)
+            if known is not None:
+                return _Known(known)
+            if self._pool is None:
+                return _Waiting(lambda: self._answer(candidate, text))
             future = self._under_way.get(text)
             if future is None:
                 future = self._pool.submit(self._answer, candidate, text)

@@ -1,4 +1,4 @@
-"""Goes below the operation: its ATen operators, and for Inductor who is responsible, and code."""
+"""Goes below the operation: its ATen operators, the pass that is responsible, Inductor's code."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any
 from compilescope.diff.config import ComparisonConfig
 from compilescope.diff.localize.comparing import compare
 from compilescope.diff.localize.hunting import Suspect
-from compilescope.diff.localize.probing import Prober
+from compilescope.diff.localize.passes import find_pass, has_passes
+from compilescope.diff.localize.probing import Probe, Prober
 from compilescope.diff.localize.records import Guilty
 from compilescope.torchapi.bisecting.anatomy import examine
 from compilescope.torchapi.bisecting.aten import (
@@ -38,6 +39,7 @@ class Attribution:
         self._prober = prober
         self._function = function
         self._config = config
+        self._has_passes = has_passes(function)
         self._blamed: dict[tuple[Any, str], Guilty] = {}
 
     def add(self, guilty: Guilty, suspect: Suspect) -> Guilty:
@@ -45,23 +47,30 @@ class Attribution:
         part, occasion = self._shown(suspect)
         if part is None or occasion is None:
             return guilty
-        guilty = self._with_aten(guilty, part, occasion)
-        if not self._prober.backend.inductor:
+        if not suspect.whole_graph:
+            guilty = self._with_aten(guilty, part, occasion)
+        if not self._prober.backend.inductor and not self._has_passes:
             return guilty
         key = (suspect.node.target, guilty.stage)
         known = self._blamed.get(key)
         if known is not None and guilty.alone and known.alone:
             words = f"as for {known.node}" if known.pass_name else known.attribution
             return dataclasses.replace(guilty, pass_name=known.pass_name, attribution=words)
-        found = self._with_blame(guilty, suspect, part, occasion)
+        blamed = self._with_blame if self._prober.backend.inductor else self._with_pass
+        found = blamed(guilty, suspect, part, occasion)
         self._blamed[key] = found
         return found
 
     def _shown(self, suspect: Suspect) -> tuple[Part | None, Occasion | None]:
-        if suspect.whole_graph:
+        if suspect.whole_graph and not self._has_passes:
             return None, None
-        probe = self._prober.again(suspect.region)
+        probe = self._again(suspect)
         return probe.part, probe.occasion
+
+    def _again(self, suspect: Suspect) -> Probe:
+        if suspect.whole_graph:
+            return self._prober.whole_again()
+        return self._prober.again(suspect.region)
 
     def _with_aten(self, guilty: Guilty, part: Part, occasion: Occasion) -> Guilty:
         backend = self._function
@@ -110,10 +119,25 @@ class Attribution:
             trials=guilty.trials + blame.trials + 1,
         )
 
+    def _with_pass(
+        self, guilty: Guilty, suspect: Suspect, part: Part, occasion: Occasion
+    ) -> Guilty:
+        reference = self._again(suspect).reference
+        if reference is None:
+            return guilty
+        good = self._good(part, occasion, reference, suspect)
+        blame = find_pass(good, self._function, limit_s=_LIMIT_S)  # type: ignore[arg-type]
+        return dataclasses.replace(
+            guilty,
+            pass_name=blame.name,
+            attribution=blame.words,
+            trials=guilty.trials + blame.trials,
+        )
+
     def _good(
         self, part: Part, occasion: Occasion, reference: Reference, suspect: Suspect
     ) -> Callable[[Callable[..., Any]], bool]:
-        several = len(suspect.region) > 1
+        several = len(suspect.region) > 1 or suspect.whole_graph
 
         def good(backend: Callable[..., Any]) -> bool:
             try:

@@ -15,6 +15,7 @@ from compilescope.diff.copies import Arguments
 from compilescope.diff.localize.attributing import Attribution
 from compilescope.diff.localize.hunting import Hunt
 from compilescope.diff.localize.naming import Namer
+from compilescope.diff.localize.passes import RIGHT_ALONE
 from compilescope.diff.localize.probing import Probe, Prober
 from compilescope.diff.localize.records import Guilty, Localization, budget_for
 from compilescope.diff.modes import Randomness, same_world
@@ -166,9 +167,19 @@ class _Search:
         self._notes += hunt.notes
         namer = Namer(prober, hunt)
         attribution = Attribution(prober, self._function, self._config)
-        for suspect in hunt.suspects:
-            guilty = namer.name(suspect)
-            self._guilty.append(attribution.add(guilty, suspect) if attribute else guilty)
+        found = [(namer.name(suspect), suspect) for suspect in hunt.suspects]
+        if not attribute:
+            self._guilty += [guilty for guilty, _ in found]
+            return
+        named = [attribution.add(*each) for each in found]
+        wrong = [guilty for guilty in named if guilty.attribution != RIGHT_ALONE]
+        if wrong and len(wrong) < len(named):
+            # Tried side by side they are one graph, in which a pass may confuse them.
+            self._notes.append(
+                f"{len(named) - len(wrong)} operations were wrong beside others but right by "
+                "themselves; they are not reported"
+            )
+        self._guilty += wrong or named
 
     def _note_odd(self, probers: list[Prober], wholes: list[Probe]) -> None:
         for prober, whole in zip(probers, wholes, strict=True):

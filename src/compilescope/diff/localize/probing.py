@@ -150,6 +150,13 @@ class Prober:
         probe.reference = run_reference(probe.part, probe.occasion)
         return probe
 
+    def whole_again(self) -> Probe:
+        """The same for the whole graph."""
+        probe = Probe(whole_part(self.anatomy))
+        probe.occasion = self._occasion(probe.part, self.calls[-1], True)
+        probe.reference = run_reference(probe.part, probe.occasion)
+        return probe
+
     def apart(self, groups: Sequence[Sequence[Node]]) -> Probe:
         """Groups of nodes side by side, each with the values that it had."""
         part = side_by_side(self.anatomy, groups, grad=self.grad)

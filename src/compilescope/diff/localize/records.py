@@ -72,7 +72,7 @@ class Guilty:
     aten_node: str | None = None
     """The one among them that alone is wrong, where the backend takes ATen graphs."""
     pass_name: str | None = None
-    """For Inductor: which pass, lowering or setting is responsible."""
+    """Which pass is responsible; for Inductor a lowering or a setting may be."""
     attribution: str = ""
     """How that was found, or why it wasn't."""
     trials: int = 0

@@ -81,7 +81,10 @@ def own_compiler(backend: Any, stage: str) -> Callable[..., Any] | None:
 
 def own_decompositions(backend: Any) -> Any:
     given = getattr(backend, "kwargs", None)
-    found = given.get("decompositions") if isinstance(given, dict) else None
+    if isinstance(given, dict):
+        found = given.get("decompositions")
+    else:
+        found = getattr(backend, "decompositions", None)  # An adapter has them as a setting.
     return found() if callable(found) else found
 
 

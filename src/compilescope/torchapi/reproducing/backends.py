@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
+from importlib.metadata import entry_points
 from typing import Any
 
 from compilescope.torchapi.reproducing.constants import Unwritable
@@ -80,8 +81,12 @@ def _is_public(name: str, function: Any = None) -> bool:
     if function is not None and known is not function:
         return False
     home = str(getattr(known, "__module__", None) or type(known).__module__)
-    entry = getattr(registry, "_BACKENDS", {}).get(name)
-    return entry is not None or home.split(".")[0] == "torch"
+    return home.split(".")[0] == "torch" or _is_installed(name)
+
+
+def _is_installed(name: str) -> bool:
+    """torch forgets that a backend is a package's as soon as it is looked up (2.13)."""
+    return any(entry.name == name for entry in entry_points(group="torch_dynamo_backends"))
 
 
 def _plain(value: Any) -> str:

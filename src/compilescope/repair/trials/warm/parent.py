@@ -90,7 +90,7 @@ class WarmParent:
             cold.unlink()
             return reason
         seconds = time.monotonic() - begun
-        out, err = (folder / "stdout").read_bytes(), (folder / "stderr").read_bytes()
+        out, err = _written(folder / "stdout"), _written(folder / "stderr")
         return Ended(status, timed_out, out, err, seconds)
 
     def ask(self, task: str, payload: Any, folder: Path) -> Any | None:
@@ -213,3 +213,11 @@ def _can_fork() -> bool:
 
 def _nothing() -> Any:
     return tempfile.TemporaryFile()
+
+
+def _written(path: Path) -> bytes:
+    """What a child wrote; nothing where it was killed before it had opened the file."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return b""

@@ -1,0 +1,224 @@
+"""Writes a graph in the compiler's text format, and knows the shape and dtype of every value.
+
+Operands of pointwise operators must have one shape and one dtype: `expand` and `cast` are written
+out here wherever torch would broadcast or promote by itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from compilescope.backends.mini.dtypes import (
+    DType,
+    default_float,
+    is_float,
+    result_type,
+    scalar_dtype,
+)
+
+Shape = tuple[int, ...]
+HEADER = "mini 1"
+
+
+class Untranslatable(Exception):
+    """Something that the small compiler has no words for, in one clause."""
+
+
+class Value(NamedTuple):
+    """The result of a line."""
+
+    id: int
+    dtype: DType
+    shape: Shape
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+    @property
+    def elements(self) -> int:
+        return math.prod(self.shape)
+
+
+Operand = Value | bool | int | float
+
+
+class GraphBuilder:
+    """One graph, line by line."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+
+    def text(self, outputs: Sequence[Value]) -> str:
+        end = " ".join(["return", *(f"%{value.id}" for value in outputs)])
+        return "\n".join([HEADER, *self._lines, end, ""])
+
+    def emit(
+        self,
+        op: str,
+        inputs: Sequence[Value],
+        dtype: DType,
+        shape: Sequence[int],
+        **attributes: Any,
+    ) -> Value:
+        value = Value(len(self._lines), dtype, tuple(shape))
+        words = [f"%{value.id} = {op}", *(f"%{given.id}" for given in inputs)]
+        words += [f"{name}={_written(given)}" for name, given in attributes.items()]
+        self._lines.append(f"{' '.join(words)} : {dtype}[{', '.join(map(str, value.shape))}]")
+        return value
+
+    # Leaves.
+
+    def input(self, dtype: DType, shape: Sequence[int], strides: Sequence[int]) -> Value:
+        return self.emit("input", (), dtype, shape, strides=list(strides))
+
+    def constant(
+        self, number: bool | int | float, dtype: DType, shape: Sequence[int] = ()
+    ) -> Value:
+        return self.emit("constant", (), dtype, shape, value=_number(number, dtype))
+
+    def iota(self, length: int, start: int = 0, step: int = 1) -> Value:
+        return self.emit("iota", (), "i64", (length,), start=start, step=step)
+
+    # Shapes and dtypes.
+
+    def cast(self, value: Value, dtype: DType) -> Value:
+        return value if value.dtype == dtype else self.emit("cast", [value], dtype, value.shape)
+
+    def reshape(self, value: Value, shape: Sequence[int]) -> Value:
+        if value.shape == tuple(shape):
+            return value
+        return self.emit("reshape", [value], value.dtype, shape)
+
+    def permute(self, value: Value, dims: Sequence[int]) -> Value:
+        if list(dims) == list(range(value.rank)):
+            return value
+        shape = [value.shape[dim] for dim in dims]
+        return self.emit("permute", [value], value.dtype, shape, dims=list(dims))
+
+    def expand(self, value: Value, shape: Sequence[int]) -> Value:
+        """Broadcast; dimensions are added in front."""
+        wanted = tuple(shape)
+        if value.shape == wanted:
+            return value
+        value = self.reshape(value, (1,) * (len(wanted) - value.rank) + value.shape)
+        if value.shape == wanted:
+            return value
+        return self.emit("expand", [value], value.dtype, wanted)
+
+    def slice(self, value: Value, dim: int, start: int, end: int, step: int = 1) -> Value:
+        size = value.shape[dim]
+        if (start, end, step) == (0, size, 1):
+            return value
+        shape = list(value.shape)
+        shape[dim] = max(0, -(-(end - start) // step))
+        return self.emit(
+            "slice", [value], value.dtype, shape, dim=dim, start=start, end=end, step=step
+        )
+
+    def cat(self, values: Sequence[Value], dim: int) -> Value:
+        if len(values) == 1:
+            return values[0]
+        shape = list(values[0].shape)
+        shape[dim] = sum(value.shape[dim] for value in values)
+        return self.emit("cat", values, values[0].dtype, shape, dim=dim)
+
+    # Work.
+
+    def unary(self, op: str, value: Value, *, truth: bool = False) -> Value:
+        return self.emit(op, [value], "bool" if truth else value.dtype, value.shape)
+
+    def binary(self, op: str, one: Value, other: Value, *, truth: bool = False) -> Value:
+        """Of one dtype; broadcast."""
+        one, other = self.broadcast([one, other])
+        return self.emit(op, [one, other], "bool" if truth else one.dtype, one.shape)
+
+    def where(self, condition: Value, then: Value, other: Value) -> Value:
+        condition, then, other = self.broadcast([condition, then, other])
+        return self.emit("where", [condition, then, other], then.dtype, then.shape)
+
+    def reduce(
+        self, op: str, value: Value, dims: Sequence[int], keepdim: bool, dtype: DType | None = None
+    ) -> Value:
+        """Over these dimensions, all distinct and not negative; none of them: nothing to do but
+        for what a reduction makes of a single number."""
+        if not dims:
+            flat = self.reshape(value, (*value.shape, 1))
+            return self.reduce(op, flat, [value.rank], False, dtype)
+        shape = [
+            1 if dim in dims else size
+            for dim, size in enumerate(value.shape)
+            if keepdim or dim not in dims
+        ]
+        ordered = sorted(dims)
+        if op in ("argmax", "argmin"):
+            return self.emit(op, [value], "i64", shape, dims=ordered, keepdim=int(keepdim))
+        return self.emit(
+            op, [value], dtype or value.dtype, shape, dims=ordered, keepdim=int(keepdim)
+        )
+
+    def matmul(self, one: Value, other: Value) -> Value:
+        shape = (*one.shape[:-1], other.shape[-1])
+        return self.emit("matmul", [one, other], one.dtype, shape)
+
+    # What torch does by itself.
+
+    def broadcast(self, values: Sequence[Value]) -> list[Value]:
+        shape = broadcast_shape([value.shape for value in values])
+        return [self.expand(value, shape) for value in values]
+
+    def promote(self, *operands: Operand, floating: bool = False) -> list[Value]:
+        """All operands as values of the one dtype that torch would compute in. `floating`: integers
+        become floats."""
+        dtype = operand_type(operands)
+        if floating and not is_float(dtype):
+            dtype = default_float()
+        return [self.as_value(operand, dtype) for operand in operands]
+
+    def as_value(self, operand: Operand, dtype: DType) -> Value:
+        if isinstance(operand, Value):
+            return self.cast(operand, dtype)
+        return self.constant(operand, dtype)
+
+
+def operand_type(operands: Iterable[Operand]) -> DType:
+    operands = list(operands)
+    values = [operand for operand in operands if isinstance(operand, Value)]
+    return result_type(
+        [value.dtype for value in values if value.rank],
+        [value.dtype for value in values if not value.rank],
+        [scalar_dtype(operand) for operand in operands if not isinstance(operand, Value)],
+    )
+
+
+def broadcast_shape(shapes: Sequence[Shape]) -> Shape:
+    rank = max(map(len, shapes))
+    result = [1] * rank
+    for shape in shapes:
+        for dim, size in enumerate(shape, start=rank - len(shape)):
+            if size != 1:
+                if result[dim] not in (1, size):
+                    raise Untranslatable(f"shapes {list(shapes)} can't be broadcast")
+                result[dim] = size
+    return tuple(result)
+
+
+def _number(number: bool | int | float, dtype: DType) -> str:
+    if dtype == "bool":
+        return str(int(bool(number)))
+    if dtype == "i64":
+        return str(int(number))
+    number = float(number)
+    if math.isnan(number):
+        return "nan"
+    if math.isinf(number):
+        return "inf" if number > 0 else "-inf"
+    return repr(number)
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(str, value))}]"
+    return str(value)

@@ -1,0 +1,1 @@
+"""How each ATen operator is written for the small compiler: one file a family."""

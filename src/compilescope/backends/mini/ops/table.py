@@ -1,0 +1,26 @@
+"""The one table of operators that can be translated: what the adapter says that it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from compilescope.backends.mini.ops import (
+    creation,
+    indexing,
+    matmul,
+    pointwise,
+    reductions,
+    views,
+)
+
+Handler = Callable[..., Any]
+"""Is given the builder and the operator's arguments; returns a Value, or a tuple of them."""
+OPS: dict[str, Handler] = {
+    **pointwise.OPS,
+    **reductions.OPS,
+    **views.OPS,
+    **matmul.OPS,
+    **indexing.OPS,
+    **creation.OPS,
+}
