@@ -111,6 +111,14 @@ class Portions(_Block, frozen=True):
     portions: tuple[Portion, ...]
 
 
+class Measures(_Block, frozen=True):
+    """Numbers of one kind, each as a bar on the same scale, which begins at 0."""
+
+    title: str
+    rows: tuple[tuple[str, float, str], ...]
+    """Label, amount, and the amount for people."""
+
+
 class Table(_Block, frozen=True):
     """Rows under named columns."""
 
@@ -234,6 +242,8 @@ class Panes(_Block, frozen=True):
     """The same computation at several stages, two side by side: kin lines light up together."""
 
     panes: tuple[Pane, ...]
+    beside: bool = False
+    """Side by side on a terminal too, if it is wide enough; the numbers of `kin` are shown."""
 
 
 class Bar(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -337,6 +347,7 @@ Block = (
     | Facts
     | Figures
     | Portions
+    | Measures
     | Table
     | Excerpt
     | Listing

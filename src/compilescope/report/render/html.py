@@ -31,6 +31,7 @@ from compilescope.report.render.heatmap import heatmap_values
 from compilescope.report.render.highlighting import code_tokens, line_html
 from compilescope.report.render.icicle import tree_values
 from compilescope.report.render.marking import marked_part
+from compilescope.report.render.measures import measure_values
 from compilescope.report.render.notebook import following_the_notebook
 from compilescope.report.render.portions import portion_values
 from compilescope.report.render.shelf import panes_values
@@ -44,6 +45,7 @@ _VALUES: dict[str, Callable[[Any], dict[str, Any]]] = {
     "excerpt": lambda block: {"line": _excerpt_line(block)},
     "heatmap": heatmap_values,
     "listing": lambda block: {"lines": _listing_lines(block)},
+    "measures": measure_values,
     "panes": panes_values,
     "portions": portion_values,
     "sourcefile": source_file_values,
@@ -62,6 +64,11 @@ def to_html(document: Document) -> str:
         prefix=clean(f"{document.record.run}-" if document.record.run else ""),
         amount=amount,
     )
+
+
+def to_fragment(blocks: Iterable[Block]) -> str:
+    """Blocks alone, for a notebook."""
+    return draw_template("blocks_alone", blocks=tuple(blocks), style=_notebook_styles())
 
 
 def amount(part: Part) -> int:

@@ -19,6 +19,7 @@ from compilescope.report.blocks import (
     Item,
     Lane,
     Listing,
+    Measures,
     Pane,
     Panes,
     Paragraph,
@@ -33,6 +34,7 @@ from compilescope.report.blocks import (
 from compilescope.report.render.folding import shortened
 from compilescope.report.render.heatmap import shaded
 from compilescope.report.render.marking import marked_part
+from compilescope.report.render.measures import MEASURE_CELLS, measure_rows
 from compilescope.report.render.portions import portion_shares
 from compilescope.report.render.source_file import text_lines
 from compilescope.report.render.spans import duration, taken
@@ -68,6 +70,8 @@ def _block(block: Block) -> str:
         return _figures(block)
     if isinstance(block, Portions):
         return _portions(block)
+    if isinstance(block, Measures):
+        return _measures(block)
     if isinstance(block, Table):
         return _table(block)
     if isinstance(block, Item):
@@ -129,6 +133,12 @@ def _portions(block: Portions) -> str:
         for portion, share in portion_shares(block)
     )
     return f"{_escape(block.title)}: **{_escape(block.text)}** = {' + '.join(told)}"
+
+
+def _measures(block: Measures) -> str:
+    lines = [f"{label} {bar:<{MEASURE_CELLS}} {text}" for label, bar, text in measure_rows(block)]
+    fence = _fence("\n".join(lines))
+    return "\n".join([f"**{_escape(block.title)}**", "", f"{fence}text", *lines, fence])
 
 
 def _row(cells: Iterable[str]) -> str:

@@ -6,7 +6,7 @@ import io
 from collections.abc import Iterable
 
 import msgspec
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
@@ -26,6 +26,7 @@ from compilescope.report.blocks import (
     Heatmap,
     Item,
     Listing,
+    Measures,
     Panes,
     Paragraph,
     Portions,
@@ -38,12 +39,13 @@ from compilescope.report.blocks import (
     Words,
 )
 from compilescope.report.render.diffs import DiffKind, diff_kind
-from compilescope.report.render.folding import shortened
 from compilescope.report.render.heatmap import shaded
 from compilescope.report.render.marking import marked_part
+from compilescope.report.render.measures import measure_rows
 from compilescope.report.render.portions import portion_cells, portion_groups
 from compilescope.report.render.source_file import text_lines
 from compilescope.report.render.spans import taken
+from compilescope.report.render.terminal_panes import drawn_panes
 
 _STYLES: dict[Style, str] = {
     "plain": "",
@@ -56,7 +58,6 @@ _STYLES: dict[Style, str] = {
 }
 _INDENT = 4
 _MOST_BARS = 40
-_MOST_LINES = 60
 _MOST_DIFF_LINES = 400
 _PORTIONS = {
     "useful": ("█", "green"),
@@ -75,18 +76,7 @@ _DIFF_STYLES: dict[DiffKind, str] = {
 
 
 def to_text(document: Document, *, width: int = 80, colour: bool = False) -> str:
-    out = io.StringIO()
-    console = Console(
-        file=out,
-        width=width,
-        force_terminal=colour,
-        no_color=not colour,
-        color_system="standard" if colour else None,
-        highlight=False,
-        emoji=False,
-        markup=False,
-        legacy_windows=False,
-    )
+    console = _console(width, colour)
     console.print(Text(_printable(document.title), style="bold"))
     if document.subtitle:
         console.print(Text(_printable(document.subtitle), style="dim"))
@@ -98,8 +88,34 @@ def to_text(document: Document, *, width: int = 80, colour: bool = False) -> str
         if part.title:
             _draw(console, Heading(part.title, part.note), 0)
         _draw_all(console, part.blocks, 0)
-    # Rich pads lines to the width of the table; nobody wants to copy those blanks.
-    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+    return _written(console)
+
+
+def blocks_to_text(blocks: Iterable[Block], *, width: int = 80, colour: bool = False) -> str:
+    """Blocks that belong to no document."""
+    console = _console(width, colour)
+    _draw_all(console, blocks, 0)
+    return _written(console)
+
+
+def _console(width: int, colour: bool) -> Console:
+    return Console(
+        file=io.StringIO(),
+        width=width,
+        force_terminal=colour,
+        no_color=not colour,
+        color_system="standard" if colour else None,
+        highlight=False,
+        emoji=False,
+        markup=False,
+        legacy_windows=False,
+    )
+
+
+def _written(console: Console) -> str:
+    """Rich pads lines to the width of the table; nobody wants to copy those blanks."""
+    assert isinstance(console.file, io.StringIO)
+    return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines()) + "\n"
 
 
 def _draw_all(console: Console, blocks: Iterable[Block], indent: int) -> None:
@@ -125,6 +141,8 @@ def _draw(console: Console, block: Block, indent: int) -> None:
         _draw_figures(console, block, indent)
     elif isinstance(block, Portions):
         _draw_portions(console, block, indent)
+    elif isinstance(block, Measures):
+        _draw_measures(console, block, indent)
     elif isinstance(block, Item):
         _draw_item(console, block, indent)
     elif isinstance(block, Fold):
@@ -165,6 +183,14 @@ def _draw_portions(console: Console, block: Portions, indent: int) -> None:
         console.print(Padding(text, (0, 0, 0, indent)))
 
 
+def _draw_measures(console: Console, block: Measures, indent: int) -> None:
+    indent = max(indent, 2)
+    console.print(Padding(Text(_printable(block.title), "bold"), (1, 0, 0, indent)))
+    for label, bar, text in measure_rows(block):
+        row = Text.assemble(" " * indent, f"{_printable(label)} ", (bar, "cyan"), f" {text}")
+        console.print(row, no_wrap=True, overflow="ellipsis")
+
+
 def _legend(block: Portions) -> Text:
     legend = Text()
     for number, (group, portions) in enumerate(portion_groups(block)):
@@ -187,7 +213,7 @@ def _drawing(console: Console, block: Table | Tree | Timeline | Heatmap | Panes)
         return _timeline(block, console.width)
     if isinstance(block, Heatmap):
         return Text("\n".join(shaded(block)), no_wrap=True, overflow="crop")
-    return _panes(block)
+    return drawn_panes(block, console.width)
 
 
 def _table(block: Table) -> Grid:
@@ -238,28 +264,6 @@ def _stroke(bar: Bar, whole_ns: int, room: int) -> Text:
     start = min(room - 1, bar.start_ns * room // max(whole_ns, 1))
     length = max(1, min(room - start, round(bar.duration_ns * room / max(whole_ns, 1))))
     return Text(" " * start + "━" * length, style="cyan")
-
-
-def _panes(block: Panes) -> RenderableType:
-    """One stage after the other: a terminal has no room beside them."""
-    drawn: list[RenderableType] = []
-    for pane in block.panes:
-        title = Text(_printable(pane.title), style="bold")
-        if pane.note:
-            title.append(f"  {_printable(pane.note)}", style="dim")
-        drawn.append(title)
-        lines = shortened(pane.lines)
-        shown = [
-            (f"{line.number:>5} " if line.number is not None else "  ") + line.text.expandtabs(4)
-            for line in lines[:_MOST_LINES]
-        ]
-        # One text for all: rich takes its time for each.
-        text = _printable("\n".join(shown))
-        drawn.append(Text(text, style="cyan", no_wrap=True, overflow="ellipsis"))
-        if len(lines) > _MOST_LINES:
-            rest = f"  and {len(lines) - _MOST_LINES} more lines"
-            drawn.append(Text(rest, style="dim"))
-    return Group(*drawn)
 
 
 def _draw_item(console: Console, block: Item, indent: int) -> None:

@@ -74,6 +74,15 @@ def describe_graph(module: GraphModule, lines: DynamoLines | None = None) -> Gra
     return Graph(nodes, graph.stacks)
 
 
+def with_arguments(graph: Graph, module: GraphModule) -> Graph:
+    """The same with what each node is called with."""
+    pairs = zip(graph.nodes, module.graph.nodes, strict=True)
+    return Graph(
+        tuple(msgspec.structs.replace(node, arguments=_arguments(live)) for node, live in pairs),
+        graph.stacks,
+    )
+
+
 def _frame(node: Node, lines: DynamoLines | None, sources: Origins) -> Frame | None:
     own = node.frame
     if lines is None or (own is not None and own.origin != "torch"):

@@ -1,0 +1,112 @@
+"""A lesson: one file of cells in the percent format, which is a plain script as well."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from compilescope.errors import ToolError
+
+FOLDER = Path(__file__).parent.parent / "lessons"
+TAGS = ("exercise", "check", "solution")
+_NAME = re.compile(r"(\d\d)_(\w+)\.py")
+_HEAD = re.compile(r"# %%(?P<kind> \[markdown\])?(?: tags=\[(?P<tags>[^\]]*)\])?\s*")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Some prose, or some code."""
+
+    kind: str
+    """`markdown` or `code`."""
+    text: str
+    first_line: int
+    """Of the text, in the lesson's file."""
+    tag: str = ""
+    """One of `TAGS`; empty for a cell of the lesson itself."""
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """What a learner reads and runs."""
+
+    number: int
+    slug: str
+    path: Path
+    cells: tuple[Cell, ...]
+
+    @cached_property
+    def title(self) -> str:
+        first = self.cells[0].text if self.cells else ""
+        return first.partition("\n")[0].lstrip("# ").strip()
+
+    @cached_property
+    def question(self) -> str:
+        """What it answers: the paragraph below the title."""
+        _, _, rest = self.cells[0].text.partition("\n") if self.cells else ("", "", "")
+        return " ".join(rest.strip().split("\n\n")[0].split())
+
+    def tagged(self, tag: str) -> Cell:
+        """The exercise's starter, its check or its solution."""
+        found = [cell for cell in self.cells if cell.tag == tag]
+        if len(found) != 1:
+            raise ToolError(f"Lesson {self.number} has {len(found)} cells with the tag {tag}.")
+        return found[0]
+
+    @property
+    def body(self) -> Iterable[Cell]:
+        """All but the exercise's code."""
+        return (cell for cell in self.cells if not cell.tag)
+
+
+def all_lessons(folder: Path = FOLDER) -> list[Lesson]:
+    """In order of their numbers."""
+    found = []
+    for path in sorted(folder.glob("*.py")):
+        name = _NAME.fullmatch(path.name)
+        if name is not None:
+            text = path.read_text(encoding="utf-8")
+            found.append(Lesson(int(name[1]), name[2], path, tuple(read_cells(text))))
+    return found
+
+
+def find_lesson(name: str) -> Lesson:
+    """By its number or its slug."""
+    lessons = all_lessons()
+    for lesson in lessons:
+        if name.isdecimal() and int(name) == lesson.number:
+            return lesson
+        if name.casefold().replace("-", "_") == lesson.slug:
+            return lesson
+    numbers = ", ".join(str(lesson.number) for lesson in lessons)
+    raise ToolError(
+        f"There is no lesson {name}; the lessons are {numbers}.",
+        "List them with: compilescope learn --list",
+    )
+
+
+def read_cells(text: str) -> Iterable[Cell]:
+    """The cells of a file; what stands before the first one belongs to none."""
+    lines = text.splitlines()
+    heads = [(at, found) for at, line in enumerate(lines) if (found := _HEAD.fullmatch(line))]
+    ends = [*(at for at, _ in heads[1:]), len(lines)]
+    for (at, head), end in zip(heads, ends, strict=True):
+        yield _cell(head, lines[at + 1 : end], at + 2)
+
+
+def _cell(head: re.Match[str], lines: list[str], first_line: int) -> Cell:
+    while lines and not lines[-1].strip():
+        lines.pop()
+    while lines and not lines[0].strip():
+        lines, first_line = lines[1:], first_line + 1
+    if head["kind"]:
+        return Cell("markdown", "\n".join(_uncommented(line) for line in lines), first_line)
+    tags = re.findall(r"\w+", head["tags"] or "")
+    return Cell("code", "\n".join(lines), first_line, tags[0] if tags else "")
+
+
+def _uncommented(line: str) -> str:
+    return line.removeprefix("#").removeprefix(" ")

@@ -1,0 +1,5 @@
+import torch
+
+
+def step(x):
+    return torch.tanh(x) * 2

@@ -1,0 +1,17 @@
+"""The same helper, and one graph behind it that changes nothing."""
+
+import torch
+
+
+@torch.compiler.disable
+def fill(x):
+    result = torch.empty_like(x)
+    for rows, out in zip(x.split(16), result.split(16), strict=True):
+        y = torch.sigmoid(rows) * rows
+        z = torch.exp(-y.abs())
+        out.copy_((y + z) / (1 + z))
+    return result
+
+
+def smooth(x):
+    return fill(x).mul_(1)
