@@ -27,6 +27,8 @@ ROOMS = {
     "fixes",
     "repair",
     "site",
+    "learn",
+    "demo",
     "pytest_plugin",
 }
 FRONT = {
@@ -52,6 +54,8 @@ TORCH_FREE = (
     "explain",
     "logs",
     "site",
+    "learn",
+    "demo",
     "cli",
     "plugins",
     "errors",
@@ -72,9 +76,10 @@ COMMANDS = sorted((PACKAGE / "cli" / "commands").glob("[a-z]*.py"))
 
 
 def sources() -> list[Path]:
-    """The tool's own code: the registry's examples are programs of users, and never imported."""
-    examples = PACKAGE / "registry" / "examples"
-    return sorted(path for path in PACKAGE.rglob("*.py") if examples not in path.parents)
+    """The tool's own code: registry examples, lessons and the tour's programs are like users', and
+    never imported."""
+    theirs = {PACKAGE / "registry" / "examples", PACKAGE / "lessons", PACKAGE / "demo" / "programs"}
+    return sorted(path for path in PACKAGE.rglob("*.py") if not theirs & set(path.parents))
 
 
 def test_layers_hold() -> None:

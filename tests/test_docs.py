@@ -46,9 +46,10 @@ def test_the_console_session_runs(tmp_path: Path) -> None:
 
 
 def _timeless(text: str) -> str:
-    """Without times, ranks and the gaps that they leave."""
+    """Without times, ranks, gaps and line breaks: which cause stands first, and so is wrapped
+    otherwise, depends on times too."""
     text = re.sub(r"\d+(\.\d+)? m?s\b", "T", text)
-    return re.sub(r"^ +\d+ |[ \t]+", " ", text, flags=re.M)
+    return " ".join(re.sub(r"^ +\d+ ", " ", text, flags=re.M).split())
 
 
 @pytest.mark.torch

@@ -137,7 +137,17 @@ def doc_texts() -> list[Text]:
             elif not fenced and not line.startswith("    "):
                 words = re.sub(r"`[^`]*`", "`…`", line)
                 found.append(Text(f"{path.relative_to(ROOT)}:{number}", words))
-    return found
+    return [*found, *lesson_texts()]
+
+
+def lesson_texts() -> list[Text]:
+    """The prose of lessons stands in comments."""
+    return [
+        Text(f"{path.relative_to(ROOT)}:{number}", re.sub(r"`[^`]*`", "`…`", line))
+        for path in sorted((SOURCE / "lessons").glob("*.py"))
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if line.startswith("#")
+    ]
 
 
 @pytest.mark.parametrize("kind", ["source", "docs"])

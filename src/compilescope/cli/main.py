@@ -21,7 +21,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Hardware": ("preflight", "devices"),
     "Gate": ("check",),
     "Share": ("report", "export", "import", "list", "clean"),
-    "Learn": ("registry",),
+    "Learn": ("learn", "demo", "registry"),
 }
 """The headings of `--help` in the order in which a user meets them. A command names its own in
 `GROUP`; here is only the order within each."""

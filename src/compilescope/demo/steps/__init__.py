@@ -1,0 +1,1 @@
+"""One step of the tour a file. Each carries a STEP."""

@@ -1,0 +1,14 @@
+"""Report: everything in one page."""
+
+from compilescope.demo.step import Command, Step
+
+STEP = Step(
+    id="report",
+    order=4,
+    title="Report",
+    text="Writes the latest run as one HTML page: causes, your source, a timeline, every graph. "
+    "Markdown, JSON, SARIF and a Perfetto trace work the same way.",
+    commands=(Command(("compilescope", "report", "-o", "report.html")),),
+    after=("capture",),
+    makes=("report.html",),
+)
