@@ -29,6 +29,9 @@ ROOMS = {
     "site",
     "learn",
     "demo",
+    "bench",
+    "sweep",
+    "scale",
     "pytest_plugin",
 }
 FRONT = {
@@ -40,7 +43,9 @@ FRONT = {
     "forking.py",
     "front.py",
     "inspector.py",
+    "objects.py",
     "plugins.py",
+    "processes.py",
     "project.py",
     "settings.py",
     "version.py",
@@ -56,6 +61,9 @@ TORCH_FREE = (
     "site",
     "learn",
     "demo",
+    "scale",
+    "sweep",
+    "processes",
     "cli",
     "plugins",
     "errors",
@@ -76,9 +84,10 @@ COMMANDS = sorted((PACKAGE / "cli" / "commands").glob("[a-z]*.py"))
 
 
 def sources() -> list[Path]:
-    """The tool's own code: registry examples, lessons and the tour's programs are like users', and
-    never imported."""
-    theirs = {PACKAGE / "registry" / "examples", PACKAGE / "lessons", PACKAGE / "demo" / "programs"}
+    """The tool's own code: registry examples, lessons and programs are like users', and never
+    imported."""
+    rooms = ("registry/examples", "lessons", "demo/programs", "sweep/programs")
+    theirs = {PACKAGE / room for room in rooms}
     return sorted(path for path in PACKAGE.rglob("*.py") if not theirs & set(path.parents))
 
 

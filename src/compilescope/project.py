@@ -7,6 +7,7 @@ is an error: a limit that nobody reads is a limit that never fails.
 from __future__ import annotations
 
 import difflib
+import math
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -37,6 +38,8 @@ class Project:
     max_failures: int | None = None
     min_coverage: float | None = None
     """Percent."""
+    max_slowdown: float | None = None
+    """Of a benchmark: at most so many times the time of eager mode, or of an earlier run."""
     own: bool | None = None
     """Count only causes in the user's own files."""
     baseline: Path | None = None
@@ -126,6 +129,13 @@ def _percent(value: Any) -> float:
     raise ValueError("a number from 0 to 100")
 
 
+def _factor(value: Any) -> float:
+    finite = isinstance(value, int | float) and not isinstance(value, bool) and value < math.inf
+    if finite and value > 0:
+        return float(value)
+    raise ValueError("a number above 0")
+
+
 def _flag(value: Any) -> bool:
     if isinstance(value, bool):
         return value
@@ -151,6 +161,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "max_eager": _count,
     "max_failures": _count,
     "min_coverage": _percent,
+    "max_slowdown": _factor,
     "own": _flag,
     "baseline": _path,
     "registry_site": _address,

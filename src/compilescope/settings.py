@@ -94,6 +94,12 @@ def current_environment() -> dict[str, str]:
     return dict(os.environ)
 
 
+def offer_environment(defaults: Mapping[str, str]) -> None:
+    """For libraries that read their settings there: these, where the user has set none."""
+    for name, value in defaults.items():
+        os.environ.setdefault(name, value)
+
+
 def take_environment(environment: Mapping[str, str]) -> None:
     """Of a forked process that becomes a program: these variables, and no others."""
     for name in set(os.environ) - set(environment):
@@ -220,6 +226,8 @@ class MiniSettings:
     """COMPILESCOPE_MINI_THREADS: of generated loops; 0: as many as torch uses."""
     compiler: str = ""
     """COMPILESCOPE_MINI_CXX: the C++ compiler's name or path."""
+    kernels: str = ""
+    """COMPILESCOPE_MINI_KERNELS: the folder for what it compiles; empty: in the user's cache."""
 
 
 def read_mini_settings(environment: Mapping[str, str] | None = None) -> MiniSettings:
@@ -235,7 +243,9 @@ def read_mini_settings(environment: Mapping[str, str] | None = None) -> MiniSett
             hint="0 uses as many as torch does.",
         )
     names = (name.strip() for name in value("OFF").split(","))
-    return MiniSettings(tuple(filter(None, names)), value("PLANT"), int(threads), value("CXX"))
+    return MiniSettings(
+        tuple(filter(None, names)), value("PLANT"), int(threads), value("CXX"), value("KERNELS")
+    )
 
 
 def named_cxx() -> str:
@@ -267,6 +277,18 @@ def fresh_environment() -> dict[str, str]:
     before = env.get("PYTHONPATH", "").split(os.pathsep)
     kept = [entry for entry in before if entry and not entry.startswith(boots)]
     env["PYTHONPATH"] = os.pathsep.join([*kept, os.path.dirname(package)])
+    return env
+
+
+def bench_environment(caches: Path) -> dict[str, str]:
+    """For a process of a benchmark: as a fresh one, with all compiler caches on and in a folder."""
+    env = fresh_environment()
+    for name in ("TORCHINDUCTOR_FORCE_DISABLE_CACHES", "TORCH_COMPILE_FORCE_DISABLE_CACHES"):
+        env.pop(name, None)
+    env["TORCHINDUCTOR_FX_GRAPH_CACHE"] = env["TORCHINDUCTOR_AUTOGRAD_CACHE"] = "1"
+    env["TORCHINDUCTOR_CACHE_DIR"] = str(caches / "inductor")
+    env["TRITON_CACHE_DIR"] = str(caches / "triton")
+    env[f"{_MINI}KERNELS"] = str(caches / "mini")
     return env
 
 

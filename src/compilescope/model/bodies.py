@@ -10,8 +10,12 @@ from typing import Any, Literal
 
 import msgspec
 
+from compilescope.model.benchmarked import Benchmark as Benchmark
+from compilescope.model.benchmarked import Machine as Machine
 from compilescope.model.body import EventBody
 from compilescope.model.body import GraphStage as GraphStage
+from compilescope.model.jobs import JobCause as JobCause
+from compilescope.model.jobs import JobEnded as JobEnded
 from compilescope.model.logged import BreakEcho as BreakEcho
 from compilescope.model.logged import FallbackOps as FallbackOps
 from compilescope.model.logged import GraphCompiled as GraphCompiled
@@ -25,6 +29,8 @@ from compilescope.model.outcomes import ReproWritten as ReproWritten
 from compilescope.model.outcomes import TensorDiff as TensorDiff
 from compilescope.model.outcomes import Violation as Violation
 from compilescope.model.stack import CodeRef, Frame
+from compilescope.model.timed import GraphTime as GraphTime
+from compilescope.model.timed import RegionTime as RegionTime
 from compilescope.model.traced import SymbolicShape as SymbolicShape
 from compilescope.model.traced import TraceRecords as TraceRecords
 from compilescope.model.values import ValueFact
@@ -216,41 +222,6 @@ class CompilePhases(EventBody, frozen=True):
     """The thread they ran in, where another one wrote the event."""
 
 
-class GraphTime(EventBody, frozen=True):
-    """Steady-state calls of one compiled graph since the last such event; they add up.
-
-    Host time. A GPU works on after its kernels are launched, so there this is the time to launch
-    them, unless launches block (CUDA_LAUNCH_BLOCKING=1).
-    """
-
-    graph: str
-    """The compile id."""
-    calls: int
-    inside_ns: int
-    after_ns: int = 0
-    """Outside all graphs, from the end of this one up to the next one or to the end of the region's
-    call. Only where a break ended it; what follows other graphs is added to the last such one."""
-    frame: CodeRef | None = None
-    captured: str | None = None
-    """Id of the event that has the graph."""
-
-
-class RegionTime(EventBody, frozen=True):
-    """Calls into one compiled region since the last such event; they add up. Host time."""
-
-    region: CodeRef
-    calls: int
-    """In steady state: nothing compiled while they ran."""
-    total_ns: int
-    inside_ns: int
-    """In compiled graphs."""
-    entry_ns: int = 0
-    """Outside graphs with no break before it in that call: guard checks, and frames run eagerly."""
-    warmup_calls: int = 0
-    """Calls during which something was compiled, here or in another thread."""
-    warmup_ns: int = 0
-
-
 class CacheAccess(EventBody, frozen=True):
     """A look into one of PyTorch's on-disk caches."""
 
@@ -377,6 +348,9 @@ Body = (
     | ReproWritten
     | FixAttempt
     | Measurement
+    | Benchmark
+    | Machine
+    | JobEnded
     | SourceSeen
     | CompiledBefore
     | StanceChanged

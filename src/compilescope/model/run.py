@@ -79,7 +79,11 @@ class Run:
 
     @property
     def torch_version(self) -> str | None:
-        return next((body.torch for _, body in self.of(bodies.ProcessStarted)), None)
+        """Of its processes; a benchmark or a sweep knows it from its machines."""
+        started = next((body.torch for _, body in self.of(bodies.ProcessStarted)), None)
+        if started is not None:
+            return started
+        return next((body.torch for _, body in self.of(bodies.Machine) if body.torch), None)
 
     def source_of(self, file: str) -> str | None:
         """The text of a file as it was when it ran."""

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from compilescope.errors import ToolError
-from compilescope.repair.trials.process import run_process
+from compilescope.processes import run_process
 
 _CHILD = """
 import os, subprocess, sys, time

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from compilescope.errors import ToolError
-from compilescope.settings import cache_folder, named_cxx
+from compilescope.settings import cache_folder, named_cxx, read_mini_settings
 
 log = logging.getLogger(__name__)
 _LIMIT_S = 600
@@ -43,7 +43,8 @@ def source_folder() -> Path:
 
 def kernel_folder() -> Path:
     """Where the compiler keeps the kernels that it makes."""
-    return cache_folder() / "mini" / "kernels"
+    wished = read_mini_settings().kernels
+    return Path(wished) if wished else cache_folder() / "mini" / "kernels"
 
 
 def library_name() -> str:

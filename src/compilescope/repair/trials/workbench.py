@@ -30,8 +30,8 @@ from compilescope.fixes.facts import Facts
 from compilescope.model.header import RunHeader, write_header
 from compilescope.model.home import create_run, new_run_id
 from compilescope.model.run import read_run
+from compilescope.processes import Ended, run_process
 from compilescope.repair.trials.counting import count_operators
-from compilescope.repair.trials.process import Ended, run_process
 from compilescope.repair.trials.version import Version
 from compilescope.repair.trials.warm.parent import WarmParent
 from compilescope.repair.trials.watched import Probed, Watched, read_record

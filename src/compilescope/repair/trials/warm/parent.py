@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from compilescope.repair.trials.process import Ended, end_session
+from compilescope.processes import Ended, end_session
 from compilescope.repair.trials.warm.environments import COLD, differing, plain
 
 _START = Path(__file__).parent / "start.py"

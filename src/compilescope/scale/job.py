@@ -1,0 +1,81 @@
+"""A job, and how it ended: what a scheduler, its engines and its store speak of.
+
+A job names a task, `module:function`. A worker calls it with the job's payload and a Desk; what it
+returns is plain JSON. The task starts programs only through the Desk, which holds them to the job's
+limits; whatever they do, the task itself returns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+
+from compilescope.model.jobs import JobState
+from compilescope.processes import Ended
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """What one program of a job may use. None: no limit."""
+
+    seconds: float | None = None
+    memory_bytes: int | None = None
+    """Of the program and all that it started, together."""
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """Something to do, once."""
+
+    name: str
+    """Unique within its sweep."""
+    task: str
+    """`module:function`, called as function(payload, desk)."""
+    payload: dict[str, Any] = {}
+    limits: Limits = Limits()
+    cpus: float = 1
+    gpus: float = 0
+
+
+class JobResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How a job ended. The store keeps one for each finished job."""
+
+    name: str
+    state: JobState
+    reason: str = ""
+    value: dict[str, Any] | None = None
+    """What the task returned."""
+    seconds: float = 0.0
+    """In its programs."""
+    overhead_seconds: float = 0.0
+    """What the worker took beyond that."""
+    attempts: int = 1
+    machine: str = ""
+    archive: str = ""
+    """The job's folder in the store; empty: nothing was kept."""
+
+
+class Desk(Protocol):
+    """Where a task works: a folder of its own, and the one way to start a program."""
+
+    folder: Path
+    """Empty at first; removed afterwards, but for what `keep` named."""
+
+    def run(
+        self, command: list[str], environment: Mapping[str, str], *, cwd: Path | None = None
+    ) -> Ended:
+        """Run a program within the job's limits; `Ended` says which of them it met."""
+        ...
+
+    def keep(self, folder: Path) -> None:
+        """Put this folder, which lies in `self.folder`, into the store as the job's archive."""
+        ...
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """What a task returns: the state it comes to, and plain JSON for whoever asked."""
+
+    state: JobState
+    reason: str = ""
+    value: dict[str, Any] = {}

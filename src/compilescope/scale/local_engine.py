@@ -1,0 +1,312 @@
+"""Jobs on this machine: worker processes that are started once and do one job after the other."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from multiprocessing import Pipe
+from multiprocessing.connection import wait
+
+import msgspec
+
+from compilescope.errors import ToolError
+from compilescope.model.benchmarked import Machine
+from compilescope.model.jobs import JobState
+from compilescope.processes import end_session, kernel_kills, status_words
+from compilescope.scale.devices import Devices
+from compilescope.scale.engine import Finished, Progress
+from compilescope.scale.job import Job, JobResult
+from compilescope.scale.machine import this_machine
+from compilescope.scale.worker import STUCK, Order, Reply
+from compilescope.settings import current_environment
+
+_ATTEMPTS = 2
+"""A worker that dies may have been killed by chance; the second one that dies was not."""
+_TASK_S = 300.0
+"""A task that reads and computes may take as long, where its programs have a shorter limit."""
+_HEARTBEAT_S = 1.0
+_LEAVE_S = 5.0
+_MOST_UNBORN = 3
+"""Workers in a row that could not start."""
+_MOST_STILLBORN = 30
+"""Likewise, where they were killed: somebody may kill them by chance."""
+_START = (
+    "import sys; sys.path[:] = {path!r}\n"
+    "from compilescope.scale.worker import main; main({descriptor}, {driver}, {machine!r}, {task})"
+)
+
+
+class LocalEngine:
+    """As many jobs at a time as it is told; a worker that dies costs its own job at most.
+
+    A job's `cpus` is not counted here: `jobs` says how many run at once.
+    """
+
+    def __init__(
+        self,
+        jobs: int,
+        *,
+        task_seconds: float = _TASK_S,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """`environment`: of the worker processes, in place of this process's own."""
+        self._most = jobs
+        self._environment = environment
+        self._task_seconds = task_seconds
+        self._machine = this_machine()
+        self._devices = Devices(len(self._machine.accelerators), current_environment())
+        self._workers: list[_Worker] = []
+        self._again: deque[_Handed] = deque()
+        self._stillborn = 0
+        self._done = 0
+
+    def __enter__(self) -> LocalEngine:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop(self._workers)
+
+    def machines(self) -> tuple[Machine, ...]:
+        return (self._machine,)
+
+    def run(self, jobs: Iterable[Job], heard: Callable[[Progress], None]) -> Iterator[Finished]:
+        source = _Source(jobs)
+        try:
+            while True:
+                yield from self._hand_out(source)
+                heard(self._progress(source))
+                running = [worker for worker in self._workers if worker.handed]
+                if not running:
+                    return
+                ready = wait([worker.connection for worker in running], _HEARTBEAT_S)
+                for worker in (each for each in running if each.connection in ready):
+                    finished = self._hear(worker)
+                    if finished is not None:
+                        self._done += 1
+                        # Work goes on while whoever asked does something with this one.
+                        yield from self._hand_out(source)
+                        yield finished
+        except KeyboardInterrupt:
+            yield from self._cancelled()
+            raise
+        finally:
+            self._stop([worker for worker in self._workers if worker.handed])
+
+    def _hand_out(self, source: _Source) -> Iterator[Finished]:
+        """Give jobs to whoever is free; what can't be run here ends at once."""
+        while sum(worker.handed is not None for worker in self._workers) < self._most:
+            handed = self._again.popleft() if self._again else source.next()
+            if handed is None:
+                return
+            if handed.job.gpus > self._devices.count:
+                self._done += 1
+                yield _without_devices(handed.job, self._devices.count, self._machine.name)
+                continue
+            devices = self._devices.take(handed.job.gpus)
+            if devices is None:
+                self._again.appendleft(handed)
+                return
+            handed.devices = devices
+            self._free_worker().hand(handed)
+
+    def _free_worker(self) -> _Worker:
+        for worker in self._workers:
+            if worker.handed is None:
+                return worker
+        self._workers.append(_Worker(self._machine.name, self._task_seconds, self._environment))
+        return self._workers[-1]
+
+    def _hear(self, worker: _Worker) -> Finished | None:
+        """What a worker has to say; None where its job has not ended."""
+        reply = worker.receive()
+        if reply is None:
+            return self._buried(worker)
+        if reply.finished is None:
+            self._stillborn = 0
+            return None
+        handed = self._taken_back(worker)
+        if reply.retires:
+            self._stop([worker])
+        result = msgspec.structs.replace(reply.finished.result, attempts=handed.attempts)
+        return msgspec.structs.replace(reply.finished, result=result)
+
+    def _buried(self, worker: _Worker) -> Finished | None:
+        """A worker has died: its job is tried once more, or ends."""
+        handed = self._taken_back(worker)
+        self._stop([worker])
+        if not worker.is_ready:
+            self._stillborn += 1
+            if self._stillborn >= (_MOST_STILLBORN if worker.was_killed else _MOST_UNBORN):
+                raise ToolError(f"Cannot start a worker process: {worker.last_words()}")
+            handed.attempts -= 1
+        state, reason = worker.how_it_died()
+        if state != "timeout" and handed.attempts < _ATTEMPTS:
+            self._again.append(handed)
+            return None
+        result = JobResult(
+            name=handed.job.name,
+            state=state,
+            reason=reason,
+            overhead_seconds=time.monotonic() - handed.begun,
+            attempts=handed.attempts,
+            machine=self._machine.name,
+        )
+        return Finished(result)
+
+    def _taken_back(self, worker: _Worker) -> _Handed:
+        handed = worker.handed
+        assert handed is not None
+        worker.handed = None
+        self._devices.give_back(handed.devices, handed.job.gpus)
+        return handed
+
+    def _cancelled(self) -> Iterator[Finished]:
+        busy = [worker for worker in self._workers if worker.handed]
+        handed = [self._taken_back(worker) for worker in busy]
+        self._stop(busy)
+        for each in handed:
+            result = JobResult(
+                name=each.job.name,
+                state="cancelled",
+                reason="The sweep was stopped while it ran.",
+                attempts=each.attempts,
+                machine=self._machine.name,
+            )
+            yield Finished(result)
+
+    def _stop(self, workers: list[_Worker]) -> None:
+        """All at once, since each may take a moment to end its program."""
+        leaving = list(workers)
+        self._workers = [worker for worker in self._workers if worker not in leaving]
+        for worker in leaving:
+            worker.begin_to_stop()
+        for worker in leaving:
+            worker.stop()
+
+    def _progress(self, source: _Source) -> Progress:
+        handed = [worker.handed for worker in self._workers if worker.handed is not None]
+        handed.sort(key=lambda each: each.begun)
+        return Progress(
+            done=self._done,
+            running=tuple((each.job.name, self._machine.name) for each in handed),
+            queued=len(self._again) if source.is_empty else None,
+        )
+
+
+class _Handed:
+    """A job in some worker's hands."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.attempts = 0
+        self.begun = time.monotonic()
+        self.devices: tuple[str, ...] = ()
+
+
+class _Source:
+    """The jobs to come, taken one by one."""
+
+    def __init__(self, jobs: Iterable[Job]) -> None:
+        self._jobs = iter(jobs)
+        self.is_empty = False
+
+    def next(self) -> _Handed | None:
+        job = None if self.is_empty else next(self._jobs, None)
+        self.is_empty = job is None
+        return None if job is None else _Handed(job)
+
+
+class _Worker:
+    """Our end of a worker process."""
+
+    def __init__(
+        self, machine: str, task_seconds: float, environment: Mapping[str, str] | None
+    ) -> None:
+        self.handed: _Handed | None = None
+        self.is_ready = False
+        # It lives as long as this object.
+        self._words = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
+        self._kills = kernel_kills()
+        self.connection, theirs = Pipe()
+        code = _START.format(
+            path=sys.path,
+            descriptor=theirs.fileno(),
+            driver=os.getpid(),
+            machine=machine,
+            task=task_seconds,
+        )
+        with theirs:
+            self._process = subprocess.Popen(
+                # -I: a file in the user's folder must not hide a module of ours.
+                [sys.executable, "-I", "-c", code],
+                pass_fds=[theirs.fileno()],
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=self._words,
+                stderr=self._words,
+                # Ctrl-C is for us: we decide what becomes of its job.
+                start_new_session=True,
+            )
+
+    def hand(self, handed: _Handed) -> None:
+        handed.attempts += 1
+        handed.begun = time.monotonic()
+        self.handed = handed
+        self._kills = kernel_kills()
+        more = {"CUDA_VISIBLE_DEVICES": ",".join(handed.devices)} if handed.devices else {}
+        with contextlib.suppress(OSError):  # It has died: `receive` finds that out.
+            self.connection.send_bytes(msgspec.msgpack.encode(Order(handed.job, more)))
+
+    def receive(self) -> Reply | None:
+        """None: it has died."""
+        try:
+            reply = msgspec.msgpack.decode(self.connection.recv_bytes(), type=Reply)
+        except (EOFError, OSError, msgspec.MsgspecError):
+            return None
+        self.is_ready = True
+        return reply
+
+    def begin_to_stop(self) -> None:
+        self.connection.close()
+        if self._process.poll() is None:
+            self._process.terminate()
+
+    def stop(self) -> None:
+        try:
+            self._process.wait(_LEAVE_S)
+        except subprocess.TimeoutExpired:
+            end_session(self._process.pid, running=True)
+            self._process.wait()
+
+    @property
+    def was_killed(self) -> bool:
+        return self._process.returncode < 0
+
+    def last_words(self) -> str:
+        self._words.seek(0)
+        lines = self._words.read().decode(errors="replace").splitlines()
+        said = next((line.strip() for line in reversed(lines) if line.strip()), "")
+        return said or status_words(self._process.returncode)
+
+    def how_it_died(self) -> tuple[JobState, str]:
+        """After `stop`."""
+        self._words.seek(0)
+        said = self._words.read(1 << 16).decode(errors="replace")
+        if any(line.startswith(STUCK) for line in said.splitlines()):
+            return "timeout", "Its task took too long outside of its programs, and was stopped."
+        status = self._process.returncode
+        words = status_words(status)
+        if status == -9 and kernel_kills() != self._kills:
+            return "memory", f"Its worker process ran out of memory: {words}"
+        return "crashed", f"Its worker process died twice. The last time: {words}"
+
+
+def _without_devices(job: Job, count: int, machine: str) -> Finished:
+    reason = f"Needs {job.gpus:g} GPUs; {machine} has {count}."
+    return Finished(JobResult(name=job.name, state="failed", reason=reason, machine=machine))

@@ -1,0 +1,139 @@
+"""One job: whatever its task does, there is one result, and nothing is left."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from compilescope.scale.engine import Finished
+from compilescope.scale.job import Job, Limits
+from compilescope.scale.working import work
+from scale.quick_tasks import make
+
+
+def _work(job: Job) -> Finished:
+    return work(job, "here")
+
+
+def test_a_result_has_what_the_task_returned() -> None:
+    result = _work(make("a", "echo", x=[1, None])).result
+    assert (result.state, result.value, result.machine) == ("ok", {"x": [1, None]}, "here")
+
+
+def test_time_in_programs_is_counted_apart() -> None:
+    result = _work(make("a", "program", code="import time; time.sleep(0.2)")).result
+    assert result.state == "ok"
+    assert result.seconds >= 0.2
+    assert 0 < result.overhead_seconds < result.seconds
+
+
+@pytest.mark.parametrize(
+    ("kind", "state", "reason"),
+    [
+        ("tool", "failed", "The tool says so."),
+        ("value", "failed", "ValueError: first"),
+        ("exit", "failed", "SystemExit: 3"),
+        ("memory", "memory", "MemoryError"),
+        ("unspeakable", "failed", "_Unspeakable"),
+    ],
+)
+def test_a_task_that_raises(kind: str, state: str, reason: str) -> None:
+    result = _work(make("a", "fail", kind=kind)).result
+    assert (result.state, result.reason) == (state, reason)
+
+
+@pytest.mark.parametrize("task", ["nothing", "no_json", "missing", "keep_elsewhere"])
+def test_a_task_that_does_not_keep_to_the_rules_fails_alone(task: str) -> None:
+    result = _work(make("a", task)).result
+    assert result.state == "failed"
+    assert result.reason
+
+
+def test_a_module_that_is_not_there() -> None:
+    result = _work(Job(name="a", task="no.such:thing")).result
+    assert (result.state, result.reason) == ("failed", "ModuleNotFoundError: No module named 'no'")
+
+
+@pytest.mark.parametrize(
+    ("code", "limits", "state"),
+    [
+        ("import time; time.sleep(60)", Limits(seconds=0.3), "timeout"),
+        (
+            "import time; a = bytearray(400 * 10**6); time.sleep(60)",
+            Limits(memory_bytes=10**8),
+            "memory",
+        ),
+        ("import os; os.abort()", Limits(), "crashed"),
+        ("raise SystemExit(4)", Limits(), "failed"),
+    ],
+)
+def test_a_program_that_ends_badly(code: str, limits: Limits, state: str) -> None:
+    result = _work(make("a", "program", limits, code=code)).result
+    assert result.state == state
+    assert result.reason
+
+
+def test_what_is_kept_comes_as_an_archive_without_links() -> None:
+    finished = _work(make("a", "keep"))
+    with zipfile.ZipFile(io.BytesIO(finished.archive)) as archive:
+        assert archive.namelist() == ["a.txt"]
+    assert _work(make("a", "keep")).archive == finished.archive
+
+
+def test_the_folder_is_removed() -> None:
+    value = _work(make("a", "program", command=["true"])).result.value
+    assert value is not None
+    assert not Path(value["folder"]).parent.exists()
+
+
+def test_a_folder_that_cannot_be_removed_fails_no_job() -> None:
+    assert _work(make("a", "lock_folder")).result.state == "ok"
+
+
+def test_a_machine_without_room_for_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
+    result = _work(make("a", "echo")).result
+    assert result.state == "failed"
+    assert result.reason.startswith("No folder for the job can be made on here: ")
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="orphans are found on Linux only")
+def test_children_that_left_the_session_and_their_parent_are_ended() -> None:
+    """In a process of its own: adopting orphans is for good."""
+    inner = (
+        "import subprocess; child = subprocess.Popen(['sleep', '600'], start_new_session=True)"
+        "; print(child.pid, flush=True)"
+    )
+    outer = (
+        "import subprocess, sys"
+        f"; subprocess.run([sys.executable, '-c', {inner!r}], start_new_session=True)"
+    )
+    code = (
+        "from scale.quick_tasks import make; from compilescope.scale.working import work"
+        f"; job = make('a', 'program', code={outer!r})"
+        "; print(work(job, 'here').result.value['stdout'])"
+    )
+    here = str(Path(__file__).parent.parent)
+    environment = {**os.environ, "PYTHONPATH": here}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True
+    )
+    assert _is_gone(int(done.stdout))
+
+
+def _is_gone(pid: int) -> bool:
+    for _ in range(100):
+        if not Path(f"/proc/{pid}").exists():
+            return True
+        time.sleep(0.05)
+    return False
