@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from compilescope.model.jobs import JobEnded
 from compilescope.rules.digest import Digest
 from compilescope.rules.findings import (
     Finding,
@@ -15,6 +16,7 @@ from compilescope.rules.findings import (
     is_own,
     recompile_findings,
 )
+from compilescope.rules.sweeps import FAILING, UNKNOWN
 
 Count = tuple[int, tuple[Finding, ...]]
 
@@ -22,6 +24,37 @@ Count = tuple[int, tuple[Finding, ...]]
 def each_once(found: Iterable[Finding]) -> tuple[Finding, ...]:
     """Without those that stand in several lists."""
     return tuple({(f.kind, f.fingerprint): f for f in found}.values())
+
+
+UNTRIED = tuple(f"job/{state}" for state in UNKNOWN)
+"""Rules of jobs of which nothing is known: they are a doubt, and no failure."""
+_KINDS = {"breaks": "break", "recompiles": "recompile", "eager": "eager", "failures": "failure"}
+
+
+def _swept(name: str) -> Callable[[Digest, bool], Count]:
+    """Of a sweep: the sum over its jobs."""
+
+    def counter(digest: Digest, own: bool) -> Count:
+        number = sum(_of_job(name, job, own) for job in digest.jobs)
+        kind = _KINDS.get(name, "")
+        return number, tuple(f for f in _of_kind(kind, digest, own) if f.rule not in UNTRIED)
+
+    return counter
+
+
+def _of_job(name: str, job: JobEnded, own: bool) -> int:
+    found: int = getattr(job, name, None) or 0
+    mine = [cause for cause in job.causes if is_own(cause.file)]
+    if own and name == "eager":
+        found *= bool(mine)  # What made a function eager stands under its own kind.
+    elif own and name in _KINDS:
+        found = min(found, sum(cause.count for cause in mine if cause.kind == _KINDS[name]))
+    return max(found, int(name == "failures" and job.state in FAILING))
+
+
+def counters(digest: Digest) -> dict[str, Callable[[Digest, bool], Count]]:
+    """By the name of the limit."""
+    return {name: _swept(name) for name in COUNTERS} if digest.jobs else COUNTERS
 
 
 def _breaks(digest: Digest, own: bool) -> Count:

@@ -29,12 +29,21 @@ _BLIND = {
 
 def doubts(digest: Digest) -> list[Doubt]:
     """About the run as a whole."""
+    if digest.jobs:
+        return _about_the_sweep(digest)
+    if digest.benchmarks:
+        return [*_about_the_benchmark(digest), *_about_the_record(digest)]
     found = _about_the_program(digest)
     if digest.torch is None:
         found.append(Doubt("compiled", "none of the program's processes imported torch"))
     elif not (digest.graphs or digest.sites or digest.failures):
         # Functions that ran eagerly, as where torch.compile is switched off, prove nothing.
         found.append(Doubt("compiled", "nothing was compiled"))
+    return [*found, *_about_the_record(digest)]
+
+
+def _about_the_record(digest: Digest) -> list[Doubt]:
+    found = []
     if digest.live:
         found.append(Doubt("record", "the run is still in progress"))
     # A signal is told of above.
@@ -62,6 +71,28 @@ def blind_spot(digest: Digest, check: str) -> str:
     if check == "eager" and "force_eager" in digest.stances:
         return "calls under set_stance('force_eager') are not recorded"
     return ""
+
+
+def _about_the_sweep(digest: Digest) -> list[Doubt]:
+    """Jobs that could not be built are judged with the baseline, which may accept them."""
+    words = {
+        "cancelled": "not finished: the sweep was stopped",
+        "lost": "lost with the machine",
+    }
+    found = []
+    for state, told in words.items():
+        number = sum(job.state == state for job in digest.jobs)
+        if number:
+            found.append(Doubt(state, f"{_times(number, 'job')} {told}"))
+    if not any(job.graphs or job.causes for job in digest.jobs):
+        found.append(Doubt("compiled", "no job compiled anything"))
+    return found
+
+
+def _about_the_benchmark(digest: Digest) -> list[Doubt]:
+    """Each row says itself what could not be measured; models that it never came to have none."""
+    stopped = not digest.live and bool(digest.ended.text)
+    return [Doubt("program", "the benchmark was stopped before its end")] if stopped else []
 
 
 def _about_the_program(digest: Digest) -> list[Doubt]:

@@ -6,53 +6,26 @@ Pure: a digest, limits and a baseline in, a judgement out. What could not be tol
 from __future__ import annotations
 
 import math
-from typing import Literal
 
 import msgspec
 
 from compilescope.project import Project
 from compilescope.rules.digest import Digest
 from compilescope.rules.findings import Finding, findings
-from compilescope.rules.gate.counts import COUNTERS, Count, each_once
+from compilescope.rules.gate.benchmarks import benchmark_checks
+from compilescope.rules.gate.counts import UNTRIED, Count, counters, each_once
 from compilescope.rules.gate.doubts import blind_spot, doubts
+from compilescope.rules.gate.terms import NOTHING_LOST as NOTHING_LOST
+from compilescope.rules.gate.terms import NOTHING_WRONG as NOTHING_WRONG
+from compilescope.rules.gate.terms import Check as Check
+from compilescope.rules.gate.terms import Limits as Limits
+from compilescope.rules.gate.terms import Outcome as Outcome
 
-Outcome = Literal["pass", "fail", "unknown"]
-
-
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """How much may be lost. None: not looked at."""
-
-    breaks: int | None = None
-    """Graph break sites."""
-    recompiles: int | None = None
-    """Compilations of a function after its first, over all functions and processes."""
-    graphs: int | None = None
-    """Over all processes."""
-    eager: int | None = None
-    """Functions that run eagerly, as a whole or from a break on."""
-    failures: int | None = None
-    """Compilations that raised, whether or not the program went on."""
-    coverage: float | None = None
-    """At least so much of the time inside compiled graphs, in percent."""
-
-    @property
-    def given(self) -> bool:
-        return any(getattr(self, name) is not None for name in self.__struct_fields__)
-
-    def over(self, other: Limits) -> Limits:
-        """These, and those of `other` where these say nothing."""
-        values = {name: getattr(self, name) for name in self.__struct_fields__}
-        return msgspec.structs.replace(
-            other, **{name: value for name, value in values.items() if value is not None}
-        )
-
-
-NOTHING_LOST = Limits(breaks=0, recompiles=0, eager=0, failures=0)
-"""The limits of someone who gave none."""
+_UNBUILT = "job/unbuilt"
 
 
 def project_limits(project: Project) -> Limits:
-    """What pyproject.toml says."""
+    """What pyproject.toml says of programs."""
     return Limits(
         breaks=project.max_breaks,
         recompiles=project.max_recompiles,
@@ -70,6 +43,20 @@ def complete(limits: Limits, *, with_baseline: bool = False) -> Limits:
     return limits if with_baseline else NOTHING_LOST
 
 
+def complete_for_benchmarks(
+    given: Limits, project: Project, *, with_baseline: bool = False
+) -> Limits:
+    """The same for a benchmark run. What a benchmark does not record counts only where it was
+    asked for on the command line: a project's limits are for its programs too."""
+    recorded = msgspec.structs.replace(
+        project_limits(project), eager=None, coverage=None, slowdown=project.max_slowdown
+    )
+    limits = given.over(recorded)
+    if limits.given:
+        return limits.over(Limits(failures=0))
+    return limits if with_baseline else NOTHING_WRONG
+
+
 class Known(msgspec.Struct, frozen=True, kw_only=True):
     """A finding that a baseline accepts."""
 
@@ -81,18 +68,6 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
     """Relative to the program's folder, or to the folder of installed packages."""
     function: str = ""
     source: str = ""
-
-
-class Check(msgspec.Struct, frozen=True, kw_only=True):
-    """One limit, held against the run."""
-
-    name: str
-    outcome: Outcome
-    message: str
-    found: float | None = None
-    limit: float | None = None
-    findings: tuple[Finding, ...] = ()
-    """What counts against it."""
 
 
 class Judgement(msgspec.Struct, frozen=True, kw_only=True):
@@ -131,18 +106,22 @@ def judge(
     *,
     baseline: tuple[Known, ...] | None = None,
     own: bool = False,
+    earlier: Digest | None = None,
 ) -> Judgement:
     """Hold a run against limits, and against what was known before.
 
     With `own`, only causes in the user's own files count; graphs and coverage are of the whole run.
+    Benchmarks are as slow as eager mode allows, or as those of an `earlier` run.
     """
-    checks = _limits(digest, limits, own)
+    checks = [*_unbuilt(digest, baseline), *_limits(digest, limits, own)]
+    checks += benchmark_checks(digest, limits, earlier)
     if baseline is None:
         return Judgement(run=digest.run, checks=_with_doubts(digest, checks))
     everything = findings(digest)
     found = [finding for finding in everything if finding.own or not own]
     accepted = {(known.kind, known.fingerprint) for known in baseline}
-    new = tuple(f for f in found if (f.kind, f.fingerprint) not in accepted)
+    tried = [f for f in found if f.rule not in UNTRIED]  # The others have checks of their own.
+    new = tuple(f for f in tried if (f.kind, f.fingerprint) not in accepted)
     checks.append(_baseline_check(digest, new))
     seen = {(finding.kind, finding.fingerprint) for finding in everything}
     return Judgement(
@@ -152,6 +131,17 @@ def judge(
         known=tuple(f for f in found if (f.kind, f.fingerprint) in accepted),
         gone=tuple(known for known in baseline if (known.kind, known.fingerprint) not in seen),
     )
+
+
+def _unbuilt(digest: Digest, baseline: tuple[Known, ...] | None) -> list[Check]:
+    """Of a sweep: models that could not be built say nothing, unless a baseline accepts them."""
+    accepted = {known.fingerprint for known in baseline or ()}
+    left = [f for f in findings(digest) if f.rule == _UNBUILT and f.fingerprint not in accepted]
+    if not digest.jobs or not left:
+        return []
+    jobs = "job" if len(left) == 1 else "jobs"
+    message = f"{len(left)} {jobs} could not be built or run in eager mode"
+    return [Check(name="unbuilt", outcome="unknown", message=message, found=len(left), limit=0)]
 
 
 def _with_doubts(digest: Digest, checks: list[Check]) -> tuple[Check, ...]:
@@ -190,8 +180,10 @@ _NOUNS = {
 
 
 def _limits(digest: Digest, limits: Limits, own: bool) -> list[Check]:
-    checks = []
-    for name, counter in COUNTERS.items():
+    checks: list[Check] = []
+    if digest.benchmarks:
+        return checks  # Each is a program of its own, with figures of its own.
+    for name, counter in counters(digest).items():
         limit = getattr(limits, name)
         if limit is not None:
             checks.append(_at_most(name, counter(digest, own), limit, digest))
@@ -203,7 +195,9 @@ def _limits(digest: Digest, limits: Limits, own: bool) -> list[Check]:
 def _at_most(name: str, counted: Count, limit: int, digest: Digest) -> Check:
     found, against = counted
     hidden = name == "breaks" and digest.hidden_breaks_possible
-    noun = _NOUNS[name][found != 1]
+    # A sweep's failures are jobs too, whatever made them fail.
+    nouns = ("failure", "failures") if digest.jobs and name == "failures" else _NOUNS[name]
+    noun = nouns[found != 1]
     message = f"{'at least ' * hidden}{found} {noun}, at most {limit} allowed"
     if found > limit:
         return Check(

@@ -1,0 +1,1 @@
+"""Benchmarks: models on backends, measured in processes that take turns."""

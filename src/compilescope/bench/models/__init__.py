@@ -1,0 +1,1 @@
+"""The models that `compilescope bench` knows, one file each."""

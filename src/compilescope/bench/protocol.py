@@ -1,0 +1,88 @@
+"""What the driver asks of a worker process and what comes back: one JSON line each."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from compilescope.bench.spec import Spec
+from compilescope.model.benchmarked import Machine
+from compilescope.model.bodies import Body
+from compilescope.model.stack import Frame
+
+Verb = Literal["survey", "prepare", "first", "warm", "run", "memory", "examine"]
+
+
+class Request(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """One thing to do. `survey` has several specs, `prepare` and `examine` one, the rest none."""
+
+    verb: Verb
+    specs: tuple[Spec, ...] = ()
+
+
+class Reply(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """What came of it: a value, or why there is none."""
+
+    value: msgspec.Raw = msgspec.Raw(b"null")
+    error: str = ""
+    """In a sentence."""
+    hint: str = ""
+
+
+class Surveyed(msgspec.Struct, frozen=True, kw_only=True):
+    """The machine, and what cannot be measured on it: the names of models, each with a reason."""
+
+    machine: Machine
+    unavailable: dict[str, str]
+
+
+class Ready(msgspec.Struct, frozen=True, kw_only=True):
+    """A model that was built."""
+
+    parameters: int
+    batch: int
+
+
+class Called(msgspec.Struct, frozen=True, kw_only=True):
+    """The first call, which compiles."""
+
+    seconds: float
+    resident_bytes: int
+    """Of this process."""
+    device_bytes: int = 0
+    """That it holds of the accelerator's memory."""
+    device_free_bytes: int | None = None
+    """What is left of it; None: there is no accelerator."""
+
+
+class Warmed(msgspec.Struct, frozen=True, kw_only=True):
+    """After the warm-up."""
+
+    calls: int
+    """That every run from here on is the mean of."""
+
+
+class Ran(msgspec.Struct, frozen=True, kw_only=True):
+    """One run."""
+
+    ms: float
+    """For one call."""
+
+
+class Peak(msgspec.Struct, frozen=True, kw_only=True):
+    bytes: int
+
+
+class Seen(msgspec.Struct, frozen=True, kw_only=True):
+    """What `bench/examining.py` found, as it travels."""
+
+    graphs: int | None = None
+    breaks: int | None = None
+    recompiles: int | None = None
+    violations: int | None = None
+    kerneldiff: Literal["", "pass", "fail", "unknown"] = ""
+    notes: tuple[str, ...] = ()
+    bodies: tuple[Body, ...] = ()
+    stacks: tuple[tuple[Frame, ...], ...] = ()
+    """Where in the source each of them is; empty: not known."""

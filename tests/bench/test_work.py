@@ -1,0 +1,92 @@
+"""What a worker does, step by step, in this process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("scipy")
+
+import torch
+
+from compilescope.bench.protocol import Request
+from compilescope.bench.spec import Spec, decode_spec, encode_spec
+from compilescope.bench.timing import LEAST_S, CudaClock, warm_up
+from compilescope.bench.working import Work, survey
+from compilescope.errors import ToolError
+
+pytestmark = pytest.mark.torch
+
+MODEL = """
+import torch
+
+def build(batch=8):
+    return torch.nn.Linear(32, 16), (torch.randn(batch, 32),)
+"""
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> str:
+    (tmp_path / "line.py").write_text(MODEL)
+    return f"{tmp_path / 'line.py'}:build"
+
+
+@pytest.mark.parametrize("mode", ["inference", "training"])
+def test_a_model_is_built_called_timed_and_weighed(model: str, mode: Any) -> None:
+    work = Work()
+    spec = Spec(model=model, mode=mode, batch=4, warmup=2)
+    ready = work.do(Request(verb="prepare", specs=(spec,)))
+    assert (ready.parameters, ready.batch) == (32 * 16 + 16, 4)
+    assert work.do(Request(verb="first")).seconds > 0
+    assert work.do(Request(verb="warm")).calls >= 1
+    assert work.do(Request(verb="run")).ms > 0
+    least = 4 * (32 * 16 + 16 + 4 * 32 + 4 * 16)  # Weights, input and output.
+    peak = work.do(Request(verb="memory")).bytes
+    assert least <= peak < 20 * least
+
+
+def test_a_run_is_long_enough_for_the_clock() -> None:
+    calls = warm_up(lambda: None, "cpu", 3)
+    assert calls > 1000
+    slow = warm_up(lambda: torch.randn(1000, 1000) @ torch.randn(1000, 1000), "cpu", 2)
+    assert slow < LEAST_S / 1e-5
+
+
+def test_names_are_checked_before_anything_is_built(model: str) -> None:
+    with pytest.raises(ToolError, match="no backend named 'inducter'") as wrong:
+        survey((Spec(model=model, backend="inducter"),))
+    assert "inductor" in wrong.value.hint
+    with pytest.raises(ToolError, match="no model named"):
+        survey((Spec(model="brt"),))
+    with pytest.raises(ToolError, match="dtype"):
+        survey((Spec(model=model, dtype="float31"),))
+    with pytest.raises(ToolError, match="'gpu' is not a device"):
+        survey((Spec(model=model, device="gpu"),))
+    with pytest.raises(ToolError):
+        survey((Spec(model=model, constraints="no-such-device"),))
+
+
+def test_a_survey_describes_the_machine(model: str) -> None:
+    specs = (Spec(model=model), Spec(model=model, backend="mock", constraints="npu-a"))
+    found = survey(specs)
+    assert found.unavailable == {}
+    assert found.machine.torch == torch.__version__
+    assert found.machine.threads == torch.get_num_threads()
+
+
+def test_a_spec_travels_as_json() -> None:
+    spec = Spec(model="bert", backend="inductor", mode="training", batch=3, threads=2)
+    assert decode_spec(encode_spec(spec)) == spec
+
+
+@pytest.mark.gpu
+def test_a_gpu_is_timed_by_its_own_clock() -> None:
+    clock = CudaClock()
+    before = clock()
+    torch.cuda._sleep(10_000_000)
+    between = clock()
+    assert between - before > 1e-3
+    assert clock() - between < between - before
