@@ -7,9 +7,11 @@ from pathlib import Path
 
 import msgspec
 
+from benchmark_runs import benchmark_run, row
 from builders import ROOT, event, frame, run_of
 from compilescope.model.artifacts import DiskArtifacts, MemoryArtifacts
 from compilescope.model.bodies import (
+    Benchmark,
     Body,
     BreakEcho,
     CacheAccess,
@@ -28,6 +30,7 @@ from compilescope.model.bodies import (
     HookUnavailable,
     KernelEmitted,
     LogRead,
+    Machine,
     Measurement,
     ProcessEnded,
     ProcessStarted,
@@ -45,6 +48,7 @@ from compilescope.model.header import RunHeader, write_header
 from compilescope.model.logged import ModuleStage, OpPlace
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef, Frame
+from sweep_samples import hostile_sweep, sweep_run
 
 CODE = CodeRef(f"{ROOT}/model.py", 6, "forward")
 HOSTILE = (
@@ -268,6 +272,24 @@ def logged_run() -> Run:
     )
 
 
+def hostile_benchmark() -> Run:
+    bad = row(HOSTILE, HOSTILE, 3.0, eager=4.0, notes=(HOSTILE,), constraints=HOSTILE)
+    names = {"device": HOSTILE, "dtype": HOSTILE, "compile_mode": HOSTILE}
+    machine = Machine(
+        name=HOSTILE, cpu=HOSTILE, accelerators=(HOSTILE,), python=HOSTILE, torch=HOSTILE
+    )
+    bodies: list[Body] = [
+        msgspec.structs.replace(machine, packages={HOSTILE: HOSTILE}, problem=HOSTILE),
+        msgspec.structs.replace(machine, name="other"),
+        row(HOSTILE, "eager", 4.0),
+        bad,
+        Benchmark(model=HOSTILE, backend=HOSTILE, error=HOSTILE, **names),  # type: ignore[arg-type]
+    ]
+    events = [Event(id=f"0.{n}", time_ns=n, pid=1, body=body) for n, body in enumerate(bodies)]
+    header = RunHeader(run="", tool="0.1.0", command=(HOSTILE,), host=HOSTILE)
+    return Run(header, events, MemoryArtifacts())
+
+
 RUNS = {
     name: _named(name, run)
     for name, run in {
@@ -278,5 +300,9 @@ RUNS = {
         "ranks": ranks_run(),
         "hostile": hostile_run(),
         "logged": logged_run(),
+        "models": benchmark_run(),
+        "bench-hostile": hostile_benchmark(),
+        "swept": sweep_run(),
+        "badswept": hostile_sweep(HOSTILE),
     }.items()
 }

@@ -39,15 +39,25 @@ class Outcome:
     header_written: bool
 
 
-def launch(target: Target, settings: Settings) -> Outcome:
-    """Run `target` under capture and wait for its end."""
+@dataclass(frozen=True)
+class Begun:
+    """A run whose program is about to start."""
+
+    folder: Path
+    header: RunHeader
+    command: list[str]
+    environment: dict[str, str]
+
+
+def begin(target: Target, settings: Settings) -> Begun:
+    """The run's folder and header, and how to start the program."""
     functions = tuple(name for name in settings.compile_names if ":" in name)
     command = target.command(functions)
     header = RunHeader(
         run=new_run_id(target.label),
         tool=VERSION,
         command=target.shown,
-        cwd=os.getcwd(),
+        cwd=str(target.cwd),
         root=target.root,
         host=socket.gethostname(),
         started_ns=time.time_ns(),
@@ -55,24 +65,37 @@ def launch(target: Target, settings: Settings) -> Outcome:
     )
     folder = create_run(settings.home.absolute(), header)
     boot = _HERE / ("boot" if torch_loads_extensions() else "boot_early")
-    environment = child_environment(replace(settings, run_dir=folder), boot)
+    return Begun(
+        folder, header, command, child_environment(replace(settings, run_dir=folder), boot)
+    )
+
+
+def ended_header(header: RunHeader, status: int) -> RunHeader:
+    """With the program's end, as subprocess has its status."""
+    return msgspec.structs.replace(
+        header,
+        ended_ns=time.time_ns(),
+        exit_status=status if status >= 0 else None,
+        signal=-status if status < 0 else None,
+    )
+
+
+def launch(target: Target, settings: Settings) -> Outcome:
+    """Run `target` under capture and wait for its end."""
+    begun = begin(target, settings)
+    folder, header, command = begun.folder, begun.header, begun.command
     with SignalRelay() as relay:
         try:
             # The program inherits what a shell would have given it: descriptors and signal mask.
             process = subprocess.Popen(
-                command, env=environment, close_fds=False, preexec_fn=relay.restore_mask
+                command, env=begun.environment, close_fds=False, preexec_fn=relay.restore_mask
             )
         except OSError as error:
             raise ToolError(f"Cannot start {command[0]}: {error.strerror}.") from None
         header = msgspec.structs.replace(header, main_pid=process.pid)
         _write(folder, header)
         status = relay.wait(process)
-    header = msgspec.structs.replace(
-        header,
-        ended_ns=time.time_ns(),
-        exit_status=status if status >= 0 else None,
-        signal=-status if status < 0 else None,
-    )
+    header = ended_header(header, status)
     return Outcome(folder, header, status, _write(folder, header))
 
 

@@ -13,13 +13,19 @@ from compilescope.torchapi.install import hooked
 
 @contextmanager
 def recording(
-    journal: Journal, *, ir: bool = False, time: bool = False, planted_fault: str = ""
+    journal: Journal,
+    *,
+    ir: bool = False,
+    calls: bool = False,
+    time: bool = False,
+    planted_fault: str = "",
 ) -> Iterator[Recorder]:
     """Everything torch.compile does within the block goes to `journal`."""
     recorder = Recorder(journal)
     recorder.start()
     try:
-        with hooked(Watch(recorder, ir=ir, time=time, planted_fault=planted_fault)):
+        watch = Watch(recorder, ir=ir, calls=calls, time=time, planted_fault=planted_fault)
+        with hooked(watch):
             yield recorder
     finally:
         recorder.end()

@@ -20,6 +20,12 @@ class Target:
 
     kind: Kind
     words: tuple[str, ...]
+    folder: Path | None = None
+    """Where it runs; None: the current folder."""
+
+    @property
+    def cwd(self) -> Path:
+        return self.folder if self.folder is not None else Path(os.getcwd())
 
     def check(self) -> None:
         """Say what is wrong before anything runs."""
@@ -70,9 +76,9 @@ class Target:
     def root(self) -> str:
         """The folder that the program's files are named from."""
         if self.kind == "script":
-            path = Path(self.words[0]).resolve()
+            path = (self.cwd / self.words[0]).resolve()
             return str(path if path.is_dir() else path.parent)
-        return os.getcwd()
+        return str(self.cwd)
 
     @property
     def shown(self) -> tuple[str, ...]:

@@ -5,16 +5,23 @@ from __future__ import annotations
 import math
 import os
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from compilescope.cli.options import in_home
+import msgspec
+
+from compilescope.cli.options import home_folder, in_home
 from compilescope.cli.program import Words
 from compilescope.errors import ToolError
+from compilescope.model.home import find_run
+from compilescope.model.run import read_run
 from compilescope.project import Project, read_project
 from compilescope.report.gate import Terms
 from compilescope.report.section import Reading
+from compilescope.rules.benchmark_changes import machines_differ
+from compilescope.rules.benchmarks import is_benchmark
+from compilescope.rules.digest import Digest, digest
 from compilescope.rules.gate.baseline import FILE_NAME, Baseline, read_baseline
 from compilescope.rules.gate.judging import (
     NOTHING_LOST,
@@ -22,6 +29,7 @@ from compilescope.rules.gate.judging import (
     Known,
     Limits,
     complete,
+    complete_for_benchmarks,
     project_limits,
 )
 
@@ -38,15 +46,54 @@ class Asked:
     project: Project
     given: dict[str, Any]
     """The options of the command line."""
+    benchmark: bool = False
+    earlier: Digest | None = None
+    """The benchmark run of --against."""
+    differences: tuple[str, ...] = ()
+    """Between the machines of the two."""
+
+    def for_run(self, reading: Reading) -> Asked:
+        """With what only a benchmark run is asked: how slow it may be, compared with what."""
+        if not reading.digest.benchmarks:
+            for option, name in (("--max-slowdown", "slowdown"), ("--against", "against")):
+                if self.given[name] is not None:
+                    raise ToolError(
+                        f"{option} needs a benchmark run; {reading.digest.run} has no benchmarks.",
+                        hint="Record one with `compilescope bench`.",
+                    )
+            return self
+        limits = complete_for_benchmarks(
+            _given_limits(self.given), self.project, with_baseline=self.baseline is not None
+        )
+        if self.given["against"] is None:
+            return replace(self, limits=limits, benchmark=True)
+        if limits.slowdown is None:
+            raise ToolError("--against needs --max-slowdown.")
+        earlier = read_run(find_run(home_folder(self.given["home"]), self.given["against"]))
+        if not is_benchmark(earlier):
+            name = earlier.header.run
+            raise ToolError(f"--against needs a benchmark run; {name} has no benchmarks.")
+        return replace(
+            self,
+            limits=limits,
+            benchmark=True,
+            earlier=digest(earlier),
+            differences=tuple(machines_differ(earlier, reading.run)),
+        )
 
     @property
     def accepted(self) -> tuple[Known, ...] | None:
         return self.baseline.findings if self.baseline is not None else None
 
+    @property
+    def _shows(self) -> str:
+        """The command that says more of the run: only causes can be explained."""
+        return "show" if self.benchmark else "explain"
+
     def rest(self, run: str) -> str:
         """The command that shows every cause."""
         name = self.given["run"] or run
-        words = ["compilescope", "explain", "--all", *in_home(self.given["home"]), name]
+        words = ["compilescope", self._shows, "--all", *in_home(self.given["home"]), name]
         return shlex.join(words)
 
     def terms(self, run: str) -> Terms:
@@ -65,8 +112,10 @@ class Asked:
             baseline_torch=baseline.torch if baseline is not None else None,
             project=_from_here(self.project.file) if project_limits(self.project).given else "",
             by_default=baseline is None and self.limits is NOTHING_LOST,
+            against=self.earlier.run if self.earlier is not None else "",
+            differences=self.differences,
             accept="" if given["no_baseline"] else shlex.join([*accept, "--update-baseline"]),
-            more=shlex.join(["compilescope", "explain", name, *home]),
+            more=shlex.join(["compilescope", self._shows, name, *home]),
         )
 
     def value(
@@ -90,6 +139,7 @@ class Asked:
             "limits": self.limits,
             "own": self.own,
             "baseline": str(self.baseline_file) if self.baseline is not None else None,
+            "against": self.earlier.run if self.earlier is not None else None,
             "project": str(project) if project is not None else None,
             "files": files,
         }
@@ -102,7 +152,10 @@ def _from_here(path: Path | None) -> str:
 def ask(target: Words, given: dict[str, Any]) -> Asked:
     _check_usage(target, given)
     project = read_project()
-    limits = Limits(**{name: given[name] for name in Limits.__struct_fields__})
+    # How slow benchmarks may be is no limit for a program.
+    limits = msgspec.structs.replace(
+        _given_limits(given).over(project_limits(project)), slowdown=None
+    )
     file = _baseline_file(given, project)
     baseline = None
     if file is not None and (file.exists() or not given["update_baseline"]):
@@ -112,7 +165,7 @@ def ask(target: Words, given: dict[str, Any]) -> Asked:
             f"Cannot write the baseline {file}: the folder {file.parent} does not exist."
         )
     return Asked(
-        limits=complete(limits.over(project_limits(project)), with_baseline=baseline is not None),
+        limits=complete(limits, with_baseline=baseline is not None),
         own=bool(project.own) if given["own"] is None else given["own"],
         baseline=baseline,
         baseline_file=file,
@@ -121,10 +174,22 @@ def ask(target: Words, given: dict[str, Any]) -> Asked:
     )
 
 
+def _given_limits(given: dict[str, Any]) -> Limits:
+    return Limits(**{name: given[name] for name in Limits.__struct_fields__})
+
+
 def _check_usage(target: Words, given: dict[str, Any]) -> None:
     named = bool(target[1]) or target[0] not in ("script", "module", "code")
     if given["coverage"] is not None and math.isnan(given["coverage"]):
         raise ToolError("--min-coverage takes a number from 0 to 100, not nan.")
+    if given["slowdown"] is not None and not math.isfinite(given["slowdown"]):
+        raise ToolError("--max-slowdown takes a number above 0, such as 1.05.")
+    for option, name in (("--max-slowdown", "slowdown"), ("--against", "against")):
+        if given["run"] is None and given[name] is not None:
+            raise ToolError(
+                f"{option} needs a benchmark run.",
+                hint="Record one with `compilescope bench`, then check it with --run RUN.",
+            )
     if given["run"] is None and not named:
         raise ToolError(
             "There is nothing to check.",

@@ -15,9 +15,9 @@ from compilescope.errors import ToolError
 from compilescope.version import VERSION
 
 GROUPS: dict[str, tuple[str, ...]] = {
-    "Diagnose": ("run", "show", "explain", "compare", "logs"),
+    "Diagnose": ("run", "show", "explain", "compare", "sweep", "logs"),
     "Fix": ("fix", "minify"),
-    "Numbers": ("diff",),
+    "Numbers": ("diff", "bench"),
     "Hardware": ("preflight", "devices"),
     "Gate": ("check",),
     "Share": ("report", "export", "import", "list", "clean"),

@@ -87,7 +87,7 @@ def with_command(document: Document, label: str, command: str) -> Document:
 
 def with_one_cause(reading: Reading, document: Document, explain: Callable[[str], str]) -> Document:
     """A summary with the command that explains a cause of its list."""
-    if len(reading.causes) < 2:
+    if len(reading.causes) < 2 or reading.digest.benchmarks:
         return document
     return with_command(document, "One in full:", explain("1"))
 

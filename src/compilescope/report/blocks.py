@@ -8,6 +8,10 @@ import msgspec
 
 from compilescope.report.record import Record as Record
 from compilescope.report.record import Style as Style
+from compilescope.report.source_lines import GutterCell as GutterCell
+from compilescope.report.source_lines import Lines as Lines
+from compilescope.report.source_lines import MarkedLine as MarkedLine
+from compilescope.report.source_lines import Stripe as Stripe
 from compilescope.rules.findings import Finding
 
 
@@ -117,6 +121,8 @@ class Measures(_Block, frozen=True):
     title: str
     rows: tuple[tuple[str, float, str], ...]
     """Label, amount, and the amount for people."""
+    intervals: tuple[tuple[float, float] | None, ...] = ()
+    """Low and high of each row, drawn as a whisker; empty, or None in a row: no interval."""
 
 
 class Table(_Block, frozen=True):
@@ -128,6 +134,16 @@ class Table(_Block, frozen=True):
     """Columns whose values stand at the right."""
     one_line: int | None = None
     """The column that is cut on a terminal so that every row keeps to one line."""
+
+
+class Matrix(_Block, frozen=True):
+    """Counts of things by kinds: models by causes. Columns and rows come with the most first."""
+
+    corner: str
+    """What a row is."""
+    columns: tuple[tuple[str, str], ...]
+    """A short name, and what it stands for."""
+    rows: tuple[tuple[str, tuple[int, ...]], ...]
 
 
 class Excerpt(_Block, frozen=True):
@@ -149,46 +165,6 @@ class Listing(_Block, frozen=True):
     """On `end_line`."""
     end_line: int | None = None
     """The line that the expression ends on, where that is a later one."""
-
-
-class Lines(msgspec.Struct, frozen=True):
-    """Lines of a file that follow one another."""
-
-    first_line: int
-    lines: tuple[str, ...]
-
-
-class GutterCell(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a line lost of one kind."""
-
-    column: str
-    """The heading that it stands under."""
-    text: str
-    note: str = ""
-    """The whole of it, in words."""
-    target: str = ""
-    """The anchor of the item that explains it."""
-    heat: float = 0.0
-    """From 0 to 1: how much of the most that any line lost of this kind."""
-
-
-class MarkedLine(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A line that lost something, or that an item speaks of."""
-
-    line: int
-    cells: tuple[GutterCell, ...] = ()
-    column: int | None = None
-    end_column: int | None = None
-    """On `end_line`."""
-    end_line: int | None = None
-
-
-class Stripe(msgspec.Struct, frozen=True):
-    """Lines that ran in the same way: `graph`, `eager` or `both`."""
-
-    first: int
-    last: int
-    kind: str
 
 
 class SourceFile(_Block, frozen=True):
@@ -349,6 +325,7 @@ Block = (
     | Portions
     | Measures
     | Table
+    | Matrix
     | Excerpt
     | Listing
     | SourceFile

@@ -23,6 +23,7 @@ from compilescope.report.blocks import (
 from compilescope.report.cause_list import causes_table
 from compilescope.report.excerpts import lines_at, listing
 from compilescope.report.failing import why_it_failed
+from compilescope.report.finding import finding_item
 from compilescope.report.fitting import Measure, fit_lines
 from compilescope.report.links import page_link
 from compilescope.report.places import anchor_of, count, first_line, place
@@ -37,6 +38,11 @@ from compilescope.rules.findings import Finding, recompile_findings
 from compilescope.rules.recompiles import RecompileCause, RecompiledFrame
 from compilescope.rules.sites import Site
 
+_BENCHMARKS = (
+    "No benchmark failed. `compilescope show` has the figures; `compilescope run` records a "
+    "program to explain its graph breaks and recompiles."
+)
+
 
 def explanation(reading: Reading, numbers: Sequence[int]) -> Document:
     """These causes in full, by their numbers."""
@@ -44,6 +50,8 @@ def explanation(reading: Reading, numbers: Sequence[int]) -> Document:
     items = tuple(cause_item(number, reading, names) for number in numbers)
     if items:
         return _document(reading, [Part("causes", "", items)])
+    if reading.digest.benchmarks:
+        return _document(reading, [Part("nothing", "", (Paragraph(prose(_BENCHMARKS)),))])
     nothing = words(Span("No graph breaks, recompiles or failures to explain.", "good"))
     return _document(reading, [Part("nothing", "", (Paragraph(nothing),))])
 
@@ -107,6 +115,8 @@ def _break_names(reading: Reading) -> dict[str, str]:
 def cause_item(number: int, reading: Reading, names: Mapping[str, str]) -> Item:
     """Cause `number` in full, whatever its kind."""
     finding, seen = reading.causes[number - 1], reading.digest
+    if seen.jobs or seen.benchmarks:
+        return finding_item(number, finding, reading.root, reading.pages)
     if finding.kind == "break":
         sites = [site for site in seen.sites if site.fingerprint == finding.fingerprint]
         return site_item(number, sites[0], reading, names, sites[1:])

@@ -16,7 +16,8 @@ def finding_item(number: int, finding: Finding, root: str, pages: Pages | None =
     blocks: list[Block] = []
     if finding.source.strip():
         blocks.append(excerpt(finding))
-    blocks.append(Paragraph(words(Span(finding.title, "strong"))))
+    if not _is_named(finding):
+        blocks.append(Paragraph(words(Span(finding.title, "strong"))))
     why = first_line(finding.message)
     if why and why != finding.title:
         blocks.append(Paragraph(prose(why)))
@@ -26,7 +27,13 @@ def finding_item(number: int, finding: Finding, root: str, pages: Pages | None =
         blocks.append(Paragraph(prose(first_line(finding.remedy)), "By hand:"))
     blocks += page_link(finding.rule if finding.rule.startswith("GB") else None, pages)
     at = place(finding.file, finding.line, root) if finding.file else "unknown place"
+    at = finding.title if _is_named(finding) else at
     left = words(Span(at, "strong"), f" in {finding.function}" if finding.function else "")
     right = words(Span(finding.rule, "bad" if finding.level == "error" else "warn"))
     tags = (f"kind:{finding.kind}",)
     return Item(str(number), left, right, tuple(blocks), finding.fingerprint, tags)
+
+
+def _is_named(finding: Finding) -> bool:
+    """A job or a benchmark: its title names it, and it has no place in any file."""
+    return finding.rule.startswith(("job/", "bench/"))

@@ -22,6 +22,7 @@ from compilescope.report.blocks import (
     Heatmap,
     Item,
     Listing,
+    Matrix,
     Panes,
     Paragraph,
     Part,
@@ -75,11 +76,11 @@ class _Stretch:
         shown: list[Block] = []
         if isinstance(self.blocks[0], Item):
             shown += self.blocks[:kept]
-        elif isinstance(self.blocks[0], Table | Facts | Tree):
+        elif isinstance(self.blocks[0], Table | Matrix | Facts | Tree):
             shown += [_first_rows(self.blocks[0], kept)] if kept else []
         elif kept:
             return list(self.blocks)
-        if left_out and isinstance(self.blocks[0], Item | Table | Facts | Tree):
+        if left_out and isinstance(self.blocks[0], Item | Table | Matrix | Facts | Tree):
             shown.append(note(f"and {left_out} more" if kept else f"{left_out} not shown"))
         return shown
 
@@ -117,7 +118,7 @@ class _Fitting:
             nodes = sum(1 for _ in _nodes(one.branches))
             each = max(1, self._height(one) // max(nodes, 1))
             return _Stretch(part, first, blocks, [each] * nodes, nodes, _FEWEST_ROWS)
-        if isinstance(one, Table | Facts):
+        if isinstance(one, Table | Matrix | Facts):
             total = len(one.rows)
             base = self._height(_first_rows(one, 1)) - 1
             shown = [
@@ -226,12 +227,12 @@ def _runs(blocks: Sequence[Block]) -> Iterator[tuple[int, tuple[Block, ...]]]:
         if isinstance(blocks[at], Item):
             while end < len(blocks) and isinstance(blocks[end], Item):
                 end += 1
-        if isinstance(blocks[at], (Item, Table, Facts, Tree, *_WHOLE)):
+        if isinstance(blocks[at], (Item, Table, Matrix, Facts, Tree, *_WHOLE)):
             yield at, tuple(blocks[at:end])
         at = end
 
 
-def _first_rows(block: Table | Facts | Tree, kept: int) -> Table | Facts | Tree:
+def _first_rows(block: Table | Matrix | Facts | Tree, kept: int) -> Table | Matrix | Facts | Tree:
     if isinstance(block, Tree):
         return Tree(_pruned(block.branches, [kept]))
     return msgspec.structs.replace(block, rows=block.rows[:kept])
@@ -255,7 +256,7 @@ def _nodes(branches: Iterable[Branch]) -> Iterator[Branch]:
         yield from _nodes(branch.branches)
 
 
-def _only_row(block: Table | Facts, number: int) -> Table | Facts:
+def _only_row(block: Table | Matrix | Facts, number: int) -> Table | Matrix | Facts:
     return msgspec.structs.replace(block, rows=block.rows[number : number + 1])
 
 

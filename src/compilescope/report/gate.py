@@ -51,6 +51,10 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     """Nobody gave a limit or a baseline."""
     more: str = ""
     """The command that tells more."""
+    against: str = ""
+    """The earlier benchmark run; empty: eager mode."""
+    differences: tuple[str, ...] = ()
+    """Between its machine and this one's."""
 
 
 def gate_document(
@@ -100,15 +104,18 @@ def _table(checks: Iterable[Check]) -> Table:
             outcome = Span("too little", "bad")
         elif check.name == "baseline" and check.outcome == "fail":
             outcome = Span("new", "bad")
-        rows.append(
-            (words(check.name), words(_found(check)), words(_allowed(check)), words(outcome))
-        )
+        elif check.name == "slowdown" and check.outcome == "fail":
+            outcome = Span("too slow", "bad")
+        name = f"{check.name} of {check.subject}" if check.subject else check.name
+        rows.append((words(name), words(_found(check)), words(_allowed(check)), words(outcome)))
     return Table(("check", "found", "allowed", ""), tuple(rows), numeric=(1, 2))
 
 
 def _found(check: Check) -> str:
     if check.found is None:
         return "?" if check.limit is not None else ""
+    if check.name == "slowdown":
+        return f"{check.found:.2f}x"
     if check.outcome == "unknown":
         return f"so far {check.found:g}"
     if check.name == "coverage":
@@ -122,6 +129,8 @@ def _allowed(check: Check) -> str:
         return ""
     if check.name == "baseline":
         return "known only"
+    if check.name == "slowdown":
+        return f"{check.limit:g}x"
     return f">= {check.limit:g} %" if check.name == "coverage" else f"{check.limit:g}"
 
 
@@ -139,6 +148,9 @@ def _terms(judgement: Judgement, terms: Terms, record: Record) -> list[Block]:
     lines: list[Block] = [note("")]
     if terms.baseline:
         lines.append(note(_baseline_words(judgement, terms, record)))
+    if terms.against:
+        lines.append(note(f"Slowdowns are relative to the run {terms.against}."))
+        lines += [Paragraph(words(Span(each, "warn")), hanging="!") for each in terms.differences]
     if terms.project:
         lines.append(note(f"Limits from {terms.project}."))
     if terms.by_default:

@@ -7,6 +7,7 @@ import msgspec
 from compilescope.model import bodies
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef
+from compilescope.rules.benchmarks import benchmarks
 from compilescope.rules.causes.explaining import (
     explained_failures,
     explained_recompiles,
@@ -111,10 +112,15 @@ class Digest(msgspec.Struct, frozen=True, kw_only=True):
     faults: tuple[Fault, ...]
     unknown_events: int
     processes: tuple[Process, ...]
+    benchmarks: tuple[bodies.Benchmark, ...] = ()
+    """Of `compilescope bench`: models on backends."""
+    jobs: tuple[bodies.JobEnded, ...] = ()
+    """How each job ended, in the run of a sweep: its numbers are the sums over them."""
 
 
 def digest(run: Run) -> Digest:
     header = run.header
+    jobs = tuple(body for _, body in run.of(bodies.JobEnded))
     eager = tuple(eager_frames(run))
     sources = Sources(run)
     graphs = [body for _, body in run.of(bodies.GraphCaptured) if body.stage == "dynamo"]
@@ -124,11 +130,11 @@ def digest(run: Run) -> Digest:
         run=header.run,
         command=header.command,
         root=header.root,
-        torch=run.torch_version,
+        torch=run.torch_version or next((job.torch for job in jobs if job.torch), None),
         exit_status=header.exit_status,
         signal=header.signal,
         ended=how_it_ended(run),
-        graphs=len(graphs),
+        graphs=len(graphs) + sum(job.graphs or 0 for job in jobs),
         regions=len({body.region for body in graphs if body.region} | _eager_regions(run, graphs)),
         graph_ops=sum(body.ops or 0 for body in graphs),
         break_events=run.count(bodies.GraphBreak),
@@ -141,7 +147,7 @@ def digest(run: Run) -> Digest:
         coverage=coverage(run),
         no_coverage=no_coverage(run),
         region_costs=tuple(region_costs(run)),
-        compile_seconds=round(compile_ns / 1e9, 3),
+        compile_seconds=round(compile_ns / 1e9 + sum(j.compile_seconds or 0 for j in jobs), 3),
         phases_seconds=_phases(run),
         sites=tuple(ranked(_with_losses(run, explained_sites(run, break_sites(run), sources)))),
         hidden_breaks_possible=any(frame.may_hide_breaks for frame in eager),
@@ -169,6 +175,8 @@ def digest(run: Run) -> Digest:
         ),
         unknown_events=run.count(bodies.Unknown),
         processes=tuple(_processes(run)),
+        benchmarks=tuple(benchmarks(run)),
+        jobs=jobs,
     )
 
 

@@ -8,17 +8,21 @@ from typing import Literal
 
 import msgspec
 
-from compilescope.model.bodies import ProcessEnded
+from compilescope.model.bodies import JobEnded, ProcessEnded
 from compilescope.model.error_text import one_line, user_place
 from compilescope.model.event import Event
 from compilescope.model.fingerprint import relative_file
 from compilescope.model.header import signal_name
 from compilescope.model.run import Run
+from compilescope.rules.benchmarks import is_benchmark
+from compilescope.rules.sweeps import is_sweep
 
 How = Literal["normally", "exit", "exception", "signal", "running", "unknown"]
 _RANK = re.compile(r"^\s*rank\s*:\s*(\d+)", re.M)
 _EXIT_CODE = re.compile(r"^\s*exitcode\s*:\s*(-?\d+)", re.M)
 _LONGEST = 300
+_BY_SIGNAL = 128
+"""What a shell adds to the number of the signal that ended a program."""
 
 
 class Ended(msgspec.Struct, frozen=True, kw_only=True):
@@ -128,6 +132,11 @@ def _text(seen: Ended, run: Run, *, aside: bool) -> str:
     raised = _raised_words(seen, run.header.root)
     other = f"; one of its processes raised {raised}" if aside else ""
     because = f": {raised}" if raised and not aside else ""
+    if is_sweep(run):
+        # It is no program: its status says how its jobs ended, and they are told one by one.
+        return _sweep_text(seen, run)
+    if is_benchmark(run):
+        return _benchmark_text(seen, run)
     if seen.how == "running":
         return "The program is still running."
     if seen.how == "signal":
@@ -138,6 +147,24 @@ def _text(seen: Ended, run: Run, *, aside: bool) -> str:
         lost = run.header.launcher_pid is not None
         return "How the program ended is unknown: compilescope was stopped first." * lost
     return f"The program ended with exit status {seen.exit_status}{because}{other}."
+
+
+def _sweep_text(seen: Ended, run: Run) -> str:
+    if seen.how == "running":
+        return "The sweep is still running."
+    cancelled = any(body.state == "cancelled" for _, body in run.of(JobEnded))
+    stopped = cancelled or run.header.ended_ns is None
+    return "The sweep was stopped before all jobs had ended." * stopped
+
+
+def _benchmark_text(seen: Ended, run: Run) -> str:
+    """Its status says whether all models could be measured, which is told one by one."""
+    if seen.how == "running":
+        return "The benchmark is still running."
+    if seen.how == "signal" or (seen.exit_status or 0) > _BY_SIGNAL:
+        return "The benchmark was interrupted; what was measured before that is here."
+    lost = seen.how == "unknown" and run.header.launcher_pid is not None
+    return "The benchmark was stopped before its end; what was measured before that is here." * lost
 
 
 def _raised_words(seen: Ended, root: str) -> str:

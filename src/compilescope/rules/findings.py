@@ -11,7 +11,9 @@ from typing import Literal
 
 import msgspec
 
+from compilescope.model.benchmarked import Benchmark
 from compilescope.model.fingerprint import fingerprint
+from compilescope.model.jobs import JobCause, JobEnded
 from compilescope.model.stack import Frame, origin_of
 from compilescope.registry.taxonomy import load_taxonomy
 from compilescope.rules.behind import (
@@ -20,6 +22,7 @@ from compilescope.rules.behind import (
     sites_behind,
     told_elsewhere,
 )
+from compilescope.rules.benchmarks import is_failure, setup_of
 from compilescope.rules.causes.advice import Advice
 from compilescope.rules.causes.remedy import Remedy
 from compilescope.rules.digest import Digest
@@ -91,6 +94,10 @@ def is_own(file: str) -> bool:
 
 def findings(digest: Digest) -> list[Finding]:
     """Failures first, then breaks, eager functions and recompiles, each ranked as in the digest."""
+    if digest.jobs:
+        return swept_findings(digest.jobs)
+    if digest.benchmarks:
+        return [benchmark_finding(row) for row in digest.benchmarks if is_failure(row)]
     found = [failure_finding(failure, digest.root) for failure in digest.failures]
     found += [site_finding(site) for site in digest.sites]
     found += [
@@ -101,6 +108,60 @@ def findings(digest: Digest) -> list[Finding]:
     for frame in digest.recompiles:
         found += recompile_findings(frame, digest.root)
     return distinct(found)
+
+
+def swept_findings(jobs: Iterable[JobEnded]) -> list[Finding]:
+    """Of a sweep: the jobs that did not end well, then every cause, each once over all jobs."""
+    ended = [job_finding(job) for job in jobs if job.state != "ok" and not _is_explained(job)]
+    return distinct([*ended, *(cause_finding(cause) for job in jobs for cause in job.causes)])
+
+
+def _is_explained(job: JobEnded) -> bool:
+    """A failed compilation ended it, which is a finding itself."""
+    return job.state == "failed" and any(cause.kind == "failure" for cause in job.causes)
+
+
+def job_finding(job: JobEnded) -> Finding:
+    return Finding(
+        kind="failure",
+        rule=f"job/{job.state}",
+        fingerprint=fingerprint(f"job {job.state} {job.name}", None, ""),
+        title=f"{job.name}: {job.state}",
+        message=job.reason,
+        remedy="",
+        level="warning" if job.state in ("unbuilt", "lost", "cancelled") else "error",
+        file="",
+        line=0,
+    )
+
+
+def cause_finding(cause: JobCause) -> Finding:
+    shared = (
+        *("kind", "rule", "fingerprint", "title", "message", "level"),
+        *("file", "line", "function", "source", "count", "seconds"),
+    )
+    values = {name: getattr(cause, name) for name in shared}
+    told = f"{cause.fix_title[:1].upper()}{cause.fix_title[1:]}."
+    advice = (Advice(cause.fix, "proposed", "", told),) if cause.fix else ()
+    return Finding(**values, remedy=cause.fix_title, advice=advice)
+
+
+def benchmark_finding(row: Benchmark) -> Finding:
+    """A benchmark without figures, or with figures of wrong results."""
+    rule = "bench/failed" if row.error else "bench/kerneldiff"
+    told = "failed" if row.error else "its results differ from eager mode's"
+    key = " ".join(map(str, (rule, row.backend, *setup_of(row))))
+    return Finding(
+        kind="failure",
+        rule=rule,
+        fingerprint=fingerprint(key, None, ""),
+        title=f"{row.model} on {row.backend}: {told}",
+        message=row.error or "KernelDiff: `show --section diffs` has the differences.",
+        remedy="",
+        level="error",
+        file="",
+        line=0,
+    )
 
 
 def eager_findings(frame: EagerFrame, digest: Digest) -> list[Finding]:

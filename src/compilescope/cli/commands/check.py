@@ -40,6 +40,7 @@ class _CheckCommand(ProgramCommand):
     may_follow = frozenset(
         {
             *("breaks", "recompiles", "graphs", "eager", "failures", "coverage", "own"),
+            *("slowdown", "against"),
             *("baseline", "no_baseline", "update_baseline"),
             *("annotations", "junit", "sarif", "as_json"),
         }
@@ -91,6 +92,18 @@ class _CheckCommand(ProgramCommand):
     metavar="PERCENT",
     help="At least this share of time inside compiled graphs; turns on timing.",
 )
+@click.option(
+    "--max-slowdown",
+    "slowdown",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="FACTOR",
+    help="Of a benchmark run: at most FACTOR times the time of eager mode, such as 1.05.",
+)
+@click.option(
+    "--against",
+    metavar="RUN",
+    help="For --max-slowdown: compare with this earlier benchmark run instead of eager mode.",
+)
 @click.option("--own/--no-own", default=None, help="Count only causes in your own files.")
 @click.option(
     "--baseline",
@@ -141,6 +154,7 @@ def _check(target: Words, given: dict[str, Any]) -> int:
     )
     wanted.check()
     reading = _reading(target, given, timed=asked.limits.coverage is not None)
+    asked = asked.for_run(reading)
     if given["update_baseline"]:
         return _update(asked, wanted, reading)
     return _judge(asked, wanted, reading)
@@ -180,7 +194,13 @@ def _judge(asked: Asked, wanted: Wanted, reading: Reading) -> int:
     from compilescope.report.gate import gate_document
     from compilescope.rules.gate.judging import judge
 
-    judgement = judge(reading.digest, asked.limits, baseline=asked.accepted, own=asked.own)
+    judgement = judge(
+        reading.digest,
+        asked.limits,
+        baseline=asked.accepted,
+        own=asked.own,
+        earlier=asked.earlier,
+    )
     files = write_files(wanted, judgement, reading, own=asked.own, baseline=asked.accepted)
     terms = asked.terms(reading.digest.run)
     record = record_of(reading)

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from compilescope.cli.benchmark_values import compared_benchmarks
 from compilescope.cli.options import dir_option, home_folder, in_home, json_option, print_json
+from compilescope.cli.sweep_jobs import compared_sweeps
 from compilescope.cli.telling import all_option, tell
 from compilescope.errors import ToolError
 
@@ -42,19 +44,24 @@ def COMMAND(
     """Show what changed from RUN_A to RUN_B: new, moved and resolved causes, and the figures of
     both.
 
-    RUN@1 is rank 1 of a run: `compare RUN@0 RUN@1` compares two ranks.
+    RUN@1 is rank 1 of a run: `compare RUN@0 RUN@1` compares two ranks. Of two benchmark runs, it
+    says which differences are real: it compares intervals, with eager mode as the control.
     """
     from compilescope.rules.comparison import compare
     from compilescope.rules.digest import digest
 
     runs, names = zip(*(_read(home_folder(home), name) for name in (before, after)), strict=True)
-    seen = compare(digest(runs[0]), digest(runs[1]), names)
-    if as_json:
-        print_json(seen)
-        return
-    from compilescope.report.comparison import comparison_document
+    special = compared_sweeps(*runs) or compared_benchmarks(runs[0], runs[1], (names[0], names[1]))
+    if special is not None:
+        value, document = special
+    else:
+        from compilescope.report.comparison import comparison_document
 
-    document = comparison_document(seen, (runs[0].header.root, runs[1].header.root))
+        value = compare(digest(runs[0]), digest(runs[1]), names)
+        document = comparison_document(value, (runs[0].header.root, runs[1].header.root))
+    if as_json:
+        print_json(value)
+        return
     if form == "md":
         from compilescope.report.render.markdown import to_markdown
 

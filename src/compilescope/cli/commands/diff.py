@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from compilescope.cli.objects import call_theirs, load_object, names_file
 from compilescope.cli.options import dir_option, home_folder, json_option
 from compilescope.cli.progress import working
 from compilescope.cli.verdict import EXIT_CODES
 from compilescope.errors import ToolError
+from compilescope.objects import call_theirs, load_object, model_and_inputs, names_file
 
 if TYPE_CHECKING:
     from compilescope.diff.report import DiffReport
@@ -110,7 +110,7 @@ def _compared(build: str, given: dict[str, Any]) -> DiffReport:
 
     config = ComparisonConfig(atol=given["atol"], rtol=given["rtol"])
     reseed(given["seed"])
-    model, args, kwargs = _built(call_theirs(make, f"{build} failed"), build)
+    model, args, kwargs = model_and_inputs(call_theirs(make, f"{build} failed"), build)
     with working("diff") as work:
         harness = KernelDiffHarness(
             model,
@@ -142,28 +142,6 @@ def _backend(text: str) -> Any:
     if not callable(found):
         raise ToolError(f"{text} is not a backend (its type is {type(found).__name__}).")
     return found
-
-
-def _built(made: Any, build: str) -> tuple[Any, Any, dict[str, Any]]:
-    """(model, args, kwargs) of whatever the function returned."""
-    parts = made if isinstance(made, (tuple, list)) else (made,)
-    right = 1 <= len(parts) <= 3 and callable(parts[0])
-    if right and len(parts) == 3 and not isinstance(parts[2], dict):
-        right = False
-    if not right:
-        raise ToolError(
-            f"{build} returned {_described(made)}; it must return (model, args) or "
-            "(model, args, kwargs)."
-        )
-    args = parts[1] if len(parts) > 1 else ()
-    return parts[0], args, parts[2] if len(parts) > 2 else {}
-
-
-def _described(made: Any) -> str:
-    if isinstance(made, (tuple, list)):
-        kinds = ", ".join(type(part).__name__ for part in made[:4])
-        return f"a {type(made).__name__} of {len(made)} ({kinds})"
-    return "nothing" if made is None else f"a {type(made).__name__}"
 
 
 def _json(report: DiffReport, folder: Path) -> str:

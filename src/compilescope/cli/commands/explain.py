@@ -19,6 +19,7 @@ from compilescope.cli.options import (
     registry_pages,
     report_width,
 )
+from compilescope.cli.sweep_jobs import found_run, job_option
 from compilescope.cli.telling import all_option, lines_at, room, tell
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ GROUP = "Diagnose"
 )
 @click.option("--break", "number", type=click.IntRange(min=1), metavar="N", help="Only break N.")
 @click.option("--site", metavar="FILE:LINE", help="Only the graph breaks at this line.")
+@job_option
 @all_option
 @click.option("--llm", is_flag=True, help="Add a language model's explanation, marked as such.")
 @click.option(
@@ -49,6 +51,7 @@ def COMMAND(
     cause: int | None,
     number: int | None,
     site: str | None,
+    job: str | None,
     everything: bool,
     llm: bool,
     llm_dry_run: bool,
@@ -61,13 +64,14 @@ def COMMAND(
     Shows as many in full as fit two screens, and lists the others.
     """
     from compilescope.errors import ToolError
-    from compilescope.model.home import find_run
     from compilescope.model.run import read_run
     from compilescope.report.section import Reading
 
     if sum(given is not None for given in (cause, number, site)) > 1:
         raise ToolError("--cause, --break and --site do not go together: give one of them.")
-    recorded = read_run(find_run(home_folder(home), run))
+    folder = found_run(home_folder(home), run, job)
+    run = str(folder) if job else run
+    recorded = read_run(folder)
     reading = Reading(recorded, pages=registry_pages())
     record, seen = reading.run, reading.digest
     numbers = _numbers(reading, cause)

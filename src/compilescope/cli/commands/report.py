@@ -11,6 +11,7 @@ from compilescope.cli.files import write_whole
 from compilescope.cli.options import dir_option, home_folder
 from compilescope.cli.progress import working
 from compilescope.cli.reports import FORMATS, draw, format_of
+from compilescope.cli.sweep_jobs import found_run, job_option
 from compilescope.errors import ToolError
 
 GROUP = "Share"
@@ -29,24 +30,29 @@ GROUP = "Share"
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="The file to write."
 )
+@job_option
 @click.option("--open", "opened", is_flag=True, help="Open it in a browser.")
 @dir_option
 def COMMAND(
-    runs: tuple[str, ...], form: str | None, output: Path | None, opened: bool, home: Path | None
+    runs: tuple[str, ...],
+    form: str | None,
+    output: Path | None,
+    job: str | None,
+    opened: bool,
+    home: Path | None,
 ) -> None:
     """Write the full report of each RUN, given by its id or the start of it (default: the latest).
 
     Without -o it goes to stdout; HTML goes to a file named after the run if stdout is a terminal.
     Markdown is at most 60 KB, so that it fits a GitHub comment.
     """
-    from compilescope.model.home import find_run
     from compilescope.model.run import read_run
 
     form = form or (format_of(output) if output else None) or "html"
     if opened and form != "html":
         raise ToolError("--open works with HTML only.", hint="Drop --format or --open.")
     folder = home_folder(home)
-    found = [find_run(folder, name) for name in runs] or [find_run(folder, None)]
+    found = [found_run(folder, name, job) for name in runs or (None,)]
     with working("report", "reading the run"):
         read = [read_run(path) for path in dict.fromkeys(found)]
     if output is None and form == "html" and (opened or sys.stdout.isatty()):

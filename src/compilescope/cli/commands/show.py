@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from compilescope.cli.options import dir_option, home_folder, in_home, json_option, print_json
+from compilescope.cli.sweep_jobs import found_run, job_option, shown_value
 from compilescope.cli.telling import all_option, tell, with_one_cause
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ GROUP = "Diagnose"
     metavar="NAME",
     help="Show one section in detail: guards, graphs, constraints, tree, timeline, breaks, ...",
 )
+@job_option
 @all_option
 @click.option(
     "--format",
@@ -38,6 +40,7 @@ GROUP = "Diagnose"
 def COMMAND(
     run: str | None,
     section: str | None,
+    job: str | None,
     everything: bool,
     form: str,
     as_json: bool,
@@ -48,10 +51,11 @@ def COMMAND(
 
     Fits two screens. --all prints the full report; --section NAME prints one section of it.
     """
-    from compilescope.model.home import find_run
     from compilescope.model.run import read_run
 
-    recorded = read_run(find_run(home_folder(home), run))
+    folder = found_run(home_folder(home), run, job)
+    run = str(folder) if job else run
+    recorded = read_run(folder)
     form = "json" if as_json else form
     rest = ["compilescope", "show", "--all", *in_home(home)]
     name = [] if run is None else [run]
@@ -65,16 +69,16 @@ def COMMAND(
 
     reading = Reading(recorded)
     if form == "json":
-        print_json(reading.digest)
+        print_json(shown_value(reading))
     elif everything:
         sys.stdout.write(draw([recorded], form, to_file=False))
     elif form == "md":
         sys.stdout.write(markdown(report_document(reading)))
     else:
         one = ["compilescope", "explain", *in_home(home), *name, "--cause"]
-        document = with_one_cause(
-            reading, report_document(reading), lambda number: shlex.join([*one, number])
-        )
+        document = report_document(reading)
+        if not reading.digest.jobs:
+            document = with_one_cause(reading, document, lambda n: shlex.join([*one, n]))
         tell(document, shlex.join([*rest, *name]))
 
 

@@ -31,6 +31,7 @@ from compilescope.report.render.heatmap import heatmap_values
 from compilescope.report.render.highlighting import code_tokens, line_html
 from compilescope.report.render.icicle import tree_values
 from compilescope.report.render.marking import marked_part
+from compilescope.report.render.matrix import matrix_values
 from compilescope.report.render.measures import measure_values
 from compilescope.report.render.notebook import following_the_notebook
 from compilescope.report.render.portions import portion_values
@@ -45,6 +46,7 @@ _VALUES: dict[str, Callable[[Any], dict[str, Any]]] = {
     "excerpt": lambda block: {"line": _excerpt_line(block)},
     "heatmap": heatmap_values,
     "listing": lambda block: {"lines": _listing_lines(block)},
+    "matrix": matrix_values,
     "measures": measure_values,
     "panes": panes_values,
     "portions": portion_values,

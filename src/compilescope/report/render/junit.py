@@ -41,14 +41,19 @@ def to_junit(judgement: Judgement, root: str) -> str:
 
 
 def _check_case(check: Check) -> ElementTree.Element:
-    case = _case(f"{_SUITE}.limits", check.name)
+    case = _case(f"{_SUITE}.limits", f"{check.name} {check.subject}".rstrip())
     if check.outcome == "fail":
-        text = "\n".join(f"{f.title} ({f.file}:{f.line})" for f in check.findings)
+        text = "\n".join(map(_titled, check.findings))
         _mark(case, "failure", check.message, "LimitExceeded", text)
     elif check.outcome == "unknown":
         message = f"inconclusive: {check.message}"
         _mark(case, "error", message, "CouldNotTell", message)
     return case
+
+
+def _titled(finding: Finding) -> str:
+    at = f" ({finding.file}:{finding.line})" if finding.file else ""
+    return f"{finding.title}{at}"
 
 
 def _finding_case(finding: Finding, root: str) -> ElementTree.Element:

@@ -19,6 +19,7 @@ from compilescope.report.blocks import (
     Item,
     Lane,
     Listing,
+    Matrix,
     Measures,
     Pane,
     Panes,
@@ -34,6 +35,7 @@ from compilescope.report.blocks import (
 from compilescope.report.render.folding import shortened
 from compilescope.report.render.heatmap import shaded
 from compilescope.report.render.marking import marked_part
+from compilescope.report.render.matrix import fitted_table
 from compilescope.report.render.measures import MEASURE_CELLS, measure_rows
 from compilescope.report.render.portions import portion_shares
 from compilescope.report.render.source_file import text_lines
@@ -42,6 +44,7 @@ from compilescope.report.render.spans import duration, taken
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~])")
 _MOST_BARS = 40
 _MOST_LINES = 200
+_MATRIX_WIDTH = 120
 
 
 def to_markdown(document: Document) -> str:
@@ -74,6 +77,8 @@ def _block(block: Block) -> str:
         return _measures(block)
     if isinstance(block, Table):
         return _table(block)
+    if isinstance(block, Matrix):
+        return "\n\n".join(map(_block, fitted_table(block, _MATRIX_WIDTH)))
     if isinstance(block, Item):
         right = f" · {_words(block.right)}" if block.right else ""
         title = f"### {_escape(block.number)}. {_words(block.left)}{right}"
@@ -138,7 +143,8 @@ def _portions(block: Portions) -> str:
 def _measures(block: Measures) -> str:
     lines = [f"{label} {bar:<{MEASURE_CELLS}} {text}" for label, bar, text in measure_rows(block)]
     fence = _fence("\n".join(lines))
-    return "\n".join([f"**{_escape(block.title)}**", "", f"{fence}text", *lines, fence])
+    title = [f"**{_escape(block.title)}**", ""] if block.title else []
+    return "\n".join([*title, f"{fence}text", *lines, fence])
 
 
 def _row(cells: Iterable[str]) -> str:

@@ -26,6 +26,7 @@ from compilescope.report.blocks import (
     Heatmap,
     Item,
     Listing,
+    Matrix,
     Measures,
     Panes,
     Paragraph,
@@ -41,6 +42,7 @@ from compilescope.report.blocks import (
 from compilescope.report.render.diffs import DiffKind, diff_kind
 from compilescope.report.render.heatmap import shaded
 from compilescope.report.render.marking import marked_part
+from compilescope.report.render.matrix import fitted_table
 from compilescope.report.render.measures import measure_rows
 from compilescope.report.render.portions import portion_cells, portion_groups
 from compilescope.report.render.source_file import text_lines
@@ -143,6 +145,8 @@ def _draw(console: Console, block: Block, indent: int) -> None:
         _draw_portions(console, block, indent)
     elif isinstance(block, Measures):
         _draw_measures(console, block, indent)
+    elif isinstance(block, Matrix):
+        _draw_all(console, fitted_table(block, console.width - max(indent, 2)), indent)
     elif isinstance(block, Item):
         _draw_item(console, block, indent)
     elif isinstance(block, Fold):
@@ -185,7 +189,8 @@ def _draw_portions(console: Console, block: Portions, indent: int) -> None:
 
 def _draw_measures(console: Console, block: Measures, indent: int) -> None:
     indent = max(indent, 2)
-    console.print(Padding(Text(_printable(block.title), "bold"), (1, 0, 0, indent)))
+    if block.title:
+        console.print(Padding(Text(_printable(block.title), "bold"), (1, 0, 0, indent)))
     for label, bar, text in measure_rows(block):
         row = Text.assemble(" " * indent, f"{_printable(label)} ", (bar, "cyan"), f" {text}")
         console.print(row, no_wrap=True, overflow="ellipsis")

@@ -8,8 +8,9 @@ from compilescope.report.section import Reading, Section
 
 
 def _build(reading: Reading) -> list[Block]:
-    """The full report explains each cause at length instead, the summary a single one."""
-    if reading.full or len(reading.causes) < 2:
+    """The full report explains each cause at length instead, the summary a single one, a sweep
+    by job."""
+    if reading.full or reading.digest.jobs or reading.digest.benchmarks or len(reading.causes) < 2:
         return []
     return [causes_table(reading, 1)]
 

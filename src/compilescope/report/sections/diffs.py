@@ -23,6 +23,7 @@ from compilescope.report.blocks import (
 )
 from compilescope.report.places import count, place
 from compilescope.report.section import Reading, Section
+from compilescope.rules.benchmarks import is_benchmark
 
 _STYLES: dict[str, Style] = {"pass": "good", "fail": "bad", "unknown": "warn"}
 _WORDS = {"pass": "agrees", "fail": "differs", "unknown": "inconclusive"}
@@ -47,8 +48,8 @@ _MOST_ITEMS = 40
 
 def _build(reading: Reading) -> list[Block]:
     diffs = list(reading.run.of(TensorDiff))
-    if not diffs:
-        return []
+    if not diffs or (is_benchmark(reading.run) and not reading.full):
+        return []  # A benchmark's summary has the verdict of each model.
     wrong = [(event, body) for event, body in diffs if body.verdict != "pass"]
     wrong.sort(key=lambda entry: entry[1].verdict != "fail")
     found: list[Block] = [_tally([body for _, body in diffs])]
@@ -182,8 +183,10 @@ def _map(grid: ErrorGrid) -> list[Block]:
 
 def _table(diffs: list[TensorDiff]) -> Table:
     metrics = [name for name in _SUMMARY if any(name in body.metrics for body in diffs)]
+    named = any(body.model for body in diffs)
     rows = tuple(
         (
+            *([words(body.model)] if named else ()),
             words(Span(body.path, "code")),
             words(f"{body.dtype} {list(body.shape)}" if body.shape is not None else body.role),
             *(words(_told(body, name)) for name in metrics),
@@ -191,8 +194,9 @@ def _table(diffs: list[TensorDiff]) -> Table:
         )
         for body in diffs
     )
-    columns = ("value", "shape", *(_NAMES[name] for name in metrics), "why")
-    return Table(columns, rows, tuple(range(2, 2 + len(metrics))))
+    lead = ("model", "value", "shape") if named else ("value", "shape")
+    columns = (*lead, *(_NAMES[name] for name in metrics), "why")
+    return Table(columns, rows, tuple(range(len(lead), len(lead) + len(metrics))))
 
 
 def _number(value: float) -> str:

@@ -5,14 +5,18 @@ from __future__ import annotations
 from datetime import datetime, timezone
 
 from compilescope.model.bodies import ProcessStarted, RegionTime
+from compilescope.report.benchmark_words import machine_lines
 from compilescope.report.blocks import Block, Facts, Fold, Paragraph, Table, Words, note, words
 from compilescope.report.places import count
 from compilescope.report.section import Reading, Section
+from compilescope.rules.benchmarks import is_benchmark
+from compilescope.rules.sweeps import is_sweep
 
 
 def _build(reading: Reading) -> list[Block]:
     blocks: list[Block] = [Facts(tuple(_facts(reading)))]
-    blocks.append(_processes(reading))
+    if not (is_sweep(reading.run) or is_benchmark(reading.run)):
+        blocks.append(_processes(reading))
     blocks += [
         Paragraph(
             words(f"{hook.hook}: no {hook.target}, so this is not recorded: {hook.loses}."), "-"
@@ -43,6 +47,8 @@ def _facts(reading: Reading) -> list[tuple[str, Words]]:
     if started is not None:
         rows += [("torch", words(started.torch)), ("Python", words(started.python))]
         rows.append(("build", words(started.device)))
+    if is_benchmark(reading.run):
+        rows += [("machine", words(line)) for line in machine_lines(reading.run)]
     where = (("command", " ".join(seen.command)), ("folder", header.cwd), ("host", header.host))
     rows += [(label, words(value)) for label, value in where if value]
     if header.started_ns:
@@ -50,7 +56,8 @@ def _facts(reading: Reading) -> list[tuple[str, Words]]:
         rows.append(("began", words(f"{began:%Y-%m-%d %H:%M:%S} UTC")))
     rows.append(("ended", words(_end(reading))))
     timed = any(True for _ in reading.run.of(RegionTime))
-    rows.append(("calls", words("timed, by the host's clock" if timed else "not timed")))
+    if not (is_sweep(reading.run) or is_benchmark(reading.run)):
+        rows.append(("calls", words("timed, by the host's clock" if timed else "not timed")))
     rows.append(("events", words(f"{seen.events} read")))
     if seen.unread:
         rows.append(("unreadable", words(count(seen.unread, "line"))))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from compilescope.model.bodies import LogRead, TensorDiff
+from compilescope.report.benchmarks import benchmark_summary
 from compilescope.report.blocks import (
     Block,
     Facts,
@@ -22,9 +23,11 @@ from compilescope.report.section import Reading, Section
 from compilescope.report.sections.logged import log_verdict
 from compilescope.report.start import start_with
 from compilescope.report.uncompiled import dropped_note, nothing_compiled
+from compilescope.rules.benchmarks import is_benchmark
 from compilescope.rules.compile_shares import CompileShare, compile_shares
 from compilescope.rules.digest import Digest
 from compilescope.rules.findings import findings
+from compilescope.rules.sweeps import is_sweep
 
 _MOST_RECOMPILES = 4
 """Causes with a stretch of the bar of their own."""
@@ -33,6 +36,10 @@ _SHARES = {"useful": "useful", "failed": "failed compilations", "break": "lost t
 
 def _build(reading: Reading) -> list[Block]:
     digest = reading.digest
+    if is_benchmark(reading.run):
+        return benchmark_summary(reading)
+    if is_sweep(reading.run):
+        return []  # It has a summary of its own.
     diffs = [body for _, body in reading.run.of(TensorDiff)]
     if diffs and not digest.graphs and not findings(digest):
         # A comparison of numbers, and no more: nobody watched what was compiled.

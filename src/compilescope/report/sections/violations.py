@@ -19,6 +19,7 @@ from compilescope.report.blocks import (
 )
 from compilescope.report.places import count, place
 from compilescope.report.section import Reading, Section
+from compilescope.rules.benchmarks import is_benchmark
 
 _Group = dict[tuple[object, ...], list[tuple[Event, Violation]]]
 
@@ -48,6 +49,8 @@ def _build(reading: Reading) -> list[Block]:
         for (model, device, rule, severity), members in sorted(kinds.items(), key=str)
     )
     table = Table(("model", "device", "constraint", "severity", "violations"), rows, (4,))
+    if is_benchmark(reading.run) and not reading.full:
+        return [table]  # Of many models: the figures need the room.
     items = [_item(n, members, reading.root) for n, members in enumerate(causes.values(), 1)]
     return [table, *items]
 
@@ -70,7 +73,8 @@ def _item(number: int, members: list[tuple[Event, Violation]], root: str) -> Ite
     style: Style = "bad" if body.severity == "error" else "warn"
     right = words(Span(f"{body.rule} {body.severity}", style))
     tags = ("kind:violation", f"category:{body.rule}")
-    return Item(str(number), words(Span(where, "strong")), right, tuple(blocks), tags=tags)
+    model = f"{body.model}: " if body.model else ""
+    return Item(str(number), words(model, Span(where, "strong")), right, tuple(blocks), tags=tags)
 
 
 def violations_document(title: str, reading: Reading) -> Document:

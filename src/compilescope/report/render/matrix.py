@@ -1,0 +1,46 @@
+"""A matrix of counts: all of it on a page, its first columns where there is less room."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compilescope.report.blocks import Block, Matrix, Span, Table, Words, note, words
+
+_LABEL = 30
+"""Room for a row's name."""
+_CELL = 4
+_FEWEST = 3
+_SHADES = 4
+
+
+def matrix_values(block: Matrix) -> dict[str, Any]:
+    """Rows with their sums; each count with a shade, from 1 for the least to 4 for the most."""
+    most = max((count for _, counts in block.rows for count in counts), default=0)
+    rows = [
+        (label, [(count, _shade(count, most)) for count in counts], sum(counts))
+        for label, counts in block.rows
+    ]
+    hit = [sum(counts[at] > 0 for _, counts in block.rows) for at in range(len(block.columns))]
+    return {"rows": rows, "hit": hit}
+
+
+def fitted_table(block: Matrix, width: int) -> list[Block]:
+    """Columns go by their numbers, as many as fit; a line says what is left out."""
+    shown = min(len(block.columns), max(_FEWEST, (width - _LABEL - 2 * _CELL) // _CELL))
+    columns = (block.corner, *(str(number) for number in range(1, shown + 1)), "all")
+    rows = tuple(
+        (words(label), *(_cell(count) for count in counts[:shown]), words(str(sum(counts))))
+        for label, counts in block.rows
+    )
+    table = Table(columns, rows, tuple(range(1, shown + 2)), one_line=0)
+    rest = len(block.columns) - shown
+    more = "column is" if rest == 1 else "columns are"
+    return [table, *([note(f"{rest} more {more} in the HTML report.")] if rest else [])]
+
+
+def _cell(count: int) -> Words:
+    return words(str(count)) if count else words(Span("·", "dim"))
+
+
+def _shade(count: int, most: int) -> int:
+    return -(-_SHADES * count // most) if count > 0 else 0

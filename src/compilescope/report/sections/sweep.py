@@ -1,0 +1,17 @@
+"""How a sweep's jobs ended and what they have in common."""
+
+from __future__ import annotations
+
+from compilescope.report.blocks import Block
+from compilescope.report.section import Reading, Section
+from compilescope.report.sweeps import sweep_blocks
+from compilescope.rules.sweeps import is_sweep, sweep_of
+
+
+def _build(reading: Reading) -> list[Block]:
+    if not is_sweep(reading.run):
+        return []
+    return sweep_blocks(sweep_of(reading.run), full=reading.full)
+
+
+SECTION = Section("sweep", 1, _build)

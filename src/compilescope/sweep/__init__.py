@@ -1,0 +1,1 @@
+"""Sweeps: capture, and on request bench, diff and fix, over many programs or model classes."""
