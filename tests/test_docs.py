@@ -62,11 +62,13 @@ def test_the_python_snippet_runs(tmp_path: Path) -> None:
     assert done.stdout.startswith("GB0170 7\n")
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_the_listed_commands_run(tmp_path: Path) -> None:
     """Every `compilescope` line of the README, on programs that have the names it uses."""
     model = "import torch\nclass Encoder(torch.nn.Linear): pass\nEncoder(2, 2)(torch.ones(1, 2))\n"
-    for name in ("train.py", "infer.py", "package/module.py", "tests/test_model.py"):
+    names = ("train.py", "infer.py", "package/module.py", "tests/test_model.py", "programs/one.py")
+    for name in names:
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(model + "def test_model():\n    pass\n")

@@ -67,6 +67,7 @@ def shell() -> Iterator[Any]:
     KernelsShell.clear_instance()
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_a_capture_in_a_kernel_names_cells(shell: Any) -> None:
     import torch

@@ -87,6 +87,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", str(place)], check=True)
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_disk_that_fills_up(small_disk: Path) -> None:
     plain, captured = run_both(small_disk, "steady.py", stdin=b"")

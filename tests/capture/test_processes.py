@@ -69,6 +69,7 @@ def test_torchrun(tmp_path: Path) -> None:
     assert not seen["cut_short"]
 
 
+@pytest.mark.slow
 def test_torchrun_by_its_script(tmp_path: Path) -> None:
     # The agent imports torch as well; it runs nothing of the user's and must not pass for rank 0.
     torchrun = Path(sys.executable).parent / "torchrun"

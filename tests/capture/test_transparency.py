@@ -51,8 +51,14 @@ def test_streams_arguments_stdin_status_and_bits(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "env",
-    [{}, {"TORCHDYNAMO_VERBOSE": "1", "TORCH_LOGS": "graph_breaks,recompiles"}],
-    ids=["default", "verbose-logs"],
+    [
+        pytest.param({}, id="default"),
+        pytest.param(
+            {"TORCHDYNAMO_VERBOSE": "1", "TORCH_LOGS": "graph_breaks,recompiles"},
+            id="verbose-logs",
+            marks=pytest.mark.slow,
+        ),
+    ],
 )
 def test_errors_and_warnings(tmp_path: Path, env: dict[str, str]) -> None:
     plain, captured = run_both(tmp_path, "failing.py", env=env)

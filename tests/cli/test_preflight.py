@@ -180,6 +180,7 @@ def test_a_program_that_fails_cannot_be_told(place: Path) -> None:
     assert done.returncode == 2 and "ended with status 3" in done.stdout
 
 
+@pytest.mark.slow
 def test_warnings_fail_where_they_are_asked_to(place: Path) -> None:
     padded = EASY + "[[shapes.alignment]]\nmultiple = 8\notherwise = 'padded'\n"
     (place / "padded.toml").write_text(padded.replace("easy", "padded"))

@@ -146,12 +146,8 @@ def minified(folder: Path, body: str, search: Search) -> Minified:
     )
 
 
-FAST = ("failure",)
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=[] if n in FAST else [pytest.mark.slow]) for n in PROGRAMS]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_a_program_becomes_one_operation(name: str, tmp_path: Path) -> None:
     done = minified(tmp_path, PROGRAMS[name], Search(PREDICATES[name]))
     assert done.repro.path == tmp_path / "repro.py", done.repro.reason

@@ -47,6 +47,7 @@ def _status(script: str, folder: Path) -> int:
     return done.returncode
 
 
+@pytest.mark.slow
 def test_a_break_becomes_a_script_that_tells_whether_it_is_there(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(

@@ -237,6 +237,7 @@ def test_no_weights_are_written() -> None:
     assert len(script) < 50_000
 
 
+@pytest.mark.slow
 def test_it_is_verified_in_a_fresh_process_and_named_in_the_error(tmp_path: Path) -> None:
     folder = tmp_path / "repros"
     backend = mock_backend(constraints=STRICT, repro=folder, repro_timeout_s=600)

@@ -85,7 +85,9 @@ def test_the_console_stays_silent(
 
 
 @pytest.mark.parametrize("unfolded", [False, True], ids=["folded", "unfolded"])
-@pytest.mark.parametrize("name", ["full", "later", "logged", "empty", "trace"])
+@pytest.mark.parametrize(
+    "name", ["full", "later", "logged", "empty", pytest.param("trace", marks=pytest.mark.slow)]
+)
 def test_tab_reaches_everything(
     driver: Any, pages: dict[str, str], name: str, unfolded: bool
 ) -> None:

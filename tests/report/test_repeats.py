@@ -57,6 +57,7 @@ def test_nothing_is_said_twice(name: str) -> None:
         assert not repeated(document), command
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_nothing_is_said_twice_of_a_real_run(tmp_path: Path) -> None:
     pytest.importorskip("torch")
