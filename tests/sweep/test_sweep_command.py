@@ -150,6 +150,15 @@ def test_stopped_and_resumed_no_job_is_lost_and_none_runs_twice(tmp_path: Path) 
         assert (tmp_path / f"{name}.log").read_text() == f"{name}\n"
 
 
+def _told(causes: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    """What is the same in every run. Two parts of a function may recompile for one cause: which of
+    them took longer, and so which line and title come first, is a matter of the day."""
+    names = ("kind", "rule", "fingerprint", "file", "count")
+    lines = [each["line"] if each["kind"] == "break" else None for each in causes]
+    told = [(*(each[name] for name in names), line) for each, line in zip(causes, lines)]
+    return sorted(told, key=str)
+
+
 @pytest.mark.torch
 def test_findings_are_those_of_a_run(tmp_path: Path) -> None:
     write_programs(tmp_path, {"broken.py": TORCH["broken.py"]})
@@ -160,8 +169,7 @@ def test_findings_are_those_of_a_run(tmp_path: Path) -> None:
     assert ended.returncode == 0
     reported = json.loads(compilescope(tmp_path, "report", "--format", "json").stdout)
     (found,) = reported["reports"]
-    for name in ("kind", "rule", "fingerprint", "title", "file", "line", "function", "count"):
-        assert [each[name] for each in job["causes"]] == [each[name] for each in found["findings"]]
+    assert _told(job["causes"]) == _told(found["findings"])
     assert job["graphs"] == found["summary"]["graphs"]
     assert job["breaks"] == len(found["summary"]["sites"]) == 1
     assert job["recompiles"] == sum(each["count"] for each in found["summary"]["recompiles"]) > 0
