@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import shlex
-import signal
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +12,7 @@ import click
 
 from compilescope.cli.options import dir_option, home_folder, in_home, json_option, print_json
 from compilescope.cli.progress import Work, working
+from compilescope.cli.signals import ended_in_order
 from compilescope.errors import ToolError
 
 if TYPE_CHECKING:
@@ -117,7 +116,7 @@ def COMMAND(
 
         return print_models(as_json=as_json)
     _check_statistics()
-    with _ended_in_order(), working("bench", "looking up models and backends") as work:
+    with ended_in_order(), working("bench", "looking up models and backends") as work:
         session = _Session(_named(models, everything), backends or ("inductor",), given, home, work)
         status = session.measure()
     return _told(session, status, as_json, home)
@@ -283,22 +282,3 @@ def _told(session: _Session, status: int, as_json: bool, home: Path | None) -> i
     command = shlex.join(["compilescope", "report", *in_home(home), folder.name])
     print(f"\ncompilescope: see the report with `{command}`", file=sys.stderr)
     return status
-
-
-@contextlib.contextmanager
-def _ended_in_order() -> Iterator[None]:
-    """A polite end (`kill`) keeps what was measured, as Ctrl-C does."""
-
-    def leave(number: int, frame: object) -> None:
-        raise SystemExit(128 + number)
-
-    names = [name for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    try:
-        before = {name: signal.signal(getattr(signal, name), leave) for name in names}
-    except ValueError:
-        before = {}  # Not the main thread: whoever runs us sees to it.
-    try:
-        yield
-    finally:
-        for name, handler in before.items():
-            signal.signal(getattr(signal, name), handler)

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import signal
-import sys
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +12,7 @@ import click
 from compilescope.cli.fix_handing import is_lost
 from compilescope.cli.options import dir_option, json_option
 from compilescope.cli.program import ProgramCommand, Words
+from compilescope.cli.signals import ended_in_order
 from compilescope.cli.telling import all_option
 from compilescope.errors import ToolError
 
@@ -118,7 +115,7 @@ class _FixCommand(ProgramCommand):
 @click.pass_obj
 def COMMAND(words: Words, /, **given: Any) -> int:
     try:
-        with _ended_in_order():
+        with ended_in_order():
             return _list(given) if given["repertoire"] else _fix(words, given)
     except (ToolError, click.ClickException, BrokenPipeError):
         raise
@@ -185,23 +182,3 @@ def exit_code(outcome: Outcome, asked: Asked) -> int:
     if wishes.site is not None or wishes.rules:
         return 0 if mended >= asked_for else 1
     return 0 if mended else 1
-
-
-@contextmanager
-def _ended_in_order() -> Iterator[None]:
-    """A polite end (`kill`) cleans up as Ctrl-C does."""
-
-    def leave(number: int, frame: object) -> None:
-        raise SystemExit(128 + number)
-
-    names = [name for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    try:
-        before = {name: signal.signal(getattr(signal, name), leave) for name in names}
-    except ValueError:
-        before = {}  # Not the main thread: whoever runs us sees to it.
-    try:
-        yield
-    finally:
-        for name, handler in before.items():
-            signal.signal(getattr(signal, name), handler)
-        sys.stdout.flush()
