@@ -17,6 +17,7 @@ from typing import IO
 import psutil
 
 from compilescope.errors import ToolError
+from compilescope.process_table import descendants, proportional_bytes, resident_bytes
 
 _CHUNK = 1 << 16
 _DRAIN_S = 1.0
@@ -258,46 +259,10 @@ class _Meter:
     def _is_beyond(self) -> bool:
         """Resident sizes count shared pages once for each process: an upper bound, cheap to read.
         Only beyond it are the proportional sizes, which take long, worth reading."""
-        pids = [self._pid, *_children_of(self._pid)]
-        if sum(map(_resident, pids)) <= self._limit:
+        pids = [self._pid, *descendants(self._pid)]
+        if sum(map(resident_bytes, pids)) <= self._limit:
             return False
-        return sum(map(_proportional, pids)) > self._limit
-
-
-def _resident(pid: int) -> int:
-    try:
-        return int(psutil.Process(pid).memory_info().rss)
-    except psutil.Error:
-        return 0
-
-
-def _proportional(pid: int) -> int:
-    """With its share of pages that others map too; what is its alone, where only that is known."""
-    try:
-        full = psutil.Process(pid).memory_full_info()
-    except psutil.AccessDenied:
-        return _resident(pid)
-    except psutil.Error:
-        return 0
-    return int(getattr(full, "pss", full.uss)) + int(getattr(full, "swap", 0))
-
-
-def _children_of(pid: int) -> list[int]:
-    """All descendants, by what the kernel lists with each thread: reads nothing of others."""
-    found: list[int] = []
-    waiting = [pid]
-    while waiting:
-        threads = Path(f"/proc/{waiting.pop()}/task")
-        children: list[int] = []
-        with contextlib.suppress(OSError):
-            for thread in os.listdir(threads):
-                with contextlib.suppress(OSError):
-                    children += map(int, (threads / thread / "children").read_bytes().split())
-        found += children
-        waiting += children
-    if not found and not os.path.exists(f"/proc/{os.getpid()}/task/{os.getpid()}/children"):
-        return _descendants(pid)
-    return found
+        return sum(map(proportional_bytes, pids)) > self._limit
 
 
 def _set_backstop(pid: int, memory_bytes: int) -> None:
@@ -381,7 +346,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 def end_session(pid: int, *, running: bool) -> None:
     """Kill what is left of a session: its group, and children that made groups of their own."""
-    others = _descendants(pid) if running else []
+    others = descendants(pid) if running else []
     # The first one last: whoever kills us meanwhile finds what is left by it.
     for each in (*reversed(others), pid):
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -389,9 +354,3 @@ def end_session(pid: int, *, running: bool) -> None:
         if each != pid:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(each, signal.SIGKILL)
-
-
-def _descendants(pid: int) -> list[int]:
-    with contextlib.suppress(psutil.Error):
-        return [child.pid for child in psutil.Process(pid).children(recursive=True)]
-    return []

@@ -25,6 +25,7 @@ from compilescope.bench.spec import Spec
 from compilescope.bench.worker_process import WorkerFailed, WorkerProcess
 from compilescope.model.benchmarked import Benchmark, Machine
 from compilescope.model.run import read_run
+from compilescope.process_table import is_running
 
 pytestmark = pytest.mark.torch
 
@@ -173,7 +174,7 @@ def test_it_is_recorded_as_a_run(mixed: Ended) -> None:
 
 def test_nothing_is_left_behind(mixed: Ended) -> None:
     assert mixed.left == []
-    assert not [pid for pid in {line[1] for line in mixed.log} if psutil.pid_exists(int(pid))]
+    assert not [pid for pid in {line[1] for line in mixed.log} if is_running(int(pid))]
 
 
 def test_ctrl_c_keeps_what_was_measured(tmp_path: Path) -> None:
@@ -200,7 +201,7 @@ def stopped(folder: Path, number: signal.Signals, status: int) -> None:
     header = read_run(ended.home / ended.answer["run"]).header
     assert header.exit_status == status and header.ended_ns is not None
     assert ended.left == []
-    assert not [pid for pid in {line[1] for line in ended.log} if psutil.pid_exists(int(pid))]
+    assert not [pid for pid in {line[1] for line in ended.log} if is_running(int(pid))]
 
 
 def wait_for_turns(process: subprocess.Popen[str], log: Path) -> None:

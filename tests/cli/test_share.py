@@ -9,6 +9,7 @@ import re
 import socket
 import subprocess
 import sys
+import time
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -117,7 +118,11 @@ def test_where_it_cannot_be_written(home: Path, tmp_path: Path) -> None:
 
 def test_a_live_run(home: Path) -> None:
     header = msgspec.structs.replace(
-        read_header(home / RUN), launcher_pid=os.getpid(), host=socket.gethostname(), ended_ns=None
+        read_header(home / RUN),
+        launcher_pid=os.getpid(),
+        host=socket.gethostname(),
+        started_ns=time.time_ns(),
+        ended_ns=None,
     )
     write_header(home / RUN, header)
     done = call(EXPORT)

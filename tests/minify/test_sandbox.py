@@ -14,6 +14,7 @@ import pytest
 
 from compilescope.errors import ToolError
 from compilescope.minify.sandbox import Sandbox
+from compilescope.process_table import is_running
 
 HERE = str(Path(__file__).parent)
 TASKS = "sandbox_tasks"
@@ -79,9 +80,7 @@ def test_a_hang_ends_with_all_that_it_started(tmp_path: Path) -> None:
         assert "0.5 s" in answer.error
     child = int(noted.read_text())
     for _ in range(100):
-        try:
-            os.kill(child, 0)
-        except OSError:
+        if not is_running(child):
             break
         time.sleep(0.05)
     else:

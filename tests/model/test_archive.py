@@ -12,6 +12,7 @@ import stat
 import struct
 import subprocess
 import sys
+import time
 import zipfile
 from pathlib import Path
 
@@ -384,7 +385,11 @@ def test_force_replaces_it(run: Path, tmp_path: Path) -> None:
 def test_force_leaves_a_live_run_alone(run: Path, tmp_path: Path) -> None:
     archive = changed(run, tmp_path / "run.zip")
     header = msgspec.structs.replace(
-        read_header(run), launcher_pid=os.getpid(), host=socket.gethostname(), ended_ns=None
+        read_header(run),
+        launcher_pid=os.getpid(),
+        host=socket.gethostname(),
+        started_ns=time.time_ns(),
+        ended_ns=None,
     )
     write_header(run, header)
     with pytest.raises(ToolError, match="still in progress"):

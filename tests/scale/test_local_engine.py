@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 import time
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from compilescope.errors import ToolError
+from compilescope.process_table import is_running
 from compilescope.scale.devices import Devices
 from compilescope.scale.engine import Finished, Progress
 from compilescope.scale.job import Job, JobResult, Limits
@@ -150,9 +150,7 @@ def test_devices_are_lent_whole_or_in_parts() -> None:
 
 def _is_gone(pid: int) -> bool:
     for _ in range(200):
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
+        if not is_running(pid):
             return True
         time.sleep(0.05)
     return False

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
+from compilescope.process_table import is_running
 from compilescope.processes import Ended, run_process
 
 _MB = 10**6
@@ -136,3 +139,17 @@ def test_a_folder_to_run_in(tmp_path: Path) -> None:
     inside.mkdir()
     ended = _run("import os; print(os.getcwd())", tmp_path, cwd=inside)
     assert ended.stdout.decode().strip() == str(inside.resolve())
+
+
+def test_who_runs() -> None:
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    now = time.time()
+    assert is_running(process.pid)
+    assert is_running(process.pid, since=now)
+    # Started after what is meant: the number was given out again.
+    assert not is_running(process.pid, since=now - 3600)
+    process.kill()
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    assert not is_running(process.pid)  # It waits to be reaped.
+    process.wait()
+    assert not is_running(process.pid)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -163,10 +162,7 @@ def is_live(header: RunHeader) -> bool:
         return False
     if header.host != socket.gethostname():
         return False
-    try:
-        os.kill(header.launcher_pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
+    # Not with the module: a captured program need not pay for psutil.
+    from compilescope.process_table import is_running
+
+    return is_running(header.launcher_pid, since=header.started_ns / 1e9)
