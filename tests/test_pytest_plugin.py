@@ -254,12 +254,16 @@ SKIPPED = {
 
 
 def command(*words: str) -> list[str]:
-    """pytest with the plugin: by its entry point where that is installed, else by its name."""
+    """pytest with the plugin: by its entry point where that is installed, else by its name.
+
+    Without plugins that take longer to import than these tests to run.
+    """
     entries = importlib.metadata.entry_points(group="pytest11")
     known = any(entry.value.startswith("compilescope.") for entry in entries)
     plugin = [] if known else ["-p", "compilescope.pytest_plugin"]
     return [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:logging",
-            "-p", "no:randomly", *plugin, "--strict-markers", *words]  # fmt: skip
+            "-p", "no:randomly", "-p", "no:hypothesispytest", "-p", "no:anyio",
+            *plugin, "--strict-markers", *words]  # fmt: skip
 
 
 def run_pytest(folder: Path, *words: str, **env: str) -> tuple[int, str]:

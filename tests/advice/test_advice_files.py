@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from advice.running import Program, WarmProcess
@@ -23,12 +21,6 @@ def f(x):
 
 f(torch.ones(3))
 print(f(torch.ones(3)))"""
-
-
-@pytest.fixture(scope="module")
-def warm() -> Iterator[WarmProcess]:
-    with WarmProcess() as process:
-        yield process
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from functools import cache
 
 import pytest
@@ -36,12 +35,6 @@ compiled = torch.compile(model, backend="eager")
 for _ in range(2):
     out = compiled(torch.ones(3))
 """
-
-
-@pytest.fixture(scope="module")
-def warm() -> Iterator[WarmProcess]:
-    with WarmProcess() as process:
-        yield process
 
 
 @cache

@@ -7,6 +7,7 @@ A line of JSON on stdin asks for a run, a line on stdout tells how it ended.
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import json
 import os
@@ -25,6 +26,8 @@ def main() -> None:
     _import_what_compiling_imports()
     with contextlib.suppress(AttributeError):
         torch._dynamo.trace_rules.get_torch_obj_rule_map()  # A table of names, made once.
+    gc.collect()
+    gc.freeze()  # Else every child's collections walk, and copy, all of torch.
     orders, answers = os.fdopen(os.dup(0), "r"), os.fdopen(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)

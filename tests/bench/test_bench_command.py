@@ -221,7 +221,7 @@ def test_workers_end_when_their_driver_is_killed(tmp_path: Path) -> None:
     assert len(workers) == 2
     process.kill()
     process.communicate()
-    _, alive = psutil.wait_procs(workers, timeout=20)
+    _, alive = psutil.wait_procs(workers, timeout=60)
     assert alive == []
 
 

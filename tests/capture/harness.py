@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from click.testing import CliRunner
+
 import compilescope
 from compilescope.model.event import Event
 from compilescope.model.home import list_runs
@@ -104,10 +106,11 @@ def assert_transparent(plain: Ended, captured: Ended) -> None:
 
 
 def show(home: Path) -> dict[str, Any]:
-    """`compilescope show --json` of the latest run."""
-    command = [sys.executable, "-m", "compilescope", "show", "--dir", str(home), "--json"]
-    ended = finish(start(command))
-    assert ended.status == 0, ended.stderr.decode()
+    """`compilescope show --json` of the latest run. In this process: the run is what is tested."""
+    from compilescope.cli.commands.show import COMMAND
+
+    ended = CliRunner().invoke(COMMAND, ["--dir", str(home), "--json"], catch_exceptions=False)
+    assert ended.exit_code == 0, ended.output
     return json.loads(ended.stdout)
 
 

@@ -26,7 +26,10 @@ pytestmark = pytest.mark.torch
 def test_pytest_names_the_test(tmp_path: Path) -> None:
     file = "suite_under_test.py"
     # --noconftest: the fixtures of this very session are for this session.
-    words = ("-q", "-p", "no:cacheprovider", "--noconftest", "--rootdir", ".", file)
+    # Plugins that are beside the point take longer than these tests.
+    without = [word for name in ("cacheprovider", "hypothesispytest", "anyio", "xdist")
+               for word in ("-p", f"no:{name}")]  # fmt: skip
+    words = ("-q", *without, "--noconftest", "--rootdir", ".", file)
     plain = start([sys.executable, "-m", "pytest", *words])
     captured = run_captured(tmp_path, "-q", "--pytest", *words)
     took = re.compile(rb" in \d+\.\d+s")

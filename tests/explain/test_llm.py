@@ -308,7 +308,7 @@ def test_long_answers_are_cut(server: Server, settings: ModelSettings) -> None:
     assert words and words.endswith(llm.CUT_NOTE)
     assert len(words) <= llm.MAX_ANSWER_CHARS + len(llm.CUT_NOTE)
     assert "".join(pieces) == words
-    assert server.hung_up.wait(3), "the rest is not listened to"
+    assert server.hung_up.wait(30), "the rest is not listened to"
 
 
 def test_a_servers_own_limit_shows(server: Server, settings: ModelSettings) -> None:
@@ -459,7 +459,7 @@ def test_long_and_strange_waits_are_not_waited(
     server.behaviours = [refusing(429, OPENAI_ERROR, Retry_After=wait.encode().decode("latin-1"))]
     began = time.monotonic()
     assert "HTTP 429" in problem_of(settings)
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 20
     assert len(server.requests) == 1
 
 
@@ -480,10 +480,10 @@ def test_slow_answers_end_in_time(
     began = time.monotonic()
     problem = problem_of(replace(settings, timeout_s=0.6))
     assert "did not finish its answer within 0.6 s" in problem
-    # Importing the client is not the server's time, and only the first test pays for it.
-    assert time.monotonic() - began < 2.5
+    # The whole answer would take ten seconds, and the machine may be busy.
+    assert time.monotonic() - began < 8
     assert len(server.requests) <= 1
-    assert _workers_end_within(2), "nobody is left behind to listen"
+    assert _workers_end_within(30), "nobody is left behind to listen"
 
 
 def _workers_end_within(seconds: float) -> bool:
@@ -551,7 +551,7 @@ def test_the_callers_exceptions_pass_through(server: Server, settings: ModelSett
 
     with pytest.raises(BrokenPipeError):
         ask(QUESTION, settings, on_text)
-    assert server.hung_up.wait(3)
+    assert server.hung_up.wait(30)
 
 
 def test_ctrl_c_passes_through(server: Server, settings: ModelSettings, tmp_path: Path) -> None:
@@ -566,12 +566,12 @@ def test_ctrl_c_passes_through(server: Server, settings: ModelSettings, tmp_path
     child = subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(code)], stderr=subprocess.PIPE, text=True
     )
-    for _ in range(500):
+    for _ in range(3000):
         if server.requests:
             break
         time.sleep(0.02)
     child.send_signal(signal.SIGINT)
-    _, err = child.communicate(timeout=5)
+    _, err = child.communicate(timeout=60)
     assert err.rstrip().endswith("KeyboardInterrupt"), err
     assert child.returncode != 0
 

@@ -5,6 +5,8 @@ That `good` also computes the same is shown by real searches in tests/repair/tes
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ import pytest
 from compilescope.fixes.catalogue import all_fixes
 from compilescope.fixes.fix import Fix, FixExample, RefusalExample
 from compilescope.fixes.patch import Refused
+from compilescope.fixes.subject import Subject
 from compilescope.fixes.subjects import subjects_of
 from compilescope.model.bodies import GraphCaptured
 from fixes.repertoire import program_of, subjects
@@ -27,9 +30,22 @@ def _name(value: object) -> str | None:
     return value.id if isinstance(value, Fix) else None
 
 
+@pytest.fixture(scope="module")
+def lost_by(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[Subject]]:
+    """What a program loses; it runs once for all tests."""
+
+    @cache
+    def lost(text: str) -> list[Subject]:
+        return subjects(tmp_path_factory.mktemp("program"), text)
+
+    return lost
+
+
 @pytest.mark.parametrize(("fix", "example"), EXAMPLES, ids=_name)
-def test_it_does_what_its_example_says(fix: Fix, example: FixExample, tmp_path: Path) -> None:
-    found = [each for each in subjects(tmp_path, example.bad) if fix.rules & each.keys]
+def test_it_does_what_its_example_says(
+    fix: Fix, example: FixExample, lost_by: Callable[[str], list[Subject]]
+) -> None:
+    found = [each for each in lost_by(example.bad) if fix.rules & each.keys]
     assert found, "the example does not lose what the fix is for"
     patch = fix.propose(found[0])
     (text,) = patch.files.values()
@@ -37,12 +53,14 @@ def test_it_does_what_its_example_says(fix: Fix, example: FixExample, tmp_path: 
 
 
 @pytest.mark.parametrize(("fix", "example"), EXAMPLES, ids=_name)
-def test_twice_is_once(fix: Fix, example: FixExample, tmp_path: Path) -> None:
+def test_twice_is_once(
+    fix: Fix, example: FixExample, lost_by: Callable[[str], list[Subject]], tmp_path: Path
+) -> None:
     """`good` is compiled, has fewer findings that the fix answers, and there it refuses them."""
     program = program_of(tmp_path, example.good)
     assert program.run.count(GraphCaptured), "nothing was compiled, so nothing was shown"
     left = [each for each in subjects_of(program) if fix.rules & each.keys]
-    lost = [each for each in subjects(tmp_path, example.bad) if fix.rules & each.keys]
+    lost = [each for each in lost_by(example.bad) if fix.rules & each.keys]
     assert len(left) < len(lost) or fix.id in LEAVES_SOME
     for subject in left:
         with pytest.raises(Refused):

@@ -270,7 +270,7 @@ def test_a_later_stage_waits_for_the_earlier_ones() -> None:
 
 
 def test_several_jobs_work_at_the_same_time() -> None:
-    together = threading.Barrier(3, timeout=20)
+    together = threading.Barrier(3, timeout=60)
 
     def judge(candidate: Numbers) -> Outcome:
         if len(candidate.items) == 8:

@@ -43,12 +43,6 @@ def _examples() -> Iterator[object]:
             yield pytest.param(fix, example, count, id=name, marks=marks)
 
 
-@pytest.fixture(scope="module")
-def warm() -> Iterator[WarmParent]:
-    with WarmParent() as parent:
-        yield parent
-
-
 def _proposed(fix: Fix, bench: Workbench, before: Baseline, file: Path) -> tuple[Subject, Patch]:
     """What the fix makes of the program, with what a search would know of its values."""
     seen = before.watched

@@ -16,6 +16,7 @@ import pytest
 from compilescope.scale.local_engine import LocalEngine
 from compilescope.scale.scheduling import run_jobs
 from compilescope.scale.store import Store, plan_of
+from gone import is_gone
 from scale.quick_tasks import make
 
 _DRIVER = Path(__file__).with_name("killed_driver.py")
@@ -43,7 +44,7 @@ def test_a_driver_that_is_killed_again_and_again(tmp_path: Path) -> None:
                     tree = psutil.Process(driver.pid).children(recursive=True)
                     driver.kill()
                     driver.wait()
-                    assert _are_gone([process.pid for process in tree])
+                    assert is_gone(*(process.pid for process in tree))
                     break
             else:
                 notes = "".join(line for line in lines if line.startswith("note"))
@@ -69,7 +70,7 @@ def test_ctrl_c_stores_no_job_that_it_ended(tmp_path: Path) -> None:
         driver.send_signal(signal.SIGINT)
         lines += [line.split() for line in driver.stdout]
     assert driver.returncode != 0
-    assert _are_gone(tree)
+    assert is_gone(*tree)
     ended = {name for name, state in lines if state == "ok"}
     cancelled = {name for name, state in lines if state == "cancelled"}
     assert len(ended) + len(cancelled) == len(lines)
@@ -119,20 +120,5 @@ def test_nothing_is_left_of_a_killed_driver(tmp_path: Path) -> None:
             time.sleep(0.05)
         tree = [child.pid for child in psutil.Process(process.pid).children(recursive=True)]
         os.kill(process.pid, signal.SIGKILL)
-    assert _are_gone([*tree, *map(int, pids.read_text().split())])
+    assert is_gone(*tree, *map(int, pids.read_text().split()))
     assert list(folders.iterdir()) == []
-
-
-def _are_gone(pids: list[int]) -> bool:
-    for _ in range(200):
-        if not any(map(_is_running, pids)):
-            return True
-        time.sleep(0.05)
-    return False
-
-
-def _is_running(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.Error:
-        return False

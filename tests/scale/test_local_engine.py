@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from compilescope.errors import ToolError
-from compilescope.process_table import is_running
 from compilescope.scale.devices import Devices
 from compilescope.scale.engine import Finished, Progress
 from compilescope.scale.job import Job, JobResult, Limits
 from compilescope.scale.local_engine import LocalEngine
+from gone import is_gone
 from scale.quick_tasks import make
 
 
@@ -54,7 +54,7 @@ def test_bad_jobs_do_not_touch_the_others(tmp_path: Path) -> None:
     # The program of the worker that was killed.
     value = found["once"].value
     assert value is not None
-    assert _is_gone(value["child"])
+    assert is_gone(value["child"])
 
 
 def test_jobs_are_taken_only_when_there_is_room() -> None:
@@ -102,7 +102,7 @@ def test_an_interrupt_ends_what_runs_as_cancelled(tmp_path: Path) -> None:
         ("a", "cancelled"),
         ("b", "cancelled"),
     ]
-    assert all(_is_gone(int(pid)) for pid in pids.read_text().split())
+    assert all(is_gone(int(pid)) for pid in pids.read_text().split())
 
 
 def test_leaving_the_results_ends_what_runs(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_leaving_the_results_ends_what_runs(tmp_path: Path) -> None:
             if mark.exists() and mark.read_text():
                 break
             time.sleep(0.1)
-    assert not mark.exists() or _is_gone(int(mark.read_text()))
+    assert not mark.exists() or is_gone(int(mark.read_text()))
 
 
 def test_workers_that_cannot_start_are_said_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,11 +146,3 @@ def test_devices_are_lent_whole_or_in_parts() -> None:
     assert devices.take(1) == ("4",)
     assert Devices(2, {"CUDA_VISIBLE_DEVICES": ""}).count == 0
     assert Devices(2, {}).take(2) == ("0", "1")
-
-
-def _is_gone(pid: int) -> bool:
-    for _ in range(200):
-        if not is_running(pid):
-            return True
-        time.sleep(0.05)
-    return False

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 import zipfile
 from pathlib import Path
 
@@ -16,6 +15,7 @@ import pytest
 from compilescope.scale.engine import Finished
 from compilescope.scale.job import Job, Limits
 from compilescope.scale.working import work
+from gone import is_gone
 from scale.quick_tasks import make
 
 
@@ -128,12 +128,4 @@ def test_children_that_left_the_session_and_their_parent_are_ended() -> None:
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True
     )
-    assert _is_gone(int(done.stdout))
-
-
-def _is_gone(pid: int) -> bool:
-    for _ in range(100):
-        if not Path(f"/proc/{pid}").exists():
-            return True
-        time.sleep(0.05)
-    return False
+    assert is_gone(int(done.stdout))

@@ -22,6 +22,9 @@ from compilescope.torchapi.sinks import announced
 from compilescope.torchapi.times.phases import PhaseLog
 from compilescope.torchapi.times.timing import Timing
 
+_Swap = tuple[str, Any, Any]
+"""A name, what it is bound to, and what it is to be bound to."""
+
 
 def all_hooks() -> list[Hook]:
     return discover(hooks_package, "HOOK", Hook)
@@ -37,17 +40,19 @@ def hooked(watch: Watch) -> Iterator[None]:
         if watch.time:
             watch.timing = Timing(watch.sink)
             undo.callback(watch.timing.close)
+        present: list[tuple[Hook, ModuleType]] = []
         waiting: dict[str, list[Hook]] = {}
         for hook in all_hooks():
             if hook.only_with and not getattr(watch, hook.only_with):
                 continue
             module = sys.modules.get(hook.module)
             if module is not None and not _importing(module):
-                _attach(hook, module, watch, undo)
+                present.append((hook, module))
             else:
                 waiting.setdefault(hook.module, []).append(hook)
+        _attach(present, watch, undo)
         if waiting:
-            finder = _AfterImport(waiting, lambda hook, module: _attach(hook, module, watch, undo))
+            finder = _AfterImport(waiting, lambda found: _attach(found, watch, undo))
             sys.meta_path.insert(0, finder)
             undo.callback(_undo, _remove, finder)
         if watch.timing is not None:
@@ -55,22 +60,27 @@ def hooked(watch: Watch) -> Iterator[None]:
         yield
 
 
-def _attach(hook: Hook, module: ModuleType, watch: Watch, undo: ExitStack) -> None:
-    if hook.unless and _find(module, hook.unless) is not None:
-        return
-    found = _find(module, hook.target)
-    if found is None:
-        target = f"{hook.module}.{hook.target}"
-        watch.sink.emit(HookUnavailable(hook.id, target, hook.loses))
-        return
-    owner, name, original = found
-    wrapper = observed(original, hook, watch)
-    if hook.everywhere:
-        _replace_bindings(original, wrapper, name)
-        undo.callback(_undo, _replace_bindings, wrapper, original, name)
-    else:
-        setattr(owner, name, wrapper)
-        undo.callback(_undo, _put_back, owner, name, wrapper, original)
+def _attach(found: list[tuple[Hook, ModuleType]], watch: Watch, undo: ExitStack) -> None:
+    """Those that are bound in many modules together: torch has thousands to walk over."""
+    everywhere: list[_Swap] = []
+    for hook, module in found:
+        if hook.unless and _find(module, hook.unless) is not None:
+            continue
+        place = _find(module, hook.target)
+        if place is None:
+            target = f"{hook.module}.{hook.target}"
+            watch.sink.emit(HookUnavailable(hook.id, target, hook.loses))
+            continue
+        owner, name, original = place
+        wrapper = observed(original, hook, watch)
+        if hook.everywhere:
+            everywhere.append((name, original, wrapper))
+        else:
+            setattr(owner, name, wrapper)
+            undo.callback(_undo, _put_back, owner, name, wrapper, original)
+    if everywhere:
+        _replace_bindings(everywhere)
+        undo.callback(_undo, _replace_bindings, [(name, new, old) for name, old, new in everywhere])
 
 
 def _undo(function: Callable[..., None], *args: Any) -> None:
@@ -95,10 +105,14 @@ def _put_back(owner: Any, name: str, wrapper: Any, original: Any) -> None:
         setattr(owner, name, original)
 
 
-def _replace_bindings(old: Any, new: Any, name: str) -> None:
+def _replace_bindings(swaps: list[_Swap]) -> None:
     for module_name, module in list(sys.modules.items()):
-        if module_name.startswith("torch") and getattr(module, "__dict__", {}).get(name) is old:
-            setattr(module, name, new)
+        if not module_name.startswith("torch"):
+            continue
+        bound = getattr(module, "__dict__", {})
+        for name, old, new in swaps:
+            if bound.get(name) is old:
+                setattr(module, name, new)
 
 
 def _importing(module: ModuleType) -> bool:
@@ -114,7 +128,9 @@ class _AfterImport(MetaPathFinder):
     """Finds nothing itself: it lets the others find, and acts once their module has run."""
 
     def __init__(
-        self, waiting: dict[str, list[Hook]], attach: Callable[[Hook, ModuleType], None]
+        self,
+        waiting: dict[str, list[Hook]],
+        attach: Callable[[list[tuple[Hook, ModuleType]]], None],
     ) -> None:
         self._waiting = waiting
         self._attach = attach
@@ -139,8 +155,7 @@ class _AfterImport(MetaPathFinder):
         def exec_then_attach(module: ModuleType) -> None:
             del loader.exec_module  # It has done its work: the loader is torch's own again.
             exec_module(module)
-            for hook in self._waiting.pop(fullname, ()):
-                self._attach(hook, module)
+            self._attach([(hook, module) for hook in self._waiting.pop(fullname, ())])
 
         # Python drops the import machinery's frames from tracebacks; this one is of their kind.
         exec_then_attach.__code__ = exec_then_attach.__code__.replace(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -30,12 +29,6 @@ def f(x):
 
 print(f(torch.ones(4)))
 """
-
-
-@pytest.fixture(scope="module")
-def warm() -> Iterator[WarmParent]:
-    with WarmParent() as parent:
-        yield parent
 
 
 @pytest.fixture

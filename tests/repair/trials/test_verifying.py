@@ -39,12 +39,6 @@ def _verify(file: Path, case: Case, **more) -> Verification:
         )
 
 
-@pytest.fixture(scope="module")
-def warm() -> Iterator[WarmParent]:
-    with WarmParent() as parent:
-        yield parent
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("case", [*CASES, *INPUT_CASES], ids=lambda case: case.name)
 def test_a_fix_by_hand(tmp_path: Path, case: Case, warm: WarmParent) -> None:
