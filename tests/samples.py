@@ -21,6 +21,7 @@ from compilescope.model.bodies import (
     CudagraphSkip,
     FailedGuard,
     FixAttempt,
+    FixOutcome,
     FrameSkipped,
     GraphBreak,
     GraphCaptured,
@@ -46,6 +47,7 @@ from compilescope.model.event import Event, encode
 from compilescope.model.graph import Graph, Node, TensorInfo, encode_graph
 from compilescope.model.header import RunHeader, write_header
 from compilescope.model.logged import ModuleStage, OpPlace
+from compilescope.model.outcomes import FixedFile, FixLeft
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef, Frame
 from sweep_samples import hostile_sweep, sweep_run
@@ -90,6 +92,7 @@ def full_run() -> Run:
 
 def later_run() -> Run:
     """The kinds that other sources append: devices, numbers, benchmarks, one from the future."""
+    artifacts = MemoryArtifacts()
     bodies: list[Body | Unknown] = [
         Violation(
             "alignment", "npu-a", "aten.mm.default", "7", "multiples of 16", remedy="Pad it."
@@ -103,10 +106,21 @@ def later_run() -> Run:
             "where-for-if", "torch.where instead of if", "verified", kept=True, diff="-a\n+b"
         ),
         FixAttempt("", "", "unverified", cause="Tensor.item()", reason="no fix is known for it"),
+        FixOutcome(
+            "verified",
+            changes=artifacts.put(_json([FixedFile(f"{ROOT}/toy.py", "a\n", "b\n")]), "json"),
+            environment={"TORCH_FLAG": "1"},
+            before={"breaks": 1},
+            after={"breaks": 0},
+            warm_call=(0.002, 0.001),
+            notes=("The time budget of 1 s ran out: 1 cause was not fully tried.",),
+            left=(FixLeft(f"{ROOT}/toy.py:9", "Unsupported"),),
+        ),
         Measurement("step_ms", 1.5, "toy", "inductor", spread=0.1, samples=20, how="medians"),
         Unknown({"kind": "FromTomorrow", "x": 1}),
     ]
-    return run_of(*(event(body, number=n, stack=(frame(),)) for n, body in enumerate(bodies)))
+    events = (event(body, number=n, stack=(frame(),)) for n, body in enumerate(bodies))
+    return with_artifacts(run_of(*events), artifacts)
 
 
 def hostile_run() -> Run:
@@ -131,7 +145,18 @@ def hostile_run() -> Run:
         CudagraphSkip(HOSTILE),
         Violation(HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE, remedy=HOSTILE, model=HOSTILE),
         TensorDiff(HOSTILE, "fail", HOSTILE, HOSTILE, metrics={HOSTILE: 1.0}),
-        FixAttempt(HOSTILE, HOSTILE, "rejected", "0.1", HOSTILE, HOSTILE, HOSTILE, diff=HOSTILE),
+        FixAttempt(
+            HOSTILE, HOSTILE, "rejected", "0.1", HOSTILE, HOSTILE, HOSTILE, diff=f"-{HOSTILE}"
+        ),
+        FixOutcome(
+            "verified",
+            HOSTILE,
+            artifacts.put(_json([FixedFile(HOSTILE, HOSTILE, "b")]), "json"),
+            {HOSTILE: HOSTILE},
+            {HOSTILE: 1},
+            notes=(HOSTILE,),
+            left=(FixLeft(HOSTILE, HOSTILE),),
+        ),
         Measurement(HOSTILE, 1.0, HOSTILE, HOSTILE, how=HOSTILE),
         SourceSeen(bad.file, artifacts.put(HOSTILE, "py")),
         HookUnavailable(HOSTILE, HOSTILE, HOSTILE),

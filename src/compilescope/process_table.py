@@ -22,7 +22,7 @@ def is_running(pid: int, *, since: float | None = None) -> bool:
         return since is None or process.create_time() < since + _CLOCK_S
     except psutil.AccessDenied:
         return True
-    except psutil.Error:
+    except (psutil.Error, ValueError, OverflowError):  # Files of runs may hold any number.
         return False
 
 

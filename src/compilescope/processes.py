@@ -12,15 +12,14 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import Literal
 
 import psutil
 
 from compilescope.errors import ToolError
+from compilescope.process_streams import CHUNK, Stream, TailStream, streams
 from compilescope.process_table import descendants, proportional_bytes, resident_bytes
 
-_CHUNK = 1 << 16
-_DRAIN_S = 1.0
 _LOOK_S = 0.05
 """Between two looks at a process where the system has no other way to wait for its end."""
 _SHARE = 0.02
@@ -71,15 +70,18 @@ def run_process(
     tail_bytes: int | None = None,
     cwd: Path | None = None,
     started: Callable[[int], None] | None = None,
+    heard: Callable[[bytes], None] | None = None,
+    stopping: Stopping | None = None,
 ) -> Ended:
     """Run a command to its end, or to one of its limits, with all that it started.
 
     Its output goes to files in `folder`; with `tail_bytes` only the end of it is kept, in memory.
+    `heard` gets all of it as it comes, stdout and stderr in one, of which a tail is kept too.
     """
     (folder / "stdin").write_bytes(stdin)
     kills = kernel_kills()
     begun = time.monotonic()
-    with _streams(folder, tail_bytes) as (source, stdout, stderr):
+    with streams(folder, tail_bytes, heard) as (source, stdout, stderr):
         try:
             process = subprocess.Popen(
                 command,
@@ -100,7 +102,7 @@ def run_process(
                 _set_backstop(process.pid, memory_bytes)
             if started is not None:
                 started(process.pid)
-            met = _wait(process, (stdout, stderr), limit_s, memory_bytes)
+            met = _wait(process, (stdout, stderr), limit_s, memory_bytes, stopping)
         finally:
             # Also at Ctrl-C, and for children that outlive the program.
             _end(process)
@@ -113,90 +115,71 @@ def run_process(
     return Ended(status, met == "time", out, err, seconds, exhausted, reason, dropped)
 
 
-class _FileStream:
-    """Output in a file, as long as it is: programs see what they see under a shell's `>`."""
+class Stopping:
+    """Ends a program from outside: like Ctrl-C, so that it keeps what it has; then harder, each
+    time that its grace has passed. Signal handlers may call it."""
 
-    dropped = 0
+    def __init__(self, grace_s: float, limit_s: float | None = None) -> None:
+        self._grace_s = grace_s
+        self._until = None if limit_s is None else time.monotonic() + limit_s
+        """When to take the next step; None: when somebody asks."""
+        self._steps = [signal.SIGINT, signal.SIGTERM, signal.SIGKILL]
+        self._woken, self._waking = os.pipe()
+        for end in (self._woken, self._waking):
+            os.set_blocking(end, False)
+        self.by: Literal["", "time", "order"] = ""
+        """Who stopped it: its time limit, or an order; empty: nobody."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self.given: IO[bytes] | int = path.open("wb")
+    def ask(self) -> None:
+        """Another order leaves a stop that has begun as it is."""
+        if not self.by:
+            self._order()
 
-    def opened(self) -> None:
-        """The child has it now."""
+    def kill(self) -> None:
+        """Without any grace."""
+        self._steps = [signal.SIGKILL]
+        self._order()
 
-    def read_all(self) -> bytes:
-        return self._path.read_bytes()
+    def fileno(self) -> int:
+        return self._woken
 
-    def close(self) -> None:
-        assert not isinstance(self.given, int)
-        self.given.close()
+    @property
+    def wait_s(self) -> float | None:
+        """Until `act` has something to do; None: nothing is due by itself."""
+        return None if self._until is None else max(0.0, self._until - time.monotonic())
 
-
-class _TailStream:
-    """The end of an output that may be endless, so that it fills neither disk nor memory."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._kept = bytearray()
-        self.dropped = 0
-        self.pipe, self.given = os.pipe()
-        os.set_blocking(self.pipe, False)
-
-    def opened(self) -> None:
-        """Only the child's copy stays open, so that its end is the end of the pipe."""
-        os.close(self.given)
-        self.given = -1
-
-    def read(self) -> int | None:
-        """Take what is there: 0 bytes at the end, None when there is nothing for now."""
-        try:
-            chunk = os.read(self.pipe, _CHUNK)
-        except BlockingIOError:
-            return None
-        self._kept += chunk
-        if len(self._kept) > 2 * self._most:
-            self._cut()
-        return len(chunk)
-
-    def read_all(self) -> bytes:
-        """Whoever still writes has left the program's session: no reason to wait for it."""
-        until = time.monotonic() + _DRAIN_S
-        while self.read() and time.monotonic() < until:
-            pass
-        self._cut()
-        return bytes(self._kept)
+    def act(self, pid: int) -> None:
+        """Take the step that is due, if any, against the program and all that it started."""
+        with contextlib.suppress(OSError):
+            os.read(self._woken, CHUNK)
+        if self._until is None or time.monotonic() < self._until:
+            return
+        self.by = self.by or "time"
+        step = self._steps.pop(0)
+        self._until = time.monotonic() + self._grace_s if self._steps else None
+        if step == signal.SIGKILL:
+            end_session(pid, running=True)
+            return
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(pid, step)
 
     def close(self) -> None:
-        for descriptor in (self.pipe, self.given):
-            if descriptor >= 0:
-                os.close(descriptor)
+        os.close(self._woken)
+        os.close(self._waking)
 
-    def _cut(self) -> None:
-        excess = max(0, len(self._kept) - self._most)
-        self.dropped += excess
-        del self._kept[:excess]
-
-
-_Stream = _FileStream | _TailStream
-
-
-@contextlib.contextmanager
-def _streams(folder: Path, tail: int | None) -> Iterator[tuple[IO[bytes], _Stream, _Stream]]:
-    with contextlib.ExitStack() as stack:
-        source = stack.enter_context((folder / "stdin").open("rb"))
-        outputs: list[_Stream] = []
-        for name in ("stdout", "stderr"):
-            outputs.append(_FileStream(folder / name) if tail is None else _TailStream(tail))
-            stack.callback(outputs[-1].close)
-        yield source, outputs[0], outputs[1]
+    def _order(self) -> None:
+        self.by = self.by or "order"
+        self._until = time.monotonic()
+        with contextlib.suppress(OSError):
+            os.write(self._waking, b"!")
 
 
 def _wait(
     process: subprocess.Popen[bytes],
-    streams: Sequence[_Stream],
+    streams: Sequence[Stream],
     limit_s: float | None,
     memory_bytes: int | None,
+    stopping: Stopping | None,
 ) -> str:
     """Until it ends, or meets a limit: `time` or `memory`."""
     until = None if limit_s is None else time.monotonic() + limit_s
@@ -204,8 +187,10 @@ def _wait(
     with selectors.DefaultSelector() as selector, _end_of(process.pid) as ending:
         if ending is not None:
             selector.register(ending, selectors.EVENT_READ)
+        if stopping is not None:
+            selector.register(stopping, selectors.EVENT_READ)
         for stream in streams:
-            if isinstance(stream, _TailStream):
+            if isinstance(stream, TailStream):
                 selector.register(stream.pipe, selectors.EVENT_READ, stream)
         while process.poll() is None:
             left = None if until is None else until - time.monotonic()
@@ -214,6 +199,9 @@ def _wait(
             if meter is not None and meter.exceeded():
                 return "memory"
             waits = [left, None if meter is None else meter.wait_s, None if ending else _LOOK_S]
+            if stopping is not None:
+                stopping.act(process.pid)
+                waits.append(stopping.wait_s)
             known = [wait for wait in waits if wait is not None]
             for key, _ in selector.select(min(known, default=None)):
                 if key.data is not None and key.data.read() == 0:
@@ -291,7 +279,7 @@ def _ran_out(status: int, met: str, stderr: bytes, kills: int | None) -> bool:
     if status == -signal.SIGKILL:
         # Not ours. Where the kernel does not count, it is the likeliest to have sent it.
         return kills is None or kernel_kills() != kills
-    return _EXHAUSTED.search(stderr[-_CHUNK:].decode(errors="replace")) is not None
+    return _EXHAUSTED.search(stderr[-CHUNK:].decode(errors="replace")) is not None
 
 
 def _reason(
@@ -331,7 +319,7 @@ def status_words(status: int) -> str:
 def _said(status: int, stderr: bytes) -> str:
     """What it raised, if it is Python; advice may follow that, as torch's does. Else its last
     line."""
-    text = stderr[-_CHUNK:].decode(errors="replace")
+    text = stderr[-CHUNK:].decode(errors="replace")
     frames = text.rpartition(_TRACEBACK)[2] if status == 1 and _TRACEBACK in text else ""
     raised = (line for line in frames.splitlines()[1:] if line[:1].strip())
     last = (line for line in reversed(text.splitlines()) if line.strip())

@@ -18,6 +18,9 @@ DEFAULT_DIR = ".compilescope"
 _OURS = "COMPILESCOPE_"
 _MINI = "COMPILESCOPE_MINI_"
 """Settings of a backend: they change what a program computes, so its other processes keep them."""
+MADE_RUNS = "COMPILESCOPE_MADE_RUNS"
+"""Names a file: whoever started a command learns from it which runs were made. Kept by whatever
+commands start in turn."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +142,24 @@ def trial_environment(
 
 
 def _is_private(name: str) -> bool:
-    return name.startswith(_OURS) and not name.startswith(_MINI)
+    return name.startswith(_OURS) and not name.startswith((_MINI, MADE_RUNS))
+
+
+def job_environment(made_runs: Path) -> dict[str, str]:
+    """For a command whose output goes into a file as it comes, without colors."""
+    env = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("FORCE_COLOR", "CLICOLOR_FORCE", "COMPILESCOPE_DIR")
+    }
+    plain = {"NO_COLOR": "1", "TERM": "dumb", "COLUMNS": "100", "PYTHONUNBUFFERED": "1"}
+    return {**env, **plain, "PYTHONIOENCODING": "utf-8", MADE_RUNS: str(made_runs)}
+
+
+def made_runs_file() -> Path | None:
+    """Where the folders of new runs are to be noted; None: nobody asked."""
+    value = os.environ.get(MADE_RUNS)
+    return Path(value) if value else None
 
 
 def torch_loads_extensions() -> bool:
@@ -256,6 +276,18 @@ def named_cxx() -> str:
 def cache_folder() -> Path:
     """Where what can be made again is kept for this user."""
     return Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "compilescope"
+
+
+def state_folder() -> Path:
+    """Where what must outlive a process is kept for this user."""
+    state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+    return Path(state) / "compilescope"
+
+
+def config_folder() -> Path:
+    """Where this user writes down what holds for all projects."""
+    config = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    return Path(config) / "compilescope"
 
 
 def registry_site(environment: Mapping[str, str] | None = None) -> str:

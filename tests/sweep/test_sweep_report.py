@@ -16,12 +16,13 @@ from compilescope.model.run import Run
 from compilescope.report.blocks import Matrix
 from compilescope.report.document import report_document
 from compilescope.report.fitting import fit_lines
-from compilescope.report.render.html import to_fragment
+from compilescope.report.render.html import draw, to_fragment
 from compilescope.report.render.markdown import to_markdown
 from compilescope.report.render.page import to_page
 from compilescope.report.render.terminal import blocks_to_text, to_text
 from compilescope.report.section import Reading
 from compilescope.report.sweep_changes import changes_document
+from compilescope.report.sweeps import sweep_blocks
 from compilescope.rules.sweeps import regressions, sweep_of
 from sweep_samples import BREAK, job, sweep_run
 
@@ -145,3 +146,18 @@ def test_headers_stay_in_sight_and_columns_sort(driver: Any, page: Path) -> None
         assert driver.execute_script(first) == "Model1"
         driver.execute_script("document.querySelectorAll('.matrix thead button')[30].click()")
         assert driver.execute_script(first) == "Model30"
+
+
+def test_a_matrix_leads_to_jobs_only_where_they_have_pages() -> None:
+    sweep = sweep_of(sweep_run())
+    plain, linked = (
+        next(b for b in sweep_blocks(sweep, full=True, jobs_at=at) if isinstance(b, Matrix))
+        for at in ("", "/runs/x/jobs")
+    )
+    assert "<a " not in draw([plain])
+    page = draw([linked])
+    assert 'href="/runs/x/jobs/branching"' in page
+    assert 'href="/runs/x/jobs?cause=recompile%2Fsize-change"' in page
+    assert 'href="/runs/x/jobs/branching?cause=GB0170"' in page
+    outside = Matrix("job", (("A", ""),), (("x", (1,)),), ("javascript:1",), ("//e",), ("?b",))
+    assert "<a " not in draw([outside])

@@ -53,7 +53,7 @@ def _header(report: DiffReport) -> RunHeader:
     return RunHeader(
         run=new_run_id(f"diff-{report.model_name}"),
         tool=VERSION,
-        command=(os.path.basename(sys.argv[0]), *sys.argv[1:]),
+        command=(_program(sys.argv[0]), *sys.argv[1:]),
         cwd=os.getcwd(),
         root=os.getcwd(),
         host=socket.gethostname(),
@@ -62,6 +62,12 @@ def _header(report: DiffReport) -> RunHeader:
         main_pid=os.getpid(),
         exit_status=0,
     )
+
+
+def _program(path: str) -> str:
+    """The name that a person would type: of a package that runs itself, the package's."""
+    folder, name = os.path.split(path)
+    return os.path.basename(folder) if name == "__main__.py" and folder else name
 
 
 def _events(report: DiffReport) -> list[Event]:

@@ -24,7 +24,7 @@ from compilescope.logs.opening import STDIN, Opened, blocks, log_files, source_o
 from compilescope.model.bodies import LogRead
 from compilescope.model.eventfile import EventReader, event_files
 from compilescope.model.header import RunHeader, write_header
-from compilescope.model.home import new_run_id
+from compilescope.model.home import new_run_id, note_made
 from compilescope.version import VERSION
 
 Progress = Callable[[int, int], None]
@@ -160,6 +160,7 @@ def read_logs(
     if target is None:
         with suppress(OSError):
             (home / ".gitignore").write_text("*\n")
+    note_made(folder)
     return ReadLogs(run, folder, events, tuple(found))
 
 

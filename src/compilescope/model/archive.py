@@ -21,6 +21,7 @@ from compilescope.errors import ToolError
 from compilescope.model.event import encode
 from compilescope.model.eventfile import event_files
 from compilescope.model.header import FILE_NAME, read_header, write_header
+from compilescope.model.labels import FILE_NAME as LABELS
 from compilescope.model.run import Run
 
 Progress = Callable[[int, int], None]
@@ -28,7 +29,8 @@ Progress = Callable[[int, int], None]
 
 ARTIFACTS = "artifacts"
 MEMBER = re.compile(
-    rf"{re.escape(FILE_NAME)}|events-\d+(?:\.\d+)?\.jsonl|{ARTIFACTS}/[0-9a-f]{{40}}\.[a-z]{{1,16}}",
+    rf"{re.escape(FILE_NAME)}|{re.escape(LABELS)}|events-\d+(?:\.\d+)?\.jsonl"
+    rf"|{ARTIFACTS}/[0-9a-f]{{40}}\.[a-z]{{1,16}}",
     re.ASCII,
 )
 """The names of a run's files; nothing else goes into an archive or comes out of one."""
@@ -74,6 +76,7 @@ def _aside(target: Path) -> Iterator[BinaryIO]:
 def _write(folder: Path, file: BinaryIO, progress: Progress | None) -> int:
     # A run that goes on writes a text before the event that names it: events are taken first.
     members = [*_members(folder, [FILE_NAME]), *_members(folder, _event_names(folder))]
+    members += _members(folder, [LABELS] if (folder / LABELS).exists() else [])
     members += _members(folder, _artifact_names(folder))
     total, done = sum(size for _, size in members), 0
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:

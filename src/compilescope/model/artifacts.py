@@ -6,6 +6,7 @@ Nothing is ever unpickled: artifacts are text.
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import re
 import threading
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from compilescope.model.packs import SUFFIX, Pack
+from compilescope.model.plain_files import open_plain
 
 _NAME = re.compile(r"^[0-9a-f]{40}\.[a-z]+$")
 
@@ -84,7 +86,9 @@ class DiskArtifacts:
         if not _NAME.match(name) or name.endswith(SUFFIX):
             return None
         try:
-            return (self._folder / name).read_text(encoding="utf-8", errors="surrogatepass")
+            # No link either: pages show these texts to whoever may look at runs.
+            with open_plain(self._folder / name, links=False) as file:
+                return io.TextIOWrapper(file, encoding="utf-8", errors="surrogatepass").read()
         except FileNotFoundError:
             return self._packed(name)
         except (OSError, UnicodeDecodeError):

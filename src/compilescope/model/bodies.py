@@ -24,6 +24,7 @@ from compilescope.model.logged import GraphExecuted as GraphExecuted
 from compilescope.model.logged import LogLine as LogLine
 from compilescope.model.logged import LogRead as LogRead
 from compilescope.model.outcomes import FixAttempt as FixAttempt
+from compilescope.model.outcomes import FixOutcome as FixOutcome
 from compilescope.model.outcomes import Measurement as Measurement
 from compilescope.model.outcomes import ReproWritten as ReproWritten
 from compilescope.model.outcomes import TensorDiff as TensorDiff
@@ -347,6 +348,7 @@ Body = (
     | TensorDiff
     | ReproWritten
     | FixAttempt
+    | FixOutcome
     | Measurement
     | Benchmark
     | Machine

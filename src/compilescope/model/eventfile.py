@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from compilescope.model.event import Event, UnreadableLine, decode
+from compilescope.model.plain_files import open_plain
 
 _NAME = re.compile(r"^events-(\d+(?:\.\d+)?)\.jsonl$")
 
@@ -69,7 +70,7 @@ def event_files(folder: Path) -> list[Path]:
 
 def last_events(path: Path, size: int = 65536) -> list[Event]:
     """What stands in the last `size` bytes of a file, as far as it can be read."""
-    with path.open("rb") as file:
+    with open_plain(path) as file:
         file.seek(0, os.SEEK_END)
         start = max(file.tell() - size, 0)
         file.seek(start)
@@ -91,7 +92,7 @@ class EventReader:
 
     def read(self, path: Path) -> Iterator[Event]:
         ended = True
-        with path.open("rb") as file:
+        with open_plain(path) as file:
             for line in file:
                 ended = line.endswith(b"\n")
                 if not line.strip():
@@ -102,3 +103,66 @@ class EventReader:
                     self.unread += 1
         if not ended:
             self.torn_files.append(path.name)
+
+
+class EventTail:
+    """Reads an event file while it grows: at each look what is new, and never more than `most`.
+
+    Only lines that have ended are read, so the place it has come to is always between two lines.
+    It holds no descriptor between looks: a run may have hundreds of files.
+    """
+
+    def __init__(self, path: Path, most: int = 8 << 20) -> None:
+        self.path = path
+        self.place = 0
+        """Bytes that were read: up to here all is known."""
+        self.unread = 0
+        """Lines that are no events."""
+        self._most = most
+        self._size = 0
+        self._file: tuple[int, int] | None = None
+        self._skipping = False
+        self.has_more = False
+        """There was more than one look may read."""
+
+    def read(self) -> list[Event]:
+        """What is new. `Replaced` where what was read before is no longer what the file holds;
+        OSError where there is no file any more."""
+        found = self.path.stat()
+        file = (found.st_dev, found.st_ino)
+        if found.st_size < self.place or self._file not in (None, file):
+            raise Replaced(self.path.name)
+        if found.st_size == self._size and self._file == file and not self.has_more:
+            return []
+        self._file, self._size = file, found.st_size
+        with open_plain(self.path) as opened:
+            opened.seek(self.place)
+            data = opened.read(self._most)
+        self.has_more = self.place + len(data) < found.st_size
+        return self._decoded(data)
+
+    def _decoded(self, data: bytes) -> list[Event]:
+        end = data.rfind(b"\n") + 1
+        if not end:
+            if len(data) == self._most:
+                # A line without an end in sight: nothing that is an event is so long.
+                self.place += len(data)
+                self._skipping = True
+            return []
+        self.place += end
+        lines = data[:end].split(b"\n")
+        if self._skipping:
+            self._skipping = False
+            self.unread += 1
+            lines = lines[1:]
+        events = []
+        for line in lines:
+            try:
+                events.append(decode(line))
+            except UnreadableLine:
+                self.unread += bool(line.strip())
+        return events
+
+
+class Replaced(Exception):
+    """The file is another one than before, or was cut: it has to be read anew."""

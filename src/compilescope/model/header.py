@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from compilescope.errors import ToolError
+from compilescope.model.plain_files import read_plain
 
 SCHEMA = 1
 FILE_NAME = "run.json"
@@ -54,7 +55,7 @@ def write_header(folder: Path, header: RunHeader) -> None:
 def read_header(folder: Path) -> RunHeader:
     path = folder / FILE_NAME
     try:
-        data = json.loads(path.read_bytes())
+        data = json.loads(read_plain(path))
     except FileNotFoundError:
         raise ToolError(
             f"{folder} is not a run: it has no {FILE_NAME}.",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 from compilescope.errors import ToolError
 from compilescope.model.header import FILE_NAME, RunHeader, read_header, write_header
+from compilescope.settings import made_runs_file
 
 _NO_RUNS = "Record one with `compilescope run SCRIPT`."
 
@@ -29,7 +31,23 @@ def create_run(home: Path, header: RunHeader) -> Path:
             f"Cannot write the run under {home}: {error.strerror}.",
             hint="Choose another folder with --dir or COMPILESCOPE_DIR.",
         ) from None
+    note_made(folder)
     return folder
+
+
+def is_run_name(name: str) -> bool:
+    """What begins with a dot is the tool's own: a run being imported, jobs, an index."""
+    return not name.startswith(".")
+
+
+def note_made(folder: Path) -> None:
+    """Tell whoever asked for it (COMPILESCOPE_MADE_RUNS) that this run is there now."""
+    file = made_runs_file()
+    if file is None:
+        return
+    # Appended in one piece: commands that run side by side may share the file.
+    with suppress(OSError), file.open("ab") as opened:
+        opened.write(os.fsencode(f"{folder.absolute()}\n"))
 
 
 def list_runs(home: Path) -> tuple[list[tuple[Path, RunHeader]], list[tuple[Path, str]]]:
@@ -37,7 +55,7 @@ def list_runs(home: Path) -> tuple[list[tuple[Path, RunHeader]], list[tuple[Path
     runs: list[tuple[Path, RunHeader]] = []
     unreadable: list[tuple[Path, str]] = []
     try:
-        folders = [path for path in home.iterdir() if path.is_dir()]
+        folders = [path for path in home.iterdir() if is_run_name(path.name) and path.is_dir()]
     except FileNotFoundError:
         return [], []
     except OSError as error:

@@ -17,7 +17,7 @@ from compilescope.errors import ToolError
 from compilescope.model.archive import ARTIFACTS, Progress
 from compilescope.model.eventfile import EventReader, event_files
 from compilescope.model.header import FILE_NAME, RunHeader, read_header, write_header
-from compilescope.model.home import list_runs
+from compilescope.model.home import list_runs, note_made
 from compilescope.model.run import is_live
 from compilescope.model.unpacking import Limits, opened
 
@@ -58,7 +58,9 @@ def import_archive(
             bytes=size,
             unread=_unread(folder),
         )
-        return _place(folder, home, header, imported, force=force)
+        placed = _place(folder, home, header, imported, force=force)
+    note_made(placed.path)
+    return placed
 
 
 @contextmanager
@@ -90,6 +92,15 @@ def _header(folder: Path, archive: Path) -> RunHeader:
         raise ToolError(shown, error.hint) from None
     if not _RUN_ID.fullmatch(header.run):
         raise ToolError(f"{archive} was rejected: {header.run[:80]!r} is not a run id.")
+    return _without_launcher(folder, header)
+
+
+def _without_launcher(folder: Path, header: RunHeader) -> RunHeader:
+    """Whatever process has its launcher's number here, it is another one: nobody may stop that."""
+    if header.launcher_pid is None or header.ended_ns is not None:
+        return header
+    header = msgspec.structs.replace(header, launcher_pid=0)
+    write_header(folder, header)
     return header
 
 

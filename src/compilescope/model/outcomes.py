@@ -125,6 +125,43 @@ class FixAttempt(EventBody, frozen=True):
     diff: str = ""
 
 
+class FixLeft(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Something that is lost with all that was kept, too."""
+
+    place: str
+    why: str
+
+
+class FixOutcome(EventBody, frozen=True):
+    """What a search for fixes came to: all that was kept, verified together."""
+
+    verdict: Literal["verified", "rejected", "unverified"]
+    reason: str = ""
+    """Why it is not verified."""
+    changes: str = ""
+    """Artifact: the files before and after, as a JSON list of FixedFile; empty: none changes."""
+    environment: dict[str, str] = msgspec.field(default_factory=dict)
+    """Variables that the program must be started with."""
+    before: dict[str, int] = msgspec.field(default_factory=dict)
+    """What the program loses, by name: `breaks`, `recompiles`, ..."""
+    after: dict[str, int] = msgspec.field(default_factory=dict)
+    """The same with all that was kept."""
+    warm_call: tuple[float, float] | None = None
+    """Seconds of a warm call before and after; None where it was not timed."""
+    notes: tuple[str, ...] = ()
+    left: tuple[FixLeft, ...] = ()
+
+
+class FixedFile(msgspec.Struct, frozen=True):
+    """A file that a fix changes. Whole texts: a diff could be read otherwise than it was meant."""
+
+    path: str
+    """Absolute."""
+    original: str
+    """As it was read, without a byte order mark."""
+    fixed: str
+
+
 class Measurement(EventBody, frozen=True):
     """A figure, and how it was obtained."""
 

@@ -124,7 +124,7 @@ def _table(rows: list[BenchmarkChange]) -> Table:
             ms_cell(row.after),
             words(_percent(row.latency, brief=drifted)),
             *([words(_percent(row.speedup))] if drifted else ()),
-            words(Span(row.verdict, _STYLES[row.verdict])),
+            words(verdict_span(row.verdict)),
         )
         for row in rows
     )
@@ -142,6 +142,15 @@ def _percent(change: Change | None, *, brief: bool = False) -> str:
         return value
     high, low = (_more(end) for end in change.ci)
     return f"{value} [{low:+.1f}, {high:+.1f}]"
+
+
+def change_text(row: BenchmarkChange) -> str:
+    """By what it is judged: of the latency, or of the speed-up over eager mode."""
+    return _percent(row.judged) + (" vs. eager mode" if row.by == "speedup" else "")
+
+
+def verdict_span(verdict: str) -> Span:
+    return Span(verdict, _STYLES[verdict])
 
 
 def _more(speed: float) -> float:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import msgspec
 
 from compilescope.report.record import Record as Record
@@ -12,40 +10,12 @@ from compilescope.report.source_lines import GutterCell as GutterCell
 from compilescope.report.source_lines import Lines as Lines
 from compilescope.report.source_lines import MarkedLine as MarkedLine
 from compilescope.report.source_lines import Stripe as Stripe
+from compilescope.report.spans import Span as Span
+from compilescope.report.spans import Words as Words
+from compilescope.report.spans import plain as plain
+from compilescope.report.spans import prose as prose
+from compilescope.report.spans import words as words
 from compilescope.rules.findings import Finding
-
-
-class Span(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A stretch of text and what it means."""
-
-    text: str
-    style: Style = "plain"
-    target: str = ""
-    """The anchor of an item elsewhere in the document that this text speaks of."""
-    url: str = ""
-    """A page outside the document that this text leads to: http, https or file."""
-
-
-Words = tuple[Span, ...]
-_CODE = re.compile(r"(`[^`\n]+`)")
-
-
-def words(*parts: str | Span) -> Words:
-    """Text and spans, side by side."""
-    return tuple(part if isinstance(part, Span) else Span(part) for part in parts)
-
-
-def prose(text: str) -> Words:
-    """A sentence; what stands between backticks is code."""
-    parts = _CODE.split(text)
-    return tuple(
-        Span(part, "code" if number % 2 else "plain") for number, part in enumerate(parts) if part
-    )
-
-
-def plain(parts: Words) -> str:
-    """The text alone."""
-    return "".join(part.text for part in parts)
 
 
 class _Block(msgspec.Struct, frozen=True, tag_field="block", tag=str.lower, omit_defaults=True):
@@ -125,6 +95,30 @@ class Measures(_Block, frozen=True):
     """Low and high of each row, drawn as a whisker; empty, or None in a row: no interval."""
 
 
+class TrendPoint(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A value at a moment."""
+
+    label: str
+    """The moment, for people."""
+    value: float
+    text: str
+    """The value, for people."""
+    low: float | None = None
+    high: float | None = None
+    url: str = ""
+    """The page that it comes from, as in a `Span`."""
+
+
+class Trend(_Block, frozen=True):
+    """How a number went over time."""
+
+    title: str
+    points: tuple[TrendPoint, ...]
+    """The oldest first."""
+    compact: bool = False
+    """A small line beside other words: it leads nowhere, and its ends have no labels."""
+
+
 class Table(_Block, frozen=True):
     """Rows under named columns."""
 
@@ -144,6 +138,11 @@ class Matrix(_Block, frozen=True):
     columns: tuple[tuple[str, str], ...]
     """A short name, and what it stands for."""
     rows: tuple[tuple[str, tuple[int, ...]], ...]
+    row_urls: tuple[str, ...] = ()
+    """Where each row's name leads, as in a `Span`; empty: nowhere."""
+    column_urls: tuple[str, ...] = ()
+    cell_queries: tuple[str, ...] = ()
+    """What a column adds to the address of a row: together they lead to what a cell counts."""
 
 
 class Excerpt(_Block, frozen=True):
@@ -324,6 +323,7 @@ Block = (
     | Figures
     | Portions
     | Measures
+    | Trend
     | Table
     | Matrix
     | Excerpt

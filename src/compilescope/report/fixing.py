@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
@@ -97,6 +97,23 @@ class Fixing(msgspec.Struct, frozen=True, kw_only=True):
     left: tuple[tuple[str, str], ...] = ()
     next: tuple[tuple[str, str], ...] = ()
     """(what for, the command)."""
+
+
+COUNTS = {
+    "breaks": "graph breaks",
+    "recompiles": "recompiles",
+    "eager": "eager fallbacks",
+    "failures": "failed compilations",
+    "graphs": "graphs",
+    "operators": "operators captured",
+}
+
+
+def in_counts(before: Mapping[str, int], after: Mapping[str, int]) -> str:
+    """What is lost, before and after, where there is any: `graph breaks 2 -> 0`."""
+    names = ("breaks", "recompiles", "failures")
+    found = ((COUNTS[name], before.get(name, 0), after.get(name, 0)) for name in names)
+    return ", ".join(f"{label} {old} -> {new}" for label, old, new in found if old or new)
 
 
 def fixing_document(fixing: Fixing) -> Document:

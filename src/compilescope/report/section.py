@@ -29,6 +29,8 @@ class Reading:
     """Drawn as a page, whose first screen tells the most expensive causes before their time."""
     pages: Pages | None = None
     """Where graph breaks are explained at length; None where no link is wanted."""
+    jobs_at: str = ""
+    """The address that a sweep's jobs have their pages under; empty where they have none."""
     reader: Literal["command line", "python"] = "command line"
     """Who reads: in a notebook nobody can give a flag."""
 

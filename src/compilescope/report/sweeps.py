@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from urllib.parse import quote
 
 import msgspec
 
@@ -44,23 +45,38 @@ _STATE_WORDS = {
 }
 
 
-def sweep_blocks(sweep: Sweep, *, full: bool) -> list[Block]:
-    """The whole story; or what a reader needs first."""
+def sweep_blocks(sweep: Sweep, *, full: bool, jobs_at: str = "") -> list[Block]:
+    """The whole story; or what a reader needs first. `jobs_at`: where each job has a page."""
     blocks: list[Block] = [Paragraph(verdict(sweep))]
     if not sweep.jobs:
         return blocks
     blocks.append(Figures(tuple(_figures(sweep))))
-    blocks += _causes(sweep)
+    blocks += _causes(sweep, jobs_at)
     blocks += _fixes(sweep)
-    blocks += _reasons(sweep.reasons)
+    blocks += _reasons(sweep.reasons, jobs_at)
     blocks += _remarks(sweep)
-    blocks += _matrix(sweep)
+    blocks += _matrix(sweep, jobs_at)
     blocks += _slowest(sweep.jobs) if full else []
     blocks += _extras(sweep.jobs)
     blocks += _machines(sweep)
     if full:
-        blocks.append(_all_jobs(sweep.jobs))
+        blocks.append(_all_jobs(sweep.jobs, jobs_at))
     return blocks
+
+
+def job_url(jobs_at: str, job: str) -> str:
+    """The page of one job."""
+    return f"{jobs_at}/{quote(job, safe='', errors='replace')}" if jobs_at else ""
+
+
+def cause_query(rule: str) -> str:
+    """What leads from a page of jobs to one cause: its rule, or its fingerprint."""
+    return f"?cause={quote(rule, safe='', errors='replace')}"
+
+
+def _cause_url(jobs_at: str, rule: str) -> str:
+    """The page of all jobs that it hits."""
+    return f"{jobs_at}{cause_query(rule)}" if jobs_at else ""
 
 
 def verdict(sweep: Sweep) -> Words:
@@ -99,7 +115,7 @@ def _sum(label: str, numbers: Sequence[int | None]) -> Figure:
     )
 
 
-def _causes(sweep: Sweep) -> list[Block]:
+def _causes(sweep: Sweep, jobs_at: str) -> list[Block]:
     if not sweep.causes:
         return []
     rows = tuple(
@@ -107,7 +123,7 @@ def _causes(sweep: Sweep) -> list[Block]:
             words(str(number)),
             words(cause.rule),
             words(first_line(cause.title)),
-            words(str(len(cause.models))),
+            words(Span(str(len(cause.models)), url=_cause_url(jobs_at, cause.rule))),
             words(str(cause.findings)),
         )
         for number, cause in enumerate(sweep.causes, 1)
@@ -130,16 +146,16 @@ def _fixes(sweep: Sweep) -> list[Block]:
     )
     table = Table(("fix", "frees", "helps", "id"), rows, (1, 2), one_line=0)
     remark = "frees: jobs where it is advised for every cause; helps: for at least one"
-    return [Heading("Fixes", "unverified until `fix` has run them"), table, note(remark)]
+    return [Heading("Fixes", "unverified until compilescope fix has run them"), table, note(remark)]
 
 
-def _reasons(reasons: Iterable[SameReason]) -> list[Block]:
+def _reasons(reasons: Iterable[SameReason], jobs_at: str) -> list[Block]:
     rows = tuple(
         (
             words(Span(each.state, _style(each.state))),
             words(str(len(each.models))),
             words(first_line(each.reason) or _STATE_WORDS[each.state]),
-            words(Span(_names(each.models), "dim")),
+            _job_names(each.models, jobs_at),
         )
         for each in reasons
     )
@@ -154,6 +170,17 @@ def _style(state: str) -> Style:
 def _names(names: Sequence[str]) -> str:
     rest = len(names) - _MOST_NAMES
     return ", ".join(names[:_MOST_NAMES]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def _job_names(names: Sequence[str], jobs_at: str) -> Words:
+    if not jobs_at:
+        return words(Span(_names(names), "dim"))
+    spans: list[str | Span] = []
+    for name in names[:_MOST_NAMES]:
+        spans += [", "] if spans else []
+        spans.append(Span(name, url=job_url(jobs_at, name)))
+    rest = len(names) - _MOST_NAMES
+    return words(*spans, f" and {rest} more" if rest > 0 else "")
 
 
 def _remarks(sweep: Sweep) -> list[Block]:
@@ -175,7 +202,7 @@ def _remarks(sweep: Sweep) -> list[Block]:
     ]
 
 
-def _matrix(sweep: Sweep) -> list[Block]:
+def _matrix(sweep: Sweep, jobs_at: str) -> list[Block]:
     causes = sweep.causes[:_MOST_COLUMNS]
     rules = [cause.rule for cause in causes]
     rows = []
@@ -187,11 +214,21 @@ def _matrix(sweep: Sweep) -> list[Block]:
     if not rows:
         return []
     columns = tuple((cause.rule, first_line(cause.title)) for cause in causes)
-    left_out = len(rows) < len(sweep.jobs)
+    hit = len(rows)
+    left_out = hit < len(sweep.jobs)
     remark = "number of places" + "; jobs without a cause are left out" * left_out
     blocks: list[Block] = [Heading("Jobs by cause", remark)]
-    blocks.append(Matrix("job", columns, tuple(rows[:_MOST_ROWS])))
-    if len(rows) > _MOST_ROWS or len(sweep.causes) > _MOST_COLUMNS:
+    rows = rows[:_MOST_ROWS]
+    matrix = Matrix("job", columns, tuple(rows))
+    if jobs_at:
+        matrix = msgspec.structs.replace(
+            matrix,
+            row_urls=tuple(job_url(jobs_at, name) for name, _ in rows),
+            column_urls=tuple(_cause_url(jobs_at, rule) for rule in rules),
+            cell_queries=tuple(map(cause_query, rules)),
+        )
+    blocks.append(matrix)
+    if hit > _MOST_ROWS or len(sweep.causes) > _MOST_COLUMNS:
         most = f"{_MOST_ROWS} jobs and {_MOST_COLUMNS} causes"
         blocks.append(note(f"Only the first {most} are shown; --json has all."))
     return blocks
@@ -265,17 +302,17 @@ def _one_machine(sweep: Sweep) -> str:
     return f"Machine: {', '.join(filter(None, told))}."
 
 
-def _all_jobs(jobs: Sequence[JobEnded]) -> Fold:
+def _all_jobs(jobs: Sequence[JobEnded], jobs_at: str) -> Fold:
     rest = len(jobs) - _MOST_ROWS
     more = [note(f"and {rest} more; see --json")] if rest > 0 else []
     title = words(f"All {count(len(jobs), 'job')}")
-    return Fold(title, (jobs_table(jobs[:_MOST_ROWS]), *more))
+    return Fold(title, (jobs_table(jobs[:_MOST_ROWS], jobs_at), *more))
 
 
-def jobs_table(jobs: Iterable[JobEnded]) -> Table:
+def jobs_table(jobs: Iterable[JobEnded], jobs_at: str = "") -> Table:
     rows = tuple(
         (
-            words(job.name),
+            words(Span(job.name, url=job_url(jobs_at, job.name))),
             words(Span(job.state, "good" if job.state == "ok" else _style(job.state))),
             *(_number(value) for value in (job.graphs, job.breaks, job.recompiles)),
             words(f"{_seconds(job.compile_seconds)} / {job.seconds:.1f}"),

@@ -59,13 +59,18 @@ def failures(run: Run) -> list[Failure]:
     suppressed = {body.because for _, body in run.of(FrameSkipped) if body.because}
     groups: dict[tuple[object, ...], list[tuple[Event, CompileFailed]]] = {}
     for event, body in run.of(CompileFailed):
-        frame = event.site
-        place = (frame.file, frame.line) if frame else (body.frame,)
-        groups.setdefault((body.error, body.phase, body.gb_type, *place), []).append((event, body))
+        groups.setdefault(failure_key(event, body), []).append((event, body))
     frames = _frames_by_compile_id(run)
     written = {body.because: body for _, body in run.of(ReproWritten)}
     found = [_failure(members, suppressed, frames) for members in groups.values()]
     return [_with_repro(failure, written) for failure in found]
+
+
+def failure_key(event: Event, body: CompileFailed) -> tuple[object, ...]:
+    """Failures that count as one share it."""
+    frame = event.site
+    place = (frame.file, frame.line) if frame else (body.frame,)
+    return (body.error, body.phase, body.gb_type, *place)
 
 
 def _with_repro(failure: Failure, written: dict[str, ReproWritten]) -> Failure:

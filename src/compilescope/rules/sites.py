@@ -72,10 +72,15 @@ def break_sites(run: Run) -> list[Site]:
     """In order of appearance."""
     groups: dict[tuple[object, ...], list[tuple[Event, GraphBreak]]] = {}
     for event, body in run.of(GraphBreak):
-        frame = event.site
-        place = (frame.file, frame.line, frame.column) if frame else (body.frame,)
-        groups.setdefault((body.gb_type, *place), []).append((event, body))
+        groups.setdefault(site_key(event, body), []).append((event, body))
     return [_site(members, run.header.root) for members in groups.values()]
+
+
+def site_key(event: Event, body: GraphBreak) -> tuple[object, ...]:
+    """Breaks of one site share it."""
+    frame = event.site
+    place = (frame.file, frame.line, frame.column) if frame else (body.frame,)
+    return (body.gb_type, *place)
 
 
 def _site(members: list[tuple[Event, GraphBreak]], root: str) -> Site:

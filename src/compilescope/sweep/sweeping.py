@@ -16,7 +16,7 @@ from compilescope.errors import ToolError
 from compilescope.model.benchmarked import Machine
 from compilescope.model.bodies import Body
 from compilescope.model.header import RunHeader, write_header
-from compilescope.model.home import create_run, list_runs, new_run_id
+from compilescope.model.home import create_run, list_runs, new_run_id, note_made
 from compilescope.model.jobs import JobEnded
 from compilescope.model.run import is_live
 from compilescope.scale.engine import Engine, Progress
@@ -169,6 +169,7 @@ def _begun(wanted: Wanted, home: Path, earlier: Path | None) -> tuple[Path, RunH
     if earlier is None:
         return create_run(home.absolute(), header), header
     write_header(earlier, header)
+    note_made(earlier)
     return earlier.absolute(), header
 
 

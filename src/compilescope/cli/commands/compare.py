@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from compilescope.cli.benchmark_values import compared_benchmarks
 from compilescope.cli.options import dir_option, home_folder, in_home, json_option, print_json
-from compilescope.cli.sweep_jobs import compared_sweeps
 from compilescope.cli.telling import all_option, tell
-from compilescope.errors import ToolError
 
 if TYPE_CHECKING:
-    from compilescope.model.run import Run
+    from compilescope.report.comparing import Side
 
 GROUP = "Diagnose"
-
-_OF_RANK = re.compile(r"^(?P<run>.*)@(?P<rank>\d+)$")
 
 
 @click.command("compare", short_help="Compare two runs: new, moved and resolved causes.")
@@ -47,20 +41,12 @@ def COMMAND(
     RUN@1 is rank 1 of a run: `compare RUN@0 RUN@1` compares two ranks. Of two benchmark runs, it
     says which differences are real: it compares intervals, with eager mode as the control.
     """
-    from compilescope.rules.comparison import compare
-    from compilescope.rules.digest import digest
+    from compilescope.report.comparing import compare_runs
 
-    runs, names = zip(*(_read(home_folder(home), name) for name in (before, after)), strict=True)
-    special = compared_sweeps(*runs) or compared_benchmarks(runs[0], runs[1], (names[0], names[1]))
-    if special is not None:
-        value, document = special
-    else:
-        from compilescope.report.comparison import comparison_document
-
-        value = compare(digest(runs[0]), digest(runs[1]), names)
-        document = comparison_document(value, (runs[0].header.root, runs[1].header.root))
+    sides = [_read(home_folder(home), name) for name in (before, after)]
+    seen, document = compare_runs(*sides)
     if as_json:
-        print_json(value)
+        print_json(_value(seen))
         return
     if form == "md":
         from compilescope.report.render.markdown import to_markdown
@@ -75,20 +61,21 @@ def COMMAND(
         tell(document, rest, everything=everything)
 
 
-def _read(home: Path, name: str) -> tuple[Run, str]:
-    """A run, or one rank of it, and what to call it."""
+def _read(home: Path, name: str) -> Side:
     from compilescope.model.home import find_run
-    from compilescope.model.run import read_run
+    from compilescope.report.comparing import read_side, split_rank
 
-    match = _OF_RANK.match(name)
-    if match is None:
-        run = read_run(find_run(home, name))
-        return run, run.header.run
-    rank = int(match["rank"])
-    whole = read_run(find_run(home, match["run"] or None))
-    ranks = sorted({event.rank for event in whole.events})
-    if rank not in ranks:
-        there = ", ".join(map(str, ranks)) or "none"
-        raise ToolError(f"{whole.header.run} has no rank {rank}. Its ranks: {there}.")
-    run = whole.narrowed(lambda event: event.rank == rank)
-    return run, f"{whole.header.run}@{rank}"
+    run, rank = split_rank(name)
+    return read_side(find_run(home, run if rank is None else run or None), rank)
+
+
+def _value(seen: Any) -> Any:
+    """As JSON; a record leaves out what is as usual, here a reader finds it."""
+    from compilescope.cli.benchmark_values import comparison_value
+    from compilescope.cli.sweep_value import changes_value
+    from compilescope.rules.benchmark_changes import BenchmarkComparison
+    from compilescope.rules.sweeps import Regressions
+
+    if isinstance(seen, Regressions):
+        return changes_value(seen)
+    return comparison_value(seen) if isinstance(seen, BenchmarkComparison) else seen

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import shlex
 import sys
 import time
@@ -23,7 +22,7 @@ from compilescope.cli.telling import all_option, room
 
 if TYPE_CHECKING:
     from compilescope.model.header import RunHeader
-    from compilescope.rules.ended import Ended
+    from compilescope.model.labels import Labels
 
 GROUP = "Share"
 _AROUND = 4
@@ -31,15 +30,18 @@ _AROUND = 4
 
 
 @click.command("list", short_help="List the runs on disk, newest first.")
+@click.option("--tag", metavar="TAG", help="Only runs with this tag. See `compilescope tag`.")
 @all_option
 @json_option
 @dir_option
-def COMMAND(everything: bool, as_json: bool, home: Path | None) -> None:
+def COMMAND(tag: str | None, everything: bool, as_json: bool, home: Path | None) -> None:
     """List the runs on disk, newest first."""
     from compilescope.model.home import list_runs
 
     folder = home_folder(home)
     runs, unreadable = list_runs(folder)
+    if tag is not None:
+        runs = [(path, header) for path, header in runs if tag in _labels(path).tags]
     if as_json:
         print_json(
             {
@@ -48,7 +50,9 @@ def COMMAND(everything: bool, as_json: bool, home: Path | None) -> None:
             }
         )
         return
-    if not runs:
+    if not runs and tag is not None:
+        print(f"No run in {folder} has the tag {tag!r}.", file=sys.stderr)
+    elif not runs:
         print(f"No runs in {folder}. Record one with: compilescope run SCRIPT", file=sys.stderr)
     else:
         _print_table(runs, home, everything=everything)
@@ -57,44 +61,32 @@ def COMMAND(everything: bool, as_json: bool, home: Path | None) -> None:
 
 
 def _row(path: Path, header: RunHeader) -> dict[str, Any]:
+    from compilescope.rules.glance import ended_by_the_last_lines, status_of
+
+    labels = _labels(path)
     return {
         "run": header.run,
         "path": str(path),
         "command": list(header.command),
         "started": header.started_ns / 1e9,
-        "status": _status(header),
+        "status": status_of(header),
         "exit_status": header.exit_status,
         "signal": header.signal,
-        "ended": _ended(path, header),
+        "ended": ended_by_the_last_lines(path, header),
+        "tags": list(labels.tags),
+        "note": labels.note,
     }
 
 
-def _ended(path: Path, header: RunHeader) -> Ended:
-    """How it ended, from the header and the last lines of its files: a run may be large."""
-    from compilescope.model.artifacts import MemoryArtifacts
-    from compilescope.model.eventfile import event_files, last_events
-    from compilescope.model.run import Run, is_live
-    from compilescope.rules.ended import how_it_ended
+def _labels(path: Path) -> Labels:
+    """None of a file that is damaged: `compilescope tag` says what is wrong with it."""
+    from compilescope.errors import ToolError
+    from compilescope.model.labels import Labels, read_labels
 
-    last = []
-    with contextlib.suppress(OSError):
-        # An exception is told of only where there may have been one.
-        if header.exit_status != 0:
-            last = [event for file in event_files(path) for event in last_events(file)]
-    return how_it_ended(Run(header, last, MemoryArtifacts(), live=is_live(header)))
-
-
-def _status(header: RunHeader) -> str:
-    from compilescope.model.header import signal_name
-    from compilescope.model.run import is_live
-
-    if header.signal is not None:
-        return signal_name(header.signal) or ""
-    if header.exit_status is not None:
-        return "ok" if header.exit_status == 0 else f"exit {header.exit_status}"
-    if header.launcher_pid is None:
-        return "ok" if header.ended_ns is not None else "open"
-    return "running" if is_live(header) else "cut short"
+    try:
+        return read_labels(path)
+    except ToolError:
+        return Labels()
 
 
 def _print_table(
@@ -102,6 +94,9 @@ def _print_table(
 ) -> None:
     from rich.console import Console
     from rich.table import Table
+
+    from compilescope.report.render.spans import ago
+    from compilescope.rules.glance import ended_by_the_last_lines, status_of
 
     colour = has_colour(sys.stdout)
     console = Console(no_color=not colour, highlight=False, emoji=False, markup=False)
@@ -113,23 +108,17 @@ def _print_table(
     left = 2 * len(runs) if everything else room(sys.stdout) - _AROUND
     shown = 0
     for path, header in runs:
-        raised = _ended(path, header).exception
+        raised = ended_by_the_last_lines(path, header).exception
         left -= 2 if raised else 1
         if left < 0:
             break
         shown += 1
-        when = _ago(time.time() - header.started_ns / 1e9)
-        table.add_row(header.run, when, _status(header), " ".join(header.command))
+        when = ago(time.time() - header.started_ns / 1e9)
+        tags = "".join(f"  #{tag}" for tag in _labels(path).tags)
+        table.add_row(header.run, when, status_of(header), " ".join(header.command) + tags)
         if raised:
             table.add_row("", "", "", raised, style="red" if colour else None)
     console.print(table)
     if shown < len(runs):
         rest = shlex.join(["compilescope", "list", "--all", *in_home(home)])
         print(f"and {len(runs) - shown} more\n\nEverything: {rest}")
-
-
-def _ago(seconds: float) -> str:
-    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{int(seconds // size)} {unit} ago"
-    return "just now"

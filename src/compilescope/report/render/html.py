@@ -25,6 +25,7 @@ from compilescope.report.blocks import (
     Span,
     Words,
 )
+from compilescope.report.render.addresses import is_address
 from compilescope.report.render.diffs import diff_kind
 from compilescope.report.render.escaping import clean, finalize
 from compilescope.report.render.heatmap import heatmap_values
@@ -38,9 +39,9 @@ from compilescope.report.render.portions import portion_values
 from compilescope.report.render.shelf import panes_values
 from compilescope.report.render.source_file import source_file_values
 from compilescope.report.render.timeline import timeline_values
+from compilescope.report.render.trend import trend_values
 
 _HERE = Path(__file__).parent
-_SCHEMES = ("https://", "http://", "file:///")
 _VALUES: dict[str, Callable[[Any], dict[str, Any]]] = {
     "diff": lambda block: {"lines": _diff_lines(block)},
     "excerpt": lambda block: {"line": _excerpt_line(block)},
@@ -53,6 +54,7 @@ _VALUES: dict[str, Callable[[Any], dict[str, Any]]] = {
     "sourcefile": source_file_values,
     "timeline": timeline_values,
     "tree": tree_values,
+    "trend": trend_values,
 }
 """What a template needs beside its block."""
 
@@ -179,6 +181,6 @@ def _span(part: Span, prefix: str) -> str:
         text = clean(part.text)
     else:
         text = f'<span class="{part.style}">{clean(part.text)}</span>'
-    if part.url.startswith(_SCHEMES):
+    if is_address(part.url):
         return f'<a href="{clean(part.url)}" rel="noopener">{text}</a>'
     return f'<a href="#{prefix}{clean(part.target)}">{text}</a>' if part.target else text

@@ -29,17 +29,21 @@ from compilescope.report.blocks import (
     Span,
     Table,
     Timeline,
+    Trend,
     Words,
     words,
 )
+from compilescope.report.render.addresses import is_outside
 from compilescope.report.render.folding import shortened
 from compilescope.report.render.heatmap import shaded
 from compilescope.report.render.marking import marked_part
 from compilescope.report.render.matrix import fitted_table
 from compilescope.report.render.measures import MEASURE_CELLS, measure_rows
 from compilescope.report.render.portions import portion_shares
+from compilescope.report.render.printable import printable
 from compilescope.report.render.source_file import text_lines
 from compilescope.report.render.spans import duration, taken
+from compilescope.report.render.trend import trend_strokes, trend_summary
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~])")
 _MOST_BARS = 40
@@ -75,6 +79,8 @@ def _block(block: Block) -> str:
         return _portions(block)
     if isinstance(block, Measures):
         return _measures(block)
+    if isinstance(block, Trend):
+        return _trend(block)
     if isinstance(block, Table):
         return _table(block)
     if isinstance(block, Matrix):
@@ -145,6 +151,14 @@ def _measures(block: Measures) -> str:
     fence = _fence("\n".join(lines))
     title = [f"**{_escape(block.title)}**", ""] if block.title else []
     return "\n".join([*title, f"{fence}text", *lines, fence])
+
+
+def _trend(block: Trend) -> str:
+    title = f"**{_escape(block.title)}** " if block.title else ""
+    strokes = trend_strokes(block)
+    line = f"`{strokes}` " if strokes else ""
+    drawn = f"{title}{line}{_escape(trend_summary(block))}"
+    return printable(" ".join(drawn.splitlines()))
 
 
 def _row(cells: Iterable[str]) -> str:
@@ -232,7 +246,7 @@ def _words(parts: Words) -> str:
 def _span(span: Span) -> str:
     if not span.text.strip():
         return span.text
-    if span.url:
+    if is_outside(span.url):
         return f"[{_escape(span.text)}]({span.url})"
     if span.style == "code":
         return _code(span.text.strip("`"))

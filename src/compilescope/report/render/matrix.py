@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from compilescope.report.blocks import Block, Matrix, Span, Table, Words, note, words
+from compilescope.report.render.addresses import is_address
 
 _LABEL = 30
 """Room for a row's name."""
@@ -16,12 +17,29 @@ _SHADES = 4
 def matrix_values(block: Matrix) -> dict[str, Any]:
     """Rows with their sums; each count with a shade, from 1 for the least to 4 for the most."""
     most = max((count for _, counts in block.rows for count in counts), default=0)
+    none = ("",) * len(block.rows)
     rows = [
-        (label, [(count, _shade(count, most)) for count in counts], sum(counts))
-        for label, counts in block.rows
+        (label, url, _cells(block, counts, url, most), sum(counts))
+        for (label, counts), url in zip(block.rows, _linked(block.row_urls) or none, strict=True)
     ]
     hit = [sum(counts[at] > 0 for _, counts in block.rows) for at in range(len(block.columns))]
-    return {"rows": rows, "hit": hit}
+    heads = _linked(block.column_urls) or ("",) * len(block.columns)
+    return {"rows": rows, "hit": hit, "heads": heads}
+
+
+def _linked(urls: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(url if is_address(url) else "" for url in urls)
+
+
+def _cells(
+    block: Matrix, counts: tuple[int, ...], url: str, most: int
+) -> list[tuple[int, int, str]]:
+    """Count, shade and where it leads."""
+    queries = block.cell_queries or ("",) * len(counts)
+    return [
+        (count, _shade(count, most), url + query if url and query and count else "")
+        for count, query in zip(counts, queries, strict=True)
+    ]
 
 
 def fitted_table(block: Matrix, width: int) -> list[Block]:

@@ -10,6 +10,7 @@ import base64
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
@@ -28,27 +29,55 @@ _NAMES = {
 }
 
 
+class PageParts(NamedTuple):
+    """What a page says, for whoever puts a frame around it."""
+
+    title: str
+    sections: Markup
+    """A list of links for each document."""
+    main: Markup
+    packed: Markup
+    """Code that is unpacked when it is asked for; it stands after all else."""
+
+
 @open_shelf()
+def page_parts(documents: Sequence[Document], *, headed: bool = True) -> PageParts:
+    """`headed`: each document begins with what was run; a page that says so itself needs it not."""
+    many = len(documents) > 1
+    values: dict[str, Any] = {
+        "documents": [
+            (document, _program(document), f"r{number}-" if many else "")
+            for number, document in enumerate(documents)
+        ],
+        "amount": amount,
+    }
+    main = draw_template(
+        "documents",
+        filters=_filters(documents),
+        headed=headed,
+        searched=any(True for document in documents for _ in _tagged(document)),
+        **values,
+    )
+    return PageParts(
+        title=", ".join(_program(document) for document in documents),
+        sections=Markup(draw_template("sections", **values)),
+        main=Markup(main),
+        packed=packed_code(),
+    )
+
+
 def to_page(documents: Sequence[Document]) -> str:
     script = scripts()
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    many = len(documents) > 1
+    parts = page_parts(documents)
     return draw_template(
         "page",
-        title=", ".join(_program(document) for document in documents),
         policy=Markup(
             f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
         ),
         style=styles(page=True),
         script=script,
-        documents=[
-            (document, _program(document), f"r{number}-" if many else "")
-            for number, document in enumerate(documents)
-        ],
-        filters=_filters(documents),
-        searched=any(True for document in documents for _ in _tagged(document)),
-        amount=amount,
-        packed=packed_code,
+        **parts._asdict(),
     )
 
 

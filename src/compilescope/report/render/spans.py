@@ -17,6 +17,14 @@ def duration(ns: float) -> str:
     return f"{ns / 1e3:.0f} us"
 
 
+def ago(seconds: float) -> str:
+    """`3 min ago`."""
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{int(seconds // size)} {unit} ago"
+    return "just now"
+
+
 def taken(ns: int) -> str:
     """The duration of a bar; a moment takes none."""
     return duration(ns) if ns else "·"

@@ -13,7 +13,6 @@ from rich.text import Text
 from rich.tree import Tree as RichTree
 
 from compilescope.report.blocks import (
-    Bar,
     Block,
     Branch,
     Diff,
@@ -37,17 +36,21 @@ from compilescope.report.blocks import (
     Table,
     Timeline,
     Tree,
+    Trend,
     Words,
 )
+from compilescope.report.render.addresses import is_outside
 from compilescope.report.render.diffs import DiffKind, diff_kind
 from compilescope.report.render.heatmap import shaded
 from compilescope.report.render.marking import marked_part
 from compilescope.report.render.matrix import fitted_table
 from compilescope.report.render.measures import measure_rows
 from compilescope.report.render.portions import portion_cells, portion_groups
+from compilescope.report.render.printable import printable
 from compilescope.report.render.source_file import text_lines
-from compilescope.report.render.spans import taken
 from compilescope.report.render.terminal_panes import drawn_panes
+from compilescope.report.render.terminal_timeline import drawn_timeline
+from compilescope.report.render.trend import trend_strokes, trend_summary
 
 _STYLES: dict[Style, str] = {
     "plain": "",
@@ -59,7 +62,6 @@ _STYLES: dict[Style, str] = {
     "bad": "bold red",
 }
 _INDENT = 4
-_MOST_BARS = 40
 _MOST_DIFF_LINES = 400
 _PORTIONS = {
     "useful": ("█", "green"),
@@ -79,12 +81,12 @@ _DIFF_STYLES: dict[DiffKind, str] = {
 
 def to_text(document: Document, *, width: int = 80, colour: bool = False) -> str:
     console = _console(width, colour)
-    console.print(Text(_printable(document.title), style="bold"))
+    console.print(Text(printable(document.title), style="bold"))
     if document.subtitle:
-        console.print(Text(_printable(document.subtitle), style="dim"))
+        console.print(Text(printable(document.subtitle), style="dim"))
     record = document.record
     if record.ended:
-        console.print(Text(_printable(record.ended), style=_STYLES[record.ended_style]))
+        console.print(Text(printable(record.ended), style=_STYLES[record.ended_style]))
     console.print()
     for part in document.parts:
         if part.title:
@@ -127,7 +129,7 @@ def _draw_all(console: Console, blocks: Iterable[Block], indent: int) -> None:
 
 def _draw(console: Console, block: Block, indent: int) -> None:
     if isinstance(block, Heading):
-        title = Text(f"\n{_printable(block.text)}", style="bold underline")
+        title = Text(f"\n{printable(block.text)}", style="bold underline")
         console.print(Text.assemble(title, (f"  {block.note}" if block.note else "", "dim")))
     elif isinstance(block, Paragraph):
         _draw_paragraph(console, block, indent)
@@ -137,7 +139,7 @@ def _draw(console: Console, block: Block, indent: int) -> None:
         grid.add_column(style="dim", no_wrap=True)
         grid.add_column(ratio=1)
         for label, value in block.rows:
-            grid.add_row(_printable(label), _text(value))
+            grid.add_row(printable(label), _text(value))
         console.print(Padding(grid, (0, 0, 0, max(indent, 2))))
     elif isinstance(block, Figures):
         _draw_figures(console, block, indent)
@@ -145,6 +147,8 @@ def _draw(console: Console, block: Block, indent: int) -> None:
         _draw_portions(console, block, indent)
     elif isinstance(block, Measures):
         _draw_measures(console, block, indent)
+    elif isinstance(block, Trend):
+        _draw_trend(console, block, indent)
     elif isinstance(block, Matrix):
         _draw_all(console, fitted_table(block, console.width - max(indent, 2)), indent)
     elif isinstance(block, Item):
@@ -170,9 +174,9 @@ def _draw_figures(console: Console, block: Figures, indent: int) -> None:
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(ratio=1)
     for figure in block.figures:
-        value = Text(_printable(figure.value), style=_STYLES[figure.style] or "bold")
-        value.append(f"  {_printable(figure.note)}" if figure.note else "", style="not bold dim")
-        grid.add_row(_printable(figure.label), value)
+        value = Text(printable(figure.value), style=_STYLES[figure.style] or "bold")
+        value.append(f"  {printable(figure.note)}" if figure.note else "", style="not bold dim")
+        grid.add_row(printable(figure.label), value)
     console.print(Padding(grid, (0, 0, 0, max(indent, 2))))
 
 
@@ -190,10 +194,21 @@ def _draw_portions(console: Console, block: Portions, indent: int) -> None:
 def _draw_measures(console: Console, block: Measures, indent: int) -> None:
     indent = max(indent, 2)
     if block.title:
-        console.print(Padding(Text(_printable(block.title), "bold"), (1, 0, 0, indent)))
+        console.print(Padding(Text(printable(block.title), "bold"), (1, 0, 0, indent)))
     for label, bar, text in measure_rows(block):
-        row = Text.assemble(" " * indent, f"{_printable(label)} ", (bar, "cyan"), f" {text}")
+        row = Text.assemble(" " * indent, f"{printable(label)} ", (bar, "cyan"), f" {text}")
         console.print(row, no_wrap=True, overflow="ellipsis")
+
+
+def _draw_trend(console: Console, block: Trend, indent: int) -> None:
+    indent = max(indent, 2)
+    if block.title:
+        console.print(Padding(Text(printable(block.title), "bold"), (1, 0, 0, indent)))
+    strokes = trend_strokes(block)
+    line = Text.assemble((f"{strokes}  " if strokes else "", "cyan"))
+    console.print(
+        Padding(line.append(printable(trend_summary(block)), "dim"), (0, 0, 0, indent)),
+    )
 
 
 def _legend(block: Portions) -> Text:
@@ -203,7 +218,7 @@ def _legend(block: Portions) -> Text:
         legend.append(" · " if number else "", "dim")
         legend.append(f"{shade} ", style)
         told = ", ".join(f"{portion.label} {portion.text}" for portion in portions)
-        legend.append(_printable(f"{group}: {told}" if group else told))
+        legend.append(printable(f"{group}: {told}" if group else told))
     return legend
 
 
@@ -215,7 +230,7 @@ def _drawing(console: Console, block: Table | Tree | Timeline | Heatmap | Panes)
         _grow(tree, block.branches)
         return tree
     if isinstance(block, Timeline):
-        return _timeline(block, console.width)
+        return drawn_timeline(block, console.width)
     if isinstance(block, Heatmap):
         return Text("\n".join(shaded(block)), no_wrap=True, overflow="crop")
     return drawn_panes(block, console.width)
@@ -227,7 +242,7 @@ def _table(block: Table) -> Grid:
     for number, name in enumerate(block.columns):
         right = number in block.numeric
         grid.add_column(
-            _printable(name),
+            printable(name),
             justify="right" if right else "left",
             no_wrap=right or short,
             overflow="ellipsis" if short else "fold",
@@ -244,31 +259,6 @@ def _grow(tree: RichTree, branches: Iterable[Branch]) -> None:
         if branch.note:
             label = Text.assemble(label, "  ", _text(branch.note))
         _grow(tree.add(label), branch.branches)
-
-
-def _timeline(block: Timeline, width: int) -> RenderableType:
-    """The longest bars of each lane in order, each as a stroke on the same scale."""
-    room = max(10, min(24, width // 4))
-    grid = Grid.grid(padding=(0, 1), expand=True)
-    grid.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
-    grid.add_column(justify="right", no_wrap=True)
-    grid.add_column(width=room, no_wrap=True)
-    for lane in block.lanes:
-        grid.add_row(Text(_printable(lane.title), style="bold"))
-        longest = sorted(lane.bars, key=lambda bar: -bar.duration_ns)[:_MOST_BARS]
-        for bar in sorted(longest, key=lambda bar: (bar.start_ns, bar.depth)):
-            name = Text("  " * (min(bar.depth, 8) + 1) + _printable(bar.label))
-            grid.add_row(name, taken(bar.duration_ns), _stroke(bar, block.duration_ns, room))
-        if len(lane.bars) > len(longest):
-            rest = f"  and {len(lane.bars) - len(longest)} shorter ones"
-            grid.add_row(Text(rest, style="dim"))
-    return grid
-
-
-def _stroke(bar: Bar, whole_ns: int, room: int) -> Text:
-    start = min(room - 1, bar.start_ns * room // max(whole_ns, 1))
-    length = max(1, min(room - start, round(bar.duration_ns * room / max(whole_ns, 1))))
-    return Text(" " * start + "━" * length, style="cyan")
 
 
 def _draw_item(console: Console, block: Item, indent: int) -> None:
@@ -299,13 +289,13 @@ def _draw_paragraph(console: Console, block: Paragraph, indent: int) -> None:
 
 def _addressed(parts: Words) -> Words:
     """A link that stands alone shows its address: not every terminal can follow what it hides."""
-    alone = len(parts) == 1 and parts[0].url
+    alone = len(parts) == 1 and is_outside(parts[0].url)
     return (msgspec.structs.replace(parts[0], text=parts[0].url),) if alone else parts
 
 
 def _draw_excerpt(console: Console, block: Excerpt, indent: int) -> None:
     """The line and carets under the expression; a long line is cut to show that part."""
-    text = _printable(block.text.expandtabs(1))
+    text = printable(block.text.expandtabs(1))
     lead = len(text) - len(text.lstrip())
     start = max((block.column or 0) - lead, 0)
     stop = (block.end_column if block.end_column is not None else len(text)) - lead
@@ -332,7 +322,7 @@ def _draw_listing(console: Console, block: Listing, indent: int) -> None:
     gutter = indent + digits + 3
     room = console.width - gutter - 1
     for number, line in enumerate(block.lines, block.first_line):
-        text = _printable(line.expandtabs(1))
+        text = printable(line.expandtabs(1))
         here = number == block.marked_line
         part = marked_part(block, number, text)
         start = part[0] if part else 0
@@ -351,13 +341,13 @@ def _draw_listing(console: Console, block: Listing, indent: int) -> None:
 def _draw_source(console: Console, block: SourceFile, indent: int) -> None:
     """The lines that lost something and some around them, with the gutter at their left."""
     console.print()
-    title = Text.assemble((_printable(block.title), "bold"), (f"  {block.summary}", "dim"))
+    title = Text.assemble((printable(block.title), "bold"), (f"  {block.summary}", "dim"))
     console.print(Padding(title, (0, 0, 0, indent)))
     for line in text_lines(block):
         left = f"{' ' * indent}{line.gutter}  "
         number = (f"{line.number} ", "" if line.lost else "dim")
         stroke = (f"{line.stroke} ", _STROKES.get(line.kind, "dim"))
-        code = (_printable(line.text), "cyan" if line.lost else "dim")
+        code = (printable(line.text), "cyan" if line.lost else "dim")
         row = Text.assemble((left, "bold red" if line.lost else "dim"), number, stroke, code)
         console.print(row, no_wrap=True, overflow="ellipsis")
         start, stop = line.carets or (0, 0)
@@ -371,7 +361,7 @@ def _draw_diff(console: Console, block: Diff, indent: int) -> None:
     lines = block.text.splitlines()
     for line in lines[:_MOST_DIFF_LINES]:
         text = Text(
-            " " * indent + _printable(line.rstrip("\r")), style=_DIFF_STYLES[diff_kind(line)]
+            " " * indent + printable(line.rstrip("\r")), style=_DIFF_STYLES[diff_kind(line)]
         )
         console.print(text, no_wrap=True, overflow="ignore", crop=False)
     if len(lines) > _MOST_DIFF_LINES:
@@ -380,16 +370,10 @@ def _draw_diff(console: Console, block: Diff, indent: int) -> None:
 
 
 def _text(parts: Words) -> Text:
-    return Text.assemble(*((_printable(part.text), _style(part)) for part in parts))
+    return Text.assemble(*((printable(part.text), _style(part)) for part in parts))
 
 
 def _style(part: Span) -> str:
     """With the link that a terminal can follow, however the text is wrapped."""
-    return f"{_STYLES[part.style]} link {part.url}" if part.url else _STYLES[part.style]
-
-
-def _printable(text: str) -> str:
-    """What a program wrote must not steer the reader's terminal."""
-    return "".join(
-        c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text
-    )
+    leads = is_outside(part.url)
+    return f"{_STYLES[part.style]} link {part.url}" if leads else _STYLES[part.style]

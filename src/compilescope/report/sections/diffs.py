@@ -54,7 +54,7 @@ def _build(reading: Reading) -> list[Block]:
     wrong.sort(key=lambda entry: entry[1].verdict != "fail")
     found: list[Block] = [_tally([body for _, body in diffs])]
     for number, (event, body) in enumerate(wrong[:_MOST_ITEMS], 1):
-        found.append(_item(str(number), event, body, reading.root))
+        found.append(_item(str(number), event, body, reading))
     if len(wrong) > _MOST_ITEMS:
         found.append(note(f"and {count(len(wrong) - _MOST_ITEMS, 'more value')} like these"))
     right = [body for _, body in diffs if body.verdict == "pass"]
@@ -82,11 +82,11 @@ def _tally(diffs: list[TensorDiff]) -> Paragraph:
     return Paragraph(words(*parts))
 
 
-def _item(number: str, event: Event, body: TensorDiff, root: str) -> Item:
+def _item(number: str, event: Event, body: TensorDiff, reading: Reading) -> Item:
     blocks: list[Block] = [Paragraph(words(body.reason))] if body.reason else []
     if body.guilty:
         frame = event.stack[-1] if event.stack else None
-        at = place(frame.file, frame.line, root) if frame else ""
+        at = place(frame.file, frame.line, reading.root) if frame else ""
         where = f" ({at})" if at and at not in body.guilty else ""
         blocks.append(
             Paragraph(words(Span("wrong operation: ", "strong"), Span(body.guilty, "code"), where))
@@ -100,7 +100,9 @@ def _item(number: str, event: Event, body: TensorDiff, root: str) -> Item:
         blocks.append(_worst(body))
     blocks += [_profile(profile) for profile in body.profiles if _says(profile, body)]
     if body.errors is not None and sum(map(len, body.errors.lines)) > 1:
-        blocks.append(Fold(words("where the errors are"), tuple(_map(body.errors))))
+        title, grid = "where the errors are", tuple(_map(body.errors))
+        # A page has the room to show at once what a reader came for.
+        blocks += [note(title), *grid] if reading.page else [Fold(words(title), grid)]
     shape = f"{body.dtype} {list(body.shape)}" if body.shape is not None else body.role
     kind = "" if body.role == "output" else f"{body.role}, "
     right = words(Span(f"{kind}{shape} ", "dim"), Span(_WORDS[body.verdict], _STYLES[body.verdict]))

@@ -62,10 +62,13 @@ def _agreement(diffs: list[TensorDiff]) -> Words:
     wrong = sum(diff.verdict == "fail" for diff in diffs)
     unclear = sum(diff.verdict == "unknown" for diff in diffs)
     if wrong:
-        return words(Span(f"{wrong} {of_all} differ, {sides}.", "bad"))
+        return words(
+            Span(f"{wrong} {of_all} {'differs' if len(diffs) == 1 else 'differ'}, {sides}.", "bad")
+        )
     if unclear:
         return words(Span(f"{unclear} {of_all} could not be judged, {sides}.", "warn"))
-    return words(Span(f"All {of_all} agree, {sides}.", "good"))
+    agree = "1 value agrees" if len(diffs) == 1 else f"All {len(diffs)} values agree"
+    return words(Span(f"{agree}, {sides}.", "good"))
 
 
 def _is_blank(digest: Digest) -> bool:

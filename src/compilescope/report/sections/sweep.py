@@ -11,7 +11,7 @@ from compilescope.rules.sweeps import is_sweep, sweep_of
 def _build(reading: Reading) -> list[Block]:
     if not is_sweep(reading.run):
         return []
-    return sweep_blocks(sweep_of(reading.run), full=reading.full)
+    return sweep_blocks(sweep_of(reading.run), full=reading.full, jobs_at=reading.jobs_at)
 
 
 SECTION = Section("sweep", 1, _build)

@@ -78,7 +78,7 @@
   reveal();
 
   /* Where am I? */
-  const links = new Map(all("nav a").map((link) => [link.getAttribute("href").slice(1), link]));
+  const links = new Map(all('nav a[href^="#"]').map((link) => [link.getAttribute("href").slice(1), link]));
   const parts = all(".part").filter((part) => links.has(part.id));
   let now = null;
   function mark() {
