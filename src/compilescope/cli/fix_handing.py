@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import os
-import shlex
-from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-from compilescope.errors import ToolError
 
 if TYPE_CHECKING:
     from compilescope.cli.fix_asked import Asked
@@ -37,20 +33,6 @@ def is_lost(outcome: Outcome) -> bool:
     return bool(before.breaks or before.recompiles or before.failures or before.eager)
 
 
-def check_git(files: Collection[str]) -> None:
-    """Raises `ToolError` where a change could not be taken back with git."""
-    from compilescope.model.stack import origin_of
-    from compilescope.repair.handing.repository import standing_of
-
-    own = [file for file in files if file and origin_of(file) == "user"]
-    objection = standing_of(own).objection
-    if objection:
-        raise ToolError(
-            f"Nothing was written: {objection}.",
-            hint="Commit or stash first, or add --force.",
-        )
-
-
 def hand_out(asked: Asked, outcome: Outcome) -> Handed:
     """Nothing that was not proven as a whole leaves here."""
     proven = outcome.verdict == "verified" and bool(outcome.files or outcome.environment)
@@ -64,36 +46,15 @@ def hand_out(asked: Asked, outcome: Outcome) -> Handed:
 
 def _write(asked: Asked, outcome: Outcome) -> Handed:
     from compilescope.model.stack import origin_of
-    from compilescope.repair.handing.repository import standing_of
-    from compilescope.repair.handing.writing import write_files
+    from compilescope.repair.handing.applying import write_fix
 
     theirs = [file for file in outcome.files if origin_of(file) != "user"]
     if theirs:
         # Part of the proof: the rest alone was not proven.
         problem = f"No file was changed: the fixes also change {theirs[0]}, which is not your file."
         return Handed(problem=problem, remarks=("Use --script: it includes those changes.",))
-    if not outcome.files:
-        return Handed(remarks=_variables(outcome))
-    if not asked.force:
-        check_git(outcome.files)
-    standing = standing_of(outcome.files)
-    written = write_files(outcome.files, outcome.originals)
-    remarks = list(_variables(outcome))
-    undo = ""
-    if standing.kept and not standing.objection:
-        undo = shlex.join(["git", "checkout", "--", *map(os.path.relpath, written)])
-    else:
-        remarks.append(
-            "Git does not have the old version of every file. To undo, reverse the diff."
-        )
-    return Handed(written=tuple(written), remarks=tuple(remarks), undo=undo)
-
-
-def _variables(outcome: Outcome) -> tuple[str, ...]:
-    if not outcome.environment:
-        return ()
-    setting = " ".join(f"{name}={value}" for name, value in outcome.environment.items())
-    return (f"Start the program with {setting}.",)
+    done = write_fix(outcome.files, outcome.originals, outcome.environment, force=asked.force)
+    return Handed(written=done.written, remarks=done.remarks, undo=done.undo)
 
 
 def _emit(asked: Asked, outcome: Outcome) -> Handed:

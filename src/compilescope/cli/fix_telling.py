@@ -8,11 +8,20 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from compilescope.cli import telling
 from compilescope.cli.fix_handing import is_lost
 from compilescope.cli.fix_lines import clause, fix_lines
 from compilescope.cli.options import print_json
-from compilescope.report.fixing import Figure, Fixing, Spread, fixing_document
+from compilescope.report.fixing import (
+    COUNTS,
+    Figure,
+    Fixing,
+    Spread,
+    fixing_document,
+    in_counts,
+)
 from compilescope.report.places import count, place
 
 if TYPE_CHECKING:
@@ -59,14 +68,10 @@ def _headline(outcome: Outcome, asked: Asked, handed: Handed) -> Iterator[tuple[
     before, after = outcome.before, outcome.after
     kept = [each for each in outcome.attempts if each.kept]
     if kept and outcome.verdict == "verified":
-        lost = [
-            f"{_COUNTS[name]} {getattr(before, name)} -> {getattr(after, name)}"
-            for name in ("breaks", "recompiles", "failures")
-            if getattr(before, name) or getattr(after, name)
-        ]
+        lost = in_counts(*map(msgspec.structs.asdict, (before, after)))
         number = len({(each.fix, each.diff) for each in kept})
         how = ", individually and together" if number > 1 else ""
-        yield f"{count(number, 'fix', 'fixes')} verified{how}: {', '.join(lost)}.", "good"
+        yield f"{count(number, 'fix', 'fixes')} verified{how}: {lost}.", "good"
     elif not is_lost(outcome):
         failed = bool(outcome.notes)
         words = "Nothing to fix in the part that ran." if failed else "Nothing to fix."
@@ -90,7 +95,7 @@ def _figures(outcome: Outcome) -> Iterator[Figure]:
     before, after = outcome.before, outcome.after
     if not any(each.kept for each in outcome.attempts):
         return
-    for name, label in _COUNTS.items():
+    for name, label in COUNTS.items():
         old, new = getattr(before, name), getattr(after, name)
         if old or new:
             yield Figure(label, old, new)
@@ -104,14 +109,6 @@ def _figures(outcome: Outcome) -> Iterator[Figure]:
             yield Figure(label, *times)
 
 
-_COUNTS = {
-    "breaks": "graph breaks",
-    "recompiles": "recompiles",
-    "eager": "eager fallbacks",
-    "failures": "failed compilations",
-    "graphs": "graphs",
-    "operators": "operators captured",
-}
 _TIMES = {
     "steady": "a warm call",
     "first": "the first calls, with compilation",
@@ -146,8 +143,10 @@ def _next(outcome: Outcome, asked: Asked, handed: Handed) -> Iterator[tuple[str,
 
         theirs = [file for file in outcome.files if origin_of(file) != "user"]
         if len(theirs) < len(outcome.files):
+            # What was verified with changes to packages was not verified without them.
             rest = ", except those in installed packages" if theirs else ""
-            yield f"To change your files{rest}:", _shown(["--write", *program])
+            again = ["--write", *program] if theirs or not outcome.run else ["--apply", outcome.run]
+            yield f"To change your files{rest}:", _shown(again)
         script = "including third-party code" if theirs else "leaving your files unchanged"
         yield f"To write a separate script, {script}:", _shown(["--script", *program])
     if any(each.kept and not each.safe for each in kept):

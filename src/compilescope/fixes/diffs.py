@@ -47,12 +47,12 @@ def _name(path: str, root: str) -> str:
 def patch_diff(subject: Subject, patch: Patch) -> str:
     """Of a patch that was proposed for a subject, against the version that it was proposed on."""
     program = subject.program
-    originals = {file: _mark(file) + program.text(file) for file in patch.files}
-    files = {file: _mark(file) + text for file, text in patch.files.items()}
+    originals = {file: byte_order_mark(file) + program.text(file) for file in patch.files}
+    files = {file: byte_order_mark(file) + text for file, text in patch.files.items()}
     return unified_diff(originals, files, program.root)
 
 
-def _mark(file: str) -> str:
+def byte_order_mark(file: str) -> str:
     """The byte order mark of a file on disk, which its text is told without."""
     try:
         with open(file, "rb") as stream:

@@ -30,7 +30,8 @@ class _FixCommand(ProgramCommand):
     )
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        for rest in ("SCRIPT [ARGS]...", "-m MODULE [ARGS]...", "--run RUN", "--list"):
+        others = ("-m MODULE [ARGS]...", "--run RUN", "--apply RUN", "--list")
+        for rest in ("SCRIPT [ARGS]...", *others):
             prefix = None if rest.startswith("SCRIPT") else "       "
             formatter.write_usage("compilescope fix", f"[OPTIONS] {rest}", prefix=prefix)
 
@@ -67,6 +68,12 @@ class _FixCommand(ProgramCommand):
     "--force", is_flag=True, help="Write even if git has uncommitted changes or the file exists."
 )
 @click.option("--run", "run", metavar="RUN", help="Fix the program of a recorded run.")
+@click.option(
+    "--apply",
+    "stored",
+    metavar="RUN",
+    help="Change your files as an earlier search verified it, without a new search.",
+)
 @click.option("--site", metavar="FILE:LINE", help="Only fix this line.")
 @click.option(
     "--rule",
@@ -116,6 +123,8 @@ class _FixCommand(ProgramCommand):
 def COMMAND(words: Words, /, **given: Any) -> int:
     try:
         with ended_in_order():
+            if given["stored"] is not None:
+                return _apply(words, given)
             return _list(given) if given["repertoire"] else _fix(words, given)
     except (ToolError, click.ClickException, BrokenPipeError):
         raise
@@ -132,11 +141,19 @@ def _list(given: dict[str, Any]) -> int:
     return 0
 
 
+def _apply(words: Words, given: dict[str, Any]) -> int:
+    from compilescope.cli.fix_applying import apply_run
+
+    apply_run(words, given)
+    return 0
+
+
 def _fix(words: Words, given: dict[str, Any]) -> int:
     from compilescope.cli.fix_asked import ask, read_stdin
-    from compilescope.cli.fix_handing import check_git, hand_out
+    from compilescope.cli.fix_handing import hand_out
     from compilescope.cli.fix_telling import tell
     from compilescope.cli.progress import working
+    from compilescope.repair.handing.applying import check_git
     from compilescope.repair.search.searching import search
 
     asked = ask(words, given)

@@ -316,10 +316,9 @@ class _Search:
     ) -> Outcome:
         last = steps[-1]
         home = self.wishes.home
-        run = keep_run(first.folder, home, self.log.attempts()) if home is not None else None
         files = dict(last.version.files)
         untouched = self._program(Baseline(self.bench, Version(), first), first)
-        return Outcome(
+        outcome = Outcome(
             before=totals(first),
             after=totals(last.watched),
             attempts=tuple(self.log.attempts()),
@@ -331,6 +330,7 @@ class _Search:
             reason=proof.reason if proof is not None else "",
             times=times,
             notes=(*notes, *self._not_tried()),
-            run=run.name if run is not None else "",
             left=tuple(still_lost(last.watched, self.log.attempts())),
         )
+        run = keep_run(first.folder, home, outcome) if home is not None else None
+        return replace(outcome, run=run.name) if run is not None else outcome
