@@ -29,7 +29,7 @@ def write_table(path: Path, *titles: str) -> Path:
 
 
 def get(address: str) -> str:
-    with urllib.request.urlopen(address, timeout=10) as answer:
+    with urllib.request.urlopen(address, timeout=60) as answer:
         return answer.read().decode()
 
 

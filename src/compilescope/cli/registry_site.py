@@ -36,7 +36,12 @@ def _sources_options(function: F) -> F:
             help="A graph_break_registry.json, a torch wheel or a checkout. [default: the "
             "installed torch's]",
         ),
-        click.option("--notes", type=_FOLDER, metavar="DIR", help="Your own notes (gb0124.md)."),
+        click.option(
+            "--notes",
+            type=_FOLDER,
+            metavar="DIR",
+            help="Your own notes (gb0124.md), shown above ours.",
+        ),
         click.option("--examples", type=_FOLDER, metavar="DIR", help="Your own examples."),
         click.option("--history", type=_FOLDER, metavar="FILE", help="Your own history."),
     )

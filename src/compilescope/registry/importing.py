@@ -6,7 +6,6 @@ INFORMATION START and END. That is kept byte for byte, from the line after START
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Literal
 import msgspec
 
 from compilescope.errors import ToolError
-from compilescope.registry.notes import BIGGEST_BYTES, id_of, note_name
+from compilescope.registry.notes import BIGGEST_BYTES, id_of, note_name, write_note
 
 Fate = Literal["imported", "replaced", "same", "kept", "empty", "unmarked", "unreadable", "unknown"]
 _BIGGEST_PAGE = 8 * BIGGEST_BYTES
@@ -140,13 +139,7 @@ def _is_text(data: bytes) -> bool:
 
 
 def _write(target: Path, words: bytes) -> None:
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            part.write_bytes(words)
-            part.replace(target)
-        finally:
-            part.unlink(missing_ok=True)
+        write_note(target, words)
     except OSError as error:
         raise ToolError(f"Cannot write {target}: {error.strerror}.") from None

@@ -134,7 +134,7 @@ def normal_id(text: str) -> str | None:
 
 def load_registry(file: Path | None = None) -> Registry:
     """The table of the installed torch, or of `file`."""
-    path = file if file is not None else _installed_table()
+    path = file if file is not None else table_file()
     return parse_registry(_read(path), str(path), _version_beside(path))
 
 
@@ -172,7 +172,8 @@ def _variant(raw: RawVariant) -> Variant:
     )
 
 
-def _installed_table() -> Path:
+def table_file() -> Path:
+    """Of the installed torch."""
     for folder in _torch_folders():
         if (folder / PLACE).is_file():
             return folder / PLACE

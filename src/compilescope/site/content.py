@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -52,11 +53,18 @@ class Page:
     """What the tool prints for the example; empty where nobody has written it down."""
     unreachable: Unreachable | None
     note: Note | None
+    """What comes with this version."""
     places: tuple[Call, ...]
     """Where torch raises it."""
     raised: bool | None
     """None where there is no source to look into."""
     related: tuple[Entry, ...]
+    own: Note | None = None
+    """The user's own, which stands above the other."""
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        return tuple(note for note in (self.own, self.note) if note is not None)
 
     @property
     def gb_id(self) -> str:
@@ -65,6 +73,19 @@ class Page:
     @property
     def title(self) -> str:
         return self.entry.title
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """What it has that a reader may look for."""
+        marks = {
+            "example": self.example is not None,
+            "fixed": self.example is not None and self.example.has_fixed,
+            "note": bool(self.notes),
+            "several": len(self.wordings) > 1,
+            "unraised": self.raised is False,
+            "missing": bool(self.missing),
+        }
+        return tuple(name for name, has in marks.items() if has)
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -99,6 +120,22 @@ class Content:
             p for p in self.pages if (p.category.id if p.category else None) == category_id
         )
 
+    def neighbours(self, page: Page) -> tuple[Page | None, Page | None]:
+        """The pages before and after it."""
+        at = self.pages.index(page)
+        before = self.pages[at - 1] if at else None
+        return before, self.pages[at + 1] if at + 1 < len(self.pages) else None
+
+    def with_notes(self, own: Mapping[str, Note]) -> Content:
+        """The same with the user's own notes."""
+        pages = tuple(
+            replace(page, own=own.get(page.gb_id))
+            if page.own is not None or page.gb_id in own
+            else page
+            for page in self.pages
+        )
+        return replace(self, pages=pages, by_id={page.gb_id: page for page in pages})
+
     @property
     def uncategorised(self) -> tuple[Page, ...]:
         return self.of_category(None)
@@ -114,7 +151,7 @@ class Content:
             counts["outputs"] += bool(page.output)
             counts["unreachable"] += page.example is None and page.unreachable is not None
             counts["untried"] += page.example is None and page.unreachable is None
-            counts["notes"] += page.note is not None
+            counts["notes"] += bool(page.notes)
             counts["missing"] += bool(page.missing)
             counts["several"] += len(page.wordings) > 1
             counts["not_raised"] += page.raised is False
@@ -130,6 +167,7 @@ class Sources:
     table: Path | None = None
     """A JSON file, a wheel or a folder; None is the installed torch's."""
     notes: Path | None = None
+    """The user's own, beside those that come with this version."""
     examples: Path | None = None
     history: Path | None = None
 
@@ -144,7 +182,8 @@ def gather(sources: Sources) -> Content:
     if release is not None and release not in _versions(history):
         history = with_table(history, table, release)
     raised = _raised(table, sources)
-    notes = read_notes(sources.notes)
+    notes = read_notes()
+    own = read_notes(sources.notes) if sources.notes is not None else {}
     examples = read_examples(sources.examples or EXAMPLES)
     unreachable = load_unreachable()
     related = related_ids(table, taxonomy)
@@ -164,6 +203,7 @@ def gather(sources: Sources) -> Content:
                 places=_places(entry, raised),
                 raised=None if raised is None else any(map(raised.raises, entry.titles)),
                 related=related[entry.gb_id],
+                own=own.get(entry.gb_id),
             )
         )
     by_id = {page.gb_id: page for page in pages}

@@ -6,9 +6,10 @@ Templates escape all that they print; `words` holds the few things that pass as 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from markupsafe import Markup, escape
 
@@ -56,14 +57,15 @@ def draw_site(
     """Path and text of each file, pages first. `base_url` ends in a slash, or is empty."""
     edit_url = (edit_url or EDIT_URL).rstrip("/")
     page_of = _Pages(content, base_url)
-    yield page_of("home.html", "index.html", here="home", index=search_index(content))
-    for number, page in enumerate(content.pages):
-        around = content.pages[number - 1 : number] if number else (), content.pages[number + 1 :]
-        before, after = (next(iter(each), None) for each in around)
-        yield _entry(page_of, page, before, after, edit_url)
+    home = home_values(content)
+    yield page_of("registry_home.html", "index.html", here="home", **home)
+    for page in content.pages:
+        path = f"gb/{page.gb_id.lower()}.html"
+        values = {**entry_values(content, page), "edit": _edit(page, edit_url)}
+        yield page_of("registry_entry.html", path, **values)
     yield page_of("categories.html", "categories.html", here="categories")
     for category in content.taxonomy:
-        values: dict[str, Any] = {"category": category, "pages": content.of_category(category.id)}
+        values = {"category": category, "pages": content.of_category(category.id)}
         values["patterns"] = _patterns(category.id)
         path = f"category/{category.id}.html"
         yield page_of("category.html", path, here="categories", **values)
@@ -79,28 +81,66 @@ def draw_site(
             yield f"assets/{asset.name}", asset.read_text(encoding="utf-8")
 
 
+class Links(Protocol):
+    """Where pages are, for those who draw the same pages elsewhere."""
+
+    home: str
+
+    def entry(self, gb_id: str) -> str: ...
+    def category(self, category_id: str) -> str: ...
+    def version(self, release: str) -> str: ...
+
+
+@dataclass(frozen=True)
+class _Files:
+    """From a page of the site to others."""
+
+    root: str
+
+    @property
+    def home(self) -> str:
+        return f"{self.root}index.html"
+
+    def entry(self, gb_id: str) -> str:
+        return f"{self.root}gb/{gb_id.lower()}.html"
+
+    def category(self, category_id: str) -> str:
+        return f"{self.root}category/{category_id}.html"
+
+    def version(self, release: str) -> str:
+        return f"{self.root}version/{release}.html"
+
+
+def shared_values(content: Content) -> dict[str, Any]:
+    """What the pages of a graph break and of all of them know."""
+    steps = content.history.steps
+    return {
+        "content": content,
+        "counts": content.counts,
+        "means": MEANS,
+        "kinds": KINDS,
+        "first_release": steps[0].torch if steps else None,
+        "steps_here": _steps_here(content),
+    }
+
+
 class _Pages:
     """Draws a template at a path, with what every page knows."""
 
     def __init__(self, content: Content, base_url: str) -> None:
         self._environment = _environment()
-        steps = content.history.steps
         self._values: dict[str, Any] = {
-            "content": content,
-            "counts": content.counts,
+            **shared_values(content),
+            "frame": "base.html",
             "base_url": base_url,
             "policy": _POLICY,
             "version": VERSION,
-            "means": MEANS,
-            "kinds": KINDS,
             "here": "",
-            "first_release": steps[0].torch if steps else None,
-            "steps_here": _steps_here(content),
         }
 
     def __call__(self, template: str, path: str, /, **values: Any) -> tuple[str, str]:
         root = "../" * path.count("/")
-        known = {**self._values, "root": root, "path": path, **values}
+        known = {**self._values, "root": root, "link": _Files(root), "path": path, **values}
         return path, self._environment.get_template(template).render(known)
 
 
@@ -115,44 +155,65 @@ def _environment() -> Any:
         lstrip_blocks=True,
         finalize=finalize,
     )
-    filters = {"words": sentence, "brief": _brief, "flags": _flags, "marks": _marks}
-    environment.filters.update(filters)
+    environment.filters.update(template_filters())
     return environment
 
 
-def _entry(
-    page_of: _Pages, page: Page, before: Page | None, after: Page | None, edit_url: str
-) -> tuple[str, str]:
+def template_filters() -> dict[str, Any]:
+    """What the templates write texts of others with."""
+    return {"words": sentence, "brief": _brief, "flags": _flags, "marks": _marks}
+
+
+def home_values(content: Content, listed: Sequence[Page] | None = None) -> dict[str, Any]:
+    """The search over all graph breaks. `listed`: in this order."""
+    return {
+        "index": search_index(content),
+        "listed": content.pages if listed is None else listed,
+        "shown": None,
+        "action": "",
+        "asked": {},
+    }
+
+
+def entry_values(content: Content, page: Page) -> dict[str, Any]:
+    """The page of one graph break."""
     example = page.example
-    broken = fixed = note = Markup("")
+    broken = fixed = Markup("")
     if example is not None:
         mark = _mark(example.broken, example.source, example.break_line)
         # Numbered as in its file, which is what the tool's own words name.
         first = example.break_line - mark + 1 if mark is not None else 1
         broken = python_lines(example.broken, mark and example.break_line, first)
         fixed = python_lines(example.fixed) if example.fixed else fixed
-    if page.note is not None:
-        note = note_html(page.note.text)
     fixes = _fixes(page)
-    return page_of(
-        "entry.html",
-        f"gb/{page.gb_id.lower()}.html",
-        page=page,
-        before=before,
-        after=after,
-        broken=broken,
-        fixed=fixed,
-        note=note,
-        fixes=fixes,
-        remedies=_remedies(page) if not fixes else [],
-        edit=_edit(page, edit_url),
-    )
+    before, after = content.neighbours(page)
+    return {
+        "page": page,
+        "before": before,
+        "after": after,
+        "broken": broken,
+        "fixed": fixed,
+        "notes": _notes(page),
+        "fixes": fixes,
+        "remedies": _remedies(page) if not fixes else [],
+    }
+
+
+def _notes(page: Page) -> list[tuple[str, Markup]]:
+    """Whose they are is said where there may be two."""
+    found = []
+    if page.own is not None:
+        found.append(("Local note", note_html(page.own.text)))
+    if page.note is not None:
+        label = "Comes with compilescope" if page.own is not None else ""
+        found.append((label, note_html(page.note.text)))
+    return found
 
 
 def _edit(page: Page, edit_url: str) -> str:
     """Where the note is edited, or made where there is none: GitHub wants another address then."""
     name = note_name(page.gb_id)
-    if page.note is None and "/edit/" in edit_url:
+    if not page.notes and "/edit/" in edit_url:
         return f"{edit_url.replace('/edit/', '/new/', 1)}?filename={name}"
     return f"{edit_url}/{name}"
 
@@ -235,13 +296,5 @@ def _flags(config: dict[str, Any]) -> Markup:
 
 def _marks(page: Page) -> str:
     """What the filters of the home page go by."""
-    marks = {
-        "example": page.example is not None,
-        "fixed": page.example is not None and page.example.has_fixed,
-        "note": page.note is not None,
-        "several": len(page.wordings) > 1,
-        "unraised": page.raised is False,
-        "missing": bool(page.missing),
-    }
     means = page.category.means if page.category else ()
-    return str(escape(" ".join([name for name, has in marks.items() if has] + list(means))))
+    return str(escape(" ".join([*page.marks, *means])))

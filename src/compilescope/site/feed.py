@@ -90,7 +90,7 @@ def _item(page: Page, base_url: str) -> dict[str, Any]:
                 if page.unreachable and page.example is None
                 else None
             ),
-            "note": page.note.text if page.note else None,
+            "note": page.notes[0].text if page.notes else None,
             "related": [other.gb_id for other in page.related],
         },
     }

@@ -44,8 +44,8 @@ def _entry(page: Page) -> dict[str, Any]:
     }
     if page.example is not None:
         found["example"] = [page.example.description, page.example.broken]
-    if page.note is not None:
-        found["note"] = [page.note.text]
+    if page.notes:
+        found["note"] = [note.text for note in page.notes]
     return found
 
 

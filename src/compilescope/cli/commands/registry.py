@@ -24,6 +24,7 @@ from compilescope.cli.telling import all_option
 from compilescope.errors import ToolError
 
 if TYPE_CHECKING:
+    from compilescope.registry.notes import Note
     from compilescope.registry.table import Entry, Registry
     from compilescope.registry.taxonomy import Category, Taxonomy
     from compilescope.report.blocks import Block, Facts
@@ -60,23 +61,34 @@ def COMMAND() -> None:
 @COMMAND.command("show", short_help="Show graph breaks by ID or type.")
 @click.argument("ids", nargs=-1, required=True, metavar="ID...")
 @_file_option
+@click.option(
+    "--notes",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Your own notes (gb0124.md). [default: those written in the dashboard]",
+)
 @json_option
-def show(ids: tuple[str, ...], file: Path | None, as_json: bool) -> None:
+def show(ids: tuple[str, ...], file: Path | None, notes: Path | None, as_json: bool) -> None:
     """Show graph breaks by ID (GB0124, gb124 or 124) or by type."""
+    from compilescope.registry.notes import default_notes, own_notes, read_notes
     from compilescope.registry.table import load_registry
     from compilescope.registry.taxonomy import load_taxonomy
 
     table, taxonomy = load_registry(file), load_taxonomy()
+    own = read_notes(notes) if notes is not None else own_notes(default_notes())
+    added = {"own": own, "ours": read_notes()}
     found = [entry for wanted in ids for entry in _entries(wanted, table, taxonomy)]
     entries = list({entry.gb_id: entry for entry in found}.values())
     if as_json:
-        print_json({**_origin(table), "entries": [_full(e, taxonomy) for e in entries]})
+        values = [{**_full(e, taxonomy), "notes": _notes(e.gb_id, added)} for e in entries]
+        print_json({**_origin(table), "entries": values})
         return
     for number, entry in enumerate(entries):
         if number:
             print()
         subtitle = f"graph break in {_name(table)}"
-        print_blocks(f"{entry.gb_id} {entry.title}", subtitle, _entry_blocks(entry, taxonomy))
+        blocks = [*_entry_blocks(entry, taxonomy), *_note_blocks(_notes(entry.gb_id, added))]
+        print_blocks(f"{entry.gb_id} {entry.title}", subtitle, blocks)
 
 
 @COMMAND.command("search", short_help="Search IDs, types, explanations and categories.")
@@ -319,6 +331,28 @@ def _entry_blocks(entry: Entry, taxonomy: Taxonomy) -> list[Block]:
             Paragraph(words("This ID is newer than this version of compilescope.")),
         ]
     return blocks + _category_blocks(known)
+
+
+def _notes(gb_id: str, added: dict[str, dict[str, Note]]) -> list[dict[str, Any]]:
+    """The user's own first."""
+    found = ((name == "own", notes.get(gb_id)) for name, notes in added.items())
+    return [
+        {"own": own, "text": note.text, "path": str(note.path)}
+        for own, note in found
+        if note is not None
+    ]
+
+
+def _note_blocks(notes: list[dict[str, Any]]) -> list[Block]:
+    from compilescope.report.blocks import Heading, Paragraph, prose, words
+
+    blocks: list[Block] = []
+    for note in notes:
+        whose = "local note" if note["own"] else "comes with compilescope"
+        blocks.append(Heading("Additional information", whose))
+        for text in note["text"].strip().split("\n"):
+            blocks.append(Paragraph(prose(text) or words("")))
+    return blocks
 
 
 def _category_blocks(category: Category, ids: list[str] | None = None) -> list[Block]:

@@ -212,11 +212,14 @@
   const chosen = { category: byId("category"), since: byId("since"), has: byId("has"), means: byId("means"), sort: byId("sort") };
   const list = byId("rows");
   const rows = new Map([...list.children].map((row) => [row.dataset.id, row]));
-  const order = [...rows.keys()];
+  // A server may have put its own answer first.
+  const order = [...rows.keys()].sort((a, b) => a.length - b.length || (a < b ? -1 : 1));
+  for (const row of rows.values()) row.hidden = false;
   const titles = new Map(index.entries.map((entry) => [entry.id, entry.types[0] || entry.id]));
   const AT_FIRST = 60;
   let everything = false;
   document.querySelector(".finder").hidden = false;
+  byId("clear").hidden = false;
 
   const version = (text) => text.split(".").map(Number);
   function newer(a, b) {
@@ -262,7 +265,7 @@
     const found = fitting(find.value);
     place.firstElementChild.replaceChildren(...found.map((category) => {
       const [item, link] = [document.createElement("li"), document.createElement("a")];
-      link.href = `category/${category.id}.html`;
+      link.href = list.dataset.category.replace("*", category.id);
       link.textContent = category.title;
       item.append("Category: ", link, ` – ${category.words[0]}`);
       return item;
@@ -279,13 +282,13 @@
     }
     const hash = state.toString();
     if (hash !== location.hash.slice(1)) {
-      history.replaceState(null, "", hash ? `#${hash}` : location.href.split("#")[0]);
+      history.replaceState(null, "", hash ? `#${hash}` : location.href.split(/[?#]/)[0]);
     }
   }
 
   function recall() {
     if (/^#gb\d+$/.test(location.hash)) return;
-    const state = new URLSearchParams(location.hash.slice(1));
+    const state = new URLSearchParams(location.hash.slice(1) || location.search);
     find.value = state.get("q") || "";
     for (const [name, field] of Object.entries(chosen)) {
       const wanted = state.get(name) || "";
@@ -319,6 +322,12 @@
     }
   });
   for (const field of Object.values(chosen)) field.addEventListener("change", draw);
+  // Where a server would answer too: a pasted message is too long for an address.
+  find.form?.addEventListener("submit", (event) => {
+    event.preventDefault();
+    clearTimeout(waiting);
+    draw();
+  });
   byId("more").addEventListener("click", () => { everything = true; draw(); });
   byId("clear").addEventListener("click", () => {
     find.value = "";
