@@ -80,6 +80,15 @@ def page_driver() -> Iterator[Any]:
         pytest.skip(str(error))
 
 
+def seen(driver: Any, selector: str) -> Any:
+    """The element, once a page has it: one click may lead to the next page."""
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    return WebDriverWait(driver, 30).until(
+        lambda browser: next(iter(browser.find_elements("css selector", selector)), None)
+    )
+
+
 @contextmanager
 def looking(driver: Any, width: int, height: int, scheme: str) -> Iterator[None]:
     """As a window of that size shows a page to a reader who prefers that color scheme."""

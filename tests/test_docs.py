@@ -77,8 +77,10 @@ def test_the_listed_commands_run(tmp_path: Path) -> None:
     (tmp_path / "model.py").write_text(model + build)
     lines = re.findall(r"^(compilescope [^#\n]+?)\s*(?:#.*)?$", "\n".join(fenced("sh")), re.M)
     assert len(lines) >= 9
+    ended = "timeout --preserve-status -s INT 20 compilescope serve --port 0"
     for line in lines:
-        done = shell(line.replace("clean", "clean --yes"), tmp_path / "runs", cwd=tmp_path)
+        line = line.replace("clean", "clean --yes").replace("compilescope serve", ended)
+        done = shell(line, tmp_path / "runs", cwd=tmp_path)
         assert done.returncode == 0, f"{line}\n{done.stderr}"
 
 

@@ -26,5 +26,6 @@ def test_help_lists_each_command_once_under_its_group() -> None:
         at = lines.index(f"{heading}:")
         listed = [line.split()[0] for line in lines[at + 1 : at + 1 + len(names)]]
         assert [name for name in names if name in listed] == [n for n in listed if n in names]
-    assert "Start with:  compilescope run your_script.py" in text
+    assert "  Start with:    compilescope run your_script.py\n" in text
+    assert "  In a browser:  compilescope serve\n" in text
     assert "\n  analyze" not in text

@@ -145,8 +145,9 @@ def test_a_backward_pass_that_nobody_recorded_is_said(place: Path) -> None:
     assert any("backward pass" in code["what"] for code in said)
 
 
-def test_for_people(place: Path) -> None:
-    done = call(place, "net.py", "--device", "strict.toml", "--device", "easy.toml")
+def test_for_people(place: Path, judged: dict[str, Any]) -> None:
+    """The run is on disk: it is drawn again, not made again."""
+    done = call(place, "--run", judged["run"], "--device", "strict.toml", "--device", "easy.toml")
     assert done.returncode == 1
     text = " ".join(done.stdout.split())
     assert (

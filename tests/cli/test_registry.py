@@ -101,8 +101,27 @@ def test_show_json(run: Run) -> None:
     assert entry["gb_id"] == "GB0170" and entry["category"] == "data-dependent-branch"
     assert set(entry) == {
         "gb_id", "title", "titles", "category", "explanations", "hints", "contexts", "why", "fix",
-        "means",
+        "means", "notes",
     }  # fmt: skip
+
+
+def test_show_has_notes_and_ones_own_first(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    own = tmp_path / "compilescope" / "notes"
+    own.mkdir(parents=True)
+    (own / "gb0170.md").write_text("Ask `Ada` first.\n")
+    text = run("show", "gb170").out
+    assert text.index("local note") < text.index("Ask `Ada` first.")
+    assert text.index("Ask `Ada` first.") < text.index("comes with compilescope")
+    (tmp_path / "others").mkdir()
+    (tmp_path / "others" / "gb0170.md").write_text("Ask Grace.")
+    shown = run("show", "170", "--notes", str(tmp_path / "others"), "--json").out
+    [entry] = json.loads(shown)["entries"]
+    assert entry["notes"][0]["text"] == "Ask Grace."
+    assert [note["own"] for note in entry["notes"]] == [True, False]
+    assert run("show", "170", "--notes", str(tmp_path / "absent")).status == 2
 
 
 def test_search_says_when_there_is_more(run: Run) -> None:

@@ -17,6 +17,8 @@ from typing import Any
 
 import pytest
 
+from compilescope.cli import demo_telling
+
 TOOL = [sys.executable, "-m", "compilescope", "demo"]
 ENVIRONMENT = {**os.environ, "COLUMNS": "80", "TERM": "xterm-256color"}
 
@@ -125,6 +127,15 @@ def test_one_step_unattended(tmp_path: Path) -> None:
     assert max(map(len, lines)) <= 80 + len(str(tmp_path))
     assert "1 of 1 steps did what they should" in done.stdout
     assert (tmp_path / "tour" / "output" / "11-registry-1.txt").is_file()
+    assert "In a browser" not in done.stdout  # This step records no run.
+
+
+def test_the_summary_leads_to_the_dashboard(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a tour" / ".compilescope").mkdir(parents=True)
+    demo_telling._print_summary([], 0, tmp_path / "a tour")
+    assert "In a browser: compilescope serve --dir" in capsys.readouterr().out
 
 
 def test_one_step_as_json(tmp_path: Path) -> None:

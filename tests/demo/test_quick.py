@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from compilescope.demo.quick import Knobs, padded_tokens, program_text
+from compilescope.demo.quick import Knobs, _commands, padded_tokens, program_text
 from compilescope.errors import ToolError
 
 TOOL = [sys.executable, "-m", "compilescope", "demo", "--backend", "aot_eager"]
@@ -41,6 +41,13 @@ def test_the_knobs_are_constants_of_the_program() -> None:
             exec(line, names)
     assert (names["MODEL"], names["BATCH"], names["SEQ"]) == ("gpt2", 3, 24)
     assert (names["PADDED"], names["BACKEND"], names["FAIL_OP"]) == (5, "a\\1", 'ge"lu')
+
+
+def test_runs_go_where_they_are_asked_to(tmp_path: Path) -> None:
+    for _, command in _commands(Knobs("bert", home=tmp_path)):
+        assert command.words[2:5].count("--dir") == 1 and str(tmp_path) in command.words
+    for _, command in _commands(Knobs("bert")):
+        assert "--dir" not in command.words
 
 
 def test_a_device_that_is_not_there() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +12,7 @@ from compilescope.demo.folder import PROGRAMS, make_folder
 from compilescope.demo.step import Command, Ran, Result, Step
 from compilescope.demo.tour import all_steps, choose, obstacle, run_step
 from compilescope.errors import ToolError
+from gone import is_gone
 
 COMMANDS = group.list_commands(None)  # type: ignore[arg-type]
 STEPS = all_steps(COMMANDS)
@@ -172,22 +171,7 @@ def test_a_command_that_is_stopped_ends(tmp_path: Path) -> None:
             heard=stop,
             ended=lambda ran: None,
         )
-    assert pids and ended(pids[0])
-
-
-def ended(pid: int) -> bool:
-    """Also a process that nobody has waited for yet."""
-    if sys.platform != "linux":
-        return True
-    status = Path(f"/proc/{pid}/stat")
-    for _ in range(100):
-        try:
-            if status.read_text().rpartition(")")[2].split()[0] == "Z":
-                return True
-        except (FileNotFoundError, ProcessLookupError):
-            return True
-        time.sleep(0.05)
-    return False
+    assert pids and is_gone(pids[0])
 
 
 def test_long_output_is_trimmed() -> None:

@@ -33,7 +33,7 @@ _DEVICE = "npu-a"
 def quick(model: str, given: Path | None, *, as_json: bool, **asked: Any) -> int:
     _check_packages()
     knobs = _knobs(model, asked)
-    folder = make_folder(given)
+    folder = make_folder(given, model)
     environment = {"NO_COLOR": "1", "COLUMNS": str(report_width())}
     with working("demo") as work:
         answers = quick_run(knobs, folder, environment, work.show)
@@ -71,6 +71,7 @@ def _knobs(model: str, asked: dict[str, Any]) -> Knobs:
         atol=asked["atol"],
         rtol=asked["rtol"],
         fail=asked["fail"] or "",
+        home=asked["runs"].absolute() if asked["runs"] else None,
     )
 
 

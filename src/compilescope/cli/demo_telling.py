@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import textwrap
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ from compilescope.cli.telling import tell
 from compilescope.demo.folder import OUTPUT, make_folder
 from compilescope.demo.step import Ran, Result, Step
 from compilescope.demo.tour import obstacle, run_step
+from compilescope.settings import DEFAULT_DIR
 
 _MARKS = {"ok": "ok", "failed": "FAILED", "skipped": "skipped", "unavailable": "not available"}
 _STYLES = {"ok": "good", "failed": "bad", "skipped": "dim", "unavailable": "warn"}
@@ -167,7 +169,7 @@ def shown_lines(ran: Ran) -> tuple[list[str], int]:
 
 
 def _print_summary(results: Sequence[Result], total: int, folder: Path) -> None:
-    from compilescope.report.blocks import Document, Part, Span, Table, note, words
+    from compilescope.report.blocks import Block, Document, Part, Span, Table, note, words
 
     rows = tuple(
         (
@@ -182,10 +184,13 @@ def _print_summary(results: Sequence[Result], total: int, folder: Path) -> None:
     seconds = sum(result.seconds for result in results)
     table = Table(("step", "", "time", ""), rows, numeric=(2,))
     text = f"{good} of {total} steps did what they should, in {seconds:.0f} s."
-    kept = note(f"Programs, runs and output: {folder}")
+    blocks: list[Block] = [table] if rows else []
+    blocks.append(note(f"Programs, runs and output: {folder}"))
+    runs = folder / DEFAULT_DIR
+    if runs.is_dir():
+        blocks.append(note(f"In a browser: compilescope serve --dir {shlex.quote(str(runs))}"))
     print()
-    blocks = (table, kept) if rows else (kept,)
-    tell(Document("Summary", text, (Part("", "", blocks),)), "")
+    tell(Document("Summary", text, (Part("", "", tuple(blocks)),)), "")
 
 
 def _styled(text: str, style: str) -> str:

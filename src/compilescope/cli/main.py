@@ -20,7 +20,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Numbers": ("diff", "bench"),
     "Hardware": ("preflight", "devices"),
     "Gate": ("check",),
-    "Share": ("report", "export", "import", "list", "clean"),
+    "Share": ("report", "serve", "export", "import", "list", "tag", "clean"),
     "Learn": ("learn", "demo", "registry"),
 }
 """The headings of `--help` in the order in which a user meets them. A command names its own in
@@ -64,7 +64,7 @@ def _module(name: str) -> ModuleType:
     context_settings={"help_option_names": ["-h", "--help"]},
     help="A debugger for torch.compile: run a program unmodified and see every graph break, "
     "recompile and fallback to eager, and how to fix it.",
-    epilog="Start with:  compilescope run your_script.py",
+    epilog="\b\nStart with:    compilescope run your_script.py\nIn a browser:  compilescope serve",
 )
 @click.version_option(VERSION, prog_name="compilescope")
 @click.option("-v", "--verbose", count=True, help="Log more; -vv logs everything.")

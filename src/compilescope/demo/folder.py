@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -9,14 +10,18 @@ from pathlib import Path
 from compilescope.errors import ToolError
 
 PROGRAMS = Path(__file__).parent / "programs"
+_UNFIT = re.compile(r"[^\w.-]|^\.+")
 OUTPUT = "output"
 """Where the full output of every command is kept."""
 
 
-def make_folder(given: Path | None) -> Path:
-    """A new or empty folder: a tour never overwrites a file."""
+def make_folder(given: Path | None, name: str = "") -> Path:
+    """A new or empty folder: a tour never overwrites a file. `name`: of one that is made here;
+    lists of runs call a program by its file and its folder."""
     if given is None:
-        return Path(tempfile.mkdtemp(prefix="compilescope-demo-"))
+        made = Path(tempfile.mkdtemp(prefix="compilescope-demo-"), _UNFIT.sub("_", name))
+        made.mkdir(exist_ok=True)
+        return made
     try:
         given.mkdir(parents=True, exist_ok=True)
         if any(given.iterdir()):

@@ -40,6 +40,8 @@ class Knobs:
     rtol: float | None = None
     fail: str = ""
     """The operation at which a backend is made to fail; empty: none."""
+    home: Path | None = None
+    """Where its runs go; None: into its own folder."""
 
 
 @dataclass
@@ -128,7 +130,7 @@ def quick_run(
         setattr(answers, name, document)
         if name == "capture":
             _take_program(answers, ran, folder)
-            _check_operation(knobs.fail, folder / _HOME / document["run"])
+            _check_operation(knobs.fail, (knobs.home or folder / _HOME) / document["run"])
     return answers
 
 
@@ -138,12 +140,14 @@ def _commands(knobs: Knobs) -> list[tuple[str, Command]]:
 
     tolerances = [("--atol", knobs.atol), ("--rtol", knobs.rtol)]
     given = [word for name, value in tolerances if value is not None for word in (name, str(value))]
+    home = [] if knobs.home is None else ["--dir", str(knobs.home)]
     # `run` passes on what follows the program.
-    capture = Command(("compilescope", "run", "--json", PROGRAM), document=True)
+    capture = Command(("compilescope", "run", "--json", *home, PROGRAM), document=True)
+    diff = ("diff", *home, f"{PROGRAM}:build", "--test-backend", knobs.backend, *given)
     commands = [
         ("capture", capture),
-        ("preflight", command("preflight", PROGRAM, "--device", knobs.device)),
-        ("diff", command("diff", f"{PROGRAM}:build", "--test-backend", knobs.backend, *given)),
+        ("preflight", command("preflight", *home, PROGRAM, "--device", knobs.device)),
+        ("diff", command(*diff)),
     ]
     if knobs.fail:
         crash = ("--predicate", "crash", "--test-backend", f"{PROGRAM}:failing", "-o", REPRO)

@@ -73,7 +73,7 @@ _STOPPED = 130
     default=3,
     show_default=True,
     help="Processes per backend. Two processes of the same program differ; the interval covers "
-    "that from three on.",
+    "that with three or more.",
 )
 @click.option("--device", default="cpu", show_default=True, help="cpu or cuda.")
 @click.option("--dtype", default="float32", show_default=True, help="float32, bfloat16 or float16.")

@@ -12,7 +12,7 @@ from compilescope.cli.options import json_option
 from compilescope.errors import ToolError
 
 GROUP = "Learn"
-_QUICK = ("batch", "seq", "padding", "atol", "rtol", "constraints", "backend", "fail")
+_QUICK = ("batch", "seq", "padding", "atol", "rtol", "constraints", "backend", "fail", "runs")
 
 
 @click.command(
@@ -67,6 +67,11 @@ _QUICK = ("batch", "seq", "padding", "atol", "rtol", "constraints", "backend", "
     metavar="OP",
     help="For --model: make a backend fail at this operation (gelu, layer_norm, ...) and write a "
     "verified repro.",
+)
+@click.option(
+    "--runs",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="For --model: where runs are stored. [default: .compilescope in the demo's folder]",
 )
 @json_option
 def COMMAND(yes: bool, model: str | None, folder: Path | None, as_json: bool, **given: Any) -> int:

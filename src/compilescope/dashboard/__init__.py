@@ -1,0 +1,1 @@
+"""The dashboard: runs, jobs, devices and the registry in a browser."""

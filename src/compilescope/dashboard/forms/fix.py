@@ -1,0 +1,136 @@
+"""Search for fixes and verify them."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from compilescope.dashboard.fields import DURATION, RULES, SITE, Field, Flag, Real
+from compilescope.dashboard.form import Form, Group, Values
+from compilescope.dashboard.path_fields import OutFile
+from compilescope.dashboard.shared_fields import (
+    ARGUMENTS,
+    COMPILED,
+    RUN,
+    SCRIPT,
+    check_compiled,
+    check_program,
+)
+
+
+def _check(values: Values) -> Iterator[tuple[str, str]]:
+    yield from check_program(values)
+    yield from check_compiled(values)
+    if values.get("write") and values.get("fixed"):
+        yield "fixed", "Change your files or write a new script, not both."
+    if values.get("output") and not values.get("fixed"):
+        yield "output", "A file needs the choice “Write a fixed script”."
+    if values.get("force") and not (values.get("write") or values.get("fixed")):
+        yield "force", "No file is written, so there is nothing to overwrite."
+
+
+def _writes(values: Values) -> Iterator[Path]:
+    script = values.get("script")
+    if values.get("output"):
+        yield Path(values["output"])
+    elif values.get("fixed") and script:
+        yield Path(script).with_name(f"{Path(script).stem}_fixed.py")
+
+
+FORM = Form(
+    id="fix",
+    order=30,
+    title="Fix graph breaks and recompiles",
+    about="Try patches, and show only those that running the program verifies.",
+    command=("fix",),
+    groups=(
+        Group("Program", (replace(SCRIPT, required=False), ARGUMENTS, RUN)),
+        COMPILED,
+        Group(
+            "What to fix",
+            (
+                Field("site", "Line", SITE, "--site", help="Only fix this line.", example="m.py:9"),
+                Field(
+                    "rules",
+                    "Rules",
+                    RULES,
+                    "--rule",
+                    help="Only causes with these rules, graph-break IDs or categories, or only "
+                    "fixes with these names.",
+                ),
+                Field(
+                    "safe_only",
+                    "Safe fixes only",
+                    Flag(),
+                    "--safe-only",
+                    help="Only use fixes that change nothing you can observe.",
+                ),
+            ),
+            more=True,
+        ),
+        Group(
+            "What to write",
+            (
+                Field(
+                    "fixed",
+                    "Write a fixed script",
+                    Flag(),
+                    "--script",
+                    help="SCRIPT_fixed.py: the same program with all fixes, third-party code "
+                    "included.",
+                ),
+                Field(
+                    "output",
+                    "File",
+                    OutFile(),
+                    "--output",
+                    help="For the fixed script. [default: SCRIPT_fixed.py]",
+                ),
+                Field(
+                    "write",
+                    "Change my files",
+                    Flag(),
+                    "--write",
+                    help="Change your own files, never installed packages.",
+                ),
+                Field(
+                    "force",
+                    "Overwrite",
+                    Flag(),
+                    "--force",
+                    help="Write even if git has uncommitted changes or the file exists.",
+                ),
+            ),
+            more=True,
+        ),
+        Group(
+            "Search",
+            (
+                Field(
+                    "limit",
+                    "Seconds for one run",
+                    Real(above=True),
+                    "--limit",
+                    help="Time limit for one run of the program.",
+                    default="300",
+                ),
+                Field(
+                    "budget",
+                    "Time for the search",
+                    DURATION,
+                    "--budget",
+                    help="90s, 2m, 1h. Fixes verified by then are shown. [default: none]",
+                ),
+                Field("no_time", "Don't time the result", Flag(), "--no-time"),
+            ),
+            more=True,
+        ),
+    ),
+    separator="--",
+    check=_check,
+    writes=_writes,
+    exits={
+        0: "A fix is verified, or there is nothing to fix.",
+        1: "No fix could be verified.",
+        2: "The search could not run.",
+    },
+)

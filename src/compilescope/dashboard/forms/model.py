@@ -1,0 +1,67 @@
+"""A transformers model by name, for who has no script."""
+
+import re
+
+from compilescope.dashboard.choices import backends, families
+from compilescope.dashboard.fields import Field, Real, Text, Whole
+from compilescope.dashboard.form import Form, Group
+from compilescope.dashboard.path_fields import Backends
+from compilescope.dashboard.shared_fields import CONSTRAINTS
+
+_FAMILY = Text(
+    re.compile(r"[A-Za-z0-9][\w.-]*"), "This is not the name of a model family.", families, True
+)
+_PADDING = Text(re.compile(r"\d+(?:\.\d+)?%?"), "Give a number of tokens (8) or a share (25%).")
+
+FORM = Form(
+    id="model",
+    order=20,
+    title="Try a transformers model",
+    about="No script needed: build a small model by its name, capture it, check it, compare its "
+    "numbers.",
+    command=("demo",),
+    groups=(
+        Group(
+            "Model",
+            (
+                Field(
+                    "model",
+                    "Model family",
+                    _FAMILY,
+                    "--model",
+                    help="For example bert, gpt2 or llama. Built small, with random weights.",
+                    required=True,
+                    example="bert",
+                ),
+                Field("batch", "Batch size", Whole(1, 4096), "--batch", default="2"),
+                Field("seq", "Sequence length", Whole(1, 65536), "--seq", default="16"),
+                Field(
+                    "padding",
+                    "Padding",
+                    _PADDING,
+                    "--padding",
+                    help="At the end of each sequence: tokens (8) or a share (25%).",
+                    default="25%",
+                ),
+            ),
+        ),
+        Group(
+            "Numbers",
+            (
+                Field(
+                    "backend",
+                    "Backend",
+                    Backends(backends, files=False),
+                    "--backend",
+                    help="[default: inductor, or aot_eager without a C++ compiler]",
+                ),
+                Field("atol", "Absolute tolerance", Real(), "--atol", help="[default: by dtype]"),
+                Field("rtol", "Relative tolerance", Real(), "--rtol", help="[default: by dtype]"),
+            ),
+        ),
+        Group("Device", (CONSTRAINTS,)),
+    ),
+    home_option="--runs",
+    needs=(("torch", "torch"), ("transformers", "models")),
+    exits={0: "The numbers agree.", 1: "The numbers don't agree, or can't be compared."},
+)

@@ -1,0 +1,168 @@
+"""One job as its files and the table of processes show it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import psutil
+
+from compilescope.dashboard.jobs.records import (
+    ASKED,
+    CLAIM,
+    ENDED,
+    RUNS,
+    STARTED,
+    STOP,
+    Asked,
+    JobEnded,
+    Started,
+    StopOrder,
+    read_record,
+)
+from compilescope.process_table import is_running
+from compilescope.processes import status_words
+from compilescope.settings import MADE_RUNS
+
+State = Literal["waiting", "running", "ended", "stopped", "lost"]
+_BIRTH_S = 30.0
+"""How long a keeper may take from its start to its first sign of life."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """As it is now."""
+
+    id: str
+    folder: Path
+    asked: Asked
+    state: State
+    begun: Started | None
+    end: JobEnded | None
+    stopping: StopOrder | None
+    runs: tuple[str, ...]
+    """Ids of the runs that it made, in their order; some may be deleted since."""
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        return self.asked.words
+
+    @property
+    def cwd(self) -> str:
+        return self.asked.cwd
+
+    @property
+    def started(self) -> float | None:
+        return None if self.begun is None else self.begun.started
+
+    @property
+    def ended(self) -> float | None:
+        return None if self.end is None else self.end.ended
+
+    @property
+    def exit_status(self) -> int | None:
+        """As subprocess has it: negative for a signal."""
+        return None if self.end is None else self.end.status
+
+    @property
+    def seconds(self) -> float | None:
+        """That it took so far; None: it didn't start, or the end is not known."""
+        if self.started is None or self.state == "lost":
+            return None
+        until = time.time() if self.ended is None else self.ended
+        return max(0.0, until - self.started)
+
+    @property
+    def is_over(self) -> bool:
+        return self.state in ("ended", "stopped", "lost")
+
+    @property
+    def orphan(self) -> int | None:
+        """The command's process, where it runs on without its keeper."""
+        if self.state != "lost" or self.begun is None or self.begun.pid is None:
+            return None
+        pid = self.begun.pid
+        return pid if is_running(pid, since=self.begun.started) else None
+
+    @property
+    def line(self) -> str:
+        return shlex.join(["compilescope", *self.words])
+
+    @property
+    def outcome(self) -> str:
+        """How it ended, in a sentence; empty while it didn't."""
+        if self.state == "lost":
+            if self.orphan is not None:
+                return f"Its keeper was killed; the command (process {self.orphan}) still runs."
+            return "Its keeper was killed, so how it ended is unknown."
+        if self.end is None:
+            return ""
+        if self.end.stopped_by != "order":
+            return self.end.reason or "Finished with exit status 0."
+        if self.end.status is None:
+            return self.end.reason or "Stopped before it started."
+        if self.end.status == 0:
+            return "Stopped; it finished with exit status 0."
+        how = status_words(self.end.status)
+        return f"Stopped: {how[0].lower()}{how[1:]}"
+
+
+def read_job(folder: Path, home: Path) -> Job | None:
+    """None: this folder is no job, or not yet."""
+    # The end last: what ends while we read must not look lost.
+    begun = read_record(folder, STARTED, Started)
+    alive = begun is not None and (
+        # A clock that was set meanwhile makes a process look younger than its record.
+        is_running(begun.keeper, since=begun.started) or belongs(begun.keeper, folder)
+    )
+    end = read_record(folder, ENDED, JobEnded)
+    asked = read_record(folder, ASKED, Asked)
+    if asked is None or asked.id != folder.name:
+        return None
+    return Job(
+        id=asked.id,
+        folder=folder,
+        asked=asked,
+        state=_state(folder, end, begun, alive),
+        begun=begun,
+        end=end,
+        stopping=read_record(folder, STOP, StopOrder),
+        runs=_runs(folder, home),
+    )
+
+
+def belongs(pid: int, folder: Path) -> bool:
+    """Is it the keeper of the job in this folder, or its command? A file that somebody else put
+    there may name any process of ours."""
+    try:
+        process = psutil.Process(pid)
+        made = process.environ().get(MADE_RUNS)
+        return str(folder) in process.cmdline() or made == str(folder / RUNS)
+    except (psutil.Error, ValueError, OverflowError):
+        return False
+
+
+def _state(folder: Path, end: JobEnded | None, begun: Started | None, alive: bool) -> State:
+    if end is not None:
+        return "stopped" if end.stopped_by else "ended"
+    if begun is not None:
+        return "running" if alive else "lost"
+    try:
+        claimed = (folder / CLAIM).stat().st_mtime
+    except OSError:
+        return "waiting"
+    return "running" if time.time() < claimed + _BIRTH_S else "lost"
+
+
+def _runs(folder: Path, home: Path) -> tuple[str, ...]:
+    """Those in `home`: commands also make runs for themselves, elsewhere."""
+    try:
+        lines = (folder / RUNS).read_bytes().splitlines()
+    except OSError:
+        return ()
+    paths = [Path(os.fsdecode(line)) for line in lines]
+    return tuple(dict.fromkeys(path.name for path in paths if path.parent == home))

@@ -1,0 +1,200 @@
+"""Follows the files of one run: what is new at each look, drawn, and whether it goes on.
+
+A look takes a thread's time, never the event loop's. What it keeps is bounded: of a flood the
+newest entries are drawn and the others are counted.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter, deque
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from compilescope.dashboard.live.moments import kind_of, moment
+from compilescope.dashboard.live.totals import Totals
+from compilescope.errors import ToolError
+from compilescope.model.event import Event
+from compilescope.model.eventfile import EventTail, Replaced, event_files
+from compilescope.model.header import FILE_NAME, RunHeader, read_header
+from compilescope.model.run import is_live
+from compilescope.process_table import is_running
+from compilescope.processes import status_words
+from compilescope.report.render.html import draw
+
+DRAWN = 40
+"""Entries that one look draws: of more, the newest."""
+_MOST_BYTES = 4 << 20
+"""Read at one look."""
+
+State = Literal["running", "ended", "lost", "gone"]
+"""`lost`: it stopped without a word. `gone`: its folder was deleted."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One event, as a page shows it."""
+
+    key: str
+    """The event's id, and how often the files were begun anew: no other entry has it."""
+    kind: str
+    html: str
+
+
+@dataclass
+class Look:
+    """What is new. It is whole: the next look may be on its way in another thread."""
+
+    entries: list[Entry] = field(default_factory=list)
+    skipped: Counter[str] = field(default_factory=Counter)
+    """Older ones that were not drawn, by kind."""
+    anew: bool = False
+    """All that was known before is void: a file was replaced."""
+    more: bool = False
+    """There is more to read already."""
+    standing: dict[str, Any] = field(default_factory=dict)
+    """What the run comes to so far; empty where nothing changed."""
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.standing or self.anew)
+
+
+class RunTail:
+    """The only reader of a run that is watched."""
+
+    def __init__(self, folder: Path, *, drawn: int = DRAWN) -> None:
+        self.folder = folder
+        self.header: RunHeader | None = None
+        self.state: State = "running"
+        self._totals = Totals()
+        self._counts: Counter[str] = Counter()
+        """Entries so far, by kind."""
+        self._drawn = drawn
+        self._life = 0
+        self._first = True
+        self._files: dict[Path, EventTail] = {}
+        self._header_stamp: tuple[int, int, int] | None = None
+
+    def look(self) -> Look:
+        try:
+            return self._look()
+        except (Replaced, OSError):
+            pass  # A file of it is another one or is gone; so may the folder be.
+        if not (self.folder / FILE_NAME).is_file():
+            self.state = "gone"
+            return Look()
+        self._life += 1
+        self._files.clear()
+        self._totals = Totals()
+        self._counts.clear()
+        try:
+            found = self._look()
+        except (Replaced, OSError):
+            found = Look()
+        found.anew = True
+        found.standing = self._standing()
+        return found
+
+    def _look(self) -> Look:
+        found = Look()
+        try:
+            # First who writes, then what was written: else the last lines could be missed.
+            header = self._read_header()
+        except ToolError:
+            self.state = "gone"
+            return found
+        running = is_live(header)
+        events, found.more = self._read()
+        self._add(events, header, found)
+        if not running and not found.more:
+            self.state = "lost" if header.ended_ns is None else "ended"
+        return found
+
+    def _read_header(self) -> RunHeader:
+        """It is written twice: at the beginning and at the end."""
+        found = os.stat(self.folder / FILE_NAME)
+        stamp = (found.st_ino, found.st_size, found.st_mtime_ns)
+        if self.header is None or stamp != self._header_stamp:
+            self.header, self._header_stamp = read_header(self.folder), stamp
+        return self.header
+
+    def _read(self) -> tuple[list[Event], bool]:
+        files = event_files(self.folder)
+        if not self._files.keys() <= set(files):
+            raise Replaced("an event file is gone")
+        events: list[Event] = []
+        room = _MOST_BYTES
+        more = False
+        for path in files:
+            if room <= 0:
+                more = True
+                break
+            tail = self._files.get(path) or EventTail(path, _MOST_BYTES)
+            before = tail.place
+            try:
+                events += tail.read()
+            except OSError:
+                if path in self._files:
+                    raise
+                continue  # It never could be read, such as a link to nowhere.
+            self._files[path] = tail
+            room -= tail.place - before
+            more |= tail.has_more
+        events.sort(key=lambda event: event.time_ns)
+        return events, more
+
+    def _add(self, events: list[Event], header: RunHeader, found: Look) -> None:
+        shown: deque[tuple[str, Event]] = deque()
+        for event in events:
+            self._totals.add(event)
+            kind = kind_of(event)
+            if kind is None:
+                continue
+            self._counts[kind] += 1
+            shown.append((kind, event))
+            if len(shown) > self._drawn:
+                found.skipped[shown.popleft()[0]] += 1
+        for kind, event in shown:
+            item = moment(event, header.root, header.started_ns)
+            entry = Entry(f"{self._life}/{event.id[:80]}", kind, str(draw((item,))))
+            found.entries.append(entry)
+        if events or self._first:
+            self._first = False
+            found.standing = self._standing()
+
+    def _standing(self) -> dict[str, Any]:
+        return {
+            "totals": self._totals.data(),
+            "figures": str(draw((self._totals.figures(),))),
+            "summary": self._totals.sentence(),
+            "counts": dict(self._counts),
+        }
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since its start, or that it took."""
+        if self.header is None:
+            return 0.0
+        end = self.header.ended_ns if self.header.ended_ns is not None else time.time_ns()
+        return max(0.0, (end - self.header.started_ns) / 1e9)
+
+    def ending(self) -> str:
+        """How it ended, in a sentence."""
+        header = self.header
+        if self.state == "gone" or header is None:
+            return "This run was deleted, or its folder can no longer be read."
+        if self.state == "lost":
+            if header.main_pid and is_running(header.main_pid, since=header.started_ns / 1e9):
+                return (
+                    "The process that recorded this run was killed. The program itself "
+                    f"(process {header.main_pid}) is still running."
+                )
+            return "This run ended without recording its end: it was killed."
+        if header.signal is not None:
+            return status_words(-header.signal)
+        if header.exit_status:
+            return status_words(header.exit_status)
+        return "Finished."

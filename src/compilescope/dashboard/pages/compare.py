@@ -1,0 +1,69 @@
+"""Two runs, chosen and shown side by side."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from compilescope.dashboard.addresses import compare_address, run_address
+from compilescope.dashboard.compare_drawing import (
+    draw_comparison,
+    find_chosen,
+    newest_pairs,
+)
+from compilescope.dashboard.page import Address, Page
+from compilescope.dashboard.shell import show
+from compilescope.dashboard.state import dashboard_of
+from compilescope.report.moments import moment
+
+_MOST_CHOICES = 500
+
+
+async def _show(request: Request) -> Response:
+    rows = await asyncio.to_thread(dashboard_of(request).index.rows)
+    pairs = newest_pairs(rows)
+    names = [request.query_params.get(name, "").strip() for name in ("a", "b")]
+    page: dict[str, Any] = {
+        "choices": [
+            (row.run, " · ".join(filter(None, (row.program, moment(row.started), row.status))))
+            for row in rows[:_MOST_CHOICES]
+        ],
+        "pairs": pairs,
+        "a": names[0],
+        "b": names[1],
+    }
+    if not any(names) and pairs:
+        page |= {"a": pairs[0].before, "b": pairs[0].after}
+    if not all(names):
+        return show(request, "compare", "Compare", sides=(), parts=None, swapped="", **page)
+    before, after = (find_chosen(rows, name) for name in names)
+    parts = await dashboard_of(request).drawing.draw(
+        draw_comparison, before.row.folder, before.rank, after.row.folder, after.rank
+    )
+    return show(
+        request,
+        "compare",
+        f"{before.name} and {after.name}",
+        # A list of one section leads nowhere.
+        sections=parts.sections if parts.sections.count("<li>") > 1 else "",
+        packed=parts.packed,
+        parts=parts,
+        sides=[
+            (
+                label,
+                side.name,
+                run_address(side.row.run),
+                side.row.program,
+                moment(side.row.started),
+            )
+            for label, side in (("Before", before), ("After", after))
+        ],
+        swapped=compare_address(after.name, before.name),
+        **{**page, "a": before.name, "b": after.name},
+    )
+
+
+PAGE = Page("compare", 40, (Address("/compare", _show, open=True),), "Compare")

@@ -1,0 +1,73 @@
+"""Two runs, chosen and compared."""
+
+from __future__ import annotations
+
+from html import unescape
+from typing import Any
+
+import pytest
+
+from dashboard_server import Served
+
+
+def test_two_runs_can_be_chosen(history: Served) -> None:
+    page = history.client.get("/compare").text
+    assert '<option value="000012-ranks">' in page
+    assert 'value="000010-model"' in page and 'value="000011-model"' in page
+    assert 'href="/compare?a=000003-bench&amp;b=00000a-bench"' in page
+
+
+def test_two_runs_are_compared_as_the_command_does(history: Served) -> None:
+    page = history.client.get("/compare", params={"a": "000010-model", "b": "000012"}).text
+    assert page.count("<h1") == 1
+    assert "1 new cause" in page or "no longer present" in page
+    assert 'href="/compare?a=000012-ranks&amp;b=000010-model"' in page
+    assert 'href="/runs/000010-model"' in page and 'href="/runs/000012-ranks"' in page
+
+
+def test_ranks_of_a_run_are_compared(history: Served) -> None:
+    page = history.client.get("/compare", params={"a": "000012-ranks@0", "b": "000012@1"}).text
+    assert "1 new cause" in page and 'value="000012-ranks@1"' in page
+    answer = history.client.get("/compare", params={"a": "000012@0", "b": "000012@7"})
+    assert answer.status_code == 400
+    assert "has no rank 7. Its ranks: 0, 1." in answer.text
+
+
+def test_benchmarks_and_sweeps_are_compared_with_their_own_kind(history: Served) -> None:
+    page = history.client.get("/compare", params={"a": "000002-bench", "b": "000003-bench"}).text
+    assert "1 faster" in page
+    page = history.client.get("/compare", params={"a": "00000b-sweep", "b": "00000c-sweep"}).text
+    assert "Only in 00000c-sweep: new" in page
+    for other in ("000003-bench", "000010-model"):
+        answer = history.client.get("/compare", params={"a": "00000b-sweep", "b": other})
+        assert answer.status_code == 400
+        assert f"{other} is not a sweep" in unescape(answer.text)
+
+
+@pytest.mark.parametrize(
+    ("name", "status"),
+    [("nothing", 404), ("@1", 404), ("0000", 400), ("x" * 400, 400), ("../../etc", 404)],
+)
+def test_what_is_no_run_is_told(history: Served, name: str, status: int) -> None:
+    answer = history.client.get("/compare", params={"a": "000010-model", "b": name})
+    assert answer.status_code == status
+    assert "<h1" in answer.text
+
+
+@pytest.mark.browser
+def test_runs_are_chosen_and_compared_by_keyboard(driver: Any, history: Served) -> None:
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
+
+    history.sign_in(driver)
+    driver.get_log("browser")
+    driver.get(f"{history.base}/compare")
+    for name, run in (("a", "000012-ranks@0"), ("b", "000012-ranks@1")):
+        field = driver.find_element(By.NAME, name)
+        field.clear()
+        field.send_keys(run)
+    field.send_keys(Keys.ENTER)
+    assert "1 new cause" in driver.find_element(By.ID, "main").text
+    driver.find_element(By.LINK_TEXT, "Swap").click()
+    assert "1 no longer present" in driver.find_element(By.ID, "main").text
+    assert driver.get_log("browser") == []

@@ -1,0 +1,45 @@
+"""Devices: what they support, and their violations by model."""
+
+from __future__ import annotations
+
+from html import unescape
+from pathlib import Path
+
+from compilescope.backends.device_files import shipped_devices
+from dashboard_server import Served, serving
+
+
+def test_every_device_is_listed_with_its_violations(history: Served) -> None:
+    page = history.client.get("/devices").text
+    for device in shipped_devices():
+        assert f'href="/devices/{device.name}"' in page
+    assert 'href="/devices/my-chip"' in page  # Only a run knows it.
+
+
+def test_a_device_shows_violations_by_model_and_what_it_supports(history: Served) -> None:
+    page = unescape(history.client.get("/devices/npu-a").text)
+    assert ">bert<" in page and ">train.py<" in page
+    assert "found 7; allowed multiples of 16" in page and "Pad it." in page
+    assert 'href="/runs/00000f-train"' in page
+    assert "Number formats" in page
+    own = unescape(history.client.get("/devices/my-chip").text)
+    assert "aten.cos.default" in own and "Number formats" not in own
+
+
+def test_the_graphs_of_the_newest_runs_are_checked(history: Served) -> None:
+    """Nobody asked for that device when they ran."""
+    page = unescape(history.client.get("/devices/edge-dsp").text)
+    assert 'href="/runs/000014-big"' in page
+    assert "found float32; allowed bool, float16, int32, int8" in page and "layer0.py:10" in page
+
+
+def test_without_runs_it_says_what_to_do(tmp_path: Path) -> None:
+    with serving(tmp_path / ".compilescope") as made:
+        assert (
+            "No violations found. Run or check a program" in made.client.get("/devices/npu-a").text
+        )
+
+
+def test_what_is_no_device_is_told(history: Served) -> None:
+    for name, status in (("nothing", 404), ("a%20b", 404), ("x" * 300, 400)):
+        assert history.client.get(f"/devices/{name}").status_code == status

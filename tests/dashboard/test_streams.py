@@ -1,0 +1,176 @@
+"""Streams: a limit, resuming, viewers who go away or never read, a server that stops."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+import time
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from compilescope.dashboard import serving as real_serving
+from compilescope.dashboard.app import make_app
+from compilescope.dashboard.options import Limits, Options
+from compilescope.dashboard.streams import Update, resume_id, resume_offset, stream
+from dashboard_server import Served, serving
+from live_runs import updates
+from waiting import until
+
+_BIG = "x" * 50_000
+
+
+class Source:
+    """Streams for tests, beside the pages of the dashboard."""
+
+    def __init__(self) -> None:
+        self.running = 0
+        self.sent = 0
+
+    async def numbers(self, begin: int, upto: int | None, data: str = "") -> AsyncIterator[Update]:
+        self.running += 1
+        try:
+            at = begin
+            while upto is None or at < upto:
+                at += 1
+                self.sent += 1
+                yield Update(str(at), "number", [at, data])
+            await asyncio.sleep(3600)
+        finally:
+            self.running -= 1
+
+    def routes(self) -> list[Route]:
+        async def few(request: Request) -> Response:
+            return stream(request, self.numbers(resume_offset(request), 3))
+
+        async def flood(request: Request) -> Response:
+            return stream(request, self.numbers(0, None, _BIG))
+
+        async def named(request: Request) -> Response:
+            return Response(resume_id(request))
+
+        return [Route("/few", few), Route("/flood", flood), Route("/named", named)]
+
+
+@pytest.fixture
+def source() -> Source:
+    return Source()
+
+
+@pytest.fixture
+def streaming(tmp_path: Path, source: Source, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
+    def with_streams(options: Options) -> Any:
+        app = make_app(options)
+        app.router.routes.extend(source.routes())
+        return app
+
+    monkeypatch.setattr(real_serving, "make_app", with_streams)
+    with serving(tmp_path, limits=Limits(viewers=3, stalled_s=0.5)) as served:
+        yield served
+
+
+def test_each_update_has_an_id_and_the_browser_is_told_when_to_come_back(streaming: Served) -> None:
+    with streaming.client.stream("GET", "/few") as answer:
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        lines = answer.iter_lines()
+        assert [next(lines) for _ in range(2)] == [": compilescope", "retry: 2000"]
+        found = updates(lines)
+        assert [next(found) for _ in range(3)] == [(str(n), "number", [n, ""]) for n in (1, 2, 3)]
+
+
+@pytest.mark.parametrize("how", ["header", "query"])
+def test_it_resumes_after_the_last_id(streaming: Served, how: str) -> None:
+    given = {"headers": {"last-event-id": "2"}} if how == "header" else {"params": {"after": "2"}}
+    with streaming.client.stream("GET", "/few", **given) as answer:
+        assert next(updates(answer.iter_lines()))[0] == "3"
+
+
+def test_the_header_is_newer_than_the_address(streaming: Served) -> None:
+    given = {"headers": {"last-event-id": "2"}, "params": {"after": "1"}}
+    with streaming.client.stream("GET", "/few", **given) as answer:
+        assert next(updates(answer.iter_lines()))[0] == "3"
+
+
+@pytest.mark.parametrize("given", ["x" * 201, "<b>", "-1", "1e3", "9" * 16, "²"])
+def test_an_id_that_is_none_is_refused(streaming: Served, given: str) -> None:
+    answer = streaming.client.get("/few", params={"after": given})
+    assert answer.status_code == 400
+    assert "resume from" in answer.text
+
+
+def test_any_id_of_ours_is_read(streaming: Served) -> None:
+    assert streaming.client.get("/named", params={"after": "a1-b.2:3"}).text == "a1-b.2:3"
+
+
+def test_beyond_the_limit_the_answer_says_so(streaming: Served, source: Source) -> None:
+    opened = [streaming.client.stream("GET", "/few") for _ in range(3)]
+    reading = [updates(one.__enter__().iter_lines()) for one in opened]
+    for one in reading:
+        next(one)
+    refused = streaming.client.get("/few", headers={"accept": "application/json"})
+    assert refused.status_code == 503
+    assert refused.headers["retry-after"] == "30"
+    assert "3 live views are open" in refused.json()["error"]
+    opened[0].__exit__(None, None, None)
+    until(lambda: source.running == 2)
+    until(lambda: streaming_open(streaming) == 2)
+    with streaming.client.stream("GET", "/few") as answer:
+        assert answer.status_code == 200
+    for view in opened[1:]:
+        view.__exit__(None, None, None)
+    until(lambda: source.running == 0)
+
+
+def streaming_open(served: Served) -> int:
+    return int(served.server.config.app.state.dashboard.streams.open)
+
+
+def test_only_headers_asked_for_takes_no_place(streaming: Served, source: Source) -> None:
+    assert streaming.client.head("/few").status_code == 200
+    until(lambda: streaming_open(streaming) == 0)
+    assert source.sent == 0
+
+
+def test_a_viewer_who_never_reads_is_dropped(streaming: Served, source: Source) -> None:
+    with socket.socket() as reader:
+        reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        reader.connect(("127.0.0.1", streaming.options.port))
+        host = f"127.0.0.1:{streaming.options.port}"
+        reader.sendall(f"GET /flood HTTP/1.1\r\nhost: {host}\r\n\r\n".encode())
+        until(lambda: source.running == 1)
+        until(lambda: source.running == 0)
+        # What the kernel takes for a reader that may come, and one message above the mark.
+        assert source.sent < 200
+        until(lambda: not streaming.server.server_state.connections)
+        until(lambda: streaming_open(streaming) == 0)
+
+
+def test_a_slow_reader_is_not_dropped(streaming: Served, source: Source) -> None:
+    with streaming.client.stream("GET", "/flood") as answer:
+        found = updates(answer.iter_lines())
+        for number in range(1, 120):
+            assert next(found)[0] == str(number)
+            time.sleep(0.01)
+
+
+def test_the_end_of_the_server_ends_streams(source: Source, streaming: Served) -> None:
+    ended = threading.Event()
+
+    def read() -> None:
+        with httpx.stream("GET", f"{streaming.base}/few", timeout=60) as answer:
+            for _ in answer.iter_lines():
+                pass
+        ended.set()
+
+    threading.Thread(target=read, daemon=True).start()
+    until(lambda: source.running == 1)
+    streaming.server.should_exit = True
+    assert ended.wait(20), "the stream was not closed in order"
+    assert source.running == 0

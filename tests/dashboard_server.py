@@ -1,0 +1,69 @@
+"""A dashboard that really serves, for tests."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+import uvicorn
+
+from compilescope.dashboard.options import Limits, Options
+from compilescope.dashboard.serving import listening, server_of
+
+TOKEN = "a-token-for-tests"
+
+
+@dataclass(frozen=True)
+class Served:
+    """A server that runs in a thread of this process."""
+
+    options: Options
+    server: uvicorn.Server
+    client: httpx.Client
+    """Knows the token, as a browser that opened the printed address does."""
+
+    @property
+    def base(self) -> str:
+        return f"http://127.0.0.1:{self.options.port}"
+
+    @property
+    def home(self) -> Path:
+        return self.options.home
+
+    def stranger(self, **more: Any) -> httpx.Client:
+        """Somebody without the token."""
+        return httpx.Client(base_url=self.base, **{"timeout": 60, **more})
+
+    def sign_in(self, driver: Any) -> None:
+        driver.get(f"{self.base}/?token={TOKEN}")
+
+
+@contextmanager
+def serving(home: Path, **more: Any) -> Iterator[Served]:
+    """The dashboard over `home`, for as long as the block runs. `more`: fields of `Options`."""
+    patient = Limits(drawing_seconds=120)
+    more = {"folders": (home.parent,), "token": TOKEN, "limits": patient, **more}
+    opened = listening(Options(home=home, **more))
+    options = replace(Options(home=home, **more), port=opened.getsockname()[1])
+    server = server_of(options, last_words_s=1)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [opened]}, daemon=True)
+    thread.start()
+    while not server.started:
+        assert thread.is_alive()
+        time.sleep(0.01)
+    base = f"http://127.0.0.1:{options.port}"
+    headers = {"accept": "text/html", "origin": base, "sec-fetch-site": "same-origin"}
+    with httpx.Client(base_url=base, headers=headers, timeout=60, follow_redirects=True) as client:
+        client.get("/", params={"token": TOKEN})
+        try:
+            yield Served(options, server, client)
+        finally:
+            server.should_exit = True
+            thread.join(20)
+            opened.close()
