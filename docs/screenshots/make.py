@@ -12,6 +12,8 @@ is the page down to its end, or to its first 12,000 pixels, in parts. NAME.html 
 It needs Chromium and the packages of `pip install -e ".[dev]"`; the run named generate needs
 transformers too, and the one named gpu the file docs/screenshots/gpu.zip (a run on a GPU, written
 by `compilescope export`). A run that lacks what it needs is left out, with a message.
+
+Pictures of the dashboard are made by dashboard.py beside it.
 """
 
 from __future__ import annotations
