@@ -140,8 +140,8 @@ class Soak:
 
     async def _write(self) -> None:
         """The steady run: events one by one, then its end."""
-        code = CodeRef("/work/steady.py", 3, "step")
-        stack = (Frame("/work/steady.py", 4, "step", 4, 9, "    print(x)"),)
+        code = CodeRef("/models/steady.py", 3, "step")
+        stack = (Frame("/models/steady.py", 4, "step", 4, 9, "    print(x)"),)
         kinds = [
             GraphBreak(gb_type="Failed to trace builtin operator", gb_id="GB0059", frame=code),
             GraphCaptured(stage="dynamo", ops=2, frame=code, region=code, backend="eager"),

@@ -67,14 +67,14 @@ def test_a_damaged_run_and_one_that_is_deleted(tmp_path: Path) -> None:
 
 
 def test_what_was_run_is_found_again() -> None:
-    assert script_of(("train.py", "-x"), "/work") == "/work/train.py"
-    assert script_of(("../train.py",), "/work/sub") == "/work/train.py"
-    assert script_of(("/abs/train.py",), "/work") == "/abs/train.py"
+    assert script_of(("train.py", "-x"), "/models") == "/models/train.py"
+    assert script_of(("../train.py",), "/models/sub") == "/models/train.py"
+    assert script_of(("/abs/train.py",), "/models") == "/abs/train.py"
     for command in (("-m", "train"), ("-c", "pass"), ("torchrun", "train.py"), ()):
-        assert script_of(command, "/work") == ""
+        assert script_of(command, "/models") == ""
     diff = ("compilescope", "diff", "--atol", "1e-5", "mlp.py:build")
-    assert build_of(diff, "/work") == "/work/mlp.py:build"
-    assert build_of(diff[:4], "/work") == ""
+    assert build_of(diff, "/models") == "/models/mlp.py:build"
+    assert build_of(diff[:4], "/models") == ""
 
 
 @pytest.mark.browser

@@ -166,7 +166,8 @@ def test_a_port_that_is_taken() -> None:
 def test_folders_and_names_that_are_wrong(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     (tmp_path / "circle").symlink_to(tmp_path / "circle")
-    assert refused("--dir", "nowhere") == f"There is no folder {tmp_path / 'nowhere'}."
+    nowhere = refused("--dir", "nowhere")
+    assert nowhere.startswith(f"There is no folder {tmp_path / 'nowhere'}. `compilescope run")
     assert "Cannot read the folder" in refused("--dir", "file")
     assert refused("--allow", "missing") == "There is no folder missing."
     assert "Cannot read the folder circle" in refused("--allow", "circle")

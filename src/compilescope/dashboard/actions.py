@@ -87,6 +87,6 @@ def script_of(command: Sequence[str], cwd: str) -> str:
 
 
 def build_of(command: Sequence[str], cwd: str) -> str:
-    """Of `compilescope diff`: `/work/model.py:build`; empty where no word of it is one."""
+    """Of `compilescope diff`: `/models/mlp.py:build`; empty where no word of it is one."""
     found = next((word for word in command[1:] if _BUILD.fullmatch(word)), "")
     return os.path.normpath(os.path.join(cwd, found)) if found and cwd else ""

@@ -131,16 +131,17 @@ def _check_installed() -> None:
 def _home(given: Path | None) -> Path:
     """It need not exist before the first run, unless it was named."""
     home = home_folder(given).absolute()
-    return _existing(home) if given is not None or home.exists() else home
+    hint = "`compilescope run --dir DIR SCRIPT` stores runs; without --dir, in .compilescope."
+    return _existing(home, hint) if given is not None or home.exists() else home
 
 
-def _existing(folder: Path) -> Path:
+def _existing(folder: Path, hint: str = "") -> Path:
     try:
         found = folder.resolve(strict=True)
         with os.scandir(found):
             return found
     except FileNotFoundError:
-        raise ToolError(f"There is no folder {folder}.") from None
+        raise ToolError(f"There is no folder {folder}.", hint=hint) from None
     except (OSError, RuntimeError) as error:
         reason = getattr(error, "strerror", None) or "it leads in a circle"
         raise ToolError(f"Cannot read the folder {folder}: {reason}.") from None
