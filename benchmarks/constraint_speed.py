@@ -22,7 +22,7 @@ from typing import Any
 from compilescope.backends.device_files import shipped_devices
 from compilescope.model.graph import Call, Graph, Node, TensorInfo
 from compilescope.model.stack import Frame
-from compilescope.rules.hardware.checking import check_graph, constraints_of
+from compilescope.rules.hardware.checks import check_graph, constraints_of
 from compilescope.rules.hardware.memory import peak_memory
 
 MOST_US = 10.0

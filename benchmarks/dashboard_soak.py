@@ -39,7 +39,7 @@ from compilescope.model.eventfile import EventReader, event_files
 from compilescope.model.header import RunHeader, write_header
 from compilescope.model.home import create_run
 from compilescope.model.stack import CodeRef, Frame
-from compilescope.process_table import resident_bytes
+from compilescope.processes.table import resident_bytes
 
 _PROGRAM = """
 import sys, time, torch

@@ -15,6 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from compilescope.analysis.digest import digest
 from compilescope.model.artifacts import DiskArtifacts
 from compilescope.model.bodies import (
     CacheEntryMiss,
@@ -35,7 +36,6 @@ from compilescope.model.run import read_run
 from compilescope.model.stack import CodeRef, Frame
 from compilescope.report.explanation import explanation
 from compilescope.report.render.terminal import to_text
-from compilescope.rules.digest import digest
 
 FILE = "/project/model.py"
 KINDS = (

@@ -17,10 +17,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from compilescope.capture.target import Target
 from compilescope.errors import ToolError
-from compilescope.repair.search.searching import search
-from compilescope.repair.search.wishes import Wishes
+from compilescope.recorder.target import Target
+from compilescope.repair.search.options import SearchOptions
+from compilescope.repair.search.rounds import search
 from compilescope.repair.trials.warm.parent import WarmParent
 
 PROGRAMS = Path(__file__).parent.parent / "tests" / "fixes" / "programs"
@@ -46,7 +46,9 @@ def _searched(path: Path, warm: WarmParent) -> dict[str, Any]:
     words = [str(path), *_arguments(path)]
     begun = time.monotonic()
     try:
-        outcome = search(Target("script", tuple(words)), Wishes(timed=False, limit_s=120), warm)
+        outcome = search(
+            Target("script", tuple(words)), SearchOptions(timed=False, limit_s=120), warm
+        )
     except ToolError as error:
         return {"program": path.stem, "error": str(error), "fixes": []}
     return {

@@ -1,14 +1,16 @@
 """Reads TORCH_TRACE files from 1 MB to 1 GB, side by side with tlparse.
 
     python benchmarks/logs_throughput.py [--sizes 1 10 100 300 1000] [--traces DIR] [--keep DIR]
+    python benchmarks/logs_throughput.py --logs FILE... --repeat 9
 
-Ours reads FILE into a run on disk and writes the HTML report of that run, in a fresh process: what
-`compilescope logs FILE --report FILE.html` does, less the scripts for breaks, which it tries out.
-tlparse is `tlparse FILE -o DIR --no-browser`, as a user calls it. Both read the same file, one
-after the other. Times are wall and CPU seconds, memory is the largest resident size, output is all
-that was written. The files are made of real traces (`--traces`, a folder of them; else a few
-programs are run under TORCH_TRACE) by `subjects/long_trace.py`. `--small` makes them of programs
-with many small compilations instead, `--profile` shows where the time goes.
+Both are commands as a user calls them: `compilescope logs FILE -o RUN --report PAGE.html` reads
+FILE into a run on disk and writes the HTML report of that run; tlparse is `tlparse FILE -o DIR
+--no-browser`. Both read the same file, in turns where it is read several times (`--repeat`, for
+small files); the medians count. Times are wall and CPU seconds, memory is the largest resident
+size, output is all that was written. `--logs` reads files as they are. Without it the files are
+made of real traces (`--traces`, a folder of them; else a few programs are run under TORCH_TRACE) by
+`subjects/long_trace.py`. `--small` makes them of programs with many small compilations instead,
+`--profile` shows where the time goes.
 """
 
 from __future__ import annotations
@@ -20,8 +22,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
+from statistics import median
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "benchmarks" / "subjects"))
@@ -55,18 +58,7 @@ else:
         f(torch.randn(size, size), size)
 """
 
-_OURS = """
-import sys
-from pathlib import Path
-from compilescope.logs.reading import read_logs
-from compilescope.model.run import read_run
-from compilescope.report.document import report_document
-from compilescope.report.render.page import to_page
-from compilescope.report.section import Reading
-log, run, page = sys.argv[1:]
-read = read_logs([log], Path(run).parent, target=Path(run))
-Path(page).write_text(to_page([report_document(Reading(read_run(read.path), full=True))]))
-"""
+_OURS = [sys.executable, "-m", "compilescope", "logs"]
 
 
 @dataclass
@@ -110,21 +102,33 @@ def real_traces(folder: Path, small: bool) -> list[bytes]:
     return list(read_all(folder))
 
 
-def compare(log: Path, folder: Path, tlparse: str | None) -> None:
+def compare(log: Path, folder: Path, tlparse: str | None, repeat: int) -> None:
     run, page, theirs = folder / "run", folder / "report.html", folder / "tlparse"
-    ours = measure([sys.executable, "-c", _OURS, str(log), str(run), str(page)], [run, page])
+    our_command = [*_OURS, str(log), "-o", str(run), "--report", str(page)]
+    their_command = [str(tlparse), str(log), "-o", str(theirs), "--overwrite", "--no-browser"]
+    ours_all, other_all = [], []
+    for _ in range(repeat):
+        ours_all.append(measure(our_command, [run, page]))
+        if tlparse is not None:
+            other_all.append(measure(their_command, [theirs]))
+    shutil.rmtree(theirs, ignore_errors=True)
+    ours = _median(ours_all)
     size = log.stat().st_size / 1e6
-    print(f"{size:8.1f} MB  ours    {_row(ours, size)}", flush=True)
-    if tlparse is not None:
-        command = [tlparse, str(log), "-o", str(theirs), "--overwrite", "--no-browser"]
-        other = measure(command, [theirs])
-        shutil.rmtree(theirs, ignore_errors=True)
+    print(f"{size:8.2f} MB  ours    {_row(ours, size)}", flush=True)
+    if other_all:
+        other = _median(other_all)
         print(f"{'':11}  tlparse {_row(other, size)}")
         print(
-            f"{'':11}  ours is {other.wall_s / ours.wall_s:.1f} times as fast by the clock, "
-            f"{other.cpu_s / ours.cpu_s:.1f} times by CPU",
+            f"{'':11}  ours is {other.wall_s / ours.wall_s:.2f} times as fast by the clock, "
+            f"{other.cpu_s / ours.cpu_s:.2f} times by CPU",
             flush=True,
         )
+
+
+def _median(all_: list[Measured]) -> Measured:
+    return Measured(
+        *(median(getattr(one, field.name) for one in all_) for field in fields(Measured))
+    )
 
 
 def _row(one: Measured, size: float) -> str:
@@ -138,7 +142,7 @@ def profile(log: Path, folder: Path) -> None:
     import cProfile
     import pstats
 
-    from compilescope.logs.reading import read_logs
+    from compilescope.logs.reader import read_logs
 
     shutil.rmtree(folder / "profiled", ignore_errors=True)
     profiler = cProfile.Profile()
@@ -155,6 +159,8 @@ def main() -> None:
     parser.add_argument("--small", action="store_true", help="Many small compilations.")
     parser.add_argument("--keep", type=Path, help="Where the files are made and left.")
     parser.add_argument("--profile", action="store_true")
+    parser.add_argument("--logs", type=Path, nargs="+", help="Read these, as they are.")
+    parser.add_argument("--repeat", type=int, default=1, help="Read each file so often.")
     options = parser.parse_args()
     beside = Path(sys.executable).parent / "tlparse"
     tlparse = str(beside) if beside.exists() else shutil.which("tlparse")
@@ -163,6 +169,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as made:
         folder = options.keep or Path(made)
         folder.mkdir(parents=True, exist_ok=True)
+        for log in options.logs or ():
+            compare(log, folder, tlparse, options.repeat)
+        if options.logs:
+            return
         given = options.traces
         traces = list(read_all(given)) if given else real_traces(folder / "real", options.small)
         for size in options.sizes:
@@ -172,7 +182,7 @@ def main() -> None:
             if options.profile:
                 profile(log, folder)
             else:
-                compare(log, folder, tlparse)
+                compare(log, folder, tlparse, options.repeat)
             if options.keep is None:
                 log.unlink()
 

@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "backends" / "mini"
 from fuzzing import Fuzzer, make_program
 
 from compilescope.backends.mini.library import MiniError, load_library
-from compilescope.backends.mini.translating import translate
+from compilescope.backends.mini.translation import translate
 
 
 def main() -> int:

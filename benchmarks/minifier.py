@@ -31,19 +31,19 @@ from compilescope.backends.mock.configuration import configure
 from compilescope.errors import ToolError
 from compilescope.minify.engine import reduce
 from compilescope.minify.graph.candidate import op_count
-from compilescope.minify.graph.catching import Catcher, source_of
-from compilescope.minify.graph.from_program import Search, find_record
-from compilescope.minify.graph.naming import readable
-from compilescope.minify.graph.record import Record, read_record
-from compilescope.minify.graph.reducing import WARM, all_passes, start_of, write_repro
-from compilescope.minify.graph.trial import run_trial
-from compilescope.minify.graph.violation_catching import ViolationCatcher
+from compilescope.minify.graph.catcher import Catcher, source_of
+from compilescope.minify.graph.minifier import WARM, all_passes, start_of, write_repro
+from compilescope.minify.graph.record import FailingGraph, read_record
+from compilescope.minify.graph.search import Search, find_record
+from compilescope.minify.graph.surgery import readable
+from compilescope.minify.graph.tasks import run_trial
 from compilescope.minify.sandbox import Sandbox
-from compilescope.minify.script.writing import script_text
-from compilescope.torchapi.reproducing.backends import used_backend
-from compilescope.torchapi.reproducing.constants import Unwritable
-from compilescope.torchapi.reproducing.watching import watched_backends
-from compilescope.torchapi.reproducing.writing import write_graph
+from compilescope.minify.script.graph_script import script_text
+from compilescope.minify.violations.catcher import ViolationCatcher
+from compilescope.torchapi.repros.backends import used_backend
+from compilescope.torchapi.repros.constants import Unwritable
+from compilescope.torchapi.repros.graph_writer import write_graph
+from compilescope.torchapi.repros.handover import watched_backends
 
 GRAPH_PASSES = (
     "suffix", "outputs", "dead-code", "prefix", "blocks", "literals", "operations",
@@ -69,7 +69,7 @@ def caught(case: Case, folder: Path, sandbox: Sandbox) -> Path:
 class Predicate:
     """Counts how often it is asked."""
 
-    def __init__(self, home: Path, record: Record) -> None:
+    def __init__(self, home: Path, record: FailingGraph) -> None:
         self.home, self.record = home, record
         self.calls = 0
 
@@ -87,18 +87,18 @@ class Predicate:
             return _tried_with(text, record, values)
 
 
-def _tried_with(text: str, record: Record, values: dict[str, Any]) -> bool:
-    from compilescope.minify.graph import trial
+def _tried_with(text: str, record: FailingGraph, values: dict[str, Any]) -> bool:
+    from compilescope.minify.graph import tasks
 
     names: dict[str, Any] = {"__name__": "__repro__", "__file__": "repro.py", "saved": values}
     try:
         exec(compile(text, "repro.py", "exec"), names)
     except Exception:
         return False
-    return trial._CHECKS[record.shown.kind](names, record)[0] == "kept"
+    return tasks._CHECKS[record.shown.kind](names, record)[0] == "kept"
 
 
-def ours(home: Path, record: Record, only: tuple[str, ...] = ()) -> tuple[Any, int, float]:
+def ours(home: Path, record: FailingGraph, only: tuple[str, ...] = ()) -> tuple[Any, int, float]:
     asked = Predicate(home, record)
     passes = [each for each in all_passes() if not only or each.id in only]
     begun = time.perf_counter()
@@ -106,7 +106,7 @@ def ours(home: Path, record: Record, only: tuple[str, ...] = ()) -> tuple[Any, i
     return found.best.graph, found.calls, time.perf_counter() - begun
 
 
-def theirs(case: Case, home: Path, record: Record) -> tuple[int, int, float]:
+def theirs(case: Case, home: Path, record: FailingGraph) -> tuple[int, int, float]:
     """torch's minifier on the module that Dynamo handed over."""
     taken: list[Any] = []
 

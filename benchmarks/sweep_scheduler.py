@@ -27,11 +27,11 @@ import psutil
 # Where workers find this module's tasks.
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from compilescope.scale.job import Desk, Job, Limits, Verdict
+from compilescope.scale.job import Desk, Job, JobLimits, Verdict
 from compilescope.scale.local_engine import LocalEngine
-from compilescope.scale.scheduling import run_jobs
+from compilescope.scale.schedule import run_jobs
 from compilescope.scale.store import Store, plan_of
-from compilescope.scale.working import state_of
+from compilescope.scale.work import state_of
 
 _KINDS = ("task", "program")
 _BYTES_PER_JOB = 500
@@ -64,7 +64,7 @@ class Jobs:
                 name=f"{self._kind} {number}",
                 task=f"sweep_scheduler:{self._kind}",
                 payload={"number": number},
-                limits=Limits(seconds=60, memory_bytes=10**9),
+                limits=JobLimits(seconds=60, memory_bytes=10**9),
             )
 
 

@@ -30,9 +30,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from compilescope.logs.building import RunWriter
-from compilescope.logs.format import Source
-from compilescope.logs.opening import BLOCK
+from compilescope.logs.format import LogSource
+from compilescope.logs.input_files import BLOCK
+from compilescope.logs.run_writer import RunWriter
 from compilescope.logs.text.engine import text_reader
 
 GOLDEN = Path(__file__).parent.parent / "tests" / "logs" / "golden" / "console"
@@ -124,7 +124,7 @@ def measure(name: str, megabytes: int) -> dict[str, Any]:
         run = Path(folder) / "run"
         run.mkdir()
         writer = RunWriter(run)
-        source = Source("console.log", time.time_ns())
+        source = LogSource("console.log", time.time_ns())
         reader = text_reader(writer, source)
         done, spent = 0, 0.0
         for block in LOGS[name]():

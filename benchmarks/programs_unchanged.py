@@ -1,0 +1,108 @@
+"""Does capture change programs? Each is run plainly and under `compilescope run -q`, and compared.
+
+    python benchmarks/programs_unchanged.py [NAME...] [--plain-only] [--keep FOLDER] [--limit 1800]
+
+Compared are stdout, stderr, the exit status or signal, and the bytes and modes of all files that
+the program leaves in its folder. Addresses, times and pids in torch's own log lines are left out.
+The programs are in `subjects/unchanged.py`. The last line counts those that differ; the exit status
+is 1 if there are any.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from subjects.unchanged import PLAIN, PROGRAMS, Subject
+
+_FOREIGN = ("PYTEST_", "COMPILESCOPE_", "TORCH", "PYTHON", "RANK", "WORLD_SIZE")
+_LOG_PREFIX = re.compile(rb"^(\[rank\d+\]:)?([VDIWE])\d{4} \d\d:\d\d:\d\d\.\d+ \d+ ", re.M)
+_VARYING = re.compile(rb"0x[0-9a-f]{6,}|\bPID \d+|pid[ =]\d+")
+
+
+@dataclass(frozen=True)
+class Left:
+    """What a program leaves."""
+
+    status: int
+    stdout: bytes
+    stderr: bytes
+    files: dict[str, tuple[int, bytes]]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("--plain-only", action="store_true", help="leave out those with torch")
+    parser.add_argument("--keep", metavar="FOLDER", help="where the runs go, to look at them")
+    parser.add_argument("--limit", type=float, default=1800, help="seconds a program (1800)")
+    asked = parser.parse_args()
+    chosen = {name: PROGRAMS[name] for name in asked.names} or (
+        PLAIN if asked.plain_only else PROGRAMS
+    )
+    changed = 0
+    with tempfile.TemporaryDirectory() as scratch:
+        runs = Path(asked.keep or scratch) / "runs"
+        for name, subject in chosen.items():
+            found = differences(subject, runs, asked.limit)
+            changed += bool(found)
+            print(f"{name:24} {'; '.join(found) or 'same'}", flush=True)
+    print(f"{changed} of {len(chosen)} programs changed")
+    return 1 if changed else 0
+
+
+def differences(subject: Subject, runs: Path, limit_s: float = 600) -> list[str]:
+    """What is not the same in both; empty: nothing."""
+    captured = [sys.executable, "-m", "compilescope", "run", "-q", "--dir", str(runs)]
+    with tempfile.TemporaryDirectory() as scratch:
+        # One after the other in a folder of the same name: programs print where they are.
+        folder = Path(scratch) / "work"
+        one = left_by([sys.executable, *subject.words], subject, folder, limit_s)
+        two = left_by([*captured, *subject.words], subject, folder, limit_s)
+    return [
+        f"{name}: {getattr(one, name)!r} -> {getattr(two, name)!r}"
+        for name in ("status", "stdout", "stderr", "files")
+        if getattr(one, name) != getattr(two, name)
+    ]
+
+
+def left_by(command: list[str], subject: Subject, folder: Path, limit_s: float) -> Left:
+    for name, text in {"program.py": subject.text, **subject.files}.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(text.encode() if isinstance(text, str) else text)
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env=_environment(subject),
+        input=subject.stdin,
+        capture_output=True,
+        timeout=limit_s,
+        check=False,
+    )
+    files = {
+        str(path.relative_to(folder)): (path.stat().st_mode, path.read_bytes())
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    shutil.rmtree(folder)
+    return Left(done.returncode, _same(done.stdout), _same(done.stderr), files)
+
+
+def _environment(subject: Subject) -> dict[str, str]:
+    env = {name: value for name, value in os.environ.items() if not name.startswith(_FOREIGN)}
+    return {**env, "PYTHONHASHSEED": "0", **subject.environment}
+
+
+def _same(text: bytes) -> bytes:
+    return _VARYING.sub(b"#", _LOG_PREFIX.sub(rb"\1\2 ", text))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
