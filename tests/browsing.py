@@ -6,7 +6,7 @@ import re
 import shutil
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 # The contrast of every bit of text with what is painted behind it, as WCAG 2 computes it.
@@ -52,20 +52,87 @@ def uncoloured(page: str) -> str:
     return re.sub(r'<b class="[a-z]">(.*?)</b>', r"\1", page)
 
 
+# A page goes on moving after it has loaded: what is left out until one comes near it gets its
+# size a frame later, and a place in the address scrolls there. Still is three frames alike.
+_STILL = """
+const done = arguments[arguments.length - 1];
+let [before, alike, left] = ['', 0, 120];
+const look = () => {
+  const now = [scrollX, scrollY, document.documentElement.scrollHeight, innerWidth].join();
+  alike = now === before ? alike + 1 : 0;
+  before = now;
+  if (alike >= 3 || --left === 0) done(); else requestAnimationFrame(look);
+};
+requestAnimationFrame(look);
+"""
+_BRING = "arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})"
+
+
+def stand_still(driver: Any) -> None:
+    """Wait until the open page no longer moves under a click or a measurement."""
+    from selenium.common.exceptions import JavascriptException, TimeoutException
+
+    if not driver.runs_scripts:
+        return  # No frame is ever told.
+    # A page that the next one replaces meanwhile cannot answer; the next is waited for in turn.
+    with suppress(JavascriptException, TimeoutException):
+        driver.execute_async_script(_STILL)
+
+
+@contextmanager
+def without_scripts(driver: Any) -> Iterator[None]:
+    """As a reader sees a page whose browser runs no script."""
+    driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    driver.runs_scripts = False
+    try:
+        yield
+    finally:
+        driver.runs_scripts = True
+        driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+
+
+def _patient_browser() -> Any:
+    """Chrome that opens and clicks only where the page stands still."""
+    from selenium import webdriver
+    from selenium.webdriver.remote.webelement import WebElement
+
+    class Element(WebElement):
+        def click(self) -> None:
+            # What comes near when the page scrolls there may push it away once more.
+            self.parent.execute_script(_BRING, self)
+            stand_still(self.parent)
+            super().click()
+
+    class Browser(webdriver.Chrome):
+        _web_element_cls = Element
+        runs_scripts = True
+
+        def get(self, url: str) -> None:
+            super().get(url)
+            stand_still(self)
+
+    return Browser
+
+
 @contextmanager
 def chromium(*arguments: str) -> Iterator[Any]:
     """A headless Chromium that keeps its console; ImportError or OSError where there is none."""
     from selenium import webdriver
 
-    binary, service = shutil.which("chromium"), shutil.which("chromedriver")
-    if not (binary and service):
+    binary, driver_path = shutil.which("chromium"), shutil.which("chromedriver")
+    if not (binary and driver_path):
         raise OSError("no Chromium: install the packages chromium and chromium-driver")
     options = webdriver.ChromeOptions()
     options.binary_location = binary
-    for flag in ("headless=new", "no-sandbox", "disable-gpu", "disable-dev-shm-usage", *arguments):
+    # Without motion a page stands still when it is there: no click lands on what scrolls past.
+    still = "force-prefers-reduced-motion"
+    for flag in ("headless=new", "no-sandbox", "disable-gpu", "disable-dev-shm-usage", still):
+        options.add_argument(f"--{flag}")
+    for flag in arguments:
         options.add_argument(f"--{flag}")
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    with webdriver.Chrome(options=options, service=webdriver.ChromeService(service)) as browser:
+    service = webdriver.ChromeService(driver_path)
+    with _patient_browser()(options=options, service=service) as browser:
         yield browser
 
 
@@ -81,12 +148,17 @@ def page_driver() -> Iterator[Any]:
 
 
 def seen(driver: Any, selector: str) -> Any:
-    """The element, once a page has it: one click may lead to the next page."""
+    """The element, once a loaded page has it: one click may lead to the next page.
+
+    What is clicked while its page still loads can move away from under the click.
+    """
     from selenium.webdriver.support.ui import WebDriverWait
 
-    return WebDriverWait(driver, 30).until(
-        lambda browser: next(iter(browser.find_elements("css selector", selector)), None)
-    )
+    def found(browser: Any) -> Any:
+        loaded = browser.execute_script("return document.readyState") == "complete"
+        return loaded and next(iter(browser.find_elements("css selector", selector)), None)
+
+    return WebDriverWait(driver, 60).until(found)
 
 
 @contextmanager
@@ -250,8 +322,9 @@ def loaded(driver: Any, page: str) -> dict[str, float]:
     driver.switch_to.new_window("tab")
     try:
         driver.execute_cdp_cmd("Performance.enable", {})
-        driver.get(page)
-        time.sleep(0.5)  # For what the page does after it has loaded; a script would count itself.
+        # Not by get(), whose waiting is a script: it would count itself.
+        driver.execute("get", {"url": page})
+        time.sleep(0.5)  # For what the page does after it has loaded.
         found = driver.execute_cdp_cmd("Performance.getMetrics", {})["metrics"]
         paint = driver.execute_script(
             "return performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0"

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import atexit
 import compileall
 import gc
+import os
 import re
 import shutil
 import signal
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from compilescope.processes import deadline
+
+# What the tests start is no user's program: it leaves no run where it happens to be started.
+os.environ["COMPILESCOPE_AUTO_RUN"] = "0"
+
+# Nor is the user's own state touched, such as the secret that recorded runs are sealed with.
+os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="compilescope-state-")
+atexit.register(shutil.rmtree, os.environ["XDG_STATE_HOME"], ignore_errors=True)
 
 HERE = Path(__file__).parent
 # Tests import their own helpers (`zoo.truth`, `builders`) by name, wherever pytest was started.
@@ -32,7 +44,8 @@ sys.dont_write_bytecode = False
 def pytest_configure(config: pytest.Config) -> None:
     """Hundreds of children import the tool: a fifth of their time is compiling it otherwise."""
     if not hasattr(config, "workerinput"):
-        data = re.compile(r"/(registry/examples|lessons|programs)/")  # Never imported.
+        # Never imported.
+        data = re.compile(r"/((registry|rules/\w+|fixes/\w+)/examples|lessons|programs)/")
         compileall.compile_dir(SOURCES, rx=data, quiet=2)
 
 
@@ -79,6 +92,8 @@ def cxx() -> None:
 def nothing_survives() -> Iterator[None]:
     """No hook, no import watcher and no changed torch config outlives a test."""
     before = _dynamo_config()
+    # After a call of `main` the time limits of this process would count from its start.
+    deadline._begun = None
     yield
     if "compilescope.torchapi.install" in sys.modules:
         from compilescope.torchapi.install import _AfterImport

@@ -10,14 +10,14 @@ import msgspec
 import samples
 from benchmark_runs import MACHINE, bench_run, row
 from builders import event, frame, run_of
-from compilescope.model.archive import write_archive
 from compilescope.model.bodies import TensorDiff, Violation
 from compilescope.model.outcomes import ErrorGrid, WorstValue
 from compilescope.model.run import Run
 from compilescope.scale.engine import Finished
 from compilescope.scale.job import JobResult
 from compilescope.scale.store import Store
-from compilescope.sweep.recording import write_place
+from compilescope.sharing.archive import write_archive
+from compilescope.sweep.record import write_place
 from dashboard_server import Served
 from sweep_samples import BREAK, JOBS, job, sweep_run
 

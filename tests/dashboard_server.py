@@ -13,8 +13,8 @@ from typing import Any
 import httpx
 import uvicorn
 
-from compilescope.dashboard.options import Limits, Options
-from compilescope.dashboard.serving import listening, server_of
+from compilescope.dashboard.server.options import BrowserLimits, Options
+from compilescope.dashboard.server.uvicorn_server import listening, server_of
 
 TOKEN = "a-token-for-tests"
 
@@ -47,7 +47,7 @@ class Served:
 @contextmanager
 def serving(home: Path, **more: Any) -> Iterator[Served]:
     """The dashboard over `home`, for as long as the block runs. `more`: fields of `Options`."""
-    patient = Limits(drawing_seconds=120)
+    patient = BrowserLimits(drawing_seconds=120)
     more = {"folders": (home.parent,), "token": TOKEN, "limits": patient, **more}
     opened = listening(Options(home=home, **more))
     options = replace(Options(home=home, **more), port=opened.getsockname()[1])

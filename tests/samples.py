@@ -44,10 +44,11 @@ from compilescope.model.bodies import (
     Violation,
 )
 from compilescope.model.event import Event, encode
+from compilescope.model.fix_search import FixedFile, FixLeft, Losses
 from compilescope.model.graph import Graph, Node, TensorInfo, encode_graph
 from compilescope.model.header import RunHeader, write_header
 from compilescope.model.logged import ModuleStage, OpPlace
-from compilescope.model.outcomes import FixedFile, FixLeft
+from compilescope.model.provenance import seal_run
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef, Frame
 from sweep_samples import hostile_sweep, sweep_run
@@ -110,8 +111,8 @@ def later_run() -> Run:
             "verified",
             changes=artifacts.put(_json([FixedFile(f"{ROOT}/toy.py", "a\n", "b\n")]), "json"),
             environment={"TORCH_FLAG": "1"},
-            before={"breaks": 1},
-            after={"breaks": 0},
+            before=Losses(breaks=1),
+            after=Losses(),
             warm_call=(0.002, 0.001),
             notes=("The time budget of 1 s ran out: 1 cause was not fully tried.",),
             left=(FixLeft(f"{ROOT}/toy.py:9", "Unsupported"),),
@@ -153,7 +154,7 @@ def hostile_run() -> Run:
             HOSTILE,
             artifacts.put(_json([FixedFile(HOSTILE, HOSTILE, "b")]), "json"),
             {HOSTILE: HOSTILE},
-            {HOSTILE: 1},
+            Losses(breaks=1),
             notes=(HOSTILE,),
             left=(FixLeft(HOSTILE, HOSTILE),),
         ),
@@ -240,7 +241,9 @@ def store(run: Run, home: Path, name: str) -> Path:
     """A run on disk, as capture would have left it."""
     folder = home / name
     folder.mkdir(parents=True)
-    write_header(folder, msgspec.structs.replace(run.header, run=name))
+    header = msgspec.structs.replace(run.header, run=name)
+    write_header(folder, header)
+    seal_run(folder, header)
     (folder / "events-0.jsonl").write_bytes(b"".join(encode(e) + b"\n" for e in run.events))
     artifacts = DiskArtifacts(folder / "artifacts")
     assert isinstance(run.artifacts, MemoryArtifacts)

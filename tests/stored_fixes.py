@@ -9,8 +9,8 @@ from typing import Any
 from compilescope.fixes.diffs import file_diff
 from compilescope.model.header import RunHeader
 from compilescope.model.home import create_run
-from compilescope.repair.search.outcome import Outcome
-from compilescope.repair.search.recording import tell_outcome
+from compilescope.repair.search.outcome import SearchResult
+from compilescope.repair.search.stored_search import tell_outcome
 from repair.handing.outcomes import attempt, outcome, totals
 
 OLD = """import torch
@@ -39,7 +39,7 @@ NEW = OLD.replace(
 DIFF = file_diff(OLD, NEW, "train.py")
 
 
-def fixed_outcome(program: Path, **fields: Any) -> Outcome:
+def fixed_outcome(program: Path, **fields: Any) -> SearchResult:
     """One verified fix of a program, which must be there as it was."""
     made = attempt(
         file=str(program),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import UserDict
 from typing import Any
 
 import msgspec
@@ -105,6 +106,35 @@ def test_inputs_may_come_as_one_tuple() -> None:
     assert report.graphs[0].graph.ops
     named = compilescope.GuardInspector(Block()).inspect(x, y=x + 1)
     assert named.guards == report.guards
+
+
+def test_graph_breaks_and_their_reasons() -> None:
+    report = compilescope.GuardInspector(broken).inspect(torch.ones(3))
+    assert (report.graph_count, report.graph_break_count) == (2, 1)
+    [reason] = report.break_reasons
+    assert reason.source.strip() == 'print(end="")' and reason.file == __file__
+    assert reason.gb_id and reason.gb_type in str(reason) and f":{reason.line}" in str(reason)
+    text = report.summary()
+    assert "2 graphs, 1 graph break" in text and "Graph breaks" in text and reason.gb_type in text
+    values = json.loads(report.to_json())
+    assert (values["graph_count"], values["graph_break_count"]) == (2, 1)
+    assert values["break_reasons"][0]["gb_type"] == reason.gb_type
+    assert report["graph_break_count"] == 1
+    assert reason.gb_type in report._repr_html_()
+
+
+def test_inputs_in_every_form_that_the_harness_takes() -> None:
+    def scaled(x: Any, scale: Any = 1.0) -> Any:
+        return x * scale
+
+    x = torch.ones(2)
+    inspector = compilescope.GuardInspector(scaled)
+    assert inspector.inspect({"x": x, "scale": 3.0}).result.tolist() == [3.0, 3.0]
+    assert inspector.inspect((x,), scale=4.0).result.tolist() == [4.0, 4.0]
+    assert inspector.inspect([x, 5.0]).result.tolist() == [5.0, 5.0]
+    assert inspector.inspect(x=x, scale=6.0).result.tolist() == [6.0, 6.0]
+    encoded = UserDict(x=x, scale=7.0)  # As a tokenizer's output is.
+    assert inspector.inspect(encoded).result.tolist() == [7.0, 7.0]
 
 
 def test_inspecting_twice_measures_twice() -> None:

@@ -32,6 +32,15 @@ def test_takes_the_named_object_of_public_modules(
     assert discover(package, "THING", str) == ["a", "b"]
 
 
+def test_a_module_may_carry_several(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    several = "class Half(int): name = 'half'\n"
+    several += "class Third(int): name = 'third'\nTHINGS = (Half(2), Third(3))"
+    package = make_package(tmp_path, monkeypatch, a="THING = 1", b=several)
+    assert discover(package, "THING", int, several="THINGS") == [1, 2, 3]
+    with pytest.raises(ToolError, match=r"\.b has no THING of type int"):
+        discover(package, "THING", int)
+
+
 def test_a_missing_object_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = make_package(tmp_path, monkeypatch, a="OTHER = 1")
     with pytest.raises(ToolError, match=r"\.a has no THING of type str"):

@@ -86,6 +86,11 @@ def test_no_file_at_all(tmp_path: Path) -> None:
         ("min-coverage = 101", "is 101, not a number from 0 to 100", ""),
         ("min-coverage = nan", "is nan, not a number", ""),
         ("min-coverage = 1" + "0" * 400, "not a number from 0 to 100", ""),
+        ("min-coverage = 0x" + "f" * 5000, "is a number with too many digits, not a number", ""),
+        ("max-breaks = 0x" + "f" * 5000, "is a number with too many digits, not a whole", ""),
+        ("max-slowdown = 0x" + "f" * 300, "not a number above 0", ""),
+        ("max-slowdown = inf", "is inf, not a number above 0", ""),
+        ("x" * 5000 + " = 1", "unknown key, 'xxx", "The keys are: max-breaks, "),
         ("min-coverage = [[1]]", "is [[1]], not a number", ""),
         ("own = 1", "is 1, not true or false", ""),
         ("baseline = ''", "is '', not a file name", ""),
@@ -110,6 +115,7 @@ def test_what_cannot_be_meant(tmp_path: Path, line: str, words: str, hint: str) 
         ("tool = 3\n[x]\n", ""),
         ("[tool]\ncompilescope = 3\n", "tool.compilescope in"),
         ("a = " + "[" * 50_000, "is not valid TOML"),
+        ("a = " + "9" * 5000, "is not valid TOML: a number has too many digits"),
     ],
 )
 def test_broken_files(tmp_path: Path, text: str, words: str) -> None:

@@ -17,15 +17,14 @@ import pytest
 
 from builders import event, frame, run_of
 from capture.harness import environment, finish, latest_folder, latest_run, start
+from compilescope.analysis.gate.verdict import GateLimits
 from compilescope.model.bodies import CompileFailed, GraphBreak, GraphCaptured, ProcessStarted
 from compilescope.model.eventfile import event_files
 from compilescope.model.header import read_header
 from compilescope.model.run import Run
 from compilescope.pytest_plugin.marker import TestLimits
 from compilescope.pytest_plugin.message import drawn, shortfall
-from compilescope.pytest_plugin.summary import summary_blocks
-from compilescope.pytest_plugin.tally import tallies
-from compilescope.rules.gate.judging import Limits
+from compilescope.pytest_plugin.summary import summary_blocks, tallies
 
 MODEL = """
 import torch
@@ -524,8 +523,8 @@ def test_the_list_of_tests_is_bounded() -> None:
 def test_only_causes_of_ones_own_count_where_wanted() -> None:
     place = frame(file="/x/site-packages/lib/a.py", origin="library")
     run = run_of(graph_in("t"), event(GraphBreak("broke"), stack=(place,), test="t"))
-    assert "1 graph break" in shortfall(run, TestLimits(Limits(breaks=0)))
-    assert shortfall(run, TestLimits(Limits(breaks=0), own=True)) == ""
+    assert "1 graph break" in shortfall(run, TestLimits(GateLimits(breaks=0)))
+    assert shortfall(run, TestLimits(GateLimits(breaks=0), own=True)) == ""
 
 
 def test_hostile_names_stay_text() -> None:
@@ -562,7 +561,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     return outcome(tmp_path_factory.mktemp("recorded"), "--compilescope")
 
 
-@pytest.fixture(params=["alone", "recorded"])
+@pytest.fixture(params=[pytest.param("alone", marks=pytest.mark.slow), "recorded"])
 def limited(request: pytest.FixtureRequest) -> Outcome:
     """With and without --compilescope, what becomes of the tests must be the same."""
     return request.getfixturevalue(request.param)
@@ -674,8 +673,9 @@ from model import clean
 def test_a():
     clean(torch.ones(3))
 """
-    write(tmp_path, test_fault=text)
-    status, output = run_pytest(tmp_path, COMPILESCOPE_PLANT_FAULT="all")
+    planting = "from capture.faults import plant_in_program\nplant_in_program()\n"
+    write(tmp_path, test_fault=text, conftest=planting)
+    status, output = run_pytest(tmp_path, PYTHONPATH=str(Path(__file__).parent))
     assert status == pytest.ExitCode.TESTS_FAILED
     assert "Inconclusive: compilescope failed" in output
 

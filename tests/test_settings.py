@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from compilescope.errors import ToolError
-from compilescope.settings import MockSettings, read_mock_settings
+from compilescope.settings import MockSettings, read_mock_settings, state_folder
 
 
 def test_nothing_set_means_the_documented_defaults() -> None:
-    assert read_mock_settings({}) == MockSettings(True, 1, "16 GiB")
-    empty = {"MOCK_STRICT": "", "MOCK_ALIGNMENT": " ", "MOCK_MAX_MEMORY": ""}
-    assert read_mock_settings(empty) == MockSettings(True, 1, "16 GiB")
+    assert read_mock_settings({}) == MockSettings()
+    names = ("MOCK_STRICT", "MOCK_ALIGNMENT", "MOCK_ALIGNMENT_DIMS", "MOCK_MAX_MEMORY")
+    assert read_mock_settings(dict.fromkeys(names, " ")) == MockSettings()
 
 
 @pytest.mark.parametrize(
@@ -39,3 +41,20 @@ def test_a_wrong_value_is_named_in_one_sentence(name: str, text: str) -> None:
     assert error.value.message.startswith(f"{name} is {text!r}; it must ")
     assert "\n" not in error.value.message
     assert error.value.hint
+
+
+@pytest.mark.parametrize(
+    ("state", "home", "expected"),
+    [
+        ("/state", "/home/ada", "/state/compilescope"),
+        ("state", "/home/ada", "/home/ada/.local/state/compilescope"),
+        ("", "ada", "/dev/null/.local/state/compilescope"),
+    ],
+)
+def test_what_is_kept_for_a_user_has_one_place(
+    state: str, home: str, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In no case is it below the folder that the program runs in."""
+    monkeypatch.setenv("XDG_STATE_HOME", state)
+    monkeypatch.setenv("HOME", home)
+    assert state_folder() == Path(expected)

@@ -8,8 +8,6 @@ print(run.summary())
 from __future__ import annotations
 
 import importlib
-import sys
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from compilescope.version import VERSION as __version__
@@ -18,21 +16,17 @@ if TYPE_CHECKING:
     from compilescope.accelerators import aot_mock_backend, mini_backend, mock_backend
     from compilescope.backends.adapters.base import AcceleratorAdapter
     from compilescope.backends.adapters.capabilities import AcceleratorCapabilities
-    from compilescope.backends.adapters.compiling import AdapterError
+    from compilescope.backends.adapters.island import AdapterError
     from compilescope.backends.adapters.references.inductor import InductorAdapter
     from compilescope.backends.adapters.references.mocked import MockAdapter
     from compilescope.backends.adapters.results import CompilationResult, CompilationStatus
     from compilescope.backends.mini.adapter import MiniAdapter
-    from compilescope.backends.mock.refusal import ConstraintError
-    from compilescope.diff.config import ComparisonConfig
-    from compilescope.diff.metrics import compare_tensors
+    from compilescope.backends.mock.messages import ConstraintError
     from compilescope.diff.pictures import VisualizationConfig
     from compilescope.diff.report import DiffReport
-    from compilescope.front import Capture, load
-    from compilescope.front import capture as capture
-    from compilescope.front import explain as explain
+    from compilescope.front import Capture, capture, explain, load
     from compilescope.inspector import GuardInspector
-    from compilescope.minify.saving import save_repro
+    from compilescope.minify.model_repro import save_repro
     from compilescope.numbers import KernelDiffHarness
     from compilescope.report.islands import islands_text
     from compilescope.rules.constraints.dtype import DtypeConstraint
@@ -41,6 +35,8 @@ if TYPE_CHECKING:
     from compilescope.rules.constraints.operators import UnsupportedOpsConstraint
     from compilescope.rules.constraints.shape import ShapeConstraint
     from compilescope.rules.hardware.constraint import Constraint
+    from compilescope.tensors.comparison import compare_tensors
+    from compilescope.tensors.tolerances import ComparisonConfig
 
 __all__ = [
     "AcceleratorAdapter",
@@ -78,13 +74,13 @@ __all__ = [
 _HOMES = {
     "AcceleratorAdapter": "backends.adapters.base",
     "AcceleratorCapabilities": "backends.adapters.capabilities",
-    "AdapterError": "backends.adapters.compiling",
+    "AdapterError": "backends.adapters.island",
     "Capture": "front",
     "CompilationResult": "backends.adapters.results",
     "CompilationStatus": "backends.adapters.results",
-    "ComparisonConfig": "diff.config",
+    "ComparisonConfig": "tensors.tolerances",
     "Constraint": "rules.hardware.constraint",
-    "ConstraintError": "backends.mock.refusal",
+    "ConstraintError": "backends.mock.messages",
     "DiffReport": "diff.report",
     "DtypeConstraint": "rules.constraints.dtype",
     "GuardInspector": "inspector",
@@ -98,47 +94,27 @@ _HOMES = {
     "UnsupportedOpsConstraint": "rules.constraints.operators",
     "VisualizationConfig": "diff.pictures",
     "aot_mock_backend": "accelerators",
-    "compare_tensors": "diff.metrics",
+    "capture": "front",
+    "compare_tensors": "tensors.comparison",
+    "explain": "front",
     "islands_text": "report.islands",
     "load": "front",
     "mini_backend": "accelerators",
     "mock_backend": "accelerators",
-    "save_repro": "minify.saving",
+    "save_repro": "minify.model_repro",
 }
 """Where the public names live."""
+_BACKENDS = ("AcceleratorAdapter", "InductorAdapter", "MiniAdapter", "MockAdapter")
+"""Whoever imports one of these compiles with it; `accelerators` sees to its own."""
 
 
 def __getattr__(name: str) -> Any:
     # Lazy: `compilescope --help` must not pay for what it does not use, and torch least of all.
     if name not in _HOMES:
         raise AttributeError(f"module 'compilescope' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"compilescope.{_HOMES[name]}"), name)
+    found = getattr(importlib.import_module(f"compilescope.{_HOMES[name]}"), name)
+    if name in _BACKENDS:
+        from compilescope.automatic import begin
 
-
-class _Package(ModuleType):
-    """`capture` and `explain` are functions to users and packages inside; the functions win.
-
-    Importing `compilescope.capture.recorder` binds the package to this module's name `capture`.
-    A property outranks that binding.
-    """
-
-    @property
-    def capture(self) -> Any:
-        from compilescope import front
-
-        return front.capture
-
-    @capture.setter
-    def capture(self, package: ModuleType) -> None: ...
-
-    @property
-    def explain(self) -> Any:
-        from compilescope import front
-
-        return front.explain
-
-    @explain.setter
-    def explain(self, package: ModuleType) -> None: ...
-
-
-sys.modules[__name__].__class__ = _Package
+        begin()
+    return found

@@ -5,6 +5,7 @@ Here the parts are joined; none of them knows the others.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import os
 import socket
@@ -16,6 +17,8 @@ from typing import Any
 
 import msgspec
 
+from compilescope.analysis.digest import Digest, digest
+from compilescope.errors import ToolError
 from compilescope.model import bodies
 from compilescope.model.event import Event
 from compilescope.model.graph import Graph, decode_graph
@@ -23,8 +26,8 @@ from compilescope.model.guard_text import decode_guards
 from compilescope.model.header import RunHeader, write_header
 from compilescope.model.home import create_run, find_run, new_run_id
 from compilescope.model.run import Run, read_run
-from compilescope.rules.digest import Digest, digest
 from compilescope.settings import read_settings
+from compilescope.texts import plain_json
 from compilescope.version import VERSION
 
 COMPILED_BEFORE = "compiled-before"
@@ -93,9 +96,33 @@ class Capture:
 
         return to_text(self._document())
 
+    def explain(
+        self,
+        llm: bool | str | Callable[[Any], str | None] | None = None,
+        *,
+        llm_url: str | None = None,
+        redact: bool = False,
+    ) -> Explanation:
+        """Every cause in full: why it happens and what to change; print it, or show it in a cell.
+
+        With `llm`, a language model's words stand beside ours, marked as such. It is the model's
+        name on an OpenAI-compatible server; True for what the environment names; or a function
+        that gets the question as a text, with `.messages` for chat models, and returns the answer.
+        `llm_url` is the server's base URL. With `redact`, your names and constants are replaced in
+        what is asked. Without `llm` nothing is ever sent.
+        """
+        from compilescope.report.section import Reading
+
+        reading = Reading(self.run, reader="python")
+        if not llm:
+            if llm_url or redact:
+                raise ToolError("llm_url and redact need llm: a model's name, True or a function.")
+            return Explanation(reading)
+        return _asked(reading, llm, llm_url, redact)
+
     def to_json(self) -> str:
         """The digest as JSON, the same that the command line gives."""
-        return msgspec.json.encode(self.digest).decode()
+        return plain_json(self.digest)
 
     def _repr_html_(self) -> str:
         from compilescope.report.render.html import to_html
@@ -114,6 +141,77 @@ class Capture:
             f"<Capture {seen.run}: {seen.graphs} graphs, {len(seen.sites)} graph breaks, "
             f"{len(seen.recompiles)} functions recompiled, {len(seen.failures)} failures>"
         )
+
+
+class Explanation:
+    """What `explain` of a capture gives: text for `print`, a card in a notebook, markdown."""
+
+    def __init__(self, reading: Any, model: str = "", problem: str | None = None) -> None:
+        self._reading = reading
+        self.model = model
+        """Who was asked; empty: nobody."""
+        self.problem = problem
+        """Why words of the model are missing, in a sentence; None where none are."""
+
+    @property
+    def words(self) -> dict[str, str]:
+        """A language model's words, by the fingerprint of the cause."""
+        return {name: quote.text for name, quote in self._reading.quotes.items()}
+
+    def __str__(self) -> str:
+        from compilescope.report.render.terminal import to_text
+
+        return to_text(self._document())
+
+    def to_markdown(self) -> str:
+        from compilescope.report.render.markdown import to_markdown
+
+        return to_markdown(self._document())
+
+    def _repr_html_(self) -> str:
+        from compilescope.report.render.html import to_html
+
+        return to_html(self._document())
+
+    def _document(self) -> Any:
+        from compilescope.report.explanation import explanation
+        from compilescope.report.quotes import with_problem
+
+        numbers = range(1, len(self._reading.causes) + 1)
+        return with_problem(explanation(self._reading, numbers), self.problem)
+
+    def __repr__(self) -> str:
+        causes = len(self._reading.causes)
+        said = f", words of {self.model} on {len(self.words)}" if self.model else ""
+        noun = "cause" if causes == 1 else "causes"
+        return f"<Explanation of {self._reading.digest.run}: {causes} {noun}{said}>"
+
+
+def _asked(
+    reading: Any,
+    llm: bool | str | Callable[[Any], str | None],
+    url: str | None,
+    redact: bool,
+) -> Explanation:
+    from compilescope.llm.answers import function_speaker, replies, server_speaker
+    from compilescope.llm.question import questions_for
+    from compilescope.llm.server import model_settings
+    from compilescope.report.quotes import model_quote
+
+    if callable(llm):
+        speaker = function_speaker(llm)
+    elif not isinstance(llm, bool | str):
+        raise ToolError("llm is a model's name, True or a function.")
+    else:
+        name = llm if isinstance(llm, str) else None
+        speaker = server_speaker(model_settings(model=name, url=url))
+    questions = questions_for(reading.run, reading.digest, reading.causes, redacted=redact)
+    quotes, problem = {}, None
+    for finding, reply in zip(reading.causes, replies(speaker, questions), strict=False):
+        problem = reply.problem
+        if reply.words is not None:
+            quotes[finding.fingerprint] = model_quote(reply.model, reply.words, redacted=redact)
+    return Explanation(dataclasses.replace(reading, quotes=quotes), speaker.name, problem)
 
 
 class CapturedGraph:
@@ -167,16 +265,15 @@ def _capturing(
     dir: str | os.PathLike[str] | None, ir: bool, time: bool, dropped: Sequence[Any] | None
 ) -> Iterator[Capture]:
     """`dropped`: what compiles again because of us; None where nothing was dropped."""
-    from compilescope.capture.journal import DiskJournal, MemoryJournal
-    from compilescope.capture.session import recording
+    from compilescope.recorder.journal import DiskJournal, MemoryJournal
+    from compilescope.recorder.session import recording
 
     header = _header()
-    fault = read_settings().planted_fault
     if dir is None:
         memory = MemoryJournal()
         live = Capture(lambda: Run(header, list(memory.events), memory.artifacts, live=True))
         try:
-            with recording(memory, ir=ir, time=time, planted_fault=fault) as recorder:
+            with recording(memory, ir=ir, time=time) as recorder:
                 _tell_before(recorder, dropped)
                 yield live
         finally:
@@ -185,7 +282,7 @@ def _capturing(
     folder = create_run(Path(dir), header)
     on_disk = Capture(lambda: read_run(folder, live=True))
     try:
-        with recording(DiskJournal(folder), ir=ir, time=time, planted_fault=fault) as recorder:
+        with recording(DiskJournal(folder), ir=ir, time=time) as recorder:
             _tell_before(recorder, dropped)
             yield on_disk
     finally:
@@ -197,7 +294,7 @@ def _capturing(
 
 def _tell_before(recorder: Any, dropped: Sequence[Any] | None) -> None:
     """What was compiled before runs unseen: the record says what there was."""
-    from compilescope.torchapi.compiling.anew import compiled_functions
+    from compilescope.torchapi.compilation.fresh import compiled_functions
 
     functions = compiled_functions() if dropped is None else dropped
     if functions is None:
@@ -224,7 +321,7 @@ def explain(function: Callable[..., Any], **options: Any) -> Callable[..., Captu
     """
 
     def call(*args: Any, **kwargs: Any) -> Capture:
-        from compilescope.torchapi.compiling.anew import as_compiled, compiled_anew
+        from compilescope.torchapi.compilation.fresh import as_compiled, compiled_anew
 
         compiled = as_compiled(function, options)
         with compiled_anew() as dropped, _capturing(None, False, False, dropped) as seen:

@@ -6,11 +6,13 @@ print(compilescope.GuardInspector(model).inspect(x))
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
 
+from compilescope.analysis.break_reasons import BreakReason, break_reasons, graph_count
+from compilescope.analysis.guarded import GuardedGraph, guarded_graphs
 from compilescope.errors import ToolError
 from compilescope.model.bodies import GraphCaptured
 from compilescope.model.guards import GuardCost, GuardNode
@@ -18,8 +20,9 @@ from compilescope.model.header import RunHeader
 from compilescope.model.home import new_run_id
 from compilescope.model.run import Run
 from compilescope.model.stack import Frame, innermost_user_frame
-from compilescope.report.guards import MEASURED, costliest, inspection_document
-from compilescope.rules.guarded import GuardedGraph, guarded_graphs
+from compilescope.objects import call_arguments
+from compilescope.report.guards import MEASURED, captured_words, costliest, inspection_document
+from compilescope.texts import plain_json
 from compilescope.version import VERSION
 
 
@@ -36,13 +39,29 @@ class InspectedGraph(msgspec.Struct, frozen=True):
 class GuardReport:
     """What an inspection found."""
 
-    def __init__(self, name: str, backend: str, graphs: list[InspectedGraph], result: Any) -> None:
+    def __init__(
+        self,
+        name: str,
+        backend: str,
+        graphs: list[InspectedGraph],
+        result: Any,
+        break_reasons: Sequence[BreakReason] = (),
+        graph_count: int | None = None,
+    ) -> None:
         self.name = name
         self.backend = backend
         self.graphs = graphs
         """One for each cache entry, in the order in which they were compiled."""
         self.result = result
         """What the call returned."""
+        self.break_reasons = list(break_reasons)
+        """Each graph break once, in order of appearance."""
+        self.graph_count = len(graphs) if graph_count is None else graph_count
+        """Graphs that Dynamo handed to the backend; a frame without operations has none."""
+
+    @property
+    def graph_break_count(self) -> int:
+        return len(self.break_reasons)
 
     @property
     def guards(self) -> int:
@@ -61,16 +80,28 @@ class GuardReport:
 
         return to_text(self._document())
 
-    def to_json(self) -> str:
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
         fields = {
             "name": self.name,
             "backend": self.backend,
+            "graph_count": self.graph_count,
+            "graph_break_count": self.graph_break_count,
+            "break_reasons": self.break_reasons,
             "guards": self.guards,
             "check_ns": self.check_ns,
             "graphs": self.graphs,
             "measured": MEASURED,
         }
-        return msgspec.json.encode(fields).decode()
+        values: dict[str, Any] = msgspec.to_builtins(fields)
+        return values
+
+    def to_json(self) -> str:
+        return plain_json(self.to_dict())
+
+    def __getitem__(self, key: str) -> Any:
+        """`report["graph_count"]`: reports of older tools were dicts."""
+        return self.to_dict()[key]
 
     def _repr_html_(self) -> str:
         from compilescope.report.render.html import to_html
@@ -87,9 +118,12 @@ class GuardReport:
         check = self.check_ns
         cost = f", {check / 1000:.1f} us to check them all" if check is not None else ""
         frames = f"{len(self.graphs)} compiled frame{'' if len(self.graphs) == 1 else 's'}"
-        subtitle = f"{frames}, {self.guards} guards{cost}; backend {self.backend}"
+        captured = captured_words(self.graph_count, self.break_reasons)
+        subtitle = f"{captured}, {frames}, {self.guards} guards{cost}; backend {self.backend}"
         entries = [(entry.graph, entry.cost) for entry in self.graphs]
-        return inspection_document(f"Guards of {self.name}", subtitle, entries, os.getcwd())
+        return inspection_document(
+            f"Guards of {self.name}", subtitle, entries, os.getcwd(), self.break_reasons
+        )
 
 
 class GuardInspector:
@@ -114,12 +148,14 @@ class GuardInspector:
         self.options = options
 
     def inspect(self, *inputs: Any, **kwargs: Any) -> GuardReport:
-        """Call the model once with these inputs. One tuple or list alone holds the inputs."""
-        if len(inputs) == 1 and not kwargs and isinstance(inputs[0], (tuple, list)):
-            inputs = tuple(inputs[0])
-        from compilescope.capture.journal import MemoryJournal
-        from compilescope.capture.session import recording
-        from compilescope.torchapi.compiling.anew import as_compiled, compiled_anew
+        """Call the model once with these inputs, as `KernelDiffHarness` takes them: one tuple or
+        list alone holds the arguments, one dict alone the keyword arguments. (An argument that is
+        such a container goes into a tuple: `inspect((batch,))`.)"""
+        if len(inputs) == 1:
+            inputs, kwargs = call_arguments(inputs[0], kwargs)
+        from compilescope.recorder.journal import MemoryJournal
+        from compilescope.recorder.session import recording
+        from compilescope.torchapi.compilation.fresh import as_compiled, compiled_anew
         from compilescope.torchapi.guards.cost import measured_guards
 
         journal = MemoryJournal()
@@ -142,7 +178,9 @@ class GuardInspector:
         order = {event.compile_id: number for number, event in enumerate(journal.events)}
         graphs.sort(key=lambda graph: order.get(graph.compile_id, 0))
         entries = [_inspected(graph, by_id.get(graph.compile_id)) for graph in graphs]
-        return GuardReport(_name(self.model), _backend(run), entries, result)
+        return GuardReport(
+            _name(self.model), _backend(run), entries, result, break_reasons(run), graph_count(run)
+        )
 
 
 def _backend(run: Run) -> str:

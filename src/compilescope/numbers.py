@@ -1,4 +1,4 @@
-"""The numbers' part of the package's front: the comparison, joined with a view that draws it."""
+"""The public `KernelDiffHarness`: the comparison of `diff`, connected to the view that draws it."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ import difflib
 import importlib.util
 import sys
 import traceback
+from collections import UserDict
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -14,6 +15,7 @@ from typing import Any
 from compilescope.errors import ToolError
 
 _LONGEST = 300
+"""Letters of an error in our own message. Chosen: a few lines; the traceback has the rest."""
 
 
 def names_file(text: str) -> bool:
@@ -112,6 +114,20 @@ def model_and_inputs(made: Any, build: str) -> tuple[Any, Any, dict[str, Any]]:
         )
     args = parts[1] if len(parts) > 1 else ()
     return parts[0], args, parts[2] if len(parts) > 2 else {}
+
+
+def call_arguments(
+    inputs: Any, kwargs: dict[str, Any] | None = None
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """(args, kwargs) of example inputs: one value, a tuple or list of arguments, or a dict of
+    keyword arguments; `kwargs` come on top."""
+    named = dict(kwargs or {})
+    # A tokenizer's BatchEncoding is a UserDict. A ModelOutput is a dict too, but one argument.
+    if type(inputs) is dict or isinstance(inputs, UserDict):
+        return (), {**inputs, **named}
+    if isinstance(inputs, list) or type(inputs) is tuple:
+        return tuple(inputs), named
+    return (inputs,), named
 
 
 def _described(made: Any) -> str:

@@ -1,4 +1,4 @@
-"""Discovery: the public modules of a package each carry one named object.
+"""Discovery: the public modules of a package each carry one named object, or a tuple of several.
 
 No decorators and no import side effects: a module is a member because it lies in the folder.
 """
@@ -15,18 +15,36 @@ from compilescope.errors import ToolError
 T = TypeVar("T")
 
 
-def discover(package: ModuleType, attribute: str, kind: type[T]) -> list[T]:
-    """The object called `attribute` of each public module of `package`, in order of module name."""
+def discover(
+    package: ModuleType, attribute: str, kind: type[T], *, several: str | None = None
+) -> list[T]:
+    """The objects of each public module of `package`, in order of module name; see `carried`."""
     found: dict[str, T] = {}
-    for info in sorted(pkgutil.iter_modules(package.__path__), key=lambda item: item.name):
-        if info.name.startswith("_"):
-            continue
-        name = f"{package.__name__}.{info.name}"
-        candidate = getattr(importlib.import_module(name), attribute, None)
-        if not isinstance(candidate, kind):
-            raise ToolError(f"The module {name} has no {attribute} of type {kind.__name__}.")
-        key = str(getattr(candidate, "id", None) or getattr(candidate, "name", info.name))
-        if key in found:
-            raise ToolError(f"Two modules in {package.__name__} define the {attribute} {key!r}.")
-        found[key] = candidate
+    for module in public_modules(package):
+        for each in carried(f"{package.__name__}.{module}", attribute, kind, several=several):
+            key = str(getattr(each, "id", None) or getattr(each, "name", module))
+            if key in found:
+                raise ToolError(
+                    f"Two modules in {package.__name__} define the {attribute} {key!r}."
+                )
+            found[key] = each
     return list(found.values())
+
+
+def carried(
+    name: str, attribute: str, kind: type[T], *, several: str | None = None
+) -> tuple[T, ...]:
+    """What the module called `name` carries: the object called `attribute`, or those of the tuple
+    called `several`."""
+    module = importlib.import_module(name)
+    many = getattr(module, several, None) if several is not None else None
+    members = many if isinstance(many, tuple) else (getattr(module, attribute, None),)
+    if not members or not all(isinstance(each, kind) for each in members):
+        raise ToolError(f"The module {name} has no {attribute} of type {kind.__name__}.")
+    return members
+
+
+def public_modules(package: ModuleType) -> list[str]:
+    """Their names within `package`, sorted; nothing is imported."""
+    names = (info.name for info in pkgutil.iter_modules(package.__path__))
+    return sorted(name for name in names if not name.startswith("_"))

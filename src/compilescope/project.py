@@ -6,8 +6,6 @@ is an error: a limit that nobody reads is a limit that never fails.
 
 from __future__ import annotations
 
-import difflib
-import math
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,13 +14,10 @@ from typing import Any
 
 from compilescope.errors import ToolError
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 FILE_NAME = "pyproject.toml"
 TABLE = "tool.compilescope"
+_MOST = 10**18
+"""Nobody counts further, and it can be divided and printed."""
 
 
 @dataclass(frozen=True)
@@ -74,12 +69,19 @@ def _table(file: Path) -> dict[str, Any] | None:
         raise ToolError(f"{file} is not valid TOML: it is not UTF-8.") from None
     except OSError as error:
         raise ToolError(f"{file} cannot be read: {error.strerror}.") from None
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+
     try:
         data: Any = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ToolError(f"{file} is not valid TOML: {error}.") from None
     except RecursionError:
         raise ToolError(f"{file} is not valid TOML: it is nested too deeply.") from None
+    except ValueError:  # Python's own limit, which its reader does not know.
+        raise ToolError(f"{file} is not valid TOML: a number has too many digits.") from None
     for key in TABLE.split("."):
         data = data.get(key) if isinstance(data, dict) else None
     if data is None or isinstance(data, dict):
@@ -101,24 +103,33 @@ def _project(file: Path, table: dict[str, Any]) -> Project:
         try:
             values[name] = reader(value)
         except ValueError as wanted:
-            shown = repr(value)
-            shown = shown if len(shown) <= 60 else f"{shown[:59]}…"
+            shown = _shown(value)
             raise ToolError(f"{key} in [{TABLE}] of {file} is {shown}, not {wanted}.") from None
     if "baseline" in values:
         values["baseline"] = file.parent / values["baseline"]
     return Project(file=file, **values)
 
 
+def _shown(value: Any) -> str:
+    try:
+        text = repr(value)
+    except ValueError:  # In TOML's hexadecimal, a number may have more digits than Python writes.
+        return "a number with too many digits"
+    return text if len(text) <= 60 else f"{text[:59]}…"
+
+
 def _unknown(file: Path, key: str) -> ToolError:
     keys = [name.replace("_", "-") for name in _READERS]
+    import difflib
+
     near = difflib.get_close_matches(key.replace("_", "-").lower(), keys, n=1, cutoff=0.5)
     hint = f"Did you mean {near[0]}?" if near else f"The keys are: {', '.join(keys)}."
-    return ToolError(f"[{TABLE}] in {file} has an unknown key, {key!r}.", hint=hint)
+    return ToolError(f"[{TABLE}] in {file} has an unknown key, {_shown(key)}.", hint=hint)
 
 
 def _count(value: Any) -> int:
     # To Python, True is a number.
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST:
         return value
     raise ValueError("a whole number of at least 0")
 
@@ -130,8 +141,8 @@ def _percent(value: Any) -> float:
 
 
 def _factor(value: Any) -> float:
-    finite = isinstance(value, int | float) and not isinstance(value, bool) and value < math.inf
-    if finite and value > 0:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if number and 0 < value <= _MOST:
         return float(value)
     raise ValueError("a number above 0")
 

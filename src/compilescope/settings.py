@@ -14,6 +14,9 @@ from pathlib import Path
 
 from compilescope.errors import ToolError
 
+GUARD = "COMPILESCOPE_GUARD"  # As in `guard_process`, which stands alone and few commands need.
+JOURNALS = "journals"
+"""The folder, within the user's state, that says which files are being replaced as a set."""
 DEFAULT_DIR = ".compilescope"
 _OURS = "COMPILESCOPE_"
 _MINI = "COMPILESCOPE_MINI_"
@@ -21,6 +24,9 @@ _MINI = "COMPILESCOPE_MINI_"
 MADE_RUNS = "COMPILESCOPE_MADE_RUNS"
 """Names a file: whoever started a command learns from it which runs were made. Kept by whatever
 commands start in turn."""
+
+AUTO_RUN = "COMPILESCOPE_AUTO_RUN"
+"""0: a program that uses our backends without `compilescope run` leaves no run."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +51,6 @@ class Settings:
     """The backend for those; None is torch's default."""
     failure_keeper: str = ""
     """`module:function`, called with the run's folder and the error of each failed compilation."""
-    planted_fault: str = ""
-    """Raise inside this hook, or inside "all": how the tests prove that hooks are harmless."""
 
 
 def read_settings(environment: Mapping[str, str] | None = None) -> Settings:
@@ -64,7 +68,6 @@ def read_settings(environment: Mapping[str, str] | None = None) -> Settings:
         compile_names=tuple(name for name in names.split(",") if name),
         compile_backend=env.get("COMPILESCOPE_COMPILE_BACKEND") or None,
         failure_keeper=env.get("COMPILESCOPE_FAILURE_KEEPER", ""),
-        planted_fault=env.get("COMPILESCOPE_PLANT_FAULT", ""),
     )
 
 
@@ -95,6 +98,13 @@ def child_environment(settings: Settings, boot: Path) -> dict[str, str]:
 def current_environment() -> dict[str, str]:
     """All variables as they are now."""
     return dict(os.environ)
+
+
+def set_variable(name: str, value: str | None) -> None:
+    """For this process and those that it starts; None: it is not set."""
+    os.environ.pop(name, None)
+    if value is not None:
+        os.environ[name] = value
 
 
 def offer_environment(defaults: Mapping[str, str]) -> None:
@@ -134,6 +144,7 @@ def trial_environment(
             env["COMPILESCOPE_COMPILE_BACKEND"] = settings.compile_backend
     env.update((name, value) for name, value in more.items() if not name.startswith(_OURS))
     env["COMPILESCOPE_TRIAL"] = str(trial)
+    env[AUTO_RUN] = "0"
     env["PYTHONHASHSEED"] = str(seed % 2**32)
     for boot in reversed(boots):
         before = env.get("PYTHONPATH")
@@ -142,7 +153,7 @@ def trial_environment(
 
 
 def _is_private(name: str) -> bool:
-    return name.startswith(_OURS) and not name.startswith((_MINI, MADE_RUNS))
+    return name.startswith(_OURS) and not name.startswith((_MINI, MADE_RUNS, GUARD))
 
 
 def job_environment(made_runs: Path) -> dict[str, str]:
@@ -150,7 +161,7 @@ def job_environment(made_runs: Path) -> dict[str, str]:
     env = {
         name: value
         for name, value in os.environ.items()
-        if name not in ("FORCE_COLOR", "CLICOLOR_FORCE", "COMPILESCOPE_DIR")
+        if name not in ("FORCE_COLOR", "CLICOLOR_FORCE", "COMPILESCOPE_DIR", GUARD)
     }
     plain = {"NO_COLOR": "1", "TERM": "dumb", "COLUMNS": "100", "PYTHONUNBUFFERED": "1"}
     return {**env, **plain, "PYTHONIOENCODING": "utf-8", MADE_RUNS: str(made_runs)}
@@ -160,11 +171,6 @@ def made_runs_file() -> Path | None:
     """Where the folders of new runs are to be noted; None: nobody asked."""
     value = os.environ.get(MADE_RUNS)
     return Path(value) if value else None
-
-
-def torch_loads_extensions() -> bool:
-    """Does `import torch` call `torch.backends` entry points? They are how capture gets in."""
-    return os.environ.get("TORCH_DEVICE_BACKEND_AUTOLOAD", "1") == "1"
 
 
 def env_rank() -> int:
@@ -202,12 +208,15 @@ def github_workspace() -> str:
 class MockSettings:
     """What the environment asks of the mock backends."""
 
-    strict: bool = True
-    """MOCK_STRICT: raise at a violation; else warn and go on."""
-    alignment: int = 1
-    """MOCK_ALIGNMENT: the last size of every tensor must be a multiple of it."""
-    max_memory: str = "16 GiB"
-    """MOCK_MAX_MEMORY: bytes that a graph may need at its peak, as it was written."""
+    strict: bool | None = None
+    """MOCK_STRICT: raise at a violation; else warn and go on. None: not said."""
+    alignment: int | None = None
+    """MOCK_ALIGNMENT: the sizes of every tensor must be multiples of it. None: not said."""
+    alignment_dims: str = "all"
+    """MOCK_ALIGNMENT_DIMS: which dimensions that is about, as it was written."""
+    max_memory: str = ""
+    """MOCK_MAX_MEMORY: bytes that a graph may need at its peak, as it was written; empty: not
+    said."""
 
 
 _YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
@@ -215,23 +224,28 @@ _YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 def read_mock_settings(environment: Mapping[str, str] | None = None) -> MockSettings:
     env = os.environ if environment is None else environment
-    strict = env.get("MOCK_STRICT", "").strip().lower() or "1"
-    if strict not in (*_YES, *_NO):
+    strict = env.get("MOCK_STRICT", "").strip().lower()
+    if strict and strict not in (*_YES, *_NO):
         raise ToolError(
             f"MOCK_STRICT is {env['MOCK_STRICT']!r}; it must be 1 or 0.",
             hint="1 raises on a violation, 0 warns and continues.",
         )
-    alignment = env.get("MOCK_ALIGNMENT", "").strip() or "1"
-    if not alignment.isdecimal() or not 1 <= int(alignment[:20]) < 2**31:
+    alignment = env.get("MOCK_ALIGNMENT", "").strip()
+    if alignment and not (alignment.isdecimal() and 1 <= int(alignment[:20]) < 2**31):
         raise ToolError(
             (
                 f"MOCK_ALIGNMENT is {env['MOCK_ALIGNMENT']!r}; it must be a whole number of at "
                 "least 1."
             ),
-            hint="Every tensor's last size must be a multiple of it; 1 allows any size.",
+            hint="Every size must be a multiple of it; 1 allows any size. For the last dimension "
+            "only, set MOCK_ALIGNMENT_DIMS=last.",
         )
-    memory = env.get("MOCK_MAX_MEMORY", "").strip() or MockSettings.max_memory
-    return MockSettings(strict in _YES, int(alignment), memory)
+    return MockSettings(
+        strict in _YES if strict else None,
+        int(alignment) if alignment else None,
+        env.get("MOCK_ALIGNMENT_DIMS", "").strip() or "all",
+        env.get("MOCK_MAX_MEMORY", "").strip(),
+    )
 
 
 @dataclass(frozen=True)
@@ -275,19 +289,27 @@ def named_cxx() -> str:
 
 def cache_folder() -> Path:
     """Where what can be made again is kept for this user."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "compilescope"
+    return _own_folder(os.environ.get("XDG_CACHE_HOME"), ".cache")
 
 
 def state_folder() -> Path:
     """Where what must outlive a process is kept for this user."""
-    state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
-    return Path(state) / "compilescope"
+    return _own_folder(os.environ.get("XDG_STATE_HOME"), ".local/state")
 
 
 def config_folder() -> Path:
     """Where this user writes down what holds for all projects."""
-    config = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
-    return Path(config) / "compilescope"
+    return _own_folder(os.environ.get("XDG_CONFIG_HOME"), ".config")
+
+
+def _own_folder(named: str | None, usual: str) -> Path:
+    """A folder of this user's. The rules for these variables say that a relative one counts for
+    nothing: it would be another folder in each place. A user without a home has none, and what is
+    below this file cannot be written: better than a folder named `~` where the program runs."""
+    if named and os.path.isabs(named):
+        return Path(named) / "compilescope"
+    home = os.path.expanduser("~")
+    return Path(home if os.path.isabs(home) else os.devnull) / usual / "compilescope"
 
 
 def registry_site(environment: Mapping[str, str] | None = None) -> str:
@@ -305,11 +327,11 @@ def fresh_environment() -> dict[str, str]:
         if not name.startswith(private) and not _is_private(name)
     }
     package = os.path.dirname(os.path.abspath(__file__))
-    boots = os.path.join(package, "capture", "boot")
+    boots = os.path.join(package, "recorder", "boot")
     before = env.get("PYTHONPATH", "").split(os.pathsep)
     kept = [entry for entry in before if entry and not entry.startswith(boots)]
     env["PYTHONPATH"] = os.pathsep.join([*kept, os.path.dirname(package)])
-    return env
+    return {**env, AUTO_RUN: "0"}
 
 
 def bench_environment(caches: Path) -> dict[str, str]:
@@ -325,44 +347,43 @@ def bench_environment(caches: Path) -> dict[str, str]:
 
 
 @dataclass(frozen=True)
-class ModelSettings:
-    """The language model to ask, if any. Without a model's name nothing is ever sent."""
+class ModelVariables:
+    """What the environment says of language models; `explain.server` makes a choice of it."""
 
     model: str | None = None
-    """Its name, as the server calls it."""
     url: str | None = None
-    """The base URL of an OpenAI-compatible server; None is OpenAI's own."""
     key: str | None = field(default=None, repr=False)
-    """The secret. Left out of the repr so that no log or traceback shows it."""
+    """Keys are left out of the repr so that no log or traceback shows them."""
+    openai_url: str | None = None
+    openai_key: str | None = field(default=None, repr=False)
+    gemini_key: str | None = field(default=None, repr=False)
     timeout_s: float = 60.0
     """From the question to the last word of the answer."""
-    cache_dir: Path = Path(os.path.expanduser("~/.cache/compilescope/llm"))
+    cache_dir: Path = field(default_factory=lambda: cache_folder() / "llm")
     """Where answers are kept."""
 
 
-def read_model_settings(environment: Mapping[str, str] | None = None) -> ModelSettings:
+def read_model_variables(environment: Mapping[str, str] | None = None) -> ModelVariables:
     env = os.environ if environment is None else environment
 
     def value(name: str) -> str | None:
         return env.get(name, "").strip() or None
 
-    own, standard = value("COMPILESCOPE_LLM_URL"), value("OPENAI_BASE_URL")
-    # A key for one server is never shown to another: OpenAI's goes only where OpenAI's client
-    # would have taken it.
-    borrowed = value("OPENAI_API_KEY") if own in (None, standard) else None
-    cache = value("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return ModelSettings(
+    return ModelVariables(
         model=value("COMPILESCOPE_LLM_MODEL"),
-        url=own or standard,
-        key=value("COMPILESCOPE_LLM_KEY") or borrowed,
+        url=value("COMPILESCOPE_LLM_URL"),
+        key=value("COMPILESCOPE_LLM_KEY"),
+        openai_url=value("OPENAI_BASE_URL"),
+        openai_key=value("OPENAI_API_KEY"),
+        gemini_key=value("GEMINI_API_KEY"),
         timeout_s=_read_timeout(value("COMPILESCOPE_LLM_TIMEOUT")),
-        cache_dir=Path(cache) / "compilescope" / "llm",
+        cache_dir=_own_folder(value("XDG_CACHE_HOME"), ".cache") / "llm",
     )
 
 
 def _read_timeout(text: str | None) -> float:
     if text is None:
-        return ModelSettings.timeout_s
+        return ModelVariables.timeout_s
     try:
         seconds = float(text)
     except ValueError:

@@ -11,7 +11,8 @@ from pathlib import Path
 from advice.running import Program
 from compilescope.plugins import discover
 from compilescope.registry.cases import ExampleFile, load_examples
-from compilescope.rules import breaks, guards
+from compilescope.rules import breaks
+from compilescope.rules import recompiles as guards
 from compilescope.rules.causes.rule import BreakRule, GuardRule
 
 TESTS = Path(__file__).parent.parent

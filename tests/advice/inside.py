@@ -20,17 +20,17 @@ import msgspec
 import torch
 
 from advice.values import Kept
-from compilescope.capture.journal import DiskJournal
-from compilescope.capture.session import recording
 from compilescope.model.header import RunHeader, write_header
 from compilescope.model.home import create_run, new_run_id
-from compilescope.torchapi.regions.regions import Region, Regions
+from compilescope.recorder.journal import DiskJournal
+from compilescope.recorder.session import recording
+from compilescope.torchapi.regions import CompiledRegion, Regions
 from compilescope.version import VERSION
 
 
 def modules_of_a_compilation() -> list[str]:
     """What is imported when a first program compiles, breaks and trains."""
-    from compilescope.capture.journal import MemoryJournal
+    from compilescope.recorder.journal import MemoryJournal
 
     before = set(sys.modules)
 
@@ -107,7 +107,7 @@ def _kept(asked: dict[str, Any], out: Path) -> int:
     kept = Kept()
     compiled = asked["mode"] == "compiled"
 
-    def on_call(region: Region, args: Any, kwargs: Any) -> Any:
+    def on_call(region: CompiledRegion, args: Any, kwargs: Any) -> Any:
         with regions.calling("compiled" if compiled else "eager"):
             function = region.compiled if compiled else region.eager
             try:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from advice.kinds import MECHANICAL_BREAKS, MECHANICAL_RECOMPILES, OTHERS
-from compilescope.rules.causes.advice import Advice
-from compilescope.rules.causes.explaining import break_rules, guard_rules
+from compilescope.findings.advice import Advice
+from compilescope.rules.causes.explanations import break_rules, guard_rules
 
 PAGE = (Path(__file__).parents[2] / "docs" / "advice.md").read_text()
 

@@ -10,8 +10,8 @@ import pytest
 from advice.comparing import difference, steady
 from advice.running import Program, WarmProcess
 from advice.trying import Trial, Tried
+from compilescope.findings.advice import Advice
 from compilescope.fixes.diffs import file_diff
-from compilescope.rules.causes.advice import Advice
 
 pytestmark = pytest.mark.torch
 

@@ -11,11 +11,11 @@ import msgspec
 import pytest
 
 from advice.broken import BRANCH, broken_run
+from compilescope.analysis.digest import digest
+from compilescope.findings.advice import Advice
 from compilescope.fixes.advice import advised
 from compilescope.model.bodies import FixAttempt, GraphBreak
 from compilescope.model.run import Run, read_run
-from compilescope.rules.causes.advice import Advice
-from compilescope.rules.digest import digest
 from samples import store
 
 PROGRAM = """import torch
@@ -251,3 +251,29 @@ def test_a_file_that_is_gone(tmp_path: Path) -> None:
     assert advice_of(with_text)[0].diff
     told = advice_of(without)
     assert told and not any(each.diff for each in told)
+
+
+def test_a_limit_says_that_nobody_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = PROGRAM + "# a long file\n" * 10_000
+    file = written(tmp_path, text)
+    run = broken_run(tmp_path, file, text, 'print("between")')
+    offered = advice_of(run)
+    assert offered[0].diff
+    monkeypatch.setattr("compilescope.fixes.advice._LONG", 0)
+    limited = advice_of(run)
+    assert limited[0].status == "not tried"
+    assert f"compilescope explain {run.header.run} --cause 1" in limited[0].text
+    assert not any(each.text.startswith("No automatic fix") for each in limited)
+    (site,) = advised(run, digest(run), only=1).sites
+    assert site.advice == offered
+
+
+def test_files_beyond_the_limit_are_not_called_fixed_by_hand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The fixes may pass over a file that they cannot have: the adviser must not."""
+    file = written(tmp_path, PROGRAM)
+    run = broken_run(tmp_path, file, PROGRAM, 'print("between")')
+    monkeypatch.setattr("compilescope.fixes.subject._ALWAYS_PARSED", 0)
+    monkeypatch.setattr("compilescope.fixes.advice._SOURCE_OF_CAUSE", -1)
+    assert advice_of(run)[0].status == "not tried"

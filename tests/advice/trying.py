@@ -14,16 +14,17 @@ from typing import Any, Literal
 
 from advice.comparing import as_stated, difference, names_difference, steady
 from advice.running import Program, Ran, WarmProcess
+from compilescope.analysis.digest import Digest, digest
+from compilescope.analysis.findings import Finding, findings
+from compilescope.findings.advice import Advice
 from compilescope.fixes.advice import advised
 from compilescope.fixes.catalogue import fixes_for
 from compilescope.fixes.diffs import patch_diff
-from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Program as ProgramVersion
 from compilescope.fixes.subjects import subjects_of
-from compilescope.repair.trials.printing import compare_output
-from compilescope.rules.causes.advice import Advice
-from compilescope.rules.digest import Digest, digest
-from compilescope.rules.findings import Finding, findings
+from compilescope.repair.trials.printed_output import compare_output
+from compilescope.source.refusals import Refused
 
 Result = Literal[
     "held", "no diff", "cause stays", "results differ", "crash", "patch does not apply"

@@ -25,11 +25,12 @@ from compilescope import (  # noqa: E402
     UnsupportedOpsConstraint,
     aot_mock_backend,
 )
-from compilescope.backends.mock.backend import Repro  # noqa: E402
+from compilescope.backends.mock.backend import MadeRepros  # noqa: E402
 from compilescope.errors import ToolError  # noqa: E402
-from compilescope.minify.violations import facts, violation_script  # noqa: E402
+from compilescope.minify.violations.kinds import facts  # noqa: E402
 from compilescope.model.bodies import Violation  # noqa: E402
 from compilescope.model.graph import decode_graph  # noqa: E402
+from minify.violation_scripts import violation_script  # noqa: E402
 
 HERE = Path(__file__)
 TRAINING = [
@@ -58,7 +59,7 @@ INFERENCE = [
 
 @pytest.fixture(autouse=True)
 def quiet(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    for name in ("MOCK_STRICT", "MOCK_ALIGNMENT", "MOCK_MAX_MEMORY"):
+    for name in ("MOCK_STRICT", "MOCK_ALIGNMENT", "MOCK_ALIGNMENT_DIMS", "MOCK_MAX_MEMORY"):
         monkeypatch.delenv(name, raising=False)
     log = logging.getLogger("compilescope.backends")
     before, log.disabled = log.disabled, True
@@ -104,7 +105,7 @@ def trained() -> Any:
     model.zero_grad()
     torch._dynamo.reset()
     denied = UnsupportedOpsConstraint(["aten.mm", "aten.gelu"])
-    backend = aot_mock_backend(strict=False, constraints=[denied, ShapeConstraint(4)])
+    backend = aot_mock_backend(strict=False, constraints=[denied, ShapeConstraint(8)])
     with compilescope.capture() as seen:
         result = torch.compile(model, backend=backend)(x)
         result.sum().backward()
@@ -152,22 +153,23 @@ def test_kernels_are_those_of_this_compilation(trained: Any) -> None:
 def test_forward_and_backward_are_checked_apart(trained: Any) -> None:
     (kept,) = trained.backend.graphs
     by_stage = {checked.stage: checked for checked in kept.checked}
-    assert set(by_stage) == {"aot_forward", "aot_backward", "dynamo"}
+    assert set(by_stage) == {"aot_forward", "aot_backward"}
     products = [each for each in by_stage["aot_backward"].errors if each.rule == "operators"]
     assert [each.op for each in products] == ["aten.mm.default"]
     assert products[0].line == line_of("y = torch.nn.functional.gelu(self.fc(x))")
-    assert not [each for each in by_stage["aot_forward"].errors if each.rule == "operators"]
     shapes = {each.line for each in by_stage["aot_forward"].errors if each.rule == "shape"}
     assert line_of("y = self.norm(y)") in shapes
 
 
-def test_an_operator_that_inductor_takes_apart_is_a_warning(trained: Any) -> None:
+def test_an_operator_that_inductor_takes_apart_is_refused_all_the_same(trained: Any) -> None:
+    """A device is described in ATen operators: it is asked about those, as everywhere."""
     (kept,) = trained.backend.graphs
-    caught = next(checked for checked in kept.checked if checked.stage == "dynamo")
-    (warning,) = caught.warnings
-    assert warning.op == "aten.gelu.default"
-    assert "Inductor decomposes it" in warning.found
-    assert not caught.errors
+    forward = next(checked for checked in kept.checked if checked.stage == "aot_forward")
+    refused = [each.op for each in forward.errors if each.rule == "operators"]
+    assert refused == ["aten.gelu.default"]
+    assert "aten.gelu" not in kept.text("aot_forward")
+    # Its parts are marked in the drawing of what Inductor made of it.
+    assert "aten.gelu.default" in kept.draw("aot_forward")
 
 
 def test_every_violation_has_a_line_of_the_model(trained: Any) -> None:
@@ -184,7 +186,7 @@ def test_every_violation_has_a_line_of_the_model(trained: Any) -> None:
 
 def test_a_capture_gets_them_by_stage(trained: Any) -> None:
     stages = {body.stage for _, body in trained.seen.run.of(Violation)}
-    assert stages == {"aot_forward", "aot_backward", "dynamo"}
+    assert stages == {"aot_forward", "aot_backward"}
     assert not trained.seen.digest.faults
 
 
@@ -224,11 +226,8 @@ def test_everything_is_saved(trained: Any, tmp_path: Path) -> None:
     assert sorted(sources) == sorted(kernel.source for kernel in kept.kernels)
     about = json.loads((folder / "about.json").read_text())
     assert about["model"] == "Net"
-    assert {each["stage"] for each in about["violations"]} == {
-        "aot_forward",
-        "aot_backward",
-        "dynamo",
-    }
+    stages = {each["stage"] for each in about["violations"]}
+    assert stages == {"aot_forward", "aot_backward"}
     assert about["figures"]["aot_forward"]["statistics"]["ops"] > 10
 
 
@@ -243,9 +242,9 @@ def test_an_unknown_stage_is_one_sentence(trained: Any) -> None:
 def test_strict_raises_before_anything_is_lowered(cxx: None) -> None:
     scripts: list[str] = []
 
-    def reproduce(judged: Any) -> Repro:
+    def reproduce(judged: Any) -> MadeRepros:
         scripts.append(violation_script(judged))
-        return Repro("written")
+        return MadeRepros("written")
 
     backend = aot_mock_backend(constraints=[UnsupportedOpsConstraint(["aten.mm"])])
     backend._reproduce = reproduce

@@ -15,6 +15,9 @@ pytestmark = pytest.mark.torch
 
 torch = pytest.importorskip("torch")
 
+from compilescope.backends.mock.configuration import configure  # noqa: E402
+from compilescope.backends.mock.messages import notice  # noqa: E402
+from compilescope.model.byte_counts import shown_bytes  # noqa: E402
 from compilescope.settings import fresh_environment  # noqa: E402
 
 TEXT = (Path(__file__).parents[2] / "docs" / "backends.md").read_text()
@@ -30,11 +33,12 @@ def run(program: str, name: str, folder: Path) -> subprocess.CompletedProcess[st
     )
 
 
+@pytest.mark.slow
 def test_the_refusal_reads_as_shown(tmp_path: Path) -> None:
     program = PROGRAMS[0].replace('device="npu-a"', 'device="npu-a", repro=False')
     done = run(program, "model.py", tmp_path)
     assert done.returncode == 1
-    shown = OUTPUTS[0].partition("\n\nRepro, verified")[0]
+    shown = OUTPUTS[1].partition("\n\nRepros, each verified")[0]
     assert done.stderr.rstrip().endswith(shown), done.stderr
 
 
@@ -52,14 +56,19 @@ def test_the_constraints_are_made_and_take_their_own_advice(tmp_path: Path) -> N
 def test_the_kept_stages_are_as_shown(tmp_path: Path, cxx: None) -> None:
     done = run(PROGRAMS[2], "train.py", tmp_path)
     assert done.returncode == 0, done.stderr
-    assert done.stdout == OUTPUTS[1]
+    assert done.stdout == OUTPUTS[2]
     assert (tmp_path / "kept" / "0-Net" / "aot_backward.svg").exists()
 
 
 def test_the_defaults_are_as_shown() -> None:
     rows = dict(re.findall(r"\| `\w+` \| `(MOCK_\w+)` \| ([^|]+?) \|", TEXT))
+    usual = configure()
+    assert usual.strict and usual.device is not None and usual.device.memory.peak_bytes is not None
     assert rows == {
-        "MOCK_STRICT": str(int(MockSettings.strict)),
-        "MOCK_ALIGNMENT": str(MockSettings.alignment),
-        "MOCK_MAX_MEMORY": MockSettings.max_memory,
+        "MOCK_STRICT": "1",
+        "MOCK_ALIGNMENT": "1",
+        "MOCK_ALIGNMENT_DIMS": MockSettings.alignment_dims,
+        "MOCK_MAX_MEMORY": shown_bytes(usual.device.memory.peak_bytes),
     }
+    assert not usual.device.shapes.alignment
+    assert notice(usual.device, "mock_backend") == OUTPUTS[0].rstrip()

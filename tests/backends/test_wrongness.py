@@ -14,9 +14,9 @@ import torch
 from backends.toy_adapters import Emulator, denying
 from compilescope.backends.adapters.base import AcceleratorAdapter
 from compilescope.backends.adapters.capabilities import AcceleratorCapabilities
-from compilescope.backends.adapters.comparing import beyond, compare_numbers, is_narrowed
+from compilescope.backends.adapters.comparison import beyond, compare_numbers, is_narrowed
 from compilescope.backends.adapters.ledger import Ledger
-from compilescope.backends.islands.records import Check, Verdict
+from compilescope.backends.islands.records import Verdict, WrongnessCheck
 
 pytestmark = pytest.mark.torch
 
@@ -313,8 +313,8 @@ def test_comparing() -> None:
 def test_the_worst_that_was_seen_is_kept() -> None:
     ledger = Ledger()
     for verdict in ("pass", "fail", "unknown", "pass"):
-        ledger.note(Check(name="numbers", verdict=verdict, reason=verdict, island=0))
+        ledger.note(WrongnessCheck(name="numbers", verdict=verdict, reason=verdict, island=0))
     for verdict in ("unknown", "pass"):
-        check = Check(name="constant-output", verdict=verdict, reason=verdict, island=0)
+        check = WrongnessCheck(name="constant-output", verdict=verdict, reason=verdict, island=0)
         ledger.note(check, settles=True)
     assert [(check.verdict, check.calls) for check in ledger.checks] == [("fail", 4), ("pass", 2)]

@@ -14,18 +14,19 @@ from typing import Any, NamedTuple
 
 import psutil
 import pytest
-from bench_programs import write_program
+
+from bench.bench_programs import write_program
 
 pytest.importorskip("torch")
 pytest.importorskip("scipy")
 
-from compilescope.bench.measuring import Method, ModelBench, Step, rotated
+from compilescope.bench.measurement import BenchStep, Method, ModelBench, rotated
 from compilescope.bench.protocol import Called, Ready
 from compilescope.bench.spec import Spec
 from compilescope.bench.worker_process import WorkerFailed, WorkerProcess
 from compilescope.model.benchmarked import Benchmark, Machine
 from compilescope.model.run import read_run
-from compilescope.process_table import is_running
+from compilescope.processes.table import is_running
 
 pytestmark = pytest.mark.torch
 
@@ -177,6 +178,7 @@ def test_nothing_is_left_behind(mixed: Ended) -> None:
     assert not [pid for pid in {line[1] for line in mixed.log} if is_running(int(pid))]
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_what_was_measured(tmp_path: Path) -> None:
     stopped(tmp_path, signal.SIGINT, 130)
 
@@ -236,12 +238,13 @@ def test_a_process_that_hangs_is_ended(tmp_path: Path) -> None:
         assert worker.ended
 
 
+@pytest.mark.slow
 def test_a_model_that_fails_in_eager_mode_is_not_compiled(tmp_path: Path) -> None:
     file, log = write_program(tmp_path)
     specs = [
         Spec(model=f"{file}:broken", backend=name, runs=2) for name in ("eager", f"{file}:one")
     ]
-    heard: list[Step] = []
+    heard: list[BenchStep] = []
     with ModelBench(specs, Method(processes=2), heard.append) as bench:
         bench.measure()
         eager, one = bench.benchmarks()
@@ -268,7 +271,7 @@ def test_the_second_process_finds_the_caches_of_the_first(tmp_path: Path) -> Non
 @pytest.mark.slow
 def test_backends_that_do_not_fit_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file, _ = write_program(tmp_path)
-    monkeypatch.setattr("compilescope.bench.measuring.fitting", lambda *_: 1)
+    monkeypatch.setattr("compilescope.bench.measurement.fitting", lambda *_: 1)
     names = ("eager", f"{file}:one", f"{file}:two")
     specs = [Spec(model=f"{file}:build", backend=name, runs=3, threads=1) for name in names]
     with ModelBench(specs, Method(processes=1, examine=False), lambda step: None) as bench:

@@ -12,10 +12,10 @@ pytest.importorskip("scipy")
 
 import torch
 
-from compilescope.bench.protocol import Request
-from compilescope.bench.spec import Spec, decode_spec, encode_spec
+from compilescope.bench.protocol import WorkerRequest
+from compilescope.bench.spec import Spec
 from compilescope.bench.timing import LEAST_S, CudaClock, warm_up
-from compilescope.bench.working import Work, survey
+from compilescope.bench.worker_tasks import WorkerTasks, survey
 from compilescope.errors import ToolError
 
 pytestmark = pytest.mark.torch
@@ -36,15 +36,15 @@ def model(tmp_path: Path) -> str:
 
 @pytest.mark.parametrize("mode", ["inference", "training"])
 def test_a_model_is_built_called_timed_and_weighed(model: str, mode: Any) -> None:
-    work = Work()
+    work = WorkerTasks()
     spec = Spec(model=model, mode=mode, batch=4, warmup=2)
-    ready = work.do(Request(verb="prepare", specs=(spec,)))
+    ready = work.do(WorkerRequest(verb="prepare", specs=(spec,)))
     assert (ready.parameters, ready.batch) == (32 * 16 + 16, 4)
-    assert work.do(Request(verb="first")).seconds > 0
-    assert work.do(Request(verb="warm")).calls >= 1
-    assert work.do(Request(verb="run")).ms > 0
+    assert work.do(WorkerRequest(verb="first")).seconds > 0
+    assert work.do(WorkerRequest(verb="warm")).calls >= 1
+    assert work.do(WorkerRequest(verb="run")).ms > 0
     least = 4 * (32 * 16 + 16 + 4 * 32 + 4 * 16)  # Weights, input and output.
-    peak = work.do(Request(verb="memory")).bytes
+    peak = work.do(WorkerRequest(verb="memory")).bytes
     assert least <= peak < 20 * least
 
 
@@ -75,11 +75,6 @@ def test_a_survey_describes_the_machine(model: str) -> None:
     assert found.unavailable == {}
     assert found.machine.torch == torch.__version__
     assert found.machine.threads == torch.get_num_threads()
-
-
-def test_a_spec_travels_as_json() -> None:
-    spec = Spec(model="bert", backend="inductor", mode="training", batch=3, threads=2)
-    assert decode_spec(encode_spec(spec)) == spec
 
 
 @pytest.mark.gpu

@@ -43,7 +43,8 @@ def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """Ours without what this test session or its user has set, so that both runs start alike."""
     env = {name: value for name, value in os.environ.items() if not name.startswith(_FOREIGN)}
     # Sets of names are printed and walked by torch: both runs need the same order.
-    return {**env, "PYTHONHASHSEED": "0", "NO_COLOR": "1", **(extra or {})}
+    alike = {"PYTHONHASHSEED": "0", "NO_COLOR": "1", "COMPILESCOPE_AUTO_RUN": "0"}
+    return {**env, **alike, **(extra or {})}
 
 
 def start(

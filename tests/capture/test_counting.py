@@ -97,6 +97,12 @@ def test_stances() -> None:
     assert run.run.count(StanceChanged) >= 2
 
 
+def test_a_stance_is_named_where_it_kept_all_from_compiling() -> None:
+    with compilescope.capture() as run, torch.compiler.set_stance("force_eager"):
+        torch.compile(broken_once, backend="eager")(torch.ones(2))
+    assert "was active: calls under it run eagerly." in run._repr_html_()
+
+
 def test_threads() -> None:
     def make(number):
         namespace = {"torch": torch}

@@ -2,38 +2,113 @@
 
 from __future__ import annotations
 
+import io
 import os
+import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from compilescope.model.eventfile import EventFile, EventReader
-from harness import run_both, run_captured, show
+from capture.harness import run_both, run_captured, show
+from compilescope.model.eventfile import EventFile
+from compilescope.model.own_files import let_go, size_of
 
 HELLO = ("-c", "print('the program ran')")
 
 
 def test_event_file_on_a_full_device_counts_what_it_loses() -> None:
-    file = EventFile(os.open("/dev/full", os.O_WRONLY))
+    file = EventFile(Path("/dev/full"))
     file.write(b"{}")
     file.write(b"{}")
     assert file.lost == 2
     file.close()
     file.close()
+    assert file.lost == 2
 
 
-def test_event_after_a_torn_one_starts_on_its_own_line(tmp_path: Path) -> None:
+def test_what_could_not_be_written_is_written_once_it_can(tmp_path: Path) -> None:
     file, name = EventFile.claim(tmp_path, 3)
     assert name == "3"
-    file._torn = True
-    file.write(b"not an event")
-    file.close()
-    reader = EventReader()
-    assert list(reader.read(tmp_path / "events-3.jsonl")) == []
-    assert (tmp_path / "events-3.jsonl").read_bytes() == b"\nnot an event\n"
-    assert (reader.unread, reader.torn_files) == (1, [])
+    path = tmp_path / "events-3.jsonl"
+    path.rename(tmp_path / "aside")
+    path.mkdir()
+    file.write(b"first")
+    file.write(b"second")
+    assert file.lost == 2
+    path.rmdir()
+    (tmp_path / "aside").rename(path)
+    file.write(b"third")
+    assert (file.lost, path.read_bytes()) == (0, b"first\nsecond\nthird\n")
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="descriptors are counted in /proc")
+def test_no_descriptor_is_held_between_writes(tmp_path: Path) -> None:
+    before = os.listdir("/proc/self/fd")
+    file, _ = EventFile.claim(tmp_path, 0)
+    file.write(b"one")
+    assert os.listdir("/proc/self/fd") == before
+
+
+def test_a_descriptor_that_is_another_files_by_now_is_left_alone(tmp_path: Path) -> None:
+    mine = tmp_path / "results.csv"
+    file, _ = EventFile.claim(tmp_path, 0)
+    opened = io.FileIO(str(tmp_path / "events-0.jsonl"), "ab")
+    ours = os.stat(tmp_path / "events-0.jsonl")
+    theirs = os.open(mine, os.O_WRONLY | os.O_CREAT)
+    os.dup2(theirs, opened.fileno())  # As a program that closes all, and opens its own.
+    with pytest.raises(OSError, match="another file"):
+        size_of(opened, ours)
+    let_go(opened, ours)
+    os.write(opened.fileno(), b"still open")
+    assert (mine.read_bytes(), file.lost) == (b"still open", 0)
+    os.close(theirs)
+
+
+LIMITED = """
+import os, resource, signal, sys
+from pathlib import Path
+from compilescope.model.artifacts import DiskArtifacts
+from compilescope.model.eventfile import EventFile
+signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+folder = Path(sys.argv[1])
+file, _ = EventFile.claim(folder, 0)
+resource.setrlimit(resource.RLIMIT_FSIZE, (10, 100))
+for line in b"first", b"second", b"third":
+    file.write(line)
+print(file.lost, (folder / "events-0.jsonl").read_bytes())
+try:
+    DiskArtifacts(folder / "artifacts").put("a long text", "py")
+except OSError as error:
+    print(error.strerror, os.listdir(folder / "artifacts"))
+resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+file.write(b"fourth")
+print(file.lost, (folder / "events-0.jsonl").read_bytes())
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGXFSZ"), reason="no limits on the size of files")
+def test_a_limit_on_the_size_of_files_stops_us_and_not_the_program(tmp_path: Path) -> None:
+    """Past the limit comes a signal, of which this program dies as any would."""
+    ended = subprocess.run(
+        [sys.executable, "-c", LIMITED, str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout.splitlines() == [
+        "2 b'first\\n'",
+        "File too large []",
+        "0 b'first\\nsecond\\nthird\\nfourth\\n'",
+    ]
+
+
+def test_what_waits_is_bounded(tmp_path: Path) -> None:
+    file = EventFile(tmp_path / "absent" / "events-0.jsonl")
+    for _ in range(10):
+        file.write(b"x" * 1_000_000)
+    assert file.lost == 10
+    assert len(file._waiting) < 5_000_000
 
 
 def test_second_process_of_a_rank_gets_a_file_of_its_own(tmp_path: Path) -> None:
@@ -100,6 +175,7 @@ def test_disk_that_fills_up(small_disk: Path) -> None:
     assert seen["events"] > 0
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_summary_on_a_full_disk_does_not_call_the_program_alive(small_disk: Path) -> None:
     code = "import torch; torch.compile(torch.sin, backend='eager')(torch.ones(2))"

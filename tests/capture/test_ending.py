@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.capture.ending import uncaught
-from harness import (
+from capture.harness import (
     assert_transparent,
     captured_command,
     finish,
@@ -18,6 +17,7 @@ from harness import (
     show,
     start,
 )
+from compilescope.recorder.process_end import uncaught
 
 _HOOK = """
 import sys

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from harness import PROGRAMS, assert_transparent, captured_command, finish, show, start
+from capture.faults import finding_faults
+from capture.harness import PROGRAMS, assert_transparent, captured_command, finish, show, start
 
 pytestmark = pytest.mark.torch
 
 pytest.importorskip("torch")
 
-from compilescope.torchapi.install import all_hooks  # noqa: E402
+from compilescope.torchapi import install  # noqa: E402
 
 IN_INDUCTOR = {
     "cudagraphs",
@@ -23,7 +24,7 @@ IN_INDUCTOR = {
     "ir-after-fusion",
     "kernel-calls",
 }
-HOOKS = {h.id for h in all_hooks() if not h.unless and h.only_with != "time"} - IN_INDUCTOR
+HOOKS = {h.id for h in install.all_hooks() if not h.unless and h.only_with != "time"} - IN_INDUCTOR
 """Those that passing_hooks.py passes. One that stands in for another is on older torch only."""
 
 
@@ -52,7 +53,7 @@ def test_fault_in_one_hook(planted, passing_hooks, monkeypatch, capsys) -> None:
         passing_hooks.main()
         plainly.append(capsys.readouterr())
         torch._dynamo.reset()
-    monkeypatch.setenv("COMPILESCOPE_PLANT_FAULT", planted)
+    monkeypatch.setattr(install, "discover", finding_faults(planted))
     with compilescope.capture() as run:
         passing_hooks.main()
     captured = capsys.readouterr()
@@ -66,6 +67,7 @@ def test_fault_in_one_hook(planted, passing_hooks, monkeypatch, capsys) -> None:
     run.summary()
 
 
+@pytest.mark.slow
 def test_faults_in_inductors_hooks(cxx, passing_hooks, monkeypatch, tmp_path) -> None:
     import torch
     from torch._inductor import config, cudagraph_utils
@@ -73,7 +75,7 @@ def test_faults_in_inductors_hooks(cxx, passing_hooks, monkeypatch, tmp_path) ->
     import compilescope
 
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
-    monkeypatch.setenv("COMPILESCOPE_PLANT_FAULT", "all")
+    monkeypatch.setattr(install, "discover", finding_faults())
     x = torch.ones(3)
     # One kernel needs no pool of processes, each of which imports torch.
     with config.patch(compile_threads=1), compilescope.capture(ir=True) as run:
@@ -85,9 +87,8 @@ def test_faults_in_inductors_hooks(cxx, passing_hooks, monkeypatch, tmp_path) ->
 
 
 def test_faults_everywhere_in_a_program(tmp_path: Path) -> None:
-    env = {"COMPILESCOPE_PLANT_FAULT": "all"}
-    plain = start([sys.executable, "passing_hooks.py"])
-    captured = start(captured_command(tmp_path, "-q", "passing_hooks.py"), env=env)
+    plain = start([sys.executable, "faulty_hooks.py"])
+    captured = start(captured_command(tmp_path, "-q", "faulty_hooks.py"))
     assert_transparent(finish(plain), finish(captured))
     seen = show(tmp_path)
     assert seen["tool_faults"] >= 5

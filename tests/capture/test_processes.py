@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from capture.harness import PROGRAMS, functions_of, latest_folder, latest_run, run_captured, show
 from compilescope.model.bodies import CompileFailed, ProcessEnded, ProcessStarted
 from compilescope.model.eventfile import event_files
-from harness import PROGRAMS, functions_of, latest_folder, latest_run, run_captured, show
 
 pytestmark = pytest.mark.torch
 
@@ -81,6 +81,7 @@ def test_torchrun_by_its_script(tmp_path: Path) -> None:
     assert [process["rank"] for process in show(tmp_path)["processes"]] == [0]
 
 
+@pytest.mark.slow
 def test_without_torchs_extensions(tmp_path: Path) -> None:
     env = {
         "TORCH_DEVICE_BACKEND_AUTOLOAD": "0",
@@ -94,6 +95,7 @@ def test_without_torchs_extensions(tmp_path: Path) -> None:
     assert {site["function"] for site in show(tmp_path)["sites"]} == {"shared", "only_one"}
 
 
+@pytest.mark.slow
 def test_what_happens_after_the_end_mark_is_recorded(tmp_path: Path) -> None:
     """By then torch has taken its operators down: the attempt fails, and the record has it."""
     ended = run_captured(tmp_path, "-q", "leaving.py")

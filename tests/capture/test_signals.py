@@ -14,7 +14,17 @@ from typing import Any
 
 import pytest
 
-from harness import PROGRAMS, TIMEOUT, captured_command, environment, finish, show, start
+from capture.harness import (
+    PROGRAMS,
+    TIMEOUT,
+    captured_command,
+    environment,
+    finish,
+    show,
+    start,
+    wait_until,
+)
+from compilescope.processes.table import is_running
 
 pytestmark = pytest.mark.torch
 
@@ -79,6 +89,7 @@ def test_killed_by_sigterm(tmp_path: Path) -> None:
     assert assert_opens_cut_short(tmp_path)["signal"] == signal.SIGTERM
 
 
+@pytest.mark.slow
 def test_program_killed(tmp_path: Path) -> None:
     launcher, pid, _ = begin(tmp_path, "default")
     os.kill(pid, signal.SIGKILL)
@@ -105,6 +116,43 @@ def test_launcher_and_program_killed(tmp_path: Path) -> None:
     assert seen["events"] == before["events"]
 
 
+@pytest.mark.parametrize(
+    "number", [signal.SIGIO, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 6, 14, 29, 40))]
+)
+def test_any_signal_to_the_launcher_is_the_programs(tmp_path: Path, number: int) -> None:
+    status, pid = signal_launcher(tmp_path, number)
+    assert status == -number
+    assert not is_running(pid)
+
+
+def test_a_killed_launcher_takes_the_program_along(tmp_path: Path) -> None:
+    """Without us the program is what would have been killed."""
+    status, pid = signal_launcher(tmp_path, signal.SIGKILL)
+    assert status == -signal.SIGKILL
+    wait_until(lambda: not is_running(pid), "the program's end")
+    seen = show(tmp_path)
+    assert (seen["live"], seen["cut_short"]) == (False, True)
+
+
+def signal_launcher(home: Path, number: int) -> tuple[int, int]:
+    """The launcher's status, and the pid of its program, which waits."""
+    code = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
+    launcher = start(captured_command(home, "-q", "-c", code), start_new_session=True)
+    assert launcher.stdout is not None
+    pid = int(launcher.stdout.readline())
+    os.kill(launcher.pid, number)
+    return finish(launcher).status, pid
+
+
+def test_where_child_signals_are_ignored_the_status_is_the_programs(tmp_path: Path) -> None:
+    """As some supervisors start what they run; the program finds them ignored, as it would."""
+    code = "import signal; print(int(signal.getsignal(signal.SIGCHLD))); raise SystemExit(7)"
+    words = captured_command(tmp_path, "-q", "-c", code)
+    ignoring = start(words, preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+    ended = finish(ignoring)
+    assert (ended.status, ended.stdout, ended.stderr) == (7, b"1\n", b"")
+
+
 def test_ctrl_c_at_a_terminal_interrupts_once(tmp_path: Path) -> None:
     pid, terminal = pty.fork()
     if pid == 0:
@@ -121,6 +169,56 @@ def test_ctrl_c_at_a_terminal_interrupts_once(tmp_path: Path) -> None:
     assert said.count(b"interrupted") == 1
     assert b"Traceback" not in said
     assert not show(tmp_path)["cut_short"]
+
+
+SHELL = """
+import os, signal, sys
+# As a shell with job control starts a job in the foreground.
+signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+job = os.fork()
+if job == 0:
+    os.setpgid(0, 0)
+    os.tcsetpgrp(0, os.getpgrp())
+    signal.signal(signal.SIGTTOU, signal.SIG_DFL)
+    os.execv(sys.executable, sys.argv[1:])
+for _ in range(2):
+    _, status = os.waitpid(job, os.WUNTRACED)
+    print("stopped by", os.WSTOPSIG(status), flush=True)
+    os.killpg(job, signal.SIGCONT)
+_, status = os.waitpid(job, 0)
+os.tcsetpgrp(0, os.getpgrp())
+print("status", os.waitstatus_to_exitcode(status), flush=True)
+"""
+STOPPED = """
+import signal
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCONT})
+for time in "first", "second":
+    print(time, "time", flush=True)
+    signal.sigwait({signal.SIGCONT})
+raise SystemExit(7)
+"""
+
+
+def test_ctrl_z_stops_the_job_as_a_shell_sees_it_without_us(tmp_path: Path) -> None:
+    captured = captured_command(tmp_path, "-q", "-c", STOPPED)
+    plain = [sys.executable, "-c", STOPPED]
+    assert stopped_at_a_terminal(captured) == stopped_at_a_terminal(plain)
+
+
+def stopped_at_a_terminal(command: list[str]) -> list[bytes]:
+    """The words at a terminal where a command is stopped twice, as by Ctrl-Z, and continued."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execve(sys.executable, [sys.executable, "-c", SHELL, *command], environment())
+    said = read_until(terminal, b"first time\r\n")
+    os.write(terminal, b"\x1a")
+    said += read_until(terminal, b"second time\r\n")
+    os.write(terminal, b"\x1a")
+    said += read_until(terminal, None)
+    os.waitpid(pid, 0)
+    os.close(terminal)
+    assert b"status 7" in said
+    return said.replace(b"^Z", b"").split()
 
 
 def read_until(terminal: int, words: bytes | None) -> bytes:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import (
+from capture.harness import (
     OUR_CODE,
     Ended,
     finish,
@@ -92,6 +92,7 @@ def test_compiled_function_that_raises_shows_the_programs_traceback(tmp_path: Pa
     assert ended.stderr == expected.stderr
 
 
+@pytest.mark.slow
 def test_compile_by_name_in_a_package_that_is_run(tmp_path: Path) -> None:
     plain = start([sys.executable, "-m", "parcel"])
     options = ("-q", "--compile", "parcel.maths.triple", "--backend", "eager")
@@ -100,6 +101,7 @@ def test_compile_by_name_in_a_package_that_is_run(tmp_path: Path) -> None:
     assert "triple" in {name for _, name in functions_of(latest_run(tmp_path))}
 
 
+@pytest.mark.slow
 def test_modules_of_torchs_own_are_compiled_too(tmp_path: Path) -> None:
     """Each is a function of its own: the second module is no recompile of the first."""
     run_captured(tmp_path, "-q", "--compile-all", "--backend", "eager", "torch_modules.py")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import (
+from capture.harness import (
     PROGRAMS,
     assert_transparent,
     captured_command,
@@ -108,6 +108,7 @@ def test_ways_to_start_and_to_leave(tmp_path: Path, words: tuple[str, ...], stat
     assert not seen["cut_short"]
 
 
+@pytest.mark.slow
 def test_torch_trace_names_torchs_own_lines(tmp_path: Path) -> None:
     # Each record says which line of torch wrote it; a wrapper around the writer is not that line.
     code = "import torch; torch.compile(torch.sin, backend='eager')(torch.ones(2))"

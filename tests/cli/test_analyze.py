@@ -10,15 +10,15 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
+from compilescope.analysis.guard_groups import Extra, GuardDifference, guard_groups
+from compilescope.analysis.guarded import GuardedGraph
 from compilescope.cli.commands.analyze import COMMAND
 from compilescope.model.artifacts import DiskArtifacts
-from compilescope.model.bodies import CompileTime, GraphCaptured, Guard, GuardSet
+from compilescope.model.bodies import CompileTime, GraphBreak, GraphCaptured, Guard, GuardSet
 from compilescope.model.event import Event, encode
 from compilescope.model.header import RunHeader
 from compilescope.model.home import create_run
 from compilescope.model.stack import CodeRef, Frame
-from compilescope.rules.guard_groups import Difference, Extra, guard_groups
-from compilescope.rules.guarded import GuardedGraph
 
 FORWARD = CodeRef("/project/model.py", 4, "forward")
 
@@ -102,11 +102,33 @@ def test_what_differs_between_compilations() -> None:
     [group] = guard_groups(entries)
     assert group.same == 1
     assert group.differences == (
-        Difference("L['x']", "TENSOR_MATCH", {"size=[8]": ("0/0",), "size=[9]": ("0/1", "0/2")}),
+        GuardDifference(
+            "L['x']", "TENSOR_MATCH", {"size=[8]": ("0/0",), "size=[9]": ("0/1", "0/2")}
+        ),
     )
     assert group.extras == (Extra(("0/2",), ("",)),)
     [equal] = guard_groups(entries[:1] * 8)
     assert (len(equal.graphs), equal.differences, equal.extras) == (8, (), ())
+
+
+def test_guards_come_with_the_graph_breaks(home: Path) -> None:
+    frame = Frame("/project/model.py", 7, "forward", source="  print(x)")
+    body = GraphBreak(
+        gb_type="Unsupported function call",
+        gb_id="GB0059",
+        explanation="Dynamo can't trace print.",
+        frame=FORWARD,
+    )
+    event = Event(id="0.9", time_ns=9, pid=1, compile_id="0/0", body=body, stack=(frame,))
+    with (home / "abc123-model" / "events-0.jsonl").open("ab") as file:
+        file.write(encode(event) + b"\n")
+    text = " ".join(analyze(home, "--type", "guards").split())
+    assert "5 guards of 2 compilations; 2 graphs, 1 graph break" in text
+    assert "model.py:7 print(x) GB0059 Unsupported function call: Dynamo can't trace print." in text
+    seen = json.loads(analyze(home, "--type", "guards", "--json"))
+    assert (seen["graph_count"], seen["graph_break_count"]) == (2, 1)
+    [reason] = seen["break_reasons"]
+    assert (reason["gb_id"], reason["line"], reason["count"]) == ("GB0059", 7, 1)
 
 
 def test_guards_as_json(home: Path) -> None:

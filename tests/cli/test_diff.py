@@ -16,6 +16,7 @@ from compilescope.model.run import read_run
 
 pytestmark = pytest.mark.torch
 MODEL = """
+import os
 import torch
 
 print("loading")
@@ -29,6 +30,7 @@ def build():
     return Model(4, 4), (torch.randn(2, 4),), {"scale": 2.0}
 
 def alone():
+    assert os.environ["COMPILESCOPE_GUARD"]  # What it starts ends with the command.
     return torch.sin, torch.ones(2)
 
 def wrong(graph, inputs):
@@ -64,6 +66,7 @@ def diff(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True)
 
 
+@pytest.mark.slow
 def test_a_pass_with_training_and_more_inputs(folder: Path) -> None:
     words = ("--test-backend", "aot_eager", "--train", "--optimizer", "model.py:sgd")
     done = diff(folder, "model.py:build", *words, "--inputs", "2", "--json")

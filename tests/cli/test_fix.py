@@ -14,10 +14,10 @@ import pytest
 
 from compilescope.cli.main import group
 from compilescope.errors import ToolError
-from compilescope.repair.search import searching
-from compilescope.repair.search.outcome import Outcome
-from compilescope.repair.search.wishes import Wishes
-from compilescope.repair.trials.verification import Check, Spread, Timed, Times
+from compilescope.model.fix_search import FixCheck, FixLeft, Spread, Timed, Times
+from compilescope.repair.search import rounds
+from compilescope.repair.search.options import SearchOptions
+from compilescope.repair.search.outcome import SearchResult
 from repair.handing.outcomes import attempt, outcome, totals
 
 OLD = "import torch\n\n\ndef f(x):\n    print(x)\n    return x\n"
@@ -28,10 +28,10 @@ class _Search:
     """Stands in for the search: it is slow, and tested by itself."""
 
     def __init__(self) -> None:
-        self.outcome: Outcome = outcome()
-        self.asked: list[tuple[Any, Wishes]] = []
+        self.outcome: SearchResult = outcome()
+        self.asked: list[tuple[Any, SearchOptions]] = []
 
-    def __call__(self, target: Any, wishes: Wishes) -> Outcome:
+    def __call__(self, target: Any, wishes: SearchOptions) -> SearchResult:
         self.asked.append((target, wishes))
         wishes.progress("trying", 1, 2)
         return self.outcome
@@ -40,7 +40,7 @@ class _Search:
 @pytest.fixture
 def found(monkeypatch: pytest.MonkeyPatch) -> _Search:
     search = _Search()
-    monkeypatch.setattr(searching, "search", search)
+    monkeypatch.setattr(rounds, "search", search)
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
     return search
 
@@ -56,7 +56,7 @@ def _fix(*words: str) -> object:
     return group(["fix", *words], standalone_mode=False)
 
 
-def _fixed(folder: Path, **fields: Any) -> Outcome:
+def _fixed(folder: Path, **fields: Any) -> SearchResult:
     """One verified fix of train.py."""
     file = str(folder / "train.py")
     made = attempt(file=file, line=5)
@@ -111,7 +111,7 @@ def test_the_wishes_reach_the_search(folder: Path, found: _Search) -> None:
 
 def test_what_is_piped_is_given_to_the_program(folder: Path) -> None:
     code = (
-        "import sys; from compilescope.cli.fix_asked import read_stdin;"
+        "import sys; from compilescope.cli.commands.fix.options import read_stdin;"
         "sys.stdout.buffer.write(read_stdin())"
     )
     done = subprocess.run([sys.executable, "-c", code], input=b"a\xff\n", capture_output=True)
@@ -139,7 +139,9 @@ def test_what_it_tells(folder: Path, found: _Search, capsys: pytest.CaptureFixtu
         source="if mask.any():",
         refused=(("cond-for-if", "the two sides give other shapes"),),
     )
-    made = _fixed(folder, times=times, left=(("/x/site-packages/a/b.py:3", "no fix is known"),))
+    made = _fixed(
+        folder, times=times, left=(FixLeft("/x/site-packages/a/b.py:3", "no fix is known"),)
+    )
     stated = attempt(
         file=str(folder / "train.py"), states="Nothing is printed.", safe=False, line=5
     )
@@ -211,7 +213,7 @@ def test_a_version_that_crashed_shows_no_counts(
         breaks_after=None,
         recompiles_after=None,
         reason="it crashes: NameError: name 'torch' is not defined; and more",
-        checks=(Check("exit", "fail", "it crashes: NameError: name 'torch' is not defined"),),
+        checks=(FixCheck("exit", "fail", "it crashes: NameError: name 'torch' is not defined"),),
     )
     found.outcome = replace(_fixed(folder), attempts=(crashed,), files={}, verdict="unverified")
     assert _fix("train.py") == 1
@@ -278,6 +280,24 @@ def test_its_json(folder: Path, found: _Search, capsys: pytest.CaptureFixture[st
     assert patched.returncode == 0 and (folder / "train.py").read_text() == NEW
 
 
+def test_an_attempt_keeps_its_keys(
+    folder: Path, found: _Search, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Those that version 0.1 printed; `kind` is the finding's, though the record is an event."""
+    found.outcome = _fixed(folder)
+    assert _fix("train.py", "--json") == 0
+    (printed, *_) = json.loads(capsys.readouterr().out)["fixes"]
+    assert printed["kind"] == "break"
+    assert sorted(printed) == sorted(
+        [
+            *("because", "breaks_after", "breaks_before", "cause", "checks", "diff", "file"),
+            *("fingerprint", "fix", "function", "kept", "kind", "line", "own", "reason"),
+            *("recompiles_after", "recompiles_before", "refused", "round", "rule", "safe"),
+            *("source", "states", "times", "title", "verdict"),
+        ]
+    )
+
+
 def test_how_it_ends(folder: Path, found: _Search, capsys: pytest.CaptureFixture[str]) -> None:
     nothing = outcome(before=totals(), after=totals())
     kept, lost = attempt(), attempt(fingerprint="beef", kept=False, verdict="rejected")
@@ -296,7 +316,7 @@ def test_how_it_ends(folder: Path, found: _Search, capsys: pytest.CaptureFixture
         found.outcome = made
         assert _fix("train.py", *words) == code, made
         assert capsys.readouterr().out
-    found.outcome = outcome(left=(("train.py:5", "x"),))
+    found.outcome = outcome(left=(FixLeft("train.py:5", "x"),))
     with pytest.raises(ToolError, match="Nothing to fix at train") as error:
         _fix("train.py", "--site", "train.py:9")
     assert "train.py:5" in error.value.hint

@@ -199,7 +199,7 @@ def test_git_stops_it_before_anything_runs(tmp_path: Path) -> None:
 
 def test_the_temporary_folder_is_ours_alone() -> None:
     """The tests above look for what is left behind under this name."""
-    from compilescope.capture.target import Target
+    from compilescope.recorder.target import Target
     from compilescope.repair.trials.workbench import Workbench
 
     with Workbench(Target("code", ("pass",))) as bench:

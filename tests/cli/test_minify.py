@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 
 from compilescope.cli.main import group
 from compilescope.errors import ToolError
-from compilescope.minify.checking import CommandCheck
+from compilescope.minify.by_command import CommandCheck
 
 CHECK = '#!/bin/sh\ngrep -q needle "$1"\n'
 
@@ -42,9 +43,9 @@ def _minify(*words: str) -> object:
         (("program.py", "--site", "here"), "not FILE:LINE"),
         (("program.py", "--limit-time", "soon"), "is not a time"),
         (("program.py", "--resume"), "nothing to resume"),
-        (("program.py", "-o", "no/such/x.py"), "there is no folder"),
+        (("program.py", "-o", "no/such/x.py"), "the folder no/such does not exist"),
         (("program.py", "-o", "."), "it is a folder"),
-        (("program.py", "--predicate", "violation"), "needs --device"),
+        (("program.py", "--violation", "2", "--predicate", "diff"), "--violation needs"),
         (("program.py", "--device", "x", "--predicate", "break"), "--device needs"),
         (("program.py", "--check", ""), "needs a command"),
         (("program.py", "--check", "'"), "cannot be parsed"),
@@ -74,6 +75,19 @@ def test_a_file_of_the_users_is_not_written_over(folder: Path) -> None:
     (folder / "repro.py").write_text("mine\n")
     with pytest.raises(ToolError, match=r"repro\.py already exists"):
         _minify("program.py")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="starts as a supervisor does")
+def test_statuses_count_where_child_signals_are_ignored(folder: Path) -> None:
+    (folder / "notes.txt").write_text("hay\nneedle\nhay\n")
+    words = ["minify", "--check", _script(folder, "check.sh", CHECK), "notes.txt"]
+    done = subprocess.run(
+        [sys.executable, "-m", "compilescope", *words],
+        preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN),
+        capture_output=True,
+        check=True,
+    )
+    assert (folder / "notes.min.txt").read_text().strip() == "needle", done.stdout
 
 
 def test_any_file_shrinks_by_a_check(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -118,9 +132,11 @@ def test_a_check_may_hang_crash_and_leave_children(folder: Path) -> None:
 
 
 def test_an_interrupted_check_is_resumed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    check = _script(folder, "check.sh", CHECK)
+    # Its sixth call takes longer than there is time.
+    slow = f"echo >> {folder}/calls\n[ $(wc -l < {folder}/calls) -ne 6 ] || sleep 60\n"
+    check = _script(folder, "check.sh", CHECK.replace("grep", slow + "grep"))
     (folder / "notes.txt").write_text("".join(f"line {n}\n" for n in range(50)) + "needle\n")
-    assert _minify("notes.txt", "--check", check, "--limit-time", "0") == 0
+    assert _minify("notes.txt", "--check", check, "--limit-time", "4") == 0
     assert "--resume continues" in capsys.readouterr().out
     assert (folder / ".notes.min.txt.minify.json").exists()
     assert _minify("notes.txt", "--check", check, "--resume") == 0

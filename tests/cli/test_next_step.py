@@ -10,14 +10,14 @@ import msgspec
 import pytest
 
 from builders import event, frame, run_of
+from compilescope.analysis.digest import Digest, digest
+from compilescope.cli.commands.run.next_step import ProgramRun, next_step
 from compilescope.cli.main import group
-from compilescope.cli.next_step import Given, next_step
 from compilescope.cli.program import Words
+from compilescope.findings.advice import Advice
 from compilescope.model.bodies import CompileFailed, GraphBreak, GraphCaptured
 from compilescope.model.event import Event
 from compilescope.model.stack import CodeRef
-from compilescope.rules.causes.advice import Advice
-from compilescope.rules.digest import Digest, digest
 
 CODE = CodeRef("/home/ada/project/model.py", 6, "forward")
 GRAPH = event(GraphCaptured(stage="dynamo", ops=1, frame=CODE, region=CODE), number=1)
@@ -39,7 +39,7 @@ def seen(*events: Event, fix: str | None = None, **header: object) -> Digest:
 
 
 def step(of: Digest, target: Words = SCRIPT, **given: object) -> str:
-    return next_step(of, Given(target, **given)).partition("  #")[0]  # type: ignore[arg-type]
+    return next_step(of, ProgramRun(target, **given)).partition("  #")[0]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -103,3 +103,15 @@ def test_code_of_several_lines_does_not_make_several_lines() -> None:
     target: Words = ("code", ("import torch\nprint(1)",))
     for of in (seen(GRAPH), seen(), seen(GRAPH, BREAK, fix="x"), seen(exit_status=1)):
         assert "\n" not in step(of, target)
+
+
+@pytest.mark.parametrize("name", ["TORCHDYNAMO_DISABLE", "TORCH_COMPILE_DISABLE"])
+def test_a_variable_that_turns_compilation_off_is_named(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, "1")
+    words = next_step(seen(), ProgramRun(SCRIPT))
+    assert words.startswith(f"env -u {name} compilescope run train.py")
+    assert words.endswith(f"# {name}=1 turns torch.compile off")
+    # What did compile was not kept from it.
+    assert name not in next_step(seen(GRAPH), ProgramRun(SCRIPT))

@@ -45,12 +45,12 @@ class Net(torch.nn.Module):
 
     def forward(self, x):
         y = self.layer(x)
-        y = y.transpose(0, 1)                  #: layout
+        y = y.transpose(0, 1) * 2              #: layout
         y = torch.nn.functional.gelu(y.contiguous())
         z = y.double()                         #: dtype
         if z.sum() > 1e9:
             print("never seen")
-        return torch.sort(y)[0][:, :5]         #: operators shape
+        return torch.sort(y)[0][:, :5] * 1     #: operators shape
 
 
 model = Net()
@@ -199,6 +199,7 @@ net(torch.randn(3, 4, 8, 8, requires_grad=True)).sum().backward()
 """
 
 
+@pytest.mark.slow
 def test_arguments_and_sizes_of_the_backward_pass_are_known(place: Path) -> None:
     """Its graph is taken from the compiler as it is: torch's print of it names no argument."""
     (place / "grouped.py").write_text(GROUPED)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.cli.progress import Work, duration, working
+from compilescope.cli.progress import CurrentWork, duration, working
 
 SHOWN, HIDDEN, ERASED = "\x1b[?25h", "\x1b[?25l", "\x1b[2K"
 WORK = """
@@ -88,7 +88,7 @@ def test_a_bar_comes_and_goes_at_a_terminal() -> None:
         assert shown.process.stdin is not None
         shown.process.stdin.write('work.show("a.py:3 \\x1b[31m[red] " + "x" * 200, 1, 4)\n')
         shown.process.stdin.flush()
-        shown.read_until("1 of 4: a.py:3  [31m[red] xx")
+        shown.read_until("1 of 4: a.py:3 \\x1b[31m[red] xx")
         assert "━━━━━" in shown.text and "…" in shown.text
         stdout = shown.end()
     assert stdout == "the answer\n"
@@ -140,7 +140,7 @@ def test_lines_elsewhere_now_and_then() -> None:
         lines = iter(process.stderr.readline, "")
         assert any(line.startswith("compilescope: fix: a fix, ") for line in lines)
         now = process.stderr.readline()
-        assert now.startswith("compilescope: fix: 1 of 4: a.py:3 print [31m, ")
+        assert now.startswith("compilescope: fix: 1 of 4: a.py:3 print\\x1b[31m, ")
         stdout, _ = process.communicate()
     assert stdout == "the answer\n"
 
@@ -164,7 +164,7 @@ def test_a_closed_stderr_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_how_much_is_done() -> None:
-    work = Work("logs", "reading")
+    work = CurrentWork("logs", "reading")
     assert (work.words(), work.share) == ("reading", None)
     work.percent(1, 3)
     assert (work.words(), work.share) == ("33%: reading", 1 / 3)

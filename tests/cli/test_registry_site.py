@@ -128,12 +128,59 @@ def test_import_reports_and_never_overwrites(run: Run, tmp_path: Path) -> None:
     assert (
         done.status == 0
         and "Imported 1 of 2 pages" in done.out
-        and "kept: a different note" in done.out
+        and "skipped: you have a different note" in done.out
     )
     assert (tmp_path / "notes" / "gb0124.md").read_text() == "Theirs.\n"
     assert (tmp_path / "notes" / "gb0170.md").read_text() == "Ours."
     value = json.loads(run("import", tmp_path, "--notes", tmp_path / "notes", "--json").out)
     assert value["counts"] == {"same": 1, "kept": 1}
+
+
+def test_one_command_imports_a_checkout_and_the_pages_show_it(
+    run: Run, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    pages = tmp_path / "compile-graph-break-site" / "docs" / "gb"
+    pages.mkdir(parents=True)
+    start = "<!-- ADDITIONAL INFORMATION START - Add custom information below this line -->"
+    words = {"gb0124": "Theirs.", "gb0170": "", "gb0059": ""}
+    for name, text in words.items():
+        page = f"---\nlayout: default\n---\n# {name}\n\n{start}\n{text}\n"
+        (pages / f"{name}.md").write_text(
+            f"{page}<!-- ADDITIONAL INFORMATION END -->\n\n[Back](..)\n"
+        )
+    checkout = tmp_path / "compile-graph-break-site"
+    done = run("import", checkout)
+    assert done.status == 0 and "Imported 1 of 3 pages" in done.out
+    assert "2 pages" in done.out and "nobody has added text" in done.out
+    assert "compilescope registry show GB0124\n" in done.out
+    assert "Theirs." in run("show", "GB0124", "--file", small).out
+    assert "Imported 0 of 3 pages" in run("import", checkout).out
+    assert ", 1 note of yours" in run("build", "-o", tmp_path / "site", "--file", small).out
+    assert "Theirs." in (tmp_path / "site" / "gb" / "gb0124.html").read_text()
+
+
+def test_a_site_to_publish_has_no_notes_of_the_user_unless_asked(
+    run: Run, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    notes = tmp_path / "config" / "compilescope" / "notes"
+    notes.mkdir(parents=True)
+    (notes / "gb0124.md").write_text("For us alone.")
+    build = ("build", "-o", tmp_path / "site", "--file", small)
+    page = tmp_path / "site" / "gb" / "gb0124.html"
+    done = run(*build)
+    assert f"contains your notes (1) from {notes}; --no-own-notes" in done.err
+    assert "For us alone." in page.read_text()
+    assert run(*build, "--no-own-notes").err == "" and "alone" not in page.read_text()
+    public = (*build, "--base-url", "https://example.org/")
+    done = run(*public)
+    assert f"notes (1) in {notes} are left out; --own-notes includes them." in done.err
+    assert "alone" not in page.read_text() and "of yours" not in done.out
+    assert json.loads(run(*public, "--own-notes", "--json").out)["own_notes"] == 1
+    assert "alone" in page.read_text()
+    both = run(*build, "--notes", notes, "--no-own-notes")
+    assert both.status == 2 and "--notes already says" in both.err
 
 
 def test_lint(run: Run, tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def test_what_cannot_be_written_is_one_sentence(home: Path) -> None:
     done = call(home, "report", "aaa", "-o", "no/such/folder/r.html")
     assert done.returncode == 2
     assert done.stderr == "compilescope: error: Cannot write no/such/folder/r.html: " + (
-        "No such file or directory.\n"
+        "the folder no/such/folder does not exist.\n"
     )
 
 

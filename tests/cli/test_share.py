@@ -59,7 +59,7 @@ def test_export_and_import(home: Path, tmp_path: Path) -> None:
     assert done.stderr == ""
     done = call(IMPORT, f"{RUN}.zip", "--dir", tmp_path / "other")
     assert done.stdout == f"Imported {RUN}: 2 files.\n"
-    assert f"compilescope show {RUN}" in done.stderr
+    assert f"compilescope show --dir {tmp_path / 'other'} {RUN}" in done.stderr
     again = call(IMPORT, f"{RUN}.zip", "--dir", tmp_path / "other")
     assert again.stdout == f"The run {RUN} was already imported.\n"
     for command in (SHOW, EXPLAIN):

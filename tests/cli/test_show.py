@@ -121,7 +121,4 @@ def test_a_higher_terminal_shows_more(home: Path) -> None:
 def test_a_long_list_of_runs(tmp_path: Path) -> None:
     for number in range(60):
         store(full_run(), tmp_path, f"a{number:05}-full")
-    text = printed(tmp_path, "list")
-    assert len(text.splitlines()) < 48
-    assert text.splitlines()[-1].startswith("Everything: compilescope list --all")
-    assert printed(tmp_path, "list", "--all").count("-full") == 60
+    assert printed(tmp_path, "list").count("-full") == 60, "in a pipe nothing is left out"

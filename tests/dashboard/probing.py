@@ -13,8 +13,8 @@ import pytest
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
-import compilescope.dashboard.app as app
-from compilescope.dashboard.page import Address, Page
+import compilescope.dashboard.server.app as app
+from compilescope.dashboard.server.page import Address, DashboardPage
 from dashboard_server import TOKEN, Served, serving
 
 
@@ -78,7 +78,7 @@ def probing(home: Path, **options: Any) -> Iterator[Probe]:
             raise ZeroDivisionError("a bug of ours")
         return PlainTextResponse("the secret")
 
-    page = Page(
+    page = DashboardPage(
         "probe",
         990,
         (

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from html import unescape
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from dashboard_server import Served
+import samples
+from dashboard_server import Served, serving
 
 
 def test_two_runs_can_be_chosen(history: Served) -> None:
@@ -23,6 +25,18 @@ def test_two_runs_are_compared_as_the_command_does(history: Served) -> None:
     assert "1 new cause" in page or "no longer present" in page
     assert 'href="/compare?a=000012-ranks&amp;b=000010-model"' in page
     assert 'href="/runs/000010-model"' in page and 'href="/runs/000012-ranks"' in page
+
+
+def test_a_renamed_folder_is_found_by_the_id_that_is_printed(tmp_path: Path) -> None:
+    home = tmp_path / ".compilescope"
+    samples.store(samples.full_run(), home, "4a7b02-model").rename(home / "renamed")
+    samples.store(samples.full_run(), home, "5b8c13-model")
+    with serving(home) as served:
+        for name in ("4a7b02", "4a7b02-model", "renamed"):
+            page = served.client.get("/compare", params={"a": name, "b": "5b8c13"})
+            assert page.status_code == 200 and 'href="/runs/renamed"' in page.text
+        answer = served.client.get("/compare", params={"a": "4a7b03", "b": "5b8c13"})
+        assert answer.status_code == 404
 
 
 def test_ranks_of_a_run_are_compared(history: Served) -> None:

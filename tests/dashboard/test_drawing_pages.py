@@ -17,15 +17,21 @@ import pytest
 from starlette.exceptions import HTTPException
 
 import samples
-from compilescope.dashboard.drawing import Answer, Drawing, Kept, StillDrawing, size_of
-from compilescope.dashboard.missing import Missing
+from compilescope.dashboard.addresses import Missing
+from compilescope.dashboard.drawing.workers import (
+    DrawingWorkers,
+    DrawnPage,
+    PageCache,
+    StillDrawing,
+    size_of,
+)
 from compilescope.errors import ToolError
 from drawing_tasks import crash, dawdle, delete, pid_of, priority, refuse, tally
 
 
-def with_drawing(work: Callable[[Drawing], Awaitable[Any]], **options: Any) -> Any:
+def with_drawing(work: Callable[[DrawingWorkers], Awaitable[Any]], **options: Any) -> Any:
     async def main() -> Any:
-        drawing = Drawing(**{"workers": 1, "patience": 60, **options})
+        drawing = DrawingWorkers(**{"workers": 1, "patience": 60, **options})
         try:
             return await work(drawing)
         finally:
@@ -44,7 +50,7 @@ def test_equal_calls_share_one_and_the_answer_is_kept_until_the_run_changes(
 ) -> None:
     log = str(tmp_path / "log")
 
-    async def work(drawing: Drawing) -> None:
+    async def work(drawing: DrawingWorkers) -> None:
         first = await asyncio.gather(*(drawing.draw(tally, folder, log) for _ in range(5)))
         assert first == [1] * 5
         assert await drawing.draw(tally, folder, log) == 1
@@ -62,7 +68,7 @@ def test_equal_calls_share_one_and_the_answer_is_kept_until_the_run_changes(
 
 
 def test_what_goes_wrong_is_told_and_harms_nothing_else(folder: Path) -> None:
-    async def work(drawing: Drawing) -> None:
+    async def work(drawing: DrawingWorkers) -> None:
         with pytest.raises(ToolError, match="damaged") as refused:
             await drawing.draw(refuse, folder)
         assert refused.value.hint == "Record it again."
@@ -84,7 +90,7 @@ def test_what_goes_wrong_is_told_and_harms_nothing_else(folder: Path) -> None:
 
 
 def test_a_long_drawing_goes_on_while_readers_are_told_to_wait() -> None:
-    async def work(drawing: Drawing) -> None:
+    async def work(drawing: DrawingWorkers) -> None:
         with pytest.raises(StillDrawing):
             await drawing.draw(dawdle, 1.0)
         for _ in range(200):
@@ -99,7 +105,7 @@ def test_a_long_drawing_goes_on_while_readers_are_told_to_wait() -> None:
 
 
 def test_a_worker_is_replaced_after_some_work_and_when_it_finds_no_end() -> None:
-    async def work(drawing: Drawing) -> list[int]:
+    async def work(drawing: DrawingWorkers) -> list[int]:
         pids = [await drawing.draw(pid_of, number) for number in range(3)]
         assert pids[0] == pids[1] != pids[2]
         assert await _gone(pids[0])
@@ -116,7 +122,7 @@ def test_a_worker_is_replaced_after_some_work_and_when_it_finds_no_end() -> None
 def test_a_worker_that_cannot_be_started_is_started_later(monkeypatch: pytest.MonkeyPatch) -> None:
     """As where too many files are open."""
 
-    async def work(drawing: Drawing) -> None:
+    async def work(drawing: DrawingWorkers) -> None:
         with monkeypatch.context() as patch:
             patch.setattr("multiprocessing.util.spawnv_passfds", full)
             with pytest.raises(HTTPException) as error:
@@ -132,7 +138,7 @@ def test_a_worker_that_cannot_be_started_is_started_later(monkeypatch: pytest.Mo
 
 
 def test_answers_are_kept_up_to_a_size() -> None:
-    kept, small, large = Kept(100), Answer("x", 40), Answer("y", 60)
+    kept, small, large = PageCache(100), DrawnPage("x", 40), DrawnPage("y", 60)
     now, later = (("now",),), (("later",),)
     for name in "abc":
         kept.put(name, now, small)
@@ -148,10 +154,10 @@ def test_answers_are_kept_up_to_a_size() -> None:
 
 _KILLED = """
 import asyncio, os, signal
-from compilescope.dashboard.drawing import Drawing
+from compilescope.dashboard.drawing.workers import DrawingWorkers
 
 async def main():
-    print(await Drawing(workers=1).draw(os.getpid), flush=True)
+    print(await DrawingWorkers(workers=1).draw(os.getpid), flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
 
 if __name__ == "__main__":

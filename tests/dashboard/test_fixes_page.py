@@ -16,6 +16,7 @@ import pytest
 
 from axe_checks import grave_findings
 from browsing import CONTRAST, focus_walk, looking, seen
+from compilescope.model.provenance import SEALS
 from compilescope.model.run import read_run
 from compilescope.report.blocks import Diff, Item
 from compilescope.report.document import all_sections
@@ -69,6 +70,19 @@ def shown(served: Served, at: str) -> str:
 def apply(served: Served, at: str, **fields: str) -> tuple[int, str]:
     answer = served.client.post(f"{at}/apply", data={"shown": shown(served, at), **fields})
     return answer.status_code, plain(answer.text)
+
+
+def test_a_fix_of_somebody_else_is_shown_and_not_applied(
+    fixing: Served, at: str, program: Path
+) -> None:
+    changes = shown(fixing, at)
+    (fixing.home / at.rpartition("/")[2] / SEALS).unlink()
+    page = fixing.client.get(at).text
+    assert "is not known to come from your search, so it is not applied" in plain(page)
+    assert "Apply to my files" not in page and f"{at}/fix.patch" in page
+    answer = fixing.client.post(f"{at}/apply", data={"shown": changes, "force": "yes"})
+    assert answer.status_code == 409
+    assert program.read_text() == OLD
 
 
 def test_the_list_says_what_was_verified_and_what_not(

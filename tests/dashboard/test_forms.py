@@ -13,30 +13,30 @@ import click
 import pytest
 
 import samples
-from compilescope.dashboard import choices
-from compilescope.dashboard.fields import (
-    Arguments,
+from compilescope.dashboard.fields import choices
+from compilescope.dashboard.fields.folders import Folders
+from compilescope.dashboard.fields.form import Filled, Form, all_forms, fill
+from compilescope.dashboard.fields.kinds import (
     Checks,
-    Choice,
     Field,
     Flag,
-    Names,
-    Place,
+    FormPlace,
+    NameList,
+    OneOf,
+    ProgramArguments,
     Real,
     Text,
     Whole,
 )
-from compilescope.dashboard.folders import Folders
-from compilescope.dashboard.form import Filled, Form, all_forms, fill
-from compilescope.dashboard.path_fields import (
+from compilescope.dashboard.fields.paths import (
     Backends,
     Build,
     Builds,
     DeviceName,
     OutFile,
     RunId,
-    Script,
-    Source,
+    ScriptFile,
+    SweepSource,
 )
 from compilescope.errors import ToolError
 
@@ -47,7 +47,7 @@ RUN = "abc123-sample"
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
+def place(tmp_path: Path) -> FormPlace:
     home = tmp_path / "work" / "runs here"
     samples.store(next(iter(samples.RUNS.values())), home, RUN)
     (tmp_path / "work" / "model.py").write_text("def build(): ...")
@@ -55,7 +55,7 @@ def place(tmp_path: Path) -> Place:
     (tmp_path / "work" / "a b.py").write_text("")
     (tmp_path / "outside.py").write_text("")
     (tmp_path / "work" / "link.py").symlink_to(tmp_path / "outside.py")
-    return Place(Folders([tmp_path / "work"]), home)
+    return FormPlace(Folders([tmp_path / "work"]), home)
 
 
 def sample(field: Field) -> list[str]:
@@ -63,15 +63,15 @@ def sample(field: Field) -> list[str]:
     kind = field.kind
     known: dict[type, list[str]] = {
         Flag: ["on"],
-        Script: ["model.py"],
+        ScriptFile: ["model.py"],
         Build: ["model.py:build"],
         Builds: ["model.py:build 'a b.py:f'"],
-        Source: ["model.py"],
+        SweepSource: ["model.py"],
         OutFile: ["repro.py"],
         RunId: [RUN],
-        Arguments: ["--dir x '--write' 'a b' --json -- --site y:1"],
+        ProgramArguments: ["--dir x '--write' 'a b' --json -- --site y:1"],
         DeviceName: ["device.toml"],
-        Names: ["Encoder Decoder.forward"],
+        NameList: ["Encoder Decoder.forward"],
         Real: ["0.5"],
         Whole: ["7"],
     }
@@ -81,7 +81,7 @@ def sample(field: Field) -> list[str]:
         return ["mine model.py:backend" if kind.many else "mine"]
     if isinstance(kind, Checks):
         return [option.value for option in kind.suggestions][:2]
-    if isinstance(kind, Choice):
+    if isinstance(kind, OneOf):
         return [kind.options[-1]]
     assert isinstance(kind, Text), kind
     if kind.only_offered and kind.suggestions:
@@ -124,12 +124,12 @@ def test_every_option_is_one_of_the_real_command(form: Form) -> None:
         option = option_of(form, field.option)
         assert option is not None, f"{form.command[0]} has no {field.option}"
         assert option.is_flag == isinstance(field.kind, Flag), field.name
-        several = isinstance(field.kind, Checks | Names | Builds) or getattr(
+        several = isinstance(field.kind, Checks | NameList | Builds) or getattr(
             field.kind, "many", False
         )
         assert not several or option.multiple, field.name
         if isinstance(option.type, click.Choice):
-            assert isinstance(field.kind, Choice), field.name
+            assert isinstance(field.kind, OneOf), field.name
             assert set(field.kind.options) <= set(option.type.choices)
         if field.default and option.default is not None and form.id != "model":
             usual = float(field.default) if isinstance(option.default, float) else option.default
@@ -137,7 +137,7 @@ def test_every_option_is_one_of_the_real_command(form: Form) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.id)
-def test_the_real_command_takes_each_field(form: Form, place: Place) -> None:
+def test_the_real_command_takes_each_field(form: Form, place: FormPlace) -> None:
     """One at a time beside what is required: fields may exclude each other."""
     needed = {
         "fix": {"script": ["model.py"]},
@@ -156,7 +156,7 @@ def test_the_real_command_takes_each_field(form: Form, place: Place) -> None:
             option = option_of(form, field.option)
             assert option is not None and option.name is not None
             assert context.params[option.name] != plain.params[option.name], field.name
-        if isinstance(field.kind, Arguments):
+        if isinstance(field.kind, ProgramArguments):
             given = shlex.split(sample(field)[0])
             script = str(place.folders.check("model.py"))
             assert context.obj == ("script", (script, *given))
@@ -175,7 +175,7 @@ _EXCLUDED = (
 """What needs another field, or excludes it, says so beside a value that is right by itself."""
 
 
-def test_a_line_can_be_typed_in_a_shell(place: Place) -> None:
+def test_a_line_can_be_typed_in_a_shell(place: FormPlace) -> None:
     given = {"script": ["a b.py"], "arguments": ["--lr 0.1 'it'\"'\"'s'"], "time": ["on"]}
     filled = fill(BY_ID["run"], given, place)
     assert not filled.errors
@@ -193,7 +193,7 @@ def test_a_line_can_be_typed_in_a_shell(place: Place) -> None:
     assert said.stdout.splitlines() == filled.words
 
 
-def test_what_is_missing_stands_in_capitals(place: Place) -> None:
+def test_what_is_missing_stands_in_capitals(place: FormPlace) -> None:
     filled = fill(BY_ID["minify"], {}, place)
     assert filled.line == "compilescope minify SCRIPT"
     assert filled.errors == {"script": "This is required."}
@@ -201,7 +201,7 @@ def test_what_is_missing_stands_in_capitals(place: Place) -> None:
     assert filled.words[3:] == ["--budget", "BUDGET", "SCRIPT"]
 
 
-def test_what_is_the_default_is_not_written(place: Place) -> None:
+def test_what_is_the_default_is_not_written(place: FormPlace) -> None:
     form = BY_ID["diff"]
     usual = {field.name: [field.default] for field in form.fields if field.default}
     filled = fill(form, {**usual, "build": ["model.py"]}, place)
@@ -266,14 +266,14 @@ def test_what_is_the_default_is_not_written(place: Place) -> None:
     ],
 )
 def test_no_value_becomes_an_option_or_leaves_the_folders(
-    form: str, field: str, value: str, place: Place
+    form: str, field: str, value: str, place: FormPlace
 ) -> None:
     filled = fill(BY_ID[form], {field: [value]}, place)
     assert filled.errors[field]
     assert value.strip() not in filled.words
 
 
-def test_fields_that_do_not_exist_or_come_twice(place: Place) -> None:
+def test_fields_that_do_not_exist_or_come_twice(place: FormPlace) -> None:
     with pytest.raises(ToolError, match="has no field 'shell'"):
         fill(BY_ID["run"], {"shell": ["x"]}, place)
     filled = fill(BY_ID["run"], {"script": ["model.py", "a b.py"]}, place)
@@ -282,7 +282,7 @@ def test_fields_that_do_not_exist_or_come_twice(place: Place) -> None:
     assert filled.errors["models"] == "These are too many."
 
 
-def test_fields_that_speak_of_each_other(place: Place) -> None:
+def test_fields_that_speak_of_each_other(place: FormPlace) -> None:
     def wrong(form: str, **given: str) -> set[str]:
         return set(fill(BY_ID[form], {name: [text] for name, text in given.items()}, place).errors)
 
@@ -306,7 +306,7 @@ def test_fields_that_speak_of_each_other(place: Place) -> None:
     assert wrong("sweep", source="model.py", backend="eager") == {"backend"}
 
 
-def test_a_time_limit_is_no_part_of_the_line(place: Place) -> None:
+def test_a_time_limit_is_no_part_of_the_line(place: FormPlace) -> None:
     given = {"script": ["model.py"], "limit_minutes": ["1.5"]}
     filled = fill(BY_ID["run"], given, place)
     assert filled.limit_s == 90
@@ -314,7 +314,7 @@ def test_a_time_limit_is_no_part_of_the_line(place: Place) -> None:
     assert fill(BY_ID["run"], {"limit_minutes": ["0"]}, place).errors["limit_minutes"]
 
 
-def test_what_it_is_about(place: Place) -> None:
+def test_what_it_is_about(place: FormPlace) -> None:
     def about(form: str, **given: Any) -> tuple[str, str]:
         filled = fill(BY_ID[form], given, place)
         return filled.subject, str(filled.cwd and filled.cwd.name)
@@ -326,7 +326,7 @@ def test_what_it_is_about(place: Place) -> None:
     assert about("model", model=["bert"]) == ("bert", "None")
 
 
-def test_which_files_are_written(place: Place) -> None:
+def test_which_files_are_written(place: FormPlace) -> None:
     def written(form: str, **given: str) -> list[str]:
         texts = {name: [text] for name, text in given.items()}
         return [Path(name).name for name in fill(BY_ID[form], texts, place).writes]
@@ -340,8 +340,8 @@ def test_which_files_are_written(place: Place) -> None:
 
 def test_choices_are_read_without_torch_or_transformers() -> None:
     code = (
-        "import sys; from compilescope.dashboard import choices; "
-        "from compilescope.dashboard.form import all_forms; all_forms(); "
+        "import sys; from compilescope.dashboard.fields import choices; "
+        "from compilescope.dashboard.fields.form import all_forms; all_forms(); "
         "print([o.value for o in choices.bench_models()], len(choices.families())); "
         "assert not {'torch', 'transformers'} & set(sys.modules)"
     )

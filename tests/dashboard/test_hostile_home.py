@@ -15,15 +15,15 @@ from pathlib import Path
 import pytest
 
 import samples
-from compilescope.dashboard.indexing import cache
-from compilescope.dashboard.jobs.records import ASKED, STARTED, Asked, Started, write_record
+from compilescope.dashboard.jobs.records import ASKED, STARTED, JobRequest, Started, write_record
 from compilescope.dashboard.jobs.service import Jobs
-from compilescope.dashboard.options import Limits
-from compilescope.model.archive import write_archive
+from compilescope.dashboard.runs import cache
+from compilescope.dashboard.server.options import BrowserLimits
 from compilescope.model.artifacts import DiskArtifacts, artifact_name
 from compilescope.model.header import read_header
-from compilescope.model.importing import import_archive
 from compilescope.model.run import is_live, read_run
+from compilescope.sharing.archive import write_archive
+from compilescope.sharing.run_import import import_archive
 from dashboard_server import TOKEN, serving
 from live_runs import LiveRun
 
@@ -78,8 +78,10 @@ def test_a_job_that_nobody_here_asked_for_is_not_started(home: Path, tmp_path: P
     folder = home / ".jobs" / "20200101-000000-abcdef"
     folder.mkdir(parents=True)
     words = ("export", "--dir", str(home), "good", "-o", str(tmp_path / "made"))
-    write_record(folder, ASKED, Asked(id=folder.name, words=words, cwd=str(tmp_path), created=1.0))
-    jobs = Jobs(home, Limits(), key=TOKEN)
+    write_record(
+        folder, ASKED, JobRequest(id=folder.name, words=words, cwd=str(tmp_path), created=1.0)
+    )
+    jobs = Jobs(home, BrowserLimits(), key=TOKEN)
     jobs.tick()
     job = jobs.find(folder.name)
     assert (job.state, job.exit_status, job.begun) == ("ended", None, None)
@@ -89,9 +91,9 @@ def test_a_job_that_nobody_here_asked_for_is_not_started(home: Path, tmp_path: P
 
 @pytest.mark.parametrize("record", [{"keeper": 0}, {"keeper": 2**30, "pid": 0}])
 def test_stop_ends_no_process_that_only_a_file_names(home: Path, record: dict[str, int]) -> None:
-    jobs = Jobs(home, Limits(), key=TOKEN)
+    jobs = Jobs(home, BrowserLimits(), key=TOKEN)
     folder = jobs.reserve()
-    asked = Asked(id=folder.name, words=("list",), cwd=str(home), created=1.0)
+    asked = JobRequest(id=folder.name, words=("list",), cwd=str(home), created=1.0)
     write_record(folder, ASKED, asked)
     with subprocess.Popen(["sleep", "600"], start_new_session=True) as other:
         named = {name: number or other.pid for name, number in record.items()}
@@ -103,6 +105,7 @@ def test_stop_ends_no_process_that_only_a_file_names(home: Path, record: dict[st
         other.kill()
 
 
+@pytest.mark.slow
 def test_what_waits_outlives_its_server(home: Path) -> None:
     """Another server of the same folder, which knew of nothing that waits, starts it."""
     with serving(home) as served:
@@ -111,7 +114,7 @@ def test_what_waits_outlives_its_server(home: Path) -> None:
         while jobs._waits:
             assert time.monotonic() < end
             time.sleep(0.05)
-        job = Jobs(home, Limits(jobs=0), key=TOKEN).start(["list"], home)
+        job = Jobs(home, BrowserLimits(jobs=0), key=TOKEN).start(["list"], home)
         while not jobs.find(job.id).is_over:
             assert time.monotonic() < end, "nobody started it"
             time.sleep(0.1)

@@ -17,17 +17,18 @@ import pytest
 
 import samples
 from builders import event
-from compilescope.dashboard.index import RunIndex, RunRow
-from compilescope.dashboard.indexing import cache
-from compilescope.dashboard.indexing.entry import stamp_of
-from compilescope.dashboard.indexing.reader import Known, examine
-from compilescope.dashboard.indexing.reading import Failed, Reading
+from compilescope.analysis.digest import digest
+from compilescope.dashboard.runs import cache
+from compilescope.dashboard.runs.entry import stamp_of
+from compilescope.dashboard.runs.index import RunIndex
+from compilescope.dashboard.runs.reader import KnownRun, examine
+from compilescope.dashboard.runs.reader_client import Failed, ReaderClient
+from compilescope.dashboard.runs.rows import RunRow
 from compilescope.model.bodies import GraphCaptured
 from compilescope.model.event import encode
 from compilescope.model.header import RunHeader, read_header, write_header
 from compilescope.model.labels import Labels, write_labels
 from compilescope.model.run import read_run
-from compilescope.rules.digest import digest
 from waiting import until
 
 
@@ -270,21 +271,21 @@ def test_a_run_that_cannot_be_read_in_time_is_one_row(
 
 def test_a_process_that_cannot_begin_says_so(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.executable", str(home / "no-such-python"))
-    reading = Reading(home, 10)
-    (answer,) = reading.read([Known("full", 0, "")])
+    reading = ReaderClient(home, 10)
+    (answer,) = reading.read([KnownRun("full", 0, "")])
     assert isinstance(answer, Failed) and answer.name == ""
 
 
 def test_a_run_that_is_as_known_is_not_read(home: Path) -> None:
     folder = home / "full"
     touched, stamp = folder.stat().st_mtime_ns, stamp_of(folder)
-    assert list(examine(folder, Known("full", touched, stamp))) == []
+    assert list(examine(folder, KnownRun("full", touched, stamp))) == []
     write_labels(folder, Labels(("a",)))
-    (entry,) = examine(folder, Known("full", touched, stamp))
+    (entry,) = examine(folder, KnownRun("full", touched, stamp))
     assert not isinstance(entry, str) and entry.labels.tags == ("a",) and entry.figures is None
-    name, entry = examine(folder, Known("full", touched, ""))
+    name, entry = examine(folder, KnownRun("full", touched, ""))
     assert name == "full" and not isinstance(entry, str) and entry.figures is not None
-    assert list(examine(home / "absent", Known("absent", 0, ""))) == []
+    assert list(examine(home / "absent", KnownRun("absent", 0, ""))) == []
 
 
 def test_odd_names_and_headers_are_rows_or_reasons(home: Path) -> None:
@@ -299,7 +300,7 @@ def test_odd_names_and_headers_are_rows_or_reasons(home: Path) -> None:
         with closing(RunIndex(home)) as index:
             until(functools.partial(is_read, index))
             row = by_run(index)["odd"]
-            assert row.command == ("?.py",) and row.breaks == 0 and row.status == "cut short"
+            assert row.command == ("\\ud800.py",) and row.breaks == 0 and row.status == "cut short"
             msgspec.json.encode([each.command for each in index.rows()])
             reasons = dict(index.unreadable())
             assert list(reasons) == ["early", "late", "r\\udcff\\x1b"]

@@ -13,8 +13,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from compilescope.dashboard.job_words import job_label
-from compilescope.dashboard.jobs.job import Job
+from compilescope.dashboard.addresses import Missing
+from compilescope.dashboard.jobs.job import CommandJob
 from compilescope.dashboard.jobs.keeper import RESERVE
 from compilescope.dashboard.jobs.output import (
     OutputLog,
@@ -31,16 +31,16 @@ from compilescope.dashboard.jobs.records import (
     RUNS,
     STARTED,
     UPLOAD,
-    Asked,
-    JobEnded,
+    JobEnd,
+    JobRequest,
     read_record,
     write_record,
 )
 from compilescope.dashboard.jobs.service import Jobs, TooManyJobs
-from compilescope.dashboard.missing import Missing
-from compilescope.dashboard.options import Limits
+from compilescope.dashboard.jobs.words import job_label
+from compilescope.dashboard.server.options import BrowserLimits
 from compilescope.errors import ToolError
-from compilescope.process_table import is_running
+from compilescope.processes.table import is_running
 from waiting import until
 
 KEEP = (
@@ -50,12 +50,12 @@ KEEP = (
 )
 
 
-def over(jobs: Jobs, job: str) -> Job:
+def over(jobs: Jobs, job: str) -> CommandJob:
     until(lambda: jobs.find(job).is_over)
     return jobs.find(job)
 
 
-def output(job: Job) -> str:
+def output(job: CommandJob) -> str:
     return b"".join(whole_output(job.folder)).decode()
 
 
@@ -63,9 +63,9 @@ class Kept:
     """A keeper with a program instead of the tool, in a folder as a job has it."""
 
     def __init__(self, home: Path, code: str, grace_s: float = 0.3, **asked: object) -> None:
-        self.jobs = Jobs(home, Limits())
+        self.jobs = Jobs(home, BrowserLimits())
         self.folder = self.jobs.reserve()
-        record = Asked(
+        record = JobRequest(
             id=self.folder.name, words=("x",), cwd=str(home), created=time.time(), **asked
         )
         write_record(self.folder, ASKED, record)
@@ -74,10 +74,10 @@ class Kept:
         self.process = subprocess.Popen(words, start_new_session=True)
 
     @property
-    def job(self) -> Job:
+    def job(self) -> CommandJob:
         return self.jobs.find(self.folder.name)
 
-    def over(self) -> Job:
+    def over(self) -> CommandJob:
         assert self.process.wait(60) == 0
         return self.job
 
@@ -89,7 +89,7 @@ class Kept:
 
 
 def test_a_command_of_the_tool_runs_to_its_end(tmp_path: Path) -> None:
-    jobs = Jobs(tmp_path, Limits())
+    jobs = Jobs(tmp_path, BrowserLimits())
     job = jobs.start(["list", "--dir", str(tmp_path)], tmp_path, title="list")
     assert job.state == "running"
     job = over(jobs, job.id)
@@ -99,18 +99,18 @@ def test_a_command_of_the_tool_runs_to_its_end(tmp_path: Path) -> None:
     assert job.started is not None and job.ended is not None and job.seconds is not None
     assert [each.id for each in jobs.all()] == [job.id]
     # Another server finds the same.
-    assert Jobs(tmp_path, Limits()).find(job.id).exit_status == 0
+    assert Jobs(tmp_path, BrowserLimits()).find(job.id).exit_status == 0
 
 
 def test_an_error_of_the_tool_is_its_exit_status(tmp_path: Path) -> None:
-    jobs = Jobs(tmp_path, Limits())
+    jobs = Jobs(tmp_path, BrowserLimits())
     job = over(jobs, jobs.start(["show", "--dir", str(tmp_path), "nothing"], tmp_path).id)
     assert (job.state, job.exit_status) == ("ended", 2)
     assert job.outcome.startswith("Exited with status 2: No run in ")
 
 
 def test_words_are_words_and_no_shell_reads_them(tmp_path: Path) -> None:
-    jobs = Jobs(tmp_path, Limits())
+    jobs = Jobs(tmp_path, BrowserLimits())
     evil = "$(touch gone); `touch gone` && touch gone | cat > gone\n--help"
     job = over(jobs, jobs.start(["show", "--dir", str(tmp_path), evil], tmp_path).id)
     assert job.exit_status == 2
@@ -123,7 +123,7 @@ def test_words_are_words_and_no_shell_reads_them(tmp_path: Path) -> None:
 
 def test_modules_beside_the_program_do_not_hide_the_tools_own(tmp_path: Path) -> None:
     (tmp_path / "click.py").write_text("raise SystemExit('hidden')")
-    jobs = Jobs(tmp_path / "home", Limits())
+    jobs = Jobs(tmp_path / "home", BrowserLimits())
     job = over(jobs, jobs.start(["list"], tmp_path).id)
     expected = 0 if sys.version_info >= (3, 11) else job.exit_status
     assert job.exit_status == expected, output(job)
@@ -273,7 +273,7 @@ def test_a_killed_keeper_is_said(tmp_path: Path) -> None:
 def test_a_restarted_server_finds_and_stops_what_runs(tmp_path: Path) -> None:
     kept = Kept(tmp_path, "import time; print('here', flush=True); time.sleep(600)", grace_s=60)
     kept.prints("here")
-    again = Jobs(tmp_path, Limits())
+    again = Jobs(tmp_path, BrowserLimits())
     assert again.find(kept.folder.name).state == "running"
     again.stop(kept.folder.name)
     assert kept.over().state == "stopped"
@@ -281,7 +281,7 @@ def test_a_restarted_server_finds_and_stops_what_runs(tmp_path: Path) -> None:
 
 
 def test_more_jobs_than_may_run_wait_for_each_other(tmp_path: Path) -> None:
-    limits = Limits(jobs=1, waiting=2)
+    limits = BrowserLimits(jobs=1, waiting=2)
     first = Kept(tmp_path, "import time; print('here', flush=True); time.sleep(600)")
     first.prints("here")
     jobs = Jobs(tmp_path, limits)
@@ -305,10 +305,10 @@ def test_more_jobs_than_may_run_wait_for_each_other(tmp_path: Path) -> None:
 
 def test_two_servers_start_a_job_once(tmp_path: Path) -> None:
     """Also where both look at it at the same time: the claim is one file."""
-    limits = Limits(jobs=0)
+    limits = BrowserLimits(jobs=0)
     one, other = Jobs(tmp_path, limits), Jobs(tmp_path, limits)
     job = one.start(["list"], tmp_path)
-    one._limits = other._limits = Limits(jobs=5)
+    one._limits = other._limits = BrowserLimits(jobs=5)
     one.tick()
     other.tick()
     over(one, job.id)
@@ -333,12 +333,12 @@ def test_the_runs_of_a_job_are_those_that_it_made(tmp_path: Path) -> None:
 
 
 def test_old_jobs_are_removed_and_running_ones_kept(tmp_path: Path) -> None:
-    jobs = Jobs(tmp_path, Limits(jobs=0), kept=3)
+    jobs = Jobs(tmp_path, BrowserLimits(jobs=0), kept=3)
     waiting = jobs.start(["list"], tmp_path)
     ended = []
     for number in range(6):
         job = jobs.start(["list"], tmp_path)
-        write_record(job.folder, ENDED, JobEnded(ended=time.time(), status=number))
+        write_record(job.folder, ENDED, JobEnd(ended=time.time(), status=number))
         ended.append(job.id)
     abandoned = jobs.reserve()
     os.utime(abandoned, (1, 1))
@@ -350,7 +350,7 @@ def test_old_jobs_are_removed_and_running_ones_kept(tmp_path: Path) -> None:
 
 
 def test_what_is_no_job_is_not_found(tmp_path: Path) -> None:
-    jobs = Jobs(tmp_path, Limits())
+    jobs = Jobs(tmp_path, BrowserLimits())
     assert jobs.all() == []
     (tmp_path / ".jobs" / "20260101-000000-abcdef").mkdir(parents=True)
     for name in ("", "..", "../..", "x", "20260101-000000-abcdef", "20260101-000000-abcdef/.."):
@@ -377,7 +377,7 @@ def test_a_disk_that_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    jobs = Jobs(tmp_path, Limits())
+    jobs = Jobs(tmp_path, BrowserLimits())
     with monkeypatch.context() as patch, pytest.raises(ToolError, match="No space left"):
         patch.setattr("compilescope.dashboard.jobs.service.write_record", full)
         jobs.start(["list"], tmp_path)
@@ -391,7 +391,7 @@ def test_a_disk_that_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_folder_that_is_gone_and_uploads(tmp_path: Path) -> None:
-    jobs = Jobs(tmp_path, Limits())
+    jobs = Jobs(tmp_path, BrowserLimits())
     folder = jobs.reserve()
     (folder / UPLOAD).mkdir()
     (folder / UPLOAD / "a.log").write_text("x")
@@ -403,8 +403,8 @@ def test_a_folder_that_is_gone_and_uploads(tmp_path: Path) -> None:
 
 def test_a_damaged_record_is_none(tmp_path: Path) -> None:
     (tmp_path / ENDED).write_bytes(b'{"ended": "x"')
-    assert read_record(tmp_path, ENDED, JobEnded) is None
-    assert read_record(tmp_path, ASKED, Asked) is None
+    assert read_record(tmp_path, ENDED, JobEnd) is None
+    assert read_record(tmp_path, ASKED, JobRequest) is None
 
 
 @pytest.mark.parametrize(
@@ -412,6 +412,6 @@ def test_a_damaged_record_is_none(tmp_path: Path) -> None:
 )
 def test_how_it_ended_in_a_word(tmp_path: Path, status: int, label: str) -> None:
     """A run may be stopped on its own page: its job did not fail."""
-    asked = Asked(id="a", words=("run", "x.py"), cwd="/", created=1.0)
-    end = JobEnded(ended=2.0, status=status)
-    assert job_label(Job("a", tmp_path, asked, "ended", None, end, None, ()))[0] == label
+    asked = JobRequest(id="a", words=("run", "x.py"), cwd="/", created=1.0)
+    end = JobEnd(ended=2.0, status=status)
+    assert job_label(CommandJob("a", tmp_path, asked, "ended", None, end, None, ()))[0] == label

@@ -16,12 +16,13 @@ import pytest
 
 import samples
 from builders import event, frame
-from compilescope.dashboard.live import stopping, watching
+from compilescope.analysis.digest import digest
+from compilescope.dashboard.live import live_runs, stop
 from compilescope.dashboard.live import totals as totals_module
+from compilescope.dashboard.live.live_runs import KEPT
 from compilescope.dashboard.live.moments import KINDS, kind_of, moment, own_times
-from compilescope.dashboard.live.totals import Totals
-from compilescope.dashboard.live.watching import KEPT
-from compilescope.dashboard.options import Limits
+from compilescope.dashboard.live.totals import LiveTotals
+from compilescope.dashboard.server.options import BrowserLimits
 from compilescope.model.bodies import (
     CacheEntryMiss,
     CompileTime,
@@ -34,7 +35,6 @@ from compilescope.model.bodies import (
 from compilescope.model.event import encode
 from compilescope.model.header import read_header
 from compilescope.report.render.html import draw
-from compilescope.rules.digest import digest
 from dashboard_server import Served, serving
 from live_runs import STARTED, LiveRun, Viewer, broke
 from waiting import until
@@ -59,7 +59,7 @@ def board(home: Path) -> Iterator[Served]:
 
 @pytest.fixture
 def impatient(home: Path) -> Iterator[Served]:
-    with serving(home, limits=Limits(stalled_s=0.5)) as served:
+    with serving(home, limits=BrowserLimits(stalled_s=0.5)) as served:
         yield served
 
 
@@ -295,7 +295,7 @@ def test_a_viewer_who_never_reads_is_dropped(
     impatient: Served, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     board = impatient
-    monkeypatch.setattr(watching, "POLL_S", 0.01)
+    monkeypatch.setattr(live_runs, "POLL_S", 0.01)
     run = LiveRun(home)
     run.write(STARTED)
     reads = Viewer(board.base, run.name)
@@ -335,7 +335,7 @@ def test_hostile_text_is_escaped(board: Served, home: Path) -> None:
 @pytest.mark.parametrize("name", samples.RUNS)
 def test_totals_are_those_of_the_report(name: str) -> None:
     run = samples.RUNS[name]
-    totals = Totals()
+    totals = LiveTotals()
     for each in run.events:
         totals.add(each)
     found = digest(run)
@@ -361,7 +361,7 @@ def test_what_is_counted_once_is_not_remembered_without_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(totals_module, "MOST_DISTINCT", 3)
-    totals = Totals()
+    totals = LiveTotals()
     for number in range(5):
         totals.add(event(broke(number), number=number))
     assert totals.breaks == 3
@@ -454,7 +454,7 @@ def test_stop_interrupts_the_launcher(board: Served, home: Path) -> None:
 def test_kill_ends_what_does_not_listen(
     board: Served, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stopping, "_GRACE_S", 60.0)  # However busy the machine is.
+    monkeypatch.setattr(stop, "_GRACE_S", 60.0)  # However busy the machine is.
     code = (
         "import signal, subprocess, sys\n"
         "signal.signal(signal.SIGINT, signal.SIG_IGN)\n"

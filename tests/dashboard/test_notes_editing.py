@@ -26,8 +26,8 @@ from compilescope.registry.notes import (
     stamp_of,
 )
 from compilescope.registry.table import table_file
-from compilescope.site.building import build_site
-from compilescope.site.content import Sources
+from compilescope.site.build import build_site
+from compilescope.site.content import SiteSources
 from dashboard_server import Served
 
 try:
@@ -261,7 +261,7 @@ def test_the_site_is_built_with_them(registry: Served, notes: Path, tmp_path: Pa
     save(registry, "Ask Ada first.")
     table = tmp_path / "table.json"
     table.write_text('{"GB0170": [{"Gb_type": "Data-dependent branching"}]}')
-    build_site(tmp_path / "site", Sources(table, notes))
+    build_site(tmp_path / "site", SiteSources(table, notes))
     page = plain((tmp_path / "site" / "gb" / "gb0170.html").read_text())
     assert page.index("Ask Ada first.") < page.index("Comes with compilescope")
 

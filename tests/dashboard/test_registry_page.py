@@ -13,15 +13,16 @@ import pytest
 
 from axe_checks import grave_findings
 from browsing import CONTRAST, focus_walk, looking, seen
+from compilescope.analysis.figures import figures
 from compilescope.dashboard import graph_breaks
-from compilescope.dashboard.graph_breaks import Question, find
+from compilescope.dashboard.graph_breaks import RegistryQuery, find
 from compilescope.errors import ToolError
 from compilescope.model.run import read_run
+from compilescope.registry.met import load_met
 from compilescope.registry.table import load_registry, table_file
 from compilescope.registry.taxonomy import load_taxonomy
-from compilescope.rules.figures import figures
 from compilescope.site.content import Content
-from compilescope.site.drawing import draw_site
+from compilescope.site.pages import draw_site
 from dashboard_server import Served
 
 try:
@@ -48,7 +49,10 @@ def rows(page: str) -> list[str]:
 def test_all_of_them_and_whose_table_it_is(registry: Served) -> None:
     page = registry.client.get("/registry").text
     table = load_registry()
-    assert rows(page) == [entry.gb_id for entry in table]
+    by_met = sorted((entry.gb_id for entry in table), key=load_met().rank)
+    assert rows(page) == by_met and "Most common first" in plain(page)
+    by_id = registry.client.get("/registry", params={"sort": "id"}).text
+    assert rows(by_id) == [entry.gb_id for entry in table]
     assert f"{len(table)} graph breaks in torch {table.torch}" in plain(page)
     assert '<form class="finder" role="search" method="get" action="/registry">' in page
 
@@ -79,10 +83,10 @@ def test_a_pasted_message(content: Content) -> None:
   Hint: Use `torch.cond` to express dynamic control flow.
   For more details about this graph break, please visit: https://host/gb/gb0170.html
 from user code: File "/home/ada/train.py", line 12, in forward: if x.sum() > 0:"""
-    assert find(content, Question(q=message))[0].gb_id == "GB0170"
+    assert find(content, RegistryQuery(q=message))[0].gb_id == "GB0170"
     without_link = message.replace("gb0170", "there")
-    assert find(content, Question(q=without_link))[0].gb_id == "GB0170"
-    assert find(content, Question(q="nothing has these words xyzzy")) == []
+    assert find(content, RegistryQuery(q=without_link))[0].gb_id == "GB0170"
+    assert find(content, RegistryQuery(q="nothing has these words xyzzy")) == []
 
 
 def test_filters(registry: Served, content: Content) -> None:
@@ -95,7 +99,7 @@ def test_filters(registry: Served, content: Content) -> None:
         ("means", "config", lambda page: page.category and "config" in page.category.means),
     ):
         page = registry.client.get("/registry", params={name: value}).text
-        wanted = [each.gb_id for each in content.pages if fits(each)]
+        wanted = [each.gb_id for each in content.ranked if fits(each)]
         assert rows(page) == wanted
         assert f"{len(wanted)} of {len(content.pages)}" in plain(page)
         assert re.search(rf'<option value="{value}" selected>', page)
@@ -103,7 +107,7 @@ def test_filters(registry: Served, content: Content) -> None:
 
 @pytest.mark.parametrize("sort", ["id", "type", "category", "newest"])
 def test_sorting(content: Content, sort: str) -> None:
-    found = find(content, Question(sort=sort))
+    found = find(content, RegistryQuery(sort=sort))
     assert {page.gb_id for page in found} == {page.gb_id for page in content.pages}
     titles = [page.title.casefold() for page in found]
     assert sort != "type" or titles == sorted(titles)
@@ -174,7 +178,7 @@ def test_without_a_table_it_says_so(registry: Served, monkeypatch: pytest.Monkey
     def none() -> Path:
         raise ToolError("This Python has no torch with a graph-break table.")
 
-    monkeypatch.setattr(graph_breaks, "table_file", none)
+    monkeypatch.setattr(graph_breaks, "current_file", none)
     for address in ("/registry", "/registry/GB0170"):
         answer = registry.client.get(address)
         assert answer.status_code == 200

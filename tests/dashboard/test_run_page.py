@@ -15,10 +15,19 @@ import pytest
 import samples
 from axe_checks import grave_findings
 from browsing import focus_walk, looking
-from compilescope.dashboard.actions import build_of, script_of
-from compilescope.dashboard.options import Limits
+from compilescope.dashboard.runs.actions import build_of, script_of
+from compilescope.dashboard.server.options import BrowserLimits
 from compilescope.model.header import FILE_NAME
+from compilescope.model.provenance import SEALS
 from dashboard_server import Served, serving
+
+
+def test_the_start_of_an_id_leads_to_its_run(history: Served) -> None:
+    answer = history.client.get("/runs/000011", follow_redirects=False)
+    assert (answer.status_code, answer.headers["location"]) == (307, "/runs/000011-model")
+    several = history.client.get("/runs/00001")
+    assert several.status_code == 404 and "matches" in several.text
+    assert history.client.get("/runs/nosuch").status_code == 404
 
 
 def test_a_run_shows_its_report_and_what_can_be_done(history: Served) -> None:
@@ -30,6 +39,18 @@ def test_a_run_shows_its_report_and_what_can_be_done(history: Served) -> None:
     assert 'href="/compare?a=000010-model&amp;b=000011-model"' in page
     stranger = history.stranger().get("/runs/000011-model", headers={"accept": "text/html"}).text
     assert "/start/" not in stranger and "/compare?a=" in stranger
+
+
+def test_a_run_of_somebody_else_offers_nothing_that_starts_it(history: Served) -> None:
+    seals = history.home / "000011-model" / SEALS
+    kept = seals.read_bytes()
+    seals.unlink()
+    try:
+        page = history.client.get("/runs/000011-model").text
+    finally:
+        seals.write_bytes(kept)
+    assert "/start/run?" not in page and "/start/fix?" not in page and "/start/minify?" not in page
+    assert 'href="/start/preflight?run=000011-model"' in page
 
 
 def test_a_run_can_be_taken_away(history: Served) -> None:
@@ -114,7 +135,7 @@ def test_a_large_run_is_drawn_while_readers_wait(tmp_path: Path) -> None:
     """As good as the file that `report` writes: the same sections, and every pane of code."""
     home = tmp_path / ".compilescope"
     samples.store(samples.big_run(), home, "abc-big")
-    with serving(home, limits=Limits(drawing_seconds=0.5)) as served:
+    with serving(home, limits=BrowserLimits(drawing_seconds=0.5)) as served:
         answer = served.client.get("/runs/abc-big")
         assert answer.status_code == 202
         assert answer.headers["refresh"] == "1"
@@ -134,7 +155,7 @@ def test_a_page_that_is_being_drawn_appears_by_itself(driver: Any, tmp_path: Pat
     home = tmp_path / ".compilescope"
     for name in ("abc-full", "def-full"):
         samples.store(samples.full_run(), home, name)
-    with serving(home, limits=Limits(drawing_seconds=0.01)) as served:
+    with serving(home, limits=BrowserLimits(drawing_seconds=0.01)) as served:
         driver.get(f"{served.base}/runs/abc-full")
         assert "Preparing this page" in driver.page_source
         _wait(driver, "return Boolean(document.querySelector('#breaks'))")

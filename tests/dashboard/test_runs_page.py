@@ -15,7 +15,7 @@ import pytest
 
 import samples
 from browsing import CONTRAST, focus_walk, looking
-from compilescope.dashboard import run_list
+from compilescope.dashboard.runs import run_list
 from compilescope.errors import ToolError
 from compilescope.model.header import RunHeader, write_header
 from compilescope.model.labels import Labels, read_labels, write_labels

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import re
 import socket
+import time
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
 import httpx
 import pytest
+from starlette.exceptions import HTTPException
 
-from compilescope.dashboard import safety
-from compilescope.dashboard.app import all_pages
-from compilescope.dashboard.page import Address
 from compilescope.dashboard.pages import sign_in
+from compilescope.dashboard.server import safety
+from compilescope.dashboard.server.app import all_pages
+from compilescope.dashboard.server.page import Address
+from compilescope.local_requests import SAFE_METHODS
 from dashboard.probing import Probe, probing, status_of
 from dashboard_server import TOKEN, Served, serving
 
@@ -58,7 +62,7 @@ def test_a_stranger_gets_to_what_is_open_and_no_further(address: Address, served
 
 
 @pytest.mark.parametrize(
-    "address", [a for a in ADDRESSES if a.method not in safety.SAFE_METHODS], ids=_named
+    "address", [a for a in ADDRESSES if a.method not in SAFE_METHODS], ids=_named
 )
 def test_pages_of_others_do_nothing_even_with_the_cookie(address: Address, served: Served) -> None:
     for origin in ("http://evil.example", "null", "http://127.0.0.1:1"):
@@ -588,22 +592,30 @@ def test_too_much_of_anything_is_refused(fresh: Probe) -> None:
 
 
 def test_a_connection_that_asks_for_nothing_is_dropped(tmp_path: Path) -> None:
-    from compilescope.dashboard.options import Limits
+    from compilescope.dashboard.server.options import BrowserLimits
 
-    with probing(tmp_path / "runs", limits=Limits(stalled_s=0.2)) as probe:
+    with probing(tmp_path / "runs", limits=BrowserLimits(stalled_s=0.2)) as probe:
         port = probe.served.options.port
         for said in (b"", b"GET / HTTP/1.1\r\nhost: 127.0.0.1"):
             with socket.create_connection(("127.0.0.1", port), 20) as opened:
                 opened.sendall(said)
                 with contextlib.suppress(ConnectionResetError):
                     assert opened.recv(1000) == b""
+        said = f"POST / HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\ncontent-length: 999999\r\n\r\n"
+        with socket.create_connection(("127.0.0.1", port), 20) as opened:
+            opened.sendall(said.encode())
+            assert status_of(opened.recv(1000)) == 403
+            with pytest.raises((ConnectionResetError, BrokenPipeError)):
+                while True:  # Byte by byte, so that it never says nothing for long.
+                    opened.sendall(b"x")
+                    time.sleep(0.02)
 
 
 def test_connections_that_ask_for_nothing_make_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else whoever opens as many as there may be files keeps everybody out."""
-    monkeypatch.setattr("compilescope.dashboard.connections.most_connections", lambda: 8)
+    monkeypatch.setattr("compilescope.dashboard.server.connections.most_connections", lambda: 8)
     with probing(tmp_path / "runs") as probe, contextlib.ExitStack() as stack:
         address = ("127.0.0.1", probe.served.options.port)
         idle = [stack.enter_context(socket.create_connection(address, 20)) for _ in range(30)]
@@ -695,3 +707,21 @@ def test_what_strangers_send_is_not_logged(fresh: Probe, capfd: pytest.CaptureFi
     with socket.create_connection(("127.0.0.1", fresh.served.options.port), 10) as opened:
         opened.sendall(b"POST /sign-in HTTP/1.1\r\ncontent-le")
     assert capfd.readouterr().err == ""
+
+
+def test_a_body_that_comes_a_byte_at_a_time_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No pause of it is long, yet it would never end."""
+    monkeypatch.setattr(safety, "BODY_S", 0.2)
+
+    async def dripping() -> dict[str, object]:
+        await asyncio.sleep(0.01)
+        return {"type": "http.request", "body": b"x", "more_body": True}
+
+    async def read() -> None:
+        receive = safety.limited(dripping, 1 << 20, HTTPException(413))
+        while True:
+            await receive()
+
+    with pytest.raises(HTTPException) as raised:
+        asyncio.run(read())
+    assert raised.value.status_code == 408

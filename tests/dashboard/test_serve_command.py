@@ -81,7 +81,7 @@ def test_it_serves_and_keeps_its_token_over_a_restart(tmp_path: Path) -> None:
                 live = LiveRun(tmp_path / ".compilescope")
                 with _unfinished(int(port), live):
                     assert ended(process, signal.SIGINT) == (0, "Stopped.\n")
-    (kept,) = (tmp_path / "state").rglob("*.token")
+    (kept,) = (tmp_path / "state").rglob("dashboard*/*.token")
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
     assert stat.S_IMODE(kept.parent.stat().st_mode) == 0o700
     assert kept.read_text().strip() in address

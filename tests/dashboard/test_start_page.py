@@ -14,10 +14,10 @@ import pytest
 
 from axe_checks import grave_findings
 from browsing import CONTRAST, focus_walk, looking
-from compilescope.dashboard.form import all_forms
-from compilescope.dashboard.jobs.job import Job
+from compilescope.dashboard.fields.form import all_forms
+from compilescope.dashboard.jobs.job import CommandJob
 from compilescope.dashboard.jobs.service import Jobs
-from compilescope.dashboard.options import Limits
+from compilescope.dashboard.server.options import BrowserLimits
 from dashboard_server import Served, serving
 from waiting import until
 
@@ -41,15 +41,15 @@ def work(tmp_path: Path) -> Iterator[Served]:
     (tmp_path / "sub" / "inner.py").write_text("print('inner')")
     with serving(tmp_path / ".compilescope", folders=(tmp_path,)) as served:
         yield served
-        jobs = Jobs(served.home, Limits())
+        jobs = Jobs(served.home, BrowserLimits())
         for job in jobs.all():
             if not job.is_over:
                 jobs.stop(job.id, kill=True)
                 over(served, job.id)
 
 
-def over(served: Served, job: str) -> Job:
-    jobs = Jobs(served.home, Limits())
+def over(served: Served, job: str) -> CommandJob:
+    jobs = Jobs(served.home, BrowserLimits())
     until(lambda: jobs.find(job).is_over)
     return jobs.find(job)
 
@@ -126,14 +126,14 @@ def test_errors_stand_beside_their_fields_and_nothing_starts(work: Served) -> No
         assert said is not None and said[1]
     assert 'value="&#39;open &lt;script&gt;"' in answer.text
     assert 'value="Net"' in answer.text
-    assert not Jobs(work.home, Limits()).all()
+    assert not Jobs(work.home, BrowserLimits()).all()
     assert work.client.post("/start/run", data={"shell": "x"}).status_code == 400
     foreign = {"origin": "http://evil.example"}
     sent = work.client.post("/start/run", data={"script": "hello.py"}, headers=foreign)
     assert sent.status_code == 403
     stranger = work.stranger(headers={"origin": work.base})
     assert stranger.post("/start/run", data={"script": "hello.py"}).status_code == 401
-    assert not Jobs(work.home, Limits()).all()
+    assert not Jobs(work.home, BrowserLimits()).all()
 
 
 def test_scripts_are_found_by_browsing(work: Served) -> None:
@@ -187,7 +187,7 @@ def test_a_job_is_watched_over_a_restart_and_stopped(work: Served) -> None:
 
 def test_limits_of_jobs_and_what_is_not_there(tmp_path: Path) -> None:
     (tmp_path / "slow.py").write_text(SLOW)
-    limits = Limits(jobs=0, waiting=1)
+    limits = BrowserLimits(jobs=0, waiting=1)
     with serving(tmp_path / "home", folders=(tmp_path,), limits=limits) as served:
         job = job_of(served.client.post("/start/run", data={"script": "slow.py"}))
         assert "Waiting" in served.client.get(f"/jobs/{job}").text
@@ -203,7 +203,7 @@ def test_limits_of_jobs_and_what_is_not_there(tmp_path: Path) -> None:
 
 
 def test_a_file_that_a_job_wrote_can_be_read(work: Served) -> None:
-    jobs = Jobs(work.home, Limits(jobs=0))
+    jobs = Jobs(work.home, BrowserLimits(jobs=0))
     inside, outside = work.home.parent / "repro.py", work.home.parent.parent / "secret.py"
     inside.write_text("print('<script>')")
     outside.write_text("secret")
@@ -302,6 +302,7 @@ def test_fill_in_copy_start_watch_stop_kill(
         assert driver.execute_script("return document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_errors_of_a_sent_form_and_the_keyboard(work: Served, driver: Any) -> None:
     work.sign_in(driver)

@@ -16,10 +16,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from compilescope.dashboard import serving as real_serving
-from compilescope.dashboard.app import make_app
-from compilescope.dashboard.options import Limits, Options
-from compilescope.dashboard.streams import Update, resume_id, resume_offset, stream
+from compilescope.dashboard.server import uvicorn_server as real_serving
+from compilescope.dashboard.server.app import make_app
+from compilescope.dashboard.server.options import BrowserLimits, Options
+from compilescope.dashboard.server.streams import Update, resume_id, resume_offset, stream
 from dashboard_server import Served, serving
 from live_runs import updates
 from waiting import until
@@ -72,7 +72,7 @@ def streaming(tmp_path: Path, source: Source, monkeypatch: pytest.MonkeyPatch) -
         return app
 
     monkeypatch.setattr(real_serving, "make_app", with_streams)
-    with serving(tmp_path, limits=Limits(viewers=3, stalled_s=0.5)) as served:
+    with serving(tmp_path, limits=BrowserLimits(viewers=3, stalled_s=0.5)) as served:
         yield served
 
 

@@ -11,20 +11,20 @@ import httpx
 import pytest
 
 import samples
-from compilescope.dashboard.jobs.job import Job
+from compilescope.dashboard.jobs.job import CommandJob
 from compilescope.dashboard.jobs.service import Jobs
-from compilescope.dashboard.options import Limits
 from compilescope.dashboard.pages.upload import safe_name
-from compilescope.model.archive import write_archive
+from compilescope.dashboard.server.options import BrowserLimits
+from compilescope.sharing.archive import write_archive
 from dashboard_server import Served, serving
 
 LOG = "[rank0]:V1114 10:00:00.000000 1 torch/_dynamo/x.py:1] [0/0] [__graph_breaks] Graph break\n"
 
 
-def ended(answer: httpx.Response, served: Served) -> Job:
+def ended(answer: httpx.Response, served: Served) -> CommandJob:
     found = re.fullmatch(r"/jobs/([\w-]+)", answer.url.path)
     assert found is not None, answer.text
-    jobs = Jobs(served.home, Limits())
+    jobs = Jobs(served.home, BrowserLimits())
     end = time.monotonic() + 60
     while not jobs.find(found[1]).is_over:
         assert time.monotonic() < end
@@ -52,7 +52,7 @@ def test_a_run_archive_and_a_log_become_runs(tmp_path: Path) -> None:
 
 
 def test_what_is_refused_leaves_nothing_behind(tmp_path: Path) -> None:
-    with serving(tmp_path / "home", limits=Limits(upload_bytes=200_000)) as served:
+    with serving(tmp_path / "home", limits=BrowserLimits(upload_bytes=200_000)) as served:
 
         def refused(status: int, **more: Any) -> None:
             answer = served.client.post("/upload", **more)

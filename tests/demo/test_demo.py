@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from compilescope.cli import demo_telling
+from compilescope.cli.commands.demo import output as demo_telling
 
 TOOL = [sys.executable, "-m", "compilescope", "demo"]
 ENVIRONMENT = {**os.environ, "COLUMNS": "80", "TERM": "xterm-256color"}

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.cli.demo_telling import exit_code, shown_lines
+from compilescope.cli.commands.demo.output import exit_code, shown_lines
 from compilescope.cli.main import group
 from compilescope.demo.folder import PROGRAMS, make_folder
-from compilescope.demo.step import Command, Ran, Result, Step
+from compilescope.demo.step import Command, CommandResult, Result, TourStep
 from compilescope.demo.tour import all_steps, choose, obstacle, run_step
 from compilescope.errors import ToolError
 from gone import is_gone
@@ -22,12 +22,12 @@ WANTED = [
 ]
 
 
-def step(*commands: Command, name: str = "mine", **fields: object) -> Step:
+def step(*commands: Command, name: str = "mine", **fields: object) -> TourStep:
     given = {"programs": (), "modules": (), **fields}
-    return Step(name, 1, name, "Shows something.", commands, **given)  # type: ignore[arg-type]
+    return TourStep(name, 1, name, "Shows something.", commands, **given)  # type: ignore[arg-type]
 
 
-def taken(one: Step, folder: Path) -> Result:
+def taken(one: TourStep, folder: Path) -> Result:
     return run_step(one, folder, {}, heard=lambda words: None, ended=lambda ran: None)
 
 
@@ -43,7 +43,7 @@ def test_benchmarks_appear_with_their_command() -> None:
 
 
 @pytest.mark.parametrize("one", STEPS, ids=lambda one: one.id)
-def test_a_step_is_whole(one: Step) -> None:
+def test_a_step_is_whole(one: TourStep) -> None:
     assert one.title and one.text.endswith(".") and one.commands
     assert all((PROGRAMS / name).is_file() for name in one.programs)
     before = {each.id for each in STEPS if each.order < one.order}
@@ -126,7 +126,7 @@ def test_a_step_that_leaves_nothing_fails(tmp_path: Path) -> None:
 
 def test_words_are_found_across_lines_and_colors() -> None:
     command = Command(("python",), shows=("at most 0 allowed",))
-    assert Ran(command, 0, 1.0, "1, at most\n  \x1b[1m0\x1b[0m allowed").problem == ""
+    assert CommandResult(command, 0, 1.0, "1, at most\n  \x1b[1m0\x1b[0m allowed").problem == ""
 
 
 def test_progress_is_heard_and_not_shown(tmp_path: Path) -> None:
@@ -144,7 +144,9 @@ def test_no_setting_of_ours_reaches_a_command(
     monkeypatch.setenv("COMPILESCOPE_DIR", "/elsewhere")
     monkeypatch.setenv("TORCH_LOGS", "+dynamo")
     code = "import os; print(sorted(k for k in os.environ if k[:6] in ('COMPIL', 'TORCH_')))"
-    assert taken(step(Command(("python", "-c", code))), tmp_path).ran[0].output == "[]\n"
+    output = taken(step(Command(("python", "-c", code))), tmp_path).ran[0].output
+    # The one that keeps the tour's own programs from leaving runs.
+    assert output == "['COMPILESCOPE_AUTO_RUN']\n"
 
 
 def test_a_command_that_is_stopped_ends(tmp_path: Path) -> None:
@@ -177,7 +179,7 @@ def test_a_command_that_is_stopped_ends(tmp_path: Path) -> None:
 def test_long_output_is_trimmed() -> None:
     text = "".join(f"line {number}\n" for number in range(10))
     command = Command(("python",), since="line 3", lines=4)
-    shown, left = shown_lines(Ran(command, 0, 1.0, text))
+    shown, left = shown_lines(CommandResult(command, 0, 1.0, text))
     assert (shown, left) == (["line 3", "line 4", "line 5", "line 6"], 6)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -115,3 +116,37 @@ def test_pictures_on_request(tmp_path: Path) -> None:
     assert report.visualization_paths
     assert all(Path(path).stat().st_size > 1000 for path in report.visualization_paths)
     assert report.to_dict()["pictures"] == report.visualization_paths
+
+
+def test_pictures_come_with_the_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("matplotlib")
+    harness = KernelDiffHarness(torch.sin, X, test_backend=wrong.changing(lambda o: [o[0] + 1]))
+    report = harness.compare(generate_visualizations=True, report_dir=str(tmp_path))
+    told = json.loads(Path(report.report_path).read_text())
+    assert Path(report.report_path).parent == tmp_path
+    assert told["pictures"] == report.visualization_paths
+    [line] = [line for line in report.summary().splitlines() if "wrote" in line]
+    assert report.report_path in line and f"2 pictures in {tmp_path}" in line
+    # Without matplotlib the comparison and its JSON are not lost.
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    report = harness.compare(generate_visualizations=True, report_dir=str(tmp_path))
+    assert json.loads(Path(report.report_path).read_text())["verdict"] == "fail"
+    assert any("pip install 'compilescope[plots]'" in note for note in report.notes)
+
+
+def test_the_json_by_its_older_keys(report: Any) -> None:
+    told = report.to_dict()
+    assert told["model_name"] == "waves" and told["overall_passed"] is False
+    assert (told["total_tensors"], told["passed_tensors"], told["failed_tensors"]) == (2, 0, 2)
+    first, second = told["tensor_results"]
+    assert first["max_absolute_error"] == pytest.approx(0.1) and not first["passed"]
+    assert second["max_absolute_error"] == "inf"
+    assert report.passed is False and len(report.results) == 2
+
+
+def test_a_quick_check() -> None:
+    off = wrong.changing(lambda o: [o[0] + 1e-3])
+    harness = KernelDiffHarness(torch.sin, X, test_backend=off)
+    assert not harness.quick_check()
+    assert harness.quick_check(atol=1e-2)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import random
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,9 +12,9 @@ import torch
 from torch import nn
 
 from compilescope import KernelDiffHarness
-from compilescope.diff.copies import Arguments
-from compilescope.diff.modes import Randomness, same_world
-from compilescope.diff.state import State
+from compilescope.diff.runs.model_state import State
+from compilescope.diff.runs.modes import Randomness, same_world
+from compilescope.tensors.copies import CopiedArguments
 
 pytestmark = pytest.mark.torch
 CALLS = 0
@@ -92,7 +94,7 @@ def test_arguments_keep_their_aliases() -> None:
     base = torch.randn(6)
     weight = nn.Parameter(torch.randn(2))
     computed = torch.randn(3, requires_grad=True) * 2
-    arguments = Arguments((base, base[2:], [base], weight, computed), {"mark": "x"}, [weight])
+    arguments = CopiedArguments((base, base[2:], [base], weight, computed), {"mark": "x"}, [weight])
     (one, view, [same], own, leaf), kwargs = arguments.copied()
     assert one is same and one is not base
     assert view.data_ptr() - one.data_ptr() == 8
@@ -107,7 +109,7 @@ def test_arguments_keep_their_aliases() -> None:
 def test_strides_stay() -> None:
     channels = torch.randn(2, 3, 4, 4).to(memory_format=torch.channels_last)
     expanded = torch.randn(3, 1).expand(3, 5)
-    (one, other), _ = Arguments((channels, expanded), {}, []).copied()
+    (one, other), _ = CopiedArguments((channels, expanded), {}, []).copied()
     assert one.stride() == channels.stride() and other.stride() == expanded.stride()
     assert torch.equal(one, channels) and torch.equal(other, expanded)
 
@@ -145,3 +147,79 @@ def test_compiled_models_are_compared_as_what_they_were() -> None:
     assert report.verdict == "pass"
     assert report.model_name == "Linear"
     assert report.compiles == 1
+
+
+TOTAL = torch.zeros(2)
+
+
+class Counter:
+    """Methods of it are called by name, and lie in no module."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def bump(self) -> int:
+        self.calls += 1
+        return self.calls
+
+
+COUNTER = Counter()
+
+
+class Helped(nn.Module):
+    """Its `forward` leaves the work, and all that changes, to methods of its own."""
+
+    def forward(self, x: Any) -> Any:
+        return self.scaled(x) + self.total
+
+    def scaled(self, x: Any) -> Any:
+        return x * COUNTER.bump()
+
+    @property
+    def total(self) -> Any:
+        return self.added()
+
+    @staticmethod
+    def added() -> Any:
+        return TOTAL.add_(1)
+
+
+class Derived(Helped):
+    """Reaches them by `super()` alone."""
+
+    def forward(self, x: Any) -> Any:
+        return super().forward(x)
+
+
+@pytest.mark.parametrize("of", [lambda m: m, lambda m: m.forward], ids=["module", "method"])
+@pytest.mark.parametrize("kind", [Helped, Derived])
+def test_what_methods_change_comes_back(kind: Any, of: Any) -> None:
+    model = kind()
+    calls, total = COUNTER.calls, TOTAL.clone()
+    state = State(of(model))
+    model(torch.ones(2))
+    assert {"TOTAL", "COUNTER.calls"} <= set(state.changes())
+    state.restore()
+    assert COUNTER.calls == calls and torch.equal(TOTAL, total)
+
+
+def test_what_functions_of_another_file_change_comes_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "import torch\nSEEN = torch.zeros(1)\ndef note(x):\n    return SEEN.add_(1) + x\n"
+    (tmp_path / "noting_helpers.py").write_text(text)
+    (tmp_path / "noting.py").write_text(
+        "import noting_helpers\ndef forward(x):\n    return noting_helpers.note(x)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    noting = importlib.import_module("noting")
+    state = State(noting.forward)
+    first = noting.forward(torch.ones(1))
+    state.restore()
+    assert torch.equal(noting.forward(torch.ones(1)), first)
+
+
+def test_a_nested_tensor_is_an_argument() -> None:
+    nested = torch.nested.nested_tensor([torch.ones(2), torch.zeros(3)])
+    report = KernelDiffHarness(lambda values: values * 2, (nested,), test_backend="eager").compare()
+    assert [diff.verdict for diff in report.diffs] == ["pass"]

@@ -10,12 +10,12 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from compilescope.diff.error_map import map_errors  # noqa: E402
-from compilescope.diff.error_record import error_grid, error_profiles  # noqa: E402
-from compilescope.diff.metrics import compare_tensors  # noqa: E402
 from compilescope.diff.pictures import VisualizationConfig, draw_pictures  # noqa: E402
+from compilescope.diff.report import error_grid, error_profiles  # noqa: E402
 from compilescope.diff.values import ValueDiff  # noqa: E402
 from compilescope.errors import ToolError  # noqa: E402
+from compilescope.tensors.comparison import compare_tensors  # noqa: E402
+from compilescope.tensors.error_map import map_errors  # noqa: E402
 
 pytestmark = pytest.mark.torch
 
@@ -73,6 +73,7 @@ def diff(path: str, shape: tuple[int, ...], error: float) -> ValueDiff:
     return ValueDiff(path, "output", found.verdict, found.reason, found, (one, other))
 
 
+@pytest.mark.slow
 def test_pictures_have_names_of_their_own(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     diffs = [diff("output[0]", (9, 9), 0.1), diff("output['0']", (30,), 0.2)]

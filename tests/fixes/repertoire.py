@@ -11,9 +11,9 @@ import warnings
 from pathlib import Path
 
 import compilescope
+from compilescope.analysis.digest import digest
 from compilescope.fixes.subject import Program, Subject
 from compilescope.fixes.subjects import subjects_of
-from compilescope.rules.digest import digest
 
 
 def program_of(folder: Path, text: str, name: str = "program.py") -> Program:

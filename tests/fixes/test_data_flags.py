@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.fixes.patch import Refused
-from compilescope.fixes.source.flags import is_scoped, with_flag
+from compilescope.fixes.compilation.settings import with_flag
+from compilescope.source.refusals import Refused
 from fixes.repertoire import subjects
 
 pytestmark = pytest.mark.torch
@@ -94,7 +94,7 @@ def test_it_holds_for_one_function(name: str, tmp_path: Path) -> None:
     patch = with_flag(subject, "capture_scalar_outputs", True)
     (text,) = patch.files.values()
     assert expected in text
-    assert is_scoped(subject) and patch.safe
+    assert patch.safe and "torch._dynamo.config." not in patch.states
     left = [each for each in subjects(tmp_path, text) if each.rule == "scalar-extraction"]
     assert not left
 

@@ -6,6 +6,8 @@ import libcst as cst
 import pytest
 
 from builders import run_of
+from compilescope.analysis.digest import digest
+from compilescope.analysis.findings import Finding
 from compilescope.fixes.breaks import (
     masked_reduction,
     math_for_numpy,
@@ -14,14 +16,12 @@ from compilescope.fixes.breaks import (
     tensor_for_number,
     unbind_for_tolist,
 )
-from compilescope.fixes.facts import Facts, ValueFact
 from compilescope.fixes.fix import Fix
-from compilescope.fixes.patch import Refused
-from compilescope.fixes.source.module import SourceModule
-from compilescope.fixes.source.outputs import output_of
+from compilescope.fixes.statements.outputs import output_of
 from compilescope.fixes.subject import Program, Subject
-from compilescope.rules.digest import digest
-from compilescope.rules.findings import Finding
+from compilescope.fixes.values.facts import ValueFact, ValueFacts
+from compilescope.source.refusals import Refused
+from compilescope.source.syntax.module import SourceModule
 
 FILE = "/home/someone/program.py"
 TENSOR = ValueFact("tensor", "torch.Tensor", "float32", (3,))
@@ -37,7 +37,7 @@ def subject(text: str, spot: str, **facts: ValueFact | tuple[ValueFact, ...]) ->
     seen = {
         name.replace("__", "."): (f if isinstance(f, tuple) else (f,)) for name, f in facts.items()
     }
-    known = Facts({FILE: {line: seen}} if seen else {})
+    known = ValueFacts({FILE: {line: seen}} if seen else {})
     finding = Finding(
         kind="break",
         rule="GB0124",

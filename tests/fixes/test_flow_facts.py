@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from compilescope.fixes.catalogue import all_fixes
-from compilescope.fixes.facts import Facts, ValueFact
-from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
 from compilescope.fixes.subjects import subjects_of
+from compilescope.fixes.values.facts import ValueFact, ValueFacts
+from compilescope.source.refusals import Refused
 from fixes.repertoire import program_of
 
 pytestmark = pytest.mark.torch
@@ -52,7 +53,7 @@ def _subject(folder: Path, text: str, **names: ValueFact) -> Subject:
     program = program_of(folder, text)
     lines = range(1, len(text.splitlines()) + 1)
     seen = {program.main: {line: {n: (f,) for n, f in names.items()} for line in lines}}
-    return subjects_of(dataclasses.replace(program, facts=Facts(seen if names else {})))[0]
+    return subjects_of(dataclasses.replace(program, facts=ValueFacts(seen if names else {})))[0]
 
 
 def _propose(fix: str, subject: Subject) -> Patch:

@@ -7,17 +7,17 @@ import textwrap
 import libcst as cst
 import pytest
 
-from compilescope.fixes.patch import Refused
-from compilescope.fixes.source import liveness, operators
-from compilescope.fixes.source.aliasing import (
+from compilescope.fixes.branches.returns import read_returning
+from compilescope.source.flow import liveness, operators
+from compilescope.source.flow.aliasing import (
     is_buffer,
     is_changed_later,
     is_fresh_local,
     runs_without_grad,
 )
-from compilescope.fixes.source.module import SourceModule
-from compilescope.fixes.source.purity import remarks
-from compilescope.fixes.source.returning import read_returning
+from compilescope.source.flow.purity import remarks
+from compilescope.source.refusals import Refused
+from compilescope.source.syntax.module import SourceModule
 
 
 def _module(text: str) -> SourceModule:

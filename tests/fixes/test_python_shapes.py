@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 import compilescope
+from compilescope.analysis.digest import digest
 from compilescope.fixes.catalogue import all_fixes
 from compilescope.fixes.subject import Program
 from compilescope.fixes.subjects import subjects_of
-from compilescope.rules.digest import digest
 
 pytestmark = pytest.mark.torch
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import libcst as cst
 import pytest
 
-from compilescope.fixes.patch import Refused
-from compilescope.fixes.source.bindings import bound_names, local_names, statements_of
-from compilescope.fixes.source.cuts import Split, split_around
-from compilescope.fixes.source.editing import Edit
-from compilescope.fixes.source.lightness import is_light
-from compilescope.fixes.source.module import SourceModule
-from compilescope.fixes.source.splitting import Shell
+from compilescope.fixes.statements.shell import Shell
+from compilescope.source.flow.cuts import Split, is_light, split_around
+from compilescope.source.refusals import Refused
+from compilescope.source.syntax.bindings import bound_names, local_names, statements_of
+from compilescope.source.syntax.edit import Edit
+from compilescope.source.syntax.module import SourceModule
 
 
 def _function(module: SourceModule, name: str = "f") -> cst.FunctionDef:

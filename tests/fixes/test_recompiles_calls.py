@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
 import libcst as cst
 import pytest
 
+from compilescope.fixes.arguments.calls import CallSite, hoisted, is_plain, statement_before
+from compilescope.fixes.arguments.edits import operand, split_name
+from compilescope.fixes.arguments.passed import _given, function_at, split_subject
 from compilescope.fixes.catalogue import all_fixes
-from compilescope.fixes.patch import Refused
-from compilescope.fixes.source.arguments import operand, split_name
-from compilescope.fixes.source.calling import CallSite, hoisted, is_plain, statement_before
-from compilescope.fixes.source.editing import Edit
-from compilescope.fixes.source.laziness import _test_before
-from compilescope.fixes.source.module import SourceModule
-from compilescope.fixes.source.passing import _given, function_at, split_subject
+from compilescope.fixes.compilation.switches import _test_before
+from compilescope.fixes.recompiles.first_call_eager import _is_prepared
+from compilescope.fixes.subject import Subject
+from compilescope.source.refusals import Refused
+from compilescope.source.syntax.edit import Edit
+from compilescope.source.syntax.module import SourceModule
 from fixes.repertoire import subjects
 
 
@@ -50,6 +53,13 @@ def test_what_is_not_passed() -> None:
 )
 def test_subjects(value: str, split: tuple[str, str]) -> None:
     assert split_subject(value) == split
+
+
+@pytest.mark.parametrize("value", ["0.1", "", "..."])
+def test_a_guard_on_what_has_no_name(value: str) -> None:
+    """Anyone may have written the run: nothing that compiled code changes is called that."""
+    nobody_asked = cast(Subject, None)
+    assert not _is_prepared(nobody_asked, value)
 
 
 @pytest.mark.parametrize("value", ["G['COUNT']", "self.step", "___stack0", "m._modules['a'].n"])

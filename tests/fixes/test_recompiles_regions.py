@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from compilescope.fixes.patch import Refused
-from compilescope.fixes.source.compiling import put_setting, set_argument
-from compilescope.fixes.source.editing import Edit
-from compilescope.fixes.source.module import SourceModule
-from compilescope.fixes.source.regions import Region, regions_of
+from compilescope.fixes.compilation.regions import Region, regions_of
+from compilescope.fixes.compilation.settings import put_setting, set_argument
+from compilescope.source.refusals import Refused
+from compilescope.source.syntax.edit import Edit
+from compilescope.source.syntax.module import SourceModule
 
 
 def regions(text: str) -> list[Region]:

@@ -11,16 +11,22 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.fixes.catalogue import all_fixes
-from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import Refused
+from compilescope.fixes.catalogue import _modules, all_fixes, fixes_answering, indexed
+from compilescope.fixes.fix import Fix
+from compilescope.fixes.index import INDEX
 from compilescope.fixes.subject import Subject
 from compilescope.fixes.subjects import subjects_of
 from compilescope.model.bodies import GraphCaptured
+from compilescope.source.examples import Example, RefusalExample
+from compilescope.source.refusals import Refused
 from fixes.repertoire import program_of, subjects
 
 pytestmark = pytest.mark.torch
 EXAMPLES = [(fix, example) for fix in all_fixes() for example in fix.examples]
+FEW_BY_DEFAULT = [
+    pytest.param(*each, marks=() if at % 3 == 0 else pytest.mark.slow)
+    for at, each in enumerate(EXAMPLES)
+]
 LEAVES_SOME = {"raised-limit": "the calls that were left to eager mode are compiled too"}
 """Fixes after which an example still has as many findings of theirs, and why."""
 REFUSALS = [(fix, example) for fix in all_fixes() for example in fix.refusals]
@@ -43,7 +49,7 @@ def lost_by(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[Su
 
 @pytest.mark.parametrize(("fix", "example"), EXAMPLES, ids=_name)
 def test_it_does_what_its_example_says(
-    fix: Fix, example: FixExample, lost_by: Callable[[str], list[Subject]]
+    fix: Fix, example: Example, lost_by: Callable[[str], list[Subject]]
 ) -> None:
     found = [each for each in lost_by(example.bad) if fix.rules & each.keys]
     assert found, "the example does not lose what the fix is for"
@@ -52,9 +58,9 @@ def test_it_does_what_its_example_says(
     assert text == example.good
 
 
-@pytest.mark.parametrize(("fix", "example"), EXAMPLES, ids=_name)
+@pytest.mark.parametrize(("fix", "example"), FEW_BY_DEFAULT, ids=_name)
 def test_twice_is_once(
-    fix: Fix, example: FixExample, lost_by: Callable[[str], list[Subject]], tmp_path: Path
+    fix: Fix, example: Example, lost_by: Callable[[str], list[Subject]], tmp_path: Path
 ) -> None:
     """`good` is compiled, has fewer findings that the fix answers, and there it refuses them."""
     program = program_of(tmp_path, example.good)
@@ -82,3 +88,25 @@ def test_fixes_describe_themselves() -> None:
         assert fix.examples, fix.id
         assert fix.why.endswith("."), fix.id
         assert fix.id == fix.id.lower() and " " not in fix.id
+
+
+def test_each_fix_is_found_by_each_of_its_keys() -> None:
+    for fix in all_fixes():
+        for key in fix.rules:
+            assert fix in fixes_answering({key}), (fix.id, key)
+    assert fixes_answering({"no-such-rule"}) == []
+
+
+def test_the_index_is_that_of_the_fixes() -> None:
+    right = {name: entry for module in _modules() for name, entry in indexed(module).items()}
+    assert right == INDEX, f"Write into fixes/index.py: {right}"
+
+
+def test_a_fix_that_the_index_lacks_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    fix = all_fixes()[0]
+    keys = frozenset(fix.rules)
+    whole = fixes_answering(keys)
+    for name in list(INDEX):
+        monkeypatch.delitem(INDEX, name)
+    assert fixes_answering(keys) == whole
+    assert fixes_answering({"no-such-rule"}) == []

@@ -5,8 +5,8 @@ from __future__ import annotations
 import libcst as cst
 import pytest
 
-from compilescope.fixes.source.kinds import Kind, joined_kind, kind_of
 from compilescope.fixes.subject import Subject
+from compilescope.fixes.values.kinds import Kind, joined_kind, kind_of
 from fixes.repertoire import subjects
 
 PROGRAM = """import torch
@@ -77,7 +77,7 @@ def test_kinds_follow_from_how_it_is_written(
 ) -> None:
     # The expression is one of the file itself, so that its names have a place.
     text = PROGRAM.replace("h.sum() > 0", f"({code}).sum() > 0")
-    from compilescope.fixes.source.module import SourceModule
+    from compilescope.source.syntax.module import SourceModule
 
     module = SourceModule(subject.file, text)
     subject.program._modules[subject.file] = module

@@ -6,10 +6,10 @@ import sys
 
 import pytest
 
-from compilescope.fixes.patch import Refused
-from compilescope.fixes.source.compiling import put_setting
-from compilescope.fixes.source.editing import Edit
-from compilescope.fixes.source.module import SourceModule
+from compilescope.fixes.compilation.settings import put_setting
+from compilescope.source.refusals import Refused
+from compilescope.source.syntax.edit import Edit
+from compilescope.source.syntax.module import SourceModule
 
 pytestmark = pytest.mark.torch
 HEADS = {

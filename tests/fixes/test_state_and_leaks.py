@@ -8,9 +8,9 @@ import libcst as cst
 import pytest
 
 from compilescope.fixes.catalogue import all_fixes
-from compilescope.fixes.patch import Refused
-from compilescope.fixes.source.module import SourceModule
-from compilescope.fixes.source.module_state import is_changed, is_rebound, kind_of_global
+from compilescope.fixes.statements.module_state import is_changed, is_rebound, kind_of_global
+from compilescope.source.refusals import Refused
+from compilescope.source.syntax.module import SourceModule
 from fixes.repertoire import subjects
 
 SOURCE = """import math

@@ -1,15 +1,16 @@
-"""A script with fixes for what a log of it tells: proposed, and honest about being unproven."""
+"""Fixes for what a log shows: proposed on the files at hand, where the line is the log's."""
 
 from __future__ import annotations
 
-import ast
+import sys
 from pathlib import Path
 
 import pytest
 
 from builders import ROOT, event, frame, run_of
 from compilescope.errors import ToolError
-from compilescope.fixes.unproven import propose_unproven
+from compilescope.fixes.here import Here, main_of_log
+from compilescope.fixes.unproven import in_words, logged_causes
 from compilescope.model.bodies import GraphBreak
 from compilescope.model.run import Run
 
@@ -24,10 +25,21 @@ def f(x):
     done = print(y) or y
     return y
 '''
+BLOCK = """\
+import torch
+class Block(torch.nn.Module):
+    def __init__(s, i):
+        super().__init__()
+        s.i = i
+    def forward(s, x):
+        print("block", s.i, x.shape)
+        print(s, x.shape)
+        return x
+"""
 
 
-def logged(*lines: tuple[int, str]) -> Run:
-    """A log of prints at these lines, on a machine where the script has another path."""
+def logged(*lines: tuple[int, str], file: str = f"{ROOT}/train.py") -> Run:
+    """A log of prints at these lines, on a machine where the files have other paths."""
     events = []
     for number, (line, source) in enumerate(lines, 1):
         body = GraphBreak(
@@ -36,38 +48,74 @@ def logged(*lines: tuple[int, str]) -> Run:
             context="builtin print []",
             explanation="Dynamo does not know how to trace builtin operator `print`",
         )
-        where = frame(
-            line, file=f"{ROOT}/train.py", function="f", source=source, column=None, end_column=None
-        )
+        where = frame(line, file=file, function="f", source=source, column=None, end_column=None)
         events.append(event(body, number=number, stack=(where,)))
     return run_of(*events)
 
 
-def written(folder: Path) -> Path:
+def written(folder: Path) -> Here:
     script = folder / "train.py"
     script.write_text(SCRIPT)
-    return script
+    return Here(str(script), ROOT)
 
 
-def test_what_fits_is_written_and_what_does_not_is_listed(tmp_path: Path) -> None:
-    script = written(tmp_path)
+def test_a_cause_is_found_in_the_script_and_proposed_there(tmp_path: Path) -> None:
+    here = written(tmp_path)
     run = logged((7, '    print("y", y.shape)'), (8, "    done = print(y) or y"))
-    made = propose_unproven(script, run)
-    ast.parse(made.text)
-    assert made.text.startswith(
-        '"""What it does."""\nfrom __future__ import annotations\n# Made by'
-    )
-    assert "# Not verified:" in made.text
-    assert len(made.done) == 1 and made.done[0].startswith("train.py:7 GB0059: ")
-    assert len(made.left) == 1 and made.left[0].startswith("train.py:8 GB0059: ")
-    assert "    done = print(y) or y\n" in made.text
-    assert script.read_text() == SCRIPT
+    first, second = logged_causes(run, here)
+    assert first.place == "train.py:7 GB0059" and first.found
+    chosen = first.propose()
+    assert chosen is not None and set(chosen[1].files) == {here.main}
+    assert in_words(first, *chosen).startswith("train.py:7 GB0059: make the output")
+    assert second.propose() is None and second.remedy
 
 
 def test_a_line_that_is_not_the_logs_is_not_touched(tmp_path: Path) -> None:
-    made = propose_unproven(written(tmp_path), logged((7, "    print(other)")))
-    assert '\n    print("y", y.shape)\n' in made.text
-    assert len(made.left) == 1
+    (cause,) = logged_causes(logged((7, "    print(other)")), written(tmp_path))
+    assert not cause.found and cause.propose() is None
+
+
+def test_a_package_is_found_where_it_is_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = written(tmp_path)
+    module = tmp_path / "lib" / "site-packages" / "nets" / "block.py"
+    module.parent.mkdir(parents=True)
+    module.write_text(BLOCK)
+    monkeypatch.setattr(sys, "path", [*sys.path, str(module.parent.parent)])
+    file = "/opt/venv/lib/python3.12/site-packages/nets/block.py"
+    run = logged((7, 'print("block", s.i, x.shape)'), (8, "print(s, x.shape)"), file=file)
+    for cause in logged_causes(run, here):
+        assert cause.subject.finding.file == str(module)
+        chosen = cause.propose()
+        # Whatever it is called, a module is nothing that an operator can be handed.
+        assert chosen is not None and "s: torch.Tensor" not in chosen[1].files[str(module)]
+
+
+def test_other_files_are_found_beside_the_script_and_in_given_folders(tmp_path: Path) -> None:
+    here = written(tmp_path)
+    for folder in (tmp_path / "models", tmp_path / "elsewhere" / "layers"):
+        folder.mkdir(parents=True)
+        (folder / "net.py").write_text("x = 1\ny = 2\n")
+    beside = str(tmp_path / "models" / "net.py")
+    assert here.find(f"{ROOT}/models/net.py", 2, "y = 2") == beside
+    assert here.find("/home/user/models/net.py", 2, "  y = 2") == beside
+    assert here.find(f"{ROOT}/layers/net.py", 2, "y = 2") is None
+    there = Here(here.main, ROOT, (str(tmp_path / "elsewhere"),))
+    assert there.find(f"{ROOT}/layers/net.py", 2, "") is not None
+    assert there.find(f"{ROOT}/layers/net.py", 9, "") is None
+
+
+def test_the_script_is_the_outermost_file_of_a_stack(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(SCRIPT)
+    stack = (
+        frame(3, file=f"{ROOT}/train.py", function="<module>", source="import torch"),
+        frame(7, file=f"{ROOT}/other.py", function="f", source="print(x)"),
+    )
+    run = run_of(event(GraphBreak("x"), number=1, stack=stack))
+    assert main_of_log(run) == ""
+    assert main_of_log(run, [str(tmp_path)]) == str(script)
 
 
 @pytest.mark.parametrize("text", ["def f(:\n", None])
@@ -76,4 +124,4 @@ def test_a_script_that_cannot_be_read(tmp_path: Path, text: str | None) -> None:
     if text is not None:
         script.write_text(text)
     with pytest.raises(ToolError, match="Cannot change"):
-        propose_unproven(script, logged())
+        logged_causes(logged(), Here(str(script)))

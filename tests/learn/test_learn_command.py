@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.cli.learn_player import FAILED, play
+from compilescope.cli.commands.learn.player import FAILED, play
 from compilescope.learn.lesson import Lesson, all_lessons, find_lesson, read_cells
 
 COMMAND = [sys.executable, "-m", "compilescope", "learn"]
@@ -162,6 +162,7 @@ def test_an_answer_has_a_time_limit(tmp_path: Path) -> None:
     assert "did not finish within 1 seconds" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_an_answer_that_crashes_in_the_check_names_its_line(tmp_path: Path) -> None:
     path = tmp_path / "mine.py"

@@ -7,8 +7,8 @@ import time
 import pytest
 
 from compilescope.learn import kit
-from compilescope.learn.showing import amount, number
-from compilescope.learn.verdict import Answer, problem
+from compilescope.learn.display import amount, number
+from compilescope.learn.verdict import LearnerAnswer, problem
 from compilescope.model.graph import Graph, Node, TensorInfo
 from compilescope.report.blocks import Document, Measures, Part
 from compilescope.report.rails import rail_rows
@@ -145,13 +145,13 @@ def test_a_graph_is_cut_off_and_wide_rails_too() -> None:
 
 
 def test_an_answer_lacks_a_name() -> None:
-    def check(answer: Answer) -> str | None:
+    def check(answer: LearnerAnswer) -> str | None:
         return None if answer.f() == 1 else "f gives another number."  # type: ignore[operator]
 
     assert problem(check, {}) == "Your code defines no `f`."
     assert problem(check, {"f": lambda: 2}) == "f gives another number."
     assert problem(check, {"f": lambda: 1}) == ""
-    assert not hasattr(Answer({"__name__": "x"}), "g")
+    assert not hasattr(LearnerAnswer({"__name__": "x"}), "g")
 
 
 def test_all_are_timed_and_take_turns() -> None:

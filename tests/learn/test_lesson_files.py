@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from compilescope.errors import ToolError
-from compilescope.learn.lesson import TAGS, Lesson, all_lessons, find_lesson, read_cells
+from compilescope.learn.lesson import Lesson, all_lessons, find_lesson, read_cells
 
 LESSONS = all_lessons()
 FIGURE = re.compile(
@@ -46,7 +46,7 @@ def test_it_opens_with_a_title_and_a_question(lesson: Lesson) -> None:
 
 @lessons
 def test_it_ends_with_an_exercise(lesson: Lesson) -> None:
-    assert [cell.tag for cell in lesson.cells[-3:]] == list(TAGS)
+    assert [cell.tag for cell in lesson.cells[-3:]] == ["exercise", "check", "solution"]
     task, own = lesson.cells[-4], lesson.cells[-5]
     assert task.text.startswith("## Exercise\n")
     assert own.text.startswith("## On your own program\n")

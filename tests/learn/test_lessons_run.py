@@ -34,6 +34,7 @@ def judged(lesson: Lesson, answer: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, env=fresh_environment())
 
 
+@pytest.mark.slow
 @exercises
 def test_the_starter_is_wrong(lesson: Lesson, tmp_path: Path) -> None:
     path = tmp_path / "starter.py"
@@ -112,6 +113,7 @@ def test_all_lessons_in_one_go(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir()), "a lesson left files behind"
 
 
+@pytest.mark.slow
 def test_the_page_shows_what_a_lesson_prints(tmp_path: Path) -> None:
     """The part of lesson 2 in docs/learn.md, down to the blanks."""
     page = (Path(__file__).parents[2] / "docs" / "learn.md").read_text(encoding="utf-8")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from compilescope.logs.format import Source, Tally
+from compilescope.logs.format import LogSource, ReadTally
 from compilescope.logs.text.engine import text_reader
 from compilescope.model.artifacts import MemoryArtifacts
 from compilescope.model.bodies import Body, ProcessEnded, ProcessStarted, Unknown
@@ -85,10 +85,10 @@ class MemoryWriter:
         return Run(RunHeader(run="logs", tool="test"), [*ends, *self.events], self.artifacts)
 
 
-def read(data: bytes, *, block: int = 1 << 21) -> tuple[Run, Tally]:
+def read(data: bytes, *, block: int = 1 << 21) -> tuple[Run, ReadTally]:
     """The run that a log becomes, fed in blocks of whole lines."""
     writer = MemoryWriter()
-    source = Source("console.log", WRITTEN_NS)
+    source = LogSource("console.log", WRITTEN_NS)
     reader = text_reader(writer, source)
     for part in blocks_of(data, block):
         reader.feed(part)

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.logs import following
-from compilescope.logs.following import Follower, is_written
+from compilescope.analysis.digest import digest
+from compilescope.logs import growing_logs
+from compilescope.logs.growing_logs import Follower, is_written
 from compilescope.model.run import read_run
-from compilescope.rules.digest import digest
 from logs.traces import golden
 
 
@@ -54,7 +54,7 @@ def test_files_that_come_later_are_taken(tmp_path: Path) -> None:
 
 
 def test_it_ends_with_its_writer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(following, "_QUIET_S", 0.0)
+    monkeypatch.setattr(growing_logs, "_QUIET_S", 0.0)
     log = tmp_path / "trace.log"
     with log.open("wb") as file:
         file.write(golden("eager"))

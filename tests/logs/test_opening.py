@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from compilescope.errors import ToolError
-from compilescope.logs import opening
-from compilescope.logs.format import Tally
-from compilescope.logs.opening import Lines, Opened, blocks, log_files, source_of
+from compilescope.logs import input_files
+from compilescope.logs.format import ReadTally
+from compilescope.logs.input_files import LogLines, Opened, blocks, log_files, source_of
 
 
-def read(name: str, tally: Tally | None = None) -> bytes:
-    tally = tally if tally is not None else Tally()
+def read(name: str, tally: ReadTally | None = None) -> bytes:
+    tally = tally if tally is not None else ReadTally()
     opened = Opened(name, tally)
     try:
         return b"".join(blocks(opened, tally))
@@ -66,11 +66,11 @@ def test_rank_of_a_name() -> None:
 def test_a_bomb_is_left_where_it_shows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
 ) -> None:
-    monkeypatch.setattr(opening, "_FREE_BYTES", 4 << 20)
+    monkeypatch.setattr(input_files, "_FREE_BYTES", 4 << 20)
     packer = gzip.compress if suffix == ".gz" else lzma.compress
     path = tmp_path / f"bomb{suffix}"
     path.write_bytes(packer(b"\0" * (64 << 20)))
-    tally = Tally()
+    tally = ReadTally()
     assert len(read(str(path), tally)) < 64 << 20
     assert "times its size" in tally.problems[0]
     assert tally.cut_tail
@@ -81,15 +81,15 @@ def test_a_damaged_archive_gives_what_it_can(tmp_path: Path) -> None:
     packed = gzip.compress(text)
     path = tmp_path / "a.gz"
     path.write_bytes(packed[: len(packed) // 2])
-    tally = Tally()
+    tally = ReadTally()
     assert read(str(path), tally) == b"" or tally.problems
     assert "could not be read past" in tally.problems[0]
 
 
 def test_endless_lines_keep_their_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opening, "LONGEST_LINE", 1000)
-    tally = Tally()
-    lines = Lines(tally)
+    monkeypatch.setattr(input_files, "LONGEST_LINE", 1000)
+    tally = ReadTally()
+    lines = LogLines(tally)
     got = [lines.add(b"short\n"), *(lines.add(b"x" * 600) for _ in range(10))]
     got += [lines.add(b"end of it\nnext\nla"), lines.end()]
     text = b"".join(got)
@@ -100,7 +100,7 @@ def test_endless_lines_keep_their_beginning(monkeypatch: pytest.MonkeyPatch) -> 
 def test_lines_are_whole_however_they_come() -> None:
     data = b"".join(b"%d%s\n" % (n, b"y" * (n % 50)) for n in range(500))
     for step in (1, 7, 64, 5000):
-        lines = Lines(Tally())
+        lines = LogLines(ReadTally())
         parts = [lines.add(data[at : at + step]) for at in range(0, len(data), step)]
         assert b"".join([*parts, lines.end()]) == data
         assert all(part.endswith(b"\n") for part in parts if part)
@@ -108,7 +108,7 @@ def test_lines_are_whole_however_they_come() -> None:
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 def test_unreadable_file(tmp_path: Path) -> None:
-    from compilescope.logs.reading import read_logs
+    from compilescope.logs.reader import read_logs
 
     path = tmp_path / "a.log"
     path.write_text("x\n")

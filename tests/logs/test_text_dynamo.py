@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 
+from compilescope.analysis.digest import digest
 from compilescope.model.bodies import (
     BreakEcho,
     CompileFailed,
@@ -17,7 +18,6 @@ from compilescope.model.bodies import (
     Recompile,
 )
 from compilescope.model.stack import CodeRef
-from compilescope.rules.digest import digest
 from logs.consoles import golden, of, read
 
 FILE = "/home/me/m.py"

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import msgspec
 import pytest
 
+from compilescope.analysis.digest import digest
 from compilescope.model.bodies import (
     BreakEcho,
     FallbackOps,
@@ -17,7 +18,6 @@ from compilescope.model.bodies import (
     GraphExecuted,
     Recompile,
 )
-from compilescope.rules.digest import digest
 from logs.consoles import facts, golden, golden_names, of, read
 
 
@@ -215,7 +215,9 @@ def test_fallbacks_and_short_hashes() -> None:
     assert {(body.told_by, body.ops) for body in of(run, FallbackOps)} == {
         ("dynamo", ("nanmedian", "special_bessel_j0")),
         ("profiler", ("aten::nanmedian.dim_values", "aten::special_bessel_j0")),
+        ("profiler", ()),
     }
+    assert {body.log_line for body in of(run, FallbackOps) if body.ops} == {103, 196}
     assert {len(graph.hash) for graph in of(run, GraphCompiled)} == {31, 32}
     assert all(graph.frames_cut for graph in of(run, GraphCompiled))
 

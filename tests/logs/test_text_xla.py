@@ -150,3 +150,10 @@ def test_damage_never_raises() -> None:
     for at in range(0, len(data), 311):
         read(data[at:])
         read(data[:at])
+
+
+@pytest.mark.parametrize("size", ["9" * 400, "1.2.3", "." * 9, "7" * 9])
+def test_a_size_of_any_length(size: str) -> None:
+    head = "Post Compilation Analysis: "
+    lines = [f"{head}{'=' * 80}", f"{head}Graph input size: {size} GB", f"{head}{'=' * 80}"]
+    assert read("\n".join(lines).encode()) is not None

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
+from compilescope.analysis.digest import Digest, digest
+from compilescope.findings.breaks import Site
 from compilescope.model.run import read_run
-from compilescope.rules.digest import Digest, digest
-from compilescope.rules.sites import Site
 from logs.consoles import read
 from logs.test_zoo_traces import DOZEN
 from zoo.truth import PROGRAMS, all_programs

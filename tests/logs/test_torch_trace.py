@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from compilescope.analysis.digest import Digest, digest
 from compilescope.model import bodies
 from compilescope.model.guard_text import decode_guards
 from compilescope.model.run import Run
-from compilescope.rules.digest import Digest, digest
 from logs.traces import golden, read_bytes, record
 
 MODEL = "/home/ada/project/model.py"
@@ -160,12 +160,12 @@ def test_ranks_and_processes_in_one_file(tmp_path: Path) -> None:
 
 
 def test_what_is_not_ours_comes_back(tmp_path: Path) -> None:
-    from compilescope.logs.building import RunWriter
-    from compilescope.logs.format import Source
+    from compilescope.logs.format import LogSource
+    from compilescope.logs.run_writer import RunWriter
     from compilescope.logs.trace.reader import TraceReader
 
     (tmp_path / "run").mkdir()
-    reader = TraceReader(RunWriter(tmp_path / "run"), Source("x", 0))
+    reader = TraceReader(RunWriter(tmp_path / "run"), LogSource("x", 0))
     mixed = b"loss 0.5\n" + record("artifact", {"name": "a"}, "text") + b"loss 0.4\nepoch 2"
     assert reader.feed(mixed) + reader.finish() == b"loss 0.5\nloss 0.4\nepoch 2"
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from compilescope.logs.reading import read_logs
+from compilescope.analysis.digest import Digest, digest
+from compilescope.logs.reader import read_logs
 from compilescope.model.run import read_run
-from compilescope.rules.digest import Digest, digest
 from zoo.truth import PROGRAMS, all_programs
 
 pytestmark = pytest.mark.torch

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from compilescope.logs.building import RunWriter
-from compilescope.logs.format import Source
-from compilescope.logs.reading import Chain, log_header
+from compilescope.logs.format import LogSource
+from compilescope.logs.reader import Chain, log_header
+from compilescope.logs.run_writer import RunWriter
 from compilescope.logs.trace.reader import TraceReader
 from compilescope.model.header import write_header
 from compilescope.model.run import Run, read_run
@@ -48,9 +48,9 @@ def record(
     return text.encode()
 
 
-def read_bytes(data: bytes, folder: Path, *, cuts: Sequence[int] = ()) -> tuple[Run, Source]:
+def read_bytes(data: bytes, folder: Path, *, cuts: Sequence[int] = ()) -> tuple[Run, LogSource]:
     """The run that these bytes become; they are fed in pieces that end at `cuts`."""
-    source = Source("trace.log", 1_800_000_000 * 10**9)
+    source = LogSource("trace.log", 1_800_000_000 * 10**9)
     folder.mkdir(parents=True)
     writer = RunWriter(folder)
     chain = Chain([TraceReader(writer, source)])

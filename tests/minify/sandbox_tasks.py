@@ -51,3 +51,16 @@ def devour(payload: Any) -> Any:
 
 def large(payload: Any) -> Any:
     return "x" * payload
+
+
+def leave_a_daemon(payload: Any) -> Any:
+    """It holds all that its parents had open."""
+    read, write = os.pipe()
+    if os.fork() == 0:
+        os.setsid()
+        daemon = os.fork()
+        if daemon == 0:
+            time.sleep(600)
+        os.write(write, str(daemon).encode())
+        os._exit(0)
+    return int(os.read(read, 20))

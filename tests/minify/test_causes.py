@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compilescope.minify.source.causes import Cause, lasting, lasting_guard, path_end
+from compilescope.minify.source.causes import SourceCause, lasting, lasting_guard, path_end
 from compilescope.minify.source.script import Story, finished_script, tidy
 
 
@@ -55,9 +55,9 @@ def test_what_torch_says_of_a_guard_without_its_values() -> None:
     assert lasting_guard("0/1: n == 3  # return x * n  # a.py:3 in f") == "n =="
 
 
-def _cause(**given: str) -> Cause:
+def _cause(**given: str) -> SourceCause:
     words = {"what": "Some break", "file": "a.py", "function": "f", "source": "", "title": "f: x"}
-    return Cause(**{"kind": "break", "line": 3, **words, **given})  # type: ignore[arg-type]
+    return SourceCause(**{"kind": "break", "line": 3, **words, **given})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("guarded", [False, True])

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from compilescope.minify.sandbox import Answer
+from compilescope.minify.sandbox import TaskResult
 from compilescope.minify.script.embedded.crashes import crash_sign
-from compilescope.minify.source.causes import Cause
-from compilescope.minify.source.choosing import choose
+from compilescope.minify.source.causes import SourceCause
+from compilescope.minify.source.choice import choose
 from compilescope.minify.source.crashes import died, how_known, is_of_compiler
-from compilescope.minify.source.messages import Seen
+from compilescope.minify.source.messages import TrialResult
+from compilescope.minify.source.program_sandbox import seen_in
 from compilescope.minify.source.script import Story, finished_script
-from compilescope.minify.source.stage import seen_in
 from compilescope.settings import fresh_environment
 
 torch = pytest.importorskip("torch")
@@ -82,29 +82,29 @@ def test_the_backends_own_error_is_at_the_bottom() -> None:
     assert sign[:3] == ("BackendCompilerFailed", "NotImplementedError", "no room for inputs")
 
 
-def _cause(kind: Any, **given: Any) -> Cause:
+def _cause(kind: Any, **given: Any) -> SourceCause:
     plain = {"what": "t", "file": "p.py", "line": 1, "function": "f", "source": "", "title": "t"}
-    return Cause(kind=kind, **{**plain, **given})
+    return SourceCause(kind=kind, **{**plain, **given})
 
 
 def test_the_crash_comes_first() -> None:
     crash = _cause("crash", line=9, error="UserError", what="UserError")
     broke = _cause("break", line=3)
     same = _cause("break", line=9, error="UserError")
-    choice = choose(Seen((broke, same, crash), "UserError"), None, None)
+    choice = choose(TrialResult((broke, same, crash), "UserError"), None, None)
     assert choice is not None and choice.cause is crash
     assert choice.others == (broke,), "what fullgraph=True made an error is that crash"
-    asked = choose(Seen((broke, same, crash), "UserError"), "break", None)
+    asked = choose(TrialResult((broke, same, crash), "UserError"), "break", None)
     assert asked is not None and asked.cause.kind == "break"
 
 
 def test_a_signal_is_a_crash_and_a_lack_of_memory_is_none() -> None:
-    seen = seen_in(Answer("crashed", signal=signal.SIGSEGV))
-    assert isinstance(seen, Seen) and seen.error == "SIGSEGV"
+    seen = seen_in(TaskResult("crashed", signal=signal.SIGSEGV))
+    assert isinstance(seen, TrialResult) and seen.error == "SIGSEGV"
     assert seen.causes[0].key == died(signal.SIGSEGV).key  # type: ignore[union-attr]
-    assert seen_in(Answer("memory", signal=signal.SIGKILL)) == "crashed"
-    assert seen_in(Answer("crashed", signal=signal.SIGTERM)) == "crashed"
-    assert seen_in(Answer("crashed", exit_code=3)) == "crashed"
+    assert seen_in(TaskResult("memory", signal=signal.SIGKILL)) == "crashed"
+    assert seen_in(TaskResult("crashed", signal=signal.SIGTERM)) == "crashed"
+    assert seen_in(TaskResult("crashed", exit_code=3)) == "crashed"
 
 
 def test_how_it_is_known_is_said() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.minify.source.flatten import Flattened, flatten
+from compilescope.minify.source.one_file import Flattened, flatten
 from compilescope.minify.source.program import named_files, read_program, with_arguments
 
 HELPERS = """'''Helpers.'''

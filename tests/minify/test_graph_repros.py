@@ -19,13 +19,8 @@ from torch import nn  # noqa: E402
 import compilescope  # noqa: E402
 from compilescope.cli.main import main  # noqa: E402
 from compilescope.errors import ToolError  # noqa: E402
-from compilescope.minify.graph.from_program import (  # noqa: E402
-    Search,
-    catch_graphs,
-    find_record,
-    minify_program,
-)
-from compilescope.minify.graph.reducing import WARM, Minified  # noqa: E402
+from compilescope.minify.graph.minifier import WARM, Minified  # noqa: E402
+from compilescope.minify.graph.search import Search, catch_graphs, find_record, minify_program  # noqa: E402
 from compilescope.minify.sandbox import Sandbox  # noqa: E402
 from compilescope.settings import fresh_environment  # noqa: E402
 
@@ -232,6 +227,7 @@ torch.compile(Odd(), backend="eager")(torch.randn(16, 32))
     assert status(done.repro.path) == 1
 
 
+@pytest.mark.slow
 def test_a_sound_program_has_no_repro(tmp_path: Path) -> None:
     path = program(tmp_path, "\ndef backend(gm, inputs):\n    return gm.forward\n")
     search = Search("diff")

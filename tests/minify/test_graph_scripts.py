@@ -14,14 +14,14 @@ torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402
 
-from compilescope.minify.graph.naming import readable  # noqa: E402
+from compilescope.minify.graph.surgery import readable  # noqa: E402
 from compilescope.minify.script.embedded.differences import difference  # noqa: E402
 from compilescope.minify.script.embedded.failures import fingerprint  # noqa: E402
 from compilescope.minify.script.embedded.tensors import read_tensors, tensor  # noqa: E402
-from compilescope.minify.script.setting import BackendSource, Setting, Shown  # noqa: E402
-from compilescope.minify.script.writing import script_text  # noqa: E402
-from compilescope.torchapi.reproducing.watching import watched_backends  # noqa: E402
-from compilescope.torchapi.reproducing.writing import Written, write_graph  # noqa: E402
+from compilescope.minify.script.graph_script import script_text  # noqa: E402
+from compilescope.minify.script.spec import BackendSource, Setting, Shown  # noqa: E402
+from compilescope.torchapi.repros.graph_writer import GraphAndInputs, write_graph  # noqa: E402
+from compilescope.torchapi.repros.handover import watched_backends  # noqa: E402
 
 EAGER = Setting(BackendSource("'eager'", "eager"))
 SHOWN = Shown("difference", "values", "Nothing.")
@@ -34,7 +34,7 @@ def fresh_dynamo() -> Iterator[None]:
     torch.compiler.reset()
 
 
-def captured(function: Any, *args: Any, dynamic: bool = False) -> list[Written]:
+def captured(function: Any, *args: Any, dynamic: bool = False) -> list[GraphAndInputs]:
     found = []
 
     def watch(handed: Any) -> Any:
@@ -46,7 +46,9 @@ def captured(function: Any, *args: Any, dynamic: bool = False) -> list[Written]:
     return found
 
 
-def names_of(written: Written, setting: Setting = EAGER, shown: Shown = SHOWN) -> dict[str, Any]:
+def names_of(
+    written: GraphAndInputs, setting: Setting = EAGER, shown: Shown = SHOWN
+) -> dict[str, Any]:
     text = script_text(readable(written.graph), setting, shown, torch_version="2.0")
     names: dict[str, Any] = {"__name__": "__repro__", "__file__": "x.py", "saved": written.values}
     exec(compile(text, "x.py", "exec"), names)
@@ -104,7 +106,7 @@ def test_a_captured_graph_gives_the_same_results_again(name: str, dynamic: bool)
     for each in tensors:
         same = [k for k in known if k.shape == each.shape and torch.equal(k, each.detach())]
         assert same, name
-    assert names["main"]() == 0
+    assert names["main"]()[0] is False
 
 
 def test_inputs_keep_their_layout(tmp_path: Path) -> None:
@@ -202,4 +204,4 @@ def test_words_of_a_program_stay_in_their_comment() -> None:
     graph = msgspec.structs.replace(written.graph, ops=(msgspec.structs.replace(op, note=hostile),))
     shown = Shown("difference", "values", 'A """title""" \\', ('"""', "\\"))
     written = msgspec.structs.replace(written, graph=graph)
-    assert names_of(written, shown=shown)["main"]() == 0
+    assert names_of(written, shown=shown)["main"]()[0] is False

@@ -110,3 +110,12 @@ def test_a_killed_warm_process_is_replaced() -> None:
 def test_what_cannot_be_imported_is_said() -> None:
     with Sandbox(5, warm=["no_such_module"]) as sandbox, pytest.raises(ToolError, match="no_such"):
         sandbox.run(f"{TASKS}:echo")
+
+
+@posix
+@pytest.mark.skipif(sys.platform != "linux", reason="orphans are adopted on Linux alone")
+def test_a_daemon_ends_with_its_task() -> None:
+    with Sandbox(600, environment=environment(), fork=True) as sandbox:
+        answer = sandbox.run(f"{TASKS}:leave_a_daemon")
+        assert answer.is_done
+        assert is_gone(answer.value)

@@ -12,12 +12,18 @@ from typing import Any
 
 import pytest
 
-from compilescope.minify.source.causes import Cause
-from compilescope.minify.source.choosing import choose
-from compilescope.minify.source.messages import Seen
-from compilescope.minify.source.minimising import SourceRepro, Wishes, minimise
+from compilescope.minify.source.causes import SourceCause
+from compilescope.minify.source.choice import choose
+from compilescope.minify.source.messages import TrialResult
+from compilescope.minify.source.minifier import MinifyOptions, SourceRepro, minimise
 from compilescope.minify.source.program import read_program
-from compilescope.minify.source.stage import CauseJudge, Stage, Surroundings, find_cause, seen_in
+from compilescope.minify.source.program_sandbox import (
+    CauseJudge,
+    ProgramFiles,
+    ProgramSandbox,
+    find_cause,
+    seen_in,
+)
 from compilescope.settings import fresh_environment
 
 pytestmark = [pytest.mark.torch, pytest.mark.timeout(3600)]
@@ -29,12 +35,12 @@ GIB = 1 << 30
 
 def _minimised(path: Path, *words: str, predicate: str | None = None) -> SourceRepro:
     program = read_program("script", (str(path), *words))
-    with Stage(program.surroundings(), limit_s=60, memory_bytes=4 * GIB) as stage:
+    with ProgramSandbox(program.surroundings(), limit_s=60, memory_bytes=4 * GIB) as stage:
         seen = seen_in(stage.run_original(program.original, 300))
-        assert isinstance(seen, Seen)
+        assert isinstance(seen, TrialResult)
         choice = choose(seen, predicate, None)
         assert choice is not None
-        repro = minimise(program, choice.cause, stage, Wishes(jobs=2))
+        repro = minimise(program, choice.cause, stage, MinifyOptions(jobs=2))
     assert repro.reason == "" and repro.script
     assert repro.cause.key == choice.cause.key
     return repro
@@ -119,8 +125,10 @@ HOSTILE = {
 
 @pytest.mark.slow
 def test_candidates_are_survived() -> None:
-    wanted = Cause(kind="break", what="x", file="x.py", line=1, function="f", source="", title="x")
-    with Stage(Surroundings(), limit_s=15, memory_bytes=GIB) as stage:
+    wanted = SourceCause(
+        kind="break", what="x", file="x.py", line=1, function="f", source="", title="x"
+    )
+    with ProgramSandbox(ProgramFiles(), limit_s=15, memory_bytes=GIB) as stage:
         judge = CauseJudge(stage, wanted, frozenset())
         for what, text in HOSTILE.items():
             assert judge.judge(text) in ("timeout", "crashed", "lost", "invalid"), what
@@ -130,9 +138,9 @@ def test_candidates_are_survived() -> None:
 @pytest.mark.slow
 def test_a_candidate_writes_into_scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with Stage(Surroundings(), limit_s=60, memory_bytes=None) as stage:
+    with ProgramSandbox(ProgramFiles(), limit_s=60, memory_bytes=None) as stage:
         seen = stage.look("open('written.txt', 'w').write('x')\n")
-    assert isinstance(seen, Seen) and seen.error == ""
+    assert isinstance(seen, TrialResult) and seen.error == ""
     assert list(tmp_path.iterdir()) == []
 
 
@@ -190,10 +198,10 @@ def test_a_module_with_relative_imports_and_arguments(tmp_path: Path) -> None:
 
 
 def test_a_cause_is_found_again_whatever_stands_around_it() -> None:
-    def cause(**given: Any) -> Cause:
+    def cause(**given: Any) -> SourceCause:
         plain = {"kind": "break", "what": "t", "file": "", "line": 1, "function": "f"}
-        return Cause(**{**plain, "source": "", "title": "", **given})
+        return SourceCause(**{**plain, "source": "", "title": "", **given})
 
-    seen = Seen((cause(call="print", line=3), cause(call="item", line=9)))
+    seen = TrialResult((cause(call="print", line=3), cause(call="item", line=9)))
     assert find_cause(seen, cause(call="item", line=40, function="g")) is seen.causes[1]
     assert find_cause(seen, cause(call="open")) is None

@@ -21,13 +21,14 @@ import pytest
 
 import samples
 from compilescope.errors import ToolError
-from compilescope.model.archive import write_archive, write_run
 from compilescope.model.artifacts import artifact_name
 from compilescope.model.header import read_header, write_header
 from compilescope.model.home import list_runs
-from compilescope.model.importing import import_archive
+from compilescope.model.provenance import SEALS
 from compilescope.model.run import Run, read_run
-from compilescope.model.unpacking import Limits
+from compilescope.sharing.archive import write_archive, write_run
+from compilescope.sharing.run_import import import_archive
+from compilescope.sharing.unpack import UnpackLimits
 
 NAME = "abc123-model"
 TEXT = "x = 1\n"
@@ -86,7 +87,7 @@ def test_there_and_back(run: Path, tmp_path: Path) -> None:
     assert (imported.run, imported.path) == (NAME, tmp_path / "other" / NAME)
     assert (imported.already_there, imported.renamed_from) == (False, None)
     kept = contents(run)
-    for stray in ("notes.txt", "artifacts/core"):
+    for stray in ("notes.txt", "artifacts/core", SEALS):
         del kept[stray]
     assert contents(imported.path) == kept
     assert imported.files == archived.files == len(kept)
@@ -235,7 +236,7 @@ def test_another_compression(method: int, tmp_path: Path) -> None:
 def test_too_many_files(tmp_path: Path) -> None:
     more = {f"events-{n}.jsonl": "" for n in range(1, 30)}
     path = packed(tmp_path / "run.zip", members(**more))
-    assert "more than 20 files" in refused(path, tmp_path / "home", limits=Limits(members=20))
+    assert "more than 20 files" in refused(path, tmp_path / "home", limits=UnpackLimits(members=20))
     assert import_archive(path, tmp_path / "home").files == 32
 
 
@@ -246,9 +247,11 @@ def test_bombs(tmp_path: Path) -> None:
     assert "too much data" in refused(path, tmp_path / "home")
     lines = b"".join(b"%d\n" % random.randrange(10**9) for _ in range(40_000))
     path = packed(tmp_path / "large.zip", members(**{"events-1.jsonl": lines}))
-    for limits in (Limits(member_bytes=100_000), Limits(total_bytes=100_000)):
+    for limits in (UnpackLimits(member_bytes=100_000), UnpackLimits(total_bytes=100_000)):
         assert "too much data" in refused(path, tmp_path / "home", limits=limits)
-    assert "larger than" in refused(path, tmp_path / "home", limits=Limits(archive_bytes=1000))
+    assert "larger than" in refused(
+        path, tmp_path / "home", limits=UnpackLimits(archive_bytes=1000)
+    )
     assert import_archive(path, tmp_path / "home").unread == 40_000
 
 
@@ -297,6 +300,8 @@ def test_no_header(tmp_path: Path) -> None:
 def test_what_is_no_archive(tmp_path: Path) -> None:
     home = tmp_path / "home"
     assert "There is no file" in refused(tmp_path / "missing.zip", home)
+    os.mkfifo(tmp_path / "pipe.zip")  # Nobody writes to it: who waits for that waits forever.
+    assert "Not a plain file" in refused(tmp_path / "pipe.zip", home)
     (tmp_path / "empty.zip").touch()
     assert "is empty" in refused(tmp_path / "empty.zip", home)
     (tmp_path / "text.zip").write_text("hello")
@@ -449,7 +454,7 @@ def test_a_signal_leaves_nothing(run: Path, tmp_path: Path) -> None:
     write_archive(run, tmp_path / "run.zip")
     code = (
         "import sys, time; from pathlib import Path\n"
-        "from compilescope.model.importing import import_archive\n"
+        "from compilescope.sharing.run_import import import_archive\n"
         "def wait(done, total): print('busy', flush=True); time.sleep(60)\n"
         f"import_archive(Path({str(tmp_path / 'run.zip')!r}), Path({str(tmp_path / 'other')!r}),"
         " progress=wait)\n"

@@ -18,7 +18,7 @@ from compilescope.model.device import Device, parse_comparison
 from compilescope.model.devicefile import examine_device, parse_device, read_device
 from compilescope.model.graph import Call, Graph, Node, TensorInfo
 from compilescope.model.toml_lines import key_lines
-from compilescope.rules.hardware.checking import check_graph
+from compilescope.rules.hardware.checks import check_graph
 from compilescope.rules.hardware.constraint import Breach
 
 if sys.version_info >= (3, 11):
@@ -217,7 +217,8 @@ def test_shipped_devices_are_named_by_their_files_and_as_examples() -> None:
     assert names == sorted(path.stem for path in FOLDER.glob("*.toml"))
     assert len(names) >= 4
     for device in shipped_devices():
-        assert device.title.startswith("Example: ") and device.note
+        kind = "Default: " if device.name == "generic" else "Example: "
+        assert device.title.startswith(kind) and device.note
 
 
 def test_a_device_is_found_by_name_or_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

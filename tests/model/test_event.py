@@ -16,7 +16,7 @@ from compilescope.model.bodies import (
     Recompile,
     Unknown,
 )
-from compilescope.model.event import UnreadableLine, decode, encode
+from compilescope.model.event import Event, UnreadableLine, decode, encode
 from compilescope.model.stack import CodeRef
 
 CODE = CodeRef("/a/model.py", 6, "forward", resumed_at=9)
@@ -76,3 +76,24 @@ def test_the_site_is_the_innermost_frame_that_torch_did_not_write() -> None:
     assert event(GraphBreak("t"), stack=(stdlib, inside)).site == stdlib
     assert event(GraphBreak("t"), stack=(inside,)).site == inside
     assert event(GraphBreak("t")).site is None
+
+
+@pytest.mark.parametrize("number", ["9" * 20, "-" + "9" * 400, "1" + "0" * 30])
+def test_a_number_that_nothing_can_be_reckoned_with(number: str) -> None:
+    line = b'{"id":"0.1","time_ns":%s,"pid":1,"body":{"kind":"Nothing","n":[%s]}}'
+    with pytest.raises(UnreadableLine):
+        decode(line % (b"1", number.encode()))
+    with pytest.raises(UnreadableLine):
+        decode(line % (number.encode(), b"1"))
+
+
+def test_digits_in_a_text_are_no_number() -> None:
+    line = (
+        b'{"id":"0.1","time_ns":1,"pid":1,"body":{"kind":"Nothing","n":": 999999999999999999999"}}'
+    )
+    assert decode(line).time_ns == 1
+
+
+def test_text_that_is_not_utf8_is_recorded() -> None:
+    odd = Event(id="0.1", time_ns=1, pid=1, test="\udcff.py", body=Unknown({"kind": "x"}))
+    assert decode(encode(odd)).test == "\\xff.py"

@@ -10,9 +10,7 @@ import pytest
 
 import samples
 from compilescope.errors import ToolError
-from compilescope.model.archive import write_archive
 from compilescope.model.home import list_runs
-from compilescope.model.importing import import_archive
 from compilescope.model.labels import (
     FILE_NAME,
     Labels,
@@ -21,6 +19,8 @@ from compilescope.model.labels import (
     split_tags,
     write_labels,
 )
+from compilescope.sharing.archive import write_archive
+from compilescope.sharing.run_import import import_archive
 
 
 def test_they_are_read_as_they_were_written(tmp_path: Path) -> None:

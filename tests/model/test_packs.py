@@ -83,12 +83,12 @@ def test_a_damaged_pack_gives_texts_or_nothing(tmp_path: Path, seed: int) -> Non
 
 
 def test_exported_imported_and_redacted_like_any_run(tmp_path: Path) -> None:
-    from compilescope.logs.reading import read_logs
-    from compilescope.model.archive import write_archive
-    from compilescope.model.importing import import_archive
+    from compilescope.analysis.digest import digest
+    from compilescope.logs.reader import read_logs
     from compilescope.model.run import read_run
-    from compilescope.rules.digest import digest
-    from compilescope.rules.redaction.run import redact
+    from compilescope.sharing.archive import write_archive
+    from compilescope.sharing.redaction.run import redact
+    from compilescope.sharing.run_import import import_archive
     from logs.traces import GOLDEN
 
     log = str(GOLDEN / "torch_trace_eager.log.xz")

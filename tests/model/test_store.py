@@ -74,7 +74,7 @@ def test_a_torn_last_line_is_counted_and_the_rest_is_read(tmp_path: Path) -> Non
 
 
 def test_a_full_disk_is_counted_not_raised() -> None:
-    file = EventFile(os.open("/dev/full", os.O_WRONLY))
+    file = EventFile(Path("/dev/full"))
     file.write(b"{}")
     assert file.lost == 1
 

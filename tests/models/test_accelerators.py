@@ -17,7 +17,7 @@ pytest.importorskip("transformers", reason="the models need transformers (extra:
 
 from compilescope.backends.device_files import shipped_devices  # noqa: E402
 from compilescope.model.stack import origin_of  # noqa: E402
-from compilescope.rules.hardware.checking import check_graph, constraints_of  # noqa: E402
+from compilescope.rules.hardware.checks import check_graph, constraints_of  # noqa: E402
 from compilescope.rules.hardware.constraint import Breach  # noqa: E402
 from compilescope.rules.hardware.memory import peak_memory  # noqa: E402
 from models.accelerated import (  # noqa: E402

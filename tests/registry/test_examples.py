@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from compilescope.cli.registry_examples import examples as command
+from compilescope.cli.commands.registry.examples import examples as command
 from compilescope.errors import ToolError
 from compilescope.registry import cases
 from compilescope.registry.cases import (
@@ -23,7 +23,7 @@ from compilescope.registry.cases import (
 from compilescope.registry.table import load_registry
 
 if TYPE_CHECKING:
-    from compilescope.cli.example_runs import ExampleRun
+    from compilescope.cli.commands.registry.example_runs import ExampleRun
 
 KNOWN = load_examples()
 # All of them take most of a minute: by default, every fifth.
@@ -56,7 +56,7 @@ def inputs():
 
 @functools.cache
 def ran(gb_id: str) -> ExampleRun:
-    from compilescope.cli.example_runs import run_example
+    from compilescope.cli.commands.registry.example_runs import run_example
 
     return run_example(KNOWN[gb_id])
 
@@ -214,7 +214,7 @@ def test_a_bad_list_of_unreachable_ids_is_one_sentence(tmp_path: Path, text: str
     ],
 )
 def test_a_wrong_claim_is_seen(tmp_path: Path, old: str, new: str, words: str) -> None:
-    from compilescope.cli.example_runs import run_example
+    from compilescope.cli.commands.registry.example_runs import run_example
 
     text = GOOD.replace(f"  {MARK}", "") if MARK in new and MARK not in old else GOOD
     assert old in text

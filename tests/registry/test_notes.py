@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from compilescope.errors import ToolError
-from compilescope.registry.importing import added_words, import_pages
 from compilescope.registry.notes import misnamed, read_notes
+from compilescope.registry.old_site import added_words, import_pages
 from compilescope.registry.table import load_registry
 
 START = "<!-- ADDITIONAL INFORMATION START - Add custom information below this line -->"
@@ -109,7 +109,25 @@ def test_import(tmp_path: Path) -> None:
     assert fates()["GB0001"] == "same"
     assert fates(force=True)["GB0124"] == "replaced"
     assert (notes / "gb0124.md").read_text() == "Theirs.\n"
-    assert sorted(path.name for path in notes.iterdir()) == ["gb0001.md", "gb0124.md"]
+    names = [".imported.json", "gb0001.md", "gb0124.md"]
+    assert sorted(path.name for path in notes.iterdir()) == names and misnamed(notes) == []
+
+
+def test_an_unedited_import_follows_its_page(tmp_path: Path) -> None:
+    pages, notes = tmp_path / "docs" / "gb", tmp_path / "notes"
+    pages.mkdir(parents=True)
+
+    def fate(words: str) -> str:
+        (pages / "gb0124.md").write_bytes(page(words))
+        return import_pages(tmp_path, notes, KNOWN)[0].fate
+
+    assert [fate("One.\n"), fate("Two.\n"), fate("Two.\n")] == ["imported", "updated", "same"]
+    (notes / "gb0124.md").write_text("Mine.\n")
+    assert fate("Three.\n") == "kept" and (notes / "gb0124.md").read_text() == "Mine.\n"
+    (notes / ".imported.json").write_text("{broken")
+    assert fate("Three.\n") == "kept"
+    (notes / "gb0124.md").unlink()
+    assert fate("Three.\n") == "imported"
 
 
 def test_what_is_no_site_is_one_sentence(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from compilescope.errors import ToolError
 from compilescope.registry import torch_copy
-from compilescope.registry.linting import Beside, counted, lint
+from compilescope.registry.lint import Beside, counted, lint
 from compilescope.registry.raised import raised_types, same_type
 from compilescope.registry.table import load_registry, parse_registry
 from compilescope.registry.taxonomy import load_taxonomy

@@ -12,16 +12,18 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.capture.target import Target
 from compilescope.fixes.catalogue import all_fixes
-from compilescope.fixes.fix import Fix, FixExample
+from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Program, Subject
 from compilescope.fixes.subjects import subjects_of
-from compilescope.repair.trials.verifying import Baseline, verify
+from compilescope.recorder.target import Target
+from compilescope.repair.trials.baseline import TrialBaseline
+from compilescope.repair.trials.verifier import verify
 from compilescope.repair.trials.version import Version
 from compilescope.repair.trials.warm.parent import WarmParent
 from compilescope.repair.trials.workbench import Workbench
+from compilescope.source.examples import Example
 
 pytestmark = [pytest.mark.torch]
 QUICK = 18
@@ -43,7 +45,9 @@ def _examples() -> Iterator[object]:
             yield pytest.param(fix, example, count, id=name, marks=marks)
 
 
-def _proposed(fix: Fix, bench: Workbench, before: Baseline, file: Path) -> tuple[Subject, Patch]:
+def _proposed(
+    fix: Fix, bench: Workbench, before: TrialBaseline, file: Path
+) -> tuple[Subject, Patch]:
     """What the fix makes of the program, with what a search would know of its values."""
     seen = before.watched
     program = Program(seen.run, seen.digest, str(file))
@@ -56,12 +60,12 @@ def _proposed(fix: Fix, bench: Workbench, before: Baseline, file: Path) -> tuple
 
 @pytest.mark.parametrize(("fix", "example", "count"), list(_examples()))
 def test_good_is_proven_against_bad(
-    fix: Fix, example: FixExample, count: int, tmp_path: Path, warm: WarmParent
+    fix: Fix, example: Example, count: int, tmp_path: Path, warm: WarmParent
 ) -> None:
     file = tmp_path / "program.py"
     file.write_text(example.bad)
     with Workbench(Target("script", (str(file),)), warm=warm, limit_s=60) as bench:
-        before = Baseline(bench)
+        before = TrialBaseline(bench)
         subject, patch = _proposed(fix, bench, before, file)
         found = verify(
             bench,

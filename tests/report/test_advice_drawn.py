@@ -5,6 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from builders import event, frame, run_of
+from compilescope.analysis.digest import Digest, digest
+from compilescope.analysis.findings import findings
+from compilescope.findings.advice import Advice
 from compilescope.model.bodies import (
     CacheEntryMiss,
     CompileTime,
@@ -30,9 +33,6 @@ from compilescope.report.render.markdown import to_markdown
 from compilescope.report.render.terminal import to_text
 from compilescope.report.section import Reading
 from compilescope.report.start import start_with
-from compilescope.rules.causes.advice import Advice
-from compilescope.rules.digest import Digest, digest
-from compilescope.rules.findings import findings
 
 LONG = "+    y = " + "x * " * 60 + "x"
 DIFF = f"--- a/m.py\n+++ b/m.py\n@@ -1,2 +1,2 @@\n def f(x):\n-    y = x.item()\n{LONG}\n"
@@ -137,3 +137,9 @@ def test_sentences_carry_the_change_too() -> None:
     text = advice_text(found)
     assert text.startswith("Try: A change. (unverified")
     assert text.endswith(LONG)
+
+
+def test_a_program_that_is_in_no_file_must_be_saved_first() -> None:
+    blocks = advice_blocks((TRY,), Told(from_stdin=True), "<stdin>:4", brief=True)
+    text = "\n".join(plain(b.words) for b in blocks if isinstance(b, Paragraph))
+    assert "save the program in a file" in text

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from browsing import CONTRAST
+from browsing import CONTRAST, without_scripts
 from compilescope.report.document import report_document
 from compilescope.report.render.page import to_page
 from compilescope.report.section import Reading
@@ -146,16 +146,13 @@ def test_everything_can_be_reached_by_keyboard(driver: Any, tmp_path: Path) -> N
 
 
 def test_it_reads_without_javascript(driver: Any, tmp_path: Path) -> None:
-    driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
-    try:
+    with without_scripts(driver):
         show(driver, tmp_path, "full")
         text = driver.find_element("tag name", "main").text
         assert "GB0170" in text and "expected 2, got 3" in text
         assert shown(driver, ".tools") == []
         driver.find_element("css selector", ".breaks summary").click()
         assert driver.find_element("css selector", ".breaks details p").is_displayed()
-    finally:
-        driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
 
 
 def test_it_prints(driver: Any, tmp_path: Path) -> None:
@@ -180,6 +177,7 @@ def test_a_narrow_window_needs_no_sideways_scrolling(driver: Any, tmp_path: Path
         driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
+@pytest.mark.slow
 def test_a_long_job_opens_and_filters(driver: Any, tmp_path: Path) -> None:
     """Ten thousand events and five hundred graphs: under 3 MB, and it still works."""
     text = to_page([report_document(Reading(big_run(), full=True))])

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_browser import complaints, open_page, shown, wait_until
-from test_graph_sections import CODE, graph_text, made
 
+from browsing import without_scripts
+from compilescope.analysis.stages.collect import staged_graphs
 from compilescope.model.artifacts import MemoryArtifacts
 from compilescope.model.bodies import GraphCaptured, KernelEmitted
 from compilescope.model.run import Run
@@ -16,7 +16,8 @@ from compilescope.report.blocks import CodeLine, Document, Fold, Item, Pane, Pan
 from compilescope.report.document import report_document
 from compilescope.report.render.page import to_page
 from compilescope.report.section import Reading
-from compilescope.rules.stages.collect import staged_graphs
+from report.test_browser import complaints, open_page, shown, wait_until
+from report.test_graph_sections import CODE, graph_text, made
 
 pytestmark = pytest.mark.browser
 
@@ -159,9 +160,6 @@ def test_search_finds_packed_code(driver: Any, tmp_path: Path) -> None:
 
 
 def test_without_javascript_a_command_is_named(driver: Any, tmp_path: Path) -> None:
-    driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
-    try:
+    with without_scripts(driver):
         show(driver, tmp_path, PANES)
         assert "compilescope report --format md" in driver.find_element("tag name", "main").text
-    finally:
-        driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})

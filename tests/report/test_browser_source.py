@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_browser import complaints, open_page, shown
-from test_source_section import document, with_sources
 
 from browsing import CONTRAST
 from builders import ROOT
 from compilescope.report.render.html import to_html
 from compilescope.report.render.page import to_page
+from report.test_browser import complaints, open_page, shown
+from report.test_source_section import document, with_sources
 from samples import SOURCE, full_run
 
 pytestmark = pytest.mark.browser

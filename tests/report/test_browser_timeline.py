@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_browser import complaints, open_page, show, shown, wait_until
 
-from browsing import CONTRAST
+from browsing import CONTRAST, without_scripts
 from compilescope.report.blocks import Bar, Cell, Document, Item, Lane, Part, Timeline, Tree, words
 from compilescope.report.document import report_document
 from compilescope.report.render.page import to_page
 from compilescope.report.section import Reading
+from report.test_browser import complaints, open_page, show, shown, wait_until
 from samples import big_run
 
 pytestmark = pytest.mark.browser
@@ -144,15 +144,12 @@ def test_short_bars_appear_where_one_zooms_in(driver: Any, tmp_path: Path) -> No
 
 
 def test_without_a_script_the_longest_bars_are_drawn(driver: Any, tmp_path: Path) -> None:
-    driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
-    try:
+    with without_scripts(driver):
         show(driver, tmp_path, "hostile")
         assert shown(driver, "figure.timeline .bar") and shown(driver, "figure.icicle .cell")
         assert shown(driver, "figure .controls") == []
         cell = driver.find_element("css selector", "figure.icicle a.cell")
         assert driver.find_element("id", cell.get_attribute("href").rpartition("#")[2])
-    finally:
-        driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
 
 
 def test_the_icicle_zooms_and_links(driver: Any, tmp_path: Path) -> None:
@@ -186,6 +183,7 @@ def test_the_icicle_zooms_and_links(driver: Any, tmp_path: Path) -> None:
     assert complaints(driver) == []
 
 
+@pytest.mark.slow
 def test_a_long_job_lays_out_little(driver: Any, tmp_path: Path) -> None:
     """Five hundred graphs: charts that are not on the screen wait until they are."""
     text = to_page([report_document(Reading(big_run(), full=True))])

@@ -6,7 +6,7 @@ from xml.dom import minidom
 
 from compilescope.model.graph import Graph, Node, TensorInfo
 from compilescope.model.stack import Frame
-from compilescope.report.drawing import draw_graph
+from compilescope.report.graph_drawing import draw_graph
 
 
 def chain(length: int) -> Graph:

@@ -10,8 +10,9 @@ import pytest
 
 from browsing import uncoloured
 from builders import event, run_of
-from compilescope.model.bodies import GraphCaptured
-from compilescope.report.blocks import Document
+from compilescope.model.bodies import FixOutcome, GraphCaptured
+from compilescope.model.fix_search import Losses
+from compilescope.report.blocks import Document, Excerpt, Part
 from compilescope.report.document import all_sections, report_document
 from compilescope.report.render.html import to_html
 from compilescope.report.render.markdown import to_markdown
@@ -79,7 +80,8 @@ def test_an_empty_run_has_no_section_about_nothing() -> None:
 @pytest.mark.parametrize("name", RUNS)
 def test_the_terminal_report_fits_eighty_columns(name: str) -> None:
     lines = to_text(document(name), width=80).splitlines()
-    # Those of a diff stay whole: it is there to be copied.
+    # A diff and a command stay whole: they are there to be copied.
+    lines = [line for line in lines if " | tee " not in line]
     assert max(len(line) for line in lines if not line.lstrip().startswith(("-", "+"))) <= 80
 
 
@@ -150,6 +152,14 @@ def test_markdown_escapes_what_users_write() -> None:
     outside_code = re.sub(r"(`+).*?\1", "", text.replace("\\`", ""), flags=re.S)
     assert "<script>" not in outside_code.replace("\\<script\\>", "")
     assert "<img" not in outside_code.replace("\\<img", "")
+
+
+@pytest.mark.parametrize("form", ["terminal", "md", "fragment"])
+@pytest.mark.parametrize("columns", [(2**62, None), (2**31, 2**62), (-5, 2**62), (3, -(2**62))])
+def test_a_mark_outside_of_its_line(form: str, columns: tuple[int, int | None]) -> None:
+    """Anyone may have written the run. What is drawn is as long as the line, not as its numbers."""
+    drawn = Document("t", "", (Part("a", "A", (Excerpt("    x = y", *columns),)),))
+    assert len(FORMATS[form](drawn)) < 500_000
 
 
 def test_json_has_the_blocks_of_every_section() -> None:
@@ -231,3 +241,10 @@ def test_a_full_run_is_told_at_both_depths() -> None:
     short, long = (to_text(report_document(Reading(full_run(), full=f))) for f in (False, True))
     assert len(short) < len(long)
     assert "    Stack\n" in long and "    Stack\n" not in short
+
+
+def test_a_warm_call_of_more_nanoseconds_than_a_float_holds() -> None:
+    """Only a damaged run says so; the rest of it is drawn all the same."""
+    fixed = FixOutcome("verified", before=Losses(breaks=1), warm_call=(1e300, 0.001))
+    drawn = to_text(report_document(Reading(run_of(event(fixed)), full=True)))
+    assert "a warm call" in drawn and "1.0 ms" in drawn

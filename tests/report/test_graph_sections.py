@@ -9,6 +9,9 @@ import msgspec
 import pytest
 
 from builders import ROOT, event, run_of
+from compilescope.analysis.stages.collect import staged_graphs
+from compilescope.analysis.stages.reader import StageReader
+from compilescope.graphs.statistics import Amount
 from compilescope.model.artifacts import MemoryArtifacts
 from compilescope.model.bodies import (
     Body,
@@ -30,10 +33,7 @@ from compilescope.report.render.markdown import to_markdown
 from compilescope.report.render.terminal import to_text
 from compilescope.report.section import Reading
 from compilescope.report.sections import graphs, guards
-from compilescope.rules.graphs.statistics import Amount
-from compilescope.rules.source import Sources
-from compilescope.rules.stages.collect import staged_graphs
-from compilescope.rules.stages.reader import StageReader
+from compilescope.source.spots import Sources
 from samples import RUNS, big_run
 
 CODE = CodeRef(f"{ROOT}/model.py", 6, "forward")

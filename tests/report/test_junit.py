@@ -10,6 +10,8 @@ import msgspec
 import pytest
 
 from builders import ROOT, run_of
+from compilescope.analysis.digest import digest
+from compilescope.analysis.gate.verdict import NOTHING_LOST, GateLimits, Judgement, Known, judge
 from compilescope.model.run import Run
 from compilescope.report.document import record_of
 from compilescope.report.gate import Terms, gate_document, update_document
@@ -18,8 +20,6 @@ from compilescope.report.render.junit import to_junit
 from compilescope.report.render.markdown import to_markdown
 from compilescope.report.render.terminal import to_text
 from compilescope.report.section import Reading
-from compilescope.rules.digest import digest
-from compilescope.rules.gate.judging import NOTHING_LOST, Judgement, Known, Limits, judge
 from rules.gate_runs import (
     HOSTILE,
     a_break,
@@ -41,7 +41,7 @@ RUNS = {
 }
 
 
-def judged(run: Run, limits: Limits = NOTHING_LOST, **options: object) -> Judgement:
+def judged(run: Run, limits: GateLimits = NOTHING_LOST, **options: object) -> Judgement:
     return judge(digest(run), limits, **options)  # type: ignore[arg-type]
 
 
@@ -130,16 +130,16 @@ def test_properties_and_messages_are_escaped() -> None:
 
 
 def test_limits_without_causes_are_annotated_too() -> None:
-    text = to_annotations(judged(RUNS["clean"], Limits(graphs=0, coverage=90.0)), ROOT)
+    text = to_annotations(judged(RUNS["clean"], GateLimits(graphs=0, coverage=90.0)), ROOT)
     assert "::error title=compilescope%3A graphs::1 graph, at most 0 allowed\n" in text
     assert "::Inconclusive: coverage was not measured" in text
-    crashed = to_annotations(judged(RUNS["crashed"], Limits(breaks=5)), ROOT)
+    crashed = to_annotations(judged(RUNS["crashed"], GateLimits(breaks=5)), ROOT)
     assert crashed.splitlines() == [
         "::error title=compilescope%3A program::Inconclusive: the program ended with status 3"
     ]
 
 
-def drawn(name: str, limits: Limits = NOTHING_LOST, **options: object) -> str:
+def drawn(name: str, limits: GateLimits = NOTHING_LOST, **options: object) -> str:
     run = RUNS[name]
     terms = Terms(
         baseline="b.json", baseline_torch="2.12.0", project="pyproject.toml", own=True,
@@ -162,9 +162,11 @@ def test_it_fits_eighty_columns_and_steers_no_terminal(name: str) -> None:
 
 def test_the_verdict_comes_first_and_names_the_limits() -> None:
     assert "PASS: within all 4 limits." in drawn("clean")
-    assert "PASS: nothing new." in drawn("clean", Limits(), baseline=())
-    assert "PASS: within the limit; nothing new." in drawn("clean", Limits(breaks=0), baseline=())
-    failed = " ".join(drawn("full", Limits(breaks=1)).split())
+    assert "PASS: nothing new." in drawn("clean", GateLimits(), baseline=())
+    assert "PASS: within the limit; nothing new." in drawn(
+        "clean", GateLimits(breaks=0), baseline=()
+    )
+    failed = " ".join(drawn("full", GateLimits(breaks=1)).split())
     assert "FAIL: 2 graph breaks, at most 1 allowed." in failed
     assert "INCONCLUSIVE: nothing was compiled." in drawn("empty")
     crashed = " ".join(drawn("crashed").split())
@@ -187,10 +189,10 @@ def test_what_comes_next_is_told() -> None:
 
 def test_what_is_gone_can_be_dropped() -> None:
     gone = (Known(kind="break", fingerprint="f", title="Old one", file="a.py", function="g"),)
-    text = " ".join(drawn("clean", Limits(), baseline=gone).split())
+    text = " ".join(drawn("clean", GateLimits(), baseline=gone).split())
     gone_line = "1 cause in the baseline is no longer present; --update-baseline removes it:"
     assert f"{gone_line} - Old one (a.py in g)" in text
-    crashed = drawn("crashed", Limits(), baseline=gone)
+    crashed = drawn("crashed", GateLimits(), baseline=gone)
     assert "gone" not in crashed, "a program that ended early saw less, not fewer causes"
 
 

@@ -27,11 +27,18 @@ def test_both_pages_are_linked_once() -> None:
 
 
 def test_torchs_own_link_goes_before_ours_of_it() -> None:
-    theirs = "https://pytorch.example/gb/gb0170.html"
+    theirs = "https://docs.pytorch.org/gb/gb0170.html"
     text = to_text(document("GB0170", Pages(), link=theirs))
     assert theirs in text and PYTORCHS not in text
     assert text.count("compilescope registry show GB0170") == 1
     assert theirs in to_text(document(None, None, link=theirs))
+
+
+def test_only_pytorchs_pages_are_called_so() -> None:
+    for link in ("https://evil.example/gb", "https://pytorch.org.evil.example/", "javascript:x"):
+        drawn = document(None, None, link=link)
+        assert link in to_text(drawn) and "PyTorch" not in to_text(drawn)
+        assert "href" not in to_html(drawn) and f"`{link}`" in to_markdown(drawn)
 
 
 def test_without_pages_or_an_id_there_is_nothing() -> None:

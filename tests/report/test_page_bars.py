@@ -70,7 +70,7 @@ def opened(
         yield
 
 
-@pytest.mark.parametrize("width", SIZES)
+@pytest.mark.parametrize("width", [1280, pytest.param(400, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", PAGES)
 def test_the_console_stays_silent(
     driver: Any, pages: dict[str, str], name: str, width: int
@@ -83,7 +83,11 @@ def test_the_console_stays_silent(
     assert said == []
 
 
-@pytest.mark.parametrize("unfolded", [False, True], ids=["folded", "unfolded"])
+@pytest.mark.parametrize(
+    "unfolded",
+    # By default a folded page is walked in the narrow window below.
+    [pytest.param(False, id="folded", marks=pytest.mark.slow), pytest.param(True, id="unfolded")],
+)
 @pytest.mark.parametrize(
     "name", ["full", "later", "logged", "empty", pytest.param("trace", marks=pytest.mark.slow)]
 )
@@ -98,6 +102,7 @@ def test_tab_reaches_everything(
     assert walk["out_of_sight"] == [], "focus goes to these, and they are not in sight then"
 
 
+@pytest.mark.slow
 def test_tab_reaches_everything_in_a_narrow_window(driver: Any, pages: dict[str, str]) -> None:
     with opened(driver, pages["full"], 400, unfolded=False):
         walk = focus_walk(driver)

@@ -7,6 +7,7 @@ import re
 import msgspec
 
 from builders import ROOT, event, frame, run_of
+from compilescope.analysis.digest import digest
 from compilescope.model.artifacts import MemoryArtifacts
 from compilescope.model.bodies import GraphBreak, SourceSeen
 from compilescope.model.event import Event
@@ -19,7 +20,6 @@ from compilescope.report.render.markdown import to_markdown
 from compilescope.report.render.page import to_page
 from compilescope.report.render.terminal import to_text
 from compilescope.report.section import Reading
-from compilescope.rules.digest import digest
 from samples import SOURCE, full_run, hostile_run, with_artifacts
 
 

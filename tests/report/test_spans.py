@@ -6,6 +6,8 @@ import json
 
 from browsing import uncoloured
 from builders import ROOT, event, frame, run_of
+from compilescope.analysis.digest import digest
+from compilescope.analysis.gate.verdict import NOTHING_LOST, judge
 from compilescope.model.bodies import GraphBreak, GraphCaptured, SourceSeen
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef
@@ -18,8 +20,6 @@ from compilescope.report.render.page import to_page
 from compilescope.report.render.sarif import to_sarif
 from compilescope.report.render.terminal import to_text
 from compilescope.report.section import Reading
-from compilescope.rules.digest import digest
-from compilescope.rules.gate.judging import NOTHING_LOST, judge
 
 FILE = f"{ROOT}/model.py"
 CODE = CodeRef(FILE, 1, "f")

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from trace_processor import ask
 
 from builders import ROOT, event, frame, run_of
+from compilescope.analysis.timeline.lanes import timeline
 from compilescope.model.bodies import (
     CacheAccess,
     CacheEntryMiss,
@@ -24,7 +24,7 @@ from compilescope.model.event import Event
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef
 from compilescope.report.trace import to_trace
-from compilescope.rules.timeline.lanes import timeline
+from report.trace_processor import ask
 
 CODE = CodeRef(f"{ROOT}/model.py", 6, "forward")
 BEGIN = 1_794_721_732_843_153_117
@@ -146,7 +146,7 @@ def test_what_a_program_wrote_stays_text(tmp_path: Path) -> None:
         told(CompileTime(duration_ns=5, frame=code), 10, compile_id="0/0"),
     )
     (bar,) = bars(read(run))
-    assert HOSTILE.replace("\udc80", "?") in bar["name"]
+    assert HOSTILE.replace("\udc80", "\\x80") in bar["name"]
     errors, slices = ask(to_trace(run), [ERRORS, "select count(*) from slice"], tmp_path)
     assert (errors, slices) == ([], [(2,)])
 

@@ -9,18 +9,18 @@ from pathlib import Path
 import pytest
 
 from builders import ROOT, run_of
-from compilescope.errors import ToolError
-from compilescope.model.event import Event
-from compilescope.rules.digest import digest
-from compilescope.rules.findings import findings
-from compilescope.rules.gate.baseline import (
+from compilescope.analysis.digest import digest
+from compilescope.analysis.findings import findings
+from compilescope.analysis.gate.baseline import (
     Baseline,
     baseline_of,
     encoded,
     read_baseline,
     write_baseline,
 )
-from compilescope.rules.gate.judging import Known
+from compilescope.analysis.gate.verdict import Known
+from compilescope.errors import ToolError
+from compilescope.model.event import Event
 from rules.gate_runs import HOSTILE, LIBRARY, a_break, a_failure, a_library_break, a_recompile
 
 EVENTS = (a_break(), a_break(20, "    print(h)"), a_library_break(), a_recompile(), a_failure())
@@ -103,6 +103,7 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
         ('{"schema": 1, "findings": 3}', "damaged: Expected `array`"),
         ('{"schema": 1, "findings": [{"kind": "break"}]}', "missing required field"),
         ('{"schema": 1, "torch": 3}', "damaged"),
+        ('{"schema": 1, "\\ud800": 3}', "damaged: it is not UTF-8"),
     ],
 )
 def test_what_is_no_baseline_is_one_sentence(tmp_path: Path, text: str, words: str) -> None:

@@ -6,9 +6,7 @@ import msgspec
 import pytest
 
 from benchmark_runs import MACHINE, bench_run, row, timed
-from compilescope.model.benchmarked import Machine
-from compilescope.model.run import Run
-from compilescope.rules.benchmark_changes import (
+from compilescope.analysis.benchmark_changes import (
     NO_CONTROL,
     NOISY_CONTROL,
     TOO_FEW,
@@ -17,6 +15,8 @@ from compilescope.rules.benchmark_changes import (
     BenchmarkComparison,
     compare_benchmarks,
 )
+from compilescope.model.benchmarked import Machine
+from compilescope.model.run import Run
 
 pytest.importorskip("scipy")
 

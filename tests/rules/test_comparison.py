@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from builders import ROOT, event, frame, run_of
+from compilescope.analysis.comparison import RunComparison, compare
+from compilescope.analysis.digest import digest
+from compilescope.analysis.ranks import compare_ranks
 from compilescope.model.bodies import CompileTime, GraphBreak, GraphCaptured
 from compilescope.model.event import Event
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef, Frame
 from compilescope.report.comparison import comparison_document
 from compilescope.report.render.terminal import to_text
-from compilescope.rules.comparison import Comparison, compare
-from compilescope.rules.digest import digest
-from compilescope.rules.ranks import compare_ranks
 from samples import full_run, ranks_run
 
 CODE = CodeRef(f"{ROOT}/model.py", 6, "forward")
@@ -25,7 +25,7 @@ def broken_at(*frames: Frame, root: str = ROOT, gb_type: str = "Data-dependent b
     return run_of(*events, root=root)
 
 
-def compared(before: Run, after: Run) -> Comparison:
+def compared(before: Run, after: Run) -> RunComparison:
     return compare(digest(before), digest(after))
 
 

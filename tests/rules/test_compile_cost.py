@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from builders import event, frame, run_of
+from compilescope.analysis.digest import digest
+from compilescope.analysis.findings import by_cost, findings
 from compilescope.model.bodies import (
     CacheEntryMiss,
     CompilePhases,
@@ -16,8 +18,6 @@ from compilescope.model.bodies import (
 )
 from compilescope.model.event import Event
 from compilescope.model.stack import CodeRef
-from compilescope.rules.digest import digest
-from compilescope.rules.findings import by_cost, findings
 
 CODE = CodeRef(frame().file, 6, "forward")
 OTHER = CodeRef(frame().file, 30, "encode")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from builders import event, frame, run_of
+from compilescope.analysis.compile_shares import compile_shares
+from compilescope.analysis.digest import digest
 from compilescope.model.bodies import (
     CacheEntryMiss,
     CompileFailed,
@@ -17,8 +19,6 @@ from compilescope.model.bodies import (
 )
 from compilescope.model.event import Event
 from compilescope.model.stack import CodeRef
-from compilescope.rules.compile_shares import compile_shares
-from compilescope.rules.digest import digest
 
 CODE = CodeRef(frame().file, 6, "forward")
 REST = CodeRef(frame().file, 6, "forward", resumed_at=8)

@@ -8,6 +8,11 @@ from typing import Any
 import pytest
 
 from builders import ROOT, event, frame, run_of
+from compilescope.analysis.tree.compile_tree import compile_tree
+from compilescope.analysis.tree.frames import CompileTree, TreeFrame
+from compilescope.findings.breaks import break_sites
+from compilescope.findings.compile_ids import without_attempt
+from compilescope.findings.eager import eager_frames
 from compilescope.model.bodies import (
     CacheEntryMiss,
     CompileFailed,
@@ -24,11 +29,6 @@ from compilescope.model.stack import CodeRef, Frame
 from compilescope.report.blocks import Branch, Tree, plain
 from compilescope.report.section import Reading
 from compilescope.report.sections.tree import SECTION
-from compilescope.rules.compile_ids import without_attempt
-from compilescope.rules.eager import eager_frames
-from compilescope.rules.sites import break_sites
-from compilescope.rules.tree.compile_tree import compile_tree
-from compilescope.rules.tree.frames import CompileTree, TreeFrame
 
 FILE = f"{ROOT}/model.py"
 MAIN = frame(50, function="main", source="model(x)")
@@ -372,7 +372,7 @@ PROGRAMS = (
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_real_programs(name: str) -> None:
     pytest.importorskip("torch")
-    from real_programs import captured
+    from rules.real_programs import captured
 
     run = captured(name)
     tree = compile_tree(run)
@@ -393,7 +393,7 @@ def test_real_programs(name: str) -> None:
 @pytest.mark.torch
 def test_callers_of_a_deep_chain() -> None:
     pytest.importorskip("torch")
-    from real_programs import captured
+    from rules.real_programs import captured
 
     tree = compile_tree(captured("deep_chain"))
     names = []

@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 from builders import ROOT, event, frame, run_of
+from compilescope.analysis import cost
+from compilescope.analysis.cost import coverage, lost_by_site, no_coverage, region_costs
+from compilescope.findings.breaks import break_sites
 from compilescope.model.bodies import (
     GraphBreak,
     GraphCaptured,
@@ -19,8 +22,6 @@ from compilescope.model.stack import CodeRef
 from compilescope.report.document import report_document
 from compilescope.report.render.terminal import to_text
 from compilescope.report.section import Reading
-from compilescope.rules.cost import coverage, lost_by_site, no_coverage, region_costs
-from compilescope.rules.sites import break_sites
 
 MS = 1_000_000
 FILE = f"{ROOT}/model.py"
@@ -202,3 +203,31 @@ def test_a_broken_clock_measures_nothing(trouble: ToolFault | HookUnavailable) -
     run = run_of(event(trouble), region(100, 0, 100))
     assert coverage(run) is None
     assert region_costs(run) == []
+
+
+def test_breaks_that_share_each_others_time_without_end_are_charged_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Many that each share with many would take the square of their number."""
+    many = [broke(line, f"{line}/0", rest(line - 1)) for line in range(9, 60)]
+    run = run_of(
+        broke(8, "0/0"),
+        graph("0/0_1", FORWARD, broken=True),
+        *many,
+        region(100, 15, 5),
+        spent("0/0_1", 52),
+    )
+    assert lost(run) == dict.fromkeys(range(8, 60), 1.0)
+    monkeypatch.setattr(cost, "_MOST_STEPS", 50)
+    assert lost(run) == {}
+
+
+@pytest.mark.parametrize("attempt", ["²", "9" * 5000, "٣", "x"])
+def test_an_attempt_that_is_no_number(attempt: str) -> None:
+    run = run_of(
+        broke(8, f"0/0_{attempt}"),
+        graph(f"0/0_{attempt}", FORWARD, broken=True),
+        region(100, 5),
+        spent(f"0/0_{attempt}", 30),
+    )
+    assert lost(run) == {8: 30.0}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from builders import event, frame, run_of
+from compilescope.analysis.digest import digest
 from compilescope.model.bodies import (
     CacheAccess,
     CacheEntryMiss,
@@ -16,7 +17,6 @@ from compilescope.model.bodies import (
     StanceChanged,
 )
 from compilescope.model.stack import CodeRef, Frame
-from compilescope.rules.digest import digest
 
 CODE = CodeRef("/home/ada/project/model.py", 6, "forward")
 REST = CodeRef("/home/ada/project/model.py", 6, "forward", resumed_at=9)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from builders import ROOT, event, run_of
+from compilescope.analysis.ended import how_it_ended
 from compilescope.model.bodies import GraphCaptured, ProcessEnded
 from compilescope.model.event import Event
 from compilescope.model.run import Run
@@ -15,7 +16,6 @@ from compilescope.report.render.markdown import to_markdown
 from compilescope.report.render.page import to_page
 from compilescope.report.render.terminal import to_text
 from compilescope.report.section import Reading
-from compilescope.rules.ended import how_it_ended
 
 AT = (
     Frame(f"{ROOT}/train.py", 3, "<module>"),

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 import samples
+from compilescope.analysis.digest import digest
+from compilescope.analysis.figures import figures
+from compilescope.analysis.glance import program_of, status_of
 from compilescope.model.header import RunHeader
-from compilescope.rules.digest import digest
-from compilescope.rules.figures import figures
-from compilescope.rules.glance import program_of, status_of
 
 KINDS = {
     "later": "fix",

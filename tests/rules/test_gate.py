@@ -6,6 +6,18 @@ import msgspec
 import pytest
 
 from builders import ROOT, event, frame, run_of
+from compilescope.analysis.digest import Digest, digest
+from compilescope.analysis.findings import findings
+from compilescope.analysis.gate.verdict import (
+    NOTHING_LOST,
+    GateCheck,
+    GateLimits,
+    Judgement,
+    Known,
+    complete,
+    judge,
+    project_limits,
+)
 from compilescope.model.bodies import (
     FrameSkipped,
     GraphBreak,
@@ -17,19 +29,7 @@ from compilescope.model.bodies import (
 from compilescope.model.event import Event
 from compilescope.project import Project
 from compilescope.rules.causes.catalogue import rule_words
-from compilescope.rules.causes.explaining import guard_rules
-from compilescope.rules.digest import Digest, digest
-from compilescope.rules.findings import findings
-from compilescope.rules.gate.judging import (
-    NOTHING_LOST,
-    Check,
-    Judgement,
-    Known,
-    Limits,
-    complete,
-    judge,
-    project_limits,
-)
+from compilescope.rules.causes.explanations import guard_rules
 from rules.gate_runs import (
     CODE,
     LIBRARY,
@@ -54,7 +54,7 @@ def outcomes(judgement: Judgement) -> dict[str, str]:
     return {check.name: check.outcome for check in judgement.checks}
 
 
-def check(judgement: Judgement, name: str) -> Check:
+def check(judgement: Judgement, name: str) -> GateCheck:
     [found] = [one for one in judgement.checks if one.name == name]
     return found
 
@@ -84,22 +84,22 @@ def test_each_loss_fails_its_own_limit(lost: Event, name: str) -> None:
 
 
 def test_only_limits_that_were_given_are_looked_at() -> None:
-    judged = judge(seen(graph(), a_break()), Limits(graphs=1))
+    judged = judge(seen(graph(), a_break()), GateLimits(graphs=1))
     assert outcomes(judged) == {"graphs": "pass"}
-    assert judge(seen(graph(), graph()), Limits(graphs=1)).outcome == "fail"
+    assert judge(seen(graph(), graph()), GateLimits(graphs=1)).outcome == "fail"
 
 
 def test_someone_who_limits_anything_wants_no_failures() -> None:
-    assert complete(Limits(breaks=3)) == Limits(breaks=3, failures=0)
-    assert complete(Limits(breaks=3, failures=2)).failures == 2
-    assert complete(Limits()) == NOTHING_LOST
-    assert complete(Limits(), with_baseline=True) == Limits()
-    assert complete(Limits(graphs=1), with_baseline=True) == Limits(graphs=1, failures=0)
+    assert complete(GateLimits(breaks=3)) == GateLimits(breaks=3, failures=0)
+    assert complete(GateLimits(breaks=3, failures=2)).failures == 2
+    assert complete(GateLimits()) == NOTHING_LOST
+    assert complete(GateLimits(), with_baseline=True) == GateLimits()
+    assert complete(GateLimits(graphs=1), with_baseline=True) == GateLimits(graphs=1, failures=0)
 
 
 def test_the_command_line_wins_over_the_project() -> None:
     project = project_limits(Project(max_breaks=5, max_graphs=2, min_coverage=90.0))
-    assert Limits(breaks=0).over(project) == Limits(breaks=0, graphs=2, coverage=90.0)
+    assert GateLimits(breaks=0).over(project) == GateLimits(breaks=0, graphs=2, coverage=90.0)
 
 
 def test_own_counts_no_causes_in_installed_packages() -> None:
@@ -113,10 +113,10 @@ def test_own_counts_no_causes_in_installed_packages() -> None:
 
 def test_own_counts_what_was_typed_and_what_has_no_place() -> None:
     typed = a_break(file="<string>", origin="generated")
-    assert judge(seen(graph(), typed), Limits(breaks=0), own=True).outcome == "fail"
+    assert judge(seen(graph(), typed), GateLimits(breaks=0), own=True).outcome == "fail"
     lost = msgspec.structs.replace(a_failure(), stack=())
     lost = msgspec.structs.replace(lost, body=msgspec.structs.replace(lost.body, frame=None))
-    assert judge(seen(graph(), lost), Limits(failures=0), own=True).outcome == "fail"
+    assert judge(seen(graph(), lost), GateLimits(failures=0), own=True).outcome == "fail"
 
 
 def test_an_eager_function_is_charged_to_what_made_it_eager() -> None:
@@ -129,7 +129,7 @@ def test_an_eager_function_is_charged_to_what_made_it_eager() -> None:
     in_library = seen(
         graph(), event(broken, number=9, stack=(frame(file=LIBRARY, origin="library"),))
     )
-    assert judge(in_library, Limits(eager=0), own=True).outcome == "pass"
+    assert judge(in_library, GateLimits(eager=0), own=True).outcome == "pass"
 
 
 def test_a_backend_that_declines_without_an_error_is_a_finding() -> None:
@@ -142,7 +142,7 @@ def test_a_backend_that_declines_without_an_error_is_a_finding() -> None:
 
 def test_a_refused_recompile_counts() -> None:
     run = seen(graph(), a_recompile(refused="limit"))
-    assert judge(run, Limits(recompiles=0)).outcome == "fail"
+    assert judge(run, GateLimits(recompiles=0)).outcome == "fail"
     assert findings(run)[0].level == "error"
 
 
@@ -192,23 +192,23 @@ def test_what_keeps_from_telling() -> None:
 )
 def test_what_this_torch_does_not_show_is_not_zero(hook: str, name: str) -> None:
     missing = event(HookUnavailable(hook, "torch.x", "something"), number=2)
-    judged = judge(seen(graph(), missing), Limits(**{name: 5}))
+    judged = judge(seen(graph(), missing), GateLimits(**{name: 5}))
     assert check(judged, name).outcome == "unknown"
     assert "does not report something" in check(judged, name).message
 
 
 def test_a_hook_that_hides_breaks_hides_new_ones() -> None:
     missing = event(HookUnavailable("graph-breaks", "torch.x", "graph breaks"), number=2)
-    assert judge(seen(graph(), missing), Limits(), baseline=()).outcome == "unknown"
+    assert judge(seen(graph(), missing), GateLimits(), baseline=()).outcome == "unknown"
 
 
 def test_frames_that_left_no_trace_are_not_zero() -> None:
     skipped = event(FrameSkipped(CODE, "unexplained", "?"), number=2)
-    assert judge(seen(graph(), skipped), Limits(eager=0)).outcome == "unknown"
+    assert judge(seen(graph(), skipped), GateLimits(eager=0)).outcome == "unknown"
     stance = event(StanceChanged("force_eager"), number=2)
-    assert judge(seen(graph(), stance), Limits(eager=0)).outcome == "unknown"
+    assert judge(seen(graph(), stance), GateLimits(eager=0)).outcome == "unknown"
     generator = an_eager_function("generator", "Attempt to trace generator")
-    assert judge(seen(graph(), generator), Limits(breaks=0)).outcome == "unknown"
+    assert judge(seen(graph(), generator), GateLimits(breaks=0)).outcome == "unknown"
 
 
 def timed(inside_ns: int, *, calls: int = 1) -> Event:
@@ -223,60 +223,62 @@ def timed(inside_ns: int, *, calls: int = 1) -> Event:
 
 
 def test_coverage() -> None:
-    assert judge(seen(graph(), timed(950)), Limits(coverage=95)).outcome == "pass"
-    below = judge(seen(graph(), timed(949)), Limits(coverage=95))
+    assert judge(seen(graph(), timed(950)), GateLimits(coverage=95)).outcome == "pass"
+    below = judge(seen(graph(), timed(949)), GateLimits(coverage=95))
     assert below.outcome == "fail"
     assert "94.9 %" in below.checks[0].message
 
 
 def test_coverage_that_was_not_measured() -> None:
-    judged = judge(seen(graph()), Limits(coverage=0))
+    judged = judge(seen(graph()), GateLimits(coverage=0))
     assert (judged.outcome, judged.checks[0].found) == ("unknown", None)
     assert "not timed" in judged.checks[0].message
-    warm = judge(seen(graph(), timed(0, calls=0)), Limits(coverage=0))
+    warm = judge(seen(graph(), timed(0, calls=0)), GateLimits(coverage=0))
     assert "after warm-up" in warm.checks[0].message
 
 
 def test_only_new_causes_fail_against_a_baseline() -> None:
     before = seen(graph(), a_break())
     after = seen(graph(), a_break(), a_break(20, "    print(h)"))
-    judged = judge(after, Limits(), baseline=known(before))
+    judged = judge(after, GateLimits(), baseline=known(before))
     assert judged.outcome == "fail"
     assert [f.source.strip() for f in judged.new] == ["print(h)"]
     assert [f.source.strip() for f in judged.known] == ["if h.mean() > 0:"]
-    assert judge(before, Limits(), baseline=known(before)).outcome == "pass"
+    assert judge(before, GateLimits(), baseline=known(before)).outcome == "pass"
 
 
 def test_a_line_that_moved_is_known() -> None:
     moved = seen(graph(), a_break(80))
-    assert judge(moved, Limits(), baseline=known(seen(graph(), a_break(8)))).outcome == "pass"
+    assert judge(moved, GateLimits(), baseline=known(seen(graph(), a_break(8)))).outcome == "pass"
 
 
 def test_another_machine_knows_the_same_causes() -> None:
     there = ROOT.replace("ada", "bob")
     elsewhere = seen(graph(), a_break(file=f"{there}/model.py"), root=there)
-    assert judge(elsewhere, Limits(), baseline=known(seen(graph(), a_break()))).outcome == "pass"
+    assert (
+        judge(elsewhere, GateLimits(), baseline=known(seen(graph(), a_break()))).outcome == "pass"
+    )
 
 
 def test_failures_are_judged_through_the_baseline() -> None:
     before = seen(graph(), a_failure("RuntimeError"))
-    assert judge(before, Limits(), baseline=()).outcome == "fail"
-    assert judge(before, Limits(), baseline=known(before)).outcome == "pass"
+    assert judge(before, GateLimits(), baseline=()).outcome == "fail"
+    assert judge(before, GateLimits(), baseline=known(before)).outcome == "pass"
     # Another error at the same place is another failure.
     other = seen(graph(), a_failure("NotImplementedError"))
-    assert judge(other, Limits(), baseline=known(before)).outcome == "fail"
+    assert judge(other, GateLimits(), baseline=known(before)).outcome == "fail"
 
 
 def test_limits_and_baseline_must_both_hold() -> None:
     run = seen(graph(), a_break())
-    assert judge(run, Limits(breaks=0), baseline=known(run)).outcome == "fail"
-    assert judge(run, Limits(breaks=1), baseline=known(run)).outcome == "pass"
-    assert judge(run, Limits(breaks=1), baseline=()).outcome == "fail"
+    assert judge(run, GateLimits(breaks=0), baseline=known(run)).outcome == "fail"
+    assert judge(run, GateLimits(breaks=1), baseline=known(run)).outcome == "pass"
+    assert judge(run, GateLimits(breaks=1), baseline=()).outcome == "fail"
 
 
 def test_what_is_gone_is_told() -> None:
     before = seen(graph(), a_break(), a_library_break())
-    judged = judge(seen(graph(), a_library_break()), Limits(), baseline=known(before), own=True)
+    judged = judge(seen(graph(), a_library_break()), GateLimits(), baseline=known(before), own=True)
     assert judged.outcome == "pass"
     assert len(judged.gone) == 1, "a library's cause is still there, although it does not count"
 

@@ -6,19 +6,19 @@ import msgspec
 import pytest
 
 from benchmark_runs import bench_run, benchmark_run, row
-from compilescope.model.benchmarked import Benchmark
-from compilescope.model.bodies import Body
-from compilescope.project import Project
-from compilescope.rules.digest import Digest, digest
-from compilescope.rules.findings import findings
-from compilescope.rules.gate.judging import (
+from compilescope.analysis.digest import Digest, digest
+from compilescope.analysis.findings import findings
+from compilescope.analysis.gate.verdict import (
     NOTHING_WRONG,
-    Check,
+    GateCheck,
+    GateLimits,
     Judgement,
-    Limits,
     complete_for_benchmarks,
     judge,
 )
+from compilescope.model.benchmarked import Benchmark
+from compilescope.model.bodies import Body
+from compilescope.project import Project
 
 
 def seen(*bodies: Body, **header: object) -> Digest:
@@ -30,7 +30,7 @@ def rows(speedup: float, low: float, high: float) -> tuple[Benchmark, Benchmark]
     return row("bert", "eager", 10.0), fast
 
 
-def slowdowns(judgement: Judgement) -> list[Check]:
+def slowdowns(judgement: Judgement) -> list[GateCheck]:
     return [check for check in judgement.checks if check.name == "slowdown"]
 
 
@@ -45,7 +45,7 @@ def slowdowns(judgement: Judgement) -> list[Check]:
     ],
 )
 def test_where_the_interval_lies(speedup: tuple[float, float, float], outcome: str) -> None:
-    judgement = judge(seen(*rows(*speedup)), Limits(slowdown=1.05))
+    judgement = judge(seen(*rows(*speedup)), GateLimits(slowdown=1.05))
     (check,) = slowdowns(judgement)
     assert check.outcome == judgement.outcome == outcome
     assert check.subject == "bert on inductor"
@@ -56,7 +56,7 @@ def test_where_the_interval_lies(speedup: tuple[float, float, float], outcome: s
 
 
 def test_rows_without_figures_decide_nothing() -> None:
-    checks = slowdowns(judge(digest(benchmark_run()), Limits(slowdown=1.05)))
+    checks = slowdowns(judge(digest(benchmark_run()), GateLimits(slowdown=1.05)))
     told = {check.subject: (check.outcome, check.message) for check in checks}
     assert told["mamba on compilescope_mini"] == (
         "unknown",
@@ -73,49 +73,51 @@ def test_errors_and_wrong_results_are_failures() -> None:
         ("bench/kerneldiff", "resnet on inductor"),
         ("bench/failed", "resnet on compilescope_mini"),
     ]
-    judgement = judge(digest(benchmark_run()), Limits(failures=1))
+    judgement = judge(digest(benchmark_run()), GateLimits(failures=1))
     assert judgement.outcome == "fail" and len(judgement.against) == 2
-    assert judge(digest(benchmark_run()), Limits(failures=2)).outcome == "pass"
+    assert judge(digest(benchmark_run()), GateLimits(failures=2)).outcome == "pass"
 
 
 def test_limits_hold_for_each_row() -> None:
     bad = row("resnet", "inductor", 1.0, breaks=2)
-    judgement = judge(seen(*rows(1, 1, 1), bad), Limits(breaks=1))
+    judgement = judge(seen(*rows(1, 1, 1), bad), GateLimits(breaks=1))
     assert judgement.checks[0].message == "resnet on inductor: 2 graph breaks, at most 1 allowed"
-    assert judge(seen(*rows(1, 1, 1), bad), Limits(breaks=2)).outcome == "pass"
+    assert judge(seen(*rows(1, 1, 1), bad), GateLimits(breaks=2)).outcome == "pass"
     unknown = row("resnet", "inductor", 1.0, breaks=None)
-    assert judge(seen(*rows(1, 1, 1), unknown), Limits(breaks=0)).outcome == "unknown"
+    assert judge(seen(*rows(1, 1, 1), unknown), GateLimits(breaks=0)).outcome == "unknown"
 
 
 def test_what_a_benchmark_does_not_record() -> None:
-    judgement = judge(seen(*rows(1, 1, 1)), Limits(eager=0, coverage=90.0))
+    judgement = judge(seen(*rows(1, 1, 1)), GateLimits(eager=0, coverage=90.0))
     assert [check.outcome for check in judgement.checks] == ["unknown", "unknown"]
 
 
 def test_no_backend_at_all() -> None:
-    judgement = judge(seen(row("bert", "eager", 10.0)), Limits(slowdown=1.05))
+    judgement = judge(seen(row("bert", "eager", 10.0)), GateLimits(slowdown=1.05))
     assert judgement.outcome == "unknown"
 
 
 def test_an_interrupted_benchmark_never_passes() -> None:
     for header in ({"exit_status": 130}, {"ended_ns": None, "launcher_pid": 2**22 + 1}):
-        judgement = judge(seen(*rows(1.4, 1.3, 1.5), **header), Limits(slowdown=1.05))
+        judgement = judge(seen(*rows(1.4, 1.3, 1.5), **header), GateLimits(slowdown=1.05))
         assert judgement.outcome == "unknown"
     # A row that failed is a failure, not a doubt.
-    assert judge(seen(*rows(1.4, 1.3, 1.5), exit_status=1), Limits(slowdown=1)).outcome == "pass"
+    assert (
+        judge(seen(*rows(1.4, 1.3, 1.5), exit_status=1), GateLimits(slowdown=1)).outcome == "pass"
+    )
 
 
 def test_limits_of_a_project_and_of_the_command_line() -> None:
     project = Project(max_breaks=3, max_eager=0, min_coverage=90.0, max_slowdown=1.2)
-    limits = complete_for_benchmarks(Limits(slowdown=1.05), project)
-    assert limits == Limits(breaks=3, slowdown=1.05, failures=0)
-    assert complete_for_benchmarks(Limits(), Project()) is NOTHING_WRONG
-    assert complete_for_benchmarks(Limits(), Project(), with_baseline=True) == Limits()
+    limits = complete_for_benchmarks(GateLimits(slowdown=1.05), project)
+    assert limits == GateLimits(breaks=3, slowdown=1.05, failures=0)
+    assert complete_for_benchmarks(GateLimits(), Project()) is NOTHING_WRONG
+    assert complete_for_benchmarks(GateLimits(), Project(), with_baseline=True) == GateLimits()
 
 
 def against(before: Digest, after: Digest, limit: float = 1.05) -> Judgement:
     pytest.importorskip("scipy")
-    return judge(after, Limits(slowdown=limit), earlier=before)
+    return judge(after, GateLimits(slowdown=limit), earlier=before)
 
 
 def pair(eager: float, inductor: float, seed: int) -> Digest:
@@ -156,7 +158,7 @@ def test_rows_of_one_run_alone_decide_nothing() -> None:
 def test_a_program_is_not_judged_as_a_benchmark() -> None:
     from samples import full_run
 
-    names = [check.name for check in judge(digest(full_run()), Limits(slowdown=1.0)).checks]
+    names = [check.name for check in judge(digest(full_run()), GateLimits(slowdown=1.0)).checks]
     assert "slowdown" not in names
 
 

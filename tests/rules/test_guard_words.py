@@ -7,16 +7,16 @@ import re
 from dataclasses import dataclass
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from builders import ROOT
+from compilescope.findings.recompiles import RecompileCause, RecompiledFrame
 from compilescope.plugins import discover
-from compilescope.rules import guards
-from compilescope.rules.causes.rule import GuardRule, Miss
-from compilescope.rules.guards import _subjects as subjects
-from compilescope.rules.recompiles import RecompileCause, RecompiledFrame
-from compilescope.rules.source import Place, Spot
+from compilescope.rules import recompiles as guards
+from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.recompiles import _subjects as subjects
+from compilescope.source.spots import Place, SourceSpot
 from rules.written_by_fixes import said_by_a_fix
 
 RULES = sorted(discover(guards, "RULE", GuardRule), key=lambda rule: rule.order)
@@ -33,7 +33,7 @@ def miss(
     program: str = "",
     function: str = "forward",
     resumed_at: int | None = None,
-) -> Miss:
+) -> GuardFailure:
     """A failed guard, as if made by `source`, a line of `program`."""
     cause = RecompileCause(
         guard=guard or f"{subject} == {expected}",
@@ -57,32 +57,32 @@ def miss(
         ranks=(0,),
         because=("0.1",),
     )
-    return Miss(cause, frame, spot(program or source, source))
+    return GuardFailure(cause, frame, spot(program or source, source))
 
 
-def spot(program: str, source: str) -> Spot:
+def spot(program: str, source: str) -> SourceSpot:
     """The place of a line in a program."""
     place = Place(f"{ROOT}/model.py", 8, source=source)
     try:
         tree = ast.parse(program)
     except (SyntaxError, ValueError):
-        return Spot(place)
+        return SourceSpot(place)
     stack: list[tuple[ast.AST, tuple[ast.AST, ...]]] = [(tree, ())]
     while stack:
         node, around = stack.pop()
         if isinstance(node, ast.stmt) and source and ast.unparse(node).startswith(source):
             kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
             function = next((each for each in around if isinstance(each, kinds)), None)
-            return Spot(place, None, node, function, around)
+            return SourceSpot(place, None, node, function, around)
         stack.extend((child, (node, *around)) for child in ast.iter_child_nodes(node))
-    return Spot(place)
+    return SourceSpot(place)
 
 
-def rule_of(case: Miss) -> GuardRule:
+def rule_of(case: GuardFailure) -> GuardRule:
     return next(rule for rule in RULES if rule.applies(case))
 
 
-def words(case: Miss) -> str:
+def words(case: GuardFailure) -> str:
     rule = rule_of(case)
     return "\n".join([rule.why(case), *(remedy.text for remedy in rule.remedies(case))])
 
@@ -104,7 +104,7 @@ class Case:
     """A failed guard, the rule that should explain it, and words that should stand in its text."""
 
     rule: str
-    miss: Miss
+    miss: GuardFailure
     says: tuple[str, ...] = ()
 
 
@@ -509,6 +509,7 @@ KINDS = st.sampled_from(
 )  # fmt: skip
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow])  # A busy machine is no fault of a rule.
 @given(TEXTS, TEXTS, TEXTS, KINDS, TEXTS, TEXTS)
 def test_no_text_makes_a_rule_raise(
     subject: str, expected: str, actual: str, kind: str, guard: str, source: str

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from builders import ROOT, event, frame, run_of
+from compilescope.analysis.digest import digest
+from compilescope.analysis.line_costs import LineAmount, captured_lines, file_losses, stripes
+from compilescope.findings.eager import EagerFrame
 from compilescope.model.bodies import (
     CacheEntryMiss,
     CompileFailed,
@@ -16,9 +19,6 @@ from compilescope.model.event import Event
 from compilescope.model.graph import Graph, Node, encode_graph
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef
-from compilescope.rules.digest import digest
-from compilescope.rules.eager import EagerFrame
-from compilescope.rules.line_costs import Amount, captured_lines, file_losses, stripes
 from samples import full_run, with_artifacts
 
 CODE = CodeRef(f"{ROOT}/model.py", 6, "forward")
@@ -56,17 +56,17 @@ def test_a_recompile_counts_on_the_line_that_made_the_guard() -> None:
     run = numbered(recompiled(("x.size()[0]", 7)), recompiled(("x.size()[0]", 7), ("self.n", 9)))
     (loss,) = file_losses(digest(run))
     amounts = {line.line: line.recompiles for line in loss.lines}
-    assert amounts == {7: Amount(2), 9: Amount(1)}
+    assert amounts == {7: LineAmount(2), 9: LineAmount(1)}
 
 
 def test_guards_that_may_have_failed_together_are_never_counted_twice() -> None:
     """Two guards on one line: which recompiles they share is not recorded."""
     apart = numbered(recompiled(("x.size()[0]", 7)), recompiled(("self.n", 7)))
     (loss,) = file_losses(digest(apart))
-    assert loss.lines[0].recompiles == Amount(1, at_least=True)
+    assert loss.lines[0].recompiles == LineAmount(1, at_least=True)
     together = numbered(*[recompiled(("x.size()[0]", 7), ("self.n", 7))] * 2)
     (loss,) = file_losses(digest(together))
-    assert loss.lines[0].recompiles == Amount(2)
+    assert loss.lines[0].recompiles == LineAmount(2)
 
 
 def test_own_files_come_before_libraries() -> None:

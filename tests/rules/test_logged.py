@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 from builders import ROOT, event, frame, run_of
-from compilescope.logs.reading import read_logs
+from compilescope.analysis.digest import digest
+from compilescope.analysis.figures import figures
+from compilescope.analysis.logged.answers import Answers, answers
+from compilescope.logs.reader import read_logs
 from compilescope.model.bodies import (
     CompileFailed,
     FallbackOps,
@@ -22,8 +25,6 @@ from compilescope.model.event import Event
 from compilescope.model.logged import OpPlace
 from compilescope.model.run import Run, read_run
 from compilescope.model.stack import CodeRef, Frame
-from compilescope.rules.digest import digest
-from compilescope.rules.logged.answers import Answers, answers
 from logs.consoles import GOLDEN, golden_names
 
 MODEL = f"{ROOT}/model.py"
@@ -78,7 +79,12 @@ def found_in(run: Run) -> Answers:
 
 @pytest.mark.parametrize("name", golden_names())
 def test_every_shared_log(name: str, tmp_path: Path) -> None:
-    found = found_in(read(tmp_path, name))
+    run = read(tmp_path, name)
+    found, seen = found_in(run), digest(run)
+    # One rule says how many graphs there are and how many would do.
+    assert (len(found.graphs), found.expected) == (seen.graphs, seen.regions)
+    assert figures(run).graphs == seen.graphs
+    assert figures(run).breaks == len(seen.sites) == len(found.breaks)
     assert found.classes == CLASSES.get(name, C03 if "c03" in name else None)
     assert sum(found.classes.values()) == len(found.graphs)
     assert found.at_least == (name in AT_LEAST)
@@ -105,7 +111,9 @@ def test_breaks_without_a_line_of_dynamo(tmp_path: Path) -> None:
         (17, 1, True),
     }
     assert found.verdict.rerun.startswith("TORCH_LOGS=+dynamo,recompiles TTXLA_LOGGER_LEVEL=DEBUG")
-    assert found.verdict.rerun.endswith("python c03_dataif.py > model.log 2>&1")
+    assert found.verdict.rerun.endswith(
+        "python /home/user/models/c03_dataif.py 2>&1 | tee ttlike.c03_dataif.head.no_TORCH_LOGS.log"
+    )
 
 
 def log(**fields: object) -> Event:

@@ -14,20 +14,21 @@ from pathlib import Path
 import pytest
 
 import compilescope
-from compilescope.model.archive import write_archive, write_run
+from compilescope.analysis.digest import digest
 from compilescope.model.artifacts import DiskArtifacts, MemoryArtifacts
 from compilescope.model.event import encode
 from compilescope.model.run import Run, read_run
 from compilescope.model.stack import Frame
 from compilescope.plugins import discover
-from compilescope.rules import breaks, guards
+from compilescope.rules import breaks
+from compilescope.rules import recompiles as guards
 from compilescope.rules.causes.rule import BreakRule, GuardRule
-from compilescope.rules.digest import digest
-from compilescope.rules.redaction import vocabulary
-from compilescope.rules.redaction.check import leaked_names
-from compilescope.rules.redaction.diagnosis import changed
-from compilescope.rules.redaction.run import redact
-from compilescope.rules.source import Place, Sources
+from compilescope.sharing.archive import write_archive, write_run
+from compilescope.sharing.redaction import vocabulary
+from compilescope.sharing.redaction.check import leaked_names
+from compilescope.sharing.redaction.diagnosis import changed
+from compilescope.sharing.redaction.run import redact
+from compilescope.source.spots import Place, Sources
 from rules import secret_programs, words_of_torch
 from zoo.truth import all_programs
 

@@ -14,14 +14,16 @@ import pytest
 
 import samples
 from builders import ROOT, event, frame, run_of
+from compilescope.analysis.digest import digest
 from compilescope.model import bodies, graph, header, stack
-from compilescope.model.artifacts import MemoryArtifacts
+from compilescope.model.artifacts import MemoryArtifacts, artifact_name
 from compilescope.model.bodies import (
     CacheEntryMiss,
     CompileFailed,
     FailedGuard,
     GraphBreak,
     GraphCaptured,
+    Guard,
     GuardSet,
     KernelEmitted,
     Recompile,
@@ -30,23 +32,23 @@ from compilescope.model.bodies import (
 )
 from compilescope.model.event import encode
 from compilescope.model.graph import Call, Graph, Node, TensorInfo, decode_graph, encode_graph
+from compilescope.model.guard_text import decode_guards
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef, Frame, origin_of
-from compilescope.rules.digest import digest
-from compilescope.rules.guards import layer_index
-from compilescope.rules.redaction import vocabulary
-from compilescope.rules.redaction.check import leaked_names
-from compilescope.rules.redaction.code import Words
-from compilescope.rules.redaction.collecting import collect_source
-from compilescope.rules.redaction.diagnosis import changed, diagnosis
-from compilescope.rules.redaction.lexer import tokens
-from compilescope.rules.redaction.names import Names
-from compilescope.rules.redaction.numbers import Numbers
-from compilescope.rules.redaction.paths import redact_path
-from compilescope.rules.redaction.policies import POLICIES
-from compilescope.rules.redaction.prose import Prose
-from compilescope.rules.redaction.run import Redaction, redact
-from compilescope.rules.redaction.source import RedactedSource
+from compilescope.rules.recompiles import layer_index
+from compilescope.sharing.redaction import vocabulary
+from compilescope.sharing.redaction.check import a_few, leaked_names
+from compilescope.sharing.redaction.code import Words
+from compilescope.sharing.redaction.diagnosis import changed, diagnosis
+from compilescope.sharing.redaction.first_look import collect_source
+from compilescope.sharing.redaction.lexer import tokens
+from compilescope.sharing.redaction.names import Names
+from compilescope.sharing.redaction.numbers import Numbers
+from compilescope.sharing.redaction.paths import redact_path
+from compilescope.sharing.redaction.policies import POLICIES
+from compilescope.sharing.redaction.prose import Prose
+from compilescope.sharing.redaction.run import Redaction, redact
+from compilescope.sharing.redaction.source import RedactedSource
 
 HERE = Path(__file__).parent
 LIBRARY = "/home/ada/env/lib/python3.11/site-packages"
@@ -552,3 +554,55 @@ def test_frames_that_are_equal_stay_equal() -> None:
     first, second = (e.stack for e in redacted(run)[0].run.events[1:3])
     assert first[0] == second[1] and first[1] == second[0] and first[0] != first[1]
     assert first[0].source[first[0].column : first[0].end_column].endswith(".mean() > 0")
+
+
+def test_a_file_too_large_to_parse_keeps_only_its_number_of_lines() -> None:
+    text = "secret_thing = 1\n" * 40_000
+    run = run_of(event(SourceSeen("/u/model.py", artifact_name(text, "py"))))
+    run.artifacts.put(text, "py")
+    artifacts = MemoryArtifacts()
+    redaction = redact(run, artifacts)
+    ((_, seen),) = redaction.run.of(SourceSeen)
+    shown = artifacts.get(seen.artifact)
+    assert shown is not None
+    assert shown.count("\n") == text.count("\n")
+    assert shown.strip() == "# This file is too large to redact."
+
+
+def test_a_guard_that_names_every_tensor_stays_small() -> None:
+    names = ", ".join(f"L['x{n}']" for n in range(30_000))
+    tree = f"+- RootGuardManager\n| +- NO_ALIAS: check_no_aliasing({names})\n"
+    guards = decode_guards(tree)
+    assert len(guards) > 29_000
+    assert sum(len(guard.checks[0]) for guard in guards) < 5_000_000
+
+
+def test_a_line_of_bars_is_no_guard() -> None:
+    assert decode_guards("| " * 100_000 + "\n| +- A: b\n|  +- B: c\n") == [Guard("", "A", ("b",))]
+
+
+def test_a_sentence_names_a_few_and_none_at_length() -> None:
+    assert a_few(["secret", "x" * 200_000]) == f"secret, {'x' * 59}…"
+    assert a_few([str(number) for number in range(9)]) == "0, 1, 2, 3, 4"
+
+
+@pytest.mark.parametrize("kind", ["\u202esecret.exe", "secret"])
+def test_words_of_the_record_itself_are_nobodys_secret(kind: str) -> None:
+    """A damaged run may have a name of the user's where only our own words belong."""
+    failed = FailedGuard("x == 1", "x", "1", "2", kind)
+    code = CodeRef(f"{ROOT}/secret.py", 3, "secret")
+    run = run_of(event(Recompile(code, (CacheEntryMiss("0/0", (failed,)),)), compile_id="secret/0"))
+    redacted(run)
+
+
+@pytest.mark.parametrize(
+    "path", [f"{LIBRARY}/torch/secret.py", f"{LIBRARY}/torch/{'x' * 5000}", "<frozen secret>"]
+)
+def test_what_stays_of_a_path_is_public(path: str) -> None:
+    """Wherever the path stands: in a field of its own, in a sentence, in a frame."""
+    own = CodeRef(f"{ROOT}/secret.py", 3, path.rpartition("/")[2].removesuffix(".py"))
+    run = run_of(
+        event(bodies.LogRead(path, 1)),
+        event(GraphBreak(gb_type="A", explanation=f"See {path}.", frame=own, within=own)),
+    )
+    redacted(run)

@@ -16,13 +16,15 @@ from pathlib import Path
 import pytest
 
 import compilescope
+from compilescope.findings.remedy import Remedy
 from compilescope.front import Capture
 from compilescope.plugins import discover
 from compilescope.registry.taxonomy import Category, load_taxonomy
-from compilescope.rules import breaks, guards
+from compilescope.rules import breaks
+from compilescope.rules import recompiles as guards
 from compilescope.rules.causes import library
-from compilescope.rules.causes.remedy import Remedy
-from compilescope.rules.causes.rule import BreakRule, Example, GuardRule
+from compilescope.rules.causes.rule import BreakRule, GuardRule
+from compilescope.source.examples import Example
 from rules.written_by_fixes import answering, said_by_a_fix
 
 pytestmark = pytest.mark.torch

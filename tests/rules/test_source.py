@@ -7,7 +7,7 @@ import ast
 from builders import event, frame, run_of
 from compilescope.model.bodies import SourceSeen
 from compilescope.model.run import Run
-from compilescope.rules.source import Place, Sources, Stretch
+from compilescope.source.spots import Place, Sources, Stretch
 
 FILE = "/home/ada/project/model.py"
 TEXT = """def forward(self, x):
@@ -47,7 +47,7 @@ def test_the_expression_and_its_statement() -> None:
 
 def test_columns_are_characters_not_bytes() -> None:
     spot = sources().spot(at(9, "x.item()"))
-    assert spot.text == "x.item()" and spot.in_finally and spot.in_try
+    assert spot.text == "x.item()" and spot.in_finally
 
 
 def test_an_expression_of_several_lines() -> None:

@@ -12,16 +12,17 @@ import msgspec
 import pytest
 
 from builders import event, run_of
+from compilescope.analysis.stages.collect import Stage, StagedGraph, staged_graphs
+from compilescope.analysis.stages.kernels import KernelBlock, OutputCode, read_output_code
+from compilescope.analysis.stages.line_links import Family, ReadStage
+from compilescope.analysis.stages.panes import StagePane, stage_panes
+from compilescope.analysis.stages.printed import read_printed
+from compilescope.analysis.stages.reader import StageReader
+from compilescope.analysis.stages.tensors import portable_graphs, tensor_of
 from compilescope.model.bodies import CacheAccess, GraphCaptured, KernelEmitted
 from compilescope.model.graph import KernelCall
 from compilescope.model.run import Run
-from compilescope.rules.source import Sources
-from compilescope.rules.stages.collect import StagedGraph, staged_graphs
-from compilescope.rules.stages.kernels import read_output_code
-from compilescope.rules.stages.panes import StagePane, stage_panes
-from compilescope.rules.stages.printed import read_printed
-from compilescope.rules.stages.reader import StageReader
-from compilescope.rules.stages.tensors import portable_graphs, tensor_of
+from compilescope.source.spots import Sources
 
 HERE = Path(__file__).parent
 PROGRAM = HERE.parent / "programs" / "stages.py"
@@ -394,3 +395,11 @@ def test_code_of_an_unknown_form_is_shown_as_it_stands() -> None:
     code = read_output_code("int main() {\n}\n")
     assert [line.text for line in code.lines] == ["int main() {", "}"]
     assert not code.left_out
+
+
+def test_code_without_any_graph() -> None:
+    """Of a damaged trace the code may be all that is left."""
+    code = OutputCode(blocks=[KernelBlock("k0"), KernelBlock("k1")])
+    read = ReadStage(Stage("kernels", event(GraphCaptured("dynamo")), None), code=code)
+    Family([read], None)
+    assert read.blocks == [(), ()]

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
+from compilescope.analysis.stages.collect import staged_graphs
+from compilescope.analysis.stages.figures import GraphFigures, graph_figures
+from compilescope.analysis.stages.reader import StageReader
+from compilescope.graphs.flops import count_flops, is_counted
+from compilescope.graphs.statistics import Amount, graph_statistics
 from compilescope.model.graph import Graph, Node, TensorInfo
 from compilescope.model.run import Run
-from compilescope.rules.graphs.flops import count_flops, is_counted
-from compilescope.rules.graphs.statistics import Amount, graph_statistics
-from compilescope.rules.source import Sources
-from compilescope.rules.stages.collect import staged_graphs
-from compilescope.rules.stages.figures import GraphFigures, graph_figures
-from compilescope.rules.stages.reader import StageReader
+from compilescope.source.spots import Sources
 
 
 def tensor(*shape: int | str, dtype: str = "float32") -> TensorInfo:

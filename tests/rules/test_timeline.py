@@ -8,6 +8,11 @@ from typing import Any
 import pytest
 
 from builders import ROOT, event, frame, run_of
+from compilescope.analysis.timeline.bars import TimelineBar
+from compilescope.analysis.timeline.lanes import RunTimeline, timeline
+from compilescope.analysis.timeline.nested import TimeStretch, nested
+from compilescope.analysis.timeline.phase_times import OUTSIDE, UNKNOWN, function_times, phase_times
+from compilescope.findings.compile_ids import without_attempt
 from compilescope.model.bodies import (
     CacheAccess,
     CacheEntryMiss,
@@ -22,19 +27,14 @@ from compilescope.model.bodies import (
 from compilescope.model.event import Event
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef
-from compilescope.rules.compile_ids import without_attempt
-from compilescope.rules.timeline.bars import Bar
-from compilescope.rules.timeline.lanes import Timeline, timeline
-from compilescope.rules.timeline.nesting import Stretch, nested
-from compilescope.rules.timeline.phase_times import OUTSIDE, UNKNOWN, function_times, phase_times
 
 CODE = CodeRef(f"{ROOT}/model.py", 6, "forward")
 OTHER = CodeRef(f"{ROOT}/model.py", 20, "loss")
 
 
-def assert_well_nested(seen: Timeline) -> None:
+def assert_well_nested(seen: RunTimeline) -> None:
     for lane in seen.lanes:
-        path: list[Bar] = []
+        path: list[TimelineBar] = []
         for bar in lane.bars:
             assert seen.start_ns <= bar.start_ns <= bar.end_ns <= seen.end_ns
             elder = path[bar.depth] if len(path) > bar.depth else None
@@ -52,7 +52,7 @@ def assert_well_nested(seen: Timeline) -> None:
         assert all(bar.self_ns >= 0 for bar in lane.bars)
 
 
-def assert_every_compilation_is_there(run: Run, seen: Timeline) -> None:
+def assert_every_compilation_is_there(run: Run, seen: RunTimeline) -> None:
     told = {(e.pid, without_attempt(e.compile_id)) for e in run.events if e.compile_id is not None}
     drawn = {
         (lane.pid, bar.compile_id)
@@ -272,7 +272,7 @@ def test_whatever_overlaps_is_nested(seed: int) -> None:
     stretches = []
     for _ in range(60):
         start = dice.randrange(100)
-        stretches.append(Stretch(start, start + dice.choice((0, 1, 5, 40)), "x"))
+        stretches.append(TimeStretch(start, start + dice.choice((0, 1, 5, 40)), "x"))
     found = nested(stretches)
     assert len(found) == 60
     for stretch in found:
@@ -313,7 +313,7 @@ PROGRAMS = (
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_real_programs(name: str) -> None:
     pytest.importorskip("torch")
-    from real_programs import captured
+    from rules.real_programs import captured
 
     run = captured(name)
     found = timeline(run)

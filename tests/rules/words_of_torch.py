@@ -1,6 +1,6 @@
 """The public words that redaction leaves in place, gathered from torch, NumPy and Python.
 
-Run as a script it adds those of the installed torch to the files under `rules/redaction/words`.
+Run as a script it adds those of the installed torch to the files under `sharing/redaction/words`.
 A word that is missing there is replaced in a redacted run, which is safe.
 """
 
@@ -19,7 +19,7 @@ import types
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-WORDS = Path(__file__).parents[2] / "src/compilescope/rules/redaction/words"
+WORDS = Path(__file__).parents[2] / "src/compilescope/sharing/redaction/words"
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _SENTENCE = re.compile(r"[A-Za-z]+ [A-Za-z]+")
 _LONGEST = 40

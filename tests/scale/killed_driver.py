@@ -8,7 +8,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from compilescope.scale.local_engine import LocalEngine
-from compilescope.scale.scheduling import run_jobs
+from compilescope.scale.schedule import run_jobs
 from compilescope.scale.store import Store, plan_of
 from scale.quick_tasks import make
 

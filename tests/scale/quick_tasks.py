@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from compilescope.errors import ToolError
-from compilescope.scale.job import Desk, Job, Limits, Verdict
-from compilescope.scale.working import state_of
+from compilescope.scale.job import Desk, Job, JobLimits, Verdict
+from compilescope.scale.work import state_of
 
 
 def make(
-    name: str, task: str, limits: Limits = Limits(), /, *, gpus: float = 0, **payload: Any
+    name: str, task: str, limits: JobLimits = JobLimits(), /, *, gpus: float = 0, **payload: Any
 ) -> Job:
     return Job(
         name=name, task=f"scale.quick_tasks:{task}", payload=payload, limits=limits, gpus=gpus

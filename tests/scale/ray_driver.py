@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from compilescope.scale.ray_engine import RayEngine
-from compilescope.scale.scheduling import run_jobs
+from compilescope.scale.schedule import run_jobs
 from compilescope.scale.store import Store, plan_of
 from scale.quick_tasks import make
 

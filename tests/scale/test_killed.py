@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from compilescope.scale.local_engine import LocalEngine
-from compilescope.scale.scheduling import run_jobs
+from compilescope.scale.schedule import run_jobs
 from compilescope.scale.store import Store, plan_of
 from gone import is_gone
 from scale.quick_tasks import make

@@ -13,8 +13,8 @@ import pytest
 
 from compilescope.errors import ToolError
 from compilescope.scale.devices import Devices
-from compilescope.scale.engine import Finished, Progress
-from compilescope.scale.job import Job, JobResult, Limits
+from compilescope.scale.engine import Finished, JobProgress
+from compilescope.scale.job import Job, JobLimits, JobResult
 from compilescope.scale.local_engine import LocalEngine
 from gone import is_gone
 from scale.quick_tasks import make
@@ -32,7 +32,7 @@ def test_bad_jobs_do_not_touch_the_others(tmp_path: Path) -> None:
         make("killed", "die", signal=int(signal.SIGKILL)),
         make("segfault", "die", signal=int(signal.SIGSEGV)),
         make("once", "die_once", file=str(tmp_path / "once")),
-        make("stuck", "sleep", Limits(seconds=0.5), seconds=600),
+        make("stuck", "sleep", JobLimits(seconds=0.5), seconds=600),
         make("raises", "fail", kind="value"),
         make("gpu", "echo", gpus=64),
     ]
@@ -74,12 +74,12 @@ def test_jobs_are_taken_only_when_there_is_room() -> None:
 
 
 def test_progress_names_what_runs() -> None:
-    heard: list[Progress] = []
+    heard: list[JobProgress] = []
     with LocalEngine(1) as engine:
         list(engine.run([make("a", "echo"), make("b", "echo")], heard.append))
         here = engine.machines()[0].name
-    assert heard[0] == Progress(done=0, running=(("a", here),), queued=None)
-    assert heard[-1] == Progress(done=2, running=(), queued=0)
+    assert heard[0] == JobProgress(done=0, running=(("a", here),), queued=None)
+    assert heard[-1] == JobProgress(done=2, running=(), queued=0)
 
 
 def test_an_interrupt_ends_what_runs_as_cancelled(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_an_interrupt_ends_what_runs_as_cancelled(tmp_path: Path) -> None:
     )
     jobs = [make("a", "program", code=code), make("b", "program", code=code), make("c", "echo")]
 
-    def heard(progress: Progress) -> None:
+    def heard(progress: JobProgress) -> None:
         if pids.exists() and len(pids.read_text().split()) == 2:
             raise KeyboardInterrupt
 

@@ -15,8 +15,8 @@ import psutil
 import pytest
 
 from compilescope.errors import ToolError
-from compilescope.scale.engine import Finished, Progress
-from compilescope.scale.job import Job, JobResult, Limits
+from compilescope.scale.engine import Finished, JobProgress
+from compilescope.scale.job import Job, JobLimits, JobResult
 from compilescope.scale.local_engine import LocalEngine
 from compilescope.scale.ray_engine import RayEngine
 from compilescope.scale.store import Store
@@ -51,7 +51,7 @@ def _results(finished: Iterator[Finished]) -> dict[str, JobResult]:
     return {result.name: result for result in found}
 
 
-def _nothing(progress: Progress) -> None: ...
+def _nothing(progress: JobProgress) -> None: ...
 
 
 def test_the_same_as_the_local_engine(three: TestCluster, tmp_path: Path) -> None:
@@ -64,11 +64,11 @@ def test_the_same_as_the_local_engine(three: TestCluster, tmp_path: Path) -> Non
         make("no verdict", "nothing"),
         make("prints", "program", code="print('out')"),
         make("exits", "program", code="raise SystemExit(3)"),
-        make("slow", "program", Limits(seconds=0.5), code="import time; time.sleep(600)"),
+        make("slow", "program", JobLimits(seconds=0.5), code="import time; time.sleep(600)"),
         make(
             "large",
             "program",
-            Limits(memory_bytes=100 << 20),
+            JobLimits(memory_bytes=100 << 20),
             code="import time; x = bytearray(300 << 20); time.sleep(600)",
         ),
         make("segfault", "program", code="import os; os.abort()"),
@@ -100,7 +100,7 @@ def _facts(result: JobResult) -> tuple[object, ...]:
 
 def test_jobs_are_taken_only_when_there_is_room(three: TestCluster) -> None:
     taken: list[str] = []
-    heard: list[Progress] = []
+    heard: list[JobProgress] = []
 
     def jobs() -> Iterator[Job]:
         for number in range(60):

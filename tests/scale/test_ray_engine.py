@@ -36,6 +36,7 @@ print(json.dumps({
 """
 
 
+@pytest.mark.slow
 @pytest.mark.ray
 def test_a_cluster_of_its_own(tmp_path: Path) -> None:
     """The whole of it in one process: jobs, the user's folder, and no word from Ray."""

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from compilescope.errors import ToolError
 from compilescope.model.benchmarked import Machine
-from compilescope.scale.engine import Finished, Progress
+from compilescope.scale.engine import Finished, JobProgress
 from compilescope.scale.job import Job, JobResult
-from compilescope.scale.place import Place
-from compilescope.scale.scheduling import run_jobs
+from compilescope.scale.place import StorePlace
+from compilescope.scale.schedule import run_jobs
 from compilescope.scale.store import Store, plan_of
 
 
@@ -40,14 +40,14 @@ class OrderedEngine:
     def machines(self) -> tuple[Machine, ...]:
         return ()
 
-    def run(self, jobs: Iterable[Job], heard: Callable[[Progress], None]) -> Iterator[Finished]:
+    def run(self, jobs: Iterable[Job], heard: Callable[[JobProgress], None]) -> Iterator[Finished]:
         waiting, running = iter(jobs), list[Job]()
         past: list[Finished] = []
         while True:
             while len(running) < self._width and (job := next(waiting, None)) is not None:
                 self.begun[job.name] += 1
                 running.append(job)
-            heard(Progress(done=len(past), running=tuple((job.name, "") for job in running)))
+            heard(JobProgress(done=len(past), running=tuple((job.name, "") for job in running)))
             if not running:
                 return
             mishap = self._draw(12)
@@ -63,7 +63,7 @@ class OrderedEngine:
             yield finished
 
 
-class FailingPlace(Place):
+class FailingPlace(StorePlace):
     """A store whose writes fail now and then, for good or after they took effect."""
 
     def __init__(self, url: str, draw: Callable[[int], int]) -> None:
@@ -114,7 +114,7 @@ def test_every_job_has_one_result(data: st.DataObject, count: int, width: int) -
 
 def test_progress_counts_what_the_store_had() -> None:
     jobs = [Job(name=str(number), task="m:f") for number in range(5)]
-    heard: list[Progress] = []
+    heard: list[JobProgress] = []
     with Store(f"memory://{uuid.uuid4().hex}") as store:
         store.begin(plan_of(jobs, {}))
         store.put(Finished(JobResult(name="0", state="ok")))

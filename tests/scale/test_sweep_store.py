@@ -16,8 +16,8 @@ from compilescope.errors import ToolError
 from compilescope.scale.engine import Finished
 from compilescope.scale.job import Job, JobResult
 from compilescope.scale.lease import Holder, Lease
-from compilescope.scale.place import Place
-from compilescope.scale.store import Plan, Store, key_of, plan_of
+from compilescope.scale.place import StorePlace
+from compilescope.scale.store import Store, StorePlan, key_of, plan_of
 
 _JOBS = [Job(name=name, task="m:f") for name in ("a", "b", "A", "a b/ü", "a b\\ü", "..", "")]
 
@@ -31,7 +31,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     }[request.param]
 
 
-def _plan(jobs: list[Job] = _JOBS, **options: Any) -> Plan:
+def _plan(jobs: list[Job] = _JOBS, **options: Any) -> StorePlan:
     return plan_of(jobs, options)
 
 
@@ -99,7 +99,7 @@ def test_resuming_needs_to_be_asked_for(url: str) -> None:
         ),
     ],
 )
-def test_a_store_of_another_sweep(url: str, other: Plan, said: str) -> None:
+def test_a_store_of_another_sweep(url: str, other: StorePlan, said: str) -> None:
     with Store(url) as store:
         store.begin(_plan(timeout=5))
     with Store(url) as store, pytest.raises(ToolError) as caught:
@@ -168,7 +168,7 @@ def test_a_protocol_that_nobody_knows() -> None:
 
 
 def test_a_password_is_not_shown(tmp_path: Path) -> None:
-    place = Place(f"file://user:secret@{tmp_path}")
+    place = StorePlace(f"file://user:secret@{tmp_path}")
     assert "secret" not in place.url
 
 
@@ -194,7 +194,7 @@ def flaky() -> str:
 
 
 def test_a_store_that_is_away_for_a_moment(flaky: str) -> None:
-    place = Place(flaky, waits_s=(0.0, 0.0, 0.0))
+    place = StorePlace(flaky, waits_s=(0.0, 0.0, 0.0))
     with Store(flaky, place=place, lease=Lease(place, settle_s=0)) as store:
         store.begin(_plan())
         _Flaky.failures = 3
@@ -225,7 +225,7 @@ def test_only_one_driver_at_a_time(url: str) -> None:
 def _hold(url: str, **more: Any) -> None:
     holder = {"token": "t", "machine": "far", "namespace": "n", "pid": 1, "started": 1.0}
     held = msgspec.convert({**holder, "beat": time.time(), **more}, Holder)
-    Place(url).write("lease.json", msgspec.json.encode(held))
+    StorePlace(url).write("lease.json", msgspec.json.encode(held))
 
 
 def test_the_lease_of_a_machine_that_died_is_taken_over(url: str) -> None:
@@ -241,7 +241,7 @@ def test_the_lease_of_a_machine_that_died_is_taken_over(url: str) -> None:
 
 
 def test_a_driver_that_lost_its_lease_writes_no_more(url: str) -> None:
-    place = Place(url)
+    place = StorePlace(url)
     with Store(url, place=place, lease=Lease(place, beat_s=0.02)) as store:
         store.begin(_plan())
         _hold(url)
@@ -250,11 +250,11 @@ def test_a_driver_that_lost_its_lease_writes_no_more(url: str) -> None:
                 store.put(Finished(_result("a")))
                 time.sleep(0.02)
                 _hold(url)
-    assert Place(url).read("lease.json") is not None
+    assert StorePlace(url).read("lease.json") is not None
 
 
 def test_a_lease_is_renewed_and_given_back(url: str) -> None:
-    place = Place(url)
+    place = StorePlace(url)
     lease = Lease(place, beat_s=0.02)
     lease.take()
     first = place.read("lease.json")

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from compilescope.scale.engine import Finished
-from compilescope.scale.job import Job, Limits
-from compilescope.scale.working import work
+from compilescope.scale.job import Job, JobLimits
+from compilescope.scale.work import work
 from gone import is_gone
 from scale.quick_tasks import make
 
@@ -65,17 +65,17 @@ def test_a_module_that_is_not_there() -> None:
 @pytest.mark.parametrize(
     ("code", "limits", "state"),
     [
-        ("import time; time.sleep(60)", Limits(seconds=0.3), "timeout"),
+        ("import time; time.sleep(60)", JobLimits(seconds=0.3), "timeout"),
         (
             "import time; a = bytearray(400 * 10**6); time.sleep(60)",
-            Limits(memory_bytes=10**8),
+            JobLimits(memory_bytes=10**8),
             "memory",
         ),
-        ("import os; os.abort()", Limits(), "crashed"),
-        ("raise SystemExit(4)", Limits(), "failed"),
+        ("import os; os.abort()", JobLimits(), "crashed"),
+        ("raise SystemExit(4)", JobLimits(), "failed"),
     ],
 )
-def test_a_program_that_ends_badly(code: str, limits: Limits, state: str) -> None:
+def test_a_program_that_ends_badly(code: str, limits: JobLimits, state: str) -> None:
     result = _work(make("a", "program", limits, code=code)).result
     assert result.state == state
     assert result.reason
@@ -119,7 +119,7 @@ def test_children_that_left_the_session_and_their_parent_are_ended() -> None:
         f"; subprocess.run([sys.executable, '-c', {inner!r}], start_new_session=True)"
     )
     code = (
-        "from scale.quick_tasks import make; from compilescope.scale.working import work"
+        "from scale.quick_tasks import make; from compilescope.scale.work import work"
         f"; job = make('a', 'program', code={outer!r})"
         "; print(work(job, 'here').result.value['stdout'])"
     )

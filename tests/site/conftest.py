@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from compilescope.site.building import Built, build_site
-from compilescope.site.content import Sources
+from compilescope.site.build import BuiltSite, build_site
+from compilescope.site.content import SiteSources
 
 EVIL = '<script>window.hurt=1</script><img src=x onerror="window.hurt=2">'
 
@@ -47,7 +47,7 @@ def hostile_table() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="session")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
+def built(tmp_path_factory: pytest.TempPathFactory) -> BuiltSite:
     return build_site(tmp_path_factory.mktemp("site") / "site")
 
 
@@ -66,5 +66,5 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "examples" / "gb0002.py").write_text(example + "def inputs():\n    return ()\n")
     (folder / "examples" / "outputs").mkdir()
     (folder / "examples" / "outputs" / "gb0002.txt").write_text(f"{EVIL}\x1b[31m")
-    sources = Sources(folder / "table.json", folder / "notes", folder / "examples")
+    sources = SiteSources(folder / "table.json", folder / "notes", folder / "examples")
     return build_site(folder / "site", sources).folder

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 from compilescope.registry.cases import read_examples
-from compilescope.site.building import Built
-from compilescope.site.content import Sources, gather
-from compilescope.site.drawing import KINDS
+from compilescope.registry.met import load_met
+from compilescope.registry.table import normal_id
+from compilescope.site.build import BuiltSite
+from compilescope.site.content import SiteSources, gather
+from compilescope.site.pages import KINDS
 from compilescope.site.words import note_html, python_lines, sentence
 
 
-def page(built: Built, gb_id: str) -> str:
+def page(built: BuiltSite, gb_id: str) -> str:
     return (built.folder / "gb" / f"{gb_id.lower()}.html").read_text(encoding="utf-8")
 
 
-def test_a_page_has_all_that_is_known(built: Built) -> None:
+def test_a_page_has_all_that_is_known(built: BuiltSite) -> None:
     text = page(built, "GB0124")
     for words in (
         "Unsupported Tensor.item() call",
@@ -34,7 +37,37 @@ def test_a_page_has_all_that_is_known(built: Built) -> None:
         assert words in text, words
 
 
-def test_every_wording_of_an_id_is_there(built: Built) -> None:
+def test_the_home_page_begins_with_what_is_met_most_often(built: BuiltSite) -> None:
+    text = (built.folder / "index.html").read_text(encoding="utf-8")
+    rows = re.findall(r'<li class="row"[^>]*data-id="(GB\d+)"', text)
+    met, known = load_met(), [each.gb_id for each in built.content.pages]
+    assert sorted(rows) == sorted(known)
+    first = [gb_id for gb_id in met.ids if gb_id in known]
+    assert rows[: len(first)] == first and rows[0] != "GB0000" and "GB0170" in first
+    assert rows[len(first) :] == [gb_id for gb_id in known if gb_id not in first]
+    assert f"counted in {met.models} model classes of transformers" in text
+    most = met.ids[first[0]]
+    assert f"Found in {most.models} of {met.models} model classes" in page(built, first[0])
+    assert "Found in" not in page(built, "GB0000")
+
+
+def test_the_counts_are_of_ids_that_exist(built: BuiltSite) -> None:
+    met = load_met()
+    assert met.models >= 50 and met.programs >= 100 and len(met.ids) >= 10
+    for gb_id, each in met.ids.items():
+        assert normal_id(gb_id) == gb_id and built.content.history.since(gb_id)
+        assert each.models + each.programs > 0 and len(each.named) <= each.models
+    assert list(met.ids) == sorted(met.ids, key=lambda gb_id: (met.rank(gb_id), gb_id))
+    feed = json.loads((built.folder / "feed.json").read_text())
+    items = {item["id"]: item["_registry"]["met"] for item in feed["items"]}
+    assert items["GB0124"] == {
+        "models": met.ids["GB0124"].models,
+        "programs": met.ids["GB0124"].programs,
+    }
+    assert items["GB0000"] is None
+
+
+def test_every_wording_of_an_id_is_there(built: BuiltSite) -> None:
     several = [each for each in built.content.pages if len(each.wordings) > 1]
     assert len(several) > 40
     for each in several:
@@ -48,7 +81,7 @@ def test_every_wording_of_an_id_is_there(built: Built) -> None:
         assert text.count('<details class="wording"') == len(each.wordings)
 
 
-def test_examples_and_outputs_are_shown(built: Built, tmp_path: Path) -> None:
+def test_examples_and_outputs_are_shown(built: BuiltSite, tmp_path: Path) -> None:
     for each in built.content.pages:
         if each.example is not None:
             text = page(built, each.gb_id)
@@ -64,7 +97,7 @@ def test_examples_and_outputs_are_shown(built: Built, tmp_path: Path) -> None:
     assert example.output is None
 
 
-def test_an_id_out_of_reach_says_why(built: Built) -> None:
+def test_an_id_out_of_reach_says_why(built: BuiltSite) -> None:
     pages = [p for p in built.content.pages if p.example is None and p.unreachable]
     told = {p.gb_id: p.unreachable for p in pages if p.unreachable}
     assert told
@@ -73,7 +106,7 @@ def test_an_id_out_of_reach_says_why(built: Built) -> None:
         assert KINDS[reason.kind]["heading"] in text and str(sentence(reason.reason)) in text
 
 
-def test_versions_tell_what_came_and_went(built: Built) -> None:
+def test_versions_tell_what_came_and_went(built: BuiltSite) -> None:
     text = (built.folder / "version" / "2.14.0.html").read_text()
     assert "45 added, 1 removed, 36 reworded" in text and "GB0060" in text
     table = (built.folder / "versions.html").read_text()
@@ -92,18 +125,18 @@ def test_a_table_without_a_version_is_recognised_or_left_open(tmp_path: Path) ->
     known = load_registry()
     copy = tmp_path / "copy.json"
     copy.write_bytes(Path(known.path).read_bytes())
-    content = gather(Sources(copy))
+    content = gather(SiteSources(copy))
     assert content.table.torch is None and content.release == "2.13.0"
     small = tmp_path / "small.json"
     small.write_text(json.dumps({"GB0001": [{"Gb_type": "One"}], "GB77777": [{"Gb_type": "New"}]}))
-    content = gather(Sources(small))
+    content = gather(SiteSources(small))
     assert content.release is None
     assert content.by_id["GB77777"].since is None and content.by_id["GB0001"].since == "2.8.0"
     assert content.by_id["GB0001"].raised is None  # There is no source to look into.
     assert content.counts["missing"] == 2
 
 
-def test_the_figures_add_up(built: Built) -> None:
+def test_the_figures_add_up(built: BuiltSite) -> None:
     counts = built.content.counts
     assert counts["examples"] + counts["unreachable"] + counts["untried"] == counts["total"]
     assert 0 < counts["fixed"] <= counts["examples"]
@@ -113,7 +146,7 @@ def test_the_figures_add_up(built: Built) -> None:
     assert text.count("<svg") == 3
 
 
-def test_related_ids_are_near(built: Built) -> None:
+def test_related_ids_are_near(built: BuiltSite) -> None:
     related = {other.gb_id for other in built.content.by_id["GB0170"].related}
     assert "GB0035" in related and "GB0170" not in related
     for each in built.content.pages:

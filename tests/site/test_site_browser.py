@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from browsing import CONTRAST, page_driver
+from compilescope.registry.met import load_met
 from compilescope.registry.table import load_registry
-from compilescope.site.building import Built
+from compilescope.site.build import BuiltSite
 
 pytestmark = pytest.mark.browser
 
@@ -111,10 +112,23 @@ def ask(driver: Any, words: str) -> list[str]:
 
 
 @pytest.fixture
-def home(driver: Any, built: Built) -> Any:
+def home(driver: Any, built: BuiltSite) -> Any:
     look(driver, (built.folder / "index.html").as_uri())
     wait_until(driver, "document.documentElement.dataset.ready === 'yes'")
     return driver
+
+
+def test_it_begins_with_what_is_met_most_often(home: Any) -> None:
+    """Without a question; another order and a question are as they were asked for."""
+    met = list(load_met().ids)
+    assert shown_ids(home)[: len(met)] == met
+    assert home.execute_script("return document.getElementById('counted').checkVisibility()")
+    ask(home, "print")
+    assert not home.execute_script("return document.getElementById('counted').checkVisibility()")
+    home.find_element("id", "clear").click()
+    wait_until(home, "location.hash === ''")
+    choose(home, "sort", "id")
+    assert shown_ids(home)[0] == "GB0000"
 
 
 def test_search_finds_item(home: Any) -> None:
@@ -150,7 +164,7 @@ def test_search_by_category_and_symptom(home: Any) -> None:
     assert home.find_element("id", "found").text.startswith("0 of")
 
 
-def test_typing_filters_sorting_and_the_way_back(home: Any, built: Built) -> None:
+def test_typing_filters_sorting_and_the_way_back(home: Any, built: BuiltSite) -> None:
     total = len(built.content.pages)
     find = home.find_element("id", "find")
     find.send_keys("hook")
@@ -194,7 +208,7 @@ def choose(driver: Any, field: str, value: str) -> None:
     )
 
 
-def test_the_small_search_leads_home(driver: Any, built: Built) -> None:
+def test_the_small_search_leads_home(driver: Any, built: BuiltSite) -> None:
     look(driver, (built.folder / "gb" / "gb0170.html").as_uri())
     driver.find_element("css selector", ".jump input").send_keys("item\n")
     wait_until(driver, "document.documentElement.dataset.ready === 'yes'")
@@ -213,7 +227,7 @@ def test_the_small_search_leads_home(driver: Any, built: Built) -> None:
     ],
 )
 def test_pages_fit_are_readable_and_silent(
-    driver: Any, built: Built, scheme: str, width: int
+    driver: Any, built: BuiltSite, scheme: str, width: int
 ) -> None:
     grounds = set()
     for name in PAGES:
@@ -250,7 +264,7 @@ def test_a_hostile_table_does_nothing(driver: Any, hostile: Path) -> None:
     assert complaints(driver) == []
 
 
-def test_it_works_below_a_path_of_a_server(driver: Any, built: Built) -> None:
+def test_it_works_below_a_path_of_a_server(driver: Any, built: BuiltSite) -> None:
     class Quiet(SimpleHTTPRequestHandler):
         def log_message(self, *_: object) -> None: ...
 

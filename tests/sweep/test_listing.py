@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from compilescope.errors import ToolError
-from compilescope.sweep.listing import left_out_words, list_programs
-from compilescope.sweep.program import Asked, Program
+from compilescope.sweep.program import ProgramRequest, SweepProgram
+from compilescope.sweep.program_list import left_out_words, list_programs
 
 USES_TORCH = "import torch\n"
 
@@ -71,7 +71,7 @@ def test_programs_of_several_sources_share_a_base_folder(tmp_path: Path) -> None
     listed = list_programs([tmp_path / "one", tmp_path / "two" / "deep" / "b.py"])
     assert listed.base == str(tmp_path)
     assert [program.folder for program in listed.programs] == ["one", "two/deep"]
-    asked = Asked(program=listed.programs[1], base=listed.base)
+    asked = ProgramRequest(program=listed.programs[1], base=listed.base)
     assert asked.target().cwd == tmp_path / "two" / "deep"
     assert asked.target().root == str(tmp_path / "two" / "deep")
 
@@ -102,6 +102,6 @@ def test_a_build_function_is_found_without_running_the_program(tmp_path: Path) -
         tmp_path, {"with.py": "def build():\n    1 / 0\n", "without.py": "x = 1\n", "bad.py": "("}
     )
     for name, found in (("with", True), ("without", False), ("bad", False)):
-        program = Program(name=name, kind="script", words=(f"{name}.py",))
-        asked = Asked(program=program, base=str(tmp_path))
+        program = SweepProgram(name=name, kind="script", words=(f"{name}.py",))
+        asked = ProgramRequest(program=program, base=str(tmp_path))
         assert asked.build_function() == (f"{tmp_path}/with.py:build" if found else "")

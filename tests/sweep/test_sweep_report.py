@@ -11,11 +11,12 @@ import msgspec
 import pytest
 
 from browsing import CONTRAST, looking, page_driver
-from compilescope.cli.sweep_value import sweep_value
+from compilescope.analysis.sweeps import regressions, sweep_of
+from compilescope.cli.run_json import sweep_value
 from compilescope.model.run import Run
 from compilescope.report.blocks import Matrix
 from compilescope.report.document import report_document
-from compilescope.report.fitting import fit_lines
+from compilescope.report.fit import fit_lines
 from compilescope.report.render.html import draw, to_fragment
 from compilescope.report.render.markdown import to_markdown
 from compilescope.report.render.page import to_page
@@ -23,7 +24,6 @@ from compilescope.report.render.terminal import blocks_to_text, to_text
 from compilescope.report.section import Reading
 from compilescope.report.sweep_changes import changes_document
 from compilescope.report.sweeps import sweep_blocks
-from compilescope.rules.sweeps import regressions, sweep_of
 from sweep_samples import BREAK, job, sweep_run
 
 MATRIX = Matrix(

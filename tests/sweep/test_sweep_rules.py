@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import msgspec
 
+from compilescope.analysis.digest import digest
+from compilescope.analysis.findings import findings
+from compilescope.analysis.gate.doubts import doubts
+from compilescope.analysis.gate.verdict import NOTHING_LOST, GateLimits, Judgement, Known, judge
+from compilescope.analysis.sweeps import regressions, sweep_of
 from compilescope.model.jobs import JobEnded
-from compilescope.rules.digest import digest
-from compilescope.rules.findings import findings
-from compilescope.rules.gate.doubts import doubts
-from compilescope.rules.gate.judging import NOTHING_LOST, Judgement, Known, Limits, judge
-from compilescope.rules.sweeps import regressions, sweep_of
 from sweep_samples import BREAK, ECHO, JOBS, SIZES, job, sweep_run
 
 
 def judged(*jobs: JobEnded, baseline: tuple[Known, ...] | None = None) -> Judgement:
-    limits = NOTHING_LOST if baseline is None else Limits()
+    limits = NOTHING_LOST if baseline is None else GateLimits()
     return judge(digest(sweep_run(*jobs)), limits, baseline=baseline)
 
 

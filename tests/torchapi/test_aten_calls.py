@@ -17,7 +17,7 @@ from torch.nn import functional as F  # noqa: E402
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 from torch.utils.checkpoint import checkpoint  # noqa: E402
 
-from compilescope.torchapi.calls.aten import aten_calls, with_calls  # noqa: E402
+from compilescope.torchapi.calls.aten import with_calls  # noqa: E402
 from compilescope.torchapi.graphs.fx import portable  # noqa: E402
 
 WEIGHT = torch.ones(4, 4, requires_grad=True)
@@ -42,6 +42,20 @@ class Noting(TorchDispatchMode):
         if func.namespace != "prim" and not func._opname.startswith(("sym_", "detach")):
             self.ops.append(str(func))
         return result
+
+
+def aten_calls(module: Any) -> dict[str, Any]:
+    """Node -> its operators with those of graphs that it runs; None where nothing told them."""
+    graph = with_calls(portable(module), module)
+    return {node.name: with_inner_calls(node) for node in graph.nodes}
+
+
+def with_inner_calls(node: Any) -> Any:
+    # The second graph of an autograd function is for the backward pass.
+    graphs = node.graphs[:1] if "autograd_function_apply" in node.target else node.graphs
+    inner = [with_inner_calls(each) for graph in graphs for each in graph.nodes]
+    found = [node.calls, *inner]
+    return None if None in found else tuple(call for calls in found for call in calls)
 
 
 class Brute(torch.fx.Interpreter):

@@ -308,6 +308,7 @@ def run_program(tmp_path: Path, text: str) -> Run:
     return read_run(list_runs(tmp_path / "runs")[0][0][0])
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_forked_children_write_their_own_phases_only(tmp_path: Path) -> None:
     run = run_program(

@@ -151,8 +151,7 @@ def test_a_function_that_torch_made_within_another_has_its_own_name() -> None:
 
 
 def test_a_sparse_tensor_has_no_storage() -> None:
-    from compilescope.torchapi.graphs.fx import tensor_info
-    from compilescope.torchapi.graphs.storages import Storages
+    from compilescope.torchapi.graphs.fx import Storages, tensor_info
 
     info = tensor_info(torch.eye(3).to_sparse(), Storages())
     assert (info.storage, info.storage_bytes, info.stride) == (None, None, None)

@@ -18,17 +18,19 @@ pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch")
 
 import compilescope  # noqa: E402
+from capture.faults import finding_faults  # noqa: E402
 from capture.harness import (  # noqa: E402
     assert_transparent,
     captured_command,
     finish,
     start,
 )
+from compilescope.analysis.cost import coverage, lost_by_site, region_costs  # noqa: E402
+from compilescope.findings.breaks import break_sites  # noqa: E402
 from compilescope.model.bodies import GraphTime, RegionTime  # noqa: E402
 from compilescope.model.home import list_runs  # noqa: E402
 from compilescope.model.run import Run, read_run  # noqa: E402
-from compilescope.rules.cost import coverage, lost_by_site, region_costs  # noqa: E402
-from compilescope.rules.sites import break_sites  # noqa: E402
+from compilescope.torchapi import install  # noqa: E402
 
 CALLS = 4
 NAP = 0.03
@@ -251,7 +253,7 @@ def test_untimed_captures_have_no_clock() -> None:
 
 @pytest.mark.parametrize("hook", ["timed-regions", "timed-graphs", "compile-starts"])
 def test_a_fault_in_a_clock_harms_nothing(hook: str, monkeypatch: Any) -> None:
-    monkeypatch.setenv("COMPILESCOPE_PLANT_FAULT", hook)
+    monkeypatch.setattr(install, "discover", finding_faults(hook))
     with compilescope.capture(time=True) as seen:
         compiled = torch.compile(one_nap, backend="eager")
         results = [compiled(torch.ones(2)).tolist() for _ in range(2)]
@@ -309,6 +311,7 @@ def test_a_timed_program(tmp_path: Path) -> None:
     assert not seen["cut_short"]
 
 
+@pytest.mark.slow
 def test_a_forked_child_counts_its_own_calls(tmp_path: Path) -> None:
     run, _ = run_program(tmp_path, "fork")
     calls: dict[int, int] = {}
@@ -317,6 +320,7 @@ def test_a_forked_child_counts_its_own_calls(tmp_path: Path) -> None:
     assert sorted(calls.values()) == [2, 5]
 
 
+@pytest.mark.slow
 def test_a_program_that_leaves_abruptly_loses_little(tmp_path: Path) -> None:
     run, _ = run_program(tmp_path, "kill")
     [cost] = region_costs(run)

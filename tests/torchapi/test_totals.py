@@ -11,8 +11,11 @@ pytestmark = pytest.mark.torch
 
 pytest.importorskip("torch")
 
-from compilescope.torchapi.times.timing import Timing  # noqa: E402
-from compilescope.torchapi.times.totals import GraphTotals, RegionTotals  # noqa: E402
+from compilescope.torchapi.times.timing import (  # noqa: E402
+    GraphTotals,
+    RegionTotals,
+    Timing,
+)
 
 
 class Sink:

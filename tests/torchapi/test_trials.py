@@ -10,9 +10,8 @@ import torch.nn.functional as F
 
 from compilescope.errors import ToolError
 from compilescope.torchapi.trials.backends import CountedBackend, find_backend, known_backends
+from compilescope.torchapi.trials.reruns import NotReplayable, Widening, wide_dtype
 from compilescope.torchapi.trials.survey import Saturation, Survey
-from compilescope.torchapi.trials.tape import NotReplayable
-from compilescope.torchapi.trials.widening import Widening, wide_dtype
 
 pytestmark = pytest.mark.torch
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from truth import (
+
+from zoo.truth import (
     BreakTruth,
     EagerTruth,
     FailureTruth,

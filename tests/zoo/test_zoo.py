@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import compilescope
-from compilescope.rules.digest import Digest
+from compilescope.analysis.digest import Digest
 from zoo.truth import Truth, all_programs, read_truth
 
 pytestmark = pytest.mark.torch

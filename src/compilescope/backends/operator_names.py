@@ -18,13 +18,13 @@ from compilescope.model.device import Device, parse_comparison
 from compilescope.model.device_problems import is_pattern, op_patterns
 from compilescope.model.devicefile import (
     DeviceFile,
+    DeviceFileProblem,
     Placed,
-    Problem,
     examine_device,
     read_text,
 )
 from compilescope.rules.hardware.op_names import OpPatterns, canonical
-from compilescope.torchapi.calls.known_ops import (
+from compilescope.torchapi.calls.operators import (
     argument_names,
     is_composite,
     is_torch_name,
@@ -35,22 +35,23 @@ log = logging.getLogger(__name__)
 _told: set[str] = set()
 _WILD = re.compile(r"[*?\[]")
 _MOST_GUESSES = 20
-"""Looking for the name that was meant takes long; a file full of unknown names needs no guesses."""
+"""Looking for the name that was meant takes long; a file full of unknown names needs no guesses.
+Chosen."""
 
 
 class NamedOperators(msgspec.Struct, frozen=True):
     """What torch says to the operators of a device file."""
 
-    problems: tuple[Problem, ...]
-    notes: tuple[Problem, ...]
+    problems: tuple[DeviceFileProblem, ...]
+    notes: tuple[DeviceFileProblem, ...]
     """Nothing wrong, but perhaps not what was meant."""
     unchecked: tuple[str, ...]
     """Names in libraries that are not loaded here."""
 
 
 def examine_operators(file: DeviceFile) -> NamedOperators:
-    problems: list[Problem] = []
-    notes: list[Problem] = []
+    problems: list[DeviceFileProblem] = []
+    notes: list[DeviceFileProblem] = []
     unchecked: list[str] = []
     known = _Known.now()
     for placed in file.patterns:
@@ -68,7 +69,7 @@ def examine_operators(file: DeviceFile) -> NamedOperators:
                 f"{placed.name} is composed of other operators: graphs at ATen level "
                 "contain only those"
             )
-            notes.append(Problem(placed.line, placed.key, what))
+            notes.append(DeviceFileProblem(placed.line, placed.key, what))
     problems += _arguments(file)
     return NamedOperators(tuple(problems), tuple(notes), tuple(dict.fromkeys(unchecked)))
 
@@ -93,7 +94,7 @@ def unknown_in_device(device: Device) -> list[str]:
     return [f"{device.name}: {each}. {each.hint}".strip() for each in problems]
 
 
-def unknown_names(names: Iterable[str], key: str) -> list[Problem]:
+def unknown_names(names: Iterable[str], key: str) -> list[DeviceFileProblem]:
     """Those of a list of operators that torch does not know."""
     patterns = tuple(Placed(0, key, name) for name in names)
     return list(examine_operators(DeviceFile(None, (), None, patterns)).problems)
@@ -122,7 +123,7 @@ class _Known(NamedTuple):
         return cls(known, bases, frozenset(op.partition(".")[0] for op in known))
 
 
-def _unknown(placed: Placed, known: _Known, guess: bool) -> Problem | None:
+def _unknown(placed: Placed, known: _Known, guess: bool) -> DeviceFileProblem | None:
     name = placed.name
     full = canonical(name)
     if full in known.bases or full in known.overloads or is_torch_name(name):
@@ -133,7 +134,9 @@ def _unknown(placed: Placed, known: _Known, guess: bool) -> Problem | None:
         pattern = OpPatterns((name,))
         if any(pattern.match(op) for op in known.overloads):
             return None
-        return Problem(placed.line, placed.key, f"no operator of this torch matches {name}")
+        return DeviceFileProblem(
+            placed.line, placed.key, f"no operator of this torch matches {name}"
+        )
     library, base, *overload = full.split(".", 2)
     if library == "higher_order" and not overload:
         return None
@@ -145,10 +148,10 @@ def _unknown(placed: Placed, known: _Known, guess: bool) -> Problem | None:
         near = difflib.get_close_matches(f"{library}.{base}", known.bases, 1) if guess else []
         what = f"this torch has no operator {name}"
     hint = f"Did you mean {near[0]}?" if near else ""
-    return Problem(placed.line, placed.key, what, hint)
+    return DeviceFileProblem(placed.line, placed.key, what, hint)
 
 
-def _arguments(file: DeviceFile) -> list[Problem]:
+def _arguments(file: DeviceFile) -> list[DeviceFileProblem]:
     """Conditions on arguments that their operators do not have."""
     problems = []
     conditions = file.sound.ops.conditions if file.sound else ()
@@ -162,5 +165,5 @@ def _arguments(file: DeviceFile) -> list[Problem]:
             near = difflib.get_close_matches(wanted, names, 1)
             hint = f"Did you mean {near[0]}?" if near else f"It has {', '.join(sorted(names))}."
             what = f"{condition.op} has no argument {wanted}"
-            problems.append(Problem(line, "ops.conditions.when", what, hint))
+            problems.append(DeviceFileProblem(line, "ops.conditions.when", what, hint))
     return problems

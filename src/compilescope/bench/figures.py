@@ -5,13 +5,14 @@ from __future__ import annotations
 import statistics
 from dataclasses import dataclass, field
 
-from compilescope.bench.protocol import Seen
+from compilescope.analysis.intervals import Ratio, Summary, ratio, summarize
+from compilescope.bench.protocol import Examined
 from compilescope.bench.spec import EAGER, Spec
 from compilescope.model.benchmarked import Benchmark, Interval
-from compilescope.rules.intervals import Ratio, Summary, ratio, summarize
 
 _NOISY = 0.2
-"""An interval wider than this share of the median deserves a word."""
+"""An interval wider than this share of the median deserves a word. Chosen: a backend that is a
+fifth faster would not show. docs/bench.md says it to users."""
 
 
 @dataclass
@@ -28,7 +29,7 @@ class Track:
     """Seconds of the first call, for each process that has a row."""
     rows: list[list[float]] = field(default_factory=list)
     peak: int | None = None
-    seen: Seen | None = None
+    seen: Examined | None = None
     error: str = ""
     dropped: bool = False
     """A process of it failed: no other is started."""
@@ -51,7 +52,7 @@ def benchmark(track: Track, base: Track | None, *, stopped: bool = False) -> Ben
     """`base` is eager mode, measured in the same rounds."""
     spec = track.spec
     found = summarize(track.runs)
-    seen = track.seen or Seen()
+    seen = track.seen or Examined()
     error = track.error
     if found is None and not error:
         error = "Stopped before it was measured." if stopped else "Nothing was measured."

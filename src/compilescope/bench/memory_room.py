@@ -13,15 +13,18 @@ from compilescope.bench.spec import Spec
 
 _COMPILING = {"inference": 2.0, "training": 1.5}
 """A process that compiles holds more than one that ran eagerly: the graphs, folded constants, the
-compiler's own processes. In training eager mode's own figure holds gradients already."""
+compiler's own processes. In training eager mode's own figure holds gradients already. Chosen, not
+measured: a bound."""
 SHARE = 0.8
-"""Of what is free: the rest is for whoever else needs some."""
+"""Of what is free: the rest is for whoever else needs some. Chosen."""
 COPIES = {"inference": 6, "training": 17}
 """How often a comparison of numbers holds the weights, counted in the model's own dtype: the model,
-its saved state, the float64 run; in training the gradients and stepped weights of every run too."""
+its saved state, the float64 run; in training the gradients and stepped weights of every run too.
+Chosen by that count, not measured."""
 _EXAMINER_BYTES = 2 << 30
-"""A process of torch, and what a compiler takes beside."""
+"""A process of torch, and what a compiler takes beside. Chosen, not measured."""
 _EXAMINER_CORES = 2
+"""Chosen: one for the model, one for the compiler."""
 
 
 def fitting(called: Called, mode: str) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from compilescope.bench import models
 from compilescope.bench.built import Built, Model, count_parameters
 from compilescope.bench.own_models import model_of_file, plugged_models
-from compilescope.bench.preparing import Prepared, prepare
+from compilescope.bench.preparation import Prepared, prepare
 from compilescope.errors import ToolError
 from compilescope.objects import names_file
 from compilescope.plugins import discover

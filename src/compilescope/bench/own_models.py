@@ -13,6 +13,7 @@ from torch import nn
 from compilescope.bench.built import Built, Model
 from compilescope.errors import ToolError
 from compilescope.objects import call_theirs, load_object, model_and_inputs
+from compilescope.torchapi.trials.backends import uncompiled
 
 GROUP = "compilescope.models"
 
@@ -81,8 +82,11 @@ def _built(make: Callable[..., Any], name: str, small: bool, batch: int) -> Buil
     if isinstance(made, Built):
         return made
     model, args, kwargs = model_and_inputs(made, name)
+    model = uncompiled(model)
     if not isinstance(model, nn.Module):
         model = _Function(model)
+    # It was made for us: backends are compared with what is not compiled.
+    model._compiled_call_impl = None
     if not isinstance(args, (tuple, list)):
         args = (args,)
     return Built(model, tuple(args), dict(kwargs))

@@ -14,14 +14,14 @@ from compilescope.model.stack import Frame
 Verb = Literal["survey", "prepare", "first", "warm", "run", "memory", "examine"]
 
 
-class Request(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+class WorkerRequest(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """One thing to do. `survey` has several specs, `prepare` and `examine` one, the rest none."""
 
     verb: Verb
     specs: tuple[Spec, ...] = ()
 
 
-class Reply(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+class WorkerReply(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """What came of it: a value, or why there is none."""
 
     value: msgspec.Raw = msgspec.Raw(b"null")
@@ -63,24 +63,25 @@ class Warmed(msgspec.Struct, frozen=True, kw_only=True):
     """That every run from here on is the mean of."""
 
 
-class Ran(msgspec.Struct, frozen=True, kw_only=True):
+class RunTime(msgspec.Struct, frozen=True, kw_only=True):
     """One run."""
 
     ms: float
     """For one call."""
 
 
-class Peak(msgspec.Struct, frozen=True, kw_only=True):
+class PeakMemory(msgspec.Struct, frozen=True, kw_only=True):
     bytes: int
 
 
-class Seen(msgspec.Struct, frozen=True, kw_only=True):
-    """What `bench/examining.py` found, as it travels."""
+class Examined(msgspec.Struct, frozen=True, kw_only=True):
+    """What `bench.examination` found; None: not known, or without a meaning there."""
 
     graphs: int | None = None
     breaks: int | None = None
     recompiles: int | None = None
     violations: int | None = None
+    """Errors alone."""
     kerneldiff: Literal["", "pass", "fail", "unknown"] = ""
     notes: tuple[str, ...] = ()
     bodies: tuple[Body, ...] = ()

@@ -33,11 +33,3 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 0
     threads: int | None = None
     """That torch uses for one operation; None: as many as it takes by itself."""
-
-
-def encode_spec(spec: Spec) -> bytes:
-    return msgspec.json.encode(spec)
-
-
-def decode_spec(data: bytes) -> Spec:
-    return msgspec.json.decode(data, type=Spec)

@@ -12,10 +12,10 @@ import torch
 from torch.utils.benchmark import Timer
 
 LEAST_S = 0.1
-"""A run takes at least this long, so that neither the clock nor the loop shows in it."""
+"""A run takes at least this long, so that neither the clock nor the loop shows in it. Chosen."""
 LEAST_CUDA_S = 0.2
 """On a GPU, where a call of a few milliseconds is mostly the host's launching of kernels: one delay
-of the host more or less would be a good part of a short run."""
+of the host more or less would be a good part of a short run. Chosen."""
 
 
 class CudaClock:

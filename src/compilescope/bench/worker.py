@@ -16,11 +16,11 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from compilescope.bench.protocol import Reply, Request
+from compilescope.bench.protocol import WorkerReply, WorkerRequest
 from compilescope.errors import ToolError
 
 _MOST = 300
-"""Characters of an error's own words."""
+"""Characters of an error's own words. Chosen: a line or two of a table."""
 
 
 def main() -> None:
@@ -32,17 +32,17 @@ def main() -> None:
     # Torch is imported here, so that what a broken one says is a reply like any other.
     work: Any = None
     while True:
-        request = msgspec.json.decode(waiting.get(), type=Request)
+        request = msgspec.json.decode(waiting.get(), type=WorkerRequest)
         try:
             if work is None:
-                from compilescope.bench.working import Work
+                from compilescope.bench.worker_tasks import WorkerTasks
 
-                work = Work()
-            reply = Reply(value=msgspec.Raw(msgspec.json.encode(work.do(request))))
+                work = WorkerTasks()
+            reply = WorkerReply(value=msgspec.Raw(msgspec.json.encode(work.do(request))))
         except ToolError as error:
-            reply = Reply(error=error.message, hint=error.hint)
+            reply = WorkerReply(error=error.message, hint=error.hint)
         except Exception as error:  # The border to the user's model and to the backend.
-            reply = Reply(error=_sentence(error))
+            reply = WorkerReply(error=_sentence(error))
         with contextlib.suppress(BrokenPipeError):
             target.write(msgspec.json.encode(reply) + b"\n")
             target.flush()

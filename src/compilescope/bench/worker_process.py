@@ -14,17 +14,19 @@ from typing import TypeVar
 
 import msgspec
 
-from compilescope.bench.protocol import Reply, Request, Verb
+from compilescope.bench.protocol import Verb, WorkerReply, WorkerRequest
 from compilescope.bench.spec import Spec
 from compilescope.errors import ToolError
-from compilescope.processes import end_session, kernel_kills, status_words
+from compilescope.processes.child import end_process
+from compilescope.processes.outcome import kernel_kills, last_line, status_words
 from compilescope.settings import bench_environment
 
 T = TypeVar("T")
 
 _COMMAND = (sys.executable, "-m", "compilescope.bench.worker")
 _PATIENCE_S = 10.0
-"""For a process to end by itself."""
+"""For a process to end by itself. Chosen: it has nothing left to do then; after that it is
+killed."""
 _DOING: dict[Verb, str] = {
     "survey": "looking up names",
     "prepare": "building the model",
@@ -86,7 +88,7 @@ class WorkerProcess:
 
     def send(self, verb: Verb, *specs: Spec) -> None:
         """Ask, and don't wait: `hear` has the answer."""
-        line = msgspec.json.encode(Request(verb=verb, specs=specs)) + b"\n"
+        line = msgspec.json.encode(WorkerRequest(verb=verb, specs=specs)) + b"\n"
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):  # It died; the empty answer says so.
             self._process.stdin.write(line)
@@ -103,7 +105,7 @@ class WorkerProcess:
             ) from None
         if not said:
             raise WorkerFailed(self._death(verb))
-        reply = msgspec.json.decode(said, type=Reply)
+        reply = msgspec.json.decode(said, type=WorkerReply)
         if reply.error:
             raise WorkerFailed(reply.error, reply.hint)
         return msgspec.json.decode(reply.value, type=answer)
@@ -118,11 +120,7 @@ class WorkerProcess:
         if process.stdin is not None:
             with contextlib.suppress(BrokenPipeError):
                 process.stdin.close()
-        if patience_s and process.poll() is None:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(patience_s)
-        end_session(process.pid, running=process.poll() is None)
-        process.wait()
+        end_process(process, patience_s)
 
     def _read(self) -> None:
         assert self._process.stdout is not None
@@ -146,7 +144,5 @@ class WorkerProcess:
 
     def _last_words(self) -> str:
         with contextlib.suppress(OSError):
-            lines = self._log.read_bytes()[-4096:].decode(errors="replace").splitlines()
-            said = next((line.strip() for line in reversed(lines) if line.strip()), "")
-            return said[:200]
+            return last_line(self._log.read_bytes()[-4096:].decode(errors="replace"))[:200]
         return ""

@@ -1,1 +1,24 @@
 """The command line: one file a command. The only place that prints."""
+
+import os
+import sys
+
+
+def _put_installed_first() -> None:
+    """What lies in the current folder or on PYTHONPATH is the program's, and may be called like one
+    of our libraries. Python puts its own archive, there or not, right behind those."""
+    archive = f"python{sys.version_info.major}{sys.version_info.minor}.zip"
+    names = [os.path.basename(path) for path in sys.path]
+    if archive in names:
+        at = names.index(archive)
+        sys.path[:] = sys.path[at:] + sys.path[:at]
+
+
+def _is_our_command() -> bool:
+    """The process of `compilescope` or `python -m compilescope`, and no other that imports us."""
+    program = os.path.basename(sys.orig_argv[1]) if len(sys.orig_argv) > 1 else ""
+    return sys.orig_argv[1:3] == ["-m", "compilescope"] or program == "compilescope"
+
+
+if _is_our_command():
+    _put_installed_first()

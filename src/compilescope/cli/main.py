@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import importlib
 import logging
+import os
 import pkgutil
 import sys
+from contextlib import suppress
 from types import ModuleType
+from typing import NoReturn
 
 import click
 
 from compilescope.cli import commands
-from compilescope.errors import ToolError
+from compilescope.cli.broken_streams import leave, open_streams, say, settle_streams
+from compilescope.cli.streams import guard_streams
+from compilescope.errors import ToolError, as_limit
+from compilescope.processes.child_signal import hear_children
+from compilescope.processes.deadline import begin_command
+from compilescope.settings import AUTO_RUN, JOURNALS, set_variable, state_folder
 from compilescope.version import VERSION
 
 GROUPS: dict[str, tuple[str, ...]] = {
@@ -20,7 +28,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Numbers": ("diff", "bench"),
     "Hardware": ("preflight", "devices"),
     "Gate": ("check",),
-    "Share": ("report", "serve", "export", "import", "list", "tag", "clean"),
+    "Share": ("report", "serve", "export", "import", "list", "tag", "clean", "agent-skill"),
     "Learn": ("learn", "demo", "registry"),
 }
 """The headings of `--help` in the order in which a user meets them. A command names its own in
@@ -31,7 +39,8 @@ class _Group(click.Group):
     """Commands under headings, each imported when it is asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        names = {info.name for info in pkgutil.iter_modules(commands.__path__)}
+        files = {info.name for info in pkgutil.iter_modules(commands.__path__)}
+        names = {name.replace("_", "-") for name in files}
         ordered = [name for group in GROUPS.values() for name in group if name in names]
         return ordered + sorted(names - set(ordered))
 
@@ -56,7 +65,7 @@ class _Group(click.Group):
 
 
 def _module(name: str) -> ModuleType:
-    return importlib.import_module(f"{commands.__name__}.{name}")
+    return importlib.import_module(f"{commands.__name__}.{name.replace('-', '_')}")
 
 
 @click.group(
@@ -73,25 +82,83 @@ def group(verbose: int) -> None:
     logging.basicConfig(level=level, format="%(name)s: %(message)s")
 
 
-def main() -> None:
+def _hints(error: ToolError) -> list[str]:
+    """What to do; where torch is missing, the other Python that has it comes first."""
+    if "torch" in error.message:
+        from compilescope.cli.interpreters import missing_torch
+
+        missing = missing_torch()
+        if missing is not None:
+            return list(missing)
+    return [error.hint] if error.hint else []
+
+
+def _take_back_interrupted() -> None:
+    """Files that a command was replacing when it was killed are what they were, as a set."""
     try:
+        if not os.listdir(state_folder() / JOURNALS):
+            return
+    except OSError:
+        return
+    from compilescope.processes.guard import restore_interrupted
+
+    for path in restore_interrupted():
+        words = "an earlier command was killed before it had written all of its files"
+        say(f"compilescope: restored {path}: {words}")
+
+
+def _folder_exists() -> bool:
+    """The current one. Where it was deleted, whoever asks for its name fails."""
+    try:
+        os.getcwd()
+        return True
+    except FileNotFoundError:
+        return False
+
+
+def _fail(error: ToolError) -> NoReturn:
+    say(f"compilescope: error: {error.message}", *(f"  {line}" for line in _hints(error)))
+    settle_streams()
+    leave(error.exit_code)
+
+
+def main() -> None:
+    open_streams()
+    hear_children()
+    # Neither a command nor what it starts is a user's plain program.
+    set_variable(AUTO_RUN, "0")
+    guard_streams()
+    begin_command()
+    try:
+        _take_back_interrupted()
         status = group(standalone_mode=False)
-        sys.exit(status if isinstance(status, int) else 0)
+        leave(status if isinstance(status, int) else 0)
     except ToolError as error:
-        print(f"compilescope: error: {error.message}", file=sys.stderr)
-        if error.hint:
-            print(f"  {error.hint}", file=sys.stderr)
-        sys.exit(error.exit_code)
+        _fail(error)
     except click.ClickException as error:
-        error.show()
-        sys.exit(error.exit_code)
+        with suppress(OSError):
+            error.show(sys.stderr)
+        settle_streams()
+        leave(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
-        print("compilescope: stopped", file=sys.stderr)
-        sys.exit(130)
+        say("compilescope: stopped")
+        leave(130)
     except BrokenPipeError:
         # The reader (head, less) has seen enough.
-        sys.stderr.close()
-        sys.exit(141)
+        settle_streams()
+        leave(141)
+    except FileNotFoundError:
+        if _folder_exists():
+            raise
+        hint = "  Change to a folder that exists and run the command again."
+        say("compilescope: error: The current folder was deleted.", hint)
+        settle_streams()
+        leave(2)
+    except (OSError, RuntimeError) as error:
+        limit = as_limit(error)
+        if limit is None:
+            raise
+        _fail(limit)
 
 
 if __name__ == "__main__":

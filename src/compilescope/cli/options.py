@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from compilescope.cli.streams import put_json
 from compilescope.settings import read_settings, wants_colour
 
 if TYPE_CHECKING:
@@ -64,7 +64,4 @@ def report_width() -> int:
 
 
 def print_json(value: Any) -> None:
-    import msgspec
-
-    sys.stdout.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
-    sys.stdout.flush()
+    put_json(value, indent=2)

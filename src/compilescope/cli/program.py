@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,7 @@ import click
 from compilescope.cli.options import home_folder
 
 if TYPE_CHECKING:
-    from compilescope.capture.launcher import Outcome
+    from compilescope.recorder.launcher import ProgramOutcome
 
 F = TypeVar("F", bound=Callable[..., Any])
 Words = tuple[str, tuple[str, ...]]
@@ -27,6 +28,8 @@ class ProgramCommand(click.Command):
     """
 
     may_follow: ClassVar[frozenset[str]] = frozenset()
+    takes_stdin: ClassVar[bool] = True
+    """Can the program be `-`?"""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         takes_value = {
@@ -50,6 +53,10 @@ class ProgramCommand(click.Command):
             ctx.obj = ("script", ())
         return super().parse_args(ctx, args[:index] + self._taken_back(ctx))
 
+    def invoke(self, ctx: click.Context) -> Any:
+        os.getcwd()  # A program needs a folder to run in: `main` says so where it was deleted.
+        return super().invoke(ctx)
+
     def _taken_back(self, ctx: click.Context) -> list[str]:
         """Our own options that follow the program; it keeps all others, and all after `--`."""
         mode, words = ctx.obj
@@ -68,8 +75,21 @@ class ProgramCommand(click.Command):
                 ours.append(word)
                 if not option.is_flag and not value:
                     ours += [next(rest)] if len(ours) + len(theirs) < len(words) else []
+        if mode == "script" and theirs[:1] == ["-"]:
+            mode = self._from_stdin()
         ctx.obj = (mode, tuple(theirs))
         return ours
+
+    def _from_stdin(self) -> str:
+        from compilescope.errors import ToolError
+
+        if self.takes_stdin:
+            return "stdin"
+        raise ToolError(
+            f"{self.name} needs a file: it runs the program more than once, and standard input "
+            "can be read only once.",
+            hint=f"Save it first: `cat > program.py`, then `compilescope {self.name} program.py`.",
+        )
 
     def options_after(self) -> dict[str, click.Option]:
         """The options that may follow the program, by name."""
@@ -84,7 +104,12 @@ class ProgramCommand(click.Command):
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         name = f"compilescope {self.name}"
         formatter.write_usage(name, "[OPTIONS] SCRIPT [ARGS]...")
-        for rest in ("-m MODULE [ARGS]...", "--pytest [ARGS]...", "--torchrun [ARGS]..."):
+        for rest in (
+            "- [ARGS]...",
+            "-m MODULE [ARGS]...",
+            "--pytest [ARGS]...",
+            "--torchrun [ARGS]...",
+        ):
             formatter.write_usage(name, f"[OPTIONS] {rest}", prefix="       ")
 
 
@@ -132,19 +157,18 @@ def launch_program(
     timed: bool = False,
     calls: bool = False,
     failure_keeper: str = "",
-) -> Outcome:
+) -> ProgramOutcome:
     """Run it to its end."""
-    from compilescope.capture.launcher import launch
-    from compilescope.capture.names import resolve_names
-    from compilescope.capture.target import Target
     from compilescope.errors import ToolError
+    from compilescope.recorder.launcher import launch
+    from compilescope.recorder.names import resolve_names
+    from compilescope.recorder.target import Target
     from compilescope.settings import Settings
 
     program = Target(words[0], words[1])  # type: ignore[arg-type]
     if backend and not (compile_all or compile_names):
         raise ToolError("--backend needs --compile-all or --compile NAME.")
     program.check()
-    _check_text((*program.words, program.root))
     names = resolve_names(compile_names, program)
     settings = Settings(
         home=home_folder(home),
@@ -158,18 +182,7 @@ def launch_program(
     return launch(program, settings)
 
 
-def _check_text(words: tuple[str, ...]) -> None:
-    """A record is UTF-8: say so before the program runs, not when it has."""
-    from compilescope.errors import ToolError
-
-    for word in words:
-        try:
-            word.encode()
-        except UnicodeEncodeError:
-            raise ToolError(f"{word!r} is not UTF-8, so it cannot be recorded.") from None
-
-
-def warn_of_lost_end(outcome: Outcome) -> None:
+def warn_of_lost_end(outcome: ProgramOutcome) -> None:
     if not outcome.header_written:
         print(
             "compilescope: the end of the run could not be written. Is the disk full?",

@@ -13,20 +13,24 @@ from contextlib import contextmanager, suppress
 from typing import IO, TYPE_CHECKING
 
 from compilescope.cli.options import has_colour
+from compilescope.cli.streams import exact
+from compilescope.texts import one_line
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
 PATIENCE_S = 1.0
-"""Work shorter than this draws no bar."""
+"""Work shorter than this draws no bar. Chosen: it would flicker."""
 EVERY_S = 10.0
-"""Without a terminal: the pause before each line, the first one included."""
+"""Without a terminal: the pause before each line, the first one included. Chosen: a CI log shows
+life and is not filled."""
 _REFRESH_S = 0.1
+"""Chosen: the spinner moves smoothly enough."""
 _BAR_WIDTH = 20
 
 
-class Work:
+class CurrentWork:
     """What is being done now, as its doer says it."""
 
     def __init__(self, command: str, doing: str = "") -> None:
@@ -61,10 +65,10 @@ class Work:
         self._news = news
 
     def words(self) -> str:
-        return _printable(": ".join(filter(None, (self._count, self._doing))))
+        return one_line(": ".join(filter(None, (self._count, self._doing))))
 
     def line(self) -> str:
-        words, self._news = _printable(self._news) or self.words(), ""
+        words, self._news = one_line(self._news) or self.words(), ""
         return f"compilescope: {self._command}: {words}, {duration(time.monotonic() - self.begun)}"
 
 
@@ -76,17 +80,12 @@ def duration(seconds: float) -> str:
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
-def _printable(text: str) -> str:
-    """Parts of it were written by the program: they must not steer the terminal."""
-    return "".join(c if c.isprintable() else " " for c in text)
-
-
 @contextmanager
 def working(
     command: str, doing: str = "", *, patience_s: float = PATIENCE_S, every_s: float = EVERY_S
-) -> Iterator[Work]:
+) -> Iterator[CurrentWork]:
     """Show how the work inside goes. The terminal is as it was when this ends, however it ends."""
-    work, ended = Work(command, doing), threading.Event()
+    work, ended = CurrentWork(command, doing), threading.Event()
     # A thread: a step that takes minutes says nothing meanwhile.
     watcher = threading.Thread(
         target=_watch, args=(work, sys.stderr, ended, patience_s, every_s), daemon=True
@@ -100,7 +99,11 @@ def working(
 
 
 def _watch(
-    work: Work, stream: IO[str] | None, ended: threading.Event, patience_s: float, every_s: float
+    work: CurrentWork,
+    stream: IO[str] | None,
+    ended: threading.Event,
+    patience_s: float,
+    every_s: float,
 ) -> None:
     if stream is None:
         return
@@ -119,10 +122,10 @@ def _watch(
 def _console(stream: IO[str]) -> Console:
     from rich.console import Console
 
-    return Console(file=stream, force_terminal=True, no_color=not has_colour(stream))
+    return Console(file=exact(stream), force_terminal=True, no_color=not has_colour(stream))
 
 
-def _draw(work: Work, console: Console, ended: threading.Event) -> None:
+def _draw(work: CurrentWork, console: Console, ended: threading.Event) -> None:
     bar = _bar(console)
     bar.add_task(work.words(), total=None)
     task = bar.tasks[0]

@@ -27,16 +27,15 @@ def found_run(home: Path, run: str | None, job: str | None) -> Path:
     folder = find_run(home, run)
     if not job:
         return folder
-    from compilescope.sweep.opening import opened_job
+    from compilescope.sweep.job_run import opened_job
 
     return opened_job(folder, job)
 
 
 def shown_value(reading: Reading) -> Any:
     """What `show --json` prints: of a sweep what `sweep --json` does."""
-    from compilescope.cli.benchmark_values import digest_value
-    from compilescope.cli.sweep_value import sweep_value
-    from compilescope.rules.sweeps import is_sweep, sweep_of
+    from compilescope.analysis.sweeps import is_sweep, sweep_of
+    from compilescope.cli.run_json import digest_value, sweep_value
 
     if is_sweep(reading.run):
         return sweep_value(sweep_of(reading.run))

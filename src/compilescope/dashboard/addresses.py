@@ -5,8 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import quote, urlencode
 
+from compilescope.errors import ToolError
 from compilescope.registry.pages import Pages
 from compilescope.registry.table import normal_id
+
+
+class Missing(ToolError):
+    """What an address names is not there: the answer's status says so too."""
 
 
 def run_address(run: str) -> str:

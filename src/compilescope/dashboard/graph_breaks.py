@@ -9,31 +9,33 @@ from functools import lru_cache
 from pathlib import Path
 
 from compilescope.errors import ToolError
+from compilescope.registry.downloads import current_file
 from compilescope.registry.history import release_key
 from compilescope.registry.notes import own_notes
-from compilescope.registry.table import normal_id, table_file
-from compilescope.site.content import Content, Page, Sources, gather
+from compilescope.registry.table import normal_id
+from compilescope.site.content import Content, Page, SiteSources, gather
 
 _MOST_CHARACTERS = 20_000
+"""Of a search. Chosen: a pasted traceback fits."""
 _IDS = re.compile(r"(?<![A-Za-z0-9])GB0*([0-9]{1,6})(?![A-Za-z0-9])", re.IGNORECASE)
 _HAS = ("example", "fixed", "note", "several", "unraised", "missing")
 _MEANS = ("config", "rewrite", "judgement", "upgrade")
-_SORTS = ("best", "id", "type", "category", "newest")
+_SORTS = ("best", "met", "id", "type", "category", "newest")
 _LONG = 7
-"""Words: of a longer text, nothing has them all."""
+"""Words: of a longer text, nothing has them all. Chosen."""
 _TELLING = 10
-"""Letters: a shorter type is a word that any text may have."""
+"""Letters: a shorter type is a word that any text may have. Chosen."""
 
 
 class GraphBreaks:
-    """The table of the torch that is installed beside us."""
+    """The table that was downloaded last, else that of the installed torch."""
 
     def __init__(self, notes: Path | None) -> None:
         self.notes = notes
 
     def content(self) -> Content:
         """Takes seconds the first time. Raises `ToolError` where there is no table."""
-        path = table_file()
+        path = current_file()
         with _GATHERING:
             found = _gathered(path, _mark(path))
         return found.with_notes(own_notes(self.notes) if self.notes is not None else {})
@@ -45,7 +47,7 @@ _GATHERING = threading.Lock()
 @lru_cache(maxsize=1)
 def _gathered(path: Path, mark: object) -> Content:
     """Once for a table: it is another one when torch was installed anew."""
-    return gather(Sources())
+    return gather(SiteSources())
 
 
 def _mark(path: Path) -> object:
@@ -57,7 +59,7 @@ def _mark(path: Path) -> object:
 
 
 @dataclass(frozen=True)
-class Question:
+class RegistryQuery:
     """What a reader looks for."""
 
     q: str = ""
@@ -87,14 +89,15 @@ class Question:
                 raise ToolError(f"There is no {name} {value[:60]!r}.")
 
 
-def find(content: Content, question: Question) -> list[Page]:
+def find(content: Content, question: RegistryQuery) -> list[Page]:
     """The pages that fit, best first; as `compilescope registry search` ranks them."""
     question.check(content)
-    pages = list(content.pages)
+    pages = list(content.ranked)
     if question.q.strip():
         pages = _matching(content, question.q)
     pages = [page for page in pages if _fits(page, question)]
     keys = {
+        "met": lambda page: content.ranked.index(page),
         "id": lambda page: content.pages.index(page),
         "type": lambda page: page.title.casefold(),
         "category": lambda page: page.category.id if page.category else "~",
@@ -130,7 +133,7 @@ def _matching(content: Content, text: str) -> list[Page]:
     return [content.by_id[gb_id] for gb_id in dict.fromkeys(found) if gb_id in content.by_id]
 
 
-def _fits(page: Page, question: Question) -> bool:
+def _fits(page: Page, question: RegistryQuery) -> bool:
     category = page.category.id if page.category else "none"
     return (
         (not question.category or category == question.category)

@@ -1,5 +1,7 @@
-"""The quick run: a small model of `transformers` through capture, a device, KernelDiff and, with a
-forced failure, the minifier."""
+"""The quick run: a small model of `transformers` through capture, a device and KernelDiff.
+
+With a forced failure through the minifier, too.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from compilescope.demo.command_process import run_command
 from compilescope.demo.folder import OUTPUT, PROGRAMS, write
-from compilescope.demo.running import run_command
-from compilescope.demo.step import Command, Ran
+from compilescope.demo.step import Command, CommandResult
 from compilescope.errors import ToolError
 from compilescope.model import bodies
 from compilescope.model.graph import decode_graph
@@ -45,7 +47,7 @@ class Knobs:
 
 
 @dataclass
-class Answers:
+class QuickAnswers:
     """What the commands found; None: not asked."""
 
     about: str = ""
@@ -54,7 +56,7 @@ class Answers:
     preflight: dict[str, Any] | None = None
     diff: dict[str, Any] | None = None
     minify: dict[str, Any] | None = None
-    commands: tuple[Ran, ...] = ()
+    commands: tuple[CommandResult, ...] = ()
 
     @property
     def good(self) -> bool:
@@ -111,10 +113,10 @@ def quick_run(
     folder: Path,
     environment: Mapping[str, str],
     heard: Callable[[str, int, int], None],
-) -> Answers:
+) -> QuickAnswers:
     """Run its commands; `heard` gets what they do, how many are done, and how many there are."""
     write(folder / PROGRAM, program_text(knobs))
-    answers = Answers()
+    answers = QuickAnswers()
     commands = _commands(knobs)
 
     def pass_on(words: str) -> None:
@@ -155,7 +157,7 @@ def _commands(knobs: Knobs) -> list[tuple[str, Command]]:
     return commands
 
 
-def _document(ran: Ran) -> dict[str, Any]:
+def _document(ran: CommandResult) -> dict[str, Any]:
     """The JSON at the end of its output: the program may have printed before it."""
     text = ran.plain
     starts = [match.start() for match in re.finditer(r"^\{", text, flags=re.M)]
@@ -177,7 +179,7 @@ def _last_words(errors: str) -> str:
     return (said or lines or [""])[-1]
 
 
-def _take_program(answers: Answers, ran: Ran, folder: Path) -> None:
+def _take_program(answers: QuickAnswers, ran: CommandResult, folder: Path) -> None:
     """What the program said of its model, or why it ended."""
     assert answers.capture is not None
     if answers.capture["exit_status"] != 0:

@@ -38,7 +38,7 @@ class Command:
 
 
 @dataclass(frozen=True)
-class Step:
+class TourStep:
     """One capability."""
 
     id: str
@@ -63,7 +63,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Ran:
+class CommandResult:
     """A command that ended."""
 
     command: Command
@@ -92,11 +92,11 @@ class Ran:
 class Result:
     """What came of a step."""
 
-    step: Step
+    step: TourStep
     status: Status
     reason: str = ""
     """Why it failed or did not run."""
-    ran: tuple[Ran, ...] = field(default=())
+    ran: tuple[CommandResult, ...] = field(default=())
 
     @property
     def seconds(self) -> float:

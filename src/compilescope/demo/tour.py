@@ -7,25 +7,25 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 from compilescope.demo import steps
+from compilescope.demo.command_process import run_command
 from compilescope.demo.folder import OUTPUT, place_programs, write
-from compilescope.demo.running import run_command
-from compilescope.demo.step import Ran, Result, Status, Step
+from compilescope.demo.step import CommandResult, Result, Status, TourStep
 from compilescope.errors import ToolError
 from compilescope.plugins import discover
 
 
-def all_steps(commands: Collection[str]) -> list[Step]:
+def all_steps(commands: Collection[str]) -> list[TourStep]:
     """In order; those whose commands this version of the tool has."""
-    found = discover(steps, "STEP", Step)
+    found = discover(steps, "STEP", TourStep)
     there = [step for step in found if _subcommands(step) <= set(commands)]
     return sorted(there, key=lambda step: step.order)
 
 
-def _subcommands(step: Step) -> set[str]:
+def _subcommands(step: TourStep) -> set[str]:
     return {each.words[1] for each in step.commands if each.words[0] == "compilescope"}
 
 
-def choose(found: Sequence[Step], wanted: Sequence[str]) -> list[Step]:
+def choose(found: Sequence[TourStep], wanted: Sequence[str]) -> list[TourStep]:
     """The wanted steps and those whose results they read; all where none is named."""
     if not wanted:
         return list(found)
@@ -44,7 +44,7 @@ def choose(found: Sequence[Step], wanted: Sequence[str]) -> list[Step]:
     return [step for step in found if step.id in chosen]
 
 
-def obstacle(step: Step, before: Sequence[Result]) -> Result | None:
+def obstacle(step: TourStep, before: Sequence[Result]) -> Result | None:
     """Why a step can't run: something is missing here, or a step it reads from did not succeed."""
     missing = step.missing()
     if missing:
@@ -59,16 +59,16 @@ def obstacle(step: Step, before: Sequence[Result]) -> Result | None:
 
 
 def run_step(
-    step: Step,
+    step: TourStep,
     folder: Path,
     environment: Mapping[str, str],
     *,
     heard: Callable[[str], None],
-    ended: Callable[[Ran], None],
+    ended: Callable[[CommandResult], None],
 ) -> Result:
     """Run its commands; the first that does not do what it should ends it."""
     place_programs(folder, step.programs)
-    ran: list[Ran] = []
+    ran: list[CommandResult] = []
     for number, command in enumerate(step.commands, 1):
         heard(command.text)
         one = run_command(command, folder, environment, heard)

@@ -1,1 +1,1 @@
-"""Numbers: one backend held against another, and the operation at which they part."""
+"""A model's numbers on one backend compared with another's, and the operation where they part."""

@@ -9,13 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from compilescope.diff.error_map import ENDLESS, ErrorMap, map_errors
-from compilescope.diff.metrics import TensorComparison
 from compilescope.errors import ToolError
+from compilescope.tensors.comparison import TensorComparison
+from compilescope.tensors.error_map import ENDLESS, ErrorMap, map_errors
+from compilescope.texts import one_line
 
 _COLOURS = {"pass": "#3d8b52", "fail": "#c4483b", "unknown": "#c98a1b"}
 _SIDE = 256
+"""Cells. Chosen: what a picture of this size still shows."""
 _MOST_LETTERS = 80
+"""Of a file's name. Chosen: file systems take 255 bytes."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,7 @@ def draw_pictures(
 ) -> list[str]:
     """One summary, and a heatmap with a histogram for each tensor that differs; their paths."""
     config = config or VisualizationConfig()
-    pyplot = _pyplot()
+    pyplot = plotter()
     names = _Names(folder, config)
     told = [diff for diff in diffs if diff.numbers is not None]
     written = []
@@ -62,17 +65,6 @@ def draw_pictures(
         if found is not None and diff.numbers is not None:
             written += names.save(_portrait(pyplot, found, diff.numbers), f"{title} {diff.path}")
     return written
-
-
-def draw_tensors(
-    reference: Any, test: Any, comparison: TensorComparison, folder: Path
-) -> list[str]:
-    """The picture of one pair."""
-    found = map_errors(reference, test, _SIDE, _SIDE)
-    if found is None:
-        return []
-    names = _Names(folder, VisualizationConfig())
-    return names.save(_portrait(_pyplot(), found, comparison), comparison.name)
 
 
 class _Names:
@@ -102,13 +94,18 @@ class _Names:
         # Some file systems take capitals and small letters for the same.
         plain = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:_MOST_LETTERS] or "tensor"
         name, number = plain, 2
-        while name in self._used:
+        while name in self._used or self._is_taken(name):
             name, number = f"{plain}-{number}", number + 1
         self._used.add(name)
         return name
 
+    def _is_taken(self, name: str) -> bool:
+        """By a file that was there before: it may be anybody's."""
+        return any((self._folder / f"{name}.{kind}").exists() for kind in self._config.formats)
 
-def _pyplot() -> Any:
+
+def plotter() -> Any:
+    """matplotlib; without it, what to install."""
     try:
         import matplotlib.figure
     except ImportError:
@@ -179,4 +176,4 @@ def _log(value: float, above: float) -> float:
 
 def _plain(text: str) -> str:
     """A dollar would begin a formula."""
-    return "".join(c if c.isprintable() else "?" for c in text).replace("$", r"\$")
+    return one_line(text).replace("$", r"\$")

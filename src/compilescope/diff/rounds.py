@@ -8,16 +8,17 @@ from dataclasses import dataclass, field
 
 import torch
 
-from compilescope.diff.anchoring import believed
-from compilescope.diff.config import ComparisonConfig
-from compilescope.diff.copies import Arguments
-from compilescope.diff.doubts import Doubts, unsteady
-from compilescope.diff.failing import describe_failure
-from compilescope.diff.sides import Side, survey, widened
-from compilescope.diff.structure import tensors_of
-from compilescope.diff.trial import Outcome, Plan
+from compilescope.diff.false_alarms import FalseAlarms, unsteady
+from compilescope.diff.input_sets import InputSet
+from compilescope.diff.runs.failures import describe_failure
+from compilescope.diff.runs.sides import ComparedSide, believed, survey, widened
+from compilescope.diff.runs.trial import TrialOutcome, TrialPlan
 from compilescope.diff.values import Comparer, ValueDiff
 from compilescope.errors import ToolError
+from compilescope.tensors.rounding import Verdict
+from compilescope.tensors.structure import tensors_of
+from compilescope.tensors.tolerances import ComparisonConfig
+from compilescope.torchapi.trials.compiles import Compile
 from compilescope.torchapi.trials.survey import Survey
 
 Tick = Callable[[str], None]
@@ -31,8 +32,13 @@ _BY_TRACING = (
 class Round:
     """What came of one set of inputs."""
 
-    arguments: Arguments | None = None
-    """The inputs; None where they were left out."""
+    plan: TrialPlan | None = None
+    """What was run; None where the inputs were left out."""
+    number: int = 1
+    words: str = ""
+    """What sets the inputs apart from the first."""
+    compiles: tuple[Compile, ...] = ()
+    """What Dynamo compiled for the test."""
     diffs: list[ValueDiff] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     anchored: bool = False
@@ -44,14 +50,31 @@ class Round:
     reference_seconds: float = 0.0
     test_seconds: float = 0.0
 
+    @property
+    def verdict(self) -> Verdict:
+        verdicts = {diff.verdict for diff in self.diffs}
+        if "fail" in verdicts:
+            return "fail"
+        return "unknown" if "unknown" in verdicts or not verdicts else "pass"
+
+    @property
+    def inputs(self) -> InputSet:
+        skipped = self.plan is None
+        return InputSet(self.number, self.words, self.verdict, self.compiles, skipped)
+
+    @property
+    def label(self) -> str:
+        """Before the names of its values; those of the first set have none."""
+        return f"{self.inputs.label}: " if self.number > 1 else ""
+
 
 class Rounds:
     """Runs rounds with the same two sides."""
 
     def __init__(
         self,
-        sides: tuple[Side, Side],
-        traced: Callable[[], Side],
+        sides: tuple[ComparedSide, ComparedSide],
+        traced: Callable[[], ComparedSide],
         config: ComparisonConfig,
         *,
         runs: int,
@@ -68,25 +91,29 @@ class Rounds:
         self._keep = keep
         self._tick = tick
 
-    def run(self, plan: Plan) -> Round:
-        found = Round(plan.arguments)
+    def run(self, plan: TrialPlan, number: int = 1, words: str = "") -> Round:
+        found = Round(plan, number, words)
         references, seen = self._references(plan, found)
         found.reference_seconds = references[-1].seconds
         exact = self._exact(plan, seen, references[0], found)
+        before = len(self._test.compiles)
         tests = self._tests(plan, found)
+        found.compiles = tuple(self._test.compiles[before:])
         comparer = Comparer(self._scaled(seen), plan.before, _narrowest(plan), keep=self._keep)
         if found.error is not None:
             found.diffs = [self._failure(plan, found)]
             return found
         found.test_seconds = tests[-1].seconds
         sides = (self._reference, self._test)
-        doubts = Doubts(plan, comparer, sides, (references, tests), exact, seen)
-        diffs = [doubts.weigh(diff) for diff in comparer.compare(references[0], tests[0], exact)]
+        alarms = FalseAlarms(plan, comparer, sides, (references, tests), exact, seen)
+        diffs = [alarms.weigh(diff) for diff in comparer.compare(references[0], tests[0], exact)]
         self._note_unsteady(tests, "test", found)
         found.diffs = self._blame(plan, comparer, (references[0], tests[0], exact), diffs, found)
         return found
 
-    def _references(self, plan: Plan, found: Round) -> tuple[list[Outcome], Survey | None]:
+    def _references(
+        self, plan: TrialPlan, found: Round
+    ) -> tuple[list[TrialOutcome], Survey | None]:
         self._tick("running the reference")
         first = self._reference.run(plan)
         if first.error is not None and plan.input_gradients:
@@ -120,12 +147,12 @@ class Rounds:
         return outcomes, seen
 
     def _exact(
-        self, plan: Plan, seen: Survey | None, reference: Outcome, found: Round
-    ) -> Outcome | None:
+        self, plan: TrialPlan, seen: Survey | None, reference: TrialOutcome, found: Round
+    ) -> TrialOutcome | None:
         if not self._fp64:
             return None
         self._tick("running in float64")
-        exact: Outcome | None = None
+        exact: TrialOutcome | None = None
         notes: list[str] = []
         if seen is None:
             reason = "only eager code runs in float64"
@@ -146,8 +173,8 @@ class Rounds:
             )
         return exact
 
-    def _tests(self, plan: Plan, found: Round) -> list[Outcome]:
-        outcomes: list[Outcome] = []
+    def _tests(self, plan: TrialPlan, found: Round) -> list[TrialOutcome]:
+        outcomes: list[TrialOutcome] = []
         backend = self._test.backend
         for number in range(self._runs):
             self._tick(f"running the test, {number + 1} of {self._runs}")
@@ -157,7 +184,7 @@ class Rounds:
                 break
         return outcomes
 
-    def _failure(self, plan: Plan, found: Round) -> ValueDiff:
+    def _failure(self, plan: TrialPlan, found: Round) -> ValueDiff:
         assert found.error is not None
         words = f"the test raised {describe_failure(found.error)}"
         backend = self._test.backend
@@ -171,9 +198,9 @@ class Rounds:
 
     def _blame(
         self,
-        plan: Plan,
+        plan: TrialPlan,
         comparer: Comparer,
-        outcomes: tuple[Outcome, Outcome, Outcome | None],
+        outcomes: tuple[TrialOutcome, TrialOutcome, TrialOutcome | None],
         diffs: list[ValueDiff],
         found: Round,
     ) -> list[ValueDiff]:
@@ -192,7 +219,7 @@ class Rounds:
         found.traced = all(diff.reason.startswith(_BY_TRACING) for diff in wrong)
         return judged
 
-    def _note_unsteady(self, outcomes: list[Outcome], name: str, found: Round) -> None:
+    def _note_unsteady(self, outcomes: list[TrialOutcome], name: str, found: Round) -> None:
         paths = sorted(unsteady(outcomes))
         if paths:
             shown = ", ".join(paths[:3]) + (" and others" if len(paths) > 3 else "")
@@ -215,7 +242,7 @@ def _blamed(
     return diff
 
 
-def _narrowest(plan: Plan) -> torch.dtype:
+def _narrowest(plan: TrialPlan) -> torch.dtype:
     """The least precise numbers among weights and arguments."""
     tensors = [*plan.state.holdings.tensors.values(), *tensors_of(plan.arguments.args)]
     tensors += tensors_of(plan.arguments.kwargs)

@@ -1,4 +1,4 @@
-"""Two outcomes held against each other, leaf by leaf: tensors, numbers, words, what is missing."""
+"""Compares what two runs gave, value by value: tensors, numbers, words, and what is missing."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 import torch
 
-from compilescope.diff.config import ComparisonConfig
-from compilescope.diff.judging import Verdict
-from compilescope.diff.metrics import TensorComparison, compare_tensors
-from compilescope.diff.structure import MISSING, Lazy, Opaque
-from compilescope.diff.trial import Kind, Outcome
+from compilescope.diff.runs.trial import TrialOutcome, ValueKind
+from compilescope.tensors.comparison import TensorComparison, compare_tensors
+from compilescope.tensors.rounding import Verdict
+from compilescope.tensors.structure import MISSING, Lazy, Opaque
+from compilescope.tensors.tolerances import ComparisonConfig
 
 Before = Callable[[str], Any]
 
@@ -23,13 +23,15 @@ class ValueDiff:
     """One value of the reference held against the same of the test."""
 
     path: str
-    kind: Kind
+    kind: ValueKind
     verdict: Verdict
     reason: str
     numbers: TensorComparison | None = None
     """None for what has no numbers."""
     sides: tuple[Any, Any] | None = None
     """The values themselves, where they are kept for pictures."""
+    input: int = 1
+    """The set of inputs."""
 
     @property
     def metrics(self) -> dict[str, float]:
@@ -61,7 +63,7 @@ class Comparer:
         return self._config.is_given(dtype)
 
     def compare(
-        self, reference: Outcome, test: Outcome, exact: Outcome | None = None
+        self, reference: TrialOutcome, test: TrialOutcome, exact: TrialOutcome | None = None
     ) -> list[ValueDiff]:
         found = list(_unlike_containers(reference, test))
         paths = list(reference.values)
@@ -76,7 +78,7 @@ class Comparer:
             )
         return found
 
-    def _leaf(self, outcome: Outcome, path: str) -> Any:
+    def _leaf(self, outcome: TrialOutcome, path: str) -> Any:
         value = outcome.values.get(path)
         if value is not None:
             return value.leaf
@@ -84,7 +86,7 @@ class Comparer:
         return self._before(path) if path.endswith(" after the call") else MISSING
 
     def compare_leaves(
-        self, path: str, kind: Kind, one: Any, other: Any, exact: Any = None
+        self, path: str, kind: ValueKind, one: Any, other: Any, exact: Any = None
     ) -> ValueDiff:
         reason = _presence(one, other)
         if reason:
@@ -98,7 +100,7 @@ class Comparer:
         return _compare_words(path, kind, one, other)
 
     def _compare_numbers(
-        self, path: str, kind: Kind, one: Any, other: Any, exact: Any
+        self, path: str, kind: ValueKind, one: Any, other: Any, exact: Any
     ) -> ValueDiff:
         if _class_of(one) != _class_of(other):
             words = f"a {_class_of(other)}; the reference gives a {_class_of(one)}"
@@ -126,7 +128,7 @@ class Comparer:
             return TensorComparison(name=path, verdict="unknown", reason=reason)
 
 
-def _unlike_containers(reference: Outcome, test: Outcome) -> Iterator[ValueDiff]:
+def _unlike_containers(reference: TrialOutcome, test: TrialOutcome) -> Iterator[ValueDiff]:
     for path, kind in reference.containers.items():
         other = test.containers.get(path)
         if other is None and path in test.values:
@@ -154,7 +156,7 @@ def _presence(one: Any, other: Any) -> str:
     return ""
 
 
-def _compare_words(path: str, kind: Kind, one: Any, other: Any) -> ValueDiff:
+def _compare_words(path: str, kind: ValueKind, one: Any, other: Any) -> ValueDiff:
     if isinstance(one, Opaque) and isinstance(other, Opaque):
         if one == other:
             return ValueDiff(path, kind, "pass", f"{one.kind}: only its type was compared")

@@ -9,43 +9,91 @@ from __future__ import annotations
 
 import os
 import shlex
-import socket
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property, partial
 
 import msgspec
 
+from compilescope.analysis.digest import Digest
+from compilescope.analysis.findings import (
+    Finding,
+    FindingKind,
+    by_cost,
+    failure_finding,
+    failure_fingerprint,
+    findings,
+    recompile_findings,
+    recompile_fingerprints,
+    site_finding,
+)
+from compilescope.findings.advice import Advice, is_not_tried
+from compilescope.findings.breaks import Site
+from compilescope.findings.failures import Failure
+from compilescope.findings.recompiles import RecompileCause, RecompiledFrame
+from compilescope.findings.remedy import Remedy
 from compilescope.fixes.diffs import patch_diff
 from compilescope.fixes.fix import Fix
+from compilescope.fixes.kept_texts import KeptTexts
 from compilescope.fixes.main_file import main_file_of
-from compilescope.fixes.patch import NeedsRun, Patch, Refused
+from compilescope.fixes.patch import Patch
 from compilescope.fixes.proposals import Proposals, proposals_for
 from compilescope.fixes.subject import Program, Subject
-from compilescope.model.bodies import FixAttempt, SourceSeen
+from compilescope.model.bodies import FixAttempt
 from compilescope.model.run import Run
-from compilescope.rules.causes.advice import Advice
-from compilescope.rules.causes.remedy import Remedy
-from compilescope.rules.digest import Digest
-from compilescope.rules.failures import Failure
-from compilescope.rules.findings import Finding, failure_finding, recompile_findings, site_finding
-from compilescope.rules.recompiles import RecompileCause, RecompiledFrame
-from compilescope.rules.sites import Site
+from compilescope.model.uncollected import uncollected
+from compilescope.rules.causes.device_words import DEVICE_RULES
+from compilescope.source.refusals import NeedsRun, Refused
 
-_MOST_CAUSES = 300
-"""Asking the fixes takes some ten milliseconds a cause; beyond this the rules' words must do."""
+MOST_ASKED = 300
+"""Asking the fixes takes some ten milliseconds a cause, and more in large files: about 3 s for so
+many. Chosen; of causes beyond this it is said that nobody tried."""
+_SOURCE_OF_CAUSE = 8_000
+"""Letters of source that may be parsed for each of them, all together. Chosen: a function and what
+it calls, not a whole program."""
+_MOST_SOURCE = 120_000
+"""And at most, however many there are. Chosen: a few seconds' work."""
 _MOST_PROPOSALS = 3
+"""For one cause. Chosen: what a report can show; each fix that is asked looks at the source."""
 _BROKEN_VALUE = "broken-value"
 _STILL_A_VALUE = ("value-from-outside", "outside-of-compiled")
 """Without the break, but with the value as an argument, which is guarded as it was before."""
-_RUNNERS = ("pytest", "torchrun")
+_RUNNERS = ("pytest", "torchrun", "-")
+_READING_RULES = ("scalar-extraction", "tensor-if")
+"""What Dynamo breaks at where torch_xla reads a value."""
+_KEEPS_VALUES = frozenset(
+    {
+        "tensor-for-number",
+        "unbind-for-tolist",
+        "where-for-if",
+        "where-for-return",
+        "where-for-conditional",
+    }
+)
 
 
-def advised(run: Run, seen: Digest) -> Digest:
-    """The digest with advice for every break, recompile and failure."""
+_LONG = 20_000
+"""Events. Chosen, as the two below: a report of such a run is slow as it is (benchmarks/big_runs.py
+has 100,000), so its advice looks less far."""
+_LARGEST_OF_LONG = 120_000
+"""Letters of a file that may be parsed, in such a run."""
+_CALLERS_OF_LONG = 12
+"""Files that may lead to a cause whose callers are looked at, in such a run."""
+
+
+def is_long(run: Run) -> bool:
+    """So many events that a report has little time for anything else."""
+    return len(run.events) > _LONG
+
+
+@uncollected()
+def advised(run: Run, seen: Digest, most: int = MOST_ASKED, *, only: int | None = None) -> Digest:
+    """The digest with advice for every break, recompile and failure. The fixes are asked about the
+    `most` expensive causes, or without any limit about the cause of one number; the others are
+    "not tried", with the words of their rules."""
     if not (seen.sites or seen.recompiles or seen.failures):
         return seen
-    adviser = _Adviser(run, seen)
+    adviser = _Adviser(run, seen, most, only)
+    adviser.ask_worst_first()
     return msgspec.structs.replace(
         seen,
         failures=tuple(adviser.failure(each) for each in seen.failures),
@@ -54,29 +102,97 @@ def advised(run: Run, seen: Digest) -> Digest:
     )
 
 
-@dataclass
-class _Adviser:
+class _Adviser(msgspec.Struct, dict=True):
     run: Run
     seen: Digest
-    _asked: int = 0
-    _known: dict[tuple[str, str], tuple[Advice, ...]] = field(default_factory=dict)
+    most: int = MOST_ASKED
+    only: int | None = None
+    """The number of the one cause that is asked about."""
+    _known: dict[tuple[str, str], tuple[Advice, ...]] = msgspec.field(default_factory=dict)
 
     @cached_property
     def program(self) -> Program:
         header = self.run.header
+        hurried = is_long(self.run) and self.only is None
+        most = self.most if hurried else MOST_ASKED
         return Program(
             self.run,
             self.seen,
             main_file_of(header.command, header.cwd),
-            _KeptTexts(self.run, self.is_here),
+            KeptTexts(self.run, self.is_here),
             on_this_machine=self.is_here,
+            most_source=None if self.only else min(most * _SOURCE_OF_CAUSE, _MOST_SOURCE),
+            largest_file=_LARGEST_OF_LONG if hurried else None,
+            most_callers=_CALLERS_OF_LONG if hurried else None,
         )
+
+    @cached_property
+    def numbers(self) -> dict[tuple[str, str], int]:
+        """The number of each cause, by its kind and fingerprint: its place by cost, from 1."""
+        return {(each.kind, each.fingerprint): number for number, each in enumerate(self.ranked, 1)}
+
+    @cached_property
+    def ranked(self) -> list[Finding]:
+        return by_cost(findings(self.seen))
+
+    @cached_property
+    def last_asked(self) -> int:
+        """The number of the last cause there is time for: each is looked for in a whole file."""
+        return last_affordable(self.ranked[: self.most], self.program) or self.most
+
+    def ask_worst_first(self) -> None:
+        """There is only so much source that is parsed: it is for the most expensive causes."""
+        asking: list[tuple[int, Callable[[], object]]] = []
+        for failure in self.seen.failures:
+            name = failure_fingerprint(failure, self.seen.root)
+            asking.append((self._numbered("failure", name), partial(self.failure, failure)))
+        for site in self.seen.sites:
+            number = self._numbered("break", site.fingerprint)
+            asking.append((number, partial(self.site, site)))
+        for frame in self.seen.recompiles:
+            for name in self._names_of(frame):
+                number = self._numbered("recompile", name)
+                asking.append((number, partial(self.frame, frame)))
+        wanted = [each for each in asking if self._is_wanted(each[0])]
+        for _, ask in sorted(wanted, key=lambda each: each[0]):
+            ask()
+
+    def _names_of(self, frame: RecompiledFrame) -> list[str]:
+        return recompile_fingerprints(frame, self.seen.root) if frame.causes else []
+
+    def _number(self, finding: Finding) -> int:
+        return self._numbered(finding.kind, finding.fingerprint)
+
+    def _numbered(self, kind: FindingKind, name: str) -> int:
+        """0 for what is no cause of its own: it is asked about as the first ones are."""
+        return self.numbers.get((kind, name), 0)
+
+    def _is_asked(self, finding: Finding) -> bool:
+        return self._is_wanted(self._number(finding))
+
+    def _is_wanted(self, number: int) -> bool:
+        return number <= self.last_asked if self.only is None else number == self.only
+
+    @cached_property
+    def sites_by_name(self) -> dict[str, Site]:
+        return {site.fingerprint: site for site in reversed(self.seen.sites)}
+
+    @cached_property
+    def sites_by_line(self) -> dict[tuple[str, int | None], list[Site]]:
+        found: dict[tuple[str, int | None], list[Site]] = {}
+        for site in self.seen.sites:
+            found.setdefault((site.file, site.line), []).append(site)
+        return found
 
     @property
     def is_here(self) -> bool:
         """Did the program run on this machine?"""
         host = self.run.header.host
-        return bool(host) and host == socket.gethostname()
+        if not host:
+            return False
+        import socket
+
+        return host == socket.gethostname()
 
     @cached_property
     def attempts(self) -> dict[str, list[FixAttempt]]:
@@ -97,43 +213,92 @@ class _Adviser:
 
     def site(self, site: Site) -> Site:
         if site.consequence_of is not None:
-            root = next(s for s in self.seen.sites if s.fingerprint == site.consequence_of)
+            root = self.sites_by_name[site.consequence_of]
             where = f"{os.path.basename(root.file)}:{root.line}"
             advice: tuple[Advice, ...] = (
-                _by_hand(f"Fix the graph break at {where} first: this one goes away with it."),
+                by_hand(f"Fix the graph break at {where} first: this one goes away with it."),
             )
+        elif site.rule in DEVICE_RULES:
+            advice = (*self._lazy(site), *off_dynamo(site))
+            if len(advice) > len(site.remedy):
+                advice = tuple(without_refusal(advice, site))
+        elif not self._is_wanted(self._numbered("break", site.fingerprint)):
+            advice = self._unasked("break", site.fingerprint, site.remedy)
         else:
             advice = self._advice(Subject(site_finding(site), self.program, site=site), site.remedy)
         return msgspec.structs.replace(site, advice=advice)
 
+    def _lazy(self, site: Site) -> Iterator[Advice]:
+        """Changes that keep a value on the device: what Dynamo can trace, torch_xla can record."""
+        if site.rule != "xla/host-read" or not site.source.strip():
+            return
+        if not self._is_asked(site_finding(site)):
+            yield self._not_tried(self._numbered("break", site.fingerprint))
+            return
+        stops = self.program.stops
+        for rule in _READING_RULES:
+            alike = msgspec.structs.replace(site, rule=rule)
+            subject = Subject(site_finding(site), self.program, site=alike)
+            for fix, patch in proposals_for(subject, most=_MOST_PROPOSALS).made:
+                if fix.id in _KEEPS_VALUES and not patch.needs_human:
+                    yield self._proposed(subject, fix, patch)
+                    return
+        if self.program.stops > stops:
+            yield self._not_tried(self._numbered("break", site.fingerprint))
+
     def frame(self, frame: RecompiledFrame) -> RecompiledFrame:
+        names = self._names_of(frame)
+        asked = any(self._is_wanted(self._numbered("recompile", name)) for name in names)
+        if not asked and all(cause.rule != _BROKEN_VALUE for cause in frame.causes):
+            causes = [
+                msgspec.structs.replace(
+                    cause, advice=self._unasked("recompile", name, cause.remedy)
+                )
+                for cause, name in zip(frame.causes, names, strict=True)
+            ]
+            return msgspec.structs.replace(frame, causes=tuple(causes))
         found = recompile_findings(frame, self.seen.root) if frame.causes else []
         causes = [
             msgspec.structs.replace(
                 cause,
-                advice=self._of_the_break(cause, frame)
-                or self._advice(
-                    Subject(finding, self.program, cause=cause, frame=frame), cause.remedy
+                advice=self._of_cause(
+                    Subject(finding, self.program, cause=cause, frame=frame), cause, frame
                 ),
             )
             for cause, finding in zip(frame.causes, found, strict=True)
         ]
         return msgspec.structs.replace(frame, causes=tuple(causes))
 
-    def _of_the_break(self, cause: RecompileCause, frame: RecompiledFrame) -> tuple[Advice, ...]:
-        """The changes that mend a break, for a value that the break brought into Python: without
+    def _of_cause(
+        self, subject: Subject, cause: RecompileCause, frame: RecompiledFrame
+    ) -> tuple[Advice, ...]:
+        """For a value that a break brought into Python the changes that mend the break: without
         it there is no rest of the function to compile again."""
+        breaks = list(self._of_the_break(cause, frame))
+        for advice in breaks:
+            if advice[0].diff and advice[0].fix not in _STILL_A_VALUE:
+                return advice
+        own = self._advice(subject, cause.remedy)
+        if own and own[0].diff:
+            return own
+        # What would mend the break would mend this, and nobody looked.
+        return next((advice for advice in breaks if is_not_tried(advice)), own)
+
+    def _of_the_break(
+        self, cause: RecompileCause, frame: RecompiledFrame
+    ) -> Iterator[tuple[Advice, ...]]:
         if cause.rule != _BROKEN_VALUE:
-            return ()
-        for site in self.seen.sites:
-            if (site.file, site.line) == (frame.file, frame.resumed_at):
-                advice = self.site(site).advice
-                is_mended = advice and advice[0].diff and advice[0].fix not in _STILL_A_VALUE
-                if site.consequence_of is None and is_mended:
-                    return advice
-        return ()
+            return
+        for site in self.sites_by_line.get((frame.file, frame.resumed_at), ()):
+            advice = self.site(site).advice
+            if advice and site.consequence_of is None:
+                yield advice
 
     def failure(self, failure: Failure) -> Failure:
+        name = failure_fingerprint(failure, self.seen.root)
+        if not self._is_wanted(self._numbered("failure", name)):
+            advice = self._unasked("failure", name, failure.remedy)
+            return msgspec.structs.replace(failure, advice=advice)
         finding = failure_finding(failure, self.seen.root)
         subject = Subject(finding, self.program, failure=failure)
         return msgspec.structs.replace(failure, advice=self._advice(subject, failure.remedy))
@@ -147,30 +312,60 @@ class _Adviser:
         return self._known[key]
 
     def _ask(self, subject: Subject, remedies: tuple[Remedy, ...]) -> Iterator[Advice]:
-        self._asked += 1
-        if self._asked > _MOST_CAUSES:
-            yield from (_by_hand(remedy.text) for remedy in remedies)
+        if not self._is_asked(subject.finding):
+            yield from self._unasked(subject.finding.kind, subject.finding.fingerprint, remedies)
             return
         tried = self._tried(subject.finding)
-        yield from (
-            Advice(each.fix, "proven", each.diff, _sentence(each.title, each.states))
+        verified = [
+            Advice(each.fix, "proven", each.diff, sentence(each.title, each.states))
             for each in tried
             if each.verdict == "verified" and each.kept
-        )
+        ]
+        yield from verified
         spoken = {each.fix for each in tried if each.verdict != "unverified"}
+        stops = self.program.stops
         proposals = proposals_for(subject, most=_MOST_PROPOSALS + len(spoken))
         made = [(fix, patch) for fix, patch in proposals.made if fix.id not in spoken]
         offered = [self._proposed(subject, fix, patch) for fix, patch in made]
+        if self.program.stops > stops and not any(each.diff for each in (*verified, *offered)):
+            yield self._not_tried(self._number(subject.finding))
+            yield from offered
+            yield from (by_hand(remedy.text) for remedy in remedies)
+            return
         yield from sorted(offered, key=lambda advice: not advice.diff)
         yield from self._words(proposals, remedies, alone=not offered)
+
+    def _unasked(
+        self, kind: FindingKind, name: str, remedies: tuple[Remedy, ...]
+    ) -> tuple[Advice, ...]:
+        """As `_advice` of a cause that is not asked about. Most of a long run are such: nothing
+        else is made of them."""
+        key = (kind, name)
+        if key not in self._known:
+            untried = self._not_tried(self._numbered(kind, name))
+            self._known[key] = (untried, *(by_hand(each.text) for each in remedies))
+        return self._known[key]
+
+    def _not_tried(self, number: int) -> Advice:
+        which = f" --cause {number}" if number else ""
+        why = (
+            "This report did not parse all the source that a fix needs."
+            if self._is_wanted(number)
+            else "This report did not look for a fix."
+        )
+        return Advice(None, "not tried", "", f"{why} `{self._explain}{which}` does.")
+
+    @cached_property
+    def _explain(self) -> str:
+        return shlex.join(["compilescope", "explain", self.run.header.run])
 
     def _tried(self, finding: Finding) -> list[FixAttempt]:
         return [each for event in finding.because for each in self.attempts.get(event, ())]
 
     def _proposed(self, subject: Subject, fix: Fix, patch: Patch) -> Advice:
-        told = _sentence(fix.title, patch.states)
+        told = sentence(fix.title, patch.states)
         if patch.needs_human:
-            return Advice(fix.id, "by hand", "", _sentence(fix.title, patch.needs_human))
+            return Advice(fix.id, "by hand", "", sentence(fix.title, patch.needs_human))
         if fix.only_run_tells:
             command = self.fix_command or "compilescope fix"
             words = f"`{command}` can try it: {fix.title}. It keeps it only if your program"
@@ -193,7 +388,7 @@ class _Adviser:
         """What a person can do; with the reason that no fix does it, where none is offered."""
         refusal = proposals.reason
         if not alone or refusal is None:
-            yield from (_by_hand(remedy.text) for remedy in remedies)
+            yield from (by_hand(remedy.text) for remedy in remedies)
             return
         if isinstance(refusal, NeedsRun):
             command = self.fix_command or "compilescope fix"
@@ -204,54 +399,72 @@ class _Adviser:
                 "",
                 f"Run `{command}` to find out whether a fix works: {refusal}.",
             )
-            yield from (_by_hand(remedy.text) for remedy in remedies)
+            yield from (by_hand(remedy.text) for remedy in remedies)
             return
         first = refusal.instead or (remedies[0].text if remedies else "")
-        yield _by_hand(_why_by_hand(refusal, first))
-        yield from (_by_hand(remedy.text) for remedy in remedies if remedy.text != first)
+        yield by_hand(why_by_hand(refusal, first))
+        yield from (by_hand(remedy.text) for remedy in remedies if remedy.text != first)
 
 
-class _KeptTexts(Mapping[str, str]):
-    """The files of a program as they were when it ran, read when asked for."""
-
-    def __init__(self, run: Run, is_here: bool) -> None:
-        self._run = run
-        self._is_here = is_here
-        self._artifacts = {body.file: body.artifact for _, body in run.of(SourceSeen)}
-
-    def __getitem__(self, file: str) -> str:
-        text = self._run.artifacts.get(self._artifacts[file])
-        if text is None:
-            raise KeyError(file)
-        return _with_its_line_ends(file, text) if self._is_here else text
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._artifacts)
-
-    def __len__(self) -> int:
-        return len(self._artifacts)
+_MOST_READ = 600_000
+"""Letters: a file many times at first, then once for a few causes in it. Chosen, as the numbers
+below, which are rough: together they bound a report's time, whatever it is about."""
+_AT_FIRST = 8
+"""Times that a file is read until its first cause has its advice."""
+_AT_FIRST_AT_MOST = 60_000
+"""Letters of it that count."""
+_CAUSES_A_READING = 4
+"""Causes in a file that cost as much as reading it once."""
+_OF_A_CAUSE = 1_000
+"""What it takes to ask about a cause in however small a file, in letters."""
 
 
-def _with_its_line_ends(file: str, kept: str) -> str:
-    """A program's text is kept as Python reads it, its lines all ended alike; a patch needs them
-    as they are in the file, if that is still the same."""
+def last_affordable(causes: Iterable[Finding], program: Program) -> int | None:
+    """The number of the last of these causes that there is time for; None where that is all."""
+    left = _MOST_READ
+    letters: dict[str, int] = {}
+    for number, cause in enumerate(causes, 1):
+        if cause.file not in letters:
+            letters[cause.file] = _letters(cause.file, program)
+            left -= _AT_FIRST * min(letters[cause.file], _AT_FIRST_AT_MOST)
+        left -= letters[cause.file] // _CAUSES_A_READING + _OF_A_CAUSE
+        if left < 0 and number > 1:
+            return number - 1
+    return None
+
+
+def _letters(file: str, program: Program) -> int:
+    """That are searched and changed: those of a library are not."""
+    if not program.is_own(file):
+        return 0
     try:
-        with open(file, encoding="utf-8-sig", newline="") as stream:
-            text = stream.read()
-    except (OSError, ValueError):
-        return kept
-    return text if _read_lines(text) == _read_lines(kept) else kept
+        return len(program.text(file))
+    except Refused:
+        return 0
 
 
-def _read_lines(text: str) -> str:
-    return text.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n")
+def without_refusal(advice: tuple[Advice, ...], site: Site) -> Iterator[Advice]:
+    """A change comes first, so nothing is left to excuse."""
+    for each in advice:
+        plain = each.text.endswith(site.remedy[0].text)
+        yield by_hand(site.remedy[0].text) if plain else each
 
 
-def _by_hand(text: str) -> Advice:
+def off_dynamo(site: Site) -> Iterator[Advice]:
+    """Fixes change what Dynamo traces; this graph ended for another reason."""
+    first, *others = site.remedy
+    reason = DEVICE_RULES[site.rule or ""].by_hand
+    if site.rule == "xla/host-read" and not site.source.strip():
+        reason = "the log does not show the line, `logs --source DIR` would"
+    yield by_hand(f"No automatic fix: {reason}. {first.text}")
+    yield from (by_hand(remedy.text) for remedy in others)
+
+
+def by_hand(text: str) -> Advice:
     return Advice(None, "by hand", "", text)
 
 
-def _why_by_hand(refusal: Refused, words: str) -> str:
+def why_by_hand(refusal: Refused, words: str) -> str:
     reason = str(refusal).rstrip(".")
     return (
         f"No automatic fix: {reason}. {words[0].upper()}{words[1:]}"
@@ -260,7 +473,7 @@ def _why_by_hand(refusal: Refused, words: str) -> str:
     )
 
 
-def _sentence(title: str, more: str) -> str:
+def sentence(title: str, more: str) -> str:
     """A title that begins with code keeps its case."""
     first = title.split(" ", 1)[0]
     head = title if "." in first or "_" in first else title[:1].upper() + title[1:]

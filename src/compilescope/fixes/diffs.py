@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import codecs
-import difflib
 import os
 import re
 from collections.abc import Mapping
+from pathlib import Path
 
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
 from compilescope.model.fingerprint import relative_file
+from compilescope.model.plain_files import read_plain
 from compilescope.model.stack import origin_of
+from compilescope.patterns import late
 
+_ODD = late(r"[\x00-\x1f\x7f\"\\\ud800-\udfff]")
 _NO_END = "\\ No newline at end of file\n"
 
 
@@ -27,8 +30,14 @@ def unified_diff(originals: Mapping[str, str], files: Mapping[str, str], root: s
 def file_diff(old: str, new: str, name: str) -> str:
     if old == new:
         return ""
+    import difflib  # Most runs propose nothing.
+
     lines = difflib.unified_diff(
-        split_lines(old), split_lines(new), f"a/{name}", f"b/{name}", lineterm="\n"
+        split_lines(old),
+        split_lines(new),
+        _quoted(f"a/{name}"),
+        _quoted(f"b/{name}"),
+        lineterm="\n",
     )
     return "".join(line if line.endswith("\n") else f"{line}\n{_NO_END}" for line in lines)
 
@@ -44,6 +53,16 @@ def _name(path: str, root: str) -> str:
     return relative_file(path, root)
 
 
+def _quoted(name: str) -> str:
+    """As git writes names that a line of a diff cannot hold: a line break would begin a line of its
+    own, which `patch` obeys."""
+    if not _ODD.search(name):
+        return name
+    data = name.encode("utf-8", "surrogateescape")
+    plain = (chr(c) if 32 <= c < 127 and c not in b'"\\' else f"\\{c:03o}" for c in data)
+    return f'"{"".join(plain)}"'
+
+
 def patch_diff(subject: Subject, patch: Patch) -> str:
     """Of a patch that was proposed for a subject, against the version that it was proposed on."""
     program = subject.program
@@ -55,7 +74,6 @@ def patch_diff(subject: Subject, patch: Patch) -> str:
 def byte_order_mark(file: str) -> str:
     """The byte order mark of a file on disk, which its text is told without."""
     try:
-        with open(file, "rb") as stream:
-            return "\ufeff" if stream.read(3) == codecs.BOM_UTF8 else ""
-    except OSError:
+        return "\ufeff" if read_plain(Path(file), most=3) == codecs.BOM_UTF8 else ""
+    except (OSError, ValueError):
         return ""

@@ -2,38 +2,31 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
+
+import msgspec
 
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
+from compilescope.source.examples import (
+    Example,
+    RefusalExample,
+    example_folder,
+    read_examples,
+    read_refusals,
+)
+
+_PACKAGES = [Path(__file__).parent / name for name in ("breaks", "recompiles")]
 
 Kind = Literal["source", "caller", "config", "scaffold"]
 """`source` changes the lines concerned; `caller` changes how a library is used; `config` sets a
 flag of PyTorch's; `scaffold` is a beginning that a person has to finish."""
 
 
-@dataclass(frozen=True)
-class FixExample:
-    """A program that loses something, and what the fix makes of it, byte for byte."""
-
-    bad: str
-    good: str
-    note: str = ""
-    """Why it is here, where that is not plain."""
-
-
-@dataclass(frozen=True)
-class RefusalExample:
-    """A program that the fix must leave alone, and a part of the reason that it gives."""
-
-    program: str
-    because: str
-
-
-@dataclass(frozen=True)
-class Fix:
+class Fix(msgspec.Struct, frozen=True, dict=True):
     """A way to win one kind of loss back; of those that fit, the first by `order` comes first."""
 
     id: str
@@ -50,7 +43,18 @@ class Fix:
     """Why the result is the same, or what changes; for the documentation."""
     propose: Callable[[Subject], Patch]
     """Raises `Refused` with the reason where it does not fit."""
-    examples: tuple[FixExample, ...]
-    refusals: tuple[RefusalExample, ...] = ()
     only_run_tells: bool = False
     """It switches off something that the program may need: without a run it is no advice."""
+
+    @functools.cached_property
+    def examples(self) -> tuple[Example, ...]:
+        return read_examples(self._folder)
+
+    @functools.cached_property
+    def refusals(self) -> tuple[RefusalExample, ...]:
+        return read_refusals(self._folder)
+
+    @property
+    def _folder(self) -> Path:
+        folders = [example_folder(package, self.id) for package in _PACKAGES]
+        return next((folder for folder in folders if folder.is_dir()), folders[0])

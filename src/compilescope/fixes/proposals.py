@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
-from compilescope.fixes.catalogue import fixes_for
+import msgspec
+
+from compilescope.fixes.catalogue import each_fix_for
 from compilescope.fixes.fix import Fix
-from compilescope.fixes.patch import NotMeant, Patch, Refused
+from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
+from compilescope.source.refusals import NotMeant, Refused
 
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class Proposals:
+class Proposals(msgspec.Struct, frozen=True):
     """In the order in which the fixes would be tried."""
 
-    made: list[tuple[Fix, Patch]] = field(default_factory=list)
-    refused: list[tuple[Fix, Refused]] = field(default_factory=list)
+    made: list[tuple[Fix, Patch]] = msgspec.field(default_factory=list)
+    refused: list[tuple[Fix, Refused]] = msgspec.field(default_factory=list)
 
     @property
     def reason(self) -> Refused | None:
@@ -29,11 +30,15 @@ class Proposals:
 
 
 def proposals_for(subject: Subject, *, most: int) -> Proposals:
-    """The first `most` that fixes make."""
+    """The first `most` that fixes make. Where no file has a text that could be changed, none can:
+    then it ends with the refusal that matters."""
     found = Proposals()
+    hopeless = not subject.program.has_source
     for fix, answer in _answers(subject):
         if isinstance(answer, Refused):
             found.refused.append((fix, answer))
+            if hopeless and found.reason is not None:
+                break
             continue
         found.made.append((fix, answer))
         if len(found.made) >= most:
@@ -42,7 +47,7 @@ def proposals_for(subject: Subject, *, most: int) -> Proposals:
 
 
 def _answers(subject: Subject) -> Iterator[tuple[Fix, Patch | Refused]]:
-    for fix in fixes_for(subject):
+    for fix in each_fix_for(subject):
         try:
             yield fix, fix.propose(subject)
         except Refused as refusal:

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import msgspec
 
 from compilescope.fixes.diffs import byte_order_mark, unified_diff
 from compilescope.model.artifacts import Artifacts
 from compilescope.model.bodies import FixOutcome
-from compilescope.model.outcomes import FixedFile
+from compilescope.model.fix_search import FixedFile
 from compilescope.model.run import Run
 
 
-@dataclass(frozen=True)
-class StoredFix:
+class StoredFix(msgspec.Struct, frozen=True):
     """What a search came to."""
 
     outcome: FixOutcome
     files: tuple[FixedFile, ...]
     root: str
     """The folder that the diff is relative to."""
+    changes: str = ""
+    """The files as they were stored: what a seal of theirs is about."""
     whole: bool = True
     """False: the record of what changes is missing, redacted or damaged."""
 
@@ -61,7 +60,7 @@ def read_outcome(outcome: FixOutcome, artifacts: Artifacts, root: str) -> Stored
         files = msgspec.json.decode(text, type=tuple[FixedFile, ...])
     except (msgspec.DecodeError, RecursionError):
         return StoredFix(outcome, (), root, whole=False)
-    return StoredFix(outcome, files, root)
+    return StoredFix(outcome, files, root, text)
 
 
 def store_files(files: dict[str, str], originals: dict[str, str], artifacts: Artifacts) -> str:

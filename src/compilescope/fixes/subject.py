@@ -6,22 +6,30 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import NoReturn
 
-import libcst as cst
-
-from compilescope.fixes.facts import Facts, ValueFact
-from compilescope.fixes.patch import Refused
-from compilescope.fixes.source.module import SourceModule
-from compilescope.fixes.source.seen import seen_at
+from compilescope.analysis.digest import Digest
+from compilescope.analysis.findings import Finding
+from compilescope.findings.breaks import Site
+from compilescope.findings.failures import Failure
+from compilescope.findings.recompiles import RecompileCause, RecompiledFrame
+from compilescope.fixes.values.facts import ValueFact, ValueFacts
+from compilescope.fixes.values.graph_values import seen_at
+from compilescope.model.plain_files import LARGEST_SOURCE, read_source
 from compilescope.model.run import Run
 from compilescope.model.stack import cell_of, origin_of
-from compilescope.rules.digest import Digest
-from compilescope.rules.failures import Failure
-from compilescope.rules.findings import Finding
-from compilescope.rules.recompiles import RecompileCause, RecompiledFrame
-from compilescope.rules.sites import Site
+from compilescope.source.refusals import NotTried, Refused
+from compilescope.source.syntax.module import SourceModule
+from compilescope.source.trees import cst
 
-_LARGEST_BYTES = 4 << 20
+_ALWAYS_PARSED = 4
+"""Files that may be parsed whatever the limit. Chosen: the one with the cause, the script, and what
+they call; without these no fix can say anything."""
+_LARGEST_ALWAYS = 250_000
+"""Letters of those files together. Chosen."""
+OF_A_FILE = 5_000
+"""Letters: what is done in each file, however small, takes as long as to parse so many. Chosen;
+rough."""
 
 
 @dataclass(frozen=True)
@@ -34,10 +42,49 @@ class Program:
     """The absolute path of the script, or of the module that `-m` runs; empty for `-c`."""
     files: Mapping[str, str] = field(default_factory=dict)
     """Texts that differ from those on disk, by absolute path."""
-    facts: Facts = field(default_factory=Facts)
+    facts: ValueFacts = field(default_factory=ValueFacts)
     on_this_machine: bool = True
     """May what `files` lacks be read from disk? Paths of another machine mean nothing here."""
+    most_source: int | None = None
+    """Letters of source after which no other file is parsed: a report must not take minutes.
+    None: no limit."""
+    largest_file: int | None = None
+    """Letters of a file that may be parsed at all. None: no limit."""
+    most_callers: int | None = None
+    """Files that may lead to a cause whose callers are looked at. None: no limit."""
     _modules: dict[str, SourceModule] = field(default_factory=dict, repr=False)
+    _own: list[tuple[SourceModule, ...]] = field(default_factory=list, repr=False)
+    _stops: list[str] = field(default_factory=list, repr=False)
+
+    @property
+    def stops(self) -> int:
+        """How often a limit kept a fix from looking; fixes may pass over the exception."""
+        return len(self._stops)
+
+    def stop(self, reason: str) -> NoReturn:
+        """Raises `NotTried`: a limit keeps a fix from looking."""
+        self._stops.append(reason)
+        raise NotTried(reason)
+
+    @property
+    def own(self) -> tuple[SourceModule, ...] | None:
+        """The user's own files, parsed; None until they were."""
+        return self._own[0] if self._own else None
+
+    @property
+    def _has_parsed_enough(self) -> bool:
+        if self.most_source is None:
+            return False
+        letters = sum(len(module.text) + OF_A_FILE for module in self._modules.values())
+        few = len(self._modules) < _ALWAYS_PARSED
+        return letters > (max(self.most_source, _LARGEST_ALWAYS) if few else self.most_source)
+
+    def keep_own(self, modules: tuple[SourceModule, ...]) -> None:
+        self._own.append(modules)
+
+    @property
+    def has_source(self) -> bool:
+        return self.on_this_machine or bool(self.files)
 
     def text(self, file: str) -> str:
         """Raises `Refused` where there is no text to change."""
@@ -47,23 +94,27 @@ class Program:
         if not self.on_this_machine:
             raise Refused(f"the source of {path.name} is not available")
         try:
-            if path.stat().st_size > _LARGEST_BYTES:
+            if path.stat().st_size > LARGEST_SOURCE:
                 raise Refused(f"{path.name} is too large to rewrite")
-            with open(path, encoding="utf-8-sig", newline="") as stream:
-                return stream.read()
+            return read_source(file).decode("utf-8-sig")
         except (OSError, ValueError):
             raise Refused(f"the source of {file} cannot be read") from None
 
     def module(self, file: str) -> SourceModule:
-        """Parsed once."""
+        """Parsed once. Raises `Refused` where it cannot be, `NotTried` where no more may be."""
         if file not in self._modules:
-            self._modules[file] = SourceModule(file, self.text(file))
+            if self._has_parsed_enough:
+                self.stop("enough other source was parsed")
+            text = self.text(file)
+            if self.largest_file is not None and len(text) > self.largest_file:
+                self.stop("the file is too large for a run of this size")
+            self._modules[file] = SourceModule(file, text)
         return self._modules[file]
 
     def is_own(self, file: str) -> bool:
         """The user's own, which `--write` or its author may change: no installed package. A cell
-        of a notebook is no file, and still its author's."""
-        if cell_of(file) is not None:
+        of a notebook, or what came from standard input, is no file and still its author's."""
+        if cell_of(file) is not None or file == "<stdin>":
             return True
         return origin_of(file) == "user" and not file.startswith("<")
 

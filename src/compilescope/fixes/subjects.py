@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from compilescope.analysis.findings import Finding, findings
 from compilescope.fixes.subject import Program, Subject
-from compilescope.rules.findings import Finding, findings
 
 
 def subjects_of(program: Program) -> list[Subject]:

@@ -1,119 +1,91 @@
-"""Fixes for a program that cannot be run here: written into a copy of its script, none proven.
+"""Fixes for what a log shows: proposed on the files at hand, none verified yet.
 
-What a log tells was seen on another machine, so a fix is proposed as for a live run, for causes
-whose file and very line agree with the script at hand.
+A log was written on another machine, so a fix is proposed as for a live run, for causes whose file
+and very line are found here: in the script, in its other files, in installed packages.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePath
+from pathlib import PurePath
 
 import msgspec
 
+from compilescope.analysis.digest import digest
 from compilescope.errors import ToolError
 from compilescope.fixes.fix import Fix
-from compilescope.fixes.merging import merge
-from compilescope.fixes.patch import Patch, Refused
+from compilescope.fixes.here import Here
+from compilescope.fixes.patch import Patch
 from compilescope.fixes.proposals import proposals_for
-from compilescope.fixes.source.editing import head_end
 from compilescope.fixes.subject import Program, Subject
 from compilescope.fixes.subjects import subjects_of
 from compilescope.model.run import Run
-from compilescope.rules.digest import digest
+from compilescope.source.refusals import Refused
 
 _MOST = 20
+"""Proposals for one cause. Chosen: the first that needs no run is taken, and those before it must
+not fill the list."""
 
 
 @dataclass(frozen=True)
-class Unproven:
-    """The script with what was proposed, what that is, and what is left to do by hand."""
+class LoggedCause:
+    """One cause of a log, with its place here."""
 
-    text: str
-    done: tuple[str, ...]
-    left: tuple[str, ...]
+    subject: Subject
+    """Of the log, with the path of the file here where it was found."""
+    found: bool
+    """The file is here, with the line that the log shows."""
+
+    @property
+    def fingerprint(self) -> str:
+        return self.subject.finding.fingerprint
+
+    @property
+    def place(self) -> str:
+        """`train.py:7 GB0059`."""
+        finding = self.subject.finding
+        name = self.subject.site.gb_id if self.subject.site is not None else ""
+        return f"{PurePath(finding.file).name}:{finding.line} {name or ''}".rstrip()
+
+    @property
+    def remedy(self) -> str:
+        """What a person can do."""
+        return " ".join(self.subject.finding.remedy.split()) or "no fix is known"
+
+    def propose(self, only: str = "") -> tuple[Fix, Patch] | None:
+        """The first fix that fits, or the one with that id. Without a run, nothing is switched off
+        that the program may need."""
+        if not self.found:
+            return None
+        for fix, patch in proposals_for(self.subject, most=_MOST).made:
+            if only not in ("", fix.id) or patch.needs_human:
+                continue
+            if only or not fix.only_run_tells:
+                return fix, patch
+        return None
 
 
-def propose_unproven(script: Path, run: Run) -> Unproven:
-    """`script` as the run's program, maybe under another path."""
-    path = str(script.absolute())
-    program = Program(run, digest(run), path)
+def logged_causes(run: Run, here: Here) -> list[LoggedCause]:
+    """Raises `ToolError` if the script cannot be read."""
+    program = Program(run, digest(run), here.main)
     try:
-        text = program.module(path).text
+        program.module(here.main)
     except Refused as reason:
         why = str(reason).rstrip(".")
-        raise ToolError(f"Cannot change {script}: {why}.") from None
-    found: list[tuple[Subject, Fix, Patch]] = []
-    left: list[str] = []
-    for subject in subjects_of(program):
-        here = _here(subject, path, text)
-        chosen = _first_fix(here or subject, path)
-        if chosen is None:
-            left.append(f"{_place(subject)}: {_advice(subject)}")
-        else:
-            found.append((subject, *chosen))
-    files, kept = merge({path: text}, [patch.files for _, _, patch in found])
-    left += [_place(s) + ": another fix changes the same lines" for s, _, _ in _others(found, kept)]
-    done = [_told(*found[number]) for number in kept]
-    return Unproven(
-        _headed(files.get(path, text), script.name, done, left), tuple(done), tuple(left)
-    )
+        raise ToolError(f"Cannot change {PurePath(here.main).name}: {why}.") from None
+    return [_placed(subject, here) for subject in subjects_of(program)]
 
 
-def _here(subject: Subject, path: str, text: str) -> Subject | None:
-    """The cause in the script, if its file has the name and its line the words that were logged."""
+def _placed(subject: Subject, here: Here) -> LoggedCause:
     finding = subject.finding
-    lines = text.splitlines()
-    if PurePath(finding.file).name != PurePath(path).name or not 0 < finding.line <= len(lines):
-        return None
-    if finding.source and lines[finding.line - 1].strip() != finding.source.strip():
-        return None
+    path = here.find(finding.file, finding.line, finding.source)
+    if path is None:
+        return LoggedCause(subject, found=False)
     site = subject.site and msgspec.structs.replace(subject.site, file=path)
-    return replace(subject, finding=msgspec.structs.replace(finding, file=path), site=site)
+    placed = replace(subject, finding=msgspec.structs.replace(finding, file=path), site=site)
+    return LoggedCause(placed, found=True)
 
 
-def _first_fix(subject: Subject, path: str) -> tuple[Fix, Patch] | None:
-    """The first that fits and changes nothing but the script."""
-    for fix, patch in proposals_for(subject, most=_MOST).made:
-        if set(patch.files) == {path} and not patch.environment and not patch.needs_human:
-            return fix, patch
-    return None
-
-
-def _others(
-    found: list[tuple[Subject, Fix, Patch]], kept: list[int]
-) -> list[tuple[Subject, Fix, Patch]]:
-    return [each for number, each in enumerate(found) if number not in kept]
-
-
-def _told(subject: Subject, fix: Fix, patch: Patch) -> str:
-    return " ".join(f"{_place(subject)}: {fix.title}. {patch.states}".split())
-
-
-def _place(subject: Subject) -> str:
-    finding = subject.finding
-    name = subject.site.gb_id if subject.site is not None else ""
-    return f"{PurePath(finding.file).name}:{finding.line} {name or ''}".rstrip()
-
-
-def _advice(subject: Subject) -> str:
-    return " ".join(subject.finding.remedy.split()) or "no fix is known"
-
-
-def _headed(text: str, name: str, done: list[str], left: list[str]) -> str:
-    """Below the docstring and `__future__`, which must stay first."""
-    head = [
-        f"# Made by compilescope from {name} and the log of a run of it.",
-        "# Not verified: run it where the log was written, and check the new log.",
-        "#",
-        *_comments("Done:", done),
-        "#",
-        *_comments("To do by hand:", left),
-    ]
-    place = head_end(text)
-    lines = text.splitlines(keepends=True)
-    return "".join([*lines[:place], *(f"{line}\n" for line in head), *lines[place:]])
-
-
-def _comments(title: str, items: list[str]) -> list[str]:
-    return [f"# {title}", *(f"# - {item}" for item in items or ["nothing"])]
+def in_words(cause: LoggedCause, fix: Fix, patch: Patch) -> str:
+    """For a list of changes."""
+    return " ".join(f"{cause.place}: {fix.title}. {patch.states}".split())

@@ -6,12 +6,13 @@ from typing import Any
 
 from rich.cells import cell_len
 
-from compilescope.learn.showing import has_colour, show_html, width, write
+from compilescope.learn.display import has_colour, show_html, width, write
 from compilescope.model.graph import Graph
-from compilescope.report.drawing import draw_graph as draw_svg
+from compilescope.report.graph_drawing import draw_graph as draw_svg
 from compilescope.report.rails import Row, rail_rows
 
 _MOST = 60
+"""Nodes that a lesson draws. Chosen: two screens or so."""
 _CODES = {"bold": "1", "rails": "36", "dim": "2"}
 
 

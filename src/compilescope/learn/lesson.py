@@ -11,13 +11,12 @@ from pathlib import Path
 from compilescope.errors import ToolError
 
 FOLDER = Path(__file__).parent.parent / "lessons"
-TAGS = ("exercise", "check", "solution")
 _NAME = re.compile(r"(\d\d)_(\w+)\.py")
 _HEAD = re.compile(r"# %%(?P<kind> \[markdown\])?(?: tags=\[(?P<tags>[^\]]*)\])?\s*")
 
 
 @dataclass(frozen=True)
-class Cell:
+class LessonCell:
     """Some prose, or some code."""
 
     kind: str
@@ -26,7 +25,7 @@ class Cell:
     first_line: int
     """Of the text, in the lesson's file."""
     tag: str = ""
-    """One of `TAGS`; empty for a cell of the lesson itself."""
+    """`exercise`, `check` or `solution`; empty for a cell of the lesson itself."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,7 @@ class Lesson:
     number: int
     slug: str
     path: Path
-    cells: tuple[Cell, ...]
+    cells: tuple[LessonCell, ...]
 
     @cached_property
     def title(self) -> str:
@@ -49,7 +48,7 @@ class Lesson:
         _, _, rest = self.cells[0].text.partition("\n") if self.cells else ("", "", "")
         return " ".join(rest.strip().split("\n\n")[0].split())
 
-    def tagged(self, tag: str) -> Cell:
+    def tagged(self, tag: str) -> LessonCell:
         """The exercise's starter, its check or its solution."""
         found = [cell for cell in self.cells if cell.tag == tag]
         if len(found) != 1:
@@ -57,7 +56,7 @@ class Lesson:
         return found[0]
 
     @property
-    def body(self) -> Iterable[Cell]:
+    def body(self) -> Iterable[LessonCell]:
         """All but the exercise's code."""
         return (cell for cell in self.cells if not cell.tag)
 
@@ -88,7 +87,7 @@ def find_lesson(name: str) -> Lesson:
     )
 
 
-def read_cells(text: str) -> Iterable[Cell]:
+def read_cells(text: str) -> Iterable[LessonCell]:
     """The cells of a file; what stands before the first one belongs to none."""
     lines = text.splitlines()
     heads = [(at, found) for at, line in enumerate(lines) if (found := _HEAD.fullmatch(line))]
@@ -97,15 +96,15 @@ def read_cells(text: str) -> Iterable[Cell]:
         yield _cell(head, lines[at + 1 : end], at + 2)
 
 
-def _cell(head: re.Match[str], lines: list[str], first_line: int) -> Cell:
+def _cell(head: re.Match[str], lines: list[str], first_line: int) -> LessonCell:
     while lines and not lines[-1].strip():
         lines.pop()
     while lines and not lines[0].strip():
         lines, first_line = lines[1:], first_line + 1
     if head["kind"]:
-        return Cell("markdown", "\n".join(_uncommented(line) for line in lines), first_line)
+        return LessonCell("markdown", "\n".join(_uncommented(line) for line in lines), first_line)
     tags = re.findall(r"\w+", head["tags"] or "")
-    return Cell("code", "\n".join(lines), first_line, tags[0] if tags else "")
+    return LessonCell("code", "\n".join(lines), first_line, tags[0] if tags else "")
 
 
 def _uncommented(line: str) -> str:

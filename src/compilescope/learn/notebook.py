@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from compilescope.errors import ToolError
-from compilescope.learn.lesson import Cell, Lesson
+from compilescope.learn.lesson import Lesson, LessonCell
 
 _JUDGE = "from compilescope.learn.kit import judge\n\njudge(check, globals())"
 
@@ -29,13 +29,13 @@ def to_notebook(lesson: Lesson) -> str:
     return str(nbformat.writes(notebook)) + "\n"
 
 
-def _shown(lesson: Lesson) -> list[Cell]:
+def _shown(lesson: Lesson) -> list[LessonCell]:
     cells = [cell for cell in lesson.cells if cell.tag != "solution"]
     words = f"A solution: `compilescope learn {lesson.number} --solution`"
-    return [*cells, Cell("markdown", words, 0)]
+    return [*cells, LessonCell("markdown", words, 0)]
 
 
-def _cell(cell: Cell, number: int) -> Any:
+def _cell(cell: LessonCell, number: int) -> Any:
     from nbformat import v4
 
     # Ids of our own: the same lesson gives the same file.

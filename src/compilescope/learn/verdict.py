@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
-from compilescope.learn.showing import show
+from compilescope.learn.display import show
 from compilescope.report.blocks import Paragraph, Span, prose, words
 
 Check = Callable[[Any], str | None]
@@ -16,7 +16,7 @@ class Unanswered(Exception):
     """The answer lacks a name that the check asks for."""
 
 
-class Answer:
+class LearnerAnswer:
     """The names that a learner's code defines, as attributes."""
 
     def __init__(self, names: Mapping[str, Any]) -> None:
@@ -35,7 +35,7 @@ class _Missing(AttributeError, Unanswered):
 def problem(check: Check, names: Mapping[str, Any]) -> str:
     """What is still wrong with an answer, as a sentence; empty where it is right."""
     try:
-        found = check(Answer(names))
+        found = check(LearnerAnswer(names))
     except Unanswered as lack:
         return str(lack)
     return "" if found is None else found.strip() or "The check gave no reason."

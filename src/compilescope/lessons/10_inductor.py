@@ -148,10 +148,10 @@ if has_hooks:
 # line of your source. This tool records both. At the left is your function; at
 # the right, what the generated code calls. Equal numbers belong together.
 # %%
-from compilescope.rules.source import Sources
-from compilescope.rules.stages.collect import staged_graphs
-from compilescope.rules.stages.panes import stage_panes
-from compilescope.rules.stages.reader import StageReader
+from compilescope.source.spots import Sources
+from compilescope.analysis.stages.collect import staged_graphs
+from compilescope.analysis.stages.panes import stage_panes
+from compilescope.analysis.stages.reader import StageReader
 
 
 def source_and_kernels(run):

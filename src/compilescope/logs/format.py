@@ -1,6 +1,6 @@
 """What a log format is, and what its reader is handed.
 
-A format is a module of `logs.formats` with a `FORMAT`. `logs.reading` opens each source, asks every
+A format is a module of `logs.formats` with a `FORMAT`. `logs.reader` opens each source, asks every
 format whether the beginning looks like its own, and feeds the bytes to the readers in turn: a
 structured format hands back the lines that are not its own, and the text engine gets those. So any
 mix in one file is read in one pass.
@@ -11,18 +11,19 @@ Invariant: a reader never raises on anything that a file may hold. What it canno
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
+
+import msgspec
 
 from compilescope.model.bodies import Body, Unknown
 from compilescope.model.stack import Frame
 
+# Chosen: enough to see what kind of lines could not be read.
 _MOST_SAMPLES = 5
 _LONGEST_SAMPLE = 200
 
 
-@dataclass
-class Tally:
+class ReadTally(msgspec.Struct):
     """What is known of one source as a whole; readers fill it in as they go."""
 
     lines: int = 0
@@ -30,11 +31,11 @@ class Tally:
     """Records that were understood."""
     unread: int = 0
     """Records and lines that should have been understood and were not."""
-    samples: list[str] = field(default_factory=list)
+    samples: list[str] = msgspec.field(default_factory=list)
     """The beginnings of the first few of them."""
-    formats: set[str] = field(default_factory=set)
+    formats: set[str] = msgspec.field(default_factory=set)
     """Ids of the formats of which something was found."""
-    flags: set[str] = field(default_factory=set)
+    flags: set[str] = msgspec.field(default_factory=set)
     """Settings that must have been on, as a user would write them: `TORCH_LOGS=+dynamo`."""
     build: str = ""
     """What is known of the build that wrote it: `debug`, `release`, a version."""
@@ -44,7 +45,9 @@ class Tally:
     """Several processes in one stream, which tags tell apart or nothing does."""
     cut_lines: int = 0
     """Lines so long that only their beginning was read."""
-    problems: list[str] = field(default_factory=list)
+    command: str = ""
+    """The command that the log itself shows to have started the program."""
+    problems: list[str] = msgspec.field(default_factory=list)
     """Plain sentences: what of this source could not be read at all, and why."""
 
     def lose(self, line: bytes, count: int = 1) -> None:
@@ -54,8 +57,7 @@ class Tally:
             self.samples.append(line[:_LONGEST_SAMPLE].decode("utf-8", "backslashreplace"))
 
 
-@dataclass
-class Source:
+class LogSource(msgspec.Struct):
     """One log: a file, or what came through a pipe."""
 
     name: str
@@ -64,7 +66,9 @@ class Source:
     """When it was last written: log lines carry no year."""
     rank: int | None = None
     """The rank that its name tells."""
-    tally: Tally = field(default_factory=Tally)
+    in_parts: bool = False
+    """A structured format takes lines of it away: what is left no longer counts as the file's."""
+    tally: ReadTally = msgspec.field(default_factory=ReadTally)
 
 
 class Writer(Protocol):
@@ -123,15 +127,14 @@ class Reader(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Format:
+class Format(msgspec.Struct, frozen=True):
     """One format."""
 
     id: str
     title: str
     sniff: Callable[[bytes], bool]
     """Is there anything of this format in these bytes, the beginning of a source?"""
-    reader: Callable[[Writer, Source], Any]
+    reader: Callable[[Writer, LogSource], Any]
     """A fresh reader for one source: a `Reader` for structured formats."""
     kind: Literal["structured", "text"] = "text"
     """Structured formats read first, alone; text formats share the engine of `logs.text`, and what

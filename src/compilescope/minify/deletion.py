@@ -1,4 +1,4 @@
-"""How passes ask for many things at once: runs that grow while they succeed.
+"""Deletes many things with few questions: runs of them, longer while they succeed.
 
 Generators to `yield from` inside a pass. A thing that is needed costs one question, a run of n
 things that are not needed about 2*log2(n), where deleting them one by one would cost n.
@@ -12,7 +12,8 @@ from typing import TypeVar
 C = TypeVar("C")
 T = TypeVar("T")
 _FIRST_PARTS = (1, 2, 4, 8)
-"""The whole, its halves, quarters and eighths are tried before single things."""
+"""The whole, its halves, quarters and eighths are tried before single things. Chosen: fifteen
+questions at most, where they fail."""
 
 
 def delete_runs(

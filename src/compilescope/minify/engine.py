@@ -7,24 +7,24 @@ judge. The result does not depend on `jobs`.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic, Literal, Protocol, TypeVar
 
 from compilescope.errors import ToolError
-from compilescope.minify.answers import Answers, Outcome
-from compilescope.minify.proposals import Bench, Proposals
+from compilescope.minify.judgements import Judgements, Outcome
+from compilescope.minify.speculation import Bench, Speculation
+from compilescope.processes.deadline import Deadline, OutOfTime, clock
 
 __all__ = [
     "Candidate",
-    "Limits",
     "NotInteresting",
     "Outcome",
     "Pass",
-    "Progress",
     "Reduction",
+    "ReductionLimits",
+    "ReductionProgress",
     "reduce",
 ]
 
@@ -80,15 +80,16 @@ _NOT_SHOWN: dict[Outcome, str] = {
 
 
 @dataclass(frozen=True)
-class Limits:
+class ReductionLimits:
     """Where to stop before the fixed point."""
 
     time_s: float | None = None
     calls: int | None = None
+    deadline: Deadline = field(default_factory=Deadline)
 
 
 @dataclass(frozen=True)
-class Progress:
+class ReductionProgress:
     """Where a reduction stands."""
 
     size: tuple[int, ...]
@@ -97,7 +98,6 @@ class Progress:
     round: int
     doing: str
     """Id of the pass that is at work."""
-    elapsed_s: float
 
 
 Stop = Literal["", "interrupt", "time", "calls"]
@@ -116,8 +116,6 @@ class Reduction(Generic[C]):
     """Why it ended before the fixed point; empty if it did not."""
     reused: int = 0
     """Answers that were there already: seen before in this reduction, or in the one resumed."""
-    by_pass: dict[str, int] = field(default_factory=dict)
-    """How many steps each pass contributed."""
 
     @property
     def interrupted(self) -> bool:
@@ -132,23 +130,28 @@ def reduce(
     jobs: int = 1,
     state: Path | None = None,
     purpose: str = "",
-    limits: Limits | None = None,
-    progress: Callable[[Progress], None] | None = None,
+    limits: ReductionLimits | None = None,
+    progress: Callable[[ReductionProgress], None] | None = None,
 ) -> Reduction[C]:
     """The smallest candidate that the passes reach from `start`.
 
     With `state`, answers are kept in that file and taken from it where it is there; `purpose` names
     what the judge looks for, so that answers to another question are refused. Ctrl-C ends it with
-    the best so far. Raises NotInteresting where `start` itself is not kept.
+    the best so far, and so does a judge's `OutOfTime`, except on `start` itself. Raises
+    NotInteresting where `start` is not kept.
     """
-    answers = Answers.open(state, start=start.text(), purpose=purpose)
-    reducer = _Reducer(start, answers, limits or Limits(), progress)
+    answers = Judgements.open(state, start=start.text(), purpose=purpose)
+    reducer = _Reducer(start, answers, limits or ReductionLimits(), progress)
     with Bench(judge, answers, jobs) as bench:
         try:
             reducer.check_start(bench)
             reducer.go(passes, bench)
         except KeyboardInterrupt:
             reducer.stopped = "interrupt"
+        except OutOfTime:
+            if not reducer.is_checked:
+                raise
+            reducer.stopped = "time"
     answers.save(reducer.best.text())
     return reducer.result()
 
@@ -159,24 +162,26 @@ class _Reducer(Generic[C]):
     def __init__(
         self,
         start: C,
-        answers: Answers,
-        limits: Limits,
-        progress: Callable[[Progress], None] | None,
+        answers: Judgements,
+        limits: ReductionLimits,
+        progress: Callable[[ReductionProgress], None] | None,
     ) -> None:
         self.best = start
         self.stopped: Stop = ""
+        self.is_checked = False
+        """The start is known to be interesting."""
         self._start_size = start.size()
         self._answers = answers
         self._limits = limits
         self._progress = progress
-        self._started = time.monotonic()
+        self._started = clock()
         self._rounds = 0
-        self._by_pass: dict[str, int] = {}
 
     def check_start(self, bench: Bench[C]) -> None:
         outcome = bench.ask(self.best).result()
         if outcome != "kept":
             raise NotInteresting(outcome)
+        self.is_checked = True
         self._tell("")
 
     def go(self, passes: Sequence[Pass[C]], bench: Bench[C]) -> None:
@@ -204,7 +209,7 @@ class _Reducer(Generic[C]):
     def _run(self, each: Pass[C], bench: Bench[C]) -> bool:
         """Did it find anything?"""
         before = self.best
-        proposals = Proposals(each.propose, self.best, bench)
+        proposals = Speculation(each.propose, self.best, bench)
         while (proposal := proposals.next(lambda c: c.size() < self.best.size())) is not None:
             self.stopped = self._limit_reached()
             if self.stopped:
@@ -212,7 +217,6 @@ class _Reducer(Generic[C]):
             kept = proposal.outcome() == "kept"
             if kept:
                 self.best = proposal.candidate
-                self._by_pass[each.id] = self._by_pass.get(each.id, 0) + 1
             proposals.answer(kept)
             self._answers.save_now_and_then(self.best.text)
             self._tell(each.id)
@@ -220,7 +224,9 @@ class _Reducer(Generic[C]):
 
     def _limit_reached(self) -> Stop:
         limits = self._limits
-        if limits.time_s is not None and time.monotonic() - self._started >= limits.time_s:
+        if limits.time_s is not None and clock() - self._started >= limits.time_s:
+            return "time"
+        if limits.deadline.is_over:
             return "time"
         if limits.calls is not None and self._answers.calls >= limits.calls:
             return "calls"
@@ -228,10 +234,9 @@ class _Reducer(Generic[C]):
 
     def _tell(self, doing: str) -> None:
         if self._progress is not None:
-            elapsed = time.monotonic() - self._started
             calls = self._answers.calls
             self._progress(
-                Progress(self.best.size(), self._start_size, calls, self._rounds, doing, elapsed)
+                ReductionProgress(self.best.size(), self._start_size, calls, self._rounds, doing)
             )
 
     def result(self) -> Reduction[C]:
@@ -242,5 +247,4 @@ class _Reducer(Generic[C]):
             rounds=self._rounds,
             stopped=self.stopped,
             reused=self._answers.reused,
-            by_pass=dict(self._by_pass),
         )

@@ -15,8 +15,8 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -24,11 +24,17 @@ import msgspec
 
 from compilescope.errors import ToolError
 from compilescope.minify.warm_process import NO_MEMORY, TIMED_OUT
+from compilescope.processes.child import end_process, run_within
+from compilescope.processes.deadline import Deadline, OutOfTime, clock, pauses
 from compilescope.settings import fresh_environment
 
 Status = Literal["done", "failed", "timeout", "memory", "crashed"]
 _TAIL = 8_000
+"""Bytes of what a task printed. Chosen: the end of it, where an error stands."""
+_LAST_LINE = 200
 _START_S = 300.0
+"""For importing torch and what is preloaded. Chosen: it only ends what hangs, on a busy machine or
+a cold disk too."""
 _QUIET = {
     # Pools of threads or processes would be there before the fork, and be lost in it.
     "TORCHINDUCTOR_COMPILE_THREADS": "1",
@@ -37,7 +43,7 @@ _QUIET = {
 
 
 @dataclass(frozen=True)
-class Answer:
+class TaskResult:
     """What became of one task."""
 
     status: Status
@@ -70,10 +76,14 @@ class Sandbox:
         environment: Mapping[str, str] | None = None,
         cwd: str | None = None,
         fork: bool | None = None,
+        deadline: Deadline | None = None,
     ) -> None:
         """`memory_bytes` is what a task may take beyond what the warm process has. `fork`: None
-        forks where it is safe."""
+        forks where it is safe. What runs into the `deadline` raises `OutOfTime`."""
         self.limit_s = limit_s
+        self.deadline = deadline or Deadline()
+        self.start_s = 0.0
+        """What the warm process took to import everything."""
         self.memory_bytes = memory_bytes
         self._warm = tuple(warm)
         self._environment = {**fresh_environment(), **_QUIET, **(environment or {})}
@@ -89,32 +99,42 @@ class Sandbox:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def run(self, task: str, payload: Any = None, *, limit_s: float | None = None) -> Answer:
+    def run(self, task: str, payload: Any = None, *, limit_s: float | None = None) -> TaskResult:
         """Call `module:function` with `payload` in a process of its own."""
-        limit = self.limit_s if limit_s is None else limit_s
+        while True:
+            stopped = pauses()
+            answer = self._run(task, payload, limit_s)
+            # Its time is kept in another process, which does not know that it was stopped.
+            if pauses() == stopped or answer.status not in ("timeout", "crashed"):
+                return answer
+
+    def _run(self, task: str, payload: Any, limit_s: float | None) -> TaskResult:
+        own = self.limit_s if limit_s is None else limit_s
         body = msgspec.json.encode({"task": task, "payload": payload})
-        begun = time.monotonic()
+        begun = clock()
         with tempfile.TemporaryFile() as output:
-            if self._start():
+            ready = self._start()
+            limit = self.deadline.limit(own)
+            if ready:
                 raw = self._forked(body, limit, output)
             else:
                 raw = self._spawned(body, limit, output)
             size = output.seek(0, os.SEEK_END)
             output.seek(max(0, size - _TAIL))
             printed = output.read().decode(errors="replace")
-        return _answer(raw, printed, time.monotonic() - begun, limit)
+        answer = _answer(raw, printed, clock() - begun, limit)
+        if answer.status == "timeout" and self.deadline.is_over:
+            raise OutOfTime  # It says nothing about the task, so nobody may remember it.
+        return answer
 
     def close(self) -> None:
         with self._lock:
             if self._control is not None:
-                self._control.close()  # The warm process kills its children, and ends.
+                self._control.close()
                 self._control = None
             if self._process is not None:
-                try:
-                    self._process.wait(5)
-                except subprocess.TimeoutExpired:
-                    self._process.kill()
-                    self._process.wait()
+                # Not asked to leave: while it imports torch it would not hear that for seconds.
+                end_process(self._process)
                 if self._process.stderr is not None:
                     self._process.stderr.close()
                 self._process = None
@@ -130,6 +150,7 @@ class Sandbox:
             return self._may_fork
 
     def _start_warm(self) -> bool:
+        limit_s, begun = self.deadline.limit(_START_S), clock()
         ours, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
@@ -143,8 +164,12 @@ class Sandbox:
                 # Ctrl-C is for us: we decide what becomes of a candidate.
                 start_new_session=True,
             )
-        ours.settimeout(_START_S)
-        said = ours.recv(1)
+        said = _first_byte(ours, limit_s)
+        if said is None:
+            self._process.kill()
+            ours.close()
+            raise OutOfTime
+        self.start_s = clock() - begun
         if not said:
             assert self._process.stderr is not None
             words = self._process.stderr.read().decode(errors="replace").strip().splitlines()
@@ -185,13 +210,14 @@ class Sandbox:
                 pass  # It is dead already; what is left to read says how.
             # The warm process keeps the time; this limit is for the case that it dies.
             ours.settimeout(limit_s + 30)
-            parts = []
+            said = bytearray()
             try:
-                while part := ours.recv(1 << 16):
-                    parts.append(part)
+                # Not until its end: a daemon that the task left behind may hold the other side.
+                while not _is_whole(said) and (part := ours.recv(1 << 16)):
+                    said += part
             except OSError:
                 pass
-        return b"".join(parts)
+        return bytes(said)
 
     def _spawned(self, body: bytes, limit_s: float, output: Any) -> bytes:
         """A new interpreter: the imports are not on the task's time."""
@@ -201,15 +227,14 @@ class Sandbox:
             with open(question, "wb") as file:
                 file.write(body)
             try:
-                done = subprocess.run(
+                done = run_within(
                     [*command, question, reply],
+                    self.deadline.limit(limit_s + _START_S),
                     env=self._environment,
                     cwd=self._cwd,
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=output,
-                    timeout=limit_s + _START_S,
-                    check=False,
                 )
                 status, late = done.returncode, done.returncode == TIMED_OUT
             except subprocess.TimeoutExpired:
@@ -224,22 +249,40 @@ class Sandbox:
 _COMMAND = (sys.executable, "-m", "compilescope.minify.warm_process")
 
 
-def _answer(raw: bytes, printed: str, seconds: float, limit_s: float) -> Answer:
+def _first_byte(line: socket.socket, limit_s: float) -> bytes | None:
+    """None: nothing came in time."""
+    until = clock() + limit_s
+    while (left := until - clock()) > 0:
+        line.settimeout(left)
+        with suppress(TimeoutError):
+            return line.recv(1)
+    return None
+
+
+def _is_whole(said: bytearray) -> bool:
+    """The line on how the process ended comes last; before it there is at most one, without any
+    line break in it."""
+    return said.endswith(b"}") and b"\n" in said[-_LAST_LINE:]
+
+
+def _answer(raw: bytes, printed: str, seconds: float, limit_s: float) -> TaskResult:
     """The task's line, if it got so far, and the line on how its process ended."""
     said, _, end = raw.rpartition(b"\n")
     if not end:
-        return Answer("crashed", error="its process disappeared", output=printed, seconds=seconds)
+        return TaskResult(
+            "crashed", error="its process disappeared", output=printed, seconds=seconds
+        )
     ending = msgspec.json.decode(end)
     code, late = ending["exit"], ending["timeout"]
     signal = -code if code < 0 and not late else None
     common: dict[str, Any] = {"output": printed, "seconds": seconds}
     if late:
-        return Answer("timeout", error=f"no result within {limit_s:g} s", **common)
+        return TaskResult("timeout", error=f"no result within {limit_s:g} s", **common)
     if said and code == 0:
         reply = msgspec.json.decode(said)
-        return Answer(reply["status"], reply.get("value"), reply.get("error", ""), **common)
+        return TaskResult(reply["status"], reply.get("value"), reply.get("error", ""), **common)
     # We did not kill it: the system did, for want of memory.
     if signal == 9 or any(sign in printed for sign in NO_MEMORY):
-        return Answer("memory", error="it used too much memory", signal=signal, **common)
+        return TaskResult("memory", error="it used too much memory", signal=signal, **common)
     how = f"killed by signal {signal}" if signal else f"exited with {code}"
-    return Answer("crashed", error=how, signal=signal, exit_code=code, **common)
+    return TaskResult("crashed", error=how, signal=signal, exit_code=code, **common)

@@ -17,7 +17,8 @@ from typing import Any
 
 import msgspec
 
-from compilescope.forking import ChildBell, die_with_parent, fork_is_safe, kill_group
+from compilescope.processes.fork import ChildBell, die_with_parent, fork_is_safe, kill_group
+from compilescope.processes.guard import adopt_orphans, end_children
 
 NO_MEMORY = ("can't allocate memory", "bad_alloc", "Cannot allocate memory", "out of memory")
 TIMED_OUT = 124
@@ -40,6 +41,7 @@ def serve(control: socket.socket) -> None:
         return
     control.sendall(b"f")
     bell = ChildBell()
+    adopt_orphans()
     running: dict[int, tuple[socket.socket, float]] = {}
     while True:
         nearest = min((end for _, end in running.values()), default=None)
@@ -78,6 +80,8 @@ def _accept(
     head, descriptors, _, _ = socket.recv_fds(control, 4, 2)
     if len(head) < 4 or len(descriptors) < 2:
         return False
+    for each in descriptors:
+        os.set_inheritable(each, False)
     limit_s, memory = msgspec.json.decode(control.recv(int.from_bytes(head, "big")))
     line, output = socket.socket(fileno=descriptors[0]), descriptors[1]
     pid = os.fork()
@@ -159,6 +163,8 @@ def _reap(running: dict[int, tuple[socket.socket, float]]) -> None:
         with suppress(OSError):
             line.sendall(b"\n" + msgspec.json.encode(ending))
         line.close()
+        if not running:
+            end_children(())  # Daemons: whose they are is known only when all are over.
 
 
 if __name__ == "__main__":

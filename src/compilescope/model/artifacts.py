@@ -5,24 +5,29 @@ Nothing is ever unpickled: artifacts are text.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import os
-import re
 import threading
 from pathlib import Path
 from typing import Protocol
 
+from compilescope.model.own_files import make_folder, write_new
 from compilescope.model.packs import SUFFIX, Pack
 from compilescope.model.plain_files import open_plain
+from compilescope.patterns import late
 
-_NAME = re.compile(r"^[0-9a-f]{40}\.[a-z]+$")
+_NAME = late(r"^[0-9a-f]{40}\.[a-z]+$")
 
 
 def artifact_name(text: str, kind: str) -> str:
     """The name that this text has in every run: its hash and what it is."""
-    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=20).hexdigest()
-    return f"{digest}.{kind}"
+    return _name_of(text.encode("utf-8", "surrogatepass"), kind)
+
+
+def _name_of(data: bytes, kind: str) -> str:
+    return f"{hashlib.blake2b(data, digest_size=20).hexdigest()}.{kind}"
 
 
 class Artifacts(Protocol):
@@ -65,20 +70,27 @@ class DiskArtifacts:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._packs: list[Pack] | None = None
+        self._written: set[str] = set()
+        """By us: no need to look whether they are there."""
 
     def put(self, text: str, kind: str) -> str:
-        name = artifact_name(text, kind)
-        path = self._folder / name
-        if not path.exists():
-            self._folder.mkdir(parents=True, exist_ok=True)
+        data = text.encode("utf-8", "surrogatepass")
+        name = _name_of(data, kind)
+        # Strings: this runs inside the user's program, several times a compilation.
+        path = os.path.join(self._folder, name)
+        if name not in self._written and not os.path.exists(path):
+            if not self._written:
+                make_folder(self._folder)
             # Written aside and renamed: a reader never sees half a text.
-            part = path.with_name(f"{name}.{os.getpid()}.{threading.get_ident()}.part")
+            part = f"{path}.{os.getpid()}.{threading.get_ident()}.part"
             try:
-                part.write_text(text, encoding="utf-8", errors="surrogatepass")
-                part.replace(path)
-            except OSError:
-                part.unlink(missing_ok=True)
+                write_new(part, data)
+                os.replace(part, path)
+            except BaseException:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(part)
                 raise
+        self._written.add(name)
         return name
 
     def get(self, name: str) -> str | None:

@@ -14,6 +14,8 @@ from compilescope.model.benchmarked import Benchmark as Benchmark
 from compilescope.model.benchmarked import Machine as Machine
 from compilescope.model.body import EventBody
 from compilescope.model.body import GraphStage as GraphStage
+from compilescope.model.fix_search import FixAttempt as FixAttempt
+from compilescope.model.fix_search import FixOutcome as FixOutcome
 from compilescope.model.jobs import JobCause as JobCause
 from compilescope.model.jobs import JobEnded as JobEnded
 from compilescope.model.logged import BreakEcho as BreakEcho
@@ -23,8 +25,7 @@ from compilescope.model.logged import GraphDumped as GraphDumped
 from compilescope.model.logged import GraphExecuted as GraphExecuted
 from compilescope.model.logged import LogLine as LogLine
 from compilescope.model.logged import LogRead as LogRead
-from compilescope.model.outcomes import FixAttempt as FixAttempt
-from compilescope.model.outcomes import FixOutcome as FixOutcome
+from compilescope.model.logged import SourceChecked as SourceChecked
 from compilescope.model.outcomes import Measurement as Measurement
 from compilescope.model.outcomes import ReproWritten as ReproWritten
 from compilescope.model.outcomes import TensorDiff as TensorDiff
@@ -128,6 +129,11 @@ class CacheEntryMiss(msgspec.Struct, frozen=True, omit_defaults=True):
     failed: tuple[FailedGuard, ...] = ()
     reason: str = ""
     """PyTorch's own words: the first failed guard only."""
+    folded: int = 0
+    """Further entries whose first failed guard is on the same value: counted, and not looked at any
+    further. Only frames that are compiled more than 16 times have such."""
+    newest: str = ""
+    """The compile id of the newest of those."""
 
 
 class Recompile(EventBody, frozen=True):
@@ -138,6 +144,8 @@ class Recompile(EventBody, frozen=True):
     """Most recently used first."""
     refused: Literal["", "limit", "error"] = ""
     """What stopped it: the recompile limit, or `error_on_recompile`."""
+    unlisted: int = 0
+    """Entries beyond those listed and folded: they failed too many different guards."""
     inferred: bool = False
     """Nobody reported it: a log shows that the frame was compiled again, and not why."""
 
@@ -149,6 +157,7 @@ SkipCause = Literal[
     "disabled",
     "generator",
     "backend",
+    "torch-module",
     "error",
     "harmless",
     "unexplained",
@@ -367,6 +376,7 @@ Body = (
     | BreakEcho
     | FallbackOps
     | LogLine
+    | SourceChecked
     | SymbolicShape
     | TraceRecords
 )

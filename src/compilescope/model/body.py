@@ -1,4 +1,7 @@
-"""What every body of an event is."""
+"""The base class of all event bodies, and the names of the stages that a graph passes.
+
+A body is frozen and holds plain JSON values; the name of its class is its kind in the file.
+"""
 
 from __future__ import annotations
 

@@ -10,18 +10,22 @@ from __future__ import annotations
 import re
 import textwrap
 from collections import OrderedDict
-from dataclasses import dataclass, field
 
-_CHAIN = re.compile(
+import msgspec
+
+from compilescope.patterns import late
+
+_CHAIN = late(
     r"\n\n\*\*\* While handling this graph break, another graph break occurred: \*\*\*\n\n"
 )
-_UNTYPED = re.compile(r"Could not (?:guard on|extract \w+ \w+ from) data-dependent expression")
-_LINK = re.compile(r"gb/gb(\d+)\.html")
+_UNTYPED = late(r"Could not (?:guard on|extract \w+ \w+ from) data-dependent expression")
+_LINK = late(r"gb/gb(\d+)\.html")
 _REMEMBERED = 512
+"""Messages. Chosen: Dynamo makes a message shortly before it raises it, so few are needed at a
+time."""
 
 
-@dataclass(frozen=True)
-class BreakFields:
+class BreakFields(msgspec.Struct, frozen=True):
     """What PyTorch says of one cause."""
 
     gb_type: str
@@ -31,11 +35,10 @@ class BreakFields:
     context: str = ""
 
 
-@dataclass
-class BreakTexts:
+class BreakTexts(msgspec.Struct):
     """Messages made lately, and the fields they were made from."""
 
-    _fields: OrderedDict[str, BreakFields] = field(default_factory=OrderedDict)
+    _fields: OrderedDict[str, BreakFields] = msgspec.field(default_factory=OrderedDict)
     latest: BreakFields | None = None
     """The last one made: where an exception is swallowed, all that is left of it."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from compilescope.patterns import late
 
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 _UNITS |= {
@@ -10,7 +10,7 @@ _UNITS |= {
     for letter, power in (("k", 10), ("m", 20), ("g", 30), ("t", 40))
     for unit in (letter, f"{letter}ib")
 }
-_BYTES = re.compile(r"^\s*(\d[\d_]*(?:\.\d+)?(?:[eE]\+?\d+)?)\s*([a-zA-Z]*)\s*$")
+_BYTES = late(r"^\s*(\d[\d_]*(?:\.\d+)?(?:[eE]\+?\d+)?)\s*([a-zA-Z]*)(?:(?<=[a-zA-Z])\s*)?$")
 
 
 def parse_bytes(value: object) -> int:

@@ -50,12 +50,17 @@ class Dtypes(_Table, frozen=True):
     """What becomes of wider ones. `narrowed` is silent, and wrong beyond the width."""
 
 
+AlignedDims = tuple[int, ...] | Literal["all"]
+ALL_DIMS: Literal["all"] = "all"
+
+
 class Alignment(_Table, frozen=True):
     """Sizes that must be multiples."""
 
     multiple: int
-    dims: tuple[int, ...] = (-1,)
-    """Which dimensions; negative ones count from the last."""
+    dims: AlignedDims = (-1,)
+    """Which dimensions; negative ones count from the last. `all`: every one, but a size of 1 needs
+    no alignment: it is broadcast, or one of a kind."""
     ops: tuple[str, ...] = ()
     """Operator patterns it holds for: what they take and what they give. Empty: every tensor."""
     otherwise: Otherwise = "refused"
@@ -82,6 +87,9 @@ class Layout(_Table, frozen=True):
     """The highest rank that may have strides other than contiguous ones."""
     inner_stride_one: bool = False
     """The last dimension must be dense."""
+    dense_rows: bool = False
+    """Beside `formats`: takes a tensor whose rows are dense, wherever they begin, such as a slice,
+    a chunk, or heads that were moved before the positions."""
     overlapping: bool = True
     """Takes tensors of which several elements share memory, as `expand` makes them."""
 

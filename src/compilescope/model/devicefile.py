@@ -7,6 +7,7 @@ let everything pass.
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -23,7 +24,7 @@ from compilescope.model.device_problems import (
     sense_problems,
     structure_problems,
 )
-from compilescope.model.device_pruning import sound_part
+from compilescope.model.device_remains import sound_part
 from compilescope.model.toml_lines import Path as KeyPath
 from compilescope.model.toml_lines import key_lines
 
@@ -34,12 +35,15 @@ else:
 
 _LINE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 _MOST_BYTES = 2**20
+"""Chosen: the files that are shipped have a few kilobytes."""
 _LONG_NUMBER = re.compile(r"[\d_]{1000,}")
-_DEEP_KEY = re.compile(r"""(?:^|[\[{,])\s*(?:(?:[\w-]+|"[^"\n]*"|'[^'\n]*')\s*\.\s*){40}""", re.M)
+_DEEP_KEY = re.compile(
+    r"""(?:^|[\[{,])[ \t]*(?:(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){40}""", re.M
+)
 """A key of so many parts takes Python's reader time with their square."""
 
 
-class Problem(msgspec.Struct, frozen=True):
+class DeviceFileProblem(msgspec.Struct, frozen=True):
     """Something that is wrong with a device file."""
 
     line: int
@@ -63,7 +67,7 @@ class DeviceFile(msgspec.Struct, frozen=True):
     """What became of a file: a device, or what is wrong with it."""
 
     device: Device | None
-    problems: tuple[Problem, ...]
+    problems: tuple[DeviceFileProblem, ...]
     sound: Device | None = None
     """Its parts that are well formed; the device itself where all are."""
     patterns: tuple[Placed, ...] = ()
@@ -96,7 +100,7 @@ def parse_device(text: str, origin: str) -> Device:
     if file.device is not None and not file.problems:
         return file.device
     first, *rest = file.problems
-    more = f"{len(rest)} more: compilescope devices check {origin}" if rest else ""
+    more = f"{len(rest)} more: compilescope devices check {shlex.quote(origin)}" if rest else ""
     hint = " ".join(filter(None, (first.hint, more)))
     raise ToolError(f"{origin}:{first.line}: {first}.", hint=hint)
 
@@ -104,7 +108,7 @@ def parse_device(text: str, origin: str) -> Device:
 def examine_device(text: str) -> DeviceFile:
     """All that is wrong with a text, in the order of its lines."""
     data = _read(text)
-    if isinstance(data, Problem):
+    if isinstance(data, DeviceFileProblem):
         return DeviceFile(None, (data,))
     lines = key_lines(text)
     found = list(structure_problems(data, Device, ()))
@@ -126,32 +130,35 @@ def examine_device(text: str) -> DeviceFile:
     )
 
 
-def _read(text: str) -> dict[str, Any] | Problem:
+def _read(text: str) -> dict[str, Any] | DeviceFileProblem:
     if _DEEP_KEY.search(text):
-        return Problem(1, "", "nested too deeply")
+        return DeviceFileProblem(1, "", "nested too deeply")
     try:
         data: dict[str, Any] = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         return _syntax(str(error), text)
     except RecursionError:
-        return Problem(1, "", "nested too deeply")
+        return DeviceFileProblem(1, "", "nested too deeply")
     except ValueError:  # Python reads no number of thousands of digits.
         number = _LONG_NUMBER.search(text)
         line = text.count("\n", 0, number.start()) + 1 if number else 1
-        return Problem(line, "", "a number has too many digits")
+        return DeviceFileProblem(line, "", "a number has too many digits")
     return data
 
 
-def _placed(found: Iterable[Found], lines: dict[KeyPath, int]) -> tuple[Problem, ...]:
-    problems = [Problem(_line(lines, path), _shown(path), what, hint) for path, what, hint in found]
+def _placed(found: Iterable[Found], lines: dict[KeyPath, int]) -> tuple[DeviceFileProblem, ...]:
+    problems = [
+        DeviceFileProblem(_line(lines, path), _shown(path), what, hint)
+        for path, what, hint in found
+    ]
     return tuple(sorted(problems, key=lambda problem: problem.line))
 
 
-def _syntax(message: str, text: str) -> Problem:
+def _syntax(message: str, text: str) -> DeviceFileProblem:
     place = _LINE.search(message)
     line = int(place[1]) if place and place[1] else max(1, len(text.splitlines()))
     words = _LINE.sub("", message)
-    return Problem(line, "", f"not TOML: {words[:1].lower()}{words[1:]}")
+    return DeviceFileProblem(line, "", f"not TOML: {words[:1].lower()}{words[1:]}")
 
 
 def _line(lines: dict[KeyPath, int], path: KeyPath) -> int:

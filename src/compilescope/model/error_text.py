@@ -6,23 +6,27 @@ under `raised:`, in the traceback of another process.
 
 from __future__ import annotations
 
-import ast
 import re
 
-_NAME = r"[A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Failed|Warning|Exit|Iteration)\w*"
-_GOT = re.compile(
-    rf"^(?:.*: got|\s*Developer debug context: raised exception) ({_NAME})\((.*)\)\s*$", re.M
+from compilescope.model.python_text import read_literal
+from compilescope.patterns import late
+
+_NAME = r"[A-Za-z_][\w.]{0,200}?(?:Error|Exception|Interrupt|Failed|Warning|Exit|Iteration)\w{0,60}"
+_GOT = late(
+    r"^(?:.*: got|[ \t]*Developer debug context: raised exception) "
+    rf"({_NAME})\((.{{0,2000}})\)[ \t]*$",
+    re.M,
 )
-_RAISED = re.compile(r"^backend=.* raised:\s*\n", re.M)
-_NAMED = re.compile(rf"^({_NAME}): *(.*)$")
+_RAISED = late(r"^backend=.* raised:\s*\n", re.M)
+_NAMED = late(rf"^({_NAME}): *(?! )(.*)$")
 _TRACEBACK = "Traceback (most recent call last):"
-_LINK = re.compile(r"https?://[^\s)>\]]+/gb/gb(\d+)\.html")
-_USER_CODE = re.compile(r"^(?:from user code:|Found from :)[ \t]*\n((?:[ \t]+.*\n?)+)", re.M)
-_FILE = re.compile(r'^\s*File "([^"\n]+)", line (\d+)', re.M)
-_ALONE = re.compile(rf"^{_NAME}$")
+_LINK = late(r"https?://[^\s)>\]]{1,300}/gb/gb(\d{1,9})\.html")
+_USER_CODE = late(r"^(?:from user code:|Found from :)[ \t]*\n((?:[ \t]+.*\n?)+)", re.M)
+_FILE = late(r'^[ \t]*File "([^"\n]+)", line (\d{1,9})', re.M)
+_ALONE = late(rf"^{_NAME}$")
 _SHORT = 160
-"""So long a text of several lines is still one line."""
-_COMPILER = re.compile(r"^.*\b(?:fatal )?error: .*$", re.M)
+"""So long a text of several lines is still one line. Chosen."""
+_COMPILER = late(r"^.*\b(?:fatal )?error: .*$", re.M)
 
 
 def innermost_cause(message: str) -> str:
@@ -83,8 +87,8 @@ def _got(message: str) -> str:
         return ""
     name, quoted = found.groups()
     try:
-        value = ast.literal_eval(quoted) if quoted else ""
-    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        value = read_literal(quoted) if quoted else ""
+    except ValueError:
         value = quoted
     said = first_words(value) if isinstance(value, str) else quoted
     return f"{name}: {said}".rstrip(": ")

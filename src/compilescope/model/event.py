@@ -12,6 +12,8 @@ import msgspec
 
 from compilescope.model.bodies import Body, Unknown
 from compilescope.model.stack import Frame, innermost_user_frame
+from compilescope.patterns import late
+from compilescope.texts import encode_json
 
 
 class UnreadableLine(ValueError):
@@ -55,6 +57,10 @@ class Event(Envelope, frozen=True, omit_defaults=True, kw_only=True):
     body: Body | Unknown
 
 
+_MOST = 10**19
+"""The smallest number of 20 digits: int64 ends below it (9.2e18)."""
+LONG_NUMBER = late(rb"[:,\[\s-][0-9]{20}")
+"""In a value, or in a text: it is looked at closely only where this is found."""
 _ENVELOPE_FIELDS = tuple(field for field in Envelope.__struct_fields__)
 _encoder = msgspec.json.Encoder()
 _known = msgspec.json.Decoder(_KnownEvent)
@@ -64,8 +70,8 @@ _raw = msgspec.json.Decoder(_RawEvent)
 def encode(event: Event) -> bytes:
     if isinstance(event.body, Unknown):
         raw = _RawEvent(**_fields(event), body=event.body.raw)
-        return _encoder.encode(raw)
-    return _encoder.encode(event)
+        return encode_json(raw, _encoder)
+    return encode_json(event, _encoder)
 
 
 def decode(line: bytes) -> Event:
@@ -80,7 +86,27 @@ def decode(line: bytes) -> Event:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise UnreadableLine(str(error)) from None
         envelope, body = raw, Unknown(raw.body)
-    return Event(**_fields(envelope), body=body)
+    event = Event(**_fields(envelope), body=body)
+    if LONG_NUMBER.search(line) and not _is_countable(event):
+        raise UnreadableLine("a number is too large")
+    return event
+
+
+def _is_countable(event: Event) -> bool:
+    """No number that only Python could hold: rules divide and multiply them."""
+    try:
+        waiting = [msgspec.to_builtins(event)]
+    except RecursionError:
+        return False
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, dict):
+            waiting += each.values()
+        elif isinstance(each, list | tuple):
+            waiting += each
+        elif isinstance(each, int) and abs(each) >= _MOST:
+            return False
+    return True
 
 
 def _fields(envelope: Envelope) -> dict[str, Any]:

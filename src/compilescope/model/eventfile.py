@@ -1,67 +1,123 @@
 """The event file of one process: JSON lines, appended as things happen.
 
-Each line is one `write` to a file opened for appending, so that a process that is killed leaves
-every event it finished. Reading counts the lines it cannot read and never stops at one.
+Each line is written to a file opened for appending, so that a process that is killed leaves every
+event it finished. Reading counts the lines it cannot read and never stops at one.
 """
 
 from __future__ import annotations
 
 import contextlib
+import io
 import os
-import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
+from compilescope.model.equal_values import SharingDecoder
 from compilescope.model.event import Event, UnreadableLine, decode
+from compilescope.model.own_files import create, let_go, room_beyond, size_of
 from compilescope.model.plain_files import open_plain
+from compilescope.patterns import late
+from compilescope.processes.interruptions import let_through
 
-_NAME = re.compile(r"^events-(\d+(?:\.\d+)?)\.jsonl$")
+LONGEST_LINE = 8 << 20
+"""Bytes: what is decoded of a line takes several times that. Chosen: no event of a program is so
+long."""
+_CHUNK = 1 << 16
+"""Bytes of a line that is too long, skipped at a time. Chosen."""
+_BATCH = 1 << 18
+"""Bytes that are read at a time. Chosen."""
+_SHORTEST = len('{"id":"","time_ns":0,"pid":0,"body":{}}')
+_NAME = late(r"^events-(\d+(?:\.\d+)?)\.jsonl$")
+_MOST_WAITING = 4 << 20
+"""Bytes that a process keeps while they cannot be written. Chosen: memory of the user's program;
+what comes later is dropped and counted."""
 
 
 class EventFile:
-    """The writing end. Never raises on a full disk: what could not be written is counted."""
+    """The writing end. Never raises on a full disk: what could not be written is counted.
 
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-        self._lock = threading.Lock()
-        self._torn = False
-        self.lost = 0
+    It holds no descriptor (see `own_files`): each write opens the file by its path, makes sure that
+    the descriptor is that file, and closes it again.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = str(path)
+        # A handler of the program's that interrupts a write may compile, and write in turn.
+        self._lock = threading.RLock()
+        self._waiting = b""
+        self._dropped = 0
+        self._ours: os.stat_result | None = None
 
     @staticmethod
     def claim(folder: Path, rank: int) -> tuple[EventFile, str]:
         """A new file in `folder`, and the name of this process within the run."""
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)
+        path = folder / f"events-{rank}.jsonl"
         try:
             # The first process of a rank is that rank; exclusive creation settles who is first.
-            descriptor = os.open(folder / f"events-{rank}.jsonl", flags, 0o644)
-            return EventFile(descriptor), str(rank)
+            create(path, "xb")
+            return EventFile(path), str(rank)
         except FileExistsError:
             return EventFile.beside(folder, rank)
 
     @staticmethod
     def beside(folder: Path, rank: int) -> tuple[EventFile, str]:
         """As `claim`, for a process that must not pass for the rank itself."""
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)
         pid = os.getpid()
-        name = folder / f"events-{rank}.{pid}.jsonl"
-        return EventFile(os.open(name, flags, 0o644)), f"{rank}:{pid}"
+        path = folder / f"events-{rank}.{pid}.jsonl"
+        create(path, "ab")
+        return EventFile(path), f"{rank}:{pid}"
+
+    @property
+    def lost(self) -> int:
+        """Lines that are not in the file."""
+        return self._dropped + self._waiting.count(b"\n")
 
     def write(self, line: bytes) -> None:
         with self._lock:
-            data = (b"\n" if self._torn else b"") + line + b"\n"
+            if self._waiting and len(self._waiting) + len(line) > _MOST_WAITING:
+                self._dropped += 1
+            else:
+                self._waiting += line + b"\n"
+            self._write_waiting()
+
+    def _write_waiting(self) -> None:
+        """What cannot be written now may be later: descriptors come free, and so does space."""
+        data, self._waiting = self._waiting, b""
+        left = data
+        try:
+            # A file object: if an exception of the program's comes here, it closes itself.
+            file = io.FileIO(self._path, "ab")
+            # The file that it was at first: one that has taken its place is another's.
+            ours = self._ours = self._ours or os.lstat(self._path)
             try:
-                done = os.write(self._descriptor, data)
-                while done < len(data):
-                    self._torn = True
-                    done += os.write(self._descriptor, data[done:])
-                self._torn = False
-            except OSError:
-                self.lost += 1
+                before = size_of(file, ours)
+                try:
+                    done, end = 0, _whole_lines(data, room_beyond(before))
+                    while done < end:
+                        done += file.write(data[done:end])
+                    left = data[end:]
+                except BaseException:
+                    # The file knows how far it came, wherever the exception came from.
+                    left = data[max(size_of(file, ours) - before, 0) :]
+                    raise
+            finally:
+                let_go(file, ours)
+        except OSError as error:
+            let_through(error)  # Else: no disk, no room, no descriptor.
+        finally:
+            self._waiting = left + self._waiting
 
     def close(self) -> None:
-        with contextlib.suppress(OSError):
-            os.close(self._descriptor)
+        """What still waits is dropped: it is the parent's, after a fork."""
+        self._dropped += self._waiting.count(b"\n")
+        self._waiting = b""
+
+
+def _whole_lines(data: bytes, room: int) -> int:
+    """How many of the bytes to write, where there is room for so many."""
+    return len(data) if room >= len(data) else data.rfind(b"\n", 0, room) + 1
 
 
 def event_files(folder: Path) -> list[Path]:
@@ -82,6 +138,14 @@ def last_events(path: Path, size: int = 65536) -> list[Event]:
     return found
 
 
+def _skip_line(file: BinaryIO) -> bool:
+    """Past the rest of a line that is too long; False where the file ends without its end."""
+    while rest := file.readline(_CHUNK):
+        if rest.endswith(b"\n"):
+            return True
+    return False
+
+
 class EventReader:
     """Reads event files one after the other; `unread` counts what was no event."""
 
@@ -89,20 +153,46 @@ class EventReader:
         self.unread = 0
         self.torn_files: list[str] = []
         """Files whose last line has no end: their process was stopped while writing."""
+        self._decoder = SharingDecoder()
 
-    def read(self, path: Path) -> Iterator[Event]:
+    def read(self, path: Path, most: int | None = None) -> Iterator[Event]:
+        """Its events; `most`: those in about so many bytes."""
         ended = True
+        left = most
         with open_plain(path) as file:
-            for line in file:
-                ended = line.endswith(b"\n")
-                if not line.strip():
-                    continue
-                try:
-                    yield decode(line)
-                except UnreadableLine:
-                    self.unread += 1
+            while data := file.read(_BATCH if left is None else max(min(_BATCH, left), 0)):
+                start = file.tell() - len(data)
+                whole = data.rfind(b"\n") + 1
+                file.seek(start + whole)
+                if whole:
+                    ended, data = True, data[:whole]
+                else:
+                    data = file.readline(LONGEST_LINE)
+                    ended = data.endswith(b"\n")
+                    if not ended and len(data) == LONGEST_LINE:
+                        ended, data = _skip_line(file), b""
+                        self.unread += 1
+                yield from self._events(data)
+                left = None if most is None else most - file.tell()
         if not ended:
             self.torn_files.append(path.name)
+
+    def _events(self, lines: bytes) -> list[Event]:
+        """All at once where each line is an event, which is most of what a reader of events takes;
+        else line by line."""
+        with contextlib.suppress(UnreadableLine):
+            return self._decoder.decode_lines(lines)
+        found = []
+        for line in lines.split(b"\n"):
+            if len(line) + 1 < _SHORTEST:
+                # No event: millions of such lines are not worth a decoder's exception each.
+                self.unread += bool(line.strip())
+                continue
+            try:
+                found.append(self._decoder.decode(line))
+            except UnreadableLine:
+                self.unread += 1
+        return found
 
 
 class EventTail:
@@ -112,7 +202,7 @@ class EventTail:
     It holds no descriptor between looks: a run may have hundreds of files.
     """
 
-    def __init__(self, path: Path, most: int = 8 << 20) -> None:
+    def __init__(self, path: Path, most: int = LONGEST_LINE) -> None:
         self.path = path
         self.place = 0
         """Bytes that were read: up to here all is known."""

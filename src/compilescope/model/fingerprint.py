@@ -6,21 +6,27 @@ normalised source line. Never the line number.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import re
 
 from compilescope.model.stack import Frame
 
-_PACKAGE = re.compile(r".*[/\\](?:site|dist)-packages[/\\]")
+_PACKAGE = re.compile(r"^.*[/\\](?:site|dist)-packages[/\\]")
 
 
+@functools.lru_cache(1 << 15)
 def relative_file(file: str, root: str) -> str:
     """`file` as it would be called on another machine."""
     if _PACKAGE.match(file):
         return _PACKAGE.sub("", file).replace(os.sep, "/")
-    if root and file.startswith(root.rstrip(os.sep) + os.sep):
-        return os.path.relpath(file, root).replace(os.sep, "/")
+    inside = root.rstrip(os.sep) + os.sep
+    if root and file.startswith(inside):
+        rest = file[len(inside) :].replace(os.sep, "/")
+        # Plain names need no walk through both paths, which takes most of a fingerprint's time.
+        is_plain = rest and "//" not in rest and "/." not in f"/{rest}"
+        return rest if is_plain else os.path.relpath(file, root).replace(os.sep, "/")
     return os.path.basename(file)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from compilescope.model.stack import Frame
+
+T = TypeVar("T")
 
 
 class TensorInfo(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -63,6 +65,9 @@ class Node(msgspec.Struct, frozen=True, omit_defaults=True):
     """What autograd keeps of it for the backward pass."""
     graphs: tuple[Graph, ...] = ()
     """Graphs within it: the branches of a `cond`, the body of a checkpoint."""
+    unasked: tuple[int, ...] = ()
+    """Which of its outputs nobody reads. Of the node that returns the graph's results: which of
+    its inputs go to autograd alone, and not to the caller."""
 
 
 class Graph(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -114,7 +119,8 @@ def encode_graph(graph: Graph) -> str:
 
 
 def decode_graph(text: str) -> Graph:
-    return _decoder.decode(text)
+    """As the other two, raises msgspec.DecodeError on whatever it cannot read."""
+    return _decoded(_decoder, text)
 
 
 def encode_origins(origins: Origins | KernelOrigins) -> str:
@@ -122,8 +128,15 @@ def encode_origins(origins: Origins | KernelOrigins) -> str:
 
 
 def decode_origins(text: str) -> Origins:
-    return _origins.decode(text)
+    return _decoded(_origins, text)
 
 
 def decode_kernel_origins(text: str) -> KernelOrigins:
-    return _kernel_origins.decode(text)
+    return _decoded(_kernel_origins, text)
+
+
+def _decoded(decoder: msgspec.json.Decoder[T], text: str) -> T:
+    try:
+        return decoder.decode(text)
+    except (RecursionError, UnicodeError) as error:
+        raise msgspec.DecodeError(str(error)) from None

@@ -15,9 +15,15 @@ import msgspec
 
 from compilescope.errors import ToolError
 from compilescope.model.plain_files import read_plain
+from compilescope.texts import encodable, encode_json
 
 SCHEMA = 1
+"""Of the run's folder. A run with another one is refused, with words on which version reads it."""
 FILE_NAME = "run.json"
+_MOST = 1 << 63
+"""What int64 holds."""
+_LARGEST = 4 << 20
+"""Bytes: the longest command line that Linux takes by default (2 MiB) is half of that."""
 
 
 class RunHeader(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -42,20 +48,25 @@ class RunHeader(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     exit_status: int | None = None
     signal: int | None = None
     """The signal that ended the program."""
+    automatic: bool = False
+    """Left by a program that nobody asked to record."""
 
 
 def write_header(folder: Path, header: RunHeader) -> None:
     # schema is a default, but it must be in the file: it is what a newer version looks at first.
     data = {"schema": header.schema, **msgspec.to_builtins(header)}
     part = folder / f"{FILE_NAME}.{os.getpid()}.part"
-    part.write_bytes(msgspec.json.format(msgspec.json.encode(data), indent=1) + b"\n")
+    part.write_bytes(msgspec.json.format(encode_json(data), indent=1) + b"\n")
     part.replace(folder / FILE_NAME)
 
 
 def read_header(folder: Path) -> RunHeader:
     path = folder / FILE_NAME
     try:
-        data = json.loads(read_plain(path))
+        text = read_plain(path, most=_LARGEST + 1)
+        if len(text) > _LARGEST:
+            raise ToolError(f"The header {path} is damaged: it is too large.")
+        data = json.loads(text)
     except FileNotFoundError:
         raise ToolError(
             f"{folder} is not a run: it has no {FILE_NAME}.",
@@ -67,9 +78,31 @@ def read_header(folder: Path) -> RunHeader:
         raise ToolError(f"The header {path} is damaged: it is not JSON.") from None
     check_schema(data.get("schema") if isinstance(data, dict) else None, path)
     try:
-        return msgspec.convert(data, RunHeader)
-    except msgspec.ValidationError as error:
+        # Only what is known: a key of somebody's may be half a character.
+        known = {name: data[name] for name in RunHeader.__struct_fields__ if name in data}
+        return _sound(msgspec.convert(known, RunHeader))
+    except UnicodeError:
+        raise ToolError(f"The header {path} is damaged: it is not UTF-8.") from None
+    except (msgspec.ValidationError, _Impossible) as error:
         raise ToolError(f"The header {path} is damaged: {error}.") from None
+
+
+class _Impossible(ValueError):
+    """No clock shows such a time."""
+
+
+def _sound(header: RunHeader) -> RunHeader:
+    """As it can be reckoned with and written again. Anyone may have written it, and JSON may hold
+    any number and halves of characters."""
+    fields = msgspec.structs.asdict(header)
+    if not all(0 <= (fields[name] or 0) < _MOST for name in ("started_ns", "ended_ns")):
+        raise _Impossible("it contains an impossible time")
+    for name, value in fields.items():
+        if isinstance(value, str):
+            fields[name] = encodable(value)
+        elif isinstance(value, int) and abs(value) >= _MOST:
+            fields[name] = 0  # No process has this number, and none ends with it.
+    return RunHeader(**{**fields, "command": tuple(map(encodable, header.command))})
 
 
 def check_schema(schema: object, path: Path) -> None:

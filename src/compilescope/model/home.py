@@ -9,7 +9,8 @@ from pathlib import Path
 
 from compilescope.errors import ToolError
 from compilescope.model.header import FILE_NAME, RunHeader, read_header, write_header
-from compilescope.settings import made_runs_file
+from compilescope.model.provenance import seal_run
+from compilescope.settings import DEFAULT_DIR, made_runs_file
 
 _NO_RUNS = "Record one with `compilescope run SCRIPT`."
 
@@ -20,17 +21,28 @@ def new_run_id(label: str) -> str:
     return f"{os.urandom(3).hex()}-{stem or 'run'}"
 
 
+def make_home(home: Path) -> None:
+    """The folder for runs. Git is to leave it out where it is ours: made here, or by its name. In a
+    folder of the user's, git does what the user says."""
+    ours = home.name == DEFAULT_DIR or not home.exists()
+    home.mkdir(parents=True, exist_ok=True)
+    if ours:
+        with suppress(FileExistsError), (home / ".gitignore").open("x") as file:
+            file.write("*\n")
+
+
 def create_run(home: Path, header: RunHeader) -> Path:
     folder = home / header.run
     try:
-        folder.mkdir(parents=True)
-        (home / ".gitignore").write_text("*\n")
+        make_home(home)
+        folder.mkdir()
         write_header(folder, header)
     except OSError as error:
         raise ToolError(
             f"Cannot write the run under {home}: {error.strerror}.",
             hint="Choose another folder with --dir or COMPILESCOPE_DIR.",
         ) from None
+    seal_run(folder, header)
     note_made(folder)
     return folder
 
@@ -71,6 +83,8 @@ def list_runs(home: Path) -> tuple[list[tuple[Path, RunHeader]], list[tuple[Path
 
 def find_run(home: Path, wanted: str | None) -> Path:
     """The run called `wanted`: a folder, an id, the start of one, or None for the latest."""
+    if wanted == "":
+        raise ToolError("The run's ID is empty.", hint="`compilescope list` shows the runs.")
     if wanted and (Path(wanted) / FILE_NAME).is_file():
         return Path(wanted)
     runs, unreadable = list_runs(home)
@@ -80,18 +94,26 @@ def find_run(home: Path, wanted: str | None) -> Path:
         if unreadable:
             raise ToolError(unreadable[0][1])
         raise ToolError(f"There are no runs in {home}.", hint=_NO_RUNS)
-    folders = [folder for folder, _ in runs] + [folder for folder, _ in unreadable]
-    exact = [folder for folder in folders if folder.name == wanted]
-    matches = exact or [folder for folder in folders if folder.name.startswith(wanted)]
+    # A folder may have another name than its run: one that was copied or renamed.
+    names: dict[Path, tuple[str, ...]]
+    names = {folder: (folder.name, header.run) for folder, header in runs}
+    names |= {folder: (folder.name,) for folder, _ in unreadable}
+    exact = [folder for folder, known in names.items() if wanted in known]
+    by_start = (f for f, known in names.items() if any(n.startswith(wanted) for n in known))
+    matches = exact or list(by_start)
     if len(matches) == 1:
         return matches[0]
     if not matches:
         raise ToolError(
             f"No run in {home} starts with {wanted!r}.",
-            hint="`compilescope list` shows the runs." if folders else _NO_RUNS,
+            hint="`compilescope list` shows the runs." if names else _NO_RUNS,
         )
-    names = ", ".join(folder.name for folder in matches[:5])
-    raise ToolError(f"{wanted!r} matches {len(matches)} runs: {names}.")
+    shown = ", ".join(folder.name for folder in matches[:5])
+    more = f" and {len(matches) - 5} more" if len(matches) > 5 else ""
+    raise ToolError(
+        f"{wanted!r} matches {len(matches)} runs: {shown}{more}.",
+        hint="Give more of the ID, or the folder's path.",
+    )
 
 
 def remove_run(folder: Path) -> None:

@@ -19,7 +19,7 @@ tried again. `cancelled`: the sweep was stopped before it ended.
 
 
 class JobCause(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """A finding of one job, as `rules.findings.Finding` has it."""
+    """A finding of one job, as `analysis.findings.Finding` has it."""
 
     kind: Literal["break", "recompile", "eager", "failure"]
     rule: str

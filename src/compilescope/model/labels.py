@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -11,14 +10,19 @@ import msgspec
 
 from compilescope.errors import ToolError
 from compilescope.model.plain_files import open_plain
+from compilescope.patterns import late
 
 FILE_NAME = "labels.json"
 MOST_TAGS = 20
+"""Chosen, as the two below: what fits beside a run in a list."""
 LONGEST_TAG = 40
+"""Letters. Chosen."""
 LONGEST_NOTE = 2000
+"""Letters. Chosen: a paragraph or two."""
 _MOST_BYTES = 64 << 10
-"""Of the file, which may come with a run that somebody else made."""
-_BETWEEN = re.compile(r"[\s,]+")
+"""Of the file, which may come with a run that somebody else made. Chosen: several times what the
+limits above allow."""
+_BETWEEN = late(r"[\s,]+")
 
 
 class Labels(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -76,6 +80,14 @@ def read_labels(folder: Path) -> Labels:
             f"The tags and the note of this run can't be read: {path} is damaged.",
             hint="Delete the file, or save new tags.",
         ) from None
+
+
+def tags_of(folder: Path) -> tuple[str, ...]:
+    """None of a file that is damaged: `compilescope tag` says what is wrong with it."""
+    try:
+        return read_labels(folder).tags
+    except ToolError:
+        return ()
 
 
 def write_labels(folder: Path, labels: Labels) -> None:

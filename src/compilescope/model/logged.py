@@ -40,6 +40,8 @@ class LogRead(EventBody, frozen=True):
     cut_lines: int = 0
     """Lines so long that only their beginning was read."""
     problems: tuple[str, ...] = ()
+    command: str = ""
+    """The command that the log itself shows to have started the program."""
 
 
 class ModuleStage(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -144,9 +146,26 @@ class FallbackOps(EventBody, frozen=True):
     """Operators that the device's compiler has no lowering for: they run on the CPU."""
 
     ops: tuple[str, ...]
-    told_by: Literal["dynamo", "profiler"]
+    """None of them where the log shows only who called one: the event's stack."""
+    told_by: Literal["dynamo", "profiler", "counter"]
     count: int = 1
-    """How often the log says so."""
+    """How often the log says so; of a counter, its value."""
+    log: str = ""
+    log_line: int = 0
+    """The first line that says so, from 1; 0 where it is not known."""
+
+
+class SourceChecked(EventBody, frozen=True):
+    """A file of the program that was at hand when the log was read."""
+
+    file: str
+    """As the log calls it."""
+    here: str
+    """The path that it was read from."""
+    agrees: int = 0
+    """Lines that the log shows and that agree; 0: the log shows nothing to compare."""
+    problem: str = ""
+    """How it differs from what the log shows; then its text was not taken."""
 
 
 class LogLine(EventBody, frozen=True):

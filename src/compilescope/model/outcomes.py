@@ -1,4 +1,4 @@
-"""Bodies of what was found or measured rather than seen: devices, numbers, benchmarks."""
+"""Bodies of what was found or measured rather than seen: devices, numbers, repros."""
 
 from __future__ import annotations
 
@@ -89,77 +89,24 @@ class TensorDiff(EventBody, frozen=True):
     errors: ErrorGrid | None = None
     profiles: tuple[ErrorProfile, ...] = ()
     """One for each dimension."""
+    input: str = ""
+    """Of several sets of inputs the one that it comes from, and what Dynamo compiled for it."""
 
 
 class ReproWritten(EventBody, frozen=True):
-    """What became of the repro of a failed compilation, or of a graph break in a log."""
+    """What became of the repro of a failed compilation, a violation, or a graph break in a log."""
 
     because: str
     """Id of the event that it shows."""
     path: str = ""
-    """The script, within the run's folder; empty where there is none."""
+    """The script: within the run's folder, or the whole path of one elsewhere; empty where there
+    is none."""
     reason: str = ""
     """Why there is none, or why it could not be verified."""
     ops: int | None = None
     """Operations in the script's graph."""
     ops_before: int | None = None
     """Operations in the graph that failed."""
-
-
-class FixAttempt(EventBody, frozen=True):
-    """One fix that was tried on one cause, and what came of it."""
-
-    fix: str
-    """Its id; empty where none fitted."""
-    title: str
-    verdict: Literal["verified", "rejected", "unverified"]
-    because: str = ""
-    """Id of an event of the cause; empty where only an earlier fix uncovered it."""
-    cause: str = ""
-    reason: str = ""
-    """Why it is not verified."""
-    states: str = ""
-    """What a user could see change with it."""
-    kept: bool = False
-    """It is part of what was handed out."""
-    diff: str = ""
-
-
-class FixLeft(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Something that is lost with all that was kept, too."""
-
-    place: str
-    why: str
-
-
-class FixOutcome(EventBody, frozen=True):
-    """What a search for fixes came to: all that was kept, verified together."""
-
-    verdict: Literal["verified", "rejected", "unverified"]
-    reason: str = ""
-    """Why it is not verified."""
-    changes: str = ""
-    """Artifact: the files before and after, as a JSON list of FixedFile; empty: none changes."""
-    environment: dict[str, str] = msgspec.field(default_factory=dict)
-    """Variables that the program must be started with."""
-    before: dict[str, int] = msgspec.field(default_factory=dict)
-    """What the program loses, by name: `breaks`, `recompiles`, ..."""
-    after: dict[str, int] = msgspec.field(default_factory=dict)
-    """The same with all that was kept."""
-    warm_call: tuple[float, float] | None = None
-    """Seconds of a warm call before and after; None where it was not timed."""
-    notes: tuple[str, ...] = ()
-    left: tuple[FixLeft, ...] = ()
-
-
-class FixedFile(msgspec.Struct, frozen=True):
-    """A file that a fix changes. Whole texts: a diff could be read otherwise than it was meant."""
-
-    path: str
-    """Absolute."""
-    original: str
-    """As it was read, without a byte order mark."""
-    fixed: str
 
 
 class Measurement(EventBody, frozen=True):

@@ -18,6 +18,8 @@ from collections import OrderedDict, deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
+from compilescope.model.plain_files import open_plain
+
 SUFFIX = ".pack"
 DIGEST_BYTES = 20
 _MAGIC = b"compilescope pack 1\n"
@@ -28,9 +30,14 @@ _BLOCK = struct.Struct("<QII")
 _ENTRY = struct.Struct(f"<{DIGEST_BYTES}sIII")
 """Hash of a text, its block, where it begins in the unpacked block, its length."""
 _BLOCK_BYTES = 1 << 17
+"""Chosen: a larger block packs better, but whoever reads one text unpacks its block."""
 _BLOCKS_KEPT = 16
+"""Unpacked. Chosen: 8 MiB at most, since none above four times the usual size is kept."""
 _MOST_WAITING = 8
+"""Blocks that wait for the packing thread. Chosen: a mebibyte of memory, unless texts are large."""
 LARGEST_TEXT = 1 << 28
+"""Bytes of a block, unpacked. Chosen: far above any graph or code, for it bounds the memory that a
+stranger's pack can take."""
 
 
 class PackWriter:
@@ -156,7 +163,7 @@ class Pack:
         """Raises ValueError or OSError where the file is no whole pack."""
         self._path = path
         self._unpacked: OrderedDict[int, bytes] = OrderedDict()
-        with path.open("rb") as file:
+        with open_plain(path) as file:
             size = file.seek(0, os.SEEK_END)
             if size < _FOOT.size:
                 raise ValueError("too short")
@@ -224,7 +231,7 @@ class Pack:
         at, length, size = _BLOCK.unpack_from(self._blocks, block * _BLOCK.size)
         if at + length > self._end:
             raise ValueError("beyond the end")
-        with self._path.open("rb") as file:
+        with open_plain(self._path) as file:
             file.seek(at)
             return file.read(length), size
 

@@ -1,5 +1,7 @@
-"""Opens files of a run, which anyone may have put there: a pipe in their place would let a reader
-wait forever, and a device never ends."""
+"""Opens files of a run, and files that a run or a log names, which anyone may have written.
+
+Only plain files: a pipe in their place would let a reader wait forever, and a device never ends.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,9 @@ import os
 import stat
 from pathlib import Path
 from typing import BinaryIO
+
+LARGEST_SOURCE = 4 << 20
+"""Bytes. Chosen: no person wrote a longer file."""
 
 
 def open_plain(path: Path, *, links: bool = True) -> BinaryIO:
@@ -24,6 +29,28 @@ def open_plain(path: Path, *, links: bool = True) -> BinaryIO:
         raise
 
 
-def read_plain(path: Path, *, links: bool = True) -> bytes:
+def read_plain(path: Path, *, links: bool = True, most: int = -1) -> bytes:
+    """All of it, or its first bytes, `most` of them."""
     with open_plain(path, links=links) as file:
-        return file.read()
+        return file.read(most)
+
+
+def read_source(file: str) -> bytes:
+    """A source file. OSError or ValueError where there is none that could be a program's."""
+    data = read_plain(Path(file), most=LARGEST_SOURCE + 1)
+    if len(data) > LARGEST_SOURCE:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), file)
+    return data
+
+
+def read_source_text(file: str) -> str:
+    """As Python reads it, its lines all ended alike. SyntaxError where it names no encoding that
+    there is."""
+    # Not with the module: every command opens files of runs, few read sources.
+    import io
+    import tokenize
+
+    data = io.BytesIO(read_source(file))
+    encoding, _ = tokenize.detect_encoding(data.readline)
+    data.seek(0)
+    return io.TextIOWrapper(data, encoding).read()

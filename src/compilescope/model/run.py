@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import functools
-import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TypeVar, cast
 
@@ -14,6 +13,8 @@ from compilescope.model.artifacts import Artifacts, DiskArtifacts
 from compilescope.model.event import Event
 from compilescope.model.eventfile import EventReader, event_files
 from compilescope.model.header import RunHeader, read_header, signal_name
+from compilescope.model.presence import Presence, read_presence
+from compilescope.model.uncollected import uncollected
 
 B = TypeVar("B")
 
@@ -30,6 +31,7 @@ class Run:
         unread: int = 0,
         torn: bool = False,
         live: bool = False,
+        presence: Presence | None = None,
     ) -> None:
         self.header = header
         self.events = sorted(events, key=lambda event: event.time_ns)
@@ -39,6 +41,8 @@ class Run:
         self.torn = torn
         self.live = live
         """True while it is still being written."""
+        self.presence = presence
+        """Which processes could be watched; None where that was not noted."""
 
     def of(self, kind: type[B]) -> Iterator[tuple[Event, B]]:
         """Events whose body is a `kind`, with that body."""
@@ -55,6 +59,15 @@ class Run:
         for event in self.events:
             found.setdefault(type(event.body), []).append(event)
         return found
+
+    def events_with(self, ids: Iterable[str]) -> list[Event]:
+        """The events of these ids, in their order of time."""
+        places = sorted({self._places[each] for each in ids if each in self._places})
+        return [self.events[place] for place in places]
+
+    @functools.cached_property
+    def _places(self) -> dict[str, int]:
+        return {event.id: place for place, event in enumerate(self.events)}
 
     def narrowed(self, keep: Callable[[Event], bool]) -> Run:
         """The same run, of which only the events to keep are seen.
@@ -74,6 +87,7 @@ class Run:
             unread=self.unread,
             torn=self.torn,
             live=self.live,
+            presence=self.presence,
         )
 
     @property
@@ -86,10 +100,16 @@ class Run:
 
     def source_of(self, file: str) -> str | None:
         """The text of a file as it was when it ran."""
+        kept = self._kept_sources.get(file)
+        return self.artifacts.get(kept) if kept is not None else None
+
+    @functools.cached_property
+    def _kept_sources(self) -> dict[str, str]:
+        """Of each file the first that was recorded."""
+        found: dict[str, str] = {}
         for _, body in self.of(bodies.SourceSeen):
-            if body.file == file:
-                return self.artifacts.get(body.artifact)
-        return None
+            found.setdefault(body.file, body.artifact)
+        return found
 
     @property
     def cut_short(self) -> str | None:
@@ -142,8 +162,9 @@ def read_run(folder: Path, *, header: RunHeader | None = None, live: bool | None
     reader = EventReader()
     events: list[Event] = []
     try:
-        for path in event_files(folder):
-            events.extend(reader.read(path))
+        with uncollected():
+            for path in event_files(folder):
+                events.extend(reader.read(path))
     except OSError as error:
         raise ToolError(f"The run in {folder} cannot be read: {error.strerror}.") from None
     return Run(
@@ -153,6 +174,7 @@ def read_run(folder: Path, *, header: RunHeader | None = None, live: bool | None
         unread=reader.unread,
         torn=bool(reader.torn_files),
         live=is_live(header) if live is None else live,
+        presence=read_presence(folder),
     )
 
 
@@ -160,9 +182,11 @@ def is_live(header: RunHeader) -> bool:
     """Is its launcher still at work? Only this machine can tell."""
     if header.ended_ns is not None or header.launcher_pid is None:
         return False
+    import socket  # Only here, and it takes long to load.
+
     if header.host != socket.gethostname():
         return False
     # Not with the module: a captured program need not pay for psutil.
-    from compilescope.process_table import is_running
+    from compilescope.processes.table import is_running
 
     return is_running(header.launcher_pid, since=header.started_ns / 1e9)

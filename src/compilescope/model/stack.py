@@ -5,19 +5,21 @@ Lines count from 1, columns from 0, as in Python's own `ast`. `None` means "not 
 
 from __future__ import annotations
 
-import re
+import functools
 from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
 
+from compilescope.patterns import late
+
 Origin = Literal["user", "library", "torch", "stdlib", "generated"]
 """Whose code a file is."""
 
-_RESUME = re.compile(r"^torch_dynamo_resume_in_(.+)_at_\d+$")
-_PACKAGE = re.compile(r"[/\\](?:site|dist)-packages[/\\]([^/\\]+)")
-_CELL = re.compile(r"^<ipython-input-([1-9]\d*)-\w+>$")
-_STDLIB = re.compile(r"[/\\]lib[/\\]python3\.\d+[/\\]")
+_RESUME = late(r"^torch_dynamo_resume_in_(.+)_at_\d+$")
+_PACKAGE = late(r"[/\\](?:site|dist)-packages[/\\]([^/\\]+)")
+_CELL = late(r"^<ipython-input-([1-9]\d{0,8})-\w+>$")
+_STDLIB = late(r"[/\\]lib[/\\]python3\.\d+[/\\]")
 
 
 class Frame(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -55,6 +57,7 @@ def plain_function_name(name: str) -> str:
     return match.group(1) if match else name
 
 
+@functools.lru_cache(1 << 15)
 def origin_of(file: str) -> Origin:
     """Whose code `file` is, judged by its path alone."""
     if file.startswith("<"):

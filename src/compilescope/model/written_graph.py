@@ -30,7 +30,7 @@ class Items(msgspec.Struct, frozen=True, tag="items"):
     items: tuple[Arg, ...]
 
 
-class Table(msgspec.Struct, frozen=True, tag="table"):
+class WrittenDict(msgspec.Struct, frozen=True, tag="table"):
     """A dictionary."""
 
     pairs: tuple[tuple[Arg, Arg], ...]
@@ -44,7 +44,7 @@ class Slice(msgspec.Struct, frozen=True, tag="slice"):
     step: Arg
 
 
-Arg = Ref | Code | Items | Table | Slice | bool | int | float | str | None
+Arg = Ref | Code | Items | WrittenDict | Slice | bool | int | float | str | None
 
 
 class TensorKind(msgspec.Struct, frozen=True):
@@ -127,7 +127,7 @@ def names_in(*args: Arg) -> Iterator[str]:
             yield arg.name
         elif isinstance(arg, Items):
             yield from names_in(*arg.items)
-        elif isinstance(arg, Table):
+        elif isinstance(arg, WrittenDict):
             for key, value in arg.pairs:
                 yield from names_in(key, value)
         elif isinstance(arg, Slice):
@@ -142,8 +142,8 @@ def mapped(arg: Arg, change: Callable[[Arg], Arg]) -> Arg:
     """`change` applied to everything in it that holds nothing else."""
     if isinstance(arg, Items):
         return Items(arg.kind, tuple(mapped(item, change) for item in arg.items))
-    if isinstance(arg, Table):
-        return Table(tuple((mapped(k, change), mapped(v, change)) for k, v in arg.pairs))
+    if isinstance(arg, WrittenDict):
+        return WrittenDict(tuple((mapped(k, change), mapped(v, change)) for k, v in arg.pairs))
     if isinstance(arg, Slice):
         return Slice(mapped(arg.start, change), mapped(arg.stop, change), mapped(arg.step, change))
     return change(arg)

@@ -6,20 +6,26 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
+from compilescope.analysis.gate.baseline import FILE_NAME, Baseline, read_baseline
+from compilescope.analysis.gate.verdict import (
+    GateLimits,
+    Judgement,
+    complete,
+    judge,
+    project_limits,
+)
 from compilescope.project import read_project
 from compilescope.report.blocks import Block, Heading
 from compilescope.report.document import record_of
 from compilescope.report.gate import Terms, gate_document
 from compilescope.report.section import Reading
-from compilescope.rules.gate.baseline import FILE_NAME, Baseline, read_baseline
-from compilescope.rules.gate.judging import Judgement, Limits, complete, judge, project_limits
 
 
 @dataclass(frozen=True)
 class Gate:
     """What a project asks of its tests."""
 
-    limits: Limits
+    limits: GateLimits
     own: bool
     baseline: Baseline | None
     baseline_file: Path | None
@@ -32,7 +38,7 @@ class Gate:
 
 
 @dataclass(frozen=True)
-class Checked:
+class GateResult:
     """What came of it."""
 
     passed: bool
@@ -58,7 +64,7 @@ def read_gate(root: Path) -> Gate:
     )
 
 
-def check_run(reading: Reading, gate: Gate, home: Path | None) -> Checked:
+def check_run(reading: Reading, gate: Gate, home: Path | None) -> GateResult:
     """`home` is where the run lives, unless that is the usual place."""
     accepted = gate.baseline.findings if gate.baseline is not None else None
     judged = judge(reading.digest, gate.limits, baseline=accepted, own=gate.own)
@@ -77,7 +83,7 @@ def check_run(reading: Reading, gate: Gate, home: Path | None) -> Checked:
     for part in document.parts:
         blocks += [Heading(part.title, part.note)] if part.title else []
         blocks += part.blocks
-    return Checked(judged.outcome == "pass", _reason(judged), tuple(blocks))
+    return GateResult(judged.outcome == "pass", _reason(judged), tuple(blocks))
 
 
 def _reason(judged: Judgement) -> str:

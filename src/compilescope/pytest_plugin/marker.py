@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from compilescope.analysis.gate.verdict import NOTHING_LOST, GateLimits, complete
 from compilescope.errors import ToolError
-from compilescope.rules.gate.judging import NOTHING_LOST, Limits, complete
 
 NAME = "compile_limits"
 
@@ -18,7 +18,7 @@ NAME = "compile_limits"
 class TestLimits:
     """The limits of one test."""
 
-    limits: Limits = NOTHING_LOST
+    limits: GateLimits = NOTHING_LOST
     own: bool = False
     """Only causes in the user's own files count."""
     fresh: bool = True
@@ -29,7 +29,7 @@ class TestLimits:
     __test__ = False  # Not a test, whatever pytest thinks of its name.
 
 
-_NUMBERS = tuple(name for name in Limits.__struct_fields__ if name != "slowdown")
+_NUMBERS = tuple(name for name in GateLimits.__struct_fields__ if name != "slowdown")
 """A test is no benchmark."""
 _FLAGS = ("own", "fresh", "allow_nothing")
 
@@ -52,7 +52,7 @@ def read_marker(item: pytest.Item) -> TestLimits | None:
             limits[name] = _number(item, name, value)
         else:
             raise _wrong(item, f"there is no {name!r}. {_instead(name)}")
-    return TestLimits(complete(Limits(**limits)), **flags)
+    return TestLimits(complete(GateLimits(**limits)), **flags)
 
 
 def _number(item: pytest.Item, name: str, value: object) -> int | float | None:

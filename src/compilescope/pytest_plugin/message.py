@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from compilescope.analysis.digest import Digest, digest
+from compilescope.analysis.dynamo_graphs import captured_graphs
+from compilescope.analysis.findings import Finding, findings
+from compilescope.analysis.gate.counts import each_once
+from compilescope.analysis.gate.verdict import GateCheck, judge
 from compilescope.fixes.advice import advised
 from compilescope.model.run import Run
 from compilescope.pytest_plugin.marker import TestLimits
@@ -11,13 +16,11 @@ from compilescope.report.blocks import Block, Document, Paragraph, Part, note, w
 from compilescope.report.finding import finding_item
 from compilescope.report.places import count, first_line, place
 from compilescope.report.render.terminal import to_text
-from compilescope.rules.digest import Digest, digest
-from compilescope.rules.findings import Finding, findings
-from compilescope.rules.gate.counts import each_once
-from compilescope.rules.gate.judging import Check, judge
-from compilescope.rules.graphs.dynamo import captured_graphs
+from compilescope.settings import in_github_actions
+from compilescope.texts import without_commands
 
 _MOST_CAUSES = 8
+"""Chosen: a failure of a test stays about a screen; the rest is counted."""
 _WIDTH = 80
 
 
@@ -48,7 +51,7 @@ def _nothing(seen: Digest, wanted: TestLimits) -> str:
     return f"{text} If that is expected, use compile_limits(..., allow_nothing=True)."
 
 
-def _cause_blocks(failed: Iterable[Check], run: Run, seen: Digest) -> list[Block]:
+def _cause_blocks(failed: Iterable[GateCheck], run: Run, seen: Digest) -> list[Block]:
     """What counts against the limits that were exceeded, each cause once."""
     failed = list(failed)
     causes = each_once(f for check in failed for f in check.findings or _behind(check, seen))
@@ -62,7 +65,7 @@ def _cause_blocks(failed: Iterable[Check], run: Run, seen: Digest) -> list[Block
     return blocks
 
 
-def _behind(check: Check, seen: Digest) -> list[Finding]:
+def _behind(check: GateCheck, seen: Digest) -> list[Finding]:
     """What made the number so high, for limits that no finding is counted against."""
     kinds = {"graphs": ("break", "recompile"), "coverage": ("break", "eager")}
     return [finding for finding in findings(seen) if finding.kind in kinds.get(check.name, ())]
@@ -84,4 +87,5 @@ def _graphs(run: Run, root: str) -> Paragraph:
 def drawn(blocks: Iterable[Block], *, width: int = _WIDTH, colour: bool = False) -> str:
     """Blocks alone, without the title of a report."""
     document = Document("", "", (Part("pytest", "", tuple(blocks)),))
-    return to_text(document, width=width, colour=colour).removeprefix("\n\n").rstrip("\n")
+    text = to_text(document, width=width, colour=colour).removeprefix("\n\n").rstrip("\n")
+    return without_commands(text) if in_github_actions() else text

@@ -22,11 +22,12 @@ from compilescope.errors import ToolError
 from compilescope.model.header import RunHeader, write_header
 from compilescope.model.home import create_run, new_run_id
 from compilescope.pytest_plugin.arrival import once_imported
-from compilescope.settings import DEFAULT_DIR, read_settings
+from compilescope.settings import read_settings
+from compilescope.texts import visible
 from compilescope.version import VERSION
 
 if TYPE_CHECKING:
-    from compilescope.pytest_plugin.check import Checked, Gate
+    from compilescope.pytest_plugin.check import Gate, GateResult
     from compilescope.pytest_plugin.window import SharedJournal
 
 _FOLDER, _TIMED = "compilescope_folder", "compilescope_timed"
@@ -45,7 +46,7 @@ class SessionPlugin:
         self._header: RunHeader | None = None
         self._fault = ""
         self._gate: Gate | None = None
-        self._checked: Checked | None = None
+        self._checked: GateResult | None = None
         self.journal: SharedJournal | None = None
         """Where this process writes; None before torch is there, and where it writes nothing."""
         if config.getoption("compilescope_check") and self._recorded_already:
@@ -128,14 +129,13 @@ class SessionPlugin:
 
     def _begin(self) -> None:
         try:
-            from compilescope.capture.journal import DiskJournal
-            from compilescope.capture.session import recording
             from compilescope.pytest_plugin.window import SharedJournal
+            from compilescope.recorder.journal import DiskJournal
+            from compilescope.recorder.session import recording
 
             assert self._folder is not None
             journal = SharedJournal(DiskJournal(self._folder))
-            fault = read_settings().planted_fault
-            self._hooks.enter_context(recording(journal, time=self._timed, planted_fault=fault))
+            self._hooks.enter_context(recording(journal, time=self._timed))
             self.journal = journal
         except Exception as error:
             # The border of a hook: we are inside the user's `import torch`.
@@ -177,22 +177,23 @@ class SessionPlugin:
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED
                 self._tell_without_terminal(self._checked.reason)
 
-    def _check(self, folder: Path, header: RunHeader, gate: Gate) -> Checked:
+    def _check(self, folder: Path, header: RunHeader, gate: Gate) -> GateResult:
         from compilescope.model.run import read_run
-        from compilescope.pytest_plugin.check import Checked, check_run
+        from compilescope.pytest_plugin.check import GateResult, check_run
+        from compilescope.pytest_plugin.summary import unusual_home
         from compilescope.report.section import Reading
 
         try:
             reading = Reading(read_run(folder, header=header))
         except ToolError as error:
-            return Checked(False, error.message)
+            return GateResult(False, error.message)
         return check_run(reading, gate, unusual_home(folder, header))
 
     def _tell_without_terminal(self, reason: str) -> None:
         """Where no summary is printed, a failed check must still give its reason."""
         reporter = self._config.pluginmanager.get_plugin("terminalreporter")
         if reporter is None or getattr(reporter, "no_summary", False):
-            sys.stderr.write(f"compilescope: {reason}\n")
+            sys.stderr.write(f"compilescope: {visible(reason)}\n")
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         from compilescope.pytest_plugin.summary import write_summary
@@ -204,12 +205,6 @@ class SessionPlugin:
             write_summary(
                 terminalreporter, self._folder, self._header, self._checked, fault=self._fault
             )
-
-
-def unusual_home(folder: Path, header: RunHeader) -> Path | None:
-    """Where the run lives, if commands have to be told so."""
-    home = folder.parent
-    return None if home == Path(header.cwd) / DEFAULT_DIR else home
 
 
 def _shown(folder: Path) -> str:

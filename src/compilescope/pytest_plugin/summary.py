@@ -1,4 +1,4 @@
-"""The section "compilescope" of pytest's terminal summary."""
+"""The section "compilescope" of pytest's terminal summary: what each test lost, and to what."""
 
 from __future__ import annotations
 
@@ -6,26 +6,33 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 
+from compilescope.analysis.digest import Digest
+from compilescope.analysis.findings import Finding, findings
 from compilescope.errors import ToolError
+from compilescope.findings.breaks import break_sites
+from compilescope.findings.eager import eager_frames
+from compilescope.findings.failures import failures
+from compilescope.findings.recompiles import recompiled_frames
+from compilescope.model.bodies import CompileTime, GraphCaptured, ProcessStarted
+from compilescope.model.event import Event
 from compilescope.model.header import RunHeader
 from compilescope.model.run import Run, read_run
 from compilescope.pytest_plugin.message import drawn
-from compilescope.pytest_plugin.session import unusual_home
-from compilescope.pytest_plugin.tally import Tally, tallies
 from compilescope.report.blocks import Block, Paragraph, Span, Style, Table, Words, note, words
 from compilescope.report.places import count, place
 from compilescope.report.section import Reading
 from compilescope.report.sections import health
-from compilescope.rules.digest import Digest
-from compilescope.rules.findings import Finding, findings
+from compilescope.settings import DEFAULT_DIR
 
 if TYPE_CHECKING:
-    from compilescope.pytest_plugin.check import Checked
+    from compilescope.pytest_plugin.check import GateResult
 
 _MOST_TESTS = 10
 _MOST_CAUSES = 5
+"""Chosen: what is read at a glance; -v shows all."""
 _NOTHING = (
     Paragraph(words(Span("Nothing was compiled: no test imported torch.", "warn"))),
     Paragraph(words(Span("Nothing was compiled in these tests.", "warn"))),
@@ -33,11 +40,28 @@ _NOTHING = (
 _COLUMNS = ("failures", "breaks", "eager", "recompiles", "graphs")
 
 
+class TestTally(msgspec.Struct, frozen=True, kw_only=True):
+    """One test that compiled something, or tried to."""
+
+    test: str | None
+    """Its node id; None for what was compiled outside the tests, such as during collection."""
+    failures: int
+    breaks: int
+    eager: int
+    recompiles: int
+    graphs: int
+    compile_s: float
+
+    @property
+    def lost(self) -> bool:
+        return bool(self.failures or self.breaks or self.eager or self.recompiles)
+
+
 def write_summary(
     reporter: pytest.TerminalReporter,
     folder: Path,
     header: RunHeader,
-    checked: Checked | None,
+    checked: GateResult | None,
     *,
     fault: str = "",
 ) -> None:
@@ -102,7 +126,7 @@ def _verdict(seen: Digest, tests: int, losing: int) -> Words:
     return words(Span(f"In {losing} of {compiling}: {said}.", style))
 
 
-def _tests(losing: list[Tally]) -> Table:
+def _tests(losing: list[TestTally]) -> Table:
     # A column that is empty throughout says nothing.
     columns = [name for name in _COLUMNS if any(getattr(tally, name) for tally in losing)]
     rows = tuple(
@@ -131,7 +155,7 @@ def _number(value: int) -> Words:
     return words(str(value)) if value else words(Span("-", "dim"))
 
 
-def _name(tally: Tally) -> Words:
+def _name(tally: TestTally) -> Words:
     return words(tally.test) if tally.test else words(Span("outside any test", "dim"))
 
 
@@ -145,4 +169,52 @@ def _how_to_see_more(header: RunHeader, home: Path | None) -> Paragraph:
             Span(" or ", "dim"),
             Span(f"compilescope report {short}{where} --open", "code"),
         )
+    )
+
+
+def unusual_home(folder: Path, header: RunHeader) -> Path | None:
+    """Where the run lives, if commands have to be told so."""
+    home = folder.parent
+    return None if home == Path(header.cwd) / DEFAULT_DIR else home
+
+
+def tallies(run: Run) -> list[TestTally]:
+    """Most costly first: failures, then what runs outside graphs, then what is compiled again."""
+    groups: dict[tuple[str | None, int], list[Event]] = {}
+    parents = {event.pid: body.parent_pid for event, body in run.of(ProcessStarted) if body.forked}
+    for event in run.events:
+        groups.setdefault((event.test, _origin(event.pid, parents)), []).append(event)
+    # Grouped in one pass: a run may have thousands of tests.
+    found = [
+        _tally(test, Run(run.header, events, run.artifacts)) for (test, _), events in groups.items()
+    ]
+    # Several workers may run the same test, as under `--dist each`, and lose the same.
+    rounded = {(tally.test, *_rank(tally)): tally for tally in reversed(found)}
+    told = [tally for tally in rounded.values() if tally.lost or tally.graphs]
+    return sorted(told, key=lambda t: (*(-n for n in _rank(t)), -t.compile_s, t.test or ""))
+
+
+def _origin(pid: int, parents: dict[int, int]) -> int:
+    """The process that runs the test: a child that it forked does so on its behalf."""
+    seen = {pid}
+    while pid in parents and parents[pid] not in seen:
+        pid = parents[pid]
+        seen.add(pid)
+    return pid
+
+
+def _rank(tally: TestTally) -> tuple[int, ...]:
+    return tally.failures, tally.breaks + tally.eager, tally.breaks, tally.recompiles, tally.graphs
+
+
+def _tally(test: str | None, run: Run) -> TestTally:
+    graphs = sum(body.stage == "dynamo" for _, body in run.of(GraphCaptured))
+    return TestTally(
+        test=test,
+        failures=len(failures(run)),
+        breaks=len(break_sites(run)),
+        eager=len(eager_frames(run)),
+        recompiles=sum(frame.count for frame in recompiled_frames(run)),
+        graphs=graphs,
+        compile_s=sum(body.duration_ns for _, body in run.of(CompileTime)) / 1e9,
     )

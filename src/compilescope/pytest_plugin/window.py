@@ -11,15 +11,14 @@ from contextlib import ExitStack, contextmanager
 
 import msgspec
 
-from compilescope.capture.journal import Journal, MemoryJournal
-from compilescope.capture.session import recording
 from compilescope.front import Capture
 from compilescope.model.artifacts import Artifacts
 from compilescope.model.bodies import ProcessEnded, ProcessStarted
 from compilescope.model.event import Event
 from compilescope.model.header import RunHeader
 from compilescope.model.run import Run, is_standing
-from compilescope.settings import read_settings
+from compilescope.recorder.journal import Journal, MemoryJournal
+from compilescope.recorder.session import recording
 
 
 class SharedJournal:
@@ -88,8 +87,7 @@ class Window:
         else:
             memory = MemoryJournal()
             self._events, self._artifacts = memory.events, memory.artifacts
-            fault = read_settings().planted_fault
-            self._close.enter_context(recording(memory, time=time, planted_fault=fault))
+            self._close.enter_context(recording(memory, time=time))
         self.capture = Capture(self.run)
 
     def run(self) -> Run:

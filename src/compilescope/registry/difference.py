@@ -21,7 +21,7 @@ class Reworded(msgspec.Struct, frozen=True):
     after. Empty where only earlier wordings were added, dropped or put in another order."""
 
 
-class Difference(msgspec.Struct, frozen=True):
+class TableDifference(msgspec.Struct, frozen=True):
     """From one table to another. Each list is in order of id."""
 
     before: str | None
@@ -34,12 +34,12 @@ class Difference(msgspec.Struct, frozen=True):
     """Ids with the same words in both."""
 
 
-def difference(before: Registry, after: Registry) -> Difference:
+def difference(before: Registry, after: Registry) -> TableDifference:
     old = {entry.gb_id: entry for entry in before}
     new = {entry.gb_id: entry for entry in after}
     shared = [entry for gb_id, entry in new.items() if gb_id in old]
     changed = [entry for entry in shared if wordings(entry) != wordings(old[entry.gb_id])]
-    return Difference(
+    return TableDifference(
         before.torch,
         after.torch,
         came=tuple(entry for gb_id, entry in new.items() if gb_id not in old),

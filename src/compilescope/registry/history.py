@@ -30,7 +30,7 @@ class Came(msgspec.Struct, frozen=True):
     """Fingerprints, the newest first."""
 
 
-class Step(msgspec.Struct, frozen=True, omit_defaults=True):
+class HistoryStep(msgspec.Struct, frozen=True, omit_defaults=True):
     """A version of torch, as it differs from the one before."""
 
     torch: str
@@ -44,7 +44,7 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
 class History(msgspec.Struct, frozen=True, dict=True):
     """The steps, the oldest first."""
 
-    steps: tuple[Step, ...] = ()
+    steps: tuple[HistoryStep, ...] = ()
 
     @cached_property
     def tables(self) -> dict[str, dict[str, tuple[str, ...]]]:
@@ -105,7 +105,7 @@ def with_table(history: History, table: Registry, torch: str) -> History:
     tables = {**history.tables, torch: {entry.gb_id: wordings(entry) for entry in table}}
     titles = {entry.gb_id: entry.title for entry in table} | history.titles
     also = {step.torch: step.also for step in history.steps}
-    steps: list[Step] = []
+    steps: list[HistoryStep] = []
     before: dict[str, tuple[str, ...]] = {}
     for version in sorted(tables, key=release_key):
         now = tables[version]
@@ -114,7 +114,7 @@ def with_table(history: History, table: Registry, torch: str) -> History:
             steps[-1] = msgspec.structs.replace(steps[-1], also=tuple(dict.fromkeys(same)))
             continue
         steps.append(
-            Step(
+            HistoryStep(
                 version,
                 also.get(version, ()),
                 {g: Came(titles[g], words) for g, words in now.items() if g not in before},

@@ -21,6 +21,9 @@ from compilescope.settings import config_folder
 
 NOTES = Path(__file__).with_name("notes")
 BIGGEST_BYTES = 256 * 1024
+"""Of a note. Chosen: far more than people write into one."""
+IMPORTED = ".imported.json"
+"""Beside notes: what `registry import` wrote."""
 _SAVING = threading.Lock()
 
 
@@ -76,7 +79,7 @@ def misnamed(folder: Path | None = None) -> list[Path]:
     for path in sorted((folder if folder is not None else NOTES).iterdir()):
         gb_id = id_of(path)
         named = gb_id is not None and path.name == note_name(gb_id)
-        if not named and path.name not in ("README.md", "__init__.py", "__pycache__"):
+        if not named and path.name not in ("README.md", "__init__.py", "__pycache__", IMPORTED):
             found.append(path)
     return found
 

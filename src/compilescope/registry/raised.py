@@ -16,7 +16,7 @@ import msgspec
 _MARK = "gb_type"
 
 
-class Call(msgspec.Struct, frozen=True):
+class BreakSite(msgspec.Struct, frozen=True):
     """A place that raises a graph break."""
 
     file: str
@@ -28,8 +28,8 @@ class Call(msgspec.Struct, frozen=True):
 class Raised(msgspec.Struct, frozen=True, dict=True):
     """What the source of a torch says."""
 
-    calls: tuple[Call, ...]
-    untold: tuple[Call, ...]
+    calls: tuple[BreakSite, ...]
+    untold: tuple[BreakSite, ...]
     """Calls whose type is only known at run time; `gb_type` is the expression."""
     texts: frozenset[str]
     """Every string in the files that raise any, joined where its author broke it."""
@@ -43,27 +43,27 @@ class Raised(msgspec.Struct, frozen=True, dict=True):
         pattern = _pattern(gb_type)
         return pattern is not None and any(pattern.fullmatch(text) for text in self.texts)
 
-    def places(self, gb_type: str) -> tuple[Call, ...]:
+    def places(self, gb_type: str) -> tuple[BreakSite, ...]:
         """The calls for it."""
         exact = self._by_type.get(_fold(gb_type), ())
         return tuple(exact) or tuple(c for c in self._open if same_type(c.gb_type, gb_type))
 
     @cached_property
-    def _by_type(self) -> dict[str, list[Call]]:
-        found: dict[str, list[Call]] = {}
+    def _by_type(self) -> dict[str, list[BreakSite]]:
+        found: dict[str, list[BreakSite]] = {}
         for call in self.calls:
             found.setdefault(_fold(call.gb_type), []).append(call)
         return found
 
     @cached_property
-    def _open(self) -> list[Call]:
+    def _open(self) -> list[BreakSite]:
         return [call for call in self.calls if "{" in call.gb_type]
 
 
 def raised_types(sources: Iterable[tuple[str, str]]) -> Raised:
     """From the names and texts of Dynamo's files."""
-    calls: list[Call] = []
-    untold: list[Call] = []
+    calls: list[BreakSite] = []
+    untold: list[BreakSite] = []
     texts: set[str] = set()
     unread: list[str] = []
     for name, text in sources:
@@ -83,8 +83,8 @@ def raised_types(sources: Iterable[tuple[str, str]]) -> Raised:
                 for keyword in node.keywords:
                     if keyword.arg == _MARK:
                         told, rest = _types_of(keyword.value)
-                        calls += [Call(name, node.lineno, text) for text in told]
-                        untold += [Call(name, node.lineno, text) for text in rest]
+                        calls += [BreakSite(name, node.lineno, text) for text in told]
+                        untold += [BreakSite(name, node.lineno, text) for text in rest]
     # In the order of the source, whatever the order of the visit.
     calls.sort(key=lambda call: (call.file, call.line))
     untold.sort(key=lambda call: (call.file, call.line))

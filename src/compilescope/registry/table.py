@@ -16,12 +16,14 @@ from pathlib import Path
 import msgspec
 
 from compilescope.errors import ToolError
-from compilescope.registry.wording import clean_context, clean_explanation, is_code, join_hints
+from compilescope.patterns import late
+from compilescope.registry.sentences import clean_context, clean_explanation, is_code, join_hints
 
 PLACE = Path("_dynamo") / "graph_break_registry.json"
 BIGGEST_BYTES = 32 * 1024 * 1024
-_ID = re.compile(r"(?:GB)?0*([0-9]{1,6})", re.IGNORECASE)
-_VERSION = re.compile(r"^__version__[^=]*=\s*['\"]([^'\"]+)['\"]", re.MULTILINE)
+"""Of a table. Chosen: four times what a download may have."""
+_ID = late(r"(?:GB)?0*([0-9]{1,6})", re.IGNORECASE)
+_VERSION = late(r"^__version__[^=]*=\s*['\"]([^'\"]+)['\"]", re.MULTILINE)
 
 
 class RawVariant(msgspec.Struct, frozen=True, rename="pascal"):
@@ -85,6 +87,8 @@ class Registry(msgspec.Struct, frozen=True, dict=True):
     path: str
     torch: str | None
     """The version of the torch it belongs to; None for a file that stands alone."""
+    name: str | None = None
+    """What people call it, where that is not a version of torch: "PyTorch main (2026-11-16)"."""
 
     def __iter__(self) -> Iterator[Entry]:
         return iter(self.entries)
@@ -239,6 +243,7 @@ def _fits(pattern: str, text: str) -> bool:
 
 
 _WEIGHTS = (("titles", 12.0), ("hints", 3.0), ("explanations", 3.0), ("contexts", 1.0))
+"""Chosen: a word in the type says most, one in the context may be chance."""
 
 
 def _score(word: str, entry: Entry, label: str) -> float:

@@ -17,11 +17,6 @@ import msgspec
 from compilescope.errors import ToolError
 from compilescope.registry.table import normal_id
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 _FILE = Path(__file__).with_name("taxonomy.toml")
 
 CategoryId = Literal[
@@ -126,6 +121,11 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 
 def read_taxonomy(path: Path) -> Taxonomy:
     """Read and check a taxonomy file."""
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
         raw = msgspec.convert(data, _File)

@@ -23,7 +23,7 @@ from compilescope.registry.table import (
 
 _WHEEL_TABLE = f"torch/{PLACE.as_posix()}"
 _DYNAMO = "torch/_dynamo/"
-_RELEASE = re.compile(r"\d+\.\d+(?:\.\d+)?\S*")
+_RELEASE = re.compile(r"\d+\.\d+(?:[^\d\s]\S*)?")
 
 
 def read_table(source: Path) -> Registry:

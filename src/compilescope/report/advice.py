@@ -3,32 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
+import msgspec
+
+from compilescope.analysis.findings import Finding
+from compilescope.findings.advice import Advice, Status
 from compilescope.report.blocks import Block, Diff, Fold, Paragraph, note, prose, words
 from compilescope.report.render.diffs import diff_kind
-from compilescope.rules.causes.advice import Advice, Status
-from compilescope.rules.findings import Finding
 
-_LABELS: dict[Status, str] = {"proven": "Verified:", "proposed": "Try:", "by hand": "By hand:"}
+_LABELS: dict[Status, str] = {
+    "proven": "Verified:",
+    "proposed": "Try:",
+    "by hand": "By hand:",
+    "not tried": "Not tried:",
+}
 _UNPROVEN = "unverified; `compilescope fix` can verify it"
 _UNPROVEN_IN_PYTHON = "unverified"
+_UNPROVEN_IN_LOG = "unverified: a log has no program to run"
+_UNPROVEN_FROM_STDIN = (
+    "unverified; save the program in a file, and `compilescope fix` can verify it"
+)
 _PROVEN = "verified: with this change the cause is gone and the results are the same"
 _MOST_LINES = 24
-"""Of a diff in a summary."""
+"""Of a diff in a summary. Chosen: a summary stays a screen or two."""
 
 
-@dataclass(frozen=True)
-class Told:
+class Told(msgspec.Struct, frozen=True):
     """What one document has shown of changes so far: each change is shown once."""
 
     in_python: bool = False
     """Read in a notebook, where nobody can type a command."""
+    from_log: bool = False
+    """Of a log, whose program may be anywhere."""
+    from_stdin: bool = False
+    """Of a program that is in no file."""
     folding: bool = False
     """Read on a page, where what only some readers want can be folded away."""
-    places: dict[str, str] = field(default_factory=dict)
+    places: dict[str, str] = msgspec.field(default_factory=dict)
     """By its text: where each change was shown first."""
-    texts: dict[str, str] = field(default_factory=dict)
+    texts: dict[str, str] = msgspec.field(default_factory=dict)
     """By its words: where each advice was given first."""
 
 
@@ -81,6 +94,10 @@ def advice_text(finding: Finding) -> str:
 def _worth(advice: Advice, told: Told) -> str:
     if advice.status == "proven":
         return _PROVEN
+    if told.from_log:
+        return _UNPROVEN_IN_LOG
+    if told.from_stdin:
+        return _UNPROVEN_FROM_STDIN
     return _UNPROVEN_IN_PYTHON if told.in_python else _UNPROVEN
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compilescope.rules.graphs.statistics import Amount
+from compilescope.graphs.statistics import Amount
 
 _BYTES = ("B", "KB", "MB", "GB", "TB")
 _FLOPS = ("FLOPs", "kFLOPs", "MFLOPs", "GFLOPs", "TFLOPs", "PFLOPs")

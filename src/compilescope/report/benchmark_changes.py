@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from compilescope.analysis.benchmark_changes import BenchmarkChange, BenchmarkComparison, Change
+from compilescope.analysis.benchmarks import EAGER, Setup, Trial, setup_of
 from compilescope.model.benchmarked import Benchmark
 from compilescope.model.byte_counts import shown_bytes
 from compilescope.report.benchmark_words import ms_cell, setup_name, varying
@@ -22,8 +24,6 @@ from compilescope.report.blocks import (
     words,
 )
 from compilescope.report.places import count
-from compilescope.rules.benchmark_changes import BenchmarkChange, BenchmarkComparison, Change
-from compilescope.rules.benchmarks import EAGER, Setup, Trial, setup_of
 
 _STYLES: dict[str, Style] = {
     "faster": "good",
@@ -32,6 +32,7 @@ _STYLES: dict[str, Style] = {
     "unknown": "warn",
 }
 _MOST_NAMES = 12
+"""Models that only one run has. Chosen: the rest is counted."""
 
 
 def benchmark_comparison_document(seen: BenchmarkComparison) -> Document:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from compilescope.analysis.benchmark_history import Measured, Series
+from compilescope.analysis.benchmarks import EAGER, Setup
 from compilescope.model.benchmarked import Interval
 from compilescope.report.benchmark_changes import change_text, verdict_span
 from compilescope.report.benchmark_words import interval_text, ms_text, ratio_text, speedup_cell
@@ -21,8 +23,6 @@ from compilescope.report.blocks import (
 )
 from compilescope.report.moments import moment
 from compilescope.report.places import count
-from compilescope.rules.benchmark_history import Measured, Series
-from compilescope.rules.benchmarks import EAGER, Setup
 
 RunUrl = Callable[[str], str]
 

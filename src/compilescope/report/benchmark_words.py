@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from compilescope.analysis.benchmarks import Setup, Trial, benchmarks, effect, machines
 from compilescope.model.benchmarked import Benchmark, Machine
 from compilescope.model.byte_counts import shown_bytes
 from compilescope.model.run import Run
 from compilescope.report.blocks import Span, Style, Words, words
 from compilescope.report.places import count
-from compilescope.rules.benchmarks import Setup, Trial, benchmarks, effect, machines
 
 _KERNELDIFF: dict[str, tuple[str, Style]] = {
     "": ("-", "plain"),

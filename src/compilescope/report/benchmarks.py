@@ -7,6 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from compilescope.analysis.benchmarks import (
+    EAGER,
+    Trial,
+    benchmarks,
+    compiled_backends,
+    effect,
+    trials,
+)
 from compilescope.model.benchmarked import Benchmark
 from compilescope.report.benchmark_words import (
     bytes_cell,
@@ -43,14 +51,6 @@ from compilescope.report.blocks import (
 )
 from compilescope.report.places import count
 from compilescope.report.section import Reading
-from compilescope.rules.benchmarks import (
-    EAGER,
-    Trial,
-    benchmarks,
-    compiled_backends,
-    effect,
-    trials,
-)
 
 _EFFECTS: tuple[tuple[str, str, Style], ...] = (
     ("faster", "than", "good"),
@@ -60,7 +60,8 @@ _EFFECTS: tuple[tuple[str, str, Style], ...] = (
 _WIDTH = 78
 """Of a table on a terminal of eighty columns."""
 _BESIDE = 3
-"""Backends side by side in a table of all figures, where the page isn't wider than a terminal."""
+"""Backends side by side in a table of all figures, where the page isn't wider than a terminal.
+Chosen: with their intervals more do not fit."""
 
 
 def benchmarks_document(reading: Reading) -> Document:

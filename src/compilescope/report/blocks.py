@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import msgspec
 
-from compilescope.report.record import Record as Record
+from compilescope.analysis.findings import Finding
+from compilescope.report.record import ShownRun as ShownRun
 from compilescope.report.record import Style as Style
 from compilescope.report.source_lines import GutterCell as GutterCell
-from compilescope.report.source_lines import Lines as Lines
 from compilescope.report.source_lines import MarkedLine as MarkedLine
+from compilescope.report.source_lines import MarkedLines as MarkedLines
 from compilescope.report.source_lines import Stripe as Stripe
 from compilescope.report.spans import Span as Span
 from compilescope.report.spans import Words as Words
 from compilescope.report.spans import plain as plain
 from compilescope.report.spans import prose as prose
 from compilescope.report.spans import words as words
-from compilescope.rules.findings import Finding
 
 
 class _Block(msgspec.Struct, frozen=True, tag_field="block", tag=str.lower, omit_defaults=True):
@@ -176,7 +176,7 @@ class SourceFile(_Block, frozen=True):
     """All that it lost, in words."""
     columns: tuple[str, ...]
     """Of the gutter, those that have a cell."""
-    stretches: tuple[Lines, ...]
+    stretches: tuple[MarkedLines, ...]
     """What is shown of it: one where it is whole."""
     marked: tuple[MarkedLine, ...]
     stripes: tuple[Stripe, ...] = ()
@@ -301,6 +301,13 @@ class Fold(_Block, frozen=True):
     blocks: tuple[Block, ...]
 
 
+class Quote(_Block, frozen=True):
+    """Words of somebody else's, under the name of who says them: never mixed with our own."""
+
+    speaker: str
+    text: str
+
+
 class Item(_Block, frozen=True):
     """A numbered entry: its place at the left, its name at the right, then what it says."""
 
@@ -335,6 +342,7 @@ Block = (
     | Heatmap
     | Tree
     | Fold
+    | Quote
     | Item
 )
 
@@ -358,7 +366,7 @@ class Document(msgspec.Struct, frozen=True, omit_defaults=True):
     """What was found, for formats that carry findings and not words."""
     root: str = ""
     """The folder that the findings' files are named relative to."""
-    record: Record = Record()
+    record: ShownRun = ShownRun()
     site: str = ""
     """Where the registry is published, with a slash at its end; empty where nobody said."""
     accepted: tuple[str, ...] | None = None

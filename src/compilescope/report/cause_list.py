@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from compilescope.analysis.findings import Finding
 from compilescope.report.blocks import Span, Table, Words, words
 from compilescope.report.places import anchor_of, brief_place, count
 from compilescope.report.render.spans import duration
 from compilescope.report.section import Reading
-from compilescope.rules.findings import Finding
 
 _ROOM = 54
 """Letters for where and what together, in a line of 80."""
 _LEAST_VALUE = 12
+"""Letters of a value that a recompile names. Chosen: less can't be recognized."""
 
 
 def causes_table(reading: Reading, first: int) -> Table:
@@ -61,6 +62,8 @@ def _fix(finding: Finding) -> Words:
     first = finding.advice[0] if finding.advice else None
     if first is not None and first.diff:
         return words(Span("verified" if first.status == "proven" else "yes", "good"))
+    if first is not None and first.status == "not tried":
+        return words(Span("not tried", "dim"))
     if first is not None or finding.remedy:
         return words(Span("by hand", "dim"))
     return words(Span("none", "dim"))

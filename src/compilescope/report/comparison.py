@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from compilescope.analysis.comparison import Changed, ComparedFigure, Moved, Renamed, RunComparison
+from compilescope.analysis.findings import Finding
 from compilescope.report.blocks import (
     Block,
     Document,
@@ -17,13 +19,12 @@ from compilescope.report.blocks import (
 )
 from compilescope.report.finding import finding_item
 from compilescope.report.places import count, place
-from compilescope.rules.comparison import Changed, Comparison, Figure, Moved, Renamed
-from compilescope.rules.findings import Finding
 
 _MOST = 200
+"""Causes of a kind. Chosen: more than people read; the rest is counted."""
 
 
-def comparison_document(seen: Comparison, roots: tuple[str, str]) -> Document:
+def comparison_document(seen: RunComparison, roots: tuple[str, str]) -> Document:
     """What went, what came, what moved; then the figures."""
     summary: list[Block] = [Paragraph(_verdict(seen))]
     summary += [*(_renamed(each) for each in seen.renamed), _table(seen)]
@@ -48,14 +49,14 @@ def comparison_document(seen: Comparison, roots: tuple[str, str]) -> Document:
     return Document(title, _subtitle(seen), tuple(parts), root=roots[1])
 
 
-def _subtitle(seen: Comparison) -> str:
+def _subtitle(seen: RunComparison) -> str:
     before, after = seen.torch
     if before == after:
         return f"torch {before}" if before else ""
     return f"torch {before or '?'} -> {after or '?'}"
 
 
-def _verdict(seen: Comparison) -> Words:
+def _verdict(seen: RunComparison) -> Words:
     if seen.equal:
         return words(Span(f"Both runs have the same causes: {seen.same}.", "good"))
     told = []
@@ -81,12 +82,12 @@ def _renamed(pair: Renamed) -> Paragraph:
     return Paragraph(words(*both, f": {count(pair.causes, 'cause')} moved from {pair.before}."))
 
 
-def _table(seen: Comparison) -> Table:
+def _table(seen: RunComparison) -> Table:
     rows = tuple(_row(figure) for figure in seen.figures)
     return Table(("", "before", "after", "change"), rows, (1, 2, 3))
 
 
-def _row(figure: Figure) -> tuple[Words, ...]:
+def _row(figure: ComparedFigure) -> tuple[Words, ...]:
     change: Words = ()
     if figure.before is not None and figure.after is not None and figure.before != figure.after:
         step = figure.after - figure.before
@@ -98,7 +99,7 @@ def _row(figure: Figure) -> tuple[Words, ...]:
     return words(figure.name), before, after, change
 
 
-def _number(figure: Figure, value: float | None) -> Words:
+def _number(figure: ComparedFigure, value: float | None) -> Words:
     if value is None:
         return words(Span("unknown", "dim"))
     text = f"{value:g}" if value % 1 == 0 else f"{value:.2f}"

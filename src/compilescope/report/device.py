@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from compilescope.model.byte_counts import shown_bytes
-from compilescope.model.device import Alignment, Device
+from compilescope.model.device import ALL_DIMS, Alignment, Device
 from compilescope.report.blocks import Block, Facts, Heading, Paragraph, Span, Words, prose, words
 
 _Row = tuple[str, Words]
@@ -46,17 +46,24 @@ def _shapes(device: Device) -> Iterator[_Row]:
 
 
 def _alignment(rule: Alignment) -> Words:
-    which = "dimension" if len(rule.dims) == 1 else "dimensions"
-    dims = " and ".join(map(str, rule.dims))
     fate = "padded" if rule.otherwise == "padded" else "rejected"
-    text = f"{which} {dims} of "
+    text = f"{_dims(rule)} of "
     ops = [Span(", ".join(rule.ops), "code")] if rule.ops else ["every tensor"]
     return words(text, *ops, f"; others are {fate}")
+
+
+def _dims(rule: Alignment) -> str:
+    if rule.dims == ALL_DIMS:
+        return "all dimensions, except those of size 1,"
+    which = "dimension" if len(rule.dims) == 1 else "dimensions"
+    return f"{which} {' and '.join(map(str, rule.dims))}"
 
 
 def _layout(device: Device) -> Iterator[_Row]:
     layout = device.layout
     yield "strides", words(" or ".join(layout.formats)) if layout.formats else _ANY
+    if layout.dense_rows:
+        yield "rows", words("dense rows may start anywhere, as in a slice")
     if layout.max_rank is not None:
         yield "rank", words(f"contiguous above {layout.max_rank}")
     if layout.inner_stride_one:

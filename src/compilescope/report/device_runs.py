@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from compilescope.analysis.digest import digest
+from compilescope.analysis.preflight import PreflightViolation, preflight
 from compilescope.model.bodies import Violation
 from compilescope.model.device import Device
 from compilescope.model.run import Run
@@ -23,18 +25,17 @@ from compilescope.report.blocks import (
     words,
 )
 from compilescope.report.places import count, place
-from compilescope.rules.digest import digest
-from compilescope.rules.hardware.preflight import PreflightViolation, preflight
 
 Url = Callable[[str], str]
 _STYLES: dict[str, Style] = {"error": "bad", "warning": "warn", "unknown": "dim"}
 _SHARED = ("rule", "op", "found", "allowed", "severity", "remedy", "stage", "node")
 """What a check of a program says in the same words as a run."""
+# Chosen: kinds of refusals, and runs that have them; the rest is counted.
 _MOST_KINDS = 20
 _MOST_RUNS = 8
 
 
-class Refused(NamedTuple):
+class RefusedRun(NamedTuple):
     """A violation, where it was, and in which run."""
 
     run: str
@@ -47,7 +48,7 @@ class Refused(NamedTuple):
         return self.body.model or self.program
 
 
-def refused(runs: Iterable[tuple[str, Run]], device: str = "") -> list[Refused]:
+def refused(runs: Iterable[tuple[str, Run]], device: str = "") -> list[RefusedRun]:
     """Of runs with the names of their programs: every violation, or those of one device."""
     found = []
     for program, run in runs:
@@ -56,14 +57,14 @@ def refused(runs: Iterable[tuple[str, Run]], device: str = "") -> list[Refused]:
                 continue
             site = event.site
             where = place(site.file, site.line, run.header.root) if site else ""
-            found.append(Refused(run.header.run, program, body, where))
+            found.append(RefusedRun(run.header.run, program, body, where))
     return found
 
 
-def checked(runs: Iterable[tuple[str, Run]], devices: Sequence[Device]) -> list[Refused]:
+def checked(runs: Iterable[tuple[str, Run]], devices: Sequence[Device]) -> list[RefusedRun]:
     """What devices would not support of the graphs that runs recorded, as `preflight` says it."""
     return [
-        Refused(run.header.run, program, _body(report.device, found), _place(found, run))
+        RefusedRun(run.header.run, program, _body(report.device, found), _place(found, run))
         for program, run in runs
         for report in preflight(run, digest(run), devices)
         for found in (*report.violations, *report.unknown)
@@ -80,10 +81,10 @@ def _place(found: PreflightViolation, run: Run) -> str:
 
 
 def devices_table(
-    devices: Sequence[Device], violations: Sequence[Refused], device_url: Url
+    devices: Sequence[Device], violations: Sequence[RefusedRun], device_url: Url
 ) -> Table:
     """Those that are shipped, then those that only runs know."""
-    by_device: dict[str, list[Refused]] = {}
+    by_device: dict[str, list[RefusedRun]] = {}
     for each in violations:
         by_device.setdefault(each.body.device, []).append(each)
     titles = {device.name: device.title for device in devices}
@@ -100,7 +101,7 @@ def devices_table(
     return Table(columns, rows, (2, 3, 4, 5, 6))
 
 
-def _counts(members: Sequence[Refused]) -> tuple[Words, ...]:
+def _counts(members: Sequence[RefusedRun]) -> tuple[Words, ...]:
     severities = Counter[str](each.body.severity for each in members)
     return (
         *(_number(severities[name], _STYLES[name]) for name in _STYLES),
@@ -113,9 +114,9 @@ def _number(amount: int, style: Style) -> Words:
     return words(Span(str(amount), style) if amount else Span("-", "dim"))
 
 
-def model_items(violations: Sequence[Refused], run_url: Url) -> list[Block]:
+def model_items(violations: Sequence[RefusedRun], run_url: Url) -> list[Block]:
     """One for each model or program, the one with the most errors first."""
-    groups: dict[str, list[Refused]] = {}
+    groups: dict[str, list[RefusedRun]] = {}
     for each in violations:
         groups.setdefault(each.model, []).append(each)
     ordered = sorted(groups.items(), key=lambda group: (-_errors(group[1]), group[0]))
@@ -124,11 +125,11 @@ def model_items(violations: Sequence[Refused], run_url: Url) -> list[Block]:
     ]
 
 
-def _errors(members: Sequence[Refused]) -> int:
+def _errors(members: Sequence[RefusedRun]) -> int:
     return sum(each.body.severity == "error" for each in members)
 
 
-def _item(number: int, model: str, members: Sequence[Refused], run_url: Url) -> Item:
+def _item(number: int, model: str, members: Sequence[RefusedRun], run_url: Url) -> Item:
     runs = list(dict.fromkeys(each.run for each in members))
     unclear = sum(each.body.severity == "unknown" for each in members)
     found = count(len(members) - unclear, "violation")
@@ -146,9 +147,9 @@ def _item(number: int, model: str, members: Sequence[Refused], run_url: Url) -> 
     return Item(str(number), words(Span(model or "unnamed", "strong")), words(right), blocks)
 
 
-def _kinds(members: Sequence[Refused]) -> list[Block]:
+def _kinds(members: Sequence[RefusedRun]) -> list[Block]:
     """The same refusal of the same line once, with how often."""
-    kinds: dict[tuple[str, ...], list[Refused]] = {}
+    kinds: dict[tuple[str, ...], list[RefusedRun]] = {}
     for each in members:
         body = each.body
         key = (body.severity, body.rule, body.op, body.allowed, each.place)
@@ -171,6 +172,6 @@ def _kinds(members: Sequence[Refused]) -> list[Block]:
     return [Table(columns, rows, (5,)), *more]
 
 
-def _found(alike: Sequence[Refused]) -> str:
+def _found(alike: Sequence[RefusedRun]) -> str:
     different = list(dict.fromkeys(each.body.found for each in alike))
     return different[0] + (f" and {len(different) - 1} more" if different[1:] else "")

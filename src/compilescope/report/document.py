@@ -1,23 +1,24 @@
-"""Puts the sections together."""
+"""A report put together: the sections that have something to say, in their order."""
 
 from __future__ import annotations
 
+from compilescope.analysis.devices import devices
+from compilescope.analysis.gate.doubts import doubts
+from compilescope.model.uncollected import uncollected
 from compilescope.plugins import discover
 from compilescope.report import sections
-from compilescope.report.blocks import Document, Part, Record
-from compilescope.report.ending import ended_style
+from compilescope.report.blocks import Document, Part, ShownRun
+from compilescope.report.program_end import ended_style
 from compilescope.report.repeats import without_repeats
 from compilescope.report.section import Reading, Section
 from compilescope.report.source_links import with_lines
-from compilescope.rules.devices import devices
-from compilescope.rules.findings import findings
-from compilescope.rules.gate.doubts import doubts
 
 
 def all_sections() -> list[Section]:
     return sorted(discover(sections, "SECTION", Section), key=lambda section: section.order)
 
 
+@uncollected()
 def report_document(reading: Reading, only: str = "") -> Document:
     """The whole story, or what a user sees first; or the section with the id `only`, alone."""
     parts = []
@@ -35,7 +36,7 @@ def report_document(reading: Reading, only: str = "") -> Document:
         title=f"compilescope {seen.run}",
         subtitle=" · ".join(text for text in (command, torch, *record.devices) if text),
         parts=tuple(with_lines(parts)),
-        findings=tuple(findings(seen)),
+        findings=tuple(reading.findings),
         root=seen.root,
         record=record,
         site=reading.pages.site if reading.pages else "",
@@ -43,9 +44,9 @@ def report_document(reading: Reading, only: str = "") -> Document:
     return without_repeats(drawn, by_entry=reading.page)
 
 
-def record_of(reading: Reading) -> Record:
+def record_of(reading: Reading) -> ShownRun:
     seen = reading.digest
-    return Record(
+    return ShownRun(
         run=seen.run,
         command=seen.command,
         cwd=reading.run.header.cwd,

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from compilescope.analysis.findings import Finding
+from compilescope.findings.breaks import Site
+from compilescope.findings.failures import Failure
 from compilescope.report.blocks import Block, Excerpt, Listing
-from compilescope.rules.failures import Failure
-from compilescope.rules.findings import Finding
-from compilescope.rules.sites import Site
-from compilescope.rules.source import Sources
+from compilescope.source.spots import Sources
 
+# Chosen: what a reader needs to know the place again.
 _AROUND = 3
 _MOST_LINES = 12
-"""Of an expression that goes on and on."""
+"""Of an expression that goes on and on. Chosen likewise."""
 
 
 def excerpt(found: Site | Failure | Finding) -> Excerpt:

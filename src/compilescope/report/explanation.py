@@ -6,7 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from compilescope.analysis.digest import Digest
+from compilescope.analysis.findings import Finding, failure_finding, recompile_findings
+from compilescope.findings.breaks import Site
+from compilescope.findings.eager import EagerFrame
+from compilescope.findings.failures import Failure
+from compilescope.findings.recompiles import RecompileCause, RecompiledFrame
 from compilescope.model.stack import origin_of
+from compilescope.model.storms import MOST_KEPT
 from compilescope.report.advice import advice_blocks
 from compilescope.report.blocks import (
     Block,
@@ -22,22 +29,21 @@ from compilescope.report.blocks import (
 )
 from compilescope.report.cause_list import causes_table
 from compilescope.report.excerpts import lines_at, listing
-from compilescope.report.failing import why_it_failed
+from compilescope.report.failure import repro_words, why_it_failed
 from compilescope.report.finding import finding_item
-from compilescope.report.fitting import Measure, fit_lines
+from compilescope.report.fit import Measure, fit_lines
 from compilescope.report.links import page_link
-from compilescope.report.places import anchor_of, count, first_line, place
+from compilescope.report.places import anchor_of, count, first_few, first_line, place
 from compilescope.report.render.spans import duration
 from compilescope.report.repeats import without_repeats
 from compilescope.report.section import Reading
+from compilescope.report.sections.logged import nothing_to_explain
 from compilescope.report.stacks import folded_stacks
-from compilescope.rules.digest import Digest
-from compilescope.rules.eager import EagerFrame
-from compilescope.rules.failures import Failure
-from compilescope.rules.findings import Finding, recompile_findings
-from compilescope.rules.recompiles import RecompileCause, RecompiledFrame
-from compilescope.rules.sites import Site
+from compilescope.rules.causes.device_words import DEVICE_RULES
 
+# Chosen: functions and parts of one that are named; the rest is counted.
+_MOST_GIVEN_UP = 8
+_MOST_PARTS = 16
 _BENCHMARKS = (
     "No benchmark failed. `compilescope show` has the figures; `compilescope run` records a "
     "program to explain its graph breaks and recompiles."
@@ -52,6 +58,9 @@ def explanation(reading: Reading, numbers: Sequence[int]) -> Document:
         return _document(reading, [Part("causes", "", items)])
     if reading.digest.benchmarks:
         return _document(reading, [Part("nothing", "", (Paragraph(prose(_BENCHMARKS)),))])
+    logged = nothing_to_explain(reading)
+    if logged:
+        return _document(reading, [Part("nothing", "", tuple(logged))])
     nothing = words(Span("No graph breaks, recompiles or failures to explain.", "good"))
     return _document(reading, [Part("nothing", "", (Paragraph(nothing),))])
 
@@ -65,12 +74,13 @@ def fitted_explanation(
     What a cause says depends on those before it alone, so the first ones read the same however many
     follow.
     """
-    whole = explanation(reading, range(1, len(reading.causes) + 1))
-    if measure(whole) <= most:
+    # Each takes a line at the least: of more than that none would be drawn.
+    whole = explanation(reading, range(1, min(len(reading.causes), most) + 1))
+    if len(reading.causes) <= most and measure(whole) <= most:
         return whole
     (part,) = whole.parts
     room = most - measure(msgspec.structs.replace(whole, parts=()))
-    shown, left = 0, len(part.blocks)
+    shown, left = 0, len(reading.causes)
     for block in part.blocks:
         room -= measure(Document("", "", (Part("", "", (block,)),))) - measure(_EMPTY)
         if shown and room < min(left - 1, most // 3) + _AROUND_LIST:
@@ -108,24 +118,32 @@ def cause_names(reading: Reading) -> dict[str, str]:
     return {each.fingerprint: f"cause {n}" for n, each in enumerate(reading.causes, 1)}
 
 
-def _break_names(reading: Reading) -> dict[str, str]:
-    return {site.fingerprint: f"break {n}" for n, site in enumerate(reading.digest.sites, 1)}
-
-
 def cause_item(number: int, reading: Reading, names: Mapping[str, str]) -> Item:
     """Cause `number` in full, whatever its kind."""
     finding, seen = reading.causes[number - 1], reading.digest
     if seen.jobs or seen.benchmarks:
-        return finding_item(number, finding, reading.root, reading.pages)
+        item = finding_item(number, finding, reading.root, reading.pages)
+        said = quoted(reading, finding.fingerprint)
+        return msgspec.structs.replace(item, blocks=(*item.blocks, *said))
     if finding.kind == "break":
-        sites = [site for site in seen.sites if site.fingerprint == finding.fingerprint]
+        sites = reading.sites_of[finding.fingerprint]
         return site_item(number, sites[0], reading, names, sites[1:])
     if finding.kind == "failure":
-        failed = next(f for f in seen.failures if f.because == finding.because[: len(f.because)])
+        failed = next(
+            f
+            for f in seen.failures
+            if f.because[:1] == finding.because[:1]
+            and f.because == finding.because[: len(f.because)]
+        )
         return failure_item(number, failed, reading, f"cause {number}")
     if finding.kind == "eager":
-        frame = next(f for f in seen.eager_frames if f.because == finding.because[: len(f.because)])
-        return eager_item(number, frame, reading, finding.remedy)
+        frame = next(
+            f
+            for f in seen.eager_frames
+            if f.because[:1] == finding.because[:1]
+            and f.because == finding.because[: len(f.because)]
+        )
+        return eager_item(number, frame, reading, finding.remedy, finding.fingerprint)
     return _recompile_cause_item(number, finding, reading)
 
 
@@ -138,10 +156,10 @@ def site_item(
 ) -> Item:
     """A break; `names` is what it and others are called by fingerprint."""
     seen = reading.digest
-    names = _break_names(reading) if names is None else names
+    names = reading.break_names if names is None else names
     blocks = listing(site, reading.sources)
     if alike:
-        places = ", ".join(place(other.file, other.line, seen.root) for other in alike)
+        places = first_few([place(other.file, other.line, seen.root) for other in alike])
         blocks.append(note(f"also at {places}"))
     if site.consequence_of is not None and site.consequence_of in names:
         root = Span(names[site.consequence_of], "warn", site.consequence_of)
@@ -156,12 +174,21 @@ def site_item(
     blocks += advice_blocks(site.advice, reading.told, where, brief=False)
     blocks.append(Paragraph(_cost(site, seen), "Cost:"))
     blocks += page_link(site.gb_id, reading.pages)
+    blocks += quoted(reading, site.fingerprint)
     if reading.full:
         blocks += folded_stacks(site.because, reading)
-    left = words(Span(place(site.file, site.line, seen.root), "strong"), f" in {site.function}")
-    right = words(Span(f"{site.gb_id or 'no id'} {site.category}", "warn"))
+    inside = f" in {site.function}" if site.function else ""
+    left = words(Span(place(site.file, site.line, seen.root), "strong"), inside)
+    whose = site.gb_id or ("torch_xla" if (site.rule or "").startswith("xla/") else "no id")
+    right = words(Span(f"{whose} {site.category}", "warn"))
     tags = ("kind:break", f"category:{site.category}", _whose(site.file))
     return Item(str(number), left, right, tuple(blocks), site.fingerprint, tags)
+
+
+def quoted(reading: Reading, *fingerprints: str) -> list[Block]:
+    """What a language model said of these causes."""
+    found = (reading.quotes.get(fingerprint) for fingerprint in dict.fromkeys(fingerprints))
+    return [quote for quote in found if quote is not None]
 
 
 def _whose(file: str) -> str:
@@ -170,6 +197,8 @@ def _whose(file: str) -> str:
 
 def _cost(site: Site, digest: Digest) -> Words:
     """What the break costs, as far as it was recorded."""
+    if site.rule in DEVICE_RULES and site.context:
+        return words(Span(f"{site.context}.", "dim"))
     parts = []
     if site.lost_ms is not None:
         parts.append(f"{site.lost_ms:.1f} ms outside compiled graphs")
@@ -177,14 +206,17 @@ def _cost(site: Site, digest: Digest) -> Words:
         parts.append(f"{duration(site.retrace_seconds * 1e9)} of tracing thrown away")
     parts.append(f"reported {count(site.events, 'time')} in {count(site.frames, 'function')}")
     if len(site.ranks) > 1:
-        parts.append(f"on ranks {', '.join(map(str, site.ranks))}")
+        parts.append(f"on ranks {first_few(map(str, site.ranks))}")
     if site.tests:
         more = f" and {len(site.tests) - 1} more" if len(site.tests) > 1 else ""
         parts.append(f"in {site.tests[0]}{more}")
-    for code in site.gave_up:
+    for code in site.gave_up[:_MOST_GIVEN_UP]:
         part = "the rest of " if code.resumed else ""
         at = place(code.file, code.line, digest.root)
         parts.append(f"{part}{code.function} ({at}) runs eagerly, which may hide further breaks")
+    if len(site.gave_up) > _MOST_GIVEN_UP:
+        more = count(len(site.gave_up) - _MOST_GIVEN_UP, "more function")
+        parts.append(f"so {'do' if len(site.gave_up) - _MOST_GIVEN_UP > 1 else 'does'} {more}")
     if not site.gave_up and site.outcome == "resumed":
         parts.append("compilation continues after it")
     if site.wrappers:
@@ -192,7 +224,9 @@ def _cost(site: Site, digest: Digest) -> Words:
     return words(Span("; ".join(parts) + ".", "dim"))
 
 
-def eager_item(number: int, frame: EagerFrame, reading: Reading, remedy: str = "") -> Item:
+def eager_item(
+    number: int, frame: EagerFrame, reading: Reading, remedy: str = "", fingerprint: str = ""
+) -> Item:
     """A function that Dynamo fell back to eager for."""
     where = Span(place(frame.file, frame.line, reading.root), "strong")
     share = "runs eagerly after the break" if frame.rest_only else "runs eagerly"
@@ -200,6 +234,7 @@ def eager_item(number: int, frame: EagerFrame, reading: Reading, remedy: str = "
     blocks: list[Block] = [Paragraph(words(f"{gb_id}{frame.reason}"))]
     if remedy:
         blocks.append(Paragraph(prose(remedy), "By hand:"))
+    blocks += quoted(reading, fingerprint)
     left, right = words(where, f" {frame.function}"), words(Span(share, "warn"))
     anchor = f"eager-{frame.because[0]}"
     return Item(str(number), left, right, tuple(blocks), anchor, ("kind:eager",))
@@ -215,6 +250,9 @@ def recompile_item(number: int, frame: RecompiledFrame, reading: Reading) -> Ite
     for cause in frame.causes:
         blocks += _failed_guard(cause, reading, f"recompile {number}")
     blocks += _limit(frame)
+    blocks += _folded(frame)
+    found = recompile_findings(frame, reading.root)
+    blocks += quoted(reading, *(finding.fingerprint for finding in found))
     if reading.full:
         blocks += folded_stacks(frame.because, reading)
     tags = ("kind:recompile", _whose(frame.file))
@@ -231,16 +269,20 @@ def _limit(frame: RecompiledFrame) -> list[Block]:
     return [Paragraph(words(Span(text, "bad")))]
 
 
+def _folded(frame: RecompiledFrame) -> list[Block]:
+    """What was counted only, of a function that was compiled again and again."""
+    if not frame.folded:
+        return []
+    times = count(frame.folded, "earlier cache entry", "earlier cache entries")
+    text = f"Over all recompiles, {times} were checked for their first failed guard only."
+    if frame.count >= MOST_KEPT:
+        text += f" Graphs and guards after compilation {MOST_KEPT} were counted, not stored."
+    return [note(text)]
+
+
 def _recompile_cause_item(number: int, finding: Finding, reading: Reading) -> Item:
     """One value whose guards failed, wherever they are: each line of its is part of one cause."""
-    behind = [
-        (frame, cause)
-        for frame in reading.digest.recompiles
-        for each, cause in zip(
-            recompile_findings(frame, reading.root), frame.causes or (None,), strict=True
-        )
-        if each.fingerprint == finding.fingerprint
-    ]
+    behind = reading.recompiles_of[finding.fingerprint]
     blocks: list[Block] = []
     causes = [cause for _, cause in behind if cause is not None]
     if causes:
@@ -254,9 +296,13 @@ def _recompile_cause_item(number: int, finding: Finding, reading: Reading) -> It
         if cause.file and cause.line and (cause.file, cause.line) != (finding.file, finding.line)
     ]
     if elsewhere:
-        blocks.append(note(f"also guarded at {', '.join(dict.fromkeys(elsewhere))}"))
-    for frame, _ in behind:
-        blocks += _limit(frame)
+        blocks.append(note(f"also guarded at {first_few(dict.fromkeys(elsewhere))}"))
+    for frame, _ in behind[:_MOST_PARTS]:
+        blocks += _limit(frame) + _folded(frame)
+    hidden = sum(frame.limit_hit for frame, _ in behind[_MOST_PARTS:])
+    if hidden:
+        blocks.append(note(f"{count(hidden, 'more part')} of it hit the recompile limit."))
+    blocks += quoted(reading, finding.fingerprint)
     at = Span(place(finding.file, finding.line, reading.root), "strong")
     spent = f", {duration(finding.seconds * 1e9)}" if finding.seconds is not None else ""
     right = words(Span(count(finding.count, "recompile") + spent, "warn"))
@@ -309,23 +355,14 @@ def failure_item(number: int, failure: Failure, reading: Reading, where: str = "
     blocks += why_it_failed(failure, "Why:")
     where = where or f"failure {number}"
     blocks += advice_blocks(failure.advice, reading.told, where, brief=False)
-    blocks += repro_words(failure)
+    blocks += repro_words(failure, reading.run.header.cwd)
     blocks.append(note(fate(failure)))
     blocks += page_link(failure.gb_id, reading.pages, failure.link)
+    blocks += quoted(reading, failure_finding(failure, reading.root).fingerprint)
     if reading.full:
         blocks += folded_stacks(failure.because, reading)
     tags = ("kind:failure", f"category:{failure.category}", _whose(failure.file))
     return Item(str(number), left, right, tuple(blocks), failure_anchor(failure), tags)
-
-
-def repro_words(failure: Failure) -> list[Block]:
-    """The script that shows it, or why there is none, where one was asked for."""
-    if failure.repro:
-        said = words(
-            Span(failure.repro, "code"), " in the run's folder, verified in a fresh process"
-        )
-        return [Paragraph(said, "Repro:")]
-    return [Paragraph(prose(failure.no_repro), "No repro:")] if failure.no_repro else []
 
 
 def failure_anchor(failure: Failure) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from compilescope.analysis.findings import Finding
 from compilescope.registry.pages import Pages
 from compilescope.report.advice import Told, advice_blocks
 from compilescope.report.blocks import Block, Item, Paragraph, Span, prose, words
 from compilescope.report.excerpts import excerpt
 from compilescope.report.links import page_link
 from compilescope.report.places import first_line, place
-from compilescope.rules.findings import Finding
 
 
 def finding_item(number: int, finding: Finding, root: str, pages: Pages | None = None) -> Item:

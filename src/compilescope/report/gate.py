@@ -7,13 +7,15 @@ from collections.abc import Iterable
 
 import msgspec
 
+from compilescope.analysis.findings import Finding, by_cost
+from compilescope.analysis.gate.verdict import GateCheck, Judgement, Known, Outcome
 from compilescope.registry.pages import Pages
 from compilescope.report.blocks import (
     Block,
     Document,
     Paragraph,
     Part,
-    Record,
+    ShownRun,
     Span,
     Style,
     Table,
@@ -23,8 +25,6 @@ from compilescope.report.blocks import (
 )
 from compilescope.report.finding import finding_item
 from compilescope.report.places import count
-from compilescope.rules.findings import Finding, by_cost
-from compilescope.rules.gate.judging import Check, Judgement, Known, Outcome
 
 _VERDICTS: dict[Outcome, tuple[str, Style]] = {
     "pass": ("PASS", "good"),
@@ -32,6 +32,7 @@ _VERDICTS: dict[Outcome, tuple[str, Style]] = {
     "unknown": ("INCONCLUSIVE", "warn"),
 }
 _OUTCOMES: dict[Outcome, str] = {"pass": "ok", "fail": "too many", "unknown": "inconclusive"}
+# Chosen: what is read in a CI log; the rest is counted.
 _MOST_CAUSES = 20
 _MOST_GONE = 10
 
@@ -58,7 +59,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def gate_document(
-    judgement: Judgement, terms: Terms, *, root: str, record: Record, pages: Pages | None = None
+    judgement: Judgement, terms: Terms, *, root: str, record: ShownRun, pages: Pages | None = None
 ) -> Document:
     against = judgement.against
     parts = [Part("verdict", "", (Paragraph(_verdict(judgement)), _table(judgement.checks)))]
@@ -90,13 +91,13 @@ def _verdict(judgement: Judgement) -> Words:
     return words(Span(label, style), sentence)
 
 
-def _held(checks: tuple[Check, ...]) -> list[str]:
+def _held(checks: tuple[GateCheck, ...]) -> list[str]:
     limits = sum(check.name != "baseline" for check in checks)
     held = [f"within {'the limit' if limits == 1 else f'all {limits} limits'}"] if limits else []
     return held + [check.message for check in checks if check.name == "baseline"]
 
 
-def _table(checks: Iterable[Check]) -> Table:
+def _table(checks: Iterable[GateCheck]) -> Table:
     rows = []
     for check in checks:
         outcome = Span(_OUTCOMES[check.outcome], _VERDICTS[check.outcome][1])
@@ -111,7 +112,7 @@ def _table(checks: Iterable[Check]) -> Table:
     return Table(("check", "found", "allowed", ""), tuple(rows), numeric=(1, 2))
 
 
-def _found(check: Check) -> str:
+def _found(check: GateCheck) -> str:
     if check.found is None:
         return "?" if check.limit is not None else ""
     if check.name == "slowdown":
@@ -124,7 +125,7 @@ def _found(check: Check) -> str:
     return f"{check.found:g}"
 
 
-def _allowed(check: Check) -> str:
+def _allowed(check: GateCheck) -> str:
     if check.limit is None:
         return ""
     if check.name == "baseline":
@@ -144,7 +145,7 @@ def _causes(against: tuple[Finding, ...], root: str, pages: Pages | None) -> lis
     return blocks
 
 
-def _terms(judgement: Judgement, terms: Terms, record: Record) -> list[Block]:
+def _terms(judgement: Judgement, terms: Terms, record: ShownRun) -> list[Block]:
     lines: list[Block] = [note("")]
     if terms.baseline:
         lines.append(note(_baseline_words(judgement, terms, record)))
@@ -172,7 +173,7 @@ def _terms(judgement: Judgement, terms: Terms, record: Record) -> list[Block]:
     return lines
 
 
-def _baseline_words(judgement: Judgement, terms: Terms, record: Record) -> str:
+def _baseline_words(judgement: Judgement, terms: Terms, record: ShownRun) -> str:
     known = count(len(judgement.known), "cause")
     text = f"Checked against the baseline {terms.baseline}, which accepts {known} of this run."
     if terms.baseline_torch and record.torch and terms.baseline_torch != record.torch:

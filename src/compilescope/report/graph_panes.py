@@ -8,37 +8,41 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from itertools import groupby
 
+import msgspec
+
+from compilescope.analysis.stages.collect import KERNELS, Stage, StagedGraph, shown_stages
+from compilescope.analysis.stages.panes import StageLine, StagePane, stage_panes, stage_title
+from compilescope.analysis.stages.reader import StageReader
 from compilescope.report.blocks import CodeLine, Pane
 from compilescope.report.places import shown_path
-from compilescope.rules.stages.collect import KERNELS, Stage, StagedGraph, shown_stages
-from compilescope.rules.stages.panes import StageLine, StagePane, stage_panes, stage_title
-from compilescope.rules.stages.reader import StageReader
 
 BUDGET = 12_000_000
+"""Characters of all stages on one page. Chosen: they are packed; benchmarks/page_size.py shows how
+large the page is and how quickly it opens."""
 _LINE = 20
-"""What a line costs beside its own characters."""
+"""What a line costs beside its own characters. Chosen, for the markup around it."""
 _LONGEST_LINE = 400
+"""Chosen: far beyond what a pane shows without scrolling; a note says how much is missing."""
 _WORTH_CUTTING = 4_000
-"""A stage with less room than this is not begun."""
+"""A stage with less room than this is not begun. Chosen: less than a screen of code tells
+little."""
 _WORTH_FOLDING = 4
-"""Fewer inputs than this take less room than what it takes to say so."""
+"""Fewer inputs than this take less room than what it takes to say so. Chosen."""
 # What a reader looks at first is kept longest.
 _FIRST = ("dynamo", "aot_inference", "aot_forward", KERNELS, "aot_backward", "post_grad")
 _NUMBERED = re.compile(r"# AOT ID: .*\n")
 """Inductor's count of the graphs of a process: all that tells the code of equal graphs apart."""
 
 
-@dataclass
-class GraphText:
+class GraphText(msgspec.Struct):
     """What is shown of a graph's text."""
 
     panes: tuple[Pane, ...] = ()
-    left_out: list[str] = field(default_factory=list)
+    left_out: list[str] = msgspec.field(default_factory=list)
     """Titles of stages for which there was no room."""
-    cut: list[str] = field(default_factory=list)
+    cut: list[str] = msgspec.field(default_factory=list)
     """Titles of stages that are shown in part."""
 
 

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from compilescope.model.bodies import KernelEmitted
-from compilescope.report.amounts import shown_bytes, shown_flops
-from compilescope.report.blocks import Words, words
-from compilescope.report.places import count
-from compilescope.rules.graphs.statistics import Amount, GraphStatistics
-from compilescope.rules.stages.collect import (
+from compilescope.analysis.stages.collect import (
     KERNELS,
     StagedGraph,
     order_stages,
     shown_stages,
 )
-from compilescope.rules.stages.figures import GraphFigures
-from compilescope.rules.stages.panes import stage_title
+from compilescope.analysis.stages.figures import GraphFigures
+from compilescope.analysis.stages.panes import stage_title
+from compilescope.graphs.statistics import Amount, GraphStatistics
+from compilescope.model.bodies import KernelEmitted
+from compilescope.report.amounts import shown_bytes, shown_flops
+from compilescope.report.blocks import Words, words
+from compilescope.report.places import count
 
 _MOST_NAMES = 10
+"""Operators of a graph. Chosen: the most frequent ones tell what it is; the rest is counted."""
 
 
 def figure_rows(graph: StagedGraph, figures: GraphFigures) -> Iterable[tuple[str, Words]]:

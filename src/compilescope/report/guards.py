@@ -7,6 +7,10 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from compilescope.analysis.break_reasons import BreakReason
+from compilescope.analysis.dynamo_graphs import DynamoGraph
+from compilescope.analysis.guard_groups import GuardGroup, guard_groups
+from compilescope.analysis.guarded import GuardedGraph
 from compilescope.model.guards import GuardCost, GuardNode
 from compilescope.report.blocks import (
     Block,
@@ -22,10 +26,8 @@ from compilescope.report.blocks import (
     words,
 )
 from compilescope.report.places import count, place
-from compilescope.rules.graphs.dynamo import CapturedGraph
-from compilescope.rules.guard_groups import GuardGroup, guard_groups
-from compilescope.rules.guarded import GuardedGraph
 
+# Chosen: each item stays about a screen; what is left out is counted, and JSON has it all.
 _MOST_LINES = 6
 _MOST_DIFFERENCES = 4
 _MOST_SOURCES = 2
@@ -34,14 +36,21 @@ _MOST_LETTERS = 60
 _MOST_NODES = 40
 _MOST_COSTLY = 8
 _MOST_DEPTH = 12
+_MOST_BREAKS = 12
 
 
 _IN_PYTHON = "`.graphs` has them all"
 """An inspector is used from Python alone."""
 
 
-def guards_document(title: str, graphs: Sequence[GuardedGraph], root: str) -> Document:
-    """Each compiled function of a recorded run with its guards."""
+def guards_document(
+    title: str,
+    graphs: Sequence[GuardedGraph],
+    root: str,
+    breaks: Sequence[BreakReason] = (),
+    captured: int = 0,
+) -> Document:
+    """Each compiled function of a recorded run with its guards, and why there are several."""
     total = sum(graph.guards for graph in graphs)
     blocks: list[Block] = []
     if not graphs:
@@ -53,7 +62,36 @@ def guards_document(title: str, graphs: Sequence[GuardedGraph], root: str) -> Do
     elif graphs:
         blocks += [note(""), note("PyTorch did not measure how long the checks take.")]
     subtitle = f"{count(total, 'guard')} of {count(len(graphs), 'compilation')}"
-    return Document(title, subtitle, (Part("guards", "", tuple(blocks)),))
+    if captured or breaks:
+        subtitle += f"; {captured_words(captured, breaks)}"
+    see_all = "`compilescope show --section breaks` has them all"
+    parts = (
+        *break_parts(breaks, root, see_all),
+        Part("guards", "Guards" if breaks else "", tuple(blocks)),
+    )
+    return Document(title, subtitle, parts)
+
+
+def captured_words(captured: int, breaks: Sequence[BreakReason]) -> str:
+    """`2 graphs, 1 graph break`."""
+    return f"{count(captured, 'graph')}, {count(len(breaks), 'graph break')}"
+
+
+def break_parts(breaks: Sequence[BreakReason], root: str, see_all: str) -> tuple[Part, ...]:
+    """Each graph break with its line and PyTorch's reason; nothing where there is none."""
+    if not breaks:
+        return ()
+    blocks: list[Block] = []
+    for number, reason in enumerate(breaks[:_MOST_BREAKS], 1):
+        at = place(reason.file, reason.line, root) if reason.file else reason.function
+        left = words(Span(at, "strong"), " ", Span(reason.source.strip(), "code"))
+        times = f"{reason.count} times  " if reason.count > 1 else ""
+        right = words(Span(times, "dim"), reason.gb_id or "")
+        text = Paragraph(words(f"{reason.gb_type}: ", Span(reason.brief, "dim")))
+        blocks.append(Item(str(number), left, right, (text,)))
+    if len(breaks) > _MOST_BREAKS:
+        blocks.append(note(f"and {len(breaks) - _MOST_BREAKS} more; {see_all}"))
+    return (Part("breaks", "Graph breaks", tuple(blocks)),)
 
 
 _LATENCY = (
@@ -116,7 +154,7 @@ def _ids(names: Sequence[str]) -> str:
     return ", ".join(names[:_MOST_IDS]) + more
 
 
-def graphs_document(title: str, graphs: Sequence[CapturedGraph], root: str) -> Document:
+def graphs_document(title: str, graphs: Sequence[DynamoGraph], root: str) -> Document:
     """The graphs of a recorded run."""
     blocks: list[Block] = []
     if not graphs:
@@ -159,7 +197,11 @@ def guarded_item(
 
 
 def inspection_document(
-    title: str, subtitle: str, entries: Iterable[tuple[GuardedGraph, GuardCost | None]], root: str
+    title: str,
+    subtitle: str,
+    entries: Iterable[tuple[GuardedGraph, GuardCost | None]],
+    root: str,
+    breaks: Sequence[BreakReason] = (),
 ) -> Document:
     """What a guard inspector found, with measured costs."""
     blocks: list[Block] = []
@@ -178,7 +220,8 @@ def inspection_document(
         rest = [facts, *_costly(cost), *_tree(cost)]
         blocks.append(guarded_item(number, graph, root, rest, _IN_PYTHON))
     parts = (
-        Part("guards", "", tuple(blocks)),
+        *break_parts(breaks, root, "`.break_reasons` has them all"),
+        Part("guards", "Guards" if breaks else "", tuple(blocks)),
         Part("measured", "How it was measured", (Paragraph(words(MEASURED)),)),
     )
     return Document(title, subtitle, parts)

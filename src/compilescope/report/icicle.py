@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from compilescope.analysis.tree.frames import CompileTree, TreeCompilation, TreeFrame
 from compilescope.report.blocks import Cell, plain
 from compilescope.report.places import count, first_line, place
 from compilescope.report.targets import Targets
-from compilescope.report.twigs import Twigs
-from compilescope.rules.tree.frames import CompileTree, TreeCompilation, TreeFrame
+from compilescope.report.tree_view import Twigs, shown_ids
 
+# Chosen: the longest ones; shorter cells are too narrow to see.
 _MOST_FRAMES = 250
 _MOST_COMPILATIONS = 40
 _DEEPEST = 16
-"""Functions below one another; what lies deeper is drawn side by side."""
+"""Functions below one another; what lies deeper is drawn side by side. Chosen: a screen has room
+for that many rows."""
 
 
 class Icicle:
@@ -81,7 +83,7 @@ class Icicle:
             timed = [one for one in timed if one.duration_ns >= least][:_MOST_COMPILATIONS]
         return [
             Cell(
-                label=", ".join(one.compile_ids),
+                label=shown_ids(one),
                 duration_ns=one.duration_ns,
                 kind=_kind(one),
                 detail=plain(self._twigs.compilation(one)),

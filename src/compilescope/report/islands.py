@@ -7,14 +7,15 @@ from collections.abc import Iterable, Sequence
 
 from compilescope.backends.islands.records import (
     AdapterReport,
-    Check,
     Crossing,
     GraphIslands,
     HostOp,
     Island,
+    WrongnessCheck,
     amount_share,
     share,
 )
+from compilescope.graphs.statistics import Amount
 from compilescope.model.stack import Frame
 from compilescope.report.amounts import shown_bytes, shown_flops
 from compilescope.report.blocks import (
@@ -36,7 +37,6 @@ from compilescope.report.blocks import (
 )
 from compilescope.report.places import count, place
 from compilescope.report.render.terminal import to_text
-from compilescope.rules.graphs.statistics import Amount
 
 _STAGES = {
     "dynamo": "Dynamo's graph",
@@ -46,6 +46,7 @@ _STAGES = {
 }
 _STATUS: dict[str, Style] = {"compiled": "good", "emulated": "good", "partial": "warn"}
 _VERDICT: dict[str, Style] = {"pass": "good", "fail": "bad", "unknown": "warn"}
+# Chosen: what a summary has room for; the full report shows all.
 _MOST_HOST = 8
 _MOST_ISLANDS = 30
 
@@ -64,7 +65,7 @@ def islands_document(report: AdapterReport, *, full: bool = False, root: str = "
         remark = f"compile ID {graph.compile_id}" if graph.compile_id else ""
         parts.append(Part(f"graph-{number}", name, tuple(_graph(graph, full, root)), remark))
     if report.checks:
-        parts.append(Part("checks", "Silent errors", (_checks(report.checks, root),)))
+        parts.append(Part("checks", "Silent errors", (_checks(report.checks),)))
     return Document(
         f"compilescope islands on {report.device}", report.adapter, tuple(parts), root=root
     )
@@ -179,7 +180,7 @@ def _host_item(number: int, op: HostOp, now: float | None, root: str) -> Item:
     return Item(str(number), left, right, tuple(blocks), tags=(f"category:{op.rule}",))
 
 
-def _checks(checks: Sequence[Check], root: str) -> Table:
+def _checks(checks: Sequence[WrongnessCheck]) -> Table:
     rows = tuple(
         (
             words(check.name),

@@ -1,10 +1,13 @@
-"""Jobs of a sweep: all of them, or those that one cause hits; and one of them, by what the sweep
-itself knows."""
+"""Jobs of a sweep: all of them, or those that one cause hits; and a single one.
+
+A single job is shown by what the sweep itself recorded of it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from compilescope.analysis.sweeps import SweepCause
 from compilescope.model.jobs import JobCause, JobEnded
 from compilescope.report.blocks import (
     Block,
@@ -23,9 +26,9 @@ from compilescope.report.blocks import (
 )
 from compilescope.report.places import count, first_line, place
 from compilescope.report.sweeps import cause_query, job_url, jobs_table
-from compilescope.rules.sweeps import SweepCause
 
 _MOST = 1000
+"""Chosen: more than people read; the rest is counted."""
 
 
 def jobs_blocks(jobs: Sequence[JobEnded], jobs_at: str) -> list[Block]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from compilescope.patterns import late
 from compilescope.registry.pages import Pages, pytorch_page
 from compilescope.report.blocks import Block, Paragraph, Span, words
+
+_OF_PYTORCH = late(r"https://(?:(?:[\w-]+\.)*pytorch\.org|(?:meta-)?pytorch\.github\.io)/")
 
 
 def page_link(gb_id: str | None, pages: Pages | None, link: str = "") -> list[Block]:
@@ -21,5 +24,11 @@ def page_link(gb_id: str | None, pages: Pages | None, link: str = "") -> list[Bl
 
 
 def pytorch_link(link: str) -> list[Block]:
-    """On a line of its own: a link that is broken in two cannot be copied."""
-    return [Paragraph(words(Span("PyTorch's page", url=link)))] if link else []
+    """On a line of its own: a link that is broken in two cannot be copied.
+
+    A record may come from anyone: what leads elsewhere is no page of PyTorch's, and no link.
+    """
+    if not link:
+        return []
+    known = _OF_PYTORCH.match(link) is not None
+    return [Paragraph(words(Span("PyTorch's page", url=link) if known else Span(link, "code")))]

@@ -1,4 +1,4 @@
-"""Moments, for people."""
+"""Points in time, written for people."""
 
 from __future__ import annotations
 

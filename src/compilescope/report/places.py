@@ -1,14 +1,20 @@
-"""How files are called in a report."""
+"""How a report writes files, places in them, counts and lists of names."""
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Iterable
 
+from compilescope.analysis.findings import Finding
 from compilescope.model.stack import cell_of, origin_of
-from compilescope.rules.findings import Finding
 
 _PACKAGE = re.compile(r"^.*[/\\](?:site|dist)-packages[/\\]")
 _MOST_LETTERS = 24
+"""Of a path in a table; a longer one is shortened to its file. Chosen: room for the other
+columns."""
+_MOST_NAMED = 16
+"""Chosen: a line or two of names."""
 
 
 def shown_path(file: str, root: str) -> str:
@@ -24,6 +30,8 @@ def shown_path(file: str, root: str) -> str:
 
 
 def place(file: str, line: int, root: str) -> str:
+    if not file:
+        return "unknown place"
     shown = shown_path(file, root)
     return f"{shown}, line {line}" if cell_of(file) is not None else f"{shown}:{line}"
 
@@ -46,5 +54,22 @@ def count(number: int, one: str, many: str = "") -> str:
     return f"{number} {one if number == 1 else many or one + 's'}"
 
 
+def first_few(names: Iterable[str], most: int = _MOST_NAMED) -> str:
+    """`a, b, c`; of very many the first, and how many more there are."""
+    every = list(names)
+    more = len(every) - most
+    # One more takes no more room than to say so.
+    return ", ".join(every) if more < 2 else f"{', '.join(every[:most])} and {more} more"
+
+
 def first_line(text: str) -> str:
     return text.strip().split("\n", 1)[0]
+
+
+def repro_place(path: str, cwd: str) -> tuple[str, str]:
+    """A script's path as the user would type it from where the program ran, and in which folder
+    it is where that is not said by the path."""
+    if not os.path.isabs(path):
+        return path, " in the run's folder"
+    inside = cwd and path.startswith(cwd.rstrip(os.sep) + os.sep)
+    return (os.path.relpath(path, cwd) if inside else path), ""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from compilescope.analysis.preflight import DeviceReport, PreflightViolation
+from compilescope.analysis.recorded_graphs import NotChecked
 from compilescope.model.byte_counts import shown_bytes
 from compilescope.report.blocks import (
     Block,
@@ -22,9 +24,8 @@ from compilescope.report.blocks import (
     words,
 )
 from compilescope.report.places import count, place
-from compilescope.rules.graphs.recorded import NotChecked
-from compilescope.rules.hardware.preflight import DeviceReport, PreflightViolation
 
+# Chosen: refusals of the one device asked about, and of each of several; JSON has all.
 _MOST = 60
 _MOST_OF_SEVERAL = 5
 _STYLES: dict[str, Style] = {"error": "bad", "warning": "warn", "unknown": "dim"}

@@ -15,14 +15,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from compilescope.graphs.flops import op_name
 from compilescope.model.graph import Graph, Node
-from compilescope.report.render.printable import printable
-from compilescope.rules.graphs.flops import op_name
 from compilescope.rules.hardware.constraint import shown_op
+from compilescope.texts import visible
 
 _INPUTS = ("placeholder", "get_attr")
 _MOST_RAILS = 12
-"""More can't be told apart by eye: the rest of a row is left out."""
+"""More can't be told apart by eye: the rest of a row is left out. Chosen."""
 
 
 class Row(NamedTuple):
@@ -41,7 +41,7 @@ def rail_rows(graph: Graph, most: int = 60) -> tuple[list[Row], int]:
     rows = []
     for at, node in enumerate(nodes[:most]):
         drawn = _step(rails, node, {name for name in node.inputs if last[name] == at})
-        rows.append(Row(drawn, printable(_words(node)), printable(_shape(node))))
+        rows.append(Row(drawn, visible(_words(node)), visible(_shape(node))))
         if node.name not in last:
             rails[rails.index(node.name)] = None  # Nothing needs it.
         while rails and rails[-1] is None:

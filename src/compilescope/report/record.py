@@ -6,13 +6,13 @@ from typing import Literal
 
 import msgspec
 
-from compilescope.rules.gate.doubts import Doubt
+from compilescope.analysis.gate.doubts import Doubt
 
 Style = Literal["plain", "strong", "dim", "code", "good", "warn", "bad"]
 """What a stretch of text means."""
 
 
-class Record(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+class ShownRun(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """The run that a document is about."""
 
     run: str = ""

@@ -1,14 +1,15 @@
-"""Nothing is said twice in one document: a sentence that was said before is left out, or points to
-where it stands."""
+"""Nothing is said twice in one document.
+
+A sentence that was said before is left out, or points to where it stands.
+"""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 import msgspec
 
+from compilescope.patterns import late
 from compilescope.report.blocks import (
     Block,
     Document,
@@ -22,21 +23,20 @@ from compilescope.report.blocks import (
 )
 
 _LEAST_WORDS = 5
-"""A shorter sentence may come again: a label, an amount, the name of a change."""
-_END = re.compile(r"(?<=[.!?])\s+(?=[^\sa-z]|$)")
+"""A shorter sentence may come again: a label, an amount, the name of a change. Chosen."""
+_END = late(r"(?<=[.!?])\s+(?=[^\sa-z]|$)")
 _NOUNS = {"breaks": "break", "recompiles": "recompile", "failures": "failure", "causes": "cause"}
 _SAME = "same as "
 _FREE = ("Cost:", "-")
 """Amounts and values: equal ones are no repeats."""
 
 
-@dataclass
-class _Said:
+class _Said(msgspec.Struct):
     """What the document has said so far, and where."""
 
-    where: Span = field(default_factory=lambda: Span("above"))
-    sentences: dict[str, Span] = field(default_factory=dict)
-    pointed: set[str] = field(default_factory=set)
+    where: Span = msgspec.field(default_factory=lambda: Span("above"))
+    sentences: dict[str, Span] = msgspec.field(default_factory=dict)
+    pointed: set[str] = msgspec.field(default_factory=set)
     """To where the item that is being read points already."""
 
     def enter(self, where: Span) -> None:

@@ -1,4 +1,4 @@
-"""The fixes that there are: what each is for, and whether anything looks different after it."""
+"""The list of all fixes: what each is for, and whether a program behaves differently after it."""
 
 from __future__ import annotations
 

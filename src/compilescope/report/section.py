@@ -3,19 +3,40 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, TypeVar, cast
 
-from compilescope.fixes.advice import advised
+import msgspec
+
+from compilescope.analysis.brief import brief_digest, digest_of_files
+from compilescope.analysis.digest import Digest, digest
+from compilescope.analysis.findings import Finding, by_cost, findings, recompile_findings
+from compilescope.findings.breaks import Site
+from compilescope.findings.recompiles import RecompileCause, RecompiledFrame
+from compilescope.fixes.advice import MOST_ASKED, advised, is_long
+from compilescope.model.bodies import LogRead
 from compilescope.model.event import Event
 from compilescope.model.run import Run
 from compilescope.registry.pages import Pages
 from compilescope.report.advice import Told
-from compilescope.report.blocks import Block
-from compilescope.rules.digest import Digest, digest
-from compilescope.rules.findings import Finding, by_cost, findings
-from compilescope.rules.source import Sources
+from compilescope.report.blocks import Block, Quote
+from compilescope.source.spots import Sources
+
+if TYPE_CHECKING:
+    from compilescope.analysis.stages.collect import StagedGraph
+
+T = TypeVar("T")
+
+MOST_ITEMS = 60
+"""A page must open in any browser: more entries of a section are named, not drawn. Chosen;
+benchmarks/big_runs.py holds a page to 10 s and 3 MB."""
+MOST_FILES = 40
+"""As many files are drawn with what each line lost. Chosen: likewise."""
+_ASKED_OF_LONG = 40
+_ASKED_FOR_SUMMARY = 20
+"""Of a long run there are seconds to spare for the worst causes only. Chosen;
+benchmarks/big_runs.py holds `show` to 5 s."""
 
 
 @dataclass(frozen=True)
@@ -31,31 +52,119 @@ class Reading:
     """Where graph breaks are explained at length; None where no link is wanted."""
     jobs_at: str = ""
     """The address that a sweep's jobs have their pages under; empty where they have none."""
+    quotes: Mapping[str, Quote] = field(default_factory=dict)
+    """What a language model said of causes, by fingerprint."""
+    asked: int | None = None
+    """As many causes are drawn: of a long run the fixes are asked about no more."""
+    drawn: int | None = None
+    """No more causes than this are drawn in any way, but for `only`: of a long run no others are
+    explained."""
+    only: int | None = None
+    """The number of the one cause that is drawn: of a long run the fixes are asked about it alone,
+    and without a limit."""
     reader: Literal["command line", "python"] = "command line"
     """Who reads: in a notebook nobody can give a flag."""
+    _made: dict[Callable[[Reading], object], object] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @functools.cached_property
     def digest(self) -> Digest:
         """With what to do about each cause."""
-        return advised(self.run, digest(self.run))
+        only = self.only if is_long(self.run) else None
+        return advised(self.run, self._unadvised(), self.most_asked, only=only)
+
+    def _unadvised(self) -> Digest:
+        most = self.drawn
+        if not is_long(self.run):
+            return digest(self.run)
+        if most is None:
+            # Of a page of causes alone (`explain`) each is drawn.
+            is_report = self.page and self.full
+            return (
+                digest_of_files(self.run, MOST_ITEMS, MOST_FILES) if is_report else digest(self.run)
+            )
+        return brief_digest(self.run, lambda number: number <= most or number == self.only)
+
+    @property
+    def most_asked(self) -> int:
+        """The fixes are asked about causes up to this number."""
+        if not is_long(self.run):
+            return MOST_ASKED
+        most = MOST_ASKED if self.asked is None else self.asked
+        return min(most, _ASKED_OF_LONG if self.full else _ASKED_FOR_SUMMARY)
+
+    @functools.cached_property
+    def findings(self) -> list[Finding]:
+        """Every cause, ranked as in the digest."""
+        return findings(self.digest)
 
     @functools.cached_property
     def causes(self) -> list[Finding]:
         """Most expensive first; a cause's number is its place in this list, from 1."""
-        return by_cost(findings(self.digest))
+        return by_cost(self.findings)
+
+    @functools.cached_property
+    def sites_of(self) -> dict[str, list[Site]]:
+        """Graph breaks by the fingerprint of their cause."""
+        found: dict[str, list[Site]] = {}
+        for site in self.digest.sites:
+            found.setdefault(site.fingerprint, []).append(site)
+        return found
+
+    @functools.cached_property
+    def recompiles_of(self) -> dict[str, list[tuple[RecompiledFrame, RecompileCause | None]]]:
+        """Recompiled functions and the guards that failed, by the fingerprint of their cause."""
+        found: dict[str, list[tuple[RecompiledFrame, RecompileCause | None]]] = {}
+        for frame in self.digest.recompiles:
+            each = recompile_findings(frame, self.root)
+            for finding, cause in zip(each, frame.causes or (None,), strict=True):
+                found.setdefault(finding.fingerprint, []).append((frame, cause))
+        return found
 
     @functools.cached_property
     def told(self) -> Told:
         """Of changes, so far in this document."""
-        return Told(in_python=self.reader == "python", folding=self.page)
+        return Told(
+            in_python=self.reader == "python",
+            from_log=self.run.count(LogRead) > 0,
+            from_stdin=self.run.header.command[:1] == ("-",),
+            folding=self.page,
+        )
 
     @functools.cached_property
     def sources(self) -> Sources:
         return Sources(self.run)
 
     @functools.cached_property
+    def break_names(self) -> dict[str, str]:
+        """What each graph break is called where others speak of it, by fingerprint."""
+        return {site.fingerprint: f"break {n}" for n, site in enumerate(self.digest.sites, 1)}
+
+    @functools.cached_property
     def events_by_id(self) -> dict[str, Event]:
         return {event.id: event for event in self.run.events}
+
+    @functools.cached_property
+    def graphs(self) -> list[StagedGraph]:
+        """In the order in which work on them began."""
+        from compilescope.analysis.stages.collect import staged_graphs
+
+        return staged_graphs(self.run)
+
+    @functools.cached_property
+    def graph_groups(self) -> list[list[StagedGraph]]:
+        """Those with the same code together."""
+        from compilescope.analysis.stages.reader import StageReader
+        from compilescope.report.graph_panes import equal_graphs
+
+        return equal_graphs(self.graphs, StageReader(self.run, self.sources))
+
+    def once(self, make: Callable[[Reading], T]) -> T:
+        """What several sections need and none of them owns: made when the first one asks."""
+        if make not in self._made:
+            self._made[make] = make(self)
+        return cast(T, self._made[make])
 
     @property
     def see_all(self) -> str:
@@ -67,8 +176,7 @@ class Reading:
         return self.run.header.root
 
 
-@dataclass(frozen=True)
-class Section:
+class Section(msgspec.Struct, frozen=True):
     """A part of the report. One that builds no blocks is left out."""
 
     id: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 
-class Lines(msgspec.Struct, frozen=True):
+class MarkedLines(msgspec.Struct, frozen=True):
     """Lines of a file that follow one another."""
 
     first_line: int

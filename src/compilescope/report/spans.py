@@ -1,11 +1,10 @@
-"""Text for people: stretches of it, and what each means."""
+"""Styled text: spans of words, each with what it means (code, good, bad), never with a colour."""
 
 from __future__ import annotations
 
-import re
-
 import msgspec
 
+from compilescope.patterns import late
 from compilescope.report.record import Style
 
 
@@ -22,7 +21,7 @@ class Span(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 Words = tuple[Span, ...]
-_CODE = re.compile(r"(`[^`\n]+`)")
+_CODE = late(r"(`[^`\n]+`)")
 
 
 def words(*parts: str | Span) -> Words:

@@ -9,6 +9,7 @@ from compilescope.report.blocks import Block, Fold, Paragraph, Span, Words, note
 from compilescope.report.places import count, place
 from compilescope.report.section import Reading
 
+# Chosen: stacks of one cause, and calls of each, the innermost; the rest is counted.
 _MOST_STACKS = 20
 _MOST_FRAMES = 60
 

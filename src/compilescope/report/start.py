@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
-from compilescope.report.advice import Told, advice_blocks
-from compilescope.report.blocks import Block, Heading, Item, Paragraph, Span, Words, prose, words
+from msgspec.structs import replace
+
+from compilescope.analysis.findings import Finding
+from compilescope.findings.advice import is_not_tried
+from compilescope.report.advice import advice_blocks
+from compilescope.report.blocks import (
+    Block,
+    Heading,
+    Item,
+    Paragraph,
+    Span,
+    Words,
+    note,
+    prose,
+    words,
+)
 from compilescope.report.excerpts import excerpt
+from compilescope.report.failure import repro_words
 from compilescope.report.places import anchor_of, count, place
 from compilescope.report.render.spans import duration
 from compilescope.report.section import Reading
-from compilescope.rules.findings import Finding
 
 _MOST_ON_A_PAGE = 3
+"""Causes to begin with. Chosen: more would be a list, not a start; a terminal shows one."""
 
 
 def start_with(reading: Reading) -> list[Block]:
@@ -22,7 +37,8 @@ def start_with(reading: Reading) -> list[Block]:
     most = _MOST_ON_A_PAGE if reading.page else 1
     chosen = _distinct(sorted(found, key=lambda each: _rank(each[1])))[:most]
     return [
-        Heading("Start here", _note(chosen, len(found))),
+        Heading("Start here", _note(chosen, found)),
+        *_untried(reading),
         # A page has no list of all causes whose numbers these could be.
         *(
             cause_item(place if reading.page else number, finding, reading)
@@ -43,12 +59,30 @@ def _distinct(ranked: list[tuple[int, Finding]]) -> list[tuple[int, Finding]]:
     return kept
 
 
-def _note(chosen: list[tuple[int, Finding]], of: int) -> str:
-    if of == 1:
+def _note(chosen: list[tuple[int, Finding]], found: list[tuple[int, Finding]]) -> str:
+    if len(found) == 1:
         return ""
     passed_over = chosen[0][0] != 1
     several = "causes" if len(chosen) > 1 else "cause"
-    return f"the most expensive {several}" + (" with a fix to try" if passed_over else "")
+    # More expensive ones may have a fix too where nobody looked.
+    is_known = not any(is_not_tried(each.advice) for _, each in found[: chosen[-1][0]])
+    superlative = "the most expensive" if is_known or not passed_over else "expensive"
+    return f"{superlative} {several}" + (" with a fix to try" if passed_over else "")
+
+
+def _untried(reading: Reading) -> list[Block]:
+    """Of how many causes it is not known whether there is a fix; a list of causes says so itself,
+    and a page has none."""
+    untried = sum(is_not_tried(each.advice) for each in reading.causes)
+    if not untried or not reading.full:
+        return []
+    total = len(reading.causes)
+    return [
+        note(
+            f"This report looked for fixes for {total - untried:,} of {total:,} causes. "
+            'For the others, marked "Not tried", `compilescope explain --cause N` looks.'
+        )
+    ]
 
 
 def _rank(finding: Finding) -> tuple[bool, bool, bool]:
@@ -71,8 +105,12 @@ def cause_item(number: int, finding: Finding, reading: Reading) -> Item:
     if finding.message:
         blocks.append(Paragraph(prose(finding.message)))
     # A page tells every cause at length further down, with its change once more.
-    told = Told(in_python=reading.told.in_python) if reading.full else reading.told
+    own = replace(reading.told, places={}, texts={}, folding=False)
+    told = own if reading.full else reading.told
     blocks += advice_blocks(finding.advice, told, where, brief=True)
+    for failure in reading.digest.failures:
+        if finding.kind == "failure" and failure.because == finding.because:
+            blocks += repro_words(failure, reading.run.header.cwd)
     at = Span(place(finding.file, finding.line, reading.root), "strong", target)
     inside = f" in {finding.function}" if finding.function else ""
     return Item(str(number), words(at, inside), _cost(finding), tuple(blocks))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from compilescope.analysis.sweeps import CauseOfJob, Regressions, StateChange
 from compilescope.report.blocks import (
     Block,
     Document,
@@ -16,9 +17,9 @@ from compilescope.report.blocks import (
     words,
 )
 from compilescope.report.places import count, first_line, place
-from compilescope.rules.sweeps import CauseOfJob, Regressions, StateChange
 
 _MOST = 200
+"""Chosen: more than people read; the rest is counted."""
 
 
 def changes_document(seen: Regressions, root: str) -> Document:

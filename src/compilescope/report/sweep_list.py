@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from compilescope.analysis.sweeps import Sweep, sweep_of, torch_of
 from compilescope.model.run import Run
 from compilescope.report.blocks import Span, Style, Table, Words, words
 from compilescope.report.moments import moment
-from compilescope.rules.sweeps import Sweep, sweep_of, torch_of
 
 Url = Callable[[str], str]
 

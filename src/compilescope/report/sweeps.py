@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from compilescope.analysis.sweeps import FAILING, SameReason, Sweep
 from compilescope.model.jobs import JobEnded
 from compilescope.report.blocks import (
     Block,
@@ -28,12 +29,12 @@ from compilescope.report.blocks import (
 )
 from compilescope.report.places import count, first_line
 from compilescope.report.render.spans import duration
-from compilescope.rules.sweeps import FAILING, SameReason, Sweep
 
+# Chosen: models that a sentence names, and the slowest jobs that are drawn.
 _MOST_NAMES = 4
 _MOST_SLOW = 8
 _MOST_ROWS, _MOST_COLUMNS = 1000, 60
-"""A browser gets slow beyond."""
+"""A browser gets slow beyond. Chosen, not measured."""
 _STATE_WORDS = {
     "failed": "failed",
     "crashed": "crashed",

@@ -1,19 +1,19 @@
-"""Which item of a report tells of an event or of a compilation: where bars and cells lead."""
+"""Which item of a report explains an event or a compilation: where bars and cells link to."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+import msgspec
+
+from compilescope.findings.compile_ids import CompileKey, compile_key
 from compilescope.model.bodies import Recompile
 from compilescope.report.explanation import failure_anchor, recompile_anchor
 from compilescope.report.section import Reading
 from compilescope.report.sections.graphs import drawn_graphs, graph_anchor
-from compilescope.rules.compile_ids import CompileKey, compile_key
 
 
-@dataclass(frozen=True)
-class Targets:
+class Targets(msgspec.Struct, frozen=True):
     """Anchors of items that the report really has."""
 
     events: dict[str, str]

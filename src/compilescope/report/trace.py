@@ -6,20 +6,20 @@ timeline's beginning, both ends rounded down, so that what was nested stays nest
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from typing import Any
 
+from compilescope.analysis.timeline.bars import TimelineBar
+from compilescope.analysis.timeline.lanes import RunTimeline, TimelineLane, timeline
+from compilescope.analysis.timeline.marks import Mark
+from compilescope.findings.compile_ids import Process, process_of
 from compilescope.model.bodies import ProcessStarted
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef
 from compilescope.report.places import place
-from compilescope.report.strokes import bar_label
-from compilescope.rules.compile_ids import Process, process_of
-from compilescope.rules.timeline.bars import Bar
-from compilescope.rules.timeline.lanes import Lane, Timeline, timeline
-from compilescope.rules.timeline.marks import Mark
+from compilescope.report.timeline_view import bar_label
+from compilescope.texts import plain_json
 
 
 def to_trace(run: Run) -> bytes:
@@ -36,12 +36,10 @@ def to_trace(run: Run) -> bytes:
         },
         "traceEvents": list(_events(run, seen)),
     }
-    # The name of a file may hold half a character, over which Perfetto gives up the whole trace.
-    text = json.dumps(trace, separators=(",", ":"), ensure_ascii=False)
-    return text.encode("utf-8", "replace")
+    return plain_json(trace).encode()
 
 
-def _events(run: Run, seen: Timeline) -> Iterator[dict[str, Any]]:
+def _events(run: Run, seen: RunTimeline) -> Iterator[dict[str, Any]]:
     programs = {process_of(event): body for event, body in run.of(ProcessStarted)}
     pids = _pids(seen)
     threads: dict[Process, int] = {}
@@ -59,7 +57,7 @@ def _events(run: Run, seen: Timeline) -> Iterator[dict[str, Any]]:
             yield {**_mark(mark, seen.start_ns, run.header.root), **where}
 
 
-def _pids(seen: Timeline) -> dict[Process, int]:
+def _pids(seen: RunTimeline) -> dict[Process, int]:
     """The real ones; processes of several machines may share one, and then take the next free."""
     pids: dict[Process, int] = {}
     taken: set[int] = set()
@@ -82,13 +80,13 @@ def _program(started: ProcessStarted | None, run: Run) -> str:
     return " ".join(os.path.basename(word) for word in words[:1]) or "program"
 
 
-def _process_names(lane: Lane, pid: int, program: str) -> Iterator[dict[str, Any]]:
+def _process_names(lane: TimelineLane, pid: int, program: str) -> Iterator[dict[str, Any]]:
     name = f"rank {lane.rank}: {program} (pid {lane.pid})"
     yield _name("process_name", pid, 0, name=name)
     yield _name("process_sort_index", pid, 0, sort_index=lane.rank)
 
 
-def _thread_names(lane: Lane, pid: int, number: int) -> Iterator[dict[str, Any]]:
+def _thread_names(lane: TimelineLane, pid: int, number: int) -> Iterator[dict[str, Any]]:
     name = "main thread" if lane.main else f"thread {number} ({lane.thread})"
     yield _name("thread_name", pid, number, name=name)
     yield _name("thread_sort_index", pid, number, sort_index=number)
@@ -98,7 +96,7 @@ def _name(what: str, pid: int, tid: int, **args: Any) -> dict[str, Any]:
     return {"name": what, "ph": "M", "ts": 0, "pid": pid, "tid": tid, "args": args}
 
 
-def _bar(bar: Bar, origin_ns: int, root: str) -> dict[str, Any]:
+def _bar(bar: TimelineBar, origin_ns: int, root: str) -> dict[str, Any]:
     start = (bar.start_ns - origin_ns) // 1000
     args = {
         "compile id": bar.compile_id,

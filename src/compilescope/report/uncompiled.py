@@ -8,6 +8,8 @@ from compilescope.report.places import count
 from compilescope.report.section import Reading
 
 _MOST_NAMES = 3
+"""Chosen: a sentence with three names can still be read."""
+_FORCED = "force_eager"
 
 
 def nothing_compiled(reading: Reading) -> Words:
@@ -38,6 +40,25 @@ def dropped_note(reading: Reading) -> list[Block]:
     return [note(f"{_listed(dropped)} {again} again on the next call.")]
 
 
+def before_note(reading: Reading) -> list[Block]:
+    """What a program that began to record by itself had compiled until then."""
+    before = [
+        each
+        for _, body in reading.run.of(CompiledBefore)
+        for each in body.functions
+        if each.compilations
+    ]
+    if not reading.run.header.automatic or not before:
+        return []
+    were, are = ("was", "is") if len(_names(before)) == 1 else ("were", "are")
+    return [
+        note(
+            f"{_listed(before)} {were} compiled before the program imported a compilescope "
+            f"backend, and {are} not part of this run."
+        )
+    ]
+
+
 def _known(before: list[CompiledFunction]) -> str:
     compiled = [each for each in before if each.compilations]
     if not compiled:
@@ -60,6 +81,8 @@ _ANEW = (
 
 
 def _never(reading: Reading) -> str:
+    if _FORCED in reading.digest.stances:
+        return f"`torch.compiler.set_stance({_FORCED!r})` was active: calls under it run eagerly."
     if reading.reader == "command line":
         return (
             "The program never called a compiled function; --compile-all compiles its outermost "

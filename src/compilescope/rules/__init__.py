@@ -1,1 +1,1 @@
-"""Pure: reads a Run and says what it means. Knows nothing of torch, prints nothing."""
+"""The catalogue: patterns of graph breaks, recompiles and hardware constraints, and their words."""

@@ -1,4 +1,4 @@
-"""A task's desk: its folder, its programs within the job's limits, and what it keeps."""
+"""What a task of a job works with: a folder of its own, programs within limits, files to keep."""
 
 from __future__ import annotations
 
@@ -9,21 +9,23 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from compilescope.errors import ToolError
-from compilescope.processes import Ended, run_process
-from compilescope.scale.job import Limits
+from compilescope.model.provenance import SEALS
+from compilescope.processes.child import run_process
+from compilescope.processes.outcome import ProcessEnd
+from compilescope.scale.job import JobLimits
 
 _TAIL = 1 << 20
-"""Of each stream of a program: enough for any traceback."""
+"""Of each stream of a program: enough for any traceback. Chosen."""
 _OLDEST = (1980, 1, 1, 0, 0, 0)
 
 
 class WorkDesk:
-    """The Desk of `scale.working`; `place` is a folder that nobody else uses."""
+    """What `scale.work` hands to a task; `place` is a folder that nobody else uses."""
 
     def __init__(
         self,
         place: Path,
-        limits: Limits,
+        limits: JobLimits,
         *,
         environment: Mapping[str, str] | None = None,
         began: Callable[[int], None] = lambda pid: None,
@@ -42,7 +44,7 @@ class WorkDesk:
 
     def run(
         self, command: list[str], environment: Mapping[str, str], *, cwd: Path | None = None
-    ) -> Ended:
+    ) -> ProcessEnd:
         try:
             ended = run_process(
                 command,
@@ -78,9 +80,10 @@ class WorkDesk:
 
 
 def _files(folder: Path) -> list[Path]:
-    """Links are left out: what they name is not on another machine."""
+    """Links are left out: what they name is not on another machine. A seal is no part of an
+    archive."""
     found = []
     for place, _, names in os.walk(folder):
-        paths = (Path(place) / name for name in names)
+        paths = (Path(place) / name for name in names if name != SEALS)
         found += [path for path in paths if path.is_file() and not path.is_symlink()]
     return sorted(found)

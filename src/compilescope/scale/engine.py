@@ -11,7 +11,7 @@ from compilescope.model.benchmarked import Machine
 from compilescope.scale.job import Job, JobResult
 
 
-class Progress(msgspec.Struct, frozen=True, kw_only=True):
+class JobProgress(msgspec.Struct, frozen=True, kw_only=True):
     """Where the jobs stand, over all machines."""
 
     done: int
@@ -39,6 +39,6 @@ class Engine(Protocol):
         """The machines that take part, and those that can't, with the reason."""
         ...
 
-    def run(self, jobs: Iterable[Job], heard: Callable[[Progress], None]) -> Iterator[Finished]:
+    def run(self, jobs: Iterable[Job], heard: Callable[[JobProgress], None]) -> Iterator[Finished]:
         """Each job's end, as they come. Takes a job from `jobs` only when there is room for it."""
         ...

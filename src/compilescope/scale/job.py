@@ -14,10 +14,10 @@ from typing import Any, Protocol
 import msgspec
 
 from compilescope.model.jobs import JobState
-from compilescope.processes import Ended
+from compilescope.processes.outcome import ProcessEnd
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
+class JobLimits(msgspec.Struct, frozen=True, kw_only=True):
     """What one program of a job may use. None: no limit."""
 
     seconds: float | None = None
@@ -33,7 +33,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     task: str
     """`module:function`, called as function(payload, desk)."""
     payload: dict[str, Any] = {}
-    limits: Limits = Limits()
+    limits: JobLimits = JobLimits()
     cpus: float = 1
     gpus: float = 0
 
@@ -64,7 +64,7 @@ class Desk(Protocol):
 
     def run(
         self, command: list[str], environment: Mapping[str, str], *, cwd: Path | None = None
-    ) -> Ended:
+    ) -> ProcessEnd:
         """Run a program within the job's limits; `Ended` says which of them it met."""
         ...
 

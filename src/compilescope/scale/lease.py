@@ -17,11 +17,15 @@ import msgspec
 import psutil
 
 from compilescope.errors import ToolError
-from compilescope.scale.place import Place
+from compilescope.scale.place import StorePlace
 
 _FILE = "lease.json"
+# Chosen: five beats may be missed, by a slow store or a busy machine, before a holder counts as
+# gone; and nobody waits longer than a minute for a store whose sweep was killed.
 _BEAT_S = 10.0
 _STALE_S = 60.0
+# Chosen: how long after writing one looks whether another wrote at the same moment; an object store
+# shows a write later than a disk does.
 _SETTLE_S = 1.0
 _LOCAL_SETTLE_S = 0.2
 
@@ -44,7 +48,7 @@ class Lease:
 
     def __init__(
         self,
-        place: Place,
+        place: StorePlace,
         *,
         beat_s: float = _BEAT_S,
         stale_s: float = _STALE_S,

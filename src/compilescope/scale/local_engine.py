@@ -18,24 +18,28 @@ import msgspec
 from compilescope.errors import ToolError
 from compilescope.model.benchmarked import Machine
 from compilescope.model.jobs import JobState
-from compilescope.processes import end_session, kernel_kills, status_words
+from compilescope.processes.child import end_process
+from compilescope.processes.outcome import kernel_kills, last_line, status_words
 from compilescope.scale.devices import Devices
-from compilescope.scale.engine import Finished, Progress
+from compilescope.scale.engine import Finished, JobProgress
 from compilescope.scale.job import Job, JobResult
 from compilescope.scale.machine import this_machine
-from compilescope.scale.worker import STUCK, Order, Reply
+from compilescope.scale.worker import STUCK, JobReply, Order
 from compilescope.settings import current_environment
 
 _ATTEMPTS = 2
-"""A worker that dies may have been killed by chance; the second one that dies was not."""
+"""A worker that dies may have been killed by chance; the second one that dies was not. Chosen."""
 _TASK_S = 300.0
-"""A task that reads and computes may take as long, where its programs have a shorter limit."""
+"""A task that reads and computes may take as long, where its programs have a shorter limit. Chosen:
+it ends what hangs."""
 _HEARTBEAT_S = 1.0
+"""The longest pause between two signs of progress. Chosen: a person sees that it lives."""
 _LEAVE_S = 5.0
+"""For a worker to end by itself before it is killed. Chosen."""
 _MOST_UNBORN = 3
-"""Workers in a row that could not start."""
+"""Workers in a row that could not start. Chosen: three in a row are no accident."""
 _MOST_STILLBORN = 30
-"""Likewise, where they were killed: somebody may kill them by chance."""
+"""Likewise, where they were killed: somebody may kill them by chance. Chosen: ten times as many."""
 _START = (
     "import sys; sys.path[:] = {path!r}\n"
     "from compilescope.scale.worker import main; main({descriptor}, {driver}, {machine!r}, {task})"
@@ -75,7 +79,7 @@ class LocalEngine:
     def machines(self) -> tuple[Machine, ...]:
         return (self._machine,)
 
-    def run(self, jobs: Iterable[Job], heard: Callable[[Progress], None]) -> Iterator[Finished]:
+    def run(self, jobs: Iterable[Job], heard: Callable[[JobProgress], None]) -> Iterator[Finished]:
         source = _Source(jobs)
         try:
             while True:
@@ -189,10 +193,10 @@ class LocalEngine:
         for worker in leaving:
             worker.stop()
 
-    def _progress(self, source: _Source) -> Progress:
+    def _progress(self, source: _Source) -> JobProgress:
         handed = [worker.handed for worker in self._workers if worker.handed is not None]
         handed.sort(key=lambda each: each.begun)
-        return Progress(
+        return JobProgress(
             done=self._done,
             running=tuple((each.job.name, self._machine.name) for each in handed),
             queued=len(self._again) if source.is_empty else None,
@@ -263,10 +267,10 @@ class _Worker:
         with contextlib.suppress(OSError):  # It has died: `receive` finds that out.
             self.connection.send_bytes(msgspec.msgpack.encode(Order(handed.job, more)))
 
-    def receive(self) -> Reply | None:
+    def receive(self) -> JobReply | None:
         """None: it has died."""
         try:
-            reply = msgspec.msgpack.decode(self.connection.recv_bytes(), type=Reply)
+            reply = msgspec.msgpack.decode(self.connection.recv_bytes(), type=JobReply)
         except (EOFError, OSError, msgspec.MsgspecError):
             return None
         self.is_ready = True
@@ -278,11 +282,7 @@ class _Worker:
             self._process.terminate()
 
     def stop(self) -> None:
-        try:
-            self._process.wait(_LEAVE_S)
-        except subprocess.TimeoutExpired:
-            end_session(self._process.pid, running=True)
-            self._process.wait()
+        end_process(self._process, _LEAVE_S)
 
     @property
     def was_killed(self) -> bool:
@@ -290,8 +290,7 @@ class _Worker:
 
     def last_words(self) -> str:
         self._words.seek(0)
-        lines = self._words.read().decode(errors="replace").splitlines()
-        said = next((line.strip() for line in reversed(lines) if line.strip()), "")
+        said = last_line(self._words.read().decode(errors="replace"))
         return said or status_words(self._process.returncode)
 
     def how_it_died(self) -> tuple[JobState, str]:

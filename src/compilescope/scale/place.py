@@ -19,16 +19,21 @@ from compilescope.errors import ToolError
 
 _PACKAGES = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "abfs": "adlfs"}
 _WAITS_S = (0.5, 1.0, 2.0, 4.0)
+"""Between tries of a store that does not answer. Chosen: doubled each time, 7.5 s together: longer
+than a hiccup, shorter than a person's patience."""
 _THREADS = 32
+"""That read from a store over the network. Chosen: each waits for an answer most of the time."""
 _CHUNK = 512
+"""Files that are read ahead. Chosen: it bounds memory, however many jobs a sweep has."""
 _MOST_WORDS = 300
+"""Letters of a store's error. Chosen: some send a page of XML."""
 
 _LATER = "What is in the store stays valid: run again with --resume once the store can be reached."
 
 T = TypeVar("T")
 
 
-class Place:
+class StorePlace:
     """Small files, each written at once or not at all."""
 
     def __init__(self, url: str, *, waits_s: tuple[float, ...] = _WAITS_S) -> None:

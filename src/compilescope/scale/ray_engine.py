@@ -15,20 +15,27 @@ import msgspec
 from compilescope.errors import ToolError
 from compilescope.model.benchmarked import Machine
 from compilescope.model.jobs import JobState
-from compilescope.scale.engine import Finished, Progress
+from compilescope.scale.engine import Finished, JobProgress
 from compilescope.scale.job import Job, JobResult
-from compilescope.scale.ray_nodes import Node, Nodes, cpus_of, first_line, only_on
+from compilescope.scale.ray_nodes import Nodes, RayNode, cpus_of, first_line, only_on
 from compilescope.scale.ray_session import RaySession, open_session
 from compilescope.scale.ray_work import do
 
 _ATTEMPTS = 3
+"""Of a job whose node or worker died. Chosen: one more than on this machine, for nodes of a cluster
+are taken away more often."""
 _HEARTBEAT_S = 1.0
+"""The longest pause between two signs of progress. Chosen: as on this machine."""
 _LOOK_S = 3.0
+"""Between two looks at the cluster. Chosen: its list of nodes is itself some seconds behind."""
 _REJOIN_S = 30.0
-"""How long a cluster may be without any node that can be used."""
+"""How long a cluster may be without any node that can be used. Chosen: time for a node to start
+again."""
 _SILENCE_S = 20.0
-"""How long its head node may be silent. After a minute Ray would end our process."""
+"""How long its head node may be silent. After a minute Ray would end our process. Chosen: well
+below that minute, so that the store is closed in order."""
 _LEAVE_S = 5.0
+"""For jobs that were cancelled to end. Chosen: as on this machine."""
 
 
 class RayEngine:
@@ -81,7 +88,7 @@ class RayEngine:
         """Also after the `with`: as they were at its end."""
         return self._machines if self._nodes is None else self._nodes.machines()
 
-    def run(self, jobs: Iterable[Job], heard: Callable[[Progress], None]) -> Iterator[Finished]:
+    def run(self, jobs: Iterable[Job], heard: Callable[[JobProgress], None]) -> Iterator[Finished]:
         source = _Source(jobs)
         try:
             while True:
@@ -122,7 +129,7 @@ class RayEngine:
                 return
             self._launch(flight, min(roomy, key=lambda node: (node.id in flight.died, node.load)))
 
-    def _launch(self, flight: _Flight, node: Node) -> None:
+    def _launch(self, flight: _Flight, node: RayNode) -> None:
         ray = self._opened()[0].ray
         job = flight.job
         flight.begin(node)
@@ -163,7 +170,7 @@ class RayEngine:
         )
         return msgspec.structs.replace(finished, result=result)
 
-    def _died(self, flight: _Flight, node: Node, error: Exception) -> Finished | None:
+    def _died(self, flight: _Flight, node: RayNode, error: Exception) -> Finished | None:
         errors = self._opened()[0].ray.exceptions
         if isinstance(error, (errors.RayTaskError, errors.TaskCancelledError)):
             # Not the node's doing: another one would answer the same.
@@ -233,11 +240,11 @@ class RayEngine:
             if not refs:
                 return
 
-    def _progress(self, source: _Source) -> Progress:
+    def _progress(self, source: _Source) -> JobProgress:
         flights = sorted(self._flying.values(), key=lambda flight: flight.begun)
         running = tuple((each.job.name, each.node.machine.name) for each in flights if each.node)
         queued = len(self._waiting) if source.is_empty else None
-        return Progress(done=self._done, running=running, queued=queued)
+        return JobProgress(done=self._done, running=running, queued=queued)
 
     def _opened(self) -> tuple[RaySession, Nodes]:
         assert self._session is not None, "Open the engine with `with`."
@@ -253,23 +260,23 @@ class _Flight:
         self.attempts = 0
         self.died: set[str] = set()
         """Nodes on which it, or they, died."""
-        self.node: Node | None = None
+        self.node: RayNode | None = None
         self.begun = 0.0
 
-    def begin(self, node: Node) -> None:
+    def begin(self, node: RayNode) -> None:
         self.attempts += 1
         self.begun = time.monotonic()
         self.node = node
         node.take(self.job)
 
-    def end(self) -> Node:
+    def end(self) -> RayNode:
         node = self.node
         assert node is not None
         node.give_back(self.job)
         self.node = None
         return node
 
-    def ended(self, state: JobState, reason: str, node: Node) -> Finished:
+    def ended(self, state: JobState, reason: str, node: RayNode) -> Finished:
         result = JobResult(
             name=self.job.name,
             state=state,
@@ -294,7 +301,7 @@ class _Source:
         return None if job is None else _Flight(job)
 
 
-def _too_large(flight: _Flight, usable: list[Node]) -> Finished:
+def _too_large(flight: _Flight, usable: list[RayNode]) -> Finished:
     job = flight.job
     largest = max(usable, key=lambda node: (node.gpus >= job.gpus, node.cpus, node.gpus))
     reason = (

@@ -15,13 +15,15 @@ from compilescope.scale.job import Job
 from compilescope.version import VERSION
 
 _PROBE_S = 60.0
+"""For a node to say what it is. Chosen: it has to start a worker and import first.
+docs/sweep-ray.md says it to users."""
 _ID = 6
 """Characters of a node's id that tell nodes of one host apart."""
 _GRAIN = 4
 """Digits to which Ray counts parts of a CPU."""
 
 
-class Node:
+class RayNode:
     """A node that answered, or did not in time."""
 
     def __init__(self, id: str, resources: dict[str, float], machine: Machine, unfit: str) -> None:
@@ -69,12 +71,12 @@ class Nodes:
 
     def __init__(self, ray: Any) -> None:
         self._ray = ray
-        self._known: dict[str, Node] = {}
+        self._known: dict[str, RayNode] = {}
         self._probes: dict[str, tuple[Any, dict[str, float], str, float]] = {}
         """Under way: the answer to come, resources, host and when it was asked."""
 
     @property
-    def usable(self) -> list[Node]:
+    def usable(self) -> list[RayNode]:
         return [node for node in self._known.values() if node.is_usable]
 
     def look(self, *, wait_s: float = 0.0) -> None:
@@ -151,7 +153,7 @@ class Nodes:
         except self._ray.exceptions.RayError as error:
             return {"host": host, "error": f"It cannot run a Ray task: {first_line(error)}"}
 
-    def _node(self, id: str, resources: dict[str, float], facts: dict[str, str]) -> Node:
+    def _node(self, id: str, resources: dict[str, float], facts: dict[str, str]) -> RayNode:
         taken = {node.machine.name for node in self._known.values()}
         host = facts["host"]
         name = f"{host}/{id[:_ID]}" if host in taken else host
@@ -162,7 +164,7 @@ class Nodes:
             machine = Machine(
                 name=name, python=facts.get("python", ""), torch=facts.get("torch", "")
             )
-        return Node(id, resources, machine, _unfit(facts))
+        return RayNode(id, resources, machine, _unfit(facts))
 
 
 def only_on(ray: Any, node_id: str) -> Any:

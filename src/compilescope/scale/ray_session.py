@@ -18,7 +18,10 @@ from compilescope.scale.ray_files import pack
 from compilescope.settings import current_environment, offer_environment
 
 _CONNECT_S = 5.0
+"""Chosen: below the silence after which a sweep ends."""
 _STORE_BYTES = 256 << 20
+"""Of Ray's object store on this machine. Chosen: results are small, and Ray would take a share of
+the machine's memory."""
 _LONGEST_TEMPORARY = 30
 """Ray makes sockets below its folder, and a socket's path has at most 107 characters."""
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))

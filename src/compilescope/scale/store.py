@@ -24,15 +24,16 @@ from compilescope.model.jobs import JobState
 from compilescope.scale.engine import Finished
 from compilescope.scale.job import Job, JobResult
 from compilescope.scale.lease import Lease
-from compilescope.scale.place import Place
+from compilescope.scale.place import StorePlace
 from compilescope.version import VERSION
 
 _PLAN = "sweep.json"
+# Chosen: letters of a job's name in a file's name, and damaged files that a warning names.
 _MOST_NAME = 60
 _MOST_NAMED = 3
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
+class StorePlan(msgspec.Struct, frozen=True, kw_only=True):
     """What a store's results belong to. Results of another plan can't be mixed with them."""
 
     id: str
@@ -44,7 +45,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Whatever changes the results, by the name that a user knows it under."""
 
 
-def plan_of(jobs: Iterable[Job], options: dict[str, Any]) -> Plan:
+def plan_of(jobs: Iterable[Job], options: dict[str, Any]) -> StorePlan:
     """A new plan. Two jobs of one name: a ToolError."""
     found = hashlib.sha256()
     names: set[str] = set()
@@ -54,7 +55,7 @@ def plan_of(jobs: Iterable[Job], options: dict[str, Any]) -> Plan:
         names.add(job.name)
         found.update(msgspec.json.encode(job, order="sorted") + b"\n")
     plain = msgspec.json.decode(msgspec.json.encode(options))
-    return Plan(
+    return StorePlan(
         id=uuid.uuid4().hex[:12],
         version=VERSION,
         jobs=len(names),
@@ -79,8 +80,10 @@ class _Named(msgspec.Struct):
 class Store:
     """Reading needs nothing; writing needs `begin`, and `close` (or `with`) at its end."""
 
-    def __init__(self, url: str, *, place: Place | None = None, lease: Lease | None = None) -> None:
-        self._place = place or Place(url)
+    def __init__(
+        self, url: str, *, place: StorePlace | None = None, lease: Lease | None = None
+    ) -> None:
+        self._place = place or StorePlace(url)
         self._lease = lease or Lease(self._place)
         self._holds = False
         self.url = self._place.url
@@ -93,7 +96,7 @@ class Store:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def begin(self, plan: Plan, *, resume: bool = False) -> Plan:
+    def begin(self, plan: StorePlan, *, resume: bool = False) -> StorePlan:
         """Take the store for this plan; the plan as it is stored. A ToolError where it can't be
         written to, or holds something else."""
         taken_over = self._lease.take()
@@ -111,11 +114,11 @@ class Store:
             self._lease.release()
             self._holds = False
 
-    def sweep(self) -> Plan | None:
+    def sweep(self) -> StorePlan | None:
         """The plan of what is here; None: nothing is."""
         data = self._place.read(_PLAN)
         try:
-            return None if data is None else msgspec.json.decode(data, type=Plan)
+            return None if data is None else msgspec.json.decode(data, type=StorePlan)
         except msgspec.MsgspecError:
             raise ToolError(
                 f"The store {self.url} has a {_PLAN} that is not readable.",
@@ -166,7 +169,7 @@ class Store:
         """A zip file; empty where the job kept nothing."""
         return self._place.read(_archive(name)) or b""
 
-    def _begun(self, plan: Plan, resume: bool) -> Plan:
+    def _begun(self, plan: StorePlan, resume: bool) -> StorePlan:
         stored = self.sweep()
         if stored is None:
             self._place.write(_PLAN, msgspec.json.encode(plan), tries=1)
@@ -211,7 +214,7 @@ def _garbled(paths: list[str]) -> str:
     return f"{len(paths)} results in the store are not readable, so their jobs run again: {named}."
 
 
-def _differences(stored: Plan, plan: Plan) -> list[str]:
+def _differences(stored: StorePlan, plan: StorePlan) -> list[str]:
     found = []
     if stored.version != plan.version:
         found.append(f"made by compilescope {stored.version}, not {plan.version}")

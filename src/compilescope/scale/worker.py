@@ -1,4 +1,4 @@
-"""A process that does jobs one after the other for the local engine; its other end is there."""
+"""The worker process of the local engine: it does one job after the other, and reports each."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ from types import FrameType
 import msgspec
 import psutil
 
-from compilescope.forking import die_with_parent
+from compilescope.processes.fork import die_with_parent
 from compilescope.scale.engine import Finished
 from compilescope.scale.job import Job
-from compilescope.scale.working import work
+from compilescope.scale.work import work
 
 STUCK = "Timeout ("
 """How faulthandler begins what it writes when a time is over."""
 _MOST_RESIDENT = 1 << 30
+"""Bytes, after which a worker makes room for a fresh one. Chosen: so that what tasks leave behind
+does not add up."""
 
 
 class Order(msgspec.Struct, frozen=True):
@@ -31,7 +33,7 @@ class Order(msgspec.Struct, frozen=True):
     environment: dict[str, str] = {}
 
 
-class Reply(msgspec.Struct, frozen=True):
+class JobReply(msgspec.Struct, frozen=True):
     """A job that is done; None: ready for the first."""
 
     finished: Finished | None = None
@@ -55,7 +57,7 @@ def main(descriptor: int, driver: int, machine: str, task_seconds: float) -> Non
 
 
 def _serve(driver: Connection, machine: str, task_seconds: float) -> None:
-    driver.send_bytes(msgspec.msgpack.encode(Reply()))
+    driver.send_bytes(msgspec.msgpack.encode(JobReply()))
     retires = False
     while not retires:
         order = msgspec.msgpack.decode(driver.recv_bytes(), type=Order)
@@ -65,7 +67,7 @@ def _serve(driver: Connection, machine: str, task_seconds: float) -> None:
         finished = work(order.job, machine, environment=order.environment, outside=watch)
         watch(False)
         retires = psutil.Process().memory_info().rss > _MOST_RESIDENT
-        driver.send_bytes(msgspec.msgpack.encode(Reply(finished, retires)))
+        driver.send_bytes(msgspec.msgpack.encode(JobReply(finished, retires)))
 
 
 class _Watch:

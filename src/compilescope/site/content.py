@@ -16,9 +16,11 @@ from compilescope.registry.cases import (
     read_examples,
 )
 from compilescope.registry.difference import fingerprint_of
+from compilescope.registry.downloads import current_registry
 from compilescope.registry.history import HISTORY, History, load_history, release_of, with_table
+from compilescope.registry.met import Met, MetBreak, load_met
 from compilescope.registry.notes import Note, read_notes
-from compilescope.registry.raised import Call, Raised, raised_types
+from compilescope.registry.raised import BreakSite, Raised, raised_types
 from compilescope.registry.symptoms import load_symptoms
 from compilescope.registry.table import Entry, Registry, Variant
 from compilescope.registry.taxonomy import Category, Taxonomy, load_taxonomy
@@ -54,13 +56,15 @@ class Page:
     unreachable: Unreachable | None
     note: Note | None
     """What comes with this version."""
-    places: tuple[Call, ...]
+    places: tuple[BreakSite, ...]
     """Where torch raises it."""
     raised: bool | None
     """None where there is no source to look into."""
     related: tuple[Entry, ...]
     own: Note | None = None
     """The user's own, which stands above the other."""
+    met: MetBreak | None = None
+    """How often it was met; None: never, where we counted."""
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -106,9 +110,12 @@ class Content:
     pages: tuple[Page, ...]
     symptoms: dict[str, tuple[str, ...]]
     by_id: dict[str, Page] = field(repr=False, default_factory=dict)
+    met: Met = field(default_factory=Met)
 
     @property
     def name(self) -> str:
+        if self.table.name:
+            return self.table.name
         return f"torch {self.table.torch or self.release}" if self._torch else "a custom table"
 
     @property
@@ -136,6 +143,11 @@ class Content:
         )
         return replace(self, pages=pages, by_id={page.gb_id: page for page in pages})
 
+    @cached_property
+    def ranked(self) -> tuple[Page, ...]:
+        """The pages in the order in which readers need them: what is met most often first."""
+        return tuple(sorted(self.pages, key=lambda page: self.met.rank(page.gb_id)))
+
     @property
     def uncategorised(self) -> tuple[Page, ...]:
         return self.of_category(None)
@@ -161,21 +173,19 @@ class Content:
 
 
 @dataclass(frozen=True)
-class Sources:
+class SiteSources:
     """Where the site is made from. None: what comes with this version."""
 
     table: Path | None = None
-    """A JSON file, a wheel or a folder; None is the installed torch's."""
+    """A JSON file, a wheel or a folder; None is the downloaded one, else the installed torch's."""
     notes: Path | None = None
     """The user's own, beside those that come with this version."""
     examples: Path | None = None
     history: Path | None = None
 
 
-def gather(sources: Sources) -> Content:
-    from compilescope.registry.table import load_registry
-
-    table = read_table(sources.table) if sources.table else load_registry()
+def gather(sources: SiteSources) -> Content:
+    table = read_table(sources.table) if sources.table else current_registry()
     taxonomy = load_taxonomy()
     history = load_history(sources.history or HISTORY)
     release = release_of(table.torch) or history.version_of(table)
@@ -187,6 +197,7 @@ def gather(sources: Sources) -> Content:
     examples = read_examples(sources.examples or EXAMPLES)
     unreachable = load_unreachable()
     related = related_ids(table, taxonomy)
+    met = load_met()
     pages = []
     for entry in table:
         example = examples.get(entry.gb_id)
@@ -204,10 +215,11 @@ def gather(sources: Sources) -> Content:
                 raised=None if raised is None else any(map(raised.raises, entry.titles)),
                 related=related[entry.gb_id],
                 own=own.get(entry.gb_id),
+                met=met.ids.get(entry.gb_id),
             )
         )
     by_id = {page.gb_id: page for page in pages}
-    return Content(table, release, taxonomy, history, tuple(pages), load_symptoms(), by_id)
+    return Content(table, release, taxonomy, history, tuple(pages), load_symptoms(), by_id, met)
 
 
 def _versions(history: History) -> set[str]:
@@ -222,7 +234,7 @@ def _wordings(entry: Entry, history: History) -> tuple[Wording, ...]:
     return tuple(found)
 
 
-def _raised(table: Registry, sources: Sources) -> Raised | None:
+def _raised(table: Registry, sources: SiteSources) -> Raised | None:
     """From the source of the torch that the table belongs to, where that is at hand."""
     copy = torch_of(table)
     if sources.table is not None and not copy and sources.table.suffix == ".whl":
@@ -231,14 +243,14 @@ def _raised(table: Registry, sources: Sources) -> Raised | None:
     return found if found is not None and found.calls else None
 
 
-def _places(entry: Entry, raised: Raised | None) -> tuple[Call, ...]:
+def _places(entry: Entry, raised: Raised | None) -> tuple[BreakSite, ...]:
     if raised is None:
         return ()
     found = [call for title in entry.titles for call in raised.places(title)]
     return tuple(dict.fromkeys(found))
 
 
-def check_sources(sources: Sources) -> None:
+def check_sources(sources: SiteSources) -> None:
     """Say what cannot be read before anything is made of the rest."""
     for folder in (sources.notes, sources.examples):
         if folder is not None and not folder.is_dir():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from compilescope.site.content import Content, Page
-from compilescope.site.plots import Bar, bars, steps
+from compilescope.site.plots import PlotBar, bars, steps
 
 
 def dashboard_values(content: Content) -> dict[str, Any]:
@@ -42,9 +42,9 @@ def _by_category(content: Content) -> Any:
     rows = []
     for category in content.taxonomy:
         pages = content.of_category(category.id)
-        rows.append(Bar(category.title, f"category/{category.id}.html", _parts(pages)))
+        rows.append(PlotBar(category.title, f"category/{category.id}.html", _parts(pages)))
     if content.uncategorised:
-        rows.append(Bar("No category yet", "categories.html", _parts(content.uncategorised)))
+        rows.append(PlotBar("No category yet", "categories.html", _parts(content.uncategorised)))
     rows.sort(key=lambda row: (-row.total, row.label))
     return bars(rows, "Graph breaks by category, with and without an example")
 
@@ -69,7 +69,7 @@ def _by_version(content: Content) -> Any:
 def _missing(content: Content) -> Any:
     counts = content.counts
     rows = [
-        Bar(label, "index.html#has=missing", (("bad", counts[name]),))
+        PlotBar(label, "index.html#has=missing", (("bad", counts[name]),))
         for label, name in (("no explanation", "no_explanation"), ("no hints", "no_hints"))
     ]
     return bars(rows, "Graph breaks without an explanation or without hints")

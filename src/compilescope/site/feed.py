@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from compilescope.report.render.escaping import readable
 from compilescope.site.content import Content, Page
+from compilescope.texts import visible
 
 VERSION = "https://jsonfeed.org/version/1.1"
 
@@ -24,6 +24,12 @@ def feed_text(content: Content, base_url: str) -> str:
         "torch": content.table.torch,
         "release": content.release,
         "counts": dict(sorted(content.counts.items())),
+        "met": {
+            "torch": content.met.torch,
+            "transformers": content.met.transformers,
+            "models": content.met.models,
+            "programs": content.met.programs,
+        },
         "categories": [_category(content, category.id) for category in content.taxonomy],
         "versions": [
             {
@@ -64,8 +70,8 @@ def _item(page: Page, base_url: str) -> dict[str, Any]:
     return {
         "id": entry.gb_id,
         "url": f"{base_url}gb/{entry.gb_id.lower()}.html",
-        "title": readable(f"{entry.gb_id} {entry.title}"),
-        "content_text": readable("\n".join(words) or entry.title),
+        "title": visible(f"{entry.gb_id} {entry.title}"),
+        "content_text": visible("\n".join(words) or entry.title),
         "tags": [page.category.id] if page.category else [],
         "_registry": {
             "types": list(entry.titles),
@@ -91,6 +97,9 @@ def _item(page: Page, base_url: str) -> dict[str, Any]:
                 else None
             ),
             "note": page.notes[0].text if page.notes else None,
+            "met": (
+                {"models": page.met.models, "programs": page.met.programs} if page.met else None
+            ),
             "related": [other.gb_id for other in page.related],
         },
     }

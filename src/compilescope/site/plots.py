@@ -8,7 +8,7 @@ from html import escape
 
 from markupsafe import Markup
 
-from compilescope.report.render.escaping import readable
+from compilescope.texts import visible
 
 _WIDTH = 860
 _LABEL = 390
@@ -17,7 +17,7 @@ _CHART = 240
 
 
 @dataclass(frozen=True)
-class Bar:
+class PlotBar:
     """A row: its label, where it leads, and its parts, each with the class that colours it."""
 
     label: str
@@ -30,7 +30,7 @@ class Bar:
         return sum(number for _, number in self.parts)
 
 
-def bars(rows: Sequence[Bar], name: str) -> Markup:
+def bars(rows: Sequence[PlotBar], name: str) -> Markup:
     """Bars from left to right, one a row."""
     longest = max([row.total for row in rows] + [1])
     room = _WIDTH - _LABEL - 60
@@ -81,7 +81,7 @@ def _rect(kind: str, x: float, y: float, width: float, height: float) -> str:
 def _text(x: float, y: float, text: str, anchor: str, kind: str = "") -> str:
     style = f' class="{kind}"' if kind else ""
     place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"'
-    return f"<text{style} {place}>{escape(readable(text))}</text>"
+    return f"<text{style} {place}>{escape(visible(text))}</text>"
 
 
 def _svg(inside: str, height: int, name: str) -> Markup:

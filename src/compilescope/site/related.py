@@ -10,12 +10,14 @@ from compilescope.registry.table import Entry, Registry
 from compilescope.registry.taxonomy import Category, Taxonomy
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}")
+# Chosen, not measured: a page names a few ids that surely belong together, not all that may.
 _SHOWN = 6
 _LEAST = 0.3
 _SHARED = 2  # One rare word may be chance.
 _SMALL = 12  # All ids of so small a category are related, and come first.
 # A word that many share says nothing, and would make the work grow with the square of the table.
 _COMMON = 60
+# Chosen likewise: a word of the title, and one's own category, count twice.
 _TITLE_WEIGHT = 2.0
 _NAME_WEIGHT = 2.0  # A name with an underscore is of the matter itself.
 _EMPTY = frozenset(

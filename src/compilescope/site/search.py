@@ -10,10 +10,11 @@ from typing import Any
 
 from markupsafe import Markup
 
-from compilescope.report.render.escaping import readable
 from compilescope.site.content import Content, Page
+from compilescope.texts import visible
 
 _LONGEST = 1500
+"""Letters of one text. Chosen: the whole index is part of the home page."""
 
 
 def search_index(content: Content) -> Markup:
@@ -51,7 +52,7 @@ def _entry(page: Page) -> dict[str, Any]:
 
 def _clean(value: Any) -> Any:
     if isinstance(value, str):
-        return readable(value[:_LONGEST])
+        return visible(value[:_LONGEST])
     if isinstance(value, list):
         return [_clean(each) for each in value]
     if isinstance(value, dict):

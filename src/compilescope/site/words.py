@@ -15,9 +15,9 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup
 
+from compilescope.report.render.code_colors import code_lines
 from compilescope.report.render.diffs import diff_kind
-from compilescope.report.render.escaping import readable
-from compilescope.report.render.highlighting import code_lines
+from compilescope.texts import visible
 
 _PARTS = re.compile(
     r"(?P<code>`[^`\n]+`)"
@@ -30,7 +30,7 @@ def sentence(text: str) -> Markup:
     """A sentence of PyTorch's or ours: `code`, <gaps> and links to PyTorch's own pages."""
     out: list[str] = []
     done = 0
-    text = readable(text)
+    text = visible(text)
     for found in _PARTS.finditer(text):
         out.append(escape(text[done : found.start()]))
         part = found[0]
@@ -59,7 +59,7 @@ def python_lines(source: str, marked: int | None = None, first: int = 1) -> Mark
 def diff_lines(diff: str) -> Markup:
     """A unified diff, without the names of its files."""
     rows = [
-        f'<span class="{diff_kind(line)}">{escape(readable(line)) or " "}</span>'
+        f'<span class="{diff_kind(line)}">{escape(visible(line)) or " "}</span>'
         for line in diff.splitlines()
         if diff_kind(line) not in ("file", "place")
     ]
@@ -68,7 +68,7 @@ def diff_lines(diff: str) -> Markup:
 
 def note_html(text: str) -> Markup:
     """A note in markdown. HTML in it is shown as text; its headings go below those of the page."""
-    tokens = _markdown().parse(readable(text))
+    tokens = _markdown().parse(visible(text))
     _lower_headings(tokens)
     return Markup(_markdown().renderer.render(tokens, _markdown().options, {}))
 

@@ -1,5 +1,7 @@
-"""What a job does on request beside its capture: numbers, speed, fixes, each by the tool's own
-command, as a user would run it."""
+"""What a job does on request beside its capture: numbers, speed, fixes.
+
+Each by the tool's own command, as a user would run it.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +10,16 @@ from typing import Any
 
 import msgspec
 
-from compilescope.processes import Ended
+from compilescope.processes.outcome import ProcessEnd
 from compilescope.scale.job import Desk
 from compilescope.settings import fresh_environment
-from compilescope.sweep.program import Asked
+from compilescope.sweep.program import ProgramRequest
 
 _DEFAULT_BACKEND = "inductor"
 _KERNELDIFF = {0: "pass", 1: "fail"}
 
 
-def extras(asked: Asked, desk: Desk, has_causes: bool) -> tuple[dict[str, Any], list[str]]:
+def extras(asked: ProgramRequest, desk: Desk, has_causes: bool) -> tuple[dict[str, Any], list[str]]:
     """Values for JobEnded, and a sentence for each thing that could not be done."""
     value: dict[str, Any] = {}
     remarks: list[str] = []
@@ -37,14 +39,14 @@ def extras(asked: Asked, desk: Desk, has_causes: bool) -> tuple[dict[str, Any], 
     return value, remarks
 
 
-def _diff(asked: Asked, desk: Desk, build: str) -> str:
+def _diff(asked: ProgramRequest, desk: Desk, build: str) -> str:
     backend = asked.backend or _DEFAULT_BACKEND
     ended = _compilescope(asked, desk, "diff", build, "--test-backend", backend, "--json")
     limited = ended.timed_out or ended.out_of_memory
     return "unknown" if limited else _KERNELDIFF.get(ended.status, "unknown")
 
 
-def _bench(asked: Asked, desk: Desk, build: str) -> tuple[float | None, str]:
+def _bench(asked: ProgramRequest, desk: Desk, build: str) -> tuple[float | None, str]:
     backend = asked.backend or _DEFAULT_BACKEND
     words = ["bench", "--model", build, "--backend", backend, "--no-examine", "--json"]
     words += ["--device", asked.device] if asked.device else []
@@ -58,7 +60,7 @@ def _bench(asked: Asked, desk: Desk, build: str) -> tuple[float | None, str]:
     return None, f"--bench gave no figure: {ended.reason or 'no result for ' + backend + '.'}"
 
 
-def _fix(asked: Asked, desk: Desk) -> str:
+def _fix(asked: ProgramRequest, desk: Desk) -> str:
     target = asked.target()
     words = ["fix", "--no-time", "--json", *(["--compile-all"] if asked.compile_all else [])]
     if asked.compile_all and asked.backend:
@@ -76,14 +78,14 @@ def _number(found: dict[str, Any], key: str) -> int:
     return value if isinstance(value, int) else 0
 
 
-def _compilescope(asked: Asked, desk: Desk, *words: str) -> Ended:
+def _compilescope(asked: ProgramRequest, desk: Desk, *words: str) -> ProcessEnd:
     environment = fresh_environment() | asked.environment()
     environment["COMPILESCOPE_DIR"] = str(desk.folder / words[0])
     command = [sys.executable, "-m", "compilescope", *words]
     return desk.run(command, environment, cwd=asked.target().folder)
 
 
-def _json(ended: Ended) -> dict[str, Any]:
+def _json(ended: ProcessEnd) -> dict[str, Any]:
     """Whatever a program printed before it."""
     try:
         found = msgspec.json.decode(ended.stdout)

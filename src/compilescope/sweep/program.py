@@ -8,15 +8,15 @@ from typing import Literal
 
 import msgspec
 
-from compilescope.capture.target import Target
+from compilescope.recorder.target import Target
 from compilescope.settings import current_environment
 from compilescope.sweep.transformers_classes import CLASS_VARIABLE, PROGRAM
 
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "TORCHINDUCTOR_COMPILE_THREADS")
-TASK = "compilescope.sweep.capturing:capture"
+TASK = "compilescope.sweep.capture:capture"
 
 
-class Program(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class SweepProgram(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What one job runs."""
 
     name: str
@@ -27,10 +27,10 @@ class Program(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Where it runs, relative to the sweep's base folder."""
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ProgramRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A job's payload: a program and what to do with it."""
 
-    program: Program
+    program: SweepProgram
     base: str
     """The folder on the driver's machine that programs lie in."""
     shipped: bool = False

@@ -13,7 +13,8 @@ from pathlib import Path
 import msgspec
 
 from compilescope.errors import ToolError
-from compilescope.processes import Ended, run_process
+from compilescope.processes.child import run_process
+from compilescope.processes.outcome import ProcessEnd
 from compilescope.settings import current_environment
 
 PROGRAM = Path(__file__).parent / "programs" / "transformers_model.py"
@@ -22,6 +23,7 @@ CLASS_VARIABLE = "COMPILESCOPE_SWEEP_CLASS"
 UNBUILT_STATUS = 3
 """The program's exit status where a class can't be built or run in eager mode."""
 _LIMIT_S = 300.0
+"""For importing every class of transformers. Chosen: it ends what hangs."""
 
 
 class ModelClass(msgspec.Struct, frozen=True):
@@ -53,7 +55,7 @@ def _listed(pattern: str) -> list[ModelClass]:
         raise ToolError("The model classes of transformers can't be listed: no output.") from None
 
 
-def _failure(ended: Ended) -> ToolError:
+def _failure(ended: ProcessEnd) -> ToolError:
     if ended.timed_out:
         return ToolError(f"Listing the classes of transformers took over {_LIMIT_S:.0f} s.")
     lines = ended.stderr.decode(errors="replace").strip().splitlines()

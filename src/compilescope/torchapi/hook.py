@@ -1,42 +1,33 @@
-"""What a hook is, whom it tells, and the wrapper that makes it harmless."""
+"""What a hook is, and the wrapper that makes it harmless.
+
+Whatever a hook does, the program gets the value or the exception that it would get anyway. The
+hooks of one capture share the state that is kept here.
+"""
 
 from __future__ import annotations
 
 import functools
 import inspect
 import logging
+import sys
 import threading
-import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
-from compilescope.model.bodies import Body, GraphBreak
+from compilescope.model.bodies import GraphBreak
 from compilescope.model.break_text import BreakTexts
 from compilescope.model.stack import Frame
+from compilescope.processes.interruptions import let_through
+from compilescope.torchapi.guards.misses import Misses
+from compilescope.torchapi.sinks import Sink
 from compilescope.torchapi.times.phases import PhaseLog
 from compilescope.torchapi.times.timing import Timing
+from compilescope.torchapi.weak_notes import WeakNotes
 
 _MOST_FAULTS = 10
-"""That one hook reports: one that is passed hundreds of times must not crowd out the others."""
-
-
-class Sink(Protocol):
-    """Where hooks put what they see. The recorder is one."""
-
-    def emit(
-        self,
-        body: Body,
-        stack: Sequence[Frame] = (),
-        compile_id: str | None = None,
-        sources: Iterable[Frame] = (),
-    ) -> str:
-        """Append an event; its id comes back. The files that `sources` names are kept."""
-        ...
-
-    def artifact(self, text: str, kind: str) -> str: ...
-    def fault(self, where: str, error: BaseException) -> None: ...
-    def new_epoch(self) -> None: ...
+"""That one hook reports. Chosen: one that is passed hundreds of times must not crowd out the
+others."""
 
 
 @dataclass
@@ -48,9 +39,16 @@ class FrameMemory:
     last_break_id: str | None = None
     failure_id: str | None = None
     failure_backend: bool = False
-    misses: list[Any] = field(default_factory=list)
+    misses: Misses = field(default_factory=Misses)
     graph_id: str | None = None
     """Id of the event for the graph that the backend compiles now."""
+
+
+class _ThreadMemory(threading.local):
+    """A memory for each thread, made when the thread first comes by."""
+
+    def __init__(self) -> None:
+        self.frame = FrameMemory()
 
 
 @dataclass
@@ -66,23 +64,19 @@ class Watch:
     """The clock, while hooks are on and `time` asks for one."""
     phases: PhaseLog | None = None
     """The phases of compilations, while hooks are on."""
-    planted_fault: str = ""
     failed: Callable[[BaseException], None] | None = None
     """Who wants to see the errors of backends as they come."""
     texts: BreakTexts = field(default_factory=BreakTexts)
-    guard_frames: weakref.WeakKeyDictionary[Any, dict[str, Frame]] = field(
-        default_factory=weakref.WeakKeyDictionary
-    )
+    guard_frames: WeakNotes[dict[str, Frame]] = field(default_factory=WeakNotes)
     """Guard manager -> source -> the user's line that installed the guard."""
+    storm_frames: dict[str, dict[str, Frame]] = field(default_factory=dict)
+    """The same by Dynamo's number of the frame, of its latest compilation that was looked at."""
     _noted: set[tuple[Any, ...]] = field(default_factory=set)
-    _local: threading.local = field(default_factory=threading.local)
+    _local: _ThreadMemory = field(default_factory=_ThreadMemory)
 
     @property
     def frame(self) -> FrameMemory:
-        memory = getattr(self._local, "frame", None)
-        if memory is None:
-            memory = self._local.frame = FrameMemory()
-        return memory
+        return self._local.frame
 
     def first_time(self, *key: Any) -> bool:
         """True once for each key."""
@@ -95,28 +89,57 @@ class Watch:
         self._local.frame = FrameMemory()
 
 
-@dataclass(frozen=True)
-class Call:
-    """One call of a choke point."""
+class HookedCall:
+    """One call of a choke point. Made for every call: it keeps what it is given, and no more."""
 
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any]
-    signature: inspect.Signature
-    result: Any = None
+    __slots__ = ("_bound", "_parameters", "args", "kwargs", "result")
 
-    @functools.cached_property
-    def _bound(self) -> dict[str, Any]:
-        return self.signature.bind(*self.args, **self.kwargs).arguments
+    def __init__(
+        self,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        parameters: Parameters,
+        result: Any = None,
+    ) -> None:
+        self.args = args
+        self.kwargs = kwargs
+        self.result = result
+        self._parameters = parameters
+        self._bound: dict[str, Any] | None = None
 
     def __getitem__(self, name: str) -> Any:
         """The argument called `name`, whichever way it was passed; KeyError if there is none."""
-        return self._bound[name]
+        return self._by_name()[name]
 
     def get(self, name: str, default: Any = None) -> Any:
-        return self._bound.get(name, default)
+        return self._by_name().get(name, default)
+
+    def _by_name(self) -> dict[str, Any]:
+        if self._bound is None:
+            self._bound = self._parameters.bind(self.args, self.kwargs)
+        return self._bound
 
 
-Observer = Callable[[Watch, Call], None]
+class Parameters:
+    """Of a choke point."""
+
+    __slots__ = ("_names", "_signature")
+
+    def __init__(self, signature: inspect.Signature) -> None:
+        self._signature = signature
+        kinds = {each.kind for each in signature.parameters.values()}
+        simple = kinds <= {inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY}
+        self._names = tuple(signature.parameters) if simple else None
+
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """The arguments by name. `inspect` takes as long for one call as all else in a hook; where
+        parameters gather nothing, their order says the same."""
+        if self._names is None:
+            return self._signature.bind(*args, **kwargs).arguments
+        return {**dict(zip(self._names, args, strict=False)), **kwargs}
+
+
+Observer = Callable[[Watch, HookedCall], None]
 
 
 @dataclass(frozen=True)
@@ -134,41 +157,44 @@ class Hook:
     after: Observer | None = None
     wants: Callable[[tuple[Any, ...]], bool] | None = None
     """A cheap look at the arguments; False leaves the call alone."""
+    settles: Callable[[Watch, tuple[Any, ...], Any], bool] | None = None
+    """A cheap look at arguments and result; True: all is noted, `after` need not be called."""
     everywhere: bool = False
     """torch's modules bind the function by name: patch it in each of them."""
     only_with: Literal["", "ir", "time"] = ""
     """Put on only where the capture asks for it: the name of a field of Watch."""
+    cleans_up: bool = False
+    """It ends what torch began: it is called even if an exception of the program's came before."""
     logs: bool = False
     """It logs in its caller's name, so the wrapper must not look like the caller."""
     unless: str = ""
     """Stands in for another target of the same module, and is left off where torch has that."""
 
 
-class PlantedFault(Exception):
-    """Raised on request, to show that a hook's failure stays a hook's failure."""
-
-
 def observed(original: Callable[..., Any], hook: Hook, watch: Watch) -> Callable[..., Any]:
     """`original`, watched. Its value, its exceptions and its arguments stay as they are."""
     try:
         signature = inspect.signature(original)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError) as error:
+        let_through(error)
         signature = inspect.Signature(
             [
                 inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL),
                 inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD),
             ]
         )
-    before, after, wants = hook.before, hook.after, hook.wants
+    parameters = Parameters(signature)
+    before, after, wants, settles = hook.before, hook.after, hook.wants, hook.settles
     faults = 0
 
-    def note(observer: Observer, call: Call) -> None:
+    def note(observer: Observer, args: Any, kwargs: Any, result: Any, quick: Any) -> None:
         nonlocal faults
+        handled = sys.exc_info()[1]
         try:
-            if watch.planted_fault in (hook.id, "all"):
-                raise PlantedFault(f"planted in {hook.id}")
-            observer(watch, call)
+            if quick is None or not quick(watch, args, result):
+                observer(watch, HookedCall(args, kwargs, parameters, result))
         except Exception as error:
+            let_through(error, handled)
             faults += 1
             if faults <= _MOST_FAULTS:
                 watch.sink.fault(hook.id, error)
@@ -177,10 +203,15 @@ def observed(original: Callable[..., Any], hook: Hook, watch: Watch) -> Callable
         if wants is not None and not wants(args):
             return original(*args, **kwargs)
         if before is not None:
-            note(before, Call(args, kwargs, signature))
+            try:
+                note(before, args, kwargs, None, None)
+            except BaseException:
+                if hook.cleans_up:
+                    original(*args, **kwargs)
+                raise
         result = original(*args, **kwargs)
         if after is not None:
-            note(after, Call(args, kwargs, signature, result))
+            note(after, args, kwargs, result, settles)
         return result
 
     if hook.logs:

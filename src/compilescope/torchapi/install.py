@@ -18,7 +18,7 @@ from compilescope.model.bodies import HookUnavailable
 from compilescope.plugins import discover
 from compilescope.torchapi import hooks as hooks_package
 from compilescope.torchapi.hook import Hook, Watch, observed
-from compilescope.torchapi.sinks import announced
+from compilescope.torchapi.sinks import announce
 from compilescope.torchapi.times.phases import PhaseLog
 from compilescope.torchapi.times.timing import Timing
 
@@ -34,30 +34,39 @@ def all_hooks() -> list[Hook]:
 def hooked(watch: Watch) -> Iterator[None]:
     """Watch torch.compile in this process until the end of the block."""
     with ExitStack() as undo:
-        undo.enter_context(announced(watch.sink))
-        watch.phases = PhaseLog(watch.sink)
-        undo.callback(watch.phases.close)
-        if watch.time:
-            watch.timing = Timing(watch.sink)
-            undo.callback(watch.timing.close)
-        present: list[tuple[Hook, ModuleType]] = []
-        waiting: dict[str, list[Hook]] = {}
-        for hook in all_hooks():
-            if hook.only_with and not getattr(watch, hook.only_with):
-                continue
-            module = sys.modules.get(hook.module)
-            if module is not None and not _importing(module):
-                present.append((hook, module))
-            else:
-                waiting.setdefault(hook.module, []).append(hook)
-        _attach(present, watch, undo)
-        if waiting:
-            finder = _AfterImport(waiting, lambda found: _attach(found, watch, undo))
-            sys.meta_path.insert(0, finder)
-            undo.callback(_undo, _remove, finder)
-        if watch.timing is not None:
-            watch.timing.time_existing_regions()
+        hook_into(watch, undo)
         yield
+
+
+def hook_into(watch: Watch, undo: ExitStack) -> None:
+    """Watch torch.compile in this process until the stack is closed.
+
+    One that is never closed is simply dropped when Python comes down; a generator would run to its
+    end then, with half of its modules gone.
+    """
+    announce(watch.sink, undo)
+    watch.phases = PhaseLog(watch.sink)
+    undo.callback(watch.phases.close)
+    if watch.time:
+        watch.timing = Timing(watch.sink)
+        undo.callback(watch.timing.close)
+    present: list[tuple[Hook, ModuleType]] = []
+    waiting: dict[str, list[Hook]] = {}
+    for hook in all_hooks():
+        if hook.only_with and not getattr(watch, hook.only_with):
+            continue
+        module = sys.modules.get(hook.module)
+        if module is not None and not _importing(module):
+            present.append((hook, module))
+        else:
+            waiting.setdefault(hook.module, []).append(hook)
+    _attach(present, watch, undo)
+    if waiting:
+        finder = _AfterImport(waiting, lambda found: _attach(found, watch, undo))
+        sys.meta_path.insert(0, finder)
+        undo.callback(_undo, _remove, finder)
+    if watch.timing is not None:
+        watch.timing.time_existing_regions()
 
 
 def _attach(found: list[tuple[Hook, ModuleType]], watch: Watch, undo: ExitStack) -> None:
@@ -138,22 +147,28 @@ class _AfterImport(MetaPathFinder):
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         if fullname not in self._waiting:
             return None
-        for finder in sys.meta_path:
-            if finder is self or not hasattr(finder, "find_spec"):
-                continue
-            spec = finder.find_spec(fullname, path, target)
+        for finder in self._behind():
+            spec: ModuleSpec | None = finder.find_spec(fullname, path, target)
             if spec is not None:
                 if spec.loader is not None:
                     self._follow(fullname, spec.loader)
                 return spec
         return None
 
+    def _behind(self) -> list[Any]:
+        """Those that are asked after it. One in front of it may be that of a capture within this
+        one, which asks this one."""
+        finders = list(sys.meta_path)
+        behind = finders[finders.index(self) + 1 :] if self in finders else finders
+        return [finder for finder in behind if hasattr(finder, "find_spec")]
+
     def _follow(self, fullname: str, loader: Loader) -> None:
         """Attach after the loader has run the module. The loader stays the module's own."""
         exec_module = loader.exec_module
 
         def exec_then_attach(module: ModuleType) -> None:
-            del loader.exec_module  # It has done its work: the loader is torch's own again.
+            # It has done its work: the loader is torch's own again. Two captures follow one loader.
+            vars(loader).pop("exec_module", None)
             exec_module(module)
             self._attach([(hook, module) for hook in self._waiting.pop(fullname, ())])
 

@@ -1,23 +1,43 @@
-"""The sinks of the captures that are on, for sources that are no hooks: backends tell them too."""
+"""Where hooks put what they see, and the sinks of the captures that are on now.
+
+Sources that are no hooks, such as backends, tell those too.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from typing import Protocol
 
-from compilescope.torchapi.hook import Sink
+from compilescope.model.bodies import Body
+from compilescope.model.stack import Frame
+
+
+class Sink(Protocol):
+    """Where hooks put what they see. The recorder is one."""
+
+    def emit(
+        self,
+        body: Body,
+        stack: Sequence[Frame] = (),
+        compile_id: str | None = None,
+        sources: Iterable[Frame] = (),
+    ) -> str:
+        """Append an event; its id comes back. The files that `sources` names are kept."""
+        ...
+
+    def artifact(self, text: str, kind: str) -> str: ...
+    def fault(self, where: str, error: BaseException) -> None: ...
+    def new_epoch(self) -> None: ...
+
 
 _active: list[Sink] = []
 
 
-@contextmanager
-def announced(sink: Sink) -> Iterator[None]:
-    """The sink is there to be written to until the end of the block."""
+def announce(sink: Sink, until: ExitStack) -> None:
+    """The sink is there to be written to until the stack is closed."""
     _active.append(sink)
-    try:
-        yield
-    finally:
-        _active.remove(sink)
+    until.callback(_active.remove, sink)
 
 
 def active_sinks() -> tuple[Sink, ...]:

@@ -1,4 +1,8 @@
-"""From torch's and Python's stacks to the record's frames."""
+"""Turns stacks of torch and of Python into the frames of a record, as the user would write them.
+
+Frames of torch and of compilescope are left out or marked, and resume functions, which Dynamo
+makes after a break, get the name of the function that they go on with.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +19,7 @@ from typing import Any
 import torch
 
 from compilescope.model.stack import CodeRef, Frame, Origin, origin_of, plain_function_name
+from compilescope.torchapi.weak_notes import WeakNotes
 
 _TORCH_ROOT = os.path.dirname(torch.__file__) + os.sep
 _AUTOCOMPILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "autocompile.py")
@@ -22,9 +27,11 @@ _OUR_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _CONVERT_FRAME = os.path.join("_dynamo", "convert_frame.py")
 _EVAL_FRAME = os.path.join("_dynamo", "eval_frame.py")
 _MOST_FRAMES = 64
+"""The innermost ones. Chosen: every event carries its stack; what is farther out is not told."""
 _resumed_lines: dict[tuple[str, int, str], int] = {}
 
 
+@functools.lru_cache(maxsize=4096)
 def origin(file: str) -> Origin:
     """As `origin_of`, and sure about a torch that was built in place.
 
@@ -142,6 +149,7 @@ def _above_dynamo() -> list[FrameType]:
     )
 
 
+@functools.lru_cache(maxsize=4096)
 def _internal(file: str) -> bool:
     return origin(file) in ("torch", "generated", "stdlib") or file.startswith(_OUR_ROOT)
 
@@ -153,13 +161,30 @@ def _live_callers() -> list[tuple[str, Frame]]:
         # What lies outside the user's first frame started the program: pytest, a launcher.
         if _internal(code.co_filename) or (not frames and origin(code.co_filename) != "user"):
             continue
-        column = end = None
-        if hasattr(code, "co_positions") and frame.f_lasti >= 0:
-            at = itertools.islice(code.co_positions(), frame.f_lasti // 2, None)
-            _, _, column, end = next(at, (None, None, None, None))
+        column, end = _columns(code, frame.f_lasti)
         shown = _frame(code.co_filename, frame.f_lineno, code.co_name, column, end)
         frames.append((code.co_name, shown))
     return frames
+
+
+_Columns = dict[int, tuple[int | None, int | None]]
+_NOWHERE: _Columns = {}
+_known_columns: WeakNotes[_Columns] = WeakNotes()
+"""Code -> instruction -> its place. Python reads it from the start of the code each time, and a
+loop that compiles again and again stands at one place."""
+
+
+def _columns(code: Any, instruction: int) -> tuple[int | None, int | None]:
+    if instruction < 0 or not hasattr(code, "co_positions"):
+        return None, None
+    known = _known_columns.get(code, _NOWHERE)
+    if known is _NOWHERE:
+        known = _known_columns[code] = {}
+    if instruction not in known:
+        at = itertools.islice(code.co_positions(), instruction // 2, None)
+        _, _, column, end = next(at, (None, None, None, None))
+        known[instruction] = column, end
+    return known[instruction]
 
 
 def _traced(stack: Iterable[traceback.FrameSummary] | None) -> Iterable[tuple[str, Frame]]:

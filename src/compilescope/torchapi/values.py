@@ -15,7 +15,10 @@ import torch
 from compilescope.model.values import ValueFact, ValueKind
 
 _SHORT = 60
+"""Letters of a value that is kept. Chosen: enough for numbers and names; of a longer text only the
+kind is kept."""
 _MOST_NAMES = 80
+"""Variables of one frame. Chosen: every break carries them; further ones are not told."""
 _PLAIN = (bool, int, float, complex, str, bytes)
 _CONTAINERS = {"ListVariable": "list", "TupleVariable": "tuple", "ConstDictVariable": "dict"}
 NOTHING = object()

@@ -20,7 +20,7 @@ from torch.fx import Graph, GraphModule, Interpreter, Node
 from compilescope.backends.mini.builder import Untranslatable
 from compilescope.backends.mini.island import CompiledIsland
 from compilescope.backends.mini.library import Function, Library, MiniError
-from compilescope.backends.mini.translating import Translation, translate
+from compilescope.backends.mini.translation import Translation, translate
 
 aten = torch.ops.aten
 _MOST_ELEMENTS = 4096

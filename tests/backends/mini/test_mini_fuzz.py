@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from fuzzing import Fuzzer
+from backends.mini.fuzzing import Fuzzer
 
 pytestmark = pytest.mark.torch
 

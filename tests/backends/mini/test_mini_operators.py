@@ -13,8 +13,8 @@ from torch.fx.experimental.proxy_tensor import make_fx  # noqa: E402
 from compilescope.backends.mini.adapter import TAKEN_APART  # noqa: E402
 from compilescope.backends.mini.builder import Untranslatable  # noqa: E402
 from compilescope.backends.mini.island import CompiledIsland  # noqa: E402
-from compilescope.backends.mini.translating import translate  # noqa: E402
-from compilescope.torchapi.calls.decompositions import decompositions_for  # noqa: E402
+from compilescope.backends.mini.translation import translate  # noqa: E402
+from compilescope.torchapi.calls.operators import decompositions_for  # noqa: E402
 
 pytestmark = pytest.mark.torch
 F = torch.nn.functional

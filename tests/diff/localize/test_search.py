@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from compilescope.diff.localize.search import Found, find_first
+from compilescope.diff.localize.search import WrongSpan, find_first
 
 pytestmark = pytest.mark.torch
 
@@ -30,20 +30,20 @@ class Row:
 def test_finds_the_one(size: int) -> None:
     for guilty in {0, size - 1, size // 2, size // 3}:
         row = Row(size, {guilty})
-        assert find_first(0, size, row.fails) == Found(guilty, guilty + 1)
+        assert find_first(0, size, row.fails) == WrongSpan(guilty, guilty + 1)
         assert len(row.asked) <= 2 * math.ceil(math.log2(size)) + 1
 
 
 def test_finds_the_first_of_several() -> None:
     row = Row(100, {70}, {12}, {40})
-    assert find_first(0, 100, row.fails) == Found(12, 13)
+    assert find_first(0, 100, row.fails) == WrongSpan(12, 13)
 
 
 @pytest.mark.parametrize("pair", [(3, 4), (49, 50), (0, 99), (20, 71), (98, 99)])
 def test_finds_what_fails_only_together(pair: tuple[int, int]) -> None:
     row = Row(100, set(pair))
     found = find_first(0, 100, row.fails)
-    assert found == Found(pair[0], pair[1] + 1) and not found.alone
+    assert found == WrongSpan(pair[0], pair[1] + 1) and not found.alone
     assert len(row.asked) <= 2 * math.log2(100) + 6
 
 
@@ -54,5 +54,5 @@ def test_random_rows() -> None:
         group = set(chance.sample(range(size), min(size, chance.randint(1, 3))))
         row = Row(size, group)
         found = find_first(0, size, row.fails)
-        assert found == Found(min(group), max(group) + 1)
+        assert found == WrongSpan(min(group), max(group) + 1)
         assert len(row.asked) <= 2 * math.log2(max(size, 2)) + 6

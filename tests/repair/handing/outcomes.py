@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from compilescope.repair.search.outcome import Attempt, Outcome, Totals
+from compilescope.model.fix_search import FixAttempt, Losses
+from compilescope.repair.search.outcome import SearchResult
 
 
-def attempt(**fields: Any) -> Attempt:
+def attempt(**fields: Any) -> FixAttempt:
     known: dict[str, Any] = {
         "rule": "print-call",
-        "kind": "break",
+        "finding": "break",
         "cause": "a call of print",
         "fingerprint": "f00d",
         "file": "/home/ada/train.py",
@@ -30,18 +31,18 @@ def attempt(**fields: Any) -> Attempt:
         "recompiles_before": 0,
         "recompiles_after": 0,
     }
-    return Attempt(**{**known, **fields})
+    return FixAttempt(**{**known, **fields})
 
 
-def totals(breaks: int = 0, **fields: int) -> Totals:
+def totals(breaks: int = 0, **fields: int) -> Losses:
     known = {"recompiles": 0, "graphs": 1, "operators": 3, "eager": 0, "failures": 0}
-    return Totals(breaks=breaks, **{**known, **fields})
+    return Losses(breaks=breaks, **{**known, **fields})
 
 
-def outcome(*attempts: Attempt, **fields: Any) -> Outcome:
+def outcome(*attempts: FixAttempt, **fields: Any) -> SearchResult:
     known: dict[str, Any] = {
         "before": totals(2, graphs=3),
         "after": totals(1, graphs=2),
         "verdict": "verified" if any(each.kept for each in attempts) else "unverified",
     }
-    return Outcome(attempts=attempts, **{**known, **fields})
+    return SearchResult(attempts=attempts, **{**known, **fields})

@@ -14,11 +14,11 @@ from compilescope.errors import ToolError
 from compilescope.fixes.stored import StoredFix, stored_fix
 from compilescope.model.artifacts import MemoryArtifacts
 from compilescope.model.bodies import FixOutcome
-from compilescope.model.outcomes import FixedFile
+from compilescope.model.fix_search import FixedFile
 from compilescope.model.run import read_run
-from compilescope.repair.handing.applying import Applied, apply_stored, file_states
+from compilescope.repair.delivery.stored_fix import AppliedFix, apply_stored, file_states
 from compilescope.report.sections.fixes import verdict_of
-from compilescope.rules.redaction.run import redact
+from compilescope.sharing.redaction.run import redact
 from stored_fixes import NEW, OLD, store_search
 
 
@@ -49,7 +49,7 @@ def test_it_is_written_once(program: Path) -> None:
     assert done.written == (str(program),)
     assert program.read_text() == NEW
     again = apply_stored(fix, force=False)
-    assert again == Applied(already=True)
+    assert again == AppliedFix(already=True)
 
 
 def test_git_has_the_way_back(program: Path) -> None:
@@ -181,7 +181,7 @@ def test_variables_that_belong_to_it(program: Path) -> None:
     environment = {"TORCH_FLAG": "a b"}
     fix = stored(program, files={}, originals={}, environment=environment)
     done = apply_stored(fix, force=False)
-    assert done == Applied(remarks=("Start the program with TORCH_FLAG='a b'.",))
+    assert done == AppliedFix(remarks=("Start the program with TORCH_FLAG='a b'.",))
 
 
 @pytest.mark.parametrize("mark", ["", "\ufeff"])

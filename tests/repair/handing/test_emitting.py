@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.capture.target import Target
 from compilescope.errors import ToolError
-from compilescope.repair.handing.emitting import emit, plan_script
-from compilescope.repair.handing.script import MARK
-from compilescope.repair.search.wishes import Wishes
+from compilescope.recorder.target import Target
+from compilescope.repair.delivery.emitter import emit, plan_script
+from compilescope.repair.delivery.script import MARK, ScriptRecipe, make_script
+from compilescope.repair.search.options import SearchOptions
 from repair.handing.outcomes import attempt, outcome
 
 
@@ -57,8 +57,13 @@ def test_a_file_of_the_users_is_not_written_over(folder: Path) -> None:
     with pytest.raises(ToolError, match="compilescope did not write it"):
         plan.check(force=False)
     plan.check(force=True)
-    plan.output.write_text(f"#!/usr/bin/python\n{MARK} from train.py\n")
+    recipe = ScriptRecipe(str(folder / "train.py"), "pass\n", {}, {}, str(plan.output), {})
+    plan.output.write_text(f"#!/usr/bin/python\n{make_script(recipe).text}")
     plan.check(force=False)
+    plan.output.write_text(plan.output.read_text() + "print('mine')\n")
+    with pytest.raises(ToolError, match="was edited after compilescope wrote it"):
+        plan.check(force=False)
+    plan.check(force=True)
 
 
 MAIN = """import sys
@@ -81,8 +86,9 @@ def step(x):
 MENDED = NETS.replace("    torch._dynamo.graph_break()\n", "")
 
 
+@pytest.mark.slow
 @pytest.mark.torch
-@pytest.mark.parametrize("holds", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("holds", [True, False])
 def test_it_is_run_before_it_is_handed_out(
     holds: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -105,7 +111,7 @@ def test_it_is_run_before_it_is_handed_out(
         originals={str(nets): NETS},
         main=str(tmp_path / "main.py"),
     )
-    emitted = emit(plan, made, target, Wishes(stdin=b"piped"), ("one fix",))
+    emitted = emit(plan, made, target, SearchOptions(stdin=b"piped"), ("one fix",))
     assert emitted.proof.holds is holds, emitted.proof.words
     if holds:
         assert emitted.path == "main_fixed.py" and emitted.proof.counts.breaks == 0
@@ -126,7 +132,7 @@ def test_an_interrupt_takes_it_back(
         seen.append((folder / "train_fixed.py").read_text())
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("compilescope.repair.handing.emitting.prove_script", interrupted)
+    monkeypatch.setattr("compilescope.repair.delivery.emitter.prove_script", interrupted)
     target = Target("script", ("train.py",))
     plan = plan_script(target, None)
     if before is not None:
@@ -134,7 +140,7 @@ def test_an_interrupt_takes_it_back(
     (folder / "train.py").chmod(0o755)
     made = outcome(attempt(), files={plan.main: "x = 2\n"}, originals={plan.main: "x = 1\n"})
     with pytest.raises(KeyboardInterrupt):
-        emit(plan, made, target, Wishes(), ())
+        emit(plan, made, target, SearchOptions(), ())
     assert seen[0].startswith(MARK) and seen[0].endswith("\nx = 2\n")
     assert (plan.output.read_text() if plan.output.exists() else None) == before
     assert not list(folder.glob(".*"))

@@ -8,7 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.repair.handing.script import MARK, Recipe, Script, is_ours, make_script
+from compilescope.repair.delivery.script import (
+    MARK,
+    FixedScript,
+    ScriptRecipe,
+    is_ours,
+    make_script,
+)
 
 MAIN = '''#!/usr/bin/env python
 # -*- coding: utf-8 -*-
@@ -104,7 +110,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def _made(folder: Path, changes: dict[str, str], **more: object) -> Script:
+def _made(folder: Path, changes: dict[str, str], **more: object) -> FixedScript:
     """The script of a program whose files are these now."""
     files = {
         "main.py": folder / "app" / "main.py",
@@ -113,7 +119,7 @@ def _made(folder: Path, changes: dict[str, str], **more: object) -> Script:
     }
     main = str(files["main.py"])
     output = folder / "app" / "main_fixed.py"
-    recipe = Recipe(
+    recipe = ScriptRecipe(
         main=main,
         text=changes.get("main.py", MAIN),
         files={str(files[name]): text for name, text in changes.items() if name != "main.py"},

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
+from typing import NamedTuple, cast
 
 import pytest
 
-from compilescope.capture.target import Target
 from compilescope.errors import ToolError
 from compilescope.fixes.catalogue import all_fixes
-from compilescope.repair.search.budget import SPENT
+from compilescope.processes.deadline import Deadline
+from compilescope.recorder.target import Target
+from compilescope.repair.search.budget import SPENT, Budget
 from compilescope.repair.search.hold_rates import HELD_OF_TRIED, hold_rate, likely_first
-from compilescope.repair.search.searching import search
-from compilescope.repair.search.wishes import Wishes
+from compilescope.repair.search.options import SearchOptions
+from compilescope.repair.search.rounds import search
 from compilescope.repair.trials.warm.parent import WarmParent
+from compilescope.repair.trials.workbench import Workbench
 
 pytestmark = [pytest.mark.torch]
 _PROGRAM = """import torch
@@ -37,23 +41,70 @@ def target(tmp_path: Path) -> Target:
     return Target("script", (str(tmp_path / "program.py"),))
 
 
+class Ending(Deadline):
+    """Over when the test says so."""
+
+    over = False
+
+    @property
+    def until(self) -> float:
+        return -math.inf if self.over else super().until
+
+
 def test_what_was_not_tried_is_said(target: Target, warm: WarmParent) -> None:
     said: list[str] = []
+    deadline = Ending(3000.0)
 
     def listen(line: str) -> None:
         said.append(line)
-        # From now on a fresh process is said to take so long that there is time for nothing else.
-        warm.start_s = 1e6
+        deadline.over = True
 
-    before = warm.start_s
-    try:
-        outcome = search(target, Wishes(timed=False, budget_s=3000.0, tell=listen), warm)
-    finally:
-        warm.start_s = before
+    outcome = search(target, SearchOptions(timed=False, deadline=deadline, tell=listen), warm)
     assert said == ["ran the program: 2 graph breaks"]
     assert [(each.fix, each.reason) for each in outcome.attempts] == [("", SPENT)] * 2
     assert outcome.verdict == "unverified" and not outcome.files
     assert outcome.notes == ("The time budget of 3000 s ran out: 2 causes were not fully tried.",)
+
+
+def test_what_was_verified_is_handed_out_when_time_ends(target: Target, warm: WarmParent) -> None:
+    said: list[str] = []
+    deadline = Ending(3000.0)
+
+    def listen(line: str) -> None:
+        said.append(line)
+        deadline.over = line.endswith(": verified")
+
+    outcome = search(target, SearchOptions(timed=False, deadline=deadline, tell=listen), warm)
+    assert outcome.verdict == "verified" and outcome.files
+    assert sum(each.kept for each in outcome.attempts) == 1
+    assert "The time budget of 3000 s ended the check in a fresh process." in outcome.notes
+    assert "verified in a fresh process" not in said
+
+
+class Taken(NamedTuple):
+    """What a workbench's processes have taken."""
+
+    start_s: float = 8.0
+    watch_s: float = 10.0
+    probe_s: float = 20.0
+
+
+def test_each_stage_leaves_what_follows_it() -> None:
+    budget = Budget(Deadline(600.0), cast(Workbench, Taken()))
+    assert budget.reserve_s() == 0
+    with budget.searching():
+        assert budget.reserve_s() == 0  # Nothing is found that would need any time.
+        budget.found = True
+        assert budget.reserve_s() == pytest.approx(1.3 * (18 + 30))
+        with budget.joining():
+            assert budget.reserve_s() == pytest.approx(1.3 * 18)
+    assert budget.reserve_s() == 0
+    assert budget.allows(6) and not budget.allows(60)
+
+
+def test_a_script_that_follows_has_its_share() -> None:
+    budget = Budget(Deadline(600.0), cast(Workbench, Taken()), following=2)
+    assert budget.reserve_s() == pytest.approx(1.3 * 36)
 
 
 def test_fixes_that_mostly_fail_come_last() -> None:
@@ -66,14 +117,14 @@ def test_fixes_that_mostly_fail_come_last() -> None:
 
 def test_a_budget_that_is_too_short_for_one_run(target: Target, warm: WarmParent) -> None:
     with pytest.raises(ToolError, match="The time budget ran out before the program had run once"):
-        search(target, Wishes(timed=False, budget_s=0.001), warm)
+        search(target, SearchOptions(timed=False, budget_s=0.001), warm)
 
 
 @pytest.mark.slow
 def test_a_budget_that_is_enough_changes_nothing(target: Target, warm: WarmParent) -> None:
     said: list[str] = []
     outcomes = [
-        search(target, Wishes(timed=False, budget_s=budget, tell=said.append), warm)
+        search(target, SearchOptions(timed=False, budget_s=budget, tell=said.append), warm)
         for budget in (None, 3000.0)
     ]
     kept = [{each.fix for each in outcome.attempts if each.kept} for outcome in outcomes]

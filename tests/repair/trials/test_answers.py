@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.capture.target import Target
+from compilescope.analysis.findings import findings
+from compilescope.recorder.target import Target
+from compilescope.repair.trials.baseline import TrialBaseline
+from compilescope.repair.trials.timing import measure
 from compilescope.repair.trials.verification import Verification
-from compilescope.repair.trials.verifying import Baseline, measure, verify
+from compilescope.repair.trials.verifier import verify
 from compilescope.repair.trials.version import Version
 from compilescope.repair.trials.workbench import Workbench
-from compilescope.rules.findings import findings
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
 
@@ -29,7 +31,7 @@ def _verify(tmp_path: Path, rest: str, options: str = "", **more) -> Verificatio
     file.write_text(_BREAKS.format(options=options, rest=rest))
     new = _MENDED.format(options=options, rest=rest)
     with Workbench(Target("script", (str(file),)), **more) as bench:
-        before = Baseline(bench)
+        before = TrialBaseline(bench)
         gone = [found.fingerprint for found in findings(before.watched.digest)]
         return verify(bench, before, Version({str(file): new}), gone=gone)
 

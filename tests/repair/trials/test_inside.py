@@ -14,15 +14,15 @@ pytestmark = pytest.mark.torch
 
 
 def _arguments(*args: Any, **kwargs: Any) -> Any:
-    from compilescope.diff.copies import Arguments
+    from compilescope.tensors.copies import CopiedArguments
 
-    return Arguments(args, kwargs, [])
+    return CopiedArguments(args, kwargs, [])
 
 
 def test_a_recipe_gives_the_same_each_time() -> None:
     import torch
 
-    from compilescope.repair.trials.inside.recipes import prepare, usual_recipes
+    from compilescope.repair.trials.child.recipes import prepare, usual_recipes
 
     x, n = torch.linspace(-1, 1, 8).reshape(2, 4), torch.tensor([3, 5])
     arguments = _arguments(x, n, 3, flag=True)
@@ -40,13 +40,13 @@ def test_a_recipe_gives_the_same_each_time() -> None:
 def test_recipes_change_what_they_say() -> None:
     import torch
 
-    from compilescope.repair.trials.inside.recipes import Recipe, prepare
+    from compilescope.repair.trials.child.recipes import InputRecipe, prepare
 
     x, n = torch.linspace(1, 2, 6).reshape(2, 3).t(), torch.tensor([3, 5, 3])
     arguments = _arguments(x, n, 3, flag=True)
 
     def made(*recipe: Any) -> Any:
-        return prepare(arguments, Recipe(*recipe))
+        return prepare(arguments, InputRecipe(*recipe))
 
     assert torch.equal(made("scaled", 0, -1.0)[0][0], -x)
     assert made("scaled", 0, -1.0)[0][0].stride() == x.stride()
@@ -73,9 +73,9 @@ def module(tmp_path: Path) -> Iterator[ModuleType]:
 
 
 def test_surroundings_are_noted_and_brought_back(module: ModuleType) -> None:
-    from compilescope.repair.trials.inside.surroundings import Surroundings
+    from compilescope.repair.trials.child.surroundings import CallSurroundings
 
-    around = Surroundings()
+    around = CallSurroundings()
     assert around.changes() == {}
     module.count = 5
     module.items.append(2)
@@ -95,8 +95,8 @@ def test_surroundings_are_noted_and_brought_back(module: ModuleType) -> None:
 def test_what_is_whose_memory() -> None:
     import torch
 
-    from compilescope.diff.state import State
-    from compilescope.repair.trials.inside.notes import Notes
+    from compilescope.diff.runs.model_state import State
+    from compilescope.repair.trials.child.notes import CallNotes
 
     weight = torch.nn.Linear(2, 2)
 
@@ -104,7 +104,7 @@ def test_what_is_whose_memory() -> None:
         print("said")
         return x, y[0], x + 1, weight.weight
 
-    notes = Notes(f, State(f))
+    notes = CallNotes(f, State(f))
     with notes.listening():
         notes(torch.ones(2), torch.ones(2, 2))
     assert notes.aliases["output[0]"] == "args[0] itself"
@@ -120,7 +120,7 @@ def test_what_is_whose_memory() -> None:
 def test_who_raised() -> None:
     import torch
 
-    from compilescope.repair.trials.inside.notes import describe_error
+    from compilescope.repair.trials.child.notes import describe_error
 
     def caught(function: Any) -> dict[str, Any]:
         try:
@@ -139,7 +139,7 @@ def test_who_raised() -> None:
 def test_versions_are_brought_back() -> None:
     import torch
 
-    from compilescope.torchapi.regions.versions import Versions
+    from compilescope.torchapi.regions import Versions
 
     weight = torch.ones(2, requires_grad=True)
     loss = (weight * weight).sum()

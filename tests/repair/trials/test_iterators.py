@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from compilescope.repair.trials.inside.iterators import renewing, settled
-from compilescope.torchapi.regions.regions import Region
+from compilescope.repair.trials.child.iterators import renewing, settled
+from compilescope.torchapi.regions import CompiledRegion
 
 pytestmark = pytest.mark.torch
 
@@ -60,6 +60,6 @@ def test_one_that_may_do_anything_is_left_alone(make: Callable[[], Any]) -> None
 
 
 def test_a_region_gets_an_iterator_anew_each_time() -> None:
-    region = renewing(Region("f", lambda items: (list(items), list(items)), sum), {0})
+    region = renewing(CompiledRegion("f", lambda items: (list(items), list(items)), sum), {0})
     assert [region.eager([1, 2]) for _ in range(2)] == [([1, 2], [])] * 2
     assert region.compiled([1, 2]) == 3

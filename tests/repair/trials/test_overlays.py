@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.capture.target import Target
+from compilescope.recorder.target import Target
 from compilescope.repair.trials.version import Version
-from compilescope.repair.trials.watched import Watched
+from compilescope.repair.trials.watched import CapturedRun
 from compilescope.repair.trials.workbench import Workbench
 
 _TELL = """
@@ -26,12 +26,12 @@ print(json.dumps({
 """
 
 
-def _watch(target: Target, version: Version, **more) -> Watched:
+def _watch(target: Target, version: Version, **more) -> CapturedRun:
     with Workbench(target, **more) as bench:
         return bench.watch(version)
 
 
-def _told(seen: Watched) -> dict:
+def _told(seen: CapturedRun) -> dict:
     assert seen.exit_status == 0, seen.stderr.decode()
     return json.loads(seen.stdout.splitlines()[-1])
 

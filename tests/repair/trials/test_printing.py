@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compilescope.repair.trials.printing import compare_output, differs_in_numbers
+from compilescope.repair.trials.printed_output import compare_output, differs_in_numbers
 
 DROPS, MOVES = frozenset({"drops-output"}), frozenset({"moves-output"})
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.capture.target import Target
+from compilescope.recorder.target import Target
 from compilescope.repair.trials.version import Version
-from compilescope.repair.trials.watched import Probed
+from compilescope.repair.trials.watched import ReplayedRun
 from compilescope.repair.trials.workbench import Workbench
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
@@ -54,7 +54,7 @@ print(f"{total.item():.4f}", net.calls, other.calls, float(net.w.weight.grad.sum
 """
 
 
-def _probe(tmp_path: Path, text: str) -> tuple[Probed, Probed, bytes]:
+def _probe(tmp_path: Path, text: str) -> tuple[ReplayedRun, ReplayedRun, bytes]:
     file = tmp_path / "program.py"
     file.write_text(text)
     with Workbench(Target("script", (str(file),))) as bench:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from compilescope.errors import ToolError
-from compilescope.processes import run_process
+from compilescope.processes.child import run_process
 from gone import is_gone
 
 _CHILD = """

@@ -7,20 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.capture.target import Target
+from compilescope.analysis.findings import findings
+from compilescope.recorder.target import Target
+from compilescope.repair.trials.baseline import TrialBaseline
 from compilescope.repair.trials.verification import Verification
-from compilescope.repair.trials.verifying import Baseline, verify
+from compilescope.repair.trials.verifier import verify
 from compilescope.repair.trials.version import Version
 from compilescope.repair.trials.warm.parent import WarmParent
 from compilescope.repair.trials.workbench import Workbench
-from compilescope.rules.findings import findings
 from repair.trials.cases import CASES, Case
 from repair.trials.input_cases import CASES as INPUT_CASES
 
 pytestmark = pytest.mark.torch
 
 
-def _fingerprint(before: Baseline, at: str) -> str:
+def _fingerprint(before: TrialBaseline, at: str) -> str:
     found = [one for one in findings(before.watched.digest) if at in one.source]
     assert found, before.watched.stderr.decode()
     return found[0].fingerprint
@@ -29,7 +30,7 @@ def _fingerprint(before: Baseline, at: str) -> str:
 def _verify(file: Path, case: Case, **more) -> Verification:
     file.write_text(case.before)
     with Workbench(Target("script", (str(file),)), **more) as bench:
-        before = Baseline(bench)
+        before = TrialBaseline(bench)
         return verify(
             bench,
             before,
@@ -69,20 +70,21 @@ _BRANCH = "    if x.sum() > 0:\n        y = x * 2\n    else:\n        y = x - 1\
 
 
 @pytest.fixture(scope="module")
-def before(tmp_path_factory: pytest.TempPathFactory, warm: WarmParent) -> Iterator[Baseline]:
+def before(tmp_path_factory: pytest.TempPathFactory, warm: WarmParent) -> Iterator[TrialBaseline]:
     """One original for several patches, as in a round of the search."""
     file = tmp_path_factory.mktemp("program") / "program.py"
     file.write_text(_PROGRAM)
     with Workbench(Target("script", (str(file),)), warm=warm) as bench:
-        yield Baseline(bench)
+        yield TrialBaseline(bench)
 
 
-def test_a_good_patch_is_verified(before: Baseline) -> None:
+@pytest.mark.slow
+def test_a_good_patch_is_verified(before: TrialBaseline) -> None:
     file = before.bench.target.words[0]
     text = _PROGRAM.replace(_BRANCH, "    y = torch.where(x.sum() > 0, x * 2, x - 1)\n")
     gone = [_fingerprint(before, "if x.sum()")]
     found = verify(before.bench, before, Version({file: text}), gone=gone)
-    assert found.is_verified, found
+    assert found.verdict == "verified", found
     assert (found.before.breaks, found.after.breaks) == (2, 1)
     assert found.after.operators > found.before.operators
     assert found.watched is not None
@@ -91,7 +93,7 @@ def test_a_good_patch_is_verified(before: Baseline) -> None:
 
 
 @pytest.mark.slow
-def test_a_patch_that_leaves_the_break_is_rejected(before: Baseline) -> None:
+def test_a_patch_that_leaves_the_break_is_rejected(before: TrialBaseline) -> None:
     file = before.bench.target.words[0]
     text = _PROGRAM.replace("y = x * 2\n", "y = 2 * x\n")
     gone = [_fingerprint(before, "if x.sum()")]

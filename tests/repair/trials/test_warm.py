@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.capture.target import Target
+from compilescope.recorder.target import Target
 from compilescope.repair.trials.version import Version
 from compilescope.repair.trials.warm.parent import WarmParent
-from compilescope.repair.trials.watched import Watched
+from compilescope.repair.trials.watched import CapturedRun
 from compilescope.repair.trials.workbench import Workbench
 
 pytestmark = [
@@ -44,7 +44,7 @@ def warm() -> Iterator[WarmParent]:
         yield parent
 
 
-def _both(target: Target, warm: WarmParent, **more) -> tuple[Watched, Watched]:
+def _both(target: Target, warm: WarmParent, **more) -> tuple[CapturedRun, CapturedRun]:
     """In a fork, which it really was, and in a new interpreter."""
     with Workbench(target, warm=warm, **more) as bench:
         forked = bench.watch(Version())
@@ -155,6 +155,7 @@ def test_where_a_fork_would_be_another_program(
         assert (seen.exit_status, seen.stdout) == (0, b"done\n") or beside == "numpy.py"
 
 
+@pytest.mark.slow
 def test_a_version_that_needs_a_fresh_process_gets_one_alone(
     warm: WarmParent, tmp_path: Path
 ) -> None:

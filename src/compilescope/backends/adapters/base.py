@@ -6,100 +6,28 @@ keeps a report of both. Nothing falls back in silence.
 
 from __future__ import annotations
 
-import abc
 import copy
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import Any, Literal
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from torch.fx import GraphModule
 
-from compilescope.backends.adapters.capabilities import AcceleratorCapabilities
-from compilescope.backends.adapters.compilation import Compilation, check_live
-from compilescope.backends.adapters.compiling import AdapterError
+from compilescope.backends.adapters.compilation import AdapterCompilation
+from compilescope.backends.adapters.contract import IslandCompiler
+from compilescope.backends.adapters.island import AdapterError, check_live
 from compilescope.backends.adapters.ledger import Ledger
-from compilescope.backends.adapters.results import CompilationResult
-from compilescope.backends.adapters.verification import Verification, verify
-from compilescope.backends.checking import ConstraintViolation, check_portable
+from compilescope.backends.adapters.verification import AdapterVerification, verify
+from compilescope.backends.checks import ConstraintViolation, check_portable
 from compilescope.backends.islands.records import AdapterReport
 from compilescope.errors import ToolError
-from compilescope.model.device import Device
 from compilescope.model.graph import Graph
 
-_CHOICES: dict[str, tuple[str, ...]] = {
-    "fallback": ("eager", "inductor", "refuse"),
-    "level": ("aten", "dynamo"),
-    "random": ("host", "device"),
-    "unsure": ("host", "device"),
-    "on_error": ("raise", "fallback"),
-}
 
-
-class AcceleratorAdapter(abc.ABC):
+class AcceleratorAdapter(IslandCompiler):
     """A device behind torch.compile: `torch.compile(model, backend=MyAdapter())`.
 
     Settings are attributes of the class, or arguments of its constructor.
     """
-
-    capabilities: AcceleratorCapabilities | Device | str | Path | None = None
-    """What the device takes, or the name of a device file. None: everything."""
-    fallback: Literal["eager", "inductor", "refuse"] = "eager"
-    """What runs the rest of the graph; `refuse` raises instead."""
-    level: Literal["aten", "dynamo"] = "aten"
-    """The graphs that are cut: AOTAutograd's, or Dynamo's own (for inference alone)."""
-    min_island_ops: int = 1
-    """Islands with fewer ops that compute stay on the host."""
-    random: Literal["host", "device"] = "host"
-    """Where random numbers are drawn. On the host they are those of eager mode."""
-    unsure: Literal["host", "device"] = "host"
-    """Where nodes go of which a constraint cannot tell."""
-    on_error: Literal["raise", "fallback"] = "raise"
-    """What an exception in `compile` does."""
-    emulated: bool = False
-    """Its islands run on the host by design, in place of a device."""
-    checked: bool = False
-    """Look for silent wrongness in every call. Slow: each island runs twice."""
-    tolerance: float | None = None
-    """How far results may be off in checking mode, relative to the largest; None: by dtype."""
-    decompositions: Mapping[Any, Callable[..., Any]] | None = None
-    """Operators to take apart before anything is checked: `torch.export.default_decompositions()`,
-    for one."""
-
-    def __new__(cls, *args: Any, **kwargs: Any) -> AcceleratorAdapter:
-        adapter = super().__new__(cls)
-        # What torch, and a record of the compilation, call a backend.
-        adapter.__dict__["__name__"] = cls.__name__
-        return adapter
-
-    def __init__(self, **settings: Any) -> None:
-        known = [name for name in AcceleratorAdapter.__annotations__ if not name.startswith("_")]
-        for name, value in settings.items():
-            if name not in known:
-                raise TypeError(
-                    f"{type(self).__name__} has no setting {name!r}; the settings are "
-                    f"{', '.join(known)}"
-                )
-            setattr(self, name, value)
-        self._check_settings()
-
-    @abc.abstractmethod
-    def compile(self, gm: GraphModule, inputs: list[Any]) -> CompilationResult | Callable[..., Any]:
-        """What runs the graph on the device: called with the graph's inputs, it gives its outputs.
-
-        `gm` is one island, of ATen operators that change nothing in place. `inputs` have shapes and
-        dtypes but no numbers.
-        """
-
-    def get_capabilities(self) -> AcceleratorCapabilities:
-        """What the device takes; by default, what the attribute `capabilities` says."""
-        said = self.capabilities
-        if isinstance(said, (str, Path, Device)):
-            return AcceleratorCapabilities.from_device(said)
-        return said if said is not None else AcceleratorCapabilities(type(self).__name__)
-
-    def lower(self, gm: GraphModule, inputs: list[Any]) -> GraphModule:
-        """The island as `compile` wants it. Other graphs than the one given are checked again."""
-        return gm
 
     def check(
         self, graph: GraphModule | Graph, inputs: Sequence[Any] | None = None
@@ -119,7 +47,7 @@ class AcceleratorAdapter(abc.ABC):
         """`check`, under its older name."""
         return self.check(graph, inputs)
 
-    def verify(self, model: Callable[..., Any], *args: Any, **kwargs: Any) -> Verification:
+    def verify(self, model: Callable[..., Any], *args: Any, **kwargs: Any) -> AdapterVerification:
         """Compile a model with this adapter, run it, and look for silent wrongness.
 
         The model runs with these arguments and with changed ones, and backward where something
@@ -156,42 +84,10 @@ class AcceleratorAdapter(abc.ABC):
         except (ToolError, TypeError, ValueError) as error:
             hint = error.hint if isinstance(error, ToolError) else ""
             raise AdapterError(name, str(error), hint) from error
-        return Compilation(self, capabilities, self._log).run(gm, inputs)
+        return AdapterCompilation(self, capabilities, self._log).run(gm, inputs)
 
     @property
     def _log(self) -> Ledger:
         # A subclass need not call our constructor.
         ledger: Ledger = self.__dict__.setdefault("_ledger", Ledger())
         return ledger
-
-    def _check_settings(self) -> None:
-        for name, allowed in _CHOICES.items():
-            if getattr(self, name) not in allowed:
-                raise ValueError(
-                    f"{type(self).__name__}.{name} is {getattr(self, name)!r}; "
-                    f"it must be one of {', '.join(allowed)}"
-                )
-        if type(self.min_island_ops) is not int or self.min_island_ops < 1:
-            raise ValueError(
-                f"{type(self).__name__}.min_island_ops is {self.min_island_ops!r}; "
-                "it must be a whole number of at least 1"
-            )
-
-    def _read_capabilities(self) -> AcceleratorCapabilities:
-        name = type(self).__name__
-        try:
-            found = self.get_capabilities()
-        except ToolError:
-            raise
-        except Exception as error:  # The border to a plugin.
-            raise ToolError(
-                f"{name}.get_capabilities() failed with {type(error).__name__}: {error}",
-                hint="Nothing is known about the device until this works.",
-            ) from error
-        if not isinstance(found, AcceleratorCapabilities):
-            raise TypeError(
-                f"{name}.get_capabilities() returned {type(found).__name__}; it must return "
-                "AcceleratorCapabilities, built in code or with "
-                "AcceleratorCapabilities.from_device()"
-            )
-        return found

@@ -30,7 +30,7 @@ from compilescope.model.device import (
     Ops,
     Shapes,
 )
-from compilescope.rules.hardware.checking import constraints_of
+from compilescope.rules.hardware.checks import constraints_of
 from compilescope.rules.hardware.constraint import Constraint
 
 

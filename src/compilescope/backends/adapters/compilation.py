@@ -6,63 +6,45 @@ import functools
 import inspect
 import logging
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch.fx import GraphModule
 
 from compilescope.backends.adapters.capabilities import AcceleratorCapabilities
-from compilescope.backends.adapters.compiling import compile_island, host_function
+from compilescope.backends.adapters.contract import IslandCompiler
 from compilescope.backends.adapters.custom_checks import FoundBreaches, custom_breaches
+from compilescope.backends.adapters.island import AdapterWork, compile_island, host_function
 from compilescope.backends.adapters.ledger import GraphEntry, IslandEntry, Ledger
-from compilescope.backends.adapters.telling import tell_shares
 from compilescope.backends.adapters.wrongness import IslandObserver
-from compilescope.backends.checking import (
-    CheckedGraph,
-    ConstraintViolation,
-    check_portable,
-    tell_captures,
-)
+from compilescope.backends.checks import check_portable, tell_captures
+from compilescope.backends.islands.calls import IslandCall
 from compilescope.backends.islands.coverage import Sizes
-from compilescope.backends.islands.partition import Plan, is_view_node, plan_islands
 from compilescope.backends.islands.pieces import Assembly, Piece, take_apart, value_of
-from compilescope.backends.islands.running import IslandCall
-from compilescope.backends.islands.support import Judgement, Refusal
-from compilescope.backends.mock.refusal import ConstraintError
+from compilescope.backends.islands.plan import IslandPlan, is_view_node, plan_islands
+from compilescope.backends.islands.records import GraphIslands, share
+from compilescope.backends.islands.support import NodeJudgement, NodeRefusal
+from compilescope.backends.mock.messages import ConstraintError
 from compilescope.errors import ToolError
-from compilescope.model.bodies import GraphStage
+from compilescope.model.bodies import GraphStage, Measurement
+from compilescope.rules.hardware.checks import check_graph
 from compilescope.rules.hardware.constraint import Breach
 from compilescope.torchapi.calls.effects import Effects, find_effects, find_input_views
-from compilescope.torchapi.compiling.ids import current_compile_id
+from compilescope.torchapi.compilation.current import current_compile_id
 from compilescope.torchapi.graphs.described import DynamoLines, describe_graph
 from compilescope.torchapi.graphs.fx import portable
-from compilescope.torchapi.graphs.noted_values import with_values
-from compilescope.torchapi.inductor.aot_compile import compile_through_aot
+from compilescope.torchapi.inductor.lowering import compile_through_aot
 from compilescope.torchapi.sinks import active_sinks
 from compilescope.torchapi.stacks import callers
-
-if TYPE_CHECKING:
-    from compilescope.backends.adapters.base import AcceleratorAdapter
 
 log = logging.getLogger(__name__)
 
 
-def check_live(
-    module: GraphModule, capabilities: AcceleratorCapabilities, inputs: Sequence[Any] | None
-) -> CheckedGraph:
-    """All that the device has against a live graph."""
-    module = with_values(module, inputs)
-    graph = describe_graph(module)
-    found = custom_breaches(capabilities.custom_checks, module, graph)
-    constraints = [*capabilities.constraints, FoundBreaches(found)]
-    return check_portable(graph, constraints, "dynamo", capabilities.name)
-
-
-class Compilation:
+class AdapterCompilation:
     """Of one Dynamo graph, and of the graphs that AOTAutograd makes of it."""
 
     def __init__(
-        self, adapter: AcceleratorAdapter, capabilities: AcceleratorCapabilities, ledger: Ledger
+        self, adapter: IslandCompiler, capabilities: AcceleratorCapabilities, ledger: Ledger
     ) -> None:
         self.adapter = adapter
         self.name = type(adapter).__name__
@@ -123,12 +105,12 @@ class Compilation:
         )
         self._fill_in(assembly, entry)
         if active_sinks():
-            tell_shares(entry.record(), self.capabilities.name)
+            _tell_shares(entry.record(), self.capabilities.name)
         log.info("%s: %s, %d islands", self.name, stage, len(plan.islands))
         run: Callable[..., Any] = assembly.module.forward
         return run
 
-    def _judge(self, module: GraphModule, stage: GraphStage) -> tuple[Judgement, Effects]:
+    def _judge(self, module: GraphModule, stage: GraphStage) -> tuple[NodeJudgement, Effects]:
         adapter, lines = self.adapter, self._lines
         graph = describe_graph(module, lines)
         effects = find_effects(module, graph, random_is_free=adapter.random == "device")
@@ -136,11 +118,11 @@ class Compilation:
         if stage == "dynamo":
             kept = {**find_input_views(graph), **kept}
         nodes = {node.name: node for node in graph.nodes}
-        judgement = Judgement(
+        judgement = NodeJudgement(
             graph,
             self.capabilities.constraints,
             kept={
-                name: Refusal(rule=effect.rule, op=nodes[name].target, found=effect.words)
+                name: NodeRefusal(rule=effect.rule, op=nodes[name].target, found=effect.words)
                 for name, effect in kept.items()
             },
             extra=custom_breaches(self.capabilities.custom_checks, module, graph),
@@ -149,7 +131,7 @@ class Compilation:
         )
         return judgement, effects
 
-    def _tell(self, judgement: Judgement, plan: Plan, stage: GraphStage) -> None:
+    def _tell(self, judgement: NodeJudgement, plan: IslandPlan, stage: GraphStage) -> None:
         """Captures hear of every violation. Who refuses to leave anything to the host raises."""
         found = judgement.breaches
         if self.adapter.fallback == "refuse":
@@ -159,16 +141,17 @@ class Compilation:
                 for name, refusal in plan.host.items()
                 if judgement.is_counted(name) and name not in told
             ]
+        if self.adapter.strict:
+            found += check_graph(judgement.graph, judgement.of_graphs)
         device = self.capabilities.name
         checked = check_portable(judgement.graph, [FoundBreaches(found)], stage, device)
         tell_captures(checked)
-        if self.adapter.fallback == "refuse" and any(map(judgement.is_counted, plan.host)):
+        left = self.adapter.fallback == "refuse" and any(map(judgement.is_counted, plan.host))
+        if left or (self.adapter.strict and checked.errors):
             raise ConstraintError([checked], backend=self.name, frame=inspect.currentframe())
 
-    def check(self, module: GraphModule, inputs: Sequence[Any]) -> tuple[ConstraintViolation, ...]:
-        return check_live(module, self.capabilities, inputs).found
-
     def _fill_in(self, assembly: Assembly, entry: GraphEntry) -> None:
+        work = AdapterWork(self.adapter, self.capabilities, self.ledger)
         for piece in assembly.host:
             run = host_function(piece, self.adapter.fallback, entry.notes)
             self._put(assembly, piece, IslandCall(piece.name, run, _expected(piece)))
@@ -176,7 +159,7 @@ class Compilation:
             label = f"{self.name}: island {number} of the {entry.stage} graph"
             island = IslandEntry([node.name for node in piece.nodes])
             entry.islands.append(island)
-            compiled = compile_island(self, piece, island, label, entry)
+            compiled = compile_island(work, piece, island, label, entry)
             call = IslandCall(
                 label,
                 compiled.run,
@@ -186,7 +169,7 @@ class Compilation:
             )
             if self.adapter.checked:
                 place = len(self.ledger.graphs) - 1
-                call.observer = IslandObserver(self, piece, number, place, entry)
+                call.observer = IslandObserver(work, piece, number, place, entry)
                 call.observer.watch(compiled.run)
             self._put(assembly, piece, call)
 
@@ -194,7 +177,7 @@ class Compilation:
         setattr(assembly.module, piece.name, call)
 
 
-def _as_breach(judgement: Judgement, name: str, refusal: Refusal) -> Breach:
+def _as_breach(judgement: NodeJudgement, name: str, refusal: NodeRefusal) -> Breach:
     return Breach(
         rule=refusal.rule,
         node=name,
@@ -219,3 +202,17 @@ def _needs_gradients(inputs: Sequence[Any]) -> bool:
     return torch.is_grad_enabled() and any(
         isinstance(value, torch.Tensor) and value.requires_grad for value in inputs
     )
+
+
+def _tell_shares(graph: GraphIslands, device: str) -> None:
+    """Captures get two figures: the islands of the graph, and its ops on the device."""
+    subject = f"{graph.stage} graph {graph.compile_id or ''}".strip()
+    figures = [("islands", float(len(graph.islands)), "parts of the graph given to the adapter")]
+    part = share(graph.device_ops, graph.ops)
+    if part is not None:
+        how = f"{graph.device_ops} of {graph.ops} compute ops, counted in the graph"
+        figures.append(("device_ops_percent", 100 * part, how))
+    for sink in active_sinks():
+        for name, value, how in figures:
+            body = Measurement(name, value, subject=subject, variant=device, how=how)
+            sink.emit(body, compile_id=graph.compile_id)

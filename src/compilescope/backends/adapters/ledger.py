@@ -12,13 +12,13 @@ from compilescope.backends.islands.coverage import Sizes, describe_island, host_
 from compilescope.backends.islands.records import (
     ON_DEVICE,
     AdapterReport,
-    Check,
     GraphIslands,
     HostOp,
     IslandStatus,
     Verdict,
+    WrongnessCheck,
 )
-from compilescope.backends.islands.support import Refusal
+from compilescope.backends.islands.support import NodeRefusal
 from compilescope.model.bodies import GraphStage
 
 _WORST: dict[Verdict, int] = {"pass": 0, "unknown": 1, "fail": 2}
@@ -42,7 +42,7 @@ class GraphEntry:
     stage: GraphStage
     compile_id: str | None
     sizes: Sizes
-    host: dict[str, Refusal]
+    host: dict[str, NodeRefusal]
     cut_by: Literal["torch", "levels"]
     host_runs: str
     islands: list[IslandEntry] = field(default_factory=list)
@@ -87,9 +87,9 @@ class Ledger:
 
     def __init__(self) -> None:
         self.graphs: list[GraphEntry] = []
-        self._checks: dict[tuple[str, str, int | None, int], Check] = {}
+        self._checks: dict[tuple[str, str, int | None, int], WrongnessCheck] = {}
 
-    def note(self, check: Check, graph: int = -1, *, settles: bool = False) -> None:
+    def note(self, check: WrongnessCheck, graph: int = -1, *, settles: bool = False) -> None:
         """The worst that was seen of one kind at one island is kept.
 
         `settles`: a pass is an answer to what could not be told before.
@@ -104,7 +104,7 @@ class Ledger:
         self._checks[key] = msgspec.structs.replace(worst, calls=before.calls + check.calls)
 
     @property
-    def checks(self) -> tuple[Check, ...]:
+    def checks(self) -> tuple[WrongnessCheck, ...]:
         return tuple(self._checks.values())
 
     def report(self, device: str, adapter: str) -> AdapterReport:

@@ -1,4 +1,7 @@
-"""What an adapter's `compile` gives back."""
+"""What `compile` of a user's adapter returns for one island: how it went, and what runs it.
+
+A result that makes no sense is refused when it is made, in the adapter's own stack.
+"""
 
 from __future__ import annotations
 

@@ -5,29 +5,27 @@ from __future__ import annotations
 import copy
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import msgspec
 import torch
+from torch.fx import GraphModule
 
-from compilescope.backends.adapters.comparing import Opinion, compare_numbers, widened
-from compilescope.backends.islands.records import AdapterReport, Check, Verdict
-from compilescope.torchapi.graphs.trees import leaves_of, map_tensors
+from compilescope.backends.adapters.comparison import Opinion, compare_numbers, widened
+from compilescope.backends.islands.records import AdapterReport, Verdict, WrongnessCheck
+from compilescope.torchapi.graphs.values import leaves_of, map_tensors
 from compilescope.torchapi.guards.cost import compiled_apart
-
-if TYPE_CHECKING:
-    from compilescope.backends.adapters.base import AcceleratorAdapter
 
 OUTPUTS = "model-outputs"
 GRADIENTS = "model-gradients"
 COMPILED = "compiled-at-all"
 
 
-class Verification(msgspec.Struct, frozen=True, kw_only=True):
+class AdapterVerification(msgspec.Struct, frozen=True, kw_only=True):
     """What was looked at, and what came of it."""
 
     report: AdapterReport
-    checks: tuple[Check, ...]
+    checks: tuple[WrongnessCheck, ...]
     """Of the whole model, then of each island."""
 
     @property
@@ -39,24 +37,37 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
         return "unknown" if "unknown" in found or not found else "pass"
 
     @property
-    def failures(self) -> tuple[Check, ...]:
+    def failures(self) -> tuple[WrongnessCheck, ...]:
         return tuple(check for check in self.checks if check.verdict == "fail")
 
     @property
-    def unknown(self) -> tuple[Check, ...]:
+    def unknown(self) -> tuple[WrongnessCheck, ...]:
         return tuple(check for check in self.checks if check.verdict == "unknown")
 
 
+class CheckedBackend(Protocol):
+    """A backend in checking mode, as far as it is looked at here."""
+
+    @property
+    def tolerance(self) -> float | None: ...
+    @property
+    def random(self) -> str: ...
+    @property
+    def report(self) -> AdapterReport: ...
+    def __call__(
+        self, gm: GraphModule, inputs: Sequence[Any], **options: Any
+    ) -> Callable[..., Any]: ...
+
+
 def verify(
-    adapter: AcceleratorAdapter,
+    adapter: CheckedBackend,
     model: Callable[..., Any],
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
-) -> Verification:
-    """The adapter must be in checking mode."""
+) -> AdapterVerification:
     eager, tested = _copies(model)
     compiled = compiled_apart(tested, adapter, {})
-    checks: list[Check] = []
+    checks: list[WrongnessCheck] = []
     given = (tuple(args), dict(kwargs))
     with torch.random.fork_rng(devices=[]):
         state = torch.get_rng_state()
@@ -72,8 +83,8 @@ def verify(
     report = adapter.report
     if not report.graphs:
         why = "Dynamo passed no graph to the adapter: nothing was compiled"
-        checks.append(Check(name=COMPILED, verdict="unknown", reason=why))
-    return Verification(report=report, checks=(*_worst(checks), *report.checks))
+        checks.append(WrongnessCheck(name=COMPILED, verdict="unknown", reason=why))
+    return AdapterVerification(report=report, checks=(*_worst(checks), *report.checks))
 
 
 def _other_inputs(model: Callable[..., Any], given: Any) -> Any:
@@ -99,7 +110,7 @@ def _is_finite(value: torch.Tensor) -> bool:
     return not value.is_floating_point() or bool(value.isfinite().all())
 
 
-def _twice_where_unclear(rounds: list[Any], adapter: AcceleratorAdapter) -> Iterator[Any]:
+def _twice_where_unclear(rounds: list[Any], adapter: CheckedBackend) -> Iterator[Any]:
     """A model may compile anew for the second call: then no graph has seen two."""
     yield from rounds
     if any(check.verdict == "unknown" for check in adapter.report.checks):
@@ -181,13 +192,13 @@ def _compared(
     wanted: tuple[list[Any], list[Any]],
     found: tuple[list[Any], list[Any]],
     exact: _Exact,
-    adapter: AcceleratorAdapter,
-) -> Iterator[Check]:
+    adapter: CheckedBackend,
+) -> Iterator[WrongnessCheck]:
     for kind, name in enumerate((OUTPUTS, GRADIENTS)):
         one, other = found[kind], wanted[kind]
         if len(one) != len(other):
             words = f"{len(one)} tensors; {len(other)} in eager mode"
-            yield Check(name=name, verdict="fail", reason=words)
+            yield WrongnessCheck(name=name, verdict="fail", reason=words)
             continue
         for number, (given, asked) in enumerate(zip(one, other, strict=True)):
             ask = functools.partial(exact.result, kind, number)
@@ -197,10 +208,10 @@ def _compared(
                     "unknown", f"{opinion.reason}; the device draws its own random numbers"
                 )
             reason = f"{name.removeprefix('model-')[:-1]} {number}: {opinion.reason}"
-            yield Check(name=name, verdict=opinion.verdict, reason=reason)
+            yield WrongnessCheck(name=name, verdict=opinion.verdict, reason=reason)
 
 
-def _worst(checks: Sequence[Check]) -> Iterator[Check]:
+def _worst(checks: Sequence[WrongnessCheck]) -> Iterator[WrongnessCheck]:
     """One of each kind."""
     order: dict[Verdict, int] = {"fail": 0, "unknown": 1, "pass": 2}
     for name in dict.fromkeys(check.name for check in checks):

@@ -1,5 +1,6 @@
-"""Looks for silent wrongness while islands run: fallbacks nobody asked for, integers cut, results
-that are constant, ops that ran on the wrong side.
+"""Looks for silent wrongness while islands run.
+
+Fallbacks nobody asked for, integers cut, results that are constant, ops that ran on the wrong side.
 
 Every look has a verdict of three: pass, fail, or unknown with the reason. What an island gives is
 held against the same graph run eagerly on the same inputs.
@@ -9,11 +10,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
-from compilescope.backends.adapters.comparing import (
+from compilescope.backends.adapters.comparison import (
     Opinion,
     beyond,
     compare_finiteness,
@@ -23,15 +24,11 @@ from compilescope.backends.adapters.comparing import (
     spread,
     widened,
 )
-from compilescope.backends.adapters.compiling import UNSAID
+from compilescope.backends.adapters.island import UNSAID, AdapterWork
 from compilescope.backends.adapters.ledger import GraphEntry
 from compilescope.backends.islands.pieces import Piece
-from compilescope.backends.islands.records import Check
-from compilescope.torchapi.calls.dispatch_watch import OperatorWatch, is_compiled
-from compilescope.torchapi.calls.schemas import is_random, is_view
-
-if TYPE_CHECKING:
-    from compilescope.backends.adapters.compilation import Compilation
+from compilescope.backends.islands.records import WrongnessCheck
+from compilescope.torchapi.calls.operators import OperatorWatch, is_compiled, is_random, is_view
 
 INPUTS = "inputs-changed"
 SIDE = "wrong-side"
@@ -56,7 +53,7 @@ class IslandObserver:
     """Watches the calls of one island."""
 
     def __init__(
-        self, work: Compilation, piece: Piece, number: int, graph: int, entry: GraphEntry
+        self, work: AdapterWork, piece: Piece, number: int, graph: int, entry: GraphEntry
     ) -> None:
         self._work = work
         self._piece = piece
@@ -196,7 +193,7 @@ class IslandObserver:
     def _note(self, name: str, opinion: Opinion) -> None:
         line = self._entry.sizes.judgement.lines
         frame = next((line[n.name] for n in self._piece.nodes if n.name in line), None)
-        check = Check(
+        check = WrongnessCheck(
             name=name,
             verdict=opinion.verdict,
             reason=opinion.reason,

@@ -16,27 +16,30 @@ from compilescope.backends.islands.records import (
     HostOp,
     Island,
     IslandStatus,
-    Place,
+    LineNodes,
     amount_share,
     share,
     total,
 )
-from compilescope.backends.islands.support import Judgement, Refusal
+from compilescope.backends.islands.support import NodeJudgement, NodeRefusal
+from compilescope.graphs.flops import count_flops, is_counted
+from compilescope.graphs.statistics import Amount, amount_of, tensor_bytes
 from compilescope.model.graph import Node, TensorInfo
-from compilescope.rules.graphs.flops import count_flops, is_counted
-from compilescope.rules.graphs.statistics import Amount, amount_of, tensor_bytes
 from compilescope.rules.hardware.constraint import is_parameter
 
 _MOST_ASKED = 12
+"""Operators of which it is said what the device would gain with them. Chosen: for each the whole
+graph is judged again."""
 BY_THE_WAY = ("view", "small-island", "input")
 """Why a view is on the host that the device would take: nothing is lost by it."""
 _MOST_PLACES = 20
+"""Lines named for one operator. Chosen: what a report can show."""
 
 
 class Sizes:
     """What each node of a graph computes and makes. A view does neither."""
 
-    def __init__(self, judgement: Judgement, is_view: Callable[[Node], bool]) -> None:
+    def __init__(self, judgement: NodeJudgement, is_view: Callable[[Node], bool]) -> None:
         self.judgement = judgement
         self.ops = [
             name
@@ -80,7 +83,7 @@ def describe_island(
         flops=sizes.flops(counted),
         made=sizes.made(counted),
         inward=_inward(nodes, number, names, others),
-        outward=_outward(nodes, number, names, others),
+        outward=_outward(nodes, names, others),
         frame=next((lines[name] for name in counted if name in lines), None),
     )
 
@@ -105,7 +108,7 @@ def _origin(node: Node, others: Mapping[str, int]) -> str:
 
 
 def _outward(
-    nodes: Mapping[str, Node], number: int, names: Sequence[str], others: Mapping[str, int]
+    nodes: Mapping[str, Node], names: Sequence[str], others: Mapping[str, int]
 ) -> tuple[Crossing, ...]:
     """One for each tensor and side that it goes to: several users there share a copy."""
     inside = set(names)
@@ -132,7 +135,7 @@ def _size(tensors: Sequence[TensorInfo]) -> int | None:
     return None if amount.unknown else amount.known
 
 
-def host_ops(sizes: Sizes, host: Mapping[str, Refusal]) -> tuple[HostOp, ...]:
+def host_ops(sizes: Sizes, host: Mapping[str, NodeRefusal]) -> tuple[HostOp, ...]:
     """What stayed behind, by op and reason; what costs most comes first."""
     nodes, groups = sizes.judgement.nodes, dict[tuple[str, str], list[str]]()
     computing = set(sizes.ops)
@@ -162,7 +165,7 @@ def _dearness(each: HostOp) -> tuple[float, int, int]:
     return -(each.ops_share_with or 0.0), -each.flops.known, -each.nodes
 
 
-def _host_op(sizes: Sizes, op: str, members: Sequence[str], refusal: Refusal) -> HostOp:
+def _host_op(sizes: Sizes, op: str, members: Sequence[str], refusal: NodeRefusal) -> HostOp:
     lines = Counter(sizes.judgement.lines.get(name) for name in members)
     return HostOp(
         op=op,
@@ -173,7 +176,7 @@ def _host_op(sizes: Sizes, op: str, members: Sequence[str], refusal: Refusal) ->
         remedy=refusal.remedy,
         severity=refusal.severity,
         flops=sizes.flops(members),
-        places=tuple(Place(line, count) for line, count in lines.most_common(_MOST_PLACES)),
+        places=tuple(LineNodes(line, count) for line, count in lines.most_common(_MOST_PLACES)),
     )
 
 

@@ -15,9 +15,9 @@ from torch.fx import Graph as FxGraph
 from torch.fx import GraphModule
 from torch.fx import Node as FxNode
 
-from compilescope.torchapi.calls.schemas import is_higher_order
-from compilescope.torchapi.graphs.partitioner import run_order
-from compilescope.torchapi.graphs.size_hints import symbol_of, symbols_in
+from compilescope.backends.islands.partitioner import run_order
+from compilescope.torchapi.calls.operators import is_higher_order
+from compilescope.torchapi.graphs.values import symbol_of, symbols_in
 
 _OUTSIDE = ("placeholder", "get_attr", "output")
 

@@ -11,9 +11,9 @@ from typing import Literal
 
 import msgspec
 
+from compilescope.graphs.statistics import Amount
 from compilescope.model.bodies import GraphStage
 from compilescope.model.stack import Frame
-from compilescope.rules.graphs.statistics import Amount
 
 IslandStatus = Literal["compiled", "partial", "emulated", "fallback", "failed"]
 """`emulated`: the adapter says that it stands in for a device. `fallback`: the adapter handed back
@@ -59,12 +59,8 @@ class Island(msgspec.Struct, frozen=True, kw_only=True):
     metadata: dict[str, str] = {}
     """What else the adapter says of it."""
 
-    @property
-    def on_device(self) -> bool:
-        return self.status in ON_DEVICE
 
-
-class Place(msgspec.Struct, frozen=True, omit_defaults=True):
+class LineNodes(msgspec.Struct, frozen=True, omit_defaults=True):
     """A line of the user's, and how many nodes came from it."""
 
     frame: Frame | None
@@ -85,7 +81,7 @@ class HostOp(msgspec.Struct, frozen=True, kw_only=True):
     severity: Literal["error", "unknown"] = "error"
     """`unknown`: a constraint could not tell."""
     flops: Amount = Amount()
-    places: tuple[Place, ...] = ()
+    places: tuple[LineNodes, ...] = ()
     """Most nodes first."""
     ops_share_with: float | None = None
     """The share of ops on the device if the device took it; None where that was not worked out."""
@@ -117,7 +113,7 @@ class GraphIslands(msgspec.Struct, frozen=True, kw_only=True):
     """What did not go as it was asked for."""
 
 
-class Check(msgspec.Struct, frozen=True, kw_only=True):
+class WrongnessCheck(msgspec.Struct, frozen=True, kw_only=True):
     """One look for silent wrongness."""
 
     name: str
@@ -137,7 +133,7 @@ class AdapterReport(msgspec.Struct, frozen=True, kw_only=True):
     device: str
     adapter: str
     graphs: tuple[GraphIslands, ...] = ()
-    checks: tuple[Check, ...] = ()
+    checks: tuple[WrongnessCheck, ...] = ()
     """Only in checking mode, and what is noticed without it."""
 
     @property
@@ -167,7 +163,7 @@ class AdapterReport(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     @property
-    def failures(self) -> tuple[Check, ...]:
+    def failures(self) -> tuple[WrongnessCheck, ...]:
         return tuple(check for check in self.checks if check.verdict == "fail")
 
     def to_json(self) -> str:

@@ -11,12 +11,13 @@ from typing import Literal
 
 import msgspec
 
+from compilescope.graphs.user_lines import user_lines
 from compilescope.model.graph import Graph, Node
 from compilescope.model.stack import Frame
 from compilescope.rules.constraints.dtype import DtypeConstraint
+from compilescope.rules.constraints.layout import LayoutConstraint
 from compilescope.rules.constraints.memory import MemoryConstraint
-from compilescope.rules.graphs.user_lines import user_lines
-from compilescope.rules.hardware.checking import check_graph
+from compilescope.rules.hardware.checks import check_graph
 from compilescope.rules.hardware.constraint import (
     Breach,
     Constraint,
@@ -26,11 +27,12 @@ from compilescope.rules.hardware.constraint import (
     values,
 )
 from compilescope.rules.hardware.op_names import OpPatterns
+from compilescope.rules.hardware.operands import note_unasked
 
 Unsure = Literal["host", "device"]
 
 
-class Refusal(msgspec.Struct, frozen=True, kw_only=True):
+class NodeRefusal(msgspec.Struct, frozen=True, kw_only=True):
     """Why a node stays on the host."""
 
     rule: str
@@ -41,7 +43,7 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
     severity: Literal["error", "unknown"] = "error"
 
 
-class Judgement:
+class NodeJudgement:
     """What constraints say of each node of a graph."""
 
     def __init__(
@@ -49,7 +51,7 @@ class Judgement:
         graph: Graph,
         constraints: Sequence[Constraint],
         *,
-        kept: Mapping[str, Refusal] | None = None,
+        kept: Mapping[str, NodeRefusal] | None = None,
         extra: Iterable[Breach] = (),
         unsure: Unsure = "host",
         called_at: Frame | None = None,
@@ -70,9 +72,14 @@ class Judgement:
         }
         self._own: dict[str, list[Breach]] = {}
         self._judged = {node.name for node in values(graph)}
-        for node in graph.nodes:
+        asked = note_unasked(graph)
+        for node in asked.nodes:
             if node.name in self._judged:
                 self._own[node.name] = [b for c in self._by_node for b in _ask(c, node)]
+        for constraint in self._by_node:
+            if isinstance(constraint, LayoutConstraint):
+                for breach in constraint.returned(asked):
+                    self._own.setdefault(breach.node, []).append(breach)
         for breach in extra:
             self._own.setdefault(breach.node, []).append(breach)
 
@@ -96,9 +103,9 @@ class Judgement:
         node = self.nodes[name]
         return is_op(node) and name in self._judged and not (node.no_tensor and not node.calls)
 
-    def taken(self, waived: Collection[str] = ()) -> dict[str, Refusal | None]:
+    def taken(self, waived: Collection[str] = ()) -> dict[str, NodeRefusal | None]:
         """Every op -> why it is refused, or None. `waived` are ops that count as taken as such."""
-        result: dict[str, Refusal | None] = {}
+        result: dict[str, NodeRefusal | None] = {}
         for name, node in self.nodes.items():
             if not is_op(node):
                 continue
@@ -112,17 +119,17 @@ class Judgement:
                 result[name] = (None if free else self._refusal(name)) or self._input(node, result)
         return result
 
-    def _refusal(self, name: str) -> Refusal | None:
+    def _refusal(self, name: str) -> NodeRefusal | None:
         if name in self._kept:
             return self._kept[name]
         return next(filter(None, map(self._as_refusal, self._own.get(name, ()))), None)
 
-    def _as_refusal(self, breach: Breach) -> Refusal | None:
+    def _as_refusal(self, breach: Breach) -> NodeRefusal | None:
         if breach.severity == "warning":
             return None
         if breach.severity == "unknown" and self._unsure == "device":
             return None
-        return Refusal(
+        return NodeRefusal(
             rule=breach.rule,
             op=breach.op,
             found=breach.found,
@@ -131,7 +138,7 @@ class Judgement:
             severity=breach.severity,
         )
 
-    def _input(self, node: Node, known: Mapping[str, Refusal | None]) -> Refusal | None:
+    def _input(self, node: Node, known: Mapping[str, NodeRefusal | None]) -> NodeRefusal | None:
         """A value from outside that the device does not take."""
         for name in node.inputs:
             if known.get(name, _LOOSE) is None:
@@ -160,8 +167,8 @@ class Judgement:
         return None
 
 
-_SIZES = Refusal(rule="sizes", op="", found="arithmetic with sizes")
-_LOOSE = Refusal(rule="loose", op="", found="an item of an unknown value")
+_SIZES = NodeRefusal(rule="sizes", op="", found="arithmetic with sizes")
+_LOOSE = NodeRefusal(rule="loose", op="", found="an item of an unknown value")
 
 
 def _sorted_out(
@@ -176,7 +183,7 @@ def _sorted_out(
                 by_node.append(_TensorBytes(constraint.max_tensor_bytes))
             if constraint.max_memory_bytes is not None:
                 of_graphs.append(MemoryConstraint(constraint.max_memory_bytes))
-        elif type(constraint).check is Constraint.check:
+        elif type(constraint).check in (Constraint.check, LayoutConstraint.check):
             by_node.append(constraint)
         else:
             of_graphs.append(constraint)

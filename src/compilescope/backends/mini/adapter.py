@@ -12,19 +12,20 @@ from torch.fx import GraphModule, Node
 
 from compilescope.backends.adapters.base import AcceleratorAdapter
 from compilescope.backends.adapters.capabilities import AcceleratorCapabilities
-from compilescope.backends.adapters.compiling import AdapterError
+from compilescope.backends.adapters.contract import setting_names
+from compilescope.backends.adapters.island import AdapterError
 from compilescope.backends.adapters.results import CompilationResult
 from compilescope.backends.mini.builder import Untranslatable
-from compilescope.backends.mini.building import kernel_folder
 from compilescope.backends.mini.dtypes import BY_TORCH
 from compilescope.backends.mini.island import IslandFunction, MiniCounts
 from compilescope.backends.mini.library import Library, MiniError, load_library
+from compilescope.backends.mini.library_build import kernel_folder
 from compilescope.backends.mini.ops.table import OPS
-from compilescope.backends.mini.translating import refusal
+from compilescope.backends.mini.translation import refusal
 from compilescope.errors import ToolError
 from compilescope.settings import read_mini_settings
-from compilescope.torchapi.calls.decompositions import decompositions_for, plain_attention
-from compilescope.torchapi.graphs.size_hints import symbols_in
+from compilescope.torchapi.calls.operators import decompositions_for, plain_attention
+from compilescope.torchapi.graphs.values import symbols_in
 
 log = logging.getLogger(__name__)
 TAKEN_APART = (
@@ -115,7 +116,7 @@ class MiniAdapter(AcceleratorAdapter):
             runs=self._runs,
             without_compiler=self._without_compiler,
         )
-        for name in AcceleratorAdapter.__annotations__:
+        for name in setting_names():
             setattr(other, name, getattr(self, name))
         return other
 

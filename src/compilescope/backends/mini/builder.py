@@ -26,7 +26,7 @@ class Untranslatable(Exception):
     """Something that the small compiler has no words for, in one clause."""
 
 
-class Value(NamedTuple):
+class MiniValue(NamedTuple):
     """The result of a line."""
 
     id: int
@@ -42,7 +42,7 @@ class Value(NamedTuple):
         return math.prod(self.shape)
 
 
-Operand = Value | bool | int | float
+Operand = MiniValue | bool | int | float
 
 
 class GraphBuilder:
@@ -51,19 +51,19 @@ class GraphBuilder:
     def __init__(self) -> None:
         self._lines: list[str] = []
 
-    def text(self, outputs: Sequence[Value]) -> str:
+    def text(self, outputs: Sequence[MiniValue]) -> str:
         end = " ".join(["return", *(f"%{value.id}" for value in outputs)])
         return "\n".join([HEADER, *self._lines, end, ""])
 
     def emit(
         self,
         op: str,
-        inputs: Sequence[Value],
+        inputs: Sequence[MiniValue],
         dtype: DType,
         shape: Sequence[int],
         **attributes: Any,
-    ) -> Value:
-        value = Value(len(self._lines), dtype, tuple(shape))
+    ) -> MiniValue:
+        value = MiniValue(len(self._lines), dtype, tuple(shape))
         words = [f"%{value.id} = {op}", *(f"%{given.id}" for given in inputs)]
         words += [f"{name}={_written(given)}" for name, given in attributes.items()]
         self._lines.append(f"{' '.join(words)} : {dtype}[{', '.join(map(str, value.shape))}]")
@@ -71,34 +71,34 @@ class GraphBuilder:
 
     # Leaves.
 
-    def input(self, dtype: DType, shape: Sequence[int], strides: Sequence[int]) -> Value:
+    def input(self, dtype: DType, shape: Sequence[int], strides: Sequence[int]) -> MiniValue:
         return self.emit("input", (), dtype, shape, strides=list(strides))
 
     def constant(
         self, number: bool | int | float, dtype: DType, shape: Sequence[int] = ()
-    ) -> Value:
+    ) -> MiniValue:
         return self.emit("constant", (), dtype, shape, value=_number(number, dtype))
 
-    def iota(self, length: int, start: int = 0, step: int = 1) -> Value:
+    def iota(self, length: int, start: int = 0, step: int = 1) -> MiniValue:
         return self.emit("iota", (), "i64", (length,), start=start, step=step)
 
     # Shapes and dtypes.
 
-    def cast(self, value: Value, dtype: DType) -> Value:
+    def cast(self, value: MiniValue, dtype: DType) -> MiniValue:
         return value if value.dtype == dtype else self.emit("cast", [value], dtype, value.shape)
 
-    def reshape(self, value: Value, shape: Sequence[int]) -> Value:
+    def reshape(self, value: MiniValue, shape: Sequence[int]) -> MiniValue:
         if value.shape == tuple(shape):
             return value
         return self.emit("reshape", [value], value.dtype, shape)
 
-    def permute(self, value: Value, dims: Sequence[int]) -> Value:
+    def permute(self, value: MiniValue, dims: Sequence[int]) -> MiniValue:
         if list(dims) == list(range(value.rank)):
             return value
         shape = [value.shape[dim] for dim in dims]
         return self.emit("permute", [value], value.dtype, shape, dims=list(dims))
 
-    def expand(self, value: Value, shape: Sequence[int]) -> Value:
+    def expand(self, value: MiniValue, shape: Sequence[int]) -> MiniValue:
         """Broadcast; dimensions are added in front."""
         wanted = tuple(shape)
         if value.shape == wanted:
@@ -108,7 +108,7 @@ class GraphBuilder:
             return value
         return self.emit("expand", [value], value.dtype, wanted)
 
-    def slice(self, value: Value, dim: int, start: int, end: int, step: int = 1) -> Value:
+    def slice(self, value: MiniValue, dim: int, start: int, end: int, step: int = 1) -> MiniValue:
         size = value.shape[dim]
         if (start, end, step) == (0, size, 1):
             return value
@@ -118,7 +118,7 @@ class GraphBuilder:
             "slice", [value], value.dtype, shape, dim=dim, start=start, end=end, step=step
         )
 
-    def cat(self, values: Sequence[Value], dim: int) -> Value:
+    def cat(self, values: Sequence[MiniValue], dim: int) -> MiniValue:
         if len(values) == 1:
             return values[0]
         shape = list(values[0].shape)
@@ -127,21 +127,28 @@ class GraphBuilder:
 
     # Work.
 
-    def unary(self, op: str, value: Value, *, truth: bool = False) -> Value:
+    def unary(self, op: str, value: MiniValue, *, truth: bool = False) -> MiniValue:
         return self.emit(op, [value], "bool" if truth else value.dtype, value.shape)
 
-    def binary(self, op: str, one: Value, other: Value, *, truth: bool = False) -> Value:
+    def binary(
+        self, op: str, one: MiniValue, other: MiniValue, *, truth: bool = False
+    ) -> MiniValue:
         """Of one dtype; broadcast."""
         one, other = self.broadcast([one, other])
         return self.emit(op, [one, other], "bool" if truth else one.dtype, one.shape)
 
-    def where(self, condition: Value, then: Value, other: Value) -> Value:
+    def where(self, condition: MiniValue, then: MiniValue, other: MiniValue) -> MiniValue:
         condition, then, other = self.broadcast([condition, then, other])
         return self.emit("where", [condition, then, other], then.dtype, then.shape)
 
     def reduce(
-        self, op: str, value: Value, dims: Sequence[int], keepdim: bool, dtype: DType | None = None
-    ) -> Value:
+        self,
+        op: str,
+        value: MiniValue,
+        dims: Sequence[int],
+        keepdim: bool,
+        dtype: DType | None = None,
+    ) -> MiniValue:
         """Over these dimensions, all distinct and not negative; none of them: nothing to do but
         for what a reduction makes of a single number."""
         if not dims:
@@ -159,17 +166,17 @@ class GraphBuilder:
             op, [value], dtype or value.dtype, shape, dims=ordered, keepdim=int(keepdim)
         )
 
-    def matmul(self, one: Value, other: Value) -> Value:
+    def matmul(self, one: MiniValue, other: MiniValue) -> MiniValue:
         shape = (*one.shape[:-1], other.shape[-1])
         return self.emit("matmul", [one, other], one.dtype, shape)
 
     # What torch does by itself.
 
-    def broadcast(self, values: Sequence[Value]) -> list[Value]:
+    def broadcast(self, values: Sequence[MiniValue]) -> list[MiniValue]:
         shape = broadcast_shape([value.shape for value in values])
         return [self.expand(value, shape) for value in values]
 
-    def promote(self, *operands: Operand, floating: bool = False) -> list[Value]:
+    def promote(self, *operands: Operand, floating: bool = False) -> list[MiniValue]:
         """All operands as values of the one dtype that torch would compute in. `floating`: integers
         become floats."""
         dtype = operand_type(operands)
@@ -177,19 +184,19 @@ class GraphBuilder:
             dtype = default_float()
         return [self.as_value(operand, dtype) for operand in operands]
 
-    def as_value(self, operand: Operand, dtype: DType) -> Value:
-        if isinstance(operand, Value):
+    def as_value(self, operand: Operand, dtype: DType) -> MiniValue:
+        if isinstance(operand, MiniValue):
             return self.cast(operand, dtype)
         return self.constant(operand, dtype)
 
 
 def operand_type(operands: Iterable[Operand]) -> DType:
     operands = list(operands)
-    values = [operand for operand in operands if isinstance(operand, Value)]
+    values = [operand for operand in operands if isinstance(operand, MiniValue)]
     return result_type(
         [value.dtype for value in values if value.rank],
         [value.dtype for value in values if not value.rank],
-        [scalar_dtype(operand) for operand in operands if not isinstance(operand, Value)],
+        [scalar_dtype(operand) for operand in operands if not isinstance(operand, MiniValue)],
     )
 
 

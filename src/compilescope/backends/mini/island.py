@@ -13,7 +13,7 @@ from torch.fx import GraphModule
 
 from compilescope.backends.mini.dtypes import TO_TORCH
 from compilescope.backends.mini.library import Function, Library
-from compilescope.backends.mini.translating import Output, Translation, translate
+from compilescope.backends.mini.translation import MiniOutput, Translation, translate
 
 _counting = threading.Lock()
 
@@ -101,7 +101,7 @@ class CompiledIsland:
         return tuple(map(_turned, results, self._outputs) if self._turned else results)
 
 
-def _turned(result: torch.Tensor, output: Output) -> torch.Tensor:
+def _turned(result: torch.Tensor, output: MiniOutput) -> torch.Tensor:
     return result if output.order is None else result.permute(output.order)
 
 

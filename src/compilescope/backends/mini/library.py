@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from compilescope.backends.mini.building import build_library
+from compilescope.backends.mini.library_build import build_library
 from compilescope.errors import ToolError
 
 log = logging.getLogger(__name__)

@@ -1,7 +1,7 @@
 """The mock backend that goes on to real kernels: AOTAutograd, then Inductor, each stage kept.
 
-Constraints are checked on the forward and on the backward graph, at ATen level, after Inductor's
-decompositions and before anything is lowered.
+Constraints are checked on the forward and on the backward graph, at ATen level, before Inductor
+takes operators apart and before anything is lowered: a device is described in those operators.
 """
 
 from __future__ import annotations
@@ -9,30 +9,27 @@ from __future__ import annotations
 import copy
 import inspect
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from torch.fx import GraphModule
 
-from compilescope.backends.checking import (
-    CheckedGraph,
-    check_module,
-    check_portable,
-    graph_of,
-)
-from compilescope.backends.mock.backend import Judged, MockBackend, Reproduce, judge
+from compilescope.backends.checks import check_portable, graph_of
+from compilescope.backends.mock.backend import CheckedModule, MockBackend, Reproduce, judge, log
 from compilescope.backends.mock.configuration import Configuration, configure
-from compilescope.backends.mock.kept import Compilation, Draw, KeptStage
+from compilescope.backends.mock.kept import Draw, KeptCompilation, KeptStage
+from compilescope.graphs.user_lines import placed
 from compilescope.model.bodies import GraphStage
 from compilescope.model.graph import Graph
-from compilescope.rules.constraints.operators import UnsupportedOpsConstraint
-from compilescope.rules.graphs.placing import placed
-from compilescope.torchapi.compiling.ids import current_compile_id
-from compilescope.torchapi.compiling.models import current_model
-from compilescope.torchapi.compiling.modes import current_contexts, is_restart
+from compilescope.torchapi.compilation.current import (
+    current_compile_id,
+    current_contexts,
+    current_model,
+    is_restart,
+)
 from compilescope.torchapi.graphs.fx import origins, portable
+from compilescope.torchapi.inductor.lowering import aten_graphs
 from compilescope.torchapi.inductor.stages import (
     Direction,
     input_positions,
@@ -42,7 +39,12 @@ from compilescope.torchapi.inductor.stages import (
 )
 
 _WORD = re.compile(r"\W+")
-_CHECKED: tuple[GraphStage, ...] = ("aot_forward", "aot_backward", "aot_inference")
+_STAGES: dict[str, GraphStage] = {
+    "forward": "aot_forward",
+    "backward": "aot_backward",
+    "inference": "aot_inference",
+}
+_CHECKED = tuple(_STAGES.values())
 
 
 class AotMockBackend(MockBackend):
@@ -58,7 +60,7 @@ class AotMockBackend(MockBackend):
     ) -> None:
         super().__init__(configuration, reproduce)
         self._draw = draw
-        self.graphs: list[Compilation] = []
+        self.graphs: list[KeptCompilation] = []
         """One for each graph that Dynamo handed over, in order."""
 
     def _configured(self, arguments: dict[str, Any]) -> AotMockBackend:
@@ -73,11 +75,11 @@ class AotMockBackend(MockBackend):
         mode: str | None = None,
     ) -> Callable[..., Any]:
         """What torch calls. `options` and `mode` are Inductor's."""
-        configuration = self._configuration_now({})
-        kept = Compilation(current_model(), current_compile_id(), draw_with=self._draw)
+        configuration = self._configuration_said({})
+        kept = KeptCompilation(current_model(), current_compile_id(), draw_with=self._draw)
         self.graphs.append(kept)
-        keeper = _Keeper(module, inputs, configuration, kept, self._reproduce)
         try:
+            keeper = _Keeper(module, inputs, configuration, kept, self._reproduce)
             return lower(module, inputs, keeper, {**mode_options(mode), **(options or {})})
         except Exception as error:
             if is_restart(error):
@@ -107,7 +109,7 @@ class _Keeper:
         module: GraphModule,
         inputs: Sequence[Any],
         configuration: Configuration,
-        kept: Compilation,
+        kept: KeptCompilation,
         reproduce: Reproduce | None,
     ) -> None:
         self._configuration = configuration
@@ -116,18 +118,40 @@ class _Keeper:
         # Inductor changes the graph that it is given; a repro is made of what Dynamo caught.
         self._caught_module = GraphModule(module, copy.deepcopy(module.graph))
         self._caught = portable(module)
-        self._hidden = self._operators_caught(module, inputs)
         self._contexts = current_contexts()
         self._unjudged: list[tuple[GraphStage, Graph]] = []
+        self._traced = self._trace(module, inputs)
         kept.stages.append(KeptStage("dynamo", "", readable(module), self._caught))
 
+    def _trace(self, module: GraphModule, inputs: Sequence[Any]) -> bool:
+        """Get the graphs that are judged. Where torch cannot, Inductor's own will have to do."""
+        if not self._configuration.constraints:
+            return True
+        try:
+            graphs = aten_graphs(module, inputs)
+        except Exception as error:  # The border to torch: it may refuse for any reason.
+            if is_restart(error):
+                raise
+            log.debug("the ATen graphs could not be had", exc_info=True)
+            return False
+        self._unjudged = [
+            (_STAGES[name], self._judged_graph(part)) for name, part in graphs.items()
+        ]
+        return True
+
+    def _judged_graph(self, module: GraphModule) -> Graph:
+        graph = graph_of(module, self._configuration.constraints)
+        return placed(graph, origins(module), input_positions(module), self._caught)
+
     def keep_graph(self, stage: GraphStage, direction: Direction, module: GraphModule) -> None:
-        constraints = self._configuration.constraints if stage in _CHECKED else ()
-        graph = placed(
-            graph_of(module, constraints), origins(module), input_positions(module), self._caught
+        judged = stage in _CHECKED and not self._traced
+        graph = (
+            self._judged_graph(module)
+            if judged
+            else placed(portable(module), origins(module), input_positions(module), self._caught)
         )
         self._kept.stages.append(KeptStage(stage, direction, readable(module), graph))
-        if stage in _CHECKED:
+        if judged:
             self._unjudged.append((stage, graph))
 
     def keep_text(self, stage: GraphStage, direction: Direction, text: str) -> None:
@@ -145,13 +169,10 @@ class _Keeper:
             check_portable(graph, configuration.constraints, stage, configuration.name)
             for stage, graph in self._unjudged
         ]
-        if self._hidden is not None:
-            checked.append(_taken_apart(self._hidden, [graph for _, graph in self._unjudged]))
-            self._hidden = None
         self._unjudged.clear()
         self._kept.checked += checked
         self._kept.refused = configuration.strict and any(each.errors for each in checked)
-        graphs = Judged(
+        graphs = CheckedModule(
             self._caught_module,
             tuple(checked),
             configuration,
@@ -159,38 +180,3 @@ class _Keeper:
             self._contexts,
         )
         judge(graphs, self._reproduce, inspect.currentframe())
-
-    def _operators_caught(self, module: GraphModule, inputs: Sequence[Any]) -> CheckedGraph | None:
-        """What a device has against operators, before Inductor takes some of them apart."""
-        constraints = [
-            each
-            for each in self._configuration.constraints
-            if isinstance(each, UnsupportedOpsConstraint)
-        ]
-        if not constraints:
-            return None
-        return check_module(module, constraints, inputs=inputs, device=self._configuration.name)
-
-
-def _taken_apart(caught: CheckedGraph, lowered: Sequence[Graph]) -> CheckedGraph:
-    """Refused operators that are there no more: a device without Inductor would meet them."""
-    left = {target for graph in lowered for target in _targets(graph)}
-    return msgspec.structs.replace(
-        caught,
-        found=tuple(
-            msgspec.structs.replace(
-                each,
-                severity="warning",
-                found=f"{each.found}; Inductor decomposes it, and the parts are checked",
-            )
-            for each in caught.errors
-            if each.op not in left
-        ),
-    )
-
-
-def _targets(graph: Graph) -> Iterator[str]:
-    for node in graph.nodes:
-        yield node.target
-        for inner in node.graphs:
-            yield from _targets(inner)

@@ -10,24 +10,32 @@ import inspect
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from torch.fx import GraphModule
 
-from compilescope.backends.checking import CheckedGraph, check_module, tell_captures
+from compilescope.backends.checks import (
+    CapturedViolation,
+    CheckedGraph,
+    ConstraintViolation,
+    check_module,
+    tell_captures,
+)
 from compilescope.backends.mock.configuration import Configuration, configure, configure_by_options
-from compilescope.backends.mock.refusal import ConstraintError
-from compilescope.backends.mock.wording import warning_text
+from compilescope.backends.mock.messages import ConstraintError, say_default, warning_text
 from compilescope.errors import ToolError
-from compilescope.torchapi.compiling.modes import current_contexts
-from compilescope.torchapi.compiling.refusals import BackendMisuse
+from compilescope.model.bodies import ReproWritten
+from compilescope.settings import read_settings
+from compilescope.torchapi.compilation.current import current_contexts
+from compilescope.torchapi.compilation.refusals import BackendMisuse
 
 log = logging.getLogger(__package__)
 
 
 @dataclass(frozen=True)
-class Judged:
+class CheckedModule:
     """Graphs that were checked, and what a repro of what is wrong with them is made of."""
 
     module: GraphModule
@@ -40,15 +48,30 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class Repro:
-    """What became of a repro."""
+class ReproPart:
+    """One script, or why there is none, and the violations that it is of."""
+
+    violations: tuple[ConstraintViolation, ...]
+    path: str | None = None
+    reason: str = ""
+    ops: int | None = None
+    """Operations in the script's graph, and in the one that was refused."""
+    ops_before: int | None = None
+
+
+@dataclass(frozen=True)
+class MadeRepros:
+    """What became of the repros of a graph."""
 
     words: str
     """For the end of the error's message."""
     path: str | None = None
+    """The first script."""
+    parts: tuple[ReproPart, ...] = ()
+    """All of them: one for each kind of violation."""
 
 
-Reproduce = Callable[[Judged], Repro]
+Reproduce = Callable[[CheckedModule], MadeRepros]
 
 
 class MockBackend:
@@ -92,13 +115,17 @@ class MockBackend:
         mode: str | None = None,
     ) -> Callable[..., Any]:
         """What torch calls. A `mode` asks for a faster program, and there is none to be had."""
-        configuration = self._configuration_now(options or {})
+        configuration = self._configuration_said(options or {})
         checked = check_module(
             module, configuration.constraints, inputs=inputs, device=configuration.name
         )
-        graphs = Judged(module, (checked,), configuration, self.__name__, current_contexts())
+        graphs = CheckedModule(module, (checked,), configuration, self.__name__, current_contexts())
         judge(graphs, self._reproduce, inspect.currentframe())
         return module.forward  # type: ignore[no-any-return]
+
+    def configuration_for(self, options: dict[str, Any]) -> Configuration:
+        """What a graph is checked against that torch hands over with these options."""
+        return self._configuration_now(options)
 
     def _configuration_now(self, options: dict[str, Any]) -> Configuration:
         if self.configuration is not None and not options:
@@ -108,26 +135,51 @@ class MockBackend:
         except ToolError as error:
             raise BackendMisuse(error, self.__name__, inspect.currentframe()) from None
 
+    def _configuration_said(self, options: dict[str, Any]) -> Configuration:
+        configuration = self._configuration_now(options)
+        say_default(configuration, self.__name__)
+        return configuration
+
     def __repr__(self) -> str:
         given = self.configuration
         return f"<{self.__name__} for {given.name}>" if given else f"<{self.__name__}>"
 
 
-def judge(graphs: Judged, reproduce: Reproduce | None, frame: FrameType | None) -> None:
+def judge(graphs: CheckedModule, reproduce: Reproduce | None, frame: FrameType | None) -> None:
     """Tell whoever captures; then raise in strict mode, or log."""
-    for checked in graphs.checked:
-        tell_captures(checked)
+    told = [each for checked in graphs.checked for each in tell_captures(checked)]
     if graphs.configuration.strict and any(checked.errors for checked in graphs.checked):
-        made = Repro("")
+        made = MadeRepros("")
         if reproduce is not None and graphs.configuration.repro is not False:
             made = reproduce(graphs)
+            _tell_of_repros(told, made)
         raise ConstraintError(
             graphs.checked,
             backend=graphs.backend,
             repro=made.words,
             repro_path=made.path,
+            repro_paths=[part.path for part in made.parts if part.path],
             frame=frame,
         )
     for checked in graphs.checked:
         if checked.found:
             log.warning("%s", warning_text(checked))
+
+
+def _tell_of_repros(told: Sequence[CapturedViolation], made: MadeRepros) -> None:
+    """Whoever has heard of a violation hears where its script is."""
+    for part in made.parts:
+        path = _within_run(part.path) if part.path else ""
+        for each in told:
+            if each.violation in part.violations:
+                body = ReproWritten(
+                    each.event, path, part.reason, ops=part.ops, ops_before=part.ops_before
+                )
+                each.sink.emit(body)
+
+
+def _within_run(path: str) -> str:
+    """A run may be moved or packed: what lies in its folder is named from there."""
+    whole, run = Path(path).absolute(), read_settings().run_dir
+    inside = run is not None and whole.is_relative_to(run.absolute())
+    return str(whole.relative_to(run.absolute()) if inside and run else whole)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -19,17 +19,21 @@ from compilescope.backends.operator_names import (
 )
 from compilescope.errors import ToolError
 from compilescope.model.byte_counts import parse_bytes
-from compilescope.model.device import Alignment, Device
+from compilescope.model.device import ALL_DIMS, AlignedDims, Alignment, Device
 from compilescope.model.graph import Graph
 from compilescope.rules.constraints.memory import MemoryConstraint
 from compilescope.rules.constraints.operators import UnsupportedOpsConstraint
 from compilescope.rules.constraints.shape import ShapeConstraint
-from compilescope.rules.hardware.checking import check_graph, constraints_of
+from compilescope.rules.hardware.checks import check_graph, constraints_of
 from compilescope.rules.hardware.constraint import Constraint
+from compilescope.rules.hardware.default_device import default_device
 from compilescope.settings import MockSettings, read_mock_settings
 
 UNNAMED = "mock"
 """What a device is called that has no name."""
+
+
+Dims = Sequence[int] | Literal["all", "last"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +50,8 @@ class Configuration:
     repro: bool | Path = True
     """Whether to write a repro, or the folder to write it in."""
     repro_timeout_s: float = 60.0
+    is_default: bool = False
+    """Nobody said what to check: the device is the generic one."""
 
     @property
     def name(self) -> str:
@@ -58,35 +64,109 @@ def configure(
     strict: bool | None = None,
     constraints: Iterable[Constraint] | None = None,
     alignment: int | None = None,
+    alignment_dims: Dims | None = None,
     max_memory: int | str | None = None,
     repro: bool | str | os.PathLike[str] = True,
     repro_timeout_s: float = 60.0,
 ) -> Configuration:
-    """An argument wins over the device, and a device over the environment."""
+    """An argument wins over the device, and a device over the environment.
+
+    Without a device, constraints are all that is checked, and without those it is the generic
+    device. The environment has a say in both cases.
+    """
     environment = read_mock_settings()
     given = _listed(constraints)
     _check_alignment(alignment)
-    max_bytes = _bytes(max_memory, "max_memory")
+    limits = _Limits(alignment, _dims(alignment_dims), _bytes(max_memory, "max_memory"))
     chip = _device(device)
+    if chip is None:
+        limits = limits.completed(environment, given)
+        chip = default_device() if constraints is None else None
     if chip is not None:
-        chip = _changed(chip, alignment, max_bytes)
-        made = constraints_of(chip)
-        extra = given
+        chip = limits.changed(chip)
+        made, extra = constraints_of(chip), given
     else:
-        made = []
-        extra = (*_standard(environment, given, alignment, max_bytes), *given)
+        made, extra = [], (*limits.constraints(), *given)
     if not 0 < repro_timeout_s <= 3600:
         raise ToolError(
             f"repro_timeout_s is {repro_timeout_s!r}; it must be seconds, at most an hour."
         )
+    raising = True if environment.strict is None else environment.strict
     return Configuration(
         constraints=(*made, *extra),
         device=chip,
         extra=extra,
-        strict=environment.strict if strict is None else bool(strict),
+        strict=raising if strict is None else bool(strict),
         repro=repro if isinstance(repro, bool) else Path(repro),
         repro_timeout_s=repro_timeout_s,
+        is_default=device is None and constraints is None,
     )
+
+
+@dataclass(frozen=True)
+class _Limits:
+    """What arguments and the environment say beside a device."""
+
+    alignment: int | None
+    dims: AlignedDims | None
+    max_bytes: int | None
+
+    def completed(self, environment: MockSettings, given: tuple[Constraint, ...]) -> _Limits:
+        """The environment gives way to an argument, and to a constraint of the same kind."""
+        alignment, max_bytes = self.alignment, self.max_bytes
+        if alignment is None and not any(isinstance(each, ShapeConstraint) for each in given):
+            alignment = environment.alignment
+        if max_bytes is None and not any(isinstance(each, MemoryConstraint) for each in given):
+            max_bytes = _bytes(environment.max_memory or None, "MOCK_MAX_MEMORY")
+        dims = self.dims
+        if dims is None:
+            dims = _parse_dims(environment.alignment_dims, "MOCK_ALIGNMENT_DIMS")
+        return _Limits(alignment, dims, max_bytes)
+
+    def changed(self, device: Device) -> Device:
+        replace = msgspec.structs.replace
+        if self.alignment is not None:
+            rule = Alignment(multiple=self.alignment, dims=self.dims or ALL_DIMS)
+            rules = (rule,) if self.alignment > 1 else ()
+            device = replace(device, shapes=replace(device.shapes, alignment=rules))
+        if self.max_bytes is not None:
+            device = replace(device, memory=replace(device.memory, peak_bytes=self.max_bytes))
+        return device
+
+    def constraints(self) -> list[Constraint]:
+        made: list[Constraint] = []
+        if self.alignment is not None and self.alignment > 1:
+            dims = None if self.dims in (None, ALL_DIMS) else self.dims
+            made.append(
+                ShapeConstraint(self.alignment, dims=dims)
+                if dims
+                else ShapeConstraint(self.alignment)
+            )
+        if self.max_bytes is not None:
+            made.append(MemoryConstraint(self.max_bytes))
+        return made
+
+
+def _dims(given: Dims | None) -> AlignedDims | None:
+    if given is None or isinstance(given, str):
+        return None if given is None else _parse_dims(given, "alignment_dims")
+    return tuple(given)
+
+
+def _parse_dims(text: str, name: str) -> AlignedDims:
+    """Which dimensions an alignment is about: `all`, `last`, or numbers such as `-2,-1`."""
+    said = text.strip().lower()
+    if said == ALL_DIMS:
+        return ALL_DIMS
+    if said == "last":
+        return (-1,)
+    parts = [part.strip() for part in said.split(",")]
+    if not all(part.removeprefix("-").isdecimal() and len(part) < 4 for part in parts):
+        raise ToolError(
+            f"{name} is {text!r}; it must be all, last, or dimensions such as -2,-1.",
+            hint="all: every dimension except those of size 1. last: the last dimension.",
+        )
+    return tuple(map(int, parts))
 
 
 def configure_by_options(options: dict[str, Any] | None) -> Configuration:
@@ -94,7 +174,10 @@ def configure_by_options(options: dict[str, Any] | None) -> Configuration:
     try:
         return configure(**(options or {}))
     except TypeError as error:
-        known = "device, strict, constraints, alignment, max_memory, repro, repro_timeout_s"
+        known = (
+            "device, strict, constraints, alignment, alignment_dims, max_memory, repro, "
+            "repro_timeout_s"
+        )
         raise ToolError(
             f"Invalid options for the mock backend: {error}.", f"Valid options: {known}."
         ) from None
@@ -123,35 +206,6 @@ def _device(device: str | os.PathLike[str] | Device | None) -> Device | None:
     found = find_device(name)
     warn_of(unknown_in_file(name))
     return found
-
-
-def _changed(device: Device, alignment: int | None, max_bytes: int | None) -> Device:
-    replace = msgspec.structs.replace
-    if alignment is not None:
-        rules = (Alignment(multiple=alignment),) if alignment > 1 else ()
-        device = replace(device, shapes=replace(device.shapes, alignment=rules))
-    if max_bytes is not None:
-        device = replace(device, memory=replace(device.memory, peak_bytes=max_bytes))
-    return device
-
-
-def _standard(
-    environment: MockSettings,
-    given: tuple[Constraint, ...],
-    alignment: int | None,
-    max_bytes: int | None,
-) -> list[Constraint]:
-    """What holds without a device. The environment gives way to a constraint of the same kind."""
-    made: list[Constraint] = []
-    if alignment is None and not any(isinstance(each, ShapeConstraint) for each in given):
-        alignment = environment.alignment
-    if alignment is not None and alignment > 1:
-        made.append(ShapeConstraint(alignment))
-    if max_bytes is None and not any(isinstance(each, MemoryConstraint) for each in given):
-        max_bytes = _bytes(environment.max_memory, "MOCK_MAX_MEMORY")
-    if max_bytes is not None:
-        made.append(MemoryConstraint(max_bytes))
-    return made
 
 
 def _check_alignment(alignment: object) -> None:

@@ -11,8 +11,8 @@ from compilescope.backends.device_files import shipped_devices
 from compilescope.backends.mock.configuration import Configuration
 from compilescope.model.device import Device
 from compilescope.rules.hardware.constraint import Constraint
-from compilescope.torchapi.reproducing.constants import Unwritable
-from compilescope.torchapi.reproducing.definitions import Definitions
+from compilescope.torchapi.repros.constants import Unwritable
+from compilescope.torchapi.repros.definitions import Definitions
 
 
 @dataclass

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import msgspec
 
-from compilescope.backends.checking import CheckedGraph
+from compilescope.analysis.stages.printed import read_printed
+from compilescope.analysis.stages.tensors import portable_graphs
+from compilescope.backends.checks import CheckedGraph, ConstraintViolation
 from compilescope.errors import ToolError
+from compilescope.graphs.statistics import GraphStatistics, graph_statistics
 from compilescope.model.graph import Graph, encode_graph
-from compilescope.rules.graphs.statistics import GraphStatistics, graph_statistics
 from compilescope.rules.hardware.memory import Peak, peak_memory
-from compilescope.rules.stages.printed import read_printed
-from compilescope.rules.stages.tensors import portable_graphs
 
 Draw = Callable[[Graph, str, Mapping[str, str]], str]
 """A graph, a title, and nodes to mark with what to say of them -> a picture."""
@@ -66,7 +66,7 @@ class StageFigures(msgspec.Struct, frozen=True):
 
 
 @dataclass
-class Compilation:
+class KeptCompilation:
     """What became of one graph of Dynamo's."""
 
     model: str
@@ -127,12 +127,13 @@ class Compilation:
         stage = self[name]
         if stage.graph is None or self.draw_with is None:
             raise ToolError(f"{name} is not a graph, so it cannot be drawn.")
-        marks = {
-            each.node: f"{each.rule}: {each.found}"
-            for graph in self.checked
-            for each in graph.errors
-            if graph.stage == stage.stage
-        }
+        marks: dict[str, str] = {}
+        for graph in self.checked:
+            for each in graph.errors if graph.stage == stage.stage else ():
+                said = f"{each.rule}: {each.found}"
+                for name in _nodes_of(each, stage.graph):
+                    known = marks.get(name, said)
+                    marks[name] = known if said in known else f"{known}; {said}"
         return self.draw_with(stage.graph, f"{self.model or 'graph'}: {stage.name}", marks)
 
     def save(self, folder: Path, *, drawings: bool = False) -> None:
@@ -171,6 +172,19 @@ class Compilation:
         }
         plain = msgspec.to_builtins(about)
         return json.dumps(plain, indent=1)
+
+
+def _nodes_of(found: ConstraintViolation, graph: Graph) -> list[str]:
+    """The nodes of a kept graph that a violation is about.
+
+    It was found before Inductor took operators apart: the same operator on the same line, or all
+    that the line became.
+    """
+    at = (found.file, found.line)
+    line = [n for n in graph.nodes if n.frame and (n.frame.file, n.frame.line) == at]
+    same = [node.name for node in line if node.target == found.op]
+    inputs = [n.name for n in graph.nodes if n.op == "placeholder" and n.name == found.node]
+    return inputs or same or [node.name for node in line if node.op.startswith("call_")]
 
 
 def _ending(stage: KeptStage) -> str:

@@ -8,7 +8,7 @@ import click
 
 from compilescope.cli.commands import show
 from compilescope.cli.options import dir_option, json_option
-from compilescope.cli.telling import all_option
+from compilescope.cli.output import all_option
 
 GROUP = "Diagnose"
 

@@ -13,21 +13,32 @@ GROUP = "Share"
 
 
 @click.command("clean", short_help="Delete runs from disk, after asking.")
-@click.option(
-    "--keep", type=click.IntRange(min=0), default=0, metavar="N", help="Keep the newest N."
-)
+@click.argument("named", metavar="[RUN]...", nargs=-1)
+@click.option("--keep", type=click.IntRange(min=0), metavar="N", help="Keep the newest N.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @json_option
 @dir_option
-def COMMAND(keep: int, yes: bool, as_json: bool, home: Path | None) -> None:
-    """Delete runs from disk. Runs still in progress are kept."""
+def COMMAND(
+    named: tuple[str, ...], keep: int | None, yes: bool, as_json: bool, home: Path | None
+) -> None:
+    """Delete each RUN from disk, given by its id or the start of it (default: all runs). Runs still
+    in progress are kept."""
     from compilescope.errors import ToolError
-    from compilescope.model.home import list_runs, remove_run
+    from compilescope.model.home import find_run, list_runs, remove_run
     from compilescope.model.run import is_live
 
     folder = home_folder(home)
+    if named and keep is not None:
+        raise ToolError("Give RUNs or --keep, not both.")
     runs, unreadable = list_runs(folder)
-    doomed = [path for path, header in runs[keep:] if not is_live(header)]
+    chosen = runs[keep:]
+    if named:
+        wanted = {find_run(folder, name).absolute() for name in named}
+        chosen = [(path, header) for path, header in runs if path.absolute() in wanted]
+        elsewhere = wanted.difference(path.absolute() for path, _ in runs)
+        if elsewhere:
+            raise ToolError(f"{min(elsewhere)} is not a readable run in {folder}.")
+    doomed = [path for path, header in chosen if not is_live(header)]
     for path, why in unreadable:
         print(f"{path.name} was not deleted: {why}", file=sys.stderr)
     if doomed and not yes:

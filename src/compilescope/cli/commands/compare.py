@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from compilescope.cli.options import dir_option, home_folder, in_home, json_option, print_json
-from compilescope.cli.telling import all_option, tell
+from compilescope.cli.output import all_option, tell
+from compilescope.cli.streams import put
 
 if TYPE_CHECKING:
-    from compilescope.report.comparing import Side
+    from compilescope.report.run_comparison import ComparedRun
 
 GROUP = "Diagnose"
 
@@ -41,7 +41,7 @@ def COMMAND(
     RUN@1 is rank 1 of a run: `compare RUN@0 RUN@1` compares two ranks. Of two benchmark runs, it
     says which differences are real: it compares intervals, with eager mode as the control.
     """
-    from compilescope.report.comparing import compare_runs
+    from compilescope.report.run_comparison import compare_runs
 
     sides = [_read(home_folder(home), name) for name in (before, after)]
     seen, document = compare_runs(*sides)
@@ -51,19 +51,19 @@ def COMMAND(
     if form == "md":
         from compilescope.report.render.markdown import to_markdown
 
-        sys.stdout.write(to_markdown(document))
+        put(to_markdown(document))
     elif form == "html":
         from compilescope.report.render.page import to_page
 
-        sys.stdout.write(to_page([document]))
+        put(to_page([document]))
     else:
         rest = shlex.join(["compilescope", "compare", "--all", *in_home(home), before, after])
         tell(document, rest, everything=everything)
 
 
-def _read(home: Path, name: str) -> Side:
+def _read(home: Path, name: str) -> ComparedRun:
     from compilescope.model.home import find_run
-    from compilescope.report.comparing import read_side, split_rank
+    from compilescope.report.run_comparison import read_side, split_rank
 
     run, rank = split_rank(name)
     return read_side(find_run(home, run if rank is None else run or None), rank)
@@ -71,10 +71,9 @@ def _read(home: Path, name: str) -> Side:
 
 def _value(seen: Any) -> Any:
     """As JSON; a record leaves out what is as usual, here a reader finds it."""
-    from compilescope.cli.benchmark_values import comparison_value
-    from compilescope.cli.sweep_value import changes_value
-    from compilescope.rules.benchmark_changes import BenchmarkComparison
-    from compilescope.rules.sweeps import Regressions
+    from compilescope.analysis.benchmark_changes import BenchmarkComparison
+    from compilescope.analysis.sweeps import Regressions
+    from compilescope.cli.run_json import changes_value, comparison_value
 
     if isinstance(seen, Regressions):
         return changes_value(seen)

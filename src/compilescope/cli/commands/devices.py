@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from compilescope.cli.options import json_option, print_json
-from compilescope.cli.telling import tell
+from compilescope.cli.output import tell
 
 if TYPE_CHECKING:
     from compilescope.backends.operator_names import NamedOperators
-    from compilescope.model.devicefile import DeviceFile, Problem
+    from compilescope.model.devicefile import DeviceFile, DeviceFileProblem
     from compilescope.report.blocks import Block
 
 GROUP = "Hardware"
@@ -97,7 +97,7 @@ def _operators(file: DeviceFile) -> tuple[NamedOperators | None, str]:
 def _verdict(
     path: Path,
     file: DeviceFile,
-    problems: list[Problem],
+    problems: list[DeviceFileProblem],
     operators: NamedOperators | None,
     why_not: str,
 ) -> dict[str, Any]:
@@ -119,7 +119,7 @@ def _verdict(
 def _tell(
     path: Path,
     file: DeviceFile,
-    problems: list[Problem],
+    problems: list[DeviceFileProblem],
     operators: NamedOperators | None,
     why_not: str,
 ) -> None:
@@ -138,7 +138,7 @@ def _tell(
         print(f"{path}: device {file.device.name} has no problems.{more}")
 
 
-def _line(path: Path, problem: Problem, label: str) -> None:
+def _line(path: Path, problem: DeviceFileProblem, label: str) -> None:
     print(f"{path}:{problem.line}: {label}{problem}.")
     if problem.hint:
         print(f"    {problem.hint}")

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from compilescope.cli.commands.check.output import EXIT_CODES
 from compilescope.cli.options import dir_option, home_folder, json_option
 from compilescope.cli.progress import working
-from compilescope.cli.verdict import EXIT_CODES
+from compilescope.cli.signals import ended_in_order
 from compilescope.errors import ToolError
-from compilescope.objects import call_theirs, load_object, model_and_inputs, names_file
+from compilescope.objects import load_object, names_file
 
 if TYPE_CHECKING:
     from compilescope.diff.report import DiffReport
@@ -57,7 +58,14 @@ GROUP = "Numbers"
     type=click.IntRange(1),
     default=1,
     show_default=True,
-    help="Number of input sets: extra ones resemble the first, with other values and sizes.",
+    help="Call BUILD this many times: the model of the first call, the inputs of all.",
+)
+@click.option(
+    "--variants",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Generated input sets: like the first, with other values and sizes.",
 )
 @click.option(
     "--runs",
@@ -66,23 +74,23 @@ GROUP = "Numbers"
     show_default=True,
     help="Runs per input set: equal runs must give equal results.",
 )
-@click.option("--seed", default=0, show_default=True, help="Seed for BUILD and for extra inputs.")
+@click.option("--seed", default=0, show_default=True, help="Seed for BUILD and for --variants.")
 @click.option("--atol", type=float, help="Absolute tolerance. [default: by dtype and float64]")
 @click.option("--rtol", type=float, help="Relative tolerance. [default: by dtype and float64]")
 @click.option("--no-fp64", is_flag=True, help="Compare by tolerances alone, without a float64 run.")
 @click.option(
     "--pictures",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Plot the errors into this folder.",
+    help="Plot the errors into this folder, and write the JSON report there.",
 )
 @dir_option
 @json_option
 def COMMAND(build: str, as_json: bool, home: Path | None, **given: Any) -> int:
     # What the program prints is no part of our JSON.
     quiet: Any = contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext()
-    with quiet:
+    with quiet, ended_in_order():  # It calls the program many times.
         report = _compared(build, given)
-    folder = report.save_run(home_folder(home))
+        folder = report.save_run(home_folder(home))
     if as_json:
         sys.stdout.write(_json(report, folder))
     else:
@@ -104,30 +112,33 @@ def _compared(build: str, given: dict[str, Any]) -> DiffReport:
     if optimizer is not None and names_file(optimizer):
         optimizer = load_object(optimizer)
 
-    from compilescope.diff.config import ComparisonConfig
-    from compilescope.diff.modes import reseed
+    from compilescope.diff.pictures import plotter
+    from compilescope.diff.runs.modes import reseed
     from compilescope.numbers import KernelDiffHarness
+    from compilescope.tensors.tolerances import ComparisonConfig
 
     config = ComparisonConfig(atol=given["atol"], rtol=given["rtol"])
+    pictures = given["pictures"]
+    if pictures is not None:
+        plotter()
     reseed(given["seed"])
-    model, args, kwargs = model_and_inputs(call_theirs(make, f"{build} failed"), build)
     with working("diff") as work:
-        harness = KernelDiffHarness(
-            model,
-            args,
+        work.show(f"calling {build}")
+        harness = KernelDiffHarness.from_build(
+            make,
+            given["inputs"],
+            name=build,
             reference_backend=backends["reference"],
             test_backend=backends["test_backend"],
             config=config,
-            kwargs=kwargs,
             train=given["train"],
             optimizer=optimizer,
-            inputs=given["inputs"],
+            variants=given["variants"],
             runs=given["runs"],
             seed=given["seed"],
             fp64=not given["no_fp64"],
             progress=work.show,
         )
-        pictures = given["pictures"]
         return harness.compare(
             generate_visualizations=pictures is not None,
             report_dir=str(pictures or ""),

@@ -5,11 +5,13 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from compilescope.cli.llm import LlmOptions, ask_model, llm_options, show_requests
 from compilescope.cli.options import (
     dir_option,
     home_folder,
@@ -19,14 +21,16 @@ from compilescope.cli.options import (
     registry_pages,
     report_width,
 )
+from compilescope.cli.output import all_option, lines_at, listed, room, tell
+from compilescope.cli.streams import put
 from compilescope.cli.sweep_jobs import found_run, job_option
-from compilescope.cli.telling import all_option, lines_at, room, tell
+from compilescope.texts import whole_number
 
 if TYPE_CHECKING:
-    from compilescope.model.run import Run
+    from compilescope.analysis.findings import Finding
+    from compilescope.findings.breaks import Site
+    from compilescope.report.blocks import Document
     from compilescope.report.section import Reading
-    from compilescope.rules.digest import Digest
-    from compilescope.rules.sites import Site
 
 GROUP = "Diagnose"
 
@@ -40,9 +44,13 @@ GROUP = "Diagnose"
 @click.option("--site", metavar="FILE:LINE", help="Only the graph breaks at this line.")
 @job_option
 @all_option
-@click.option("--llm", is_flag=True, help="Add a language model's explanation, marked as such.")
+@llm_options
 @click.option(
-    "--llm-dry-run", is_flag=True, help="Show exactly what --llm would send; send nothing."
+    "--format",
+    "form",
+    type=click.Choice(["terminal", "md", "html"]),
+    default="terminal",
+    help="Output format.",
 )
 @json_option
 @dir_option
@@ -53,15 +61,16 @@ def COMMAND(
     site: str | None,
     job: str | None,
     everything: bool,
-    llm: bool,
-    llm_dry_run: bool,
+    form: str,
     as_json: bool,
     home: Path | None,
+    **llm_given: Any,
 ) -> None:
     """Explain the causes in RUN (default: the latest), most expensive first: why each happens and
     what to change.
 
-    Shows as many in full as fit two screens, and lists the others.
+    Shows as many in full as fit two screens, and lists the others. With --llm or another format it
+    shows all of them.
     """
     from compilescope.errors import ToolError
     from compilescope.model.run import read_run
@@ -69,29 +78,38 @@ def COMMAND(
 
     if sum(given is not None for given in (cause, number, site)) > 1:
         raise ToolError("--cause, --break and --site do not go together: give one of them.")
+    wanted = LlmOptions(**llm_given)
     folder = found_run(home_folder(home), run, job)
     run = str(folder) if job else run
-    recorded = read_run(folder)
-    reading = Reading(recorded, pages=registry_pages())
-    record, seen = reading.run, reading.digest
+    reading = Reading(read_run(folder), page=form == "html", pages=registry_pages())
+    brief = not (as_json or everything or wanted.llm or wanted.llm_dry_run) and form == "terminal"
+    if brief and number is None and site is None:
+        # Others have room only where no cause was asked for.
+        reading = replace(reading, drawn=room(sys.stdout) if cause is None else 0)
+    if brief and cause is None and number is None and site is None:
+        reading = replace(reading, asked=listed(sys.stdout))
+    reading = replace(reading, only=cause)
     numbers = _numbers(reading, cause)
-    chosen = _choose(reading, numbers, number, site)
-    if llm_dry_run:
-        _show_prompts(record, seen, chosen)
-        return
-    replies = _ask(record, seen, chosen) if llm else {}
     by_place = number is not None or site is not None
+    chosen = _choose(reading, numbers, number, site)
+    asked = _asked(reading, numbers, chosen if by_place else None)
+    if wanted.llm_dry_run:
+        noun = "break" if by_place else "cause"
+        show_requests(wanted, [(reading, asked)], noun=noun, as_json=as_json)
+        return
+    if wanted.llm:
+        reading = replace(reading, quotes=ask_model(wanted, reading, asked))
     if as_json:
-        _print_json(reading, [] if by_place else numbers, chosen, replies)
+        _print_json(reading, [] if by_place else numbers, chosen)
         return
     if by_place:
         from compilescope.report.explanation import break_explanation
 
-        tell(break_explanation(reading, chosen), "")
-    elif everything or cause is not None:
+        _print(break_explanation(reading, chosen), form)
+    elif everything or cause is not None or wanted.llm or form != "terminal":
         from compilescope.report.explanation import explanation
 
-        tell(explanation(reading, numbers), "")
+        _print(explanation(reading, numbers), form)
     else:
         from compilescope.report.explanation import fitted_explanation
 
@@ -99,9 +117,31 @@ def COMMAND(
         command = ["compilescope", "explain", *in_home(home), *([run] if run else [])]
         one, rest = (shlex.join([*command, option]) for option in ("--cause", "--all"))
         tell(fitted_explanation(reading, most, measure, one, rest), "")
-    for fingerprint, words in replies.items():
-        label = next(n for n, s in chosen if s.fingerprint == fingerprint)
-        sys.stdout.write(f"\nA language model says of break {label}:\n{words}\n")
+
+
+def _print(document: Document, form: str) -> None:
+    if form == "md":
+        from compilescope.report.render.markdown import to_markdown
+
+        put(to_markdown(document))
+    elif form == "html":
+        from compilescope.report.render.page import to_page
+
+        put(to_page([document]))
+    else:
+        tell(document, "")
+
+
+def _asked(
+    reading: Reading, numbers: list[int], sites: list[tuple[int, Site]] | None
+) -> list[tuple[int, Finding]]:
+    """The causes that a model is asked about with their numbers; or these breaks with theirs."""
+    if sites is None:
+        return [(number, reading.causes[number - 1]) for number in numbers]
+    breaks = {each.fingerprint: each for each in reading.causes if each.kind == "break"}
+    # Two breaks of the same line are one cause.
+    numbered = {site.fingerprint: number for number, site in reversed(sites)}
+    return [(number, breaks[name]) for name, number in reversed(numbered.items())]
 
 
 def _numbers(reading: Reading, cause: int | None) -> list[int]:
@@ -135,17 +175,16 @@ def _choose(
         wanted = {reading.causes[each - 1].fingerprint for each in numbers}
         return [(n, s) for n, s in sites if s.fingerprint in wanted]
     file, colon, line = place.rpartition(":")
-    if not colon or not line.isdigit():
+    at = whole_number(line)
+    if not colon or at is None:
         raise ToolError(f"--site takes FILE:LINE, not {place!r}.")
-    found = [(n, s) for n, s in sites if s.line == int(line) and s.file.endswith(file)]
+    found = [(n, s) for n, s in sites if s.line == at and s.file.endswith(file)]
     if not found:
         raise ToolError(f"No graph break at {place}.", hint="`compilescope show` lists the places.")
     return found
 
 
-def _print_json(
-    reading: Reading, numbers: list[int], chosen: list[tuple[int, Site]], replies: dict[str, str]
-) -> None:
+def _print_json(reading: Reading, numbers: list[int], chosen: list[tuple[int, Site]]) -> None:
     seen = reading.digest
     behind = {event for each in numbers for event in reading.causes[each - 1].because}
     # A function that is eager because of a break or a failure is no cause of its own.
@@ -160,39 +199,10 @@ def _print_json(
             "recompiles": _behind(seen.recompiles, behind),
             "failures": _behind(seen.failures, behind),
             "eager_frames": seen.eager_frames if whole else _behind(seen.eager_frames, behind),
-            "llm": replies,
+            "llm": {name: quote.text for name, quote in reading.quotes.items()},
         }
     )
 
 
 def _behind(found: Iterable[Any], events: set[str]) -> list[Any]:
     return [each for each in found if events.intersection(each.because)]
-
-
-def _show_prompts(record: Run, seen: Digest, chosen: list[tuple[int, Site]]) -> None:
-    from compilescope.explain.llm import prompt_for
-    from compilescope.explain.question import question_for
-
-    for number, site in chosen:
-        for message in prompt_for(question_for(record, seen, site)):
-            print(f"--- break {number}, {message['role']} message\n{message['content']}")
-    if not chosen:
-        print("There is no graph break to ask about: nothing would be sent.", file=sys.stderr)
-
-
-def _ask(record: Run, seen: Digest, chosen: list[tuple[int, Site]]) -> dict[str, str]:
-    """Fingerprint -> a model's words. A problem is one sentence on stderr, and ends the asking."""
-    from compilescope.explain.llm import ask
-    from compilescope.explain.question import question_for
-    from compilescope.settings import read_model_settings
-
-    settings = read_model_settings()
-    replies: dict[str, str] = {}
-    for number, site in chosen:
-        print(f"asking about break {number} of {len(chosen)}...", file=sys.stderr)
-        reply = ask(question_for(record, seen, site), settings)
-        if reply.words is None:
-            print(f"compilescope: no answer from the model: {reply.problem}", file=sys.stderr)
-            break
-        replies[site.fingerprint] = reply.words
-    return replies

@@ -12,6 +12,7 @@ import click
 from compilescope.cli.options import dir_option, home_folder, json_option, print_json
 from compilescope.cli.progress import working
 from compilescope.errors import ToolError
+from compilescope.texts import file_stem
 
 if TYPE_CHECKING:
     from compilescope.model.run import Run
@@ -45,11 +46,12 @@ def COMMAND(
     home: Path | None,
 ) -> None:
     """Pack RUN (default: the latest) into a zip file that `compilescope import` reads."""
-    from compilescope.model.archive import write_archive
+    from compilescope.model.holdings import note_product
     from compilescope.model.home import find_run
     from compilescope.model.run import read_run
+    from compilescope.sharing.archive import write_archive
 
-    folder = find_run(home_folder(home), run)
+    stored = folder = find_run(home_folder(home), run)
     with working("export", "reading the run"):
         read = read_run(folder)
     if read.live:
@@ -62,10 +64,11 @@ def COMMAND(
         if redact:
             folder = Path(scratch)
             name, same = _redacted(read, folder)
-        target = output or Path(f"{name}.zip")
+        target = output or Path(f"{file_stem(name) or 'run'}.zip")
         _check_target(target, force)
         with working("export", "packing") as work:
             archived = write_archive(folder, target, work.percent)
+        note_product(stored, "export", target)
     if as_json:
         print_json(
             {
@@ -96,13 +99,13 @@ def _check_target(target: Path, force: bool) -> None:
 
 def _redacted(run: Run, folder: Path) -> tuple[str, bool]:
     """Write the redacted run into `folder`: its id, and whether the rules say the same of it."""
-    from compilescope.model.archive import ARTIFACTS, write_run
+    from compilescope.analysis.digest import digest
     from compilescope.model.artifacts import DiskArtifacts
     from compilescope.model.run import read_run
-    from compilescope.rules.digest import digest
-    from compilescope.rules.redaction.check import leaked_names
-    from compilescope.rules.redaction.diagnosis import changed
-    from compilescope.rules.redaction.run import redact
+    from compilescope.sharing.archive import ARTIFACTS, write_run
+    from compilescope.sharing.redaction.check import a_few, leaked_names
+    from compilescope.sharing.redaction.diagnosis import changed
+    from compilescope.sharing.redaction.run import redact
 
     try:
         with working("export", "redacting") as work:
@@ -113,7 +116,7 @@ def _redacted(run: Run, folder: Path) -> tuple[str, bool]:
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     leaked = leaked_names(redaction, (f.read_text("utf-8", "surrogatepass") for f in files))
     if leaked:
-        shown = ", ".join(leaked[:5])
+        shown = a_few(leaked)
         raise ToolError(
             (
                 f"Redaction would have left names of yours in the file, such as {shown}, so it was "

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 
 import click
 
-from compilescope.cli.options import dir_option, home_folder, json_option, print_json
+from compilescope.cli.options import dir_option, home_folder, in_home, json_option, print_json
 from compilescope.cli.progress import working
 
 GROUP = "Share"
@@ -22,7 +23,7 @@ def COMMAND(file: Path, force: bool, as_json: bool, home: Path | None) -> None:
     """Import the run in FILE. Nothing in it is executed."""
     import msgspec
 
-    from compilescope.model.importing import import_archive
+    from compilescope.sharing.run_import import import_archive
 
     with working("import", "unpacking") as work:
         imported = import_archive(file, home_folder(home), force=force, progress=work.percent)
@@ -37,4 +38,5 @@ def COMMAND(file: Path, force: bool, as_json: bool, home: Path | None) -> None:
         print(f"Imported {imported.run}: {imported.files} files.")
     if imported.unread:
         print(f"{imported.unread} lines of its events could not be read.", file=sys.stderr)
-    print(f"See it with: compilescope show {imported.run}", file=sys.stderr)
+    command = shlex.join(["compilescope", "show", *in_home(home), imported.run])
+    print(f"See it with: {command}", file=sys.stderr)

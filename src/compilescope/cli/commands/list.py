@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -18,24 +19,40 @@ from compilescope.cli.options import (
     json_option,
     print_json,
 )
-from compilescope.cli.telling import all_option, room
+from compilescope.cli.output import all_option, room
+from compilescope.cli.streams import put
+from compilescope.texts import one_line
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from compilescope.model.header import RunHeader
+    from compilescope.model.holdings import Holding
     from compilescope.model.labels import Labels
 
 GROUP = "Share"
 _AROUND = 4
 """Lines besides the runs: the columns' names, and what shows the rest."""
+_LEAST_COMMAND = 8
+"""Letters of a command. Chosen: with less room it is left out."""
+_GAP = 2
 
 
 @click.command("list", short_help="List the runs on disk, newest first.")
 @click.option("--tag", metavar="TAG", help="Only runs with this tag. See `compilescope tag`.")
+@click.option(
+    "--artifacts", is_flag=True, help="List the files of each run, and what was made from it."
+)
 @all_option
 @json_option
 @dir_option
-def COMMAND(tag: str | None, everything: bool, as_json: bool, home: Path | None) -> None:
-    """List the runs on disk, newest first."""
+def COMMAND(
+    tag: str | None, artifacts: bool, everything: bool, as_json: bool, home: Path | None
+) -> None:
+    """List the runs on disk, newest first.
+
+    On a terminal, long commands are shortened; in a pipe nothing is left out.
+    """
     from compilescope.model.home import list_runs
 
     folder = home_folder(home)
@@ -45,7 +62,7 @@ def COMMAND(tag: str | None, everything: bool, as_json: bool, home: Path | None)
     if as_json:
         print_json(
             {
-                "runs": [_row(path, header) for path, header in runs],
+                "runs": [_value(path, header, artifacts=artifacts) for path, header in runs],
                 "unreadable": [{"path": str(path), "reason": why} for path, why in unreadable],
             }
         )
@@ -55,16 +72,17 @@ def COMMAND(tag: str | None, everything: bool, as_json: bool, home: Path | None)
     elif not runs:
         print(f"No runs in {folder}. Record one with: compilescope run SCRIPT", file=sys.stderr)
     else:
-        _print_table(runs, home, everything=everything)
+        _print_table(runs, home, everything=everything, artifacts=artifacts)
     for path, why in unreadable:
         print(f"{path.name}: {why}", file=sys.stderr)
 
 
-def _row(path: Path, header: RunHeader) -> dict[str, Any]:
-    from compilescope.rules.glance import ended_by_the_last_lines, status_of
+def _value(path: Path, header: RunHeader, *, artifacts: bool) -> dict[str, Any]:
+    from compilescope.analysis.glance import ended_by_the_last_lines, status_of
+    from compilescope.model.holdings import holdings
 
     labels = _labels(path)
-    return {
+    value = {
         "run": header.run,
         "path": str(path),
         "command": list(header.command),
@@ -76,6 +94,7 @@ def _row(path: Path, header: RunHeader) -> dict[str, Any]:
         "tags": list(labels.tags),
         "note": labels.note,
     }
+    return {**value, "artifacts": holdings(path)} if artifacts else value
 
 
 def _labels(path: Path) -> Labels:
@@ -89,36 +108,98 @@ def _labels(path: Path) -> Labels:
         return Labels()
 
 
+class _Row(NamedTuple):
+    """A run in one line, and lines below it: what it raised, what it holds."""
+
+    cells: tuple[str, str, str]
+    command: str
+    raised: str
+    below: list[str]
+
+    @property
+    def height(self) -> int:
+        return 1 + bool(self.raised) + len(self.below)
+
+
 def _print_table(
-    runs: list[tuple[Path, RunHeader]], home: Path | None, *, everything: bool
+    runs: list[tuple[Path, RunHeader]], home: Path | None, *, everything: bool, artifacts: bool
 ) -> None:
-    from rich.console import Console
-    from rich.table import Table
+    from rich.cells import cell_len
 
-    from compilescope.report.render.spans import ago
-    from compilescope.rules.glance import ended_by_the_last_lines, status_of
-
-    colour = has_colour(sys.stdout)
-    console = Console(no_color=not colour, highlight=False, emoji=False, markup=False)
-    table = Table.grid(padding=(0, 2), expand=True)
-    for name in ("RUN", "WHEN", "STATUS"):
-        table.add_column(name, no_wrap=True)
-    table.add_column("COMMAND", overflow="ellipsis", no_wrap=True, ratio=1)
-    table.add_row("RUN", "WHEN", "STATUS", "COMMAND", style="dim" if colour else None)
-    left = 2 * len(runs) if everything else room(sys.stdout) - _AROUND
-    shown = 0
+    terminal = sys.stdout.isatty()
+    left = room(sys.stdout) - _AROUND if terminal and not everything else None
+    rows: list[_Row] = []
     for path, header in runs:
-        raised = ended_by_the_last_lines(path, header).exception
-        left -= 2 if raised else 1
-        if left < 0:
-            break
-        shown += 1
-        when = ago(time.time() - header.started_ns / 1e9)
-        tags = "".join(f"  #{tag}" for tag in _labels(path).tags)
-        table.add_row(header.run, when, status_of(header), " ".join(header.command) + tags)
-        if raised:
-            table.add_row("", "", "", raised, style="red" if colour else None)
-    console.print(table)
-    if shown < len(runs):
-        rest = shlex.join(["compilescope", "list", "--all", *in_home(home)])
-        print(f"and {len(runs) - shown} more\n\nEverything: {rest}")
+        row = _row(path, header, artifacts=artifacts)
+        if left is not None:
+            left -= row.height
+            if left < 0 and rows:
+                break
+        rows.append(row)
+    head = ("RUN", "WHEN", "STATUS")
+    widths = [
+        max(cell_len(text) for text in column)
+        for column in zip(head, *(row.cells for row in rows), strict=True)
+    ]
+    columns = shutil.get_terminal_size((80, 24)).columns
+    most = max(columns - sum(widths) - _GAP * len(widths), 0) if terminal else None
+    _print_line(_line(head, widths, "COMMAND", most), "dim")
+    for row in rows:
+        _print_line(_line(row.cells, widths, row.command, most))
+        if row.raised and (most is None or most >= _LEAST_COMMAND):
+            _print_line(_line(("", "", ""), widths, row.raised, most), "red")
+        for line in row.below:
+            print(f"    {line}")
+    if len(rows) < len(runs):
+        option = ["--artifacts"] if artifacts else []
+        rest = shlex.join(["compilescope", "list", "--all", *option, *in_home(home)])
+        print(f"and {len(runs) - len(rows)} more\n\nEverything: {rest}")
+
+
+def _row(path: Path, header: RunHeader, *, artifacts: bool) -> _Row:
+    from compilescope.analysis.glance import ended_by_the_last_lines, status_of
+    from compilescope.model.holdings import holdings
+    from compilescope.report.render.spans import ago
+
+    when = ago(time.time() - header.started_ns / 1e9)
+    tags = "".join(f"  #{one_line(tag)}" for tag in _labels(path).tags)
+    # A program given with -c has lines of its own; a run has one here.
+    command = one_line(" ".join(header.command)) + tags
+    raised = ended_by_the_last_lines(path, header).exception or ""
+    below = list(_held(holdings(path))) if artifacts else []
+    cells = (one_line(header.run), when, status_of(header))
+    return _Row(cells, command, one_line(raised), below)
+
+
+def _line(cells: tuple[str, ...], widths: list[int], command: str, most: int | None) -> str:
+    """The command is what gives way: the others are there to be copied."""
+    from rich.cells import cell_len, set_cell_size
+
+    gap = " " * _GAP
+    padded = (set_cell_size(text, width) for text, width in zip(cells, widths, strict=True))
+    if most is not None and most < _LEAST_COMMAND:
+        command = ""
+    elif most is not None and cell_len(command) > most:
+        command = set_cell_size(command, most - 1) + "…"
+    return gap.join((*padded, command)).rstrip()
+
+
+def _print_line(line: str, style: str = "") -> None:
+    codes = {"dim": "2", "red": "31"}
+    coloured = style and has_colour(sys.stdout)
+    put((f"\x1b[{codes[style]}m{line}\x1b[0m" if coloured else line) + "\n")
+
+
+def _held(found: list[Holding]) -> Iterator[str]:
+    """Texts that only events name are one line; all else has a line each."""
+    texts = [held for held in found if held.kind == "artifact"]
+    others = [held for held in found if held.kind != "artifact"]
+    for held in others:
+        yield f"{held.kind:<8}  {_size(held.bytes)}  {one_line(held.path)}"
+    if texts:
+        files = f"{len(texts)} file{'s' * (len(texts) > 1)} in artifacts/"
+        yield f"{'artifact':<8}  {_size(sum(held.bytes for held in texts))}  {files}"
+
+
+def _size(amount: int) -> str:
+    return f"{amount / 1000:9,.1f} kB"

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from compilescope.cli.interpreters import tell_missing_torch
 from compilescope.cli.options import dir_option, home_folder, in_home
+from compilescope.cli.output import all_option, tell
 from compilescope.cli.program import (
     ProgramCommand,
     Words,
@@ -18,13 +20,12 @@ from compilescope.cli.program import (
     warn_of_lost_end,
 )
 from compilescope.cli.progress import working
-from compilescope.cli.telling import all_option, tell
+from compilescope.cli.streams import put_json
 from compilescope.errors import ToolError
 
 if TYPE_CHECKING:
-    from compilescope.model.device import Device
+    from compilescope.analysis.preflight import DeviceReport
     from compilescope.model.run import Run
-    from compilescope.rules.hardware.preflight import DeviceReport
 
 GROUP = "Hardware"
 
@@ -72,6 +73,8 @@ class _PreflightCommand(ProgramCommand):
 @dir_option
 @click.pass_obj
 def COMMAND(target: Words, /, **given: Any) -> int:
+    from compilescope.analysis.digest import digest
+    from compilescope.analysis.preflight import preflight
     from compilescope.backends.device_files import find_devices
 
     if not given["devices"]:
@@ -86,12 +89,14 @@ def COMMAND(target: Words, /, **given: Any) -> int:
     unknown = _unknown_operators(given["devices"])
     record, status = _record(target, given)
     with working("preflight", "checking graphs"):
-        reports = _judge(record, devices)
+        seen = digest(record)
+        reports = preflight(record, seen, devices)
     doubt = " ".join(filter(None, (_doubt(record, status), *unknown)))
     if given["as_json"]:
         _print_json(record, reports, doubt)
     else:
         _print(record, reports, doubt, _rest(record, given))
+    tell_missing_torch(seen)
     return _exit_code(reports, given["fail_on"], doubt)
 
 
@@ -117,13 +122,6 @@ def _record(target: Words, given: dict[str, Any]) -> tuple[Run, int]:
     warn_of_lost_end(outcome)
     with working("preflight", "reading the run"):
         return read_run(outcome.folder, header=outcome.header), outcome.exit_status
-
-
-def _judge(record: Run, devices: list[Device]) -> list[DeviceReport]:
-    from compilescope.rules.digest import digest
-    from compilescope.rules.hardware.preflight import preflight
-
-    return preflight(record, digest(record), devices)
 
 
 def _unknown_operators(names: Sequence[str]) -> list[str]:
@@ -177,7 +175,6 @@ def _print(record: Run, reports: list[DeviceReport], doubt: str, rest: str) -> N
 
 
 def _print_json(record: Run, reports: list[DeviceReport], doubt: str) -> None:
-    import msgspec
 
     value = {
         "run": record.header.run,
@@ -185,4 +182,4 @@ def _print_json(record: Run, reports: list[DeviceReport], doubt: str) -> None:
         "doubt": doubt,
         "devices": {report.device: report for report in reports},
     }
-    print(msgspec.json.encode(value).decode(), flush=True)
+    put_json(value)

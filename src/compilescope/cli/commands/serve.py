@@ -17,7 +17,7 @@ from compilescope.errors import ToolError
 from compilescope.settings import config_folder, state_folder
 
 if TYPE_CHECKING:
-    from compilescope.dashboard.options import Options
+    from compilescope.dashboard.server.options import Options
 
 GROUP = "Share"
 _PACKAGES = ("starlette", "uvicorn", "sse_starlette", "python_multipart", "markdown_it")
@@ -85,8 +85,8 @@ def COMMAND(
     look at the runs (unless --private), and nothing more.
     """
     _check_installed()
-    from compilescope.dashboard.options import Limits, Options
-    from compilescope.dashboard.serving import serve
+    from compilescope.dashboard.server.options import BrowserLimits, Options
+    from compilescope.dashboard.server.uvicorn_server import serve
 
     kept = _home(home)
     options = Options(
@@ -99,14 +99,14 @@ def COMMAND(
         hosts=_names(names),
         private=private,
         notes=_notes(notes),
-        limits=Limits(jobs=jobs),
+        limits=BrowserLimits(jobs=jobs),
     )
     serve(options, lambda address: _tell(options, address))
     print("Stopped.", file=sys.stderr)
 
 
 def _tell(options: Options, address: str) -> None:
-    from compilescope.dashboard.options import is_loopback
+    from compilescope.dashboard.server.options import is_loopback
 
     print(f"Serving {address} until Ctrl-C.", flush=True)
     if not is_loopback(options.host):
@@ -165,7 +165,7 @@ def _names(names: tuple[str, ...]) -> tuple[str, ...]:
 
 def _token(home: Path, new: bool) -> str:
     """The same as before, so that open pages and links outlive a restart."""
-    from compilescope.dashboard.token_file import keep_token, token_path
+    from compilescope.model.token_file import keep_token, token_path
 
     path = token_path(state_folder(), home)
     try:

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from compilescope.dashboard.choices import backends, bench_models
-from compilescope.dashboard.fields import Checks, Choice, Field, Flag, Real, Whole
-from compilescope.dashboard.form import Form, Group, Values
-from compilescope.dashboard.path_fields import Backends, Builds
-from compilescope.dashboard.shared_fields import CONSTRAINTS
+from compilescope.dashboard.fields.choices import backends, bench_models
+from compilescope.dashboard.fields.form import Form, Group, Values
+from compilescope.dashboard.fields.kinds import Checks, Field, Flag, OneOf, Real, Whole
+from compilescope.dashboard.fields.paths import Backends, Builds
+from compilescope.dashboard.fields.shared import CONSTRAINTS
 
 
 def _check(values: Values) -> Iterator[tuple[str, str]]:
@@ -51,11 +51,11 @@ FORM = Form(
                     "always measured.",
                     default="inductor",
                 ),
-                Field("device", "Device", Choice(("cpu", "cuda")), "--device", default="cpu"),
+                Field("device", "Device", OneOf(("cpu", "cuda")), "--device", default="cpu"),
                 Field(
                     "dtype",
                     "dtype",
-                    Choice(("float32", "bfloat16", "float16")),
+                    OneOf(("float32", "bfloat16", "float16")),
                     "--dtype",
                     default="float32",
                 ),
@@ -68,7 +68,7 @@ FORM = Form(
                 Field(
                     "mode",
                     "Mode",
-                    Choice(("inference", "training")),
+                    OneOf(("inference", "training")),
                     "--mode",
                     help="A forward call, or a training step.",
                     default="inference",
@@ -113,7 +113,7 @@ FORM = Form(
                 Field(
                     "compile_mode",
                     "Mode of torch.compile",
-                    Choice(
+                    OneOf(
                         ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
                     ),
                     "--compile-mode",

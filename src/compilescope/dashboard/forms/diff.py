@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from compilescope.dashboard.choices import backends
-from compilescope.dashboard.fields import Field, Flag, Real, Text, Whole
-from compilescope.dashboard.form import Form, Group, Values
-from compilescope.dashboard.path_fields import Backends, Build
+from compilescope.dashboard.fields.choices import backends
+from compilescope.dashboard.fields.form import Form, Group, Values
+from compilescope.dashboard.fields.kinds import Field, Flag, Real, Text, Whole
+from compilescope.dashboard.fields.paths import Backends, Build
 
 
 def _check(values: Values) -> Iterator[tuple[str, str]]:
@@ -37,8 +37,16 @@ FORM = Form(
                     "Input sets",
                     Whole(1, 10_000),
                     "--inputs",
-                    help="Extra ones resemble the first, with other values and sizes.",
+                    help="The function is called this many times, for the inputs of each call.",
                     default="1",
+                ),
+                Field(
+                    "variants",
+                    "Generated input sets",
+                    Whole(0, 10_000),
+                    "--variants",
+                    help="Like the first, with other values and sizes.",
+                    default="0",
                 ),
             ),
         ),
@@ -132,7 +140,7 @@ FORM = Form(
                     "Seed",
                     Whole(None),
                     "--seed",
-                    help="For the function and for extra inputs.",
+                    help="For the function and for generated inputs.",
                     default="0",
                 ),
             ),

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from compilescope.dashboard.fields import DURATION, RULES, SITE, Field, Flag, Real
-from compilescope.dashboard.form import Form, Group, Values
-from compilescope.dashboard.path_fields import OutFile
-from compilescope.dashboard.shared_fields import (
+from compilescope.dashboard.fields.form import Form, Group, Values
+from compilescope.dashboard.fields.kinds import DURATION, RULES, SITE, Field, Flag, Real
+from compilescope.dashboard.fields.paths import OutFile
+from compilescope.dashboard.fields.shared import (
     ARGUMENTS,
     COMPILED,
     RUN,

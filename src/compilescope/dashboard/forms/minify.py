@@ -1,13 +1,21 @@
-"""The smallest program that still shows it."""
+"""The form of `minify`: the smallest program that still shows the same problem."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
-from compilescope.dashboard.choices import backends, devices
-from compilescope.dashboard.fields import DURATION, SITE, Choice, Field, Flag, Real, Whole
-from compilescope.dashboard.form import Form, Group, Values
-from compilescope.dashboard.path_fields import Backends, DeviceName, OutFile
-from compilescope.dashboard.shared_fields import ARGUMENTS, SCRIPT
+from compilescope.dashboard.fields.choices import backends, devices
+from compilescope.dashboard.fields.form import Form, Group, Values
+from compilescope.dashboard.fields.kinds import (
+    DURATION,
+    SITE,
+    Field,
+    Flag,
+    OneOf,
+    Real,
+    Whole,
+)
+from compilescope.dashboard.fields.paths import Backends, DeviceName, OutFile
+from compilescope.dashboard.fields.shared import ARGUMENTS, SCRIPT
 
 
 def _check(values: Values) -> Iterator[tuple[str, str]]:
@@ -39,7 +47,7 @@ FORM = Form(
                 Field(
                     "predicate",
                     "Problem",
-                    Choice(("break", "recompile", "crash", "diff", "violation")),
+                    OneOf(("break", "recompile", "crash", "diff", "violation")),
                     "--predicate",
                     help="[default: the crash that ended the program, else its first cause]",
                 ),

@@ -2,11 +2,11 @@
 
 import re
 
-from compilescope.dashboard.choices import backends, families
-from compilescope.dashboard.fields import Field, Real, Text, Whole
-from compilescope.dashboard.form import Form, Group
-from compilescope.dashboard.path_fields import Backends
-from compilescope.dashboard.shared_fields import CONSTRAINTS
+from compilescope.dashboard.fields.choices import backends, families
+from compilescope.dashboard.fields.form import Form, Group
+from compilescope.dashboard.fields.kinds import Field, Real, Text, Whole
+from compilescope.dashboard.fields.paths import Backends
+from compilescope.dashboard.fields.shared import CONSTRAINTS
 
 _FAMILY = Text(
     re.compile(r"[A-Za-z0-9][\w.-]*"), "This is not the name of a model family.", families, True

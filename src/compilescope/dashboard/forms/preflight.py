@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from compilescope.dashboard.choices import devices
-from compilescope.dashboard.fields import Checks, Choice, Field
-from compilescope.dashboard.form import Form, Group, Values
-from compilescope.dashboard.path_fields import DeviceName
-from compilescope.dashboard.shared_fields import (
+from compilescope.dashboard.fields.choices import devices
+from compilescope.dashboard.fields.form import Form, Group, Values
+from compilescope.dashboard.fields.kinds import Checks, Field, OneOf
+from compilescope.dashboard.fields.paths import DeviceName
+from compilescope.dashboard.fields.shared import (
     ARGUMENTS,
     COMPILED,
     RUN,
@@ -46,7 +46,7 @@ FORM = Form(
                 Field(
                     "fail_on",
                     "Fails on",
-                    Choice(("error", "warning")),
+                    OneOf(("error", "warning")),
                     "--fail-on",
                     help="Lowest severity that fails.",
                     default="error",

@@ -1,8 +1,8 @@
 """Run a program under capture."""
 
-from compilescope.dashboard.fields import Field, Flag
-from compilescope.dashboard.form import Form, Group
-from compilescope.dashboard.shared_fields import ARGUMENTS, COMPILED, SCRIPT, check_compiled
+from compilescope.dashboard.fields.form import Form, Group
+from compilescope.dashboard.fields.kinds import Field, Flag
+from compilescope.dashboard.fields.shared import ARGUMENTS, COMPILED, SCRIPT, check_compiled
 
 FORM = Form(
     id="run",

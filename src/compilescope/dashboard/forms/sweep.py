@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterator
 
-from compilescope.dashboard.choices import backends
-from compilescope.dashboard.fields import Choice, Field, Flag, Real, Text, Whole
-from compilescope.dashboard.form import Form, Group, Values
-from compilescope.dashboard.path_fields import Backends, RunId, Source
+from compilescope.dashboard.fields.choices import backends
+from compilescope.dashboard.fields.form import Form, Group, Values
+from compilescope.dashboard.fields.kinds import Field, Flag, OneOf, Real, Text, Whole
+from compilescope.dashboard.fields.paths import Backends, RunId, SweepSource
 
 _PATTERN = Text(
     re.compile(r"[\w*?\[][\w*?\[\].,!-]*"),
@@ -41,7 +41,7 @@ FORM = Form(
                 Field(
                     "source",
                     "Folder or list",
-                    Source(),
+                    SweepSource(),
                     help="A folder that is searched for .py files, or a text file with one program "
                     "a line.",
                 ),
@@ -72,7 +72,7 @@ FORM = Form(
                     "--backend",
                     help="For whatever is compiled here. [default: inductor]",
                 ),
-                Field("device", "Device", Choice(("cpu", "cuda")), "--device"),
+                Field("device", "Device", OneOf(("cpu", "cuda")), "--device"),
             ),
         ),
         Group(

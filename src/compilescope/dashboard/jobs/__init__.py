@@ -1,2 +1,4 @@
-"""Commands that a browser started. Each has a keeper process and a folder of its own, so that it
-outlives the server."""
+"""Commands that a browser started.
+
+Each has a keeper process and a folder of its own, so that it outlives the server.
+"""

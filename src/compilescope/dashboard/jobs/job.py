@@ -18,31 +18,32 @@ from compilescope.dashboard.jobs.records import (
     RUNS,
     STARTED,
     STOP,
-    Asked,
-    JobEnded,
+    JobEnd,
+    JobRequest,
     Started,
     StopOrder,
     read_record,
 )
-from compilescope.process_table import is_running
-from compilescope.processes import status_words
+from compilescope.processes.outcome import status_words
+from compilescope.processes.table import is_running
 from compilescope.settings import MADE_RUNS
 
 State = Literal["waiting", "running", "ended", "stopped", "lost"]
 _BIRTH_S = 30.0
-"""How long a keeper may take from its start to its first sign of life."""
+"""How long a keeper may take from its start to its first sign of life. Chosen: long even for a busy
+machine; then the job counts as lost."""
 
 
 @dataclass(frozen=True)
-class Job:
+class CommandJob:
     """As it is now."""
 
     id: str
     folder: Path
-    asked: Asked
+    asked: JobRequest
     state: State
     begun: Started | None
-    end: JobEnded | None
+    end: JobEnd | None
     stopping: StopOrder | None
     runs: tuple[str, ...]
     """Ids of the runs that it made, in their order; some may be deleted since."""
@@ -111,7 +112,7 @@ class Job:
         return f"Stopped: {how[0].lower()}{how[1:]}"
 
 
-def read_job(folder: Path, home: Path) -> Job | None:
+def read_job(folder: Path, home: Path) -> CommandJob | None:
     """None: this folder is no job, or not yet."""
     # The end last: what ends while we read must not look lost.
     begun = read_record(folder, STARTED, Started)
@@ -119,11 +120,11 @@ def read_job(folder: Path, home: Path) -> Job | None:
         # A clock that was set meanwhile makes a process look younger than its record.
         is_running(begun.keeper, since=begun.started) or belongs(begun.keeper, folder)
     )
-    end = read_record(folder, ENDED, JobEnded)
-    asked = read_record(folder, ASKED, Asked)
+    end = read_record(folder, ENDED, JobEnd)
+    asked = read_record(folder, ASKED, JobRequest)
     if asked is None or asked.id != folder.name:
         return None
-    return Job(
+    return CommandJob(
         id=asked.id,
         folder=folder,
         asked=asked,
@@ -146,7 +147,7 @@ def belongs(pid: int, folder: Path) -> bool:
         return False
 
 
-def _state(folder: Path, end: JobEnded | None, begun: Started | None, alive: bool) -> State:
+def _state(folder: Path, end: JobEnd | None, begun: Started | None, alive: bool) -> State:
     if end is not None:
         return "stopped" if end.stopped_by else "ended"
     if begun is not None:

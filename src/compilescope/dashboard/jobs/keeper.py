@@ -26,24 +26,27 @@ from compilescope.dashboard.jobs.records import (
     STARTED,
     STOP,
     UPLOAD,
-    Asked,
-    JobEnded,
+    JobEnd,
+    JobRequest,
     Started,
     StopOrder,
     read_record,
     write_record,
 )
 from compilescope.errors import ToolError
-from compilescope.processes import Ended, Stopping, run_process, status_words
-from compilescope.scale.orphans import adopt_orphans, end_children
+from compilescope.processes.child import Stopping, run_process
+from compilescope.processes.guard import adopt_orphans, end_children
+from compilescope.processes.outcome import ProcessEnd, status_words
 from compilescope.settings import job_environment
 
 _ERROR = re.compile(r"^compilescope: error: (.+)$", re.MULTILINE)
 _MOST_SAID = 500
+"""Letters of a command's last line. Chosen: a line or two of a page."""
 RESERVE = ".reserve"
 """Room on the disk for the last record, which the job's own output may have filled."""
 GRACE_S = 10.0
-"""Between two steps of a stop: Ctrl-C, `kill`, `kill -9`."""
+"""Between two steps of a stop: Ctrl-C, `kill`, `kill -9`. Chosen: time to write down what was
+found; docs/dashboard-start.md says it to users."""
 
 
 def tool_command(words: Sequence[str]) -> list[str]:
@@ -54,7 +57,7 @@ def tool_command(words: Sequence[str]) -> list[str]:
 
 def keep(folder: Path, *, grace_s: float = GRACE_S, command: Sequence[str] | None = None) -> None:
     """From the start of the command to its end. `command`: instead of the tool itself."""
-    asked = read_record(folder, ASKED, Asked)
+    asked = read_record(folder, ASKED, JobRequest)
     if asked is None:
         raise SystemExit(f"{folder} holds no job.")
     started = Started(keeper=os.getpid(), started=time.time())
@@ -98,7 +101,7 @@ def keep(folder: Path, *, grace_s: float = GRACE_S, command: Sequence[str] | Non
     if stopping.by == "time":
         assert asked.limit_s is not None
         reason = f"Stopped at its time limit of {asked.limit_s:g} s."
-    end = JobEnded(
+    end = JobEnd(
         ended=time.time(),
         status=status,
         stopped_by=stopping.by,
@@ -108,7 +111,7 @@ def keep(folder: Path, *, grace_s: float = GRACE_S, command: Sequence[str] | Non
     write_record(folder, ENDED, end)
 
 
-def _reason(ended: Ended) -> str:
+def _reason(ended: ProcessEnd) -> str:
     """Why it failed. The last line alone may be a part of any answer: only an error counts."""
     if ended.status <= 0 or ended.out_of_memory or b"Traceback (most recent" in ended.stdout:
         return ended.reason

@@ -17,8 +17,9 @@ from typing import IO
 HEAD = "output.log"
 _LATER = "output-*.log"
 _PIECES = 4
-"""Files of the end that are kept whole, beside the one that is being written."""
+"""Files of the end that are kept whole, beside the one that is being written. Chosen."""
 _MOST_ESCAPE = 64
+"""Bytes that a colour may take. Chosen: a bound; colours take far fewer."""
 _ESCAPE = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[PX^_][^\x1b]*\x1b\\"
     r"|[ -/]*[0-OQ-WYZ\\`-~])"

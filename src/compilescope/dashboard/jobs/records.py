@@ -22,7 +22,7 @@ UPLOAD = "upload"
 T = TypeVar("T")
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class JobRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What is to be done."""
 
     id: str
@@ -56,7 +56,7 @@ class StopOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     kill: bool = False
 
 
-class JobEnded(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class JobEnd(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How it ended."""
 
     ended: float
@@ -67,15 +67,15 @@ class JobEnded(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     dropped_bytes: int = 0
 
 
-def sealed(asked: Asked, key: str) -> Asked:
+def sealed(asked: JobRequest, key: str) -> JobRequest:
     return msgspec.structs.replace(asked, seal=_seal(asked, key))
 
 
-def has_seal(asked: Asked, key: str) -> bool:
+def has_seal(asked: JobRequest, key: str) -> bool:
     return hmac.compare_digest(asked.seal.encode(), _seal(asked, key).encode())
 
 
-def _seal(asked: Asked, key: str) -> str:
+def _seal(asked: JobRequest, key: str) -> str:
     content = msgspec.json.encode(msgspec.structs.replace(asked, seal=""))
     return hmac.new(key.encode(), content, hashlib.sha256).hexdigest()
 

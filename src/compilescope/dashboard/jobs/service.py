@@ -15,34 +15,38 @@ import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from compilescope.dashboard.jobs.job import Job, belongs, read_job
+from compilescope.dashboard.addresses import Missing
+from compilescope.dashboard.jobs.job import CommandJob, belongs, read_job
 from compilescope.dashboard.jobs.records import (
     ASKED,
     CLAIM,
     ENDED,
     STOP,
     UPLOAD,
-    Asked,
-    JobEnded,
+    JobEnd,
+    JobRequest,
     StopOrder,
     has_seal,
     sealed,
     write_record,
 )
-from compilescope.dashboard.missing import Missing
-from compilescope.dashboard.options import Limits
+from compilescope.dashboard.server.options import BrowserLimits
 from compilescope.errors import ToolError
-from compilescope.processes import end_session
+from compilescope.model.home import make_home
+from compilescope.processes.child import end_session
 
 FOLDER = ".jobs"
 KEPT = 500
-"""Jobs whose folders are kept: of more, the oldest that have ended are removed."""
+"""Jobs whose folders are kept: of more, the oldest that have ended are removed. Chosen."""
 _TICK_S = 0.5
+"""Between two looks at running jobs. Chosen: a page seems prompt, and looking costs little."""
 _LOOK_S = 5.0
-"""Between two looks for jobs that wait though we know of none: their server may be gone."""
+"""Between two looks for jobs that wait though we know of none: their server may be gone. Chosen:
+they wait anyway."""
 _NOT_OURS = "Not started: it was requested with a different token."
 _ABANDONED_S = 3600.0
-"""A folder without a job that is older than this was given up: an upload that never ended."""
+"""A folder without a job that is older than this was given up: an upload that never ended. Chosen:
+even a slow upload has ended by then."""
 _ID = re.compile(r"[0-9]{8}-[0-9]{6}-[0-9a-f]{6}")
 
 
@@ -53,7 +57,9 @@ class TooManyJobs(ToolError):
 class Jobs:
     """The jobs of a folder of runs. Its methods may be called from any thread."""
 
-    def __init__(self, home: Path, limits: Limits, *, key: str = "", kept: int = KEPT) -> None:
+    def __init__(
+        self, home: Path, limits: BrowserLimits, *, key: str = "", kept: int = KEPT
+    ) -> None:
         """`key`: a secret by which a job is known to be ours. A folder of runs may come from
         anybody, with jobs in it that wait to be started."""
         self._home = home
@@ -61,7 +67,7 @@ class Jobs:
         self._limits = limits
         self._key = key
         self._kept = kept
-        self._over: dict[str, Job] = {}
+        self._over: dict[str, CommandJob] = {}
         """Those that have ended: nothing about them changes any more."""
         self._keepers: list[subprocess.Popen[bytes]] = []
         """Ours, to be reaped."""
@@ -72,10 +78,8 @@ class Jobs:
     def reserve(self) -> Path:
         """A folder for a job that `start` is going to be told of, for files that it needs."""
         try:
+            make_home(self._home)
             self._place.mkdir(mode=0o700, parents=True, exist_ok=True)
-            ignore = self._home / ".gitignore"
-            if not ignore.exists():
-                ignore.write_text("*\n")
             while True:
                 name = f"{time.strftime('%Y%m%d-%H%M%S')}-{os.urandom(3).hex()}"
                 with contextlib.suppress(FileExistsError):
@@ -99,7 +103,7 @@ class Jobs:
         writes: Sequence[str] = (),
         limit_s: float | None = None,
         folder: Path | None = None,
-    ) -> Job:
+    ) -> CommandJob:
         """At once where a place is free, else as soon as one is."""
         _check_words((*words, str(cwd)))
         with self._lock:
@@ -112,7 +116,7 @@ class Jobs:
             own = None if folder else self.reserve()
             folder = folder or own
             assert folder is not None
-            asked = Asked(
+            asked = JobRequest(
                 id=folder.name,
                 words=tuple(words),
                 cwd=str(cwd),
@@ -134,7 +138,7 @@ class Jobs:
             self._tidy()
         return self.find(folder.name)
 
-    def all(self) -> list[Job]:
+    def all(self) -> list[CommandJob]:
         """Newest first."""
         with self._lock:
             names = sorted(self._names(), reverse=True)
@@ -143,18 +147,22 @@ class Jobs:
             jobs = [job for name in names if (job := self._read(name)) is not None]
         return sorted(jobs, key=lambda job: job.asked.created, reverse=True)
 
-    def find(self, job: str) -> Job:
+    def find(self, job: str) -> CommandJob:
         known = _ID.fullmatch(job) and (self._place / job).is_dir()
         found = self._read(job) if known else None
         if found is None:
             raise Missing(f"There is no job {job!r}.", hint="It may have been removed.")
         return found
 
-    def job_of(self, run: str) -> Job | None:
+    def is_ours(self, job: CommandJob) -> bool:
+        """Was it asked for with our token? What it says may then be asked for again."""
+        return has_seal(job.asked, self._key)
+
+    def job_of(self, run: str) -> CommandJob | None:
         """The one that made this run."""
         return next((job for job in self.all() if run in job.runs), None)
 
-    def stop(self, job: str, *, kill: bool = False) -> Job:
+    def stop(self, job: str, *, kill: bool = False) -> CommandJob:
         """Politely, like Ctrl-C; then harder, as the keeper's grace passes. `kill`: at once."""
         with self._lock:
             found = self.find(job)
@@ -233,7 +241,7 @@ class Jobs:
         with contextlib.suppress(OSError):
             yield from (name for name in os.listdir(self._place) if _ID.fullmatch(name))
 
-    def _read(self, name: str) -> Job | None:
+    def _read(self, name: str) -> CommandJob | None:
         known = self._over.get(name)
         if known is not None:
             return known
@@ -268,7 +276,7 @@ def _claim(folder: Path) -> bool:
 
 
 def _note_end(folder: Path, by: str, reason: str) -> None:
-    end = JobEnded(ended=time.time(), stopped_by="order" if by else "", reason=reason)
+    end = JobEnd(ended=time.time(), stopped_by="order" if by else "", reason=reason)
     with contextlib.suppress(OSError):
         write_record(folder, ENDED, end)
 

@@ -27,6 +27,7 @@ KINDS = {
     "other": "Notes",
 }
 """What a reader may filter by."""
+# Chosen: letters of a text and phases of a compilation that an entry of the live page has room for.
 _MOST_LETTERS = 300
 _MOST_PHASES = 4
 

@@ -14,27 +14,27 @@ from pathlib import Path
 from typing import Any, Literal
 
 from compilescope.dashboard.live.moments import kind_of, moment
-from compilescope.dashboard.live.totals import Totals
+from compilescope.dashboard.live.totals import LiveTotals
 from compilescope.errors import ToolError
 from compilescope.model.event import Event
 from compilescope.model.eventfile import EventTail, Replaced, event_files
 from compilescope.model.header import FILE_NAME, RunHeader, read_header
 from compilescope.model.run import is_live
-from compilescope.process_table import is_running
-from compilescope.processes import status_words
+from compilescope.processes.outcome import status_words
+from compilescope.processes.table import is_running
 from compilescope.report.render.html import draw
 
 DRAWN = 40
-"""Entries that one look draws: of more, the newest."""
+"""Entries that one look draws: of more, the newest. Chosen: more scroll by unread."""
 _MOST_BYTES = 4 << 20
-"""Read at one look."""
+"""Read at one look. Chosen: a bound for memory and for how long others wait for their look."""
 
 State = Literal["running", "ended", "lost", "gone"]
 """`lost`: it stopped without a word. `gone`: its folder was deleted."""
 
 
 @dataclass(frozen=True)
-class Entry:
+class LiveEntry:
     """One event, as a page shows it."""
 
     key: str
@@ -47,7 +47,7 @@ class Entry:
 class Look:
     """What is new. It is whole: the next look may be on its way in another thread."""
 
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[LiveEntry] = field(default_factory=list)
     skipped: Counter[str] = field(default_factory=Counter)
     """Older ones that were not drawn, by kind."""
     anew: bool = False
@@ -69,7 +69,7 @@ class RunTail:
         self.folder = folder
         self.header: RunHeader | None = None
         self.state: State = "running"
-        self._totals = Totals()
+        self._totals = LiveTotals()
         self._counts: Counter[str] = Counter()
         """Entries so far, by kind."""
         self._drawn = drawn
@@ -88,7 +88,7 @@ class RunTail:
             return Look()
         self._life += 1
         self._files.clear()
-        self._totals = Totals()
+        self._totals = LiveTotals()
         self._counts.clear()
         try:
             found = self._look()
@@ -159,7 +159,7 @@ class RunTail:
                 found.skipped[shown.popleft()[0]] += 1
         for kind, event in shown:
             item = moment(event, header.root, header.started_ns)
-            entry = Entry(f"{self._life}/{event.id[:80]}", kind, str(draw((item,))))
+            entry = LiveEntry(f"{self._life}/{event.id[:80]}", kind, str(draw((item,))))
             found.entries.append(entry)
         if events or self._first:
             self._first = False

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
+from compilescope.findings.breaks import site_key
+from compilescope.findings.failures import failure_key
 from compilescope.model import bodies
 from compilescope.model.event import Event
 from compilescope.report.blocks import Figure, Figures
 from compilescope.report.places import count
 from compilescope.report.render.spans import duration
-from compilescope.rules.failures import failure_key
-from compilescope.rules.sites import site_key
 
 MOST_DISTINCT = 100_000
+"""Causes that are told apart. Chosen: a bound for memory; the page then says "at least"."""
 _MOST_S = 1e12
 """A file may hold any number; their sum must stay one that can be sent."""
 
@@ -36,11 +37,13 @@ class _Distinct:
         return f"{'at least ' if len(self) == MOST_DISTINCT else ''}{len(self)}"
 
 
-class Totals:
+class LiveTotals:
     """What a reader looks at first."""
 
     def __init__(self) -> None:
-        self.graphs = 0
+        self._captured = 0
+        self._compiled = 0
+        self._of_jobs = 0
         self.ops = 0
         self.break_events = 0
         self.recompiles = 0
@@ -50,6 +53,11 @@ class Totals:
         self._job_seconds = 0.0
         self._sites = _Distinct()
         self._failures = _Distinct()
+
+    @property
+    def graphs(self) -> int:
+        """Those of a device's compiler where it tells of them, as the report counts them."""
+        return (self._compiled or self._captured) + self._of_jobs
 
     @property
     def breaks(self) -> int:
@@ -67,8 +75,10 @@ class Totals:
     def add(self, event: Event) -> None:
         match event.body:
             case bodies.GraphCaptured(stage="dynamo", ops=ops):
-                self.graphs += 1
+                self._captured += 1
                 self.ops += ops or 0
+            case bodies.GraphCompiled():
+                self._compiled += 1
             case bodies.GraphBreak() as broken:
                 self.break_events += 1
                 self._sites.add(site_key(event, broken))
@@ -82,7 +92,7 @@ class Totals:
                 self.violations += 1
             case bodies.JobEnded() as job:
                 self.jobs += 1
-                self.graphs += job.graphs or 0
+                self._of_jobs += job.graphs or 0
                 self._job_seconds = min(_MOST_S, self._job_seconds + (job.compile_seconds or 0.0))
 
     def data(self) -> dict[str, Any]:

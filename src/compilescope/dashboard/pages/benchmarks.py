@@ -7,11 +7,11 @@ import asyncio
 from starlette.requests import Request
 from starlette.responses import Response
 
-from compilescope.dashboard.choosing import newest
-from compilescope.dashboard.history_drawing import draw_benchmarks
-from compilescope.dashboard.page import Address, Page
-from compilescope.dashboard.shell import show
-from compilescope.dashboard.state import dashboard_of
+from compilescope.dashboard.drawing.history import draw_benchmarks
+from compilescope.dashboard.runs.newest import newest
+from compilescope.dashboard.server.page import Address, DashboardPage
+from compilescope.dashboard.server.shell import show
+from compilescope.dashboard.server.state import dashboard_of
 from compilescope.errors import ToolError
 
 
@@ -39,4 +39,4 @@ async def _show(request: Request) -> Response:
     )
 
 
-PAGE = Page("benchmarks", 50, (Address("/benchmarks", _show, open=True),), "Benchmarks")
+PAGE = DashboardPage("benchmarks", 50, (Address("/benchmarks", _show, open=True),), "Benchmarks")

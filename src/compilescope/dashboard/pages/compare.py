@@ -9,17 +9,18 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from compilescope.dashboard.addresses import compare_address, run_address
-from compilescope.dashboard.compare_drawing import (
+from compilescope.dashboard.drawing.comparison import (
     draw_comparison,
     find_chosen,
     newest_pairs,
 )
-from compilescope.dashboard.page import Address, Page
-from compilescope.dashboard.shell import show
-from compilescope.dashboard.state import dashboard_of
+from compilescope.dashboard.server.page import Address, DashboardPage
+from compilescope.dashboard.server.shell import show
+from compilescope.dashboard.server.state import dashboard_of
 from compilescope.report.moments import moment
 
 _MOST_CHOICES = 500
+"""Runs to choose from, the newest. Chosen: any other can be named in the address."""
 
 
 async def _show(request: Request) -> Response:
@@ -39,7 +40,10 @@ async def _show(request: Request) -> Response:
         page |= {"a": pairs[0].before, "b": pairs[0].after}
     if not all(names):
         return show(request, "compare", "Compare", sides=(), parts=None, swapped="", **page)
-    before, after = (find_chosen(rows, name) for name in names)
+    named = dashboard_of(request).named_by_start
+    before, after = await asyncio.to_thread(
+        lambda: [find_chosen(rows, name, named) for name in names]
+    )
     parts = await dashboard_of(request).drawing.draw(
         draw_comparison, before.row.folder, before.rank, after.row.folder, after.rank
     )
@@ -66,4 +70,4 @@ async def _show(request: Request) -> Response:
     )
 
 
-PAGE = Page("compare", 40, (Address("/compare", _show, open=True),), "Compare")
+PAGE = DashboardPage("compare", 40, (Address("/compare", _show, open=True),), "Compare")

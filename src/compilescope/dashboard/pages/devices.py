@@ -8,15 +8,17 @@ from collections.abc import Sequence
 from starlette.requests import Request
 from starlette.responses import Response
 
-from compilescope.dashboard.choosing import Choice, newest
-from compilescope.dashboard.device_drawing import Named, draw_device, draw_devices
-from compilescope.dashboard.index import RunRow
-from compilescope.dashboard.page import Address, Page
-from compilescope.dashboard.shell import show
-from compilescope.dashboard.state import dashboard_of
+from compilescope.dashboard.drawing.devices import Named, draw_device, draw_devices
+from compilescope.dashboard.runs.newest import NewestRuns, newest
+from compilescope.dashboard.runs.rows import RunRow
+from compilescope.dashboard.server.page import Address, DashboardPage
+from compilescope.dashboard.server.shell import show
+from compilescope.dashboard.server.state import dashboard_of
 from compilescope.errors import ToolError
 
 _LONGEST = 200
+"""Letters of a device's name. Chosen."""
+# Chosen: each program's graphs are checked while the reader waits.
 _MOST_PROGRAMS = 10
 _MOST_GRAPHS = 200
 
@@ -44,7 +46,7 @@ async def _device(request: Request) -> Response:
     )
 
 
-async def _runs(request: Request) -> tuple[Choice, Named, Named]:
+async def _runs(request: Request) -> tuple[NewestRuns, Named, Named]:
     """Those with violations (of one whose figures are not known yet nobody can say), and those
     whose graphs are checked for the page."""
     rows = await asyncio.to_thread(dashboard_of(request).index.rows)
@@ -67,7 +69,7 @@ def _named(rows: Sequence[RunRow]) -> Named:
     return tuple((row.program, row.folder) for row in rows)
 
 
-PAGE = Page(
+PAGE = DashboardPage(
     "devices",
     80,
     (Address("/devices", _list, open=True), Address("/devices/{name}", _device, open=True)),

@@ -12,21 +12,28 @@ from urllib.parse import quote
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from compilescope.dashboard.addresses import fix_address, run_address
-from compilescope.dashboard.fix_runs import FixRun
-from compilescope.dashboard.index import RunRow
-from compilescope.dashboard.page import Address, Page
-from compilescope.dashboard.posted import read_fields
-from compilescope.dashboard.shell import show
-from compilescope.dashboard.state import Dashboard, Missing, dashboard_of
+from compilescope.dashboard.addresses import Missing, fix_address, run_address
+from compilescope.dashboard.runs.fix_runs import FixRun
+from compilescope.dashboard.runs.rows import RunRow
+from compilescope.dashboard.server.page import Address, DashboardPage
+from compilescope.dashboard.server.posted import read_fields
+from compilescope.dashboard.server.shell import show
+from compilescope.dashboard.server.state import Dashboard, dashboard_of
 from compilescope.errors import ToolError
-from compilescope.repair.handing.applying import BY_HAND, apply_stored, check_stored, file_states
-from compilescope.repair.handing.repository import standing_of
+from compilescope.repair.delivery.repository import standing_of
+from compilescope.repair.delivery.stored_fix import (
+    BY_HAND,
+    apply_stored,
+    check_origin,
+    check_stored,
+    file_states,
+)
 from compilescope.report.blocks import Block, Span, Table, Words, words
 from compilescope.report.render.html import draw
 from compilescope.report.sections.fixes import attempt_blocks, outcome_blocks, verdict_of
 
 _ON_A_PAGE = 50
+"""Chosen."""
 _COMMIT = "Commit or stash them first, or check the box above the button."
 
 
@@ -118,10 +125,11 @@ def _page(
     found = _found(dashboard, run)
     fix = found.fix
     values: dict[str, Any] = {"states": [], "ready": False, "objection": "", "applied": None}
+    values["origin"] = None
     blocks: list[Block] = []
     if fix is not None:
         blocks += outcome_blocks(fix, list(found.attempts))
-        values |= _standing(dashboard, found)
+        values |= _standing(dashboard, run, found)
         values["applied"] = dashboard.fix_runs.applied(run)
     return show(
         request,
@@ -153,7 +161,7 @@ def _found(dashboard: Dashboard, run: str) -> FixRun:
     return found
 
 
-def _standing(dashboard: Dashboard, found: FixRun) -> dict[str, Any]:
+def _standing(dashboard: Dashboard, run: str, found: FixRun) -> dict[str, Any]:
     """How the files are now, and what git says of them."""
     fix = found.fix
     assert fix is not None
@@ -161,6 +169,11 @@ def _standing(dashboard: Dashboard, found: FixRun) -> dict[str, Any]:
         check_stored(fix)
     except ToolError:
         return {}
+    try:
+        check_origin(fix, dashboard.folder_of(run), found.header.run)
+    except ToolError as error:
+        # Nor is it said how files are that a stranger names.
+        return {"origin": error}
     states = file_states(fix, dashboard.folders.check)
     ready = bool(states) and all(each.state == "ready" for each in states)
     objection = standing_of(list(fix.texts)).objection if ready else ""
@@ -183,6 +196,7 @@ async def _apply(request: Request) -> Response:
     try:
         if fields["shown"] != found.fix.outcome.changes:
             raise ToolError("This fix is not the one that the page showed. Look at it again.")
+        check_origin(found.fix, dashboard.folder_of(run), found.header.run)
         done = await asyncio.to_thread(
             apply_stored,
             found.fix,
@@ -209,7 +223,7 @@ async def _patch(request: Request) -> Response:
     return Response(data, media_type="text/x-patch; charset=utf-8", headers=headers)
 
 
-PAGE = Page(
+PAGE = DashboardPage(
     "fixes",
     90,
     (

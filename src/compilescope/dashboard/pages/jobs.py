@@ -12,9 +12,9 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 
-from compilescope.dashboard.form import all_forms
-from compilescope.dashboard.job_words import job_state, jobs_table, shown_output
-from compilescope.dashboard.jobs.job import Job
+from compilescope.dashboard.addresses import Missing
+from compilescope.dashboard.fields.form import all_forms
+from compilescope.dashboard.jobs.job import CommandJob
 from compilescope.dashboard.jobs.output import (
     output_end,
     plain_text,
@@ -22,18 +22,21 @@ from compilescope.dashboard.jobs.output import (
     whole_characters,
     whole_output,
 )
-from compilescope.dashboard.missing import Missing
-from compilescope.dashboard.page import Address, Page
-from compilescope.dashboard.shell import show
-from compilescope.dashboard.state import Dashboard, dashboard_of
-from compilescope.dashboard.streams import Update, resume_offset, stream
+from compilescope.dashboard.jobs.words import job_state, jobs_table, shown_output
+from compilescope.dashboard.server.page import Address, DashboardPage
+from compilescope.dashboard.server.shell import show
+from compilescope.dashboard.server.state import Dashboard, dashboard_of
+from compilescope.dashboard.server.streams import Update, resume_offset, stream
 from compilescope.errors import ToolError
 
 _PACE_S = 0.25
+"""Between two looks for new output. Chosen: it seems to be at once."""
 _CHUNK = 1 << 16
 _TOO_FAR = 1 << 19
-"""A viewer who is this far behind is shown the end instead."""
+"""A viewer who is this far behind is shown the end instead. Chosen: eight pieces."""
 _MOST_FILE = 1 << 18
+"""Bytes of a file that a page shows. Chosen: more than people read there; the page says that there
+is more."""
 
 
 async def _list(request: Request) -> Response:
@@ -55,7 +58,8 @@ async def _show(request: Request) -> Response:
     job = await _found(request)
     output = await asyncio.to_thread(shown_output, job.folder)
     form = next((form for form in all_forms() if form.id == job.asked.form), None)
-    again = f"/start/{form.id}?{_query(job)}" if form is not None else ""
+    known = form is not None and dashboard.jobs.is_ours(job)
+    again = f"/start/{form.id}?{_query(job)}" if form is not None and known else ""
     return show(
         request,
         "job",
@@ -99,7 +103,7 @@ async def _updates(dashboard: Dashboard, wanted: str, at: int) -> AsyncIterator[
         await asyncio.sleep(_PACE_S)
 
 
-def _next_output(job: Job, at: int) -> dict[str, Any]:
+def _next_output(job: CommandJob, at: int) -> dict[str, Any]:
     """The next piece; its text is None where there is nothing new."""
     end = output_end(job.folder)
     start = end - _CHUNK if end - at > _TOO_FAR else at
@@ -158,7 +162,7 @@ async def _file(request: Request) -> Response:
     )
 
 
-def _files(dashboard: Dashboard, job: Job) -> Iterator[tuple[int, Path]]:
+def _files(dashboard: Dashboard, job: CommandJob) -> Iterator[tuple[int, Path]]:
     """Those that are there, inside of what may be shown."""
     for number, name in enumerate(job.asked.writes):
         try:
@@ -169,22 +173,22 @@ def _files(dashboard: Dashboard, job: Job) -> Iterator[tuple[int, Path]]:
             yield number, found
 
 
-def _state(dashboard: Dashboard, job: Job) -> dict[str, Any]:
+def _state(dashboard: Dashboard, job: CommandJob) -> dict[str, Any]:
     exits = next((form.exits for form in all_forms() if form.id == job.asked.form), {})
     return job_state(job, dashboard.options.home, exits)
 
 
-async def _found(request: Request) -> Job:
+async def _found(request: Request) -> CommandJob:
     jobs = dashboard_of(request).jobs
     return await asyncio.to_thread(jobs.find, request.path_params["job"])
 
 
-def _query(job: Job) -> str:
+def _query(job: CommandJob) -> str:
     pairs = [(name, each) for name, values in job.asked.values.items() for each in values if each]
     return urlencode(pairs)
 
 
-PAGE = Page(
+PAGE = DashboardPage(
     "jobs",
     30,
     (

@@ -9,14 +9,14 @@ from pathlib import Path
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from compilescope.dashboard.job_words import shown_output
+from compilescope.dashboard.jobs.words import shown_output
 from compilescope.dashboard.live.moments import KINDS
-from compilescope.dashboard.live.stopping import KILL_AFTER_S, interrupt, kill
-from compilescope.dashboard.live.totals import Totals
-from compilescope.dashboard.page import Address, Page
-from compilescope.dashboard.shell import show
-from compilescope.dashboard.state import dashboard_of
-from compilescope.dashboard.streams import resume_id, stream
+from compilescope.dashboard.live.stop import KILL_AFTER_S, interrupt, kill
+from compilescope.dashboard.live.totals import LiveTotals
+from compilescope.dashboard.server.page import Address, DashboardPage
+from compilescope.dashboard.server.shell import show
+from compilescope.dashboard.server.state import dashboard_of
+from compilescope.dashboard.server.streams import resume_id, stream
 from compilescope.errors import ToolError
 from compilescope.model.header import read_header
 from compilescope.model.run import is_live
@@ -46,7 +46,7 @@ async def show_live(request: Request, folder: Path) -> Response:
         header=header,
         command=shlex.join(header.command),
         kinds=KINDS,
-        figures=[Totals().figures()],
+        figures=[LiveTotals().figures()],
         job=job,
         output=None if job is None else await asyncio.to_thread(shown_output, job.folder),
         asked=asked,
@@ -73,7 +73,7 @@ async def _stop(request: Request) -> Response:
     return RedirectResponse(f"/runs/{folder.name}", 303)
 
 
-PAGE = Page(
+PAGE = DashboardPage(
     "live",
     12,
     (

@@ -7,11 +7,11 @@ import asyncio
 from starlette.requests import Request
 from starlette.responses import Response
 
-from compilescope.dashboard.choosing import newest
-from compilescope.dashboard.history_drawing import draw_numbers
-from compilescope.dashboard.page import Address, Page
-from compilescope.dashboard.shell import show
-from compilescope.dashboard.state import dashboard_of
+from compilescope.dashboard.drawing.history import draw_numbers
+from compilescope.dashboard.runs.newest import newest
+from compilescope.dashboard.server.page import Address, DashboardPage
+from compilescope.dashboard.server.shell import show
+from compilescope.dashboard.server.state import dashboard_of
 
 
 async def _show(request: Request) -> Response:
@@ -24,4 +24,4 @@ async def _show(request: Request) -> Response:
     return show(request, "numbers", "Numbers", parts=parts, choice=choice)
 
 
-PAGE = Page("numbers", 70, (Address("/numbers", _show, open=True),), "Numbers")
+PAGE = DashboardPage("numbers", 70, (Address("/numbers", _show, open=True),), "Numbers")

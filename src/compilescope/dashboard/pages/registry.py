@@ -11,11 +11,12 @@ from urllib.parse import quote
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from compilescope.dashboard.graph_breaks import Question, find
-from compilescope.dashboard.page import Address, Page
-from compilescope.dashboard.posted import read_fields
-from compilescope.dashboard.shell import show
-from compilescope.dashboard.state import Dashboard, Missing, dashboard_of
+from compilescope.dashboard.addresses import Missing
+from compilescope.dashboard.graph_breaks import RegistryQuery, find
+from compilescope.dashboard.server.page import Address, DashboardPage
+from compilescope.dashboard.server.posted import read_fields
+from compilescope.dashboard.server.shell import show
+from compilescope.dashboard.server.state import Dashboard, dashboard_of
 from compilescope.errors import ToolError
 from compilescope.registry.notes import (
     BIGGEST_BYTES,
@@ -28,13 +29,14 @@ from compilescope.registry.notes import (
 from compilescope.registry.table import normal_id
 from compilescope.site.content import Content
 from compilescope.site.content import Page as BreakPage
-from compilescope.site.drawing import entry_values, home_values, shared_values
+from compilescope.site.pages import entry_values, home_values, shared_values
 from compilescope.site.words import note_html
 
 _FRAME = "registry_frame.html"
-_FIELDS = tuple(Question.__dataclass_fields__)
+_FIELDS = tuple(RegistryQuery.__dataclass_fields__)
 _DONE = {"saved": "Saved.", "deleted": "Deleted."}
 _MOST_RUNS = 12
+"""Runs that met a graph break. Chosen: the newest; all are counted."""
 
 
 @dataclass(frozen=True)
@@ -74,10 +76,10 @@ async def _search(request: Request) -> Response:
 
 def _listed(request: Request, content: Content) -> Response:
     query = request.query_params
-    question = Question(**{name: query.get(name, "") for name in _FIELDS})
+    question = RegistryQuery(**{name: query.get(name, "") for name in _FIELDS})
     found = find(content, question)
     ids = {page.gb_id for page in found}
-    rest = [page for page in content.pages if page.gb_id not in ids]
+    rest = [page for page in content.ranked if page.gb_id not in ids]
     values = {
         **shared_values(content),
         **home_values(content, [*found, *rest]),
@@ -219,7 +221,7 @@ async def _save(request: Request) -> Response:
     return RedirectResponse(f"/registry/{page.gb_id}?done={done}#note", 303)
 
 
-PAGE = Page(
+PAGE = DashboardPage(
     "registry",
     100,
     (

@@ -10,25 +10,33 @@ from urllib.parse import quote
 
 from starlette.background import BackgroundTask
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response
+from starlette.responses import FileResponse, RedirectResponse, Response
 
-from compilescope.dashboard.actions import actions_of
-from compilescope.dashboard.page import Address, Page
+from compilescope.dashboard.addresses import Missing
+from compilescope.dashboard.drawing.run import draw_run, report_file
 from compilescope.dashboard.pages.live import is_shown_live, show_live
-from compilescope.dashboard.run_drawing import draw_run, report_file
-from compilescope.dashboard.shell import show
-from compilescope.dashboard.state import Dashboard, dashboard_of
-from compilescope.model.archive import write_archive
+from compilescope.dashboard.runs.actions import actions_of
+from compilescope.dashboard.server.page import Address, DashboardPage
+from compilescope.dashboard.server.shell import show
+from compilescope.dashboard.server.state import Dashboard, dashboard_of
 from compilescope.model.header import read_header
+from compilescope.model.provenance import is_recorded_here
+from compilescope.sharing.archive import write_archive
 
 _PATIENCE_S = 600
-"""For a file: a browser would save the page that says to wait."""
+"""For a file: a browser would save the page that says to wait. Chosen: it ends what hangs."""
 _MEDIA = {"html": "text/html; charset=utf-8", "json": "application/json"}
 
 
 async def _show(request: Request) -> Response:
     run = request.path_params["run"]
-    folder = dashboard_of(request).folder_of(run)
+    try:
+        folder = dashboard_of(request).folder_of(run)
+    except Missing:
+        whole = await asyncio.to_thread(dashboard_of(request).named_by_start, run)
+        if whole is None:
+            raise
+        return RedirectResponse(f"/runs/{quote(whole)}")
     if await is_shown_live(request, folder):
         return await show_live(request, folder)
     parts = await dashboard_of(request).drawing.draw(draw_run, folder)
@@ -49,7 +57,9 @@ def _around(dashboard: Dashboard, folder: Path) -> dict[str, Any]:
     row = dashboard.index.row(folder.name)
     if row is None:
         return {"actions": [], "tags": (), "note": ""}
-    actions = actions_of(row, read_header(folder).cwd, dashboard.index.rows())
+    header = read_header(folder)
+    ours = is_recorded_here(folder, header)
+    actions = actions_of(row, header.cwd, dashboard.index.rows(), ours=ours)
     return {"actions": actions, "tags": row.tags, "note": row.note}
 
 
@@ -84,7 +94,7 @@ def _to_keep(name: str) -> dict[str, str]:
     return {"content-disposition": f"attachment; filename*=utf-8''{quoted}"}
 
 
-PAGE = Page(
+PAGE = DashboardPage(
     "run",
     11,
     (

@@ -6,18 +6,18 @@ import asyncio
 import time
 from typing import Any
 
-import msgspec
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from compilescope.dashboard import run_list
 from compilescope.dashboard.addresses import compare_address, run_address
-from compilescope.dashboard.page import Address, Page
-from compilescope.dashboard.run_list import RunQuery
-from compilescope.dashboard.shell import show
-from compilescope.dashboard.state import Dashboard, dashboard_of
+from compilescope.dashboard.runs import run_list
+from compilescope.dashboard.runs.run_list import RunQuery
+from compilescope.dashboard.server.page import Address, DashboardPage
+from compilescope.dashboard.server.shell import show
+from compilescope.dashboard.server.state import Dashboard, dashboard_of
 from compilescope.errors import ToolError
 from compilescope.model.labels import LONGEST_NOTE, make_labels, split_tags, write_labels
+from compilescope.texts import plain_json
 
 _PICK = "pick"
 _SINCE = "since"
@@ -51,7 +51,9 @@ async def _list(request: Request) -> Response:
     )
 
 
-def _filters(rows: list[Any], query: RunQuery) -> list[tuple[str, str, list[run_list.Choice]]]:
+def _filters(
+    rows: list[Any], query: RunQuery
+) -> list[tuple[str, str, list[run_list.FilterChoice]]]:
     """Name, title and values of each; one with nothing to choose is left out."""
     titles = {"kind": "Kind", "status": "Status", "tag": "Tag", "program": "Program"}
     found = []
@@ -59,7 +61,7 @@ def _filters(rows: list[Any], query: RunQuery) -> list[tuple[str, str, list[run_
         values = run_list.choices(rows, name)
         chosen = getattr(query, name)
         if chosen and chosen not in {choice.value for choice in values}:
-            values.append(run_list.Choice(chosen, 0))
+            values.append(run_list.FilterChoice(chosen, 0))
         if len(values) > 1 or chosen or (name == "tag" and values):
             found.append((name, title, values))
     return found
@@ -94,7 +96,7 @@ async def _data(request: Request) -> Response:
         "new": sum(row.started > since for row in rows) if since is not None else None,
         "unreadable": [{"run": run, "reason": why} for run, why in index.unreadable()],
     }
-    return Response(msgspec.json.encode(answer), media_type="application/json")
+    return Response(plain_json(answer), media_type="application/json")
 
 
 def _moment(given: str | None) -> float | None:
@@ -123,7 +125,7 @@ def _own(address: str) -> str:
     return address if plain and address[1:2] not in ("/", "\\") else ""
 
 
-PAGE = Page(
+PAGE = DashboardPage(
     "runs",
     10,
     (

@@ -7,21 +7,23 @@ import asyncio
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
-from compilescope.dashboard.page import Address, Page
-from compilescope.dashboard.safety import (
-    SAFE_METHODS,
+from compilescope.dashboard.server.page import Address, DashboardPage
+from compilescope.dashboard.server.safety import (
     gave_wrong_token,
     has_token,
     is_token,
     local_path,
     sign_in,
 )
-from compilescope.dashboard.shell import show
-from compilescope.dashboard.state import dashboard_of
+from compilescope.dashboard.server.shell import show
+from compilescope.dashboard.server.state import dashboard_of
+from compilescope.local_requests import SAFE_METHODS
 
 _DELAY_S = 0.5
-"""Before a wrong token is answered. Nobody is ever locked out: a stranger could do that to all."""
+"""Before a wrong token is answered. Nobody is ever locked out: a stranger could do that to all.
+Chosen: guessing gets slow, a typing error does not hurt."""
 _MOST_BYTES = 16 << 10
+"""Of the form. Chosen: a token and little else."""
 _NEEDED = "This needs the token that `compilescope serve` printed."
 _WRONG = "This is not the token of this server."
 
@@ -73,7 +75,7 @@ def _ask(request: Request, status: int, back: str, problem: str = "") -> Respons
     )
 
 
-PAGE = Page(
+PAGE = DashboardPage(
     "sign-in",
     900,
     (

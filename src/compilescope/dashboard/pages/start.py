@@ -11,20 +11,21 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
-from compilescope.dashboard.fields import Place
-from compilescope.dashboard.form import Filled, Form, all_forms, fill
+from compilescope.dashboard.addresses import Missing
+from compilescope.dashboard.fields.form import Filled, Form, all_forms, fill
+from compilescope.dashboard.fields.kinds import FormPlace
 from compilescope.dashboard.jobs.service import TooManyJobs
-from compilescope.dashboard.missing import Missing
-from compilescope.dashboard.page import Address, Page
-from compilescope.dashboard.shell import show
-from compilescope.dashboard.state import Dashboard, dashboard_of
+from compilescope.dashboard.server.page import Address, DashboardPage
+from compilescope.dashboard.server.shell import show
+from compilescope.dashboard.server.state import Dashboard, dashboard_of
 from compilescope.errors import ToolError
 
 FIELD, FOLDER = "_field", "_folder"
 """Of the page that browses: which field it is for, and which folder it shows."""
 _MOST_PAIRS = 300
+"""Fields of a form with their values. Chosen: a bound for what anyone may send."""
 _MOST_RUNS = 200
-"""To choose from; any other can be typed."""
+"""To choose from; any other can be typed. Chosen."""
 
 
 async def _cards(request: Request) -> Response:
@@ -142,7 +143,7 @@ def _is_given(filled: Filled, errors: Mapping[str, str], name: str) -> bool:
 
 async def _filled(request: Request, given: Mapping[str, Sequence[str]]) -> Filled:
     dashboard = dashboard_of(request)
-    place = Place(dashboard.folders, dashboard.options.home)
+    place = FormPlace(dashboard.folders, dashboard.options.home)
     # It looks at files.
     return await asyncio.to_thread(fill, _form(request), given, place)
 
@@ -176,7 +177,7 @@ def _anywhere(dashboard: Dashboard) -> str:
     return str(folders[0] if folders else dashboard.options.home.parent)
 
 
-PAGE = Page(
+PAGE = DashboardPage(
     "start",
     20,
     (

@@ -8,16 +8,17 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from compilescope.dashboard.addresses import jobs_address, run_address
-from compilescope.dashboard.choosing import newest
-from compilescope.dashboard.history_drawing import draw_sweeps
-from compilescope.dashboard.job_drawing import draw_job, draw_jobs
-from compilescope.dashboard.page import Address, Page
-from compilescope.dashboard.shell import show
-from compilescope.dashboard.state import dashboard_of
+from compilescope.dashboard.drawing.history import draw_sweeps
+from compilescope.dashboard.drawing.sweep_jobs import draw_job, draw_jobs
+from compilescope.dashboard.runs.newest import newest
+from compilescope.dashboard.server.page import Address, DashboardPage
+from compilescope.dashboard.server.shell import show
+from compilescope.dashboard.server.state import dashboard_of
 from compilescope.errors import ToolError
 from compilescope.report.sweeps import job_url
 
 _LONGEST = 2000
+"""Letters of a job's name. Chosen: a bound for what anyone may send."""
 
 
 async def _list(request: Request) -> Response:
@@ -77,7 +78,7 @@ def _short(text: str) -> str:
     return text
 
 
-PAGE = Page(
+PAGE = DashboardPage(
     "sweeps",
     60,
     (

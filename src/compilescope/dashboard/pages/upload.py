@@ -14,16 +14,16 @@ from starlette.responses import RedirectResponse, Response
 
 from compilescope.dashboard.jobs.records import UPLOAD
 from compilescope.dashboard.jobs.service import TooManyJobs
-from compilescope.dashboard.page import Address, Page
-from compilescope.dashboard.safety import limited
-from compilescope.dashboard.state import dashboard_of
+from compilescope.dashboard.server.page import Address, DashboardPage
+from compilescope.dashboard.server.safety import limited
+from compilescope.dashboard.server.state import dashboard_of
 from compilescope.errors import ToolError
 
 _CHUNK = 1 << 20
 _ZIP = b"PK\x03\x04"
 _KINDS = ("auto", "run", "log")
 _AROUND = 64 << 10
-"""What a multipart body may have beside the file."""
+"""What a multipart body may have beside the file. Chosen: names and boundaries take far less."""
 _UNBOUNDED = 1 << 50
 """The frame's own limit is one for all: ours is that of the options."""
 
@@ -112,4 +112,6 @@ def safe_name(given: str) -> str:
     return plain or "upload"
 
 
-PAGE = Page("upload", 21, (Address("/upload", _upload, "POST", types=(), most_bytes=_UNBOUNDED),))
+PAGE = DashboardPage(
+    "upload", 21, (Address("/upload", _upload, "POST", types=(), most_bytes=_UNBOUNDED),)
+)

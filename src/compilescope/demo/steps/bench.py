@@ -1,8 +1,8 @@
 """Benchmarks: the model on a backend and in eager mode, with intervals."""
 
-from compilescope.demo.step import Command, Step
+from compilescope.demo.step import Command, TourStep
 
-STEP = Step(
+STEP = TourStep(
     id="bench",
     order=9,
     title="Benchmarks",

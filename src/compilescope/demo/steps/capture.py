@@ -1,8 +1,8 @@
 """Capture: what torch.compile did with a program."""
 
-from compilescope.demo.step import Command, Step
+from compilescope.demo.step import Command, TourStep
 
-STEP = Step(
+STEP = TourStep(
     id="capture",
     order=1,
     title="Capture",

@@ -1,8 +1,8 @@
 """Constraints: the graphs checked against a device."""
 
-from compilescope.demo.step import Command, Step
+from compilescope.demo.step import Command, TourStep
 
-STEP = Step(
+STEP = TourStep(
     id="constraints",
     order=5,
     title="Hardware constraints",

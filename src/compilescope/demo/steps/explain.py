@@ -1,8 +1,8 @@
 """Explain: why each cause happens."""
 
-from compilescope.demo.step import Command, Step
+from compilescope.demo.step import Command, TourStep
 
-STEP = Step(
+STEP = TourStep(
     id="explain",
     order=2,
     title="Explain",

@@ -1,8 +1,8 @@
 """Fix: patches that were tried."""
 
-from compilescope.demo.step import Command, Step
+from compilescope.demo.step import Command, TourStep
 
-STEP = Step(
+STEP = TourStep(
     id="fix",
     order=3,
     title="Fix",

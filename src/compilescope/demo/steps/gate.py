@@ -1,8 +1,8 @@
 """Gate: limits for CI, before and after the fixes."""
 
-from compilescope.demo.step import Command, Step
+from compilescope.demo.step import Command, TourStep
 
-STEP = Step(
+STEP = TourStep(
     id="gate",
     order=10,
     title="Gate",

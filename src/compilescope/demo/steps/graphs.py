@@ -1,8 +1,8 @@
 """Graphs: FX and AOT capture from Python."""
 
-from compilescope.demo.step import Command, Step
+from compilescope.demo.step import Command, TourStep
 
-STEP = Step(
+STEP = TourStep(
     id="graphs",
     order=6,
     title="FX and AOT graphs",

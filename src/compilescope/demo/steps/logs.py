@@ -1,8 +1,8 @@
 """Logs: a trace that PyTorch wrote, read back."""
 
-from compilescope.demo.step import Command, Step
+from compilescope.demo.step import Command, TourStep
 
-STEP = Step(
+STEP = TourStep(
     id="logs",
     order=12,
     title="Logs",

@@ -1,8 +1,8 @@
 """Minify: the smallest script that shows the bug."""
 
-from compilescope.demo.step import Command, Step
+from compilescope.demo.step import Command, TourStep
 
-STEP = Step(
+STEP = TourStep(
     id="minify",
     order=8,
     title="Minifier",

@@ -1,8 +1,8 @@
 """Numbers: KernelDiff on a backend with a planted bug, and its heatmap."""
 
-from compilescope.demo.step import Command, Step
+from compilescope.demo.step import Command, TourStep
 
-STEP = Step(
+STEP = TourStep(
     id="numbers",
     order=7,
     title="KernelDiff",

@@ -1,8 +1,8 @@
 """Registry: PyTorch's own table of graph breaks."""
 
-from compilescope.demo.step import Command, Step
+from compilescope.demo.step import Command, TourStep
 
-STEP = Step(
+STEP = TourStep(
     id="registry",
     order=11,
     title="Registry",

@@ -1,8 +1,8 @@
 """Report: everything in one page."""
 
-from compilescope.demo.step import Command, Step
+from compilescope.demo.step import Command, TourStep
 
-STEP = Step(
+STEP = TourStep(
     id="report",
     order=4,
     title="Report",

@@ -1,5 +1,13 @@
-"""Names the operation that a backend gets wrong."""
+"""Localizes a difference: names the operations of a model that a backend gets wrong.
 
-from compilescope.diff.localize.localizing import localize as localize
+`localizer` records the graphs of a program and asks the backend about each; `search` narrows one
+that goes wrong down to operations, by `probes` of its parts (`graph_parts`), each of which
+`verdicts` judges; `naming` and `attribution` say of an operation where it comes from, and which
+pass is to blame.
+"""
+
+from compilescope.diff.localize.localizer import Moment as Moment
+from compilescope.diff.localize.localizer import localize as localize
+from compilescope.diff.localize.localizer import localize_plans as localize_plans
 from compilescope.diff.localize.records import Guilty as Guilty
 from compilescope.diff.localize.records import Localization as Localization

@@ -6,13 +6,13 @@ gives the same backend without those. Adapters may have them (docs/adapter.md).
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from compilescope.torchapi.bisecting.blame import Blame, Good
+from compilescope.torchapi.inductor.blame import Blame, Good, TooManyTrials, Trials
 
 _MOST_TRIALS = 64
+"""Chosen: enough for 30 passes, each left out once and put back once."""
 RIGHT_ALONE = "right when compiled by itself, with all passes"
 
 
@@ -33,31 +33,25 @@ def has_passes(backend: object) -> bool:
         return False
 
 
-class _Enough(Exception):
-    """The limit of trials or time was reached."""
-
-
 def find_pass(good: Good, backend: HasPasses, *, limit_s: float) -> Blame:
     """Each trial compiles the part once. A pass is named only if the part is wrong with all passes
     and right without that one."""
     search = _PassSearch(good, backend, limit_s)
     try:
         name, words = search.run()
-    except _Enough:
-        name, words = None, f"not found within {search.trials} trials"
+    except TooManyTrials as error:
+        name, words = None, str(error)
     except Exception as error:  # The border to a plugin.
         said = " ".join(str(error).split())[:200]
         name, words = None, f"leaving out passes failed: {type(error).__name__}: {said}"
-    return Blame(name, words, search.trials)
+    return Blame(name, words, search.trials.count)
 
 
 class _PassSearch:
     def __init__(self, good: Good, backend: HasPasses, limit_s: float) -> None:
-        self.trials = 0
-        self._good = good
+        self.trials = Trials(good, limit_s, _MOST_TRIALS)
         self._backend = backend
         self._passes = tuple(backend.passes)
-        self._end = time.monotonic() + limit_s
 
     def run(self) -> tuple[str | None, str]:
         if self._right_without([]):
@@ -98,7 +92,4 @@ class _PassSearch:
         return out
 
     def _right_without(self, names: Sequence[str]) -> bool:
-        if self.trials >= _MOST_TRIALS or time.monotonic() > self._end:
-            raise _Enough
-        self.trials += 1
-        return self._good(self._backend.without(list(names)))
+        return self.trials.go_right(self._backend.without(list(names)))

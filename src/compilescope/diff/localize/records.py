@@ -7,11 +7,16 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import torch
+
+from compilescope.tensors.distances import is_dense
+from compilescope.torchapi.trials.survey import from_here
+
 Stage = Literal["forward", "backward"]
 
 
 @dataclass(frozen=True)
-class Place:
+class NodePlace:
     """A node of a graph, and the user's line that it comes from."""
 
     node: str
@@ -50,12 +55,21 @@ class Guilty:
     stage: Stage
     """`backward`: its results are right, the gradients that go back through it are not."""
     graph: int = 0
+    """Of the graphs that were recorded, in the order of their compilation."""
+    compile_id: str = ""
+    """Of that graph, as Dynamo numbers it."""
+    frame: str = ""
+    """The function that it was made of; `forward (from line 14)` after a graph break."""
+    symbolic: bool = False
+    """Some size of the graph is a symbol."""
+    input: int = 1
+    """The set of inputs on which it is wrong."""
     function: str = ""
     source: str = ""
     module: str = ""
     alone: bool = True
     """A graph of this operation alone shows it, fed with the values that it had in the program."""
-    region: tuple[Place, ...] = ()
+    region: tuple[NodePlace, ...] = ()
     """Where it is not shown alone: the fewest operations in a row that show it. Empty where it
     takes the whole graph."""
     wrong: str = ""
@@ -81,10 +95,28 @@ class Guilty:
     """For Inductor: the code that it makes for the operation."""
 
     @property
-    def place(self) -> Place:
-        return Place(
+    def place(self) -> NodePlace:
+        return NodePlace(
             self.node, self.target, self.file, self.line, self.function, self.source, self.module
         )
+
+    def words(self) -> str:
+        """`aten.gelu (gelu_3) at model.py:12, stage forward, graph 2/0 of forward (from line 10),
+        pass cse`."""
+        place = f" at {from_here(self.file)}:{self.line}" if self.file else ""
+        stage = f", stage {self.stage}" if self.stage else ""
+        name = f" ({self.node})" if self.node else ""
+        guilty_pass = f", pass {self.pass_name}" if self.pass_name else ""
+        return f"{self.target}{name}{place}{stage}{self._graph_words()}{guilty_pass}"
+
+    def _graph_words(self) -> str:
+        """Which graph, where there may be doubt: after a graph break, or compiled again."""
+        if not self.compile_id or (not self.graph and self.input == 1 and not self.symbolic):
+            return ""
+        frame = f" of {self.frame}" if self.frame else ""
+        sizes = ", symbolic sizes" if self.symbolic else ""
+        on_input = f", on input {self.input}" if self.input > 1 else ""
+        return f", graph {self.compile_id}{frame}{sizes}{on_input}"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values."""
@@ -128,3 +160,22 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return value
+
+
+def range_of(name: str, value: Any) -> ValueRange | None:
+    """None for what is no tensor."""
+    if not isinstance(value, torch.Tensor):
+        return None
+    dtype, shape = str(value.dtype).removeprefix("torch."), tuple(value.shape)
+    if not is_dense(value) or not value.numel():
+        return ValueRange(name, dtype, shape)
+    numbers = value.detach().abs() if value.is_complex() else value.detach()
+    nans = infinities = 0
+    if numbers.is_floating_point():
+        nans, infinities = int(numbers.isnan().sum()), int(numbers.isinf().sum())
+        if nans or infinities:
+            numbers = numbers[numbers.isfinite()]
+    if not numbers.numel():
+        return ValueRange(name, dtype, shape, None, None, nans, infinities)
+    wide = numbers.to(torch.float64) if numbers.is_floating_point() else numbers.to(torch.int64)
+    return ValueRange(name, dtype, shape, float(wide.min()), float(wide.max()), nans, infinities)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import libcst as cst
-
-from compilescope.fixes.breaks._branching import RULES, replace_branch, torch_name
-from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import NotMeant, Patch, Refused
-from compilescope.fixes.source.checks import Check, read_checks
-from compilescope.fixes.source.comments import with_comments
-from compilescope.fixes.source.editing import Edit
-from compilescope.fixes.source.snippets import spread
-from compilescope.fixes.source.truth import Truth
+from compilescope.fixes.branches.branch import RULES, replace_branch, torch_name
+from compilescope.fixes.branches.condition import Truth
+from compilescope.fixes.fix import Fix
+from compilescope.fixes.patch import Patch
+from compilescope.fixes.statements.checks import RaisingCheck, read_checks
 from compilescope.fixes.subject import Subject
+from compilescope.source.refusals import NotMeant, Refused
+from compilescope.source.syntax.comments import with_comments
+from compilescope.source.syntax.edit import Edit
+from compilescope.source.syntax.snippets import spread
+from compilescope.source.trees import cst
 
 
 def _propose(subject: Subject) -> Patch:
@@ -45,7 +45,7 @@ def _statement(subject: Subject) -> cst.If | cst.SimpleStatementLine:
     raise NotMeant("the check shares its line with other statements")
 
 
-def _written(check: Check, torch: str) -> str:
+def _written(check: RaisingCheck, torch: str) -> str:
     truth = check.truth
     holds = _negated(truth) if check.raises else truth.tensor
     line = f"{torch}._assert_async({holds}, {check.message.code})"
@@ -66,7 +66,7 @@ def _negated(truth: Truth) -> str:
     return plain if truth.tensor.startswith("~") and truth.atomic else truth.negated
 
 
-def _states(subject: Subject, checks: list[Check]) -> str:
+def _states(subject: Subject, checks: list[RaisingCheck]) -> str:
     words = []
     others = sorted({check.error for check in checks} - {"RuntimeError"})
     if others:
@@ -92,108 +92,4 @@ FIX = Fix(
     "has a message, and it raises RuntimeError with that message once the values are "
     "computed.",
     propose=_propose,
-    examples=(
-        FixExample(
-            bad="""import torch
-
-
-def f(x):
-    y = x * 2
-    # Only what is positive.
-    if (y < 0).any():
-        raise ValueError("negative")  # tell them
-    return y + 1
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            good="""import torch
-
-
-def f(x):
-    y = x * 2
-    # Only what is positive.
-    # tell them
-    torch._assert_async(~(y < 0).any(), "negative")
-    return y + 1
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-        ),
-        FixExample(
-            bad="""import torch
-
-
-class Net(torch.nn.Module):
-    strict = True
-
-    def forward(self, x):
-        if self.training and not torch.isfinite(x).all(): raise RuntimeError(f"bad {tuple(x.shape)}")
-        return x + 1
-
-
-torch.compile(Net(), backend="eager")(torch.ones(3))
-""",
-            good="""import torch
-
-
-class Net(torch.nn.Module):
-    strict = True
-
-    def forward(self, x):
-        if self.training:
-            torch._assert_async(torch.isfinite(x).all(), f"bad {tuple(x.shape)}")
-        return x + 1
-
-
-torch.compile(Net(), backend="eager")(torch.ones(3))
-""",
-            note="What Dynamo can guard on stays an `if`.",
-        ),
-        FixExample(
-            bad="""from torch import compile, ones
-
-
-def f(x):
-    assert x.ndim == 1 and x.abs().max() < 4, f"up to 4, not {x.max()}"
-    return x + 1
-
-
-compile(f, backend="eager")(ones(3))
-""",
-            good="""from torch import compile, ones
-import torch
-
-
-def f(x):
-    assert x.ndim == 1, f"up to 4, not {x.max()}"
-    torch._assert_async(x.abs().max() < 4, "up to 4, not x.max()")
-    return x + 1
-
-
-compile(f, backend="eager")(ones(3))
-""",
-            note="A message in the graph is a constant: it names what it cannot show.",
-        ),
-    ),
-    refusals=(
-        RefusalExample(
-            program="""import torch
-
-
-def f(x):
-    if (x < 0).any():
-        raise ValueError("negative")
-    return x + 1
-
-
-try:
-    torch.compile(f, backend="eager")(torch.ones(3))
-except ValueError:
-    pass
-""",
-            because="ValueError is caught at program.py:12",
-        ),
-    ),
 )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import libcst as cst
-
-from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import NotMeant, Patch, Refused
-from compilescope.fixes.source.editing import Edit
-from compilescope.fixes.source.module import SourceModule
+from compilescope.fixes.fix import Fix
+from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
+from compilescope.source.refusals import NotMeant, Refused
+from compilescope.source.syntax.edit import Edit
+from compilescope.source.syntax.module import SourceModule
+from compilescope.source.trees import cst
 
 _STATES = "No progress bar is shown here while the code runs compiled."
 
@@ -68,50 +68,4 @@ FIX = Fix(
     why="`torch.compiler.is_compiling()` is true while Dynamo traces. The loop then runs over "
     "the same items without the bar.",
     propose=_propose,
-    examples=(
-        FixExample(
-            bad="""import torch
-from tqdm import tqdm
-
-
-def f(x):
-    for step in tqdm(range(3), disable=True):  # a few
-        x = x * 2 + step
-    return x
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            good="""import torch
-from tqdm import tqdm
-
-
-def f(x):
-    for step in range(3) if torch.compiler.is_compiling() else tqdm(range(3), disable=True):  # a few
-        x = x * 2 + step
-    return x
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-        ),
-    ),
-    refusals=(
-        RefusalExample(
-            program="""import torch
-from tqdm import tqdm
-
-
-def f(x):
-    bar = tqdm(range(3), disable=True)
-    for step in bar:
-        x = x * 2 + step
-    return x
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            because="no progress bar is created here",
-        ),
-    ),
 )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import libcst as cst
-
-from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import NotMeant, Patch, Refused
-from compilescope.fixes.source.editing import Edit
-from compilescope.fixes.source.module import SourceModule
+from compilescope.fixes.fix import Fix
+from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
+from compilescope.source.refusals import NotMeant, Refused
+from compilescope.source.syntax.edit import Edit
+from compilescope.source.syntax.module import SourceModule
+from compilescope.source.trees import cst
 
 _STATES = "The property is computed when its object is created, not when it is first read."
 _CACHED = {"functools.cached_property"}
@@ -78,70 +78,4 @@ FIX = Fix(
     why="Up to Python 3.11, the first read of a `functools.cached_property` takes a lock, "
     "which Dynamo cannot trace. After that it is an attribute like any other.",
     propose=_propose,
-    examples=(
-        FixExample(
-            bad="""import functools
-
-import torch
-
-
-class Table(torch.nn.Module):
-    @functools.cached_property
-    def rows(self):
-        return torch.arange(3.0)
-
-    def forward(self, x):
-        return x + self.rows
-
-
-table = Table()
-run = torch.compile(table, backend="eager")
-run(torch.ones(3))
-""",
-            good="""import functools
-
-import torch
-
-
-class Table(torch.nn.Module):
-    @functools.cached_property
-    def rows(self):
-        return torch.arange(3.0)
-
-    def forward(self, x):
-        return x + self.rows
-
-
-table = Table()
-table.rows  # compute it once, before compiling
-run = torch.compile(table, backend="eager")
-run(torch.ones(3))
-""",
-            note="Python 3.12 has no lock there.",
-        ),
-    ),
-    refusals=(
-        RefusalExample(
-            program="""import threading
-
-import torch
-
-
-class Counter:
-    lock = threading.Lock()
-
-
-counter = Counter()
-
-
-def f(x):
-    with counter.lock:
-        return x + 1
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            because="no attribute is read|not a cached property",
-        ),
-    ),
 )

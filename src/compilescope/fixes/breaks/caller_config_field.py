@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import libcst as cst
-
-from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import NotMeant, Patch
-from compilescope.fixes.source.editing import Edit
-from compilescope.fixes.source.module import SourceModule
-from compilescope.fixes.source.own_files import own_modules
-from compilescope.fixes.source.switches import Switch, stack_places, switches_of
+from compilescope.fixes.compilation.own_files import own_modules
+from compilescope.fixes.compilation.switches import Switch, stack_places, switches_of
+from compilescope.fixes.fix import Fix
+from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
+from compilescope.source.refusals import NotMeant
+from compilescope.source.syntax.edit import Edit
+from compilescope.source.syntax.module import SourceModule
+from compilescope.source.trees import cst
 
-_NO_SPACE = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
+
+def _no_space() -> cst.AssignEqual:
+    return cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
 
 
 def _propose(subject: Subject) -> Patch:
@@ -91,7 +93,7 @@ def _set(edit: Edit, call: cst.Call, switch: Switch) -> bool:
                 return False
             edit.replace(each.value, value)
             return True
-    made = cst.Arg(value, keyword=cst.Name(switch.name), equal=_NO_SPACE)
+    made = cst.Arg(value, keyword=cst.Name(switch.name), equal=_no_space())
     edit.replace(call, call.with_changes(args=[*_separated(call), made]))
     return True
 
@@ -131,74 +133,4 @@ FIX = Fix(
     why="The library checks this flag before it reaches the line. Verification shows whether "
     "anything the program uses depends on it: outputs, printed text, gradients.",
     propose=_propose,
-    examples=(
-        FixExample(
-            bad="""import torch
-
-
-class NetConfig:
-    def __init__(self, width=4, host_scale=True):
-        self.width = width
-        self.host_scale = host_scale
-
-
-class Net(torch.nn.Module):
-    def __init__(self, config):
-        super().__init__()
-        self.config = config
-        self.linear = torch.nn.Linear(config.width, config.width)
-
-    def forward(self, x):
-        y = self.linear(x)
-        if self.config.host_scale:
-            return y / y.detach().abs().max().item()
-        return y / y.detach().abs().max()
-
-
-net = Net(NetConfig(width=3))
-print(torch.compile(net, backend="eager")(torch.ones(2, 3)).shape)
-""",
-            good="""import torch
-
-
-class NetConfig:
-    def __init__(self, width=4, host_scale=True):
-        self.width = width
-        self.host_scale = host_scale
-
-
-class Net(torch.nn.Module):
-    def __init__(self, config):
-        super().__init__()
-        self.config = config
-        self.linear = torch.nn.Linear(config.width, config.width)
-
-    def forward(self, x):
-        y = self.linear(x)
-        if self.config.host_scale:
-            return y / y.detach().abs().max().item()
-        return y / y.detach().abs().max()
-
-
-net = Net(NetConfig(width=3, host_scale=False))
-print(torch.compile(net, backend="eager")(torch.ones(2, 3)).shape)
-""",
-        ),
-    ),
-    refusals=(
-        RefusalExample(
-            program="""import torch
-
-
-@torch.compile(backend="eager")
-def f(x):
-    n = (x == 0).sum().item()
-    return x * n
-
-
-print(f(torch.ones(3)))
-""",
-            because="no config field",
-        ),
-    ),
 )

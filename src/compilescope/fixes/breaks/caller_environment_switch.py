@@ -6,14 +6,14 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import libcst as cst
-
-from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import NeedsRun, NotMeant, Patch
-from compilescope.fixes.source.compiling import main_edit, put_setting
-from compilescope.fixes.source.module import SourceModule
-from compilescope.fixes.source.switches import leaves
+from compilescope.fixes.compilation.settings import main_edit, put_setting
+from compilescope.fixes.compilation.switches import leaves
+from compilescope.fixes.fix import Fix
+from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
+from compilescope.source.refusals import NeedsRun, NotMeant
+from compilescope.source.syntax.module import SourceModule
+from compilescope.source.trees import cst
 
 _READS = ("os.getenv", "os.environ.get")
 
@@ -150,63 +150,4 @@ FIX = Fix(
     why="The library itself checks the variable before it reaches the line. Whatever the line "
     "does (a check, a message, a measurement) is skipped.",
     propose=_propose,
-    examples=(
-        FixExample(
-            bad="""import os
-
-import torch
-
-
-def scaled(x):
-    if os.getenv("SCALE_ON_DEVICE", "0") == "1":
-        return x / x.abs().max()
-    return x / x.abs().max().item()
-
-
-@torch.compile(backend="eager")
-def f(x):
-    return scaled(x) * 2
-
-
-print(f(torch.ones(3)))
-""",
-            good="""import os
-
-import torch
-
-os.environ["SCALE_ON_DEVICE"] = "1"
-
-
-def scaled(x):
-    if os.getenv("SCALE_ON_DEVICE", "0") == "1":
-        return x / x.abs().max()
-    return x / x.abs().max().item()
-
-
-@torch.compile(backend="eager")
-def f(x):
-    return scaled(x) * 2
-
-
-print(f(torch.ones(3)))
-""",
-        ),
-    ),
-    refusals=(
-        RefusalExample(
-            program="""import torch
-
-
-@torch.compile(backend="eager")
-def f(x):
-    if x.isnan().any():
-        raise ValueError("there are NaNs")
-    return x * 2
-
-
-print(f(torch.ones(3)))
-""",
-            because="no environment variable",
-        ),
-    ),
 )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import NotMeant, Patch
-from compilescope.fixes.source.guarded import compilation_number
-from compilescope.fixes.source.laziness import runs_once
-from compilescope.fixes.source.stance import eager_then_compile
+from compilescope.fixes.arguments.guarded import compilation_number
+from compilescope.fixes.compilation.settings import eager_then_compile
+from compilescope.fixes.compilation.switches import runs_once
+from compilescope.fixes.fix import Fix
+from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
 from compilescope.model.bodies import GraphBreak
+from compilescope.source.refusals import NotMeant
 
 _CATEGORIES = (
     "data-dependent-branch",
@@ -39,12 +40,8 @@ def _propose(subject: Subject) -> Patch:
 
 def _is_of_first_call(subject: Subject) -> bool:
     """Was it seen in the first compilation of its function?"""
-    wanted = set(subject.finding.because)
-    ids = [
-        event.compile_id
-        for event, _ in subject.program.run.of(GraphBreak)
-        if event.id in wanted and event.compile_id
-    ]
+    events = subject.program.run.events_with(subject.finding.because)
+    ids = [e.compile_id for e in events if isinstance(e.body, GraphBreak) and e.compile_id]
     return not ids or any(compilation_number(each) == 0 for each in ids)
 
 
@@ -58,72 +55,4 @@ FIX = Fix(
     "Whatever a library sets up on the first call (hooks, caches, a warning) is done by "
     "then.",
     propose=_propose,
-    examples=(
-        FixExample(
-            bad='''"""Trains."""
-import threading
-
-import torch
-
-lock = threading.Lock()
-
-
-class Net(torch.nn.Module):
-    def forward(self, x):
-        if not hasattr(self, "table"):
-            with lock:
-                self.table = torch.arange(3.0)
-        return x * self.table
-
-
-net = torch.compile(Net(), backend="eager")
-for _ in range(3):
-    net(torch.ones(3))
-''',
-            good='''"""Trains."""
-import threading
-
-import torch
-
-torch.compiler.set_stance("eager_then_compile")
-
-lock = threading.Lock()
-
-
-class Net(torch.nn.Module):
-    def forward(self, x):
-        if not hasattr(self, "table"):
-            with lock:
-                self.table = torch.arange(3.0)
-        return x * self.table
-
-
-net = torch.compile(Net(), backend="eager")
-for _ in range(3):
-    net(torch.ones(3))
-''',
-        ),
-    ),
-    refusals=(
-        RefusalExample(
-            program="""import threading
-
-import torch
-
-lock = threading.Lock()
-
-
-@torch.compile(backend="eager")
-def f(x):
-    with lock:
-        x = x * 2
-    return x + 1
-
-
-for _ in range(3):
-    f(torch.ones(3))
-""",
-            because="first call only",
-        ),
-    ),
 )

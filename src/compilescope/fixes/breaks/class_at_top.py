@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import libcst as cst
-
-from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import NotMeant, Patch, Refused
-from compilescope.fixes.source.editing import Edit
-from compilescope.fixes.source.module import SourceModule
-from compilescope.fixes.source.toplevel import check_movable, top_names, top_statement
+from compilescope.fixes.fix import Fix
+from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
+from compilescope.source.refusals import NotMeant, Refused
+from compilescope.source.syntax.edit import Edit
+from compilescope.source.syntax.module import SourceModule
+from compilescope.source.syntax.toplevel import check_movable, top_names, top_statement
+from compilescope.source.trees import cst, kinds
 
-_SHARED = (cst.List, cst.Dict, cst.Set, cst.Call, cst.ListComp, cst.DictComp, cst.SetComp)
+_SHARED = kinds(
+    lambda: (cst.List, cst.Dict, cst.Set, cst.Call, cst.ListComp, cst.DictComp, cst.SetComp)
+)
 
 
 def _propose(subject: Subject) -> Patch:
@@ -91,77 +93,4 @@ FIX = Fix(
     why="The class uses none of the function's variables, so defining it once is the same as "
     "defining it in each call, as long as nothing changes the class itself.",
     propose=_propose,
-    examples=(
-        FixExample(
-            bad="""import torch
-
-
-# Twice, and once more.
-def f(x):
-    # What comes out.
-    class Pair:
-        def __init__(self, a, b):
-            self.a = a
-            self.b = b  # the other
-
-    pair = Pair(x + 1, x * 2)
-    return pair.a * pair.b
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            good="""import torch
-
-
-# What comes out.
-class Pair:
-    def __init__(self, a, b):
-        self.a = a
-        self.b = b  # the other
-
-
-# Twice, and once more.
-def f(x):
-    pair = Pair(x + 1, x * 2)
-    return pair.a * pair.b
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-        ),
-    ),
-    refusals=(
-        RefusalExample(
-            program="""import torch
-
-
-def f(x, scale):
-    class Scaled:
-        def __call__(self, y):
-            return y * scale
-
-    return Scaled()(x)
-
-
-torch.compile(f, backend="eager")(torch.ones(3), 2.0)
-""",
-            because="a local variable of the function",
-        ),
-        RefusalExample(
-            program="""import torch
-
-
-def f(x):
-    class Kept:
-        seen = []
-
-    Kept.seen.append(1)
-    return x + len(Kept.seen)
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            because="all calls would share",
-        ),
-    ),
 )

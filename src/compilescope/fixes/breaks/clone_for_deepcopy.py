@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import libcst as cst
-
-from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import NotMeant, Patch, Refused
-from compilescope.fixes.source.editing import Edit
-from compilescope.fixes.source.tensors import known_tensor
+from compilescope.fixes.fix import Fix
+from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
+from compilescope.fixes.values.tensors import known_tensor
+from compilescope.source.refusals import NotMeant, Refused
+from compilescope.source.syntax.edit import Edit
+from compilescope.source.trees import cst, kinds
 
 _NEW = {"copy.deepcopy": "detach().clone()", "copy.copy": "detach()"}
-_ATOMS = (cst.Name, cst.Attribute, cst.Subscript, cst.Call)
+_ATOMS = kinds(lambda: (cst.Name, cst.Attribute, cst.Subscript, cst.Call))
 
 
 def _propose(subject: Subject) -> Patch:
@@ -46,81 +46,4 @@ FIX = Fix(
     "no autograd history. A shallow copy (`copy.copy`) is another tensor on the same "
     "memory, which is what `detach()` returns.",
     propose=_propose,
-    examples=(
-        FixExample(
-            bad="""import copy
-
-import torch
-
-
-def f(x):
-    y = x + 1
-    kept = copy.deepcopy(x)  # before it changes
-    y += kept
-    return y, kept
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            good="""import copy
-
-import torch
-
-
-def f(x):
-    y = x + 1
-    kept = x.detach().clone()  # before it changes
-    y += kept
-    return y, kept
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-        ),
-        FixExample(
-            bad="""from copy import copy
-
-import torch
-
-
-def f(x):
-    y = x.sin()
-    return copy(y) + 1
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            good="""from copy import copy
-
-import torch
-
-
-def f(x):
-    y = x.sin()
-    return y.detach() + 1
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-        ),
-    ),
-    refusals=(
-        RefusalExample(
-            program="""import copy
-
-import torch
-
-layer = torch.nn.Linear(3, 3)
-
-
-def f(x):
-    own = copy.deepcopy(layer)
-    return own(x)
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            because="not known to be a tensor",
-        ),
-    ),
 )

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 
-import libcst as cst
-
-from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import NotMeant, Patch, Refused
-from compilescope.fixes.source.editing import Edit
+from compilescope.fixes.fix import Fix
+from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
+from compilescope.source.refusals import NotMeant, Refused
+from compilescope.source.syntax.edit import Edit
+from compilescope.source.trees import cst, kinds
 
 _COPIED = re.compile(r"qualname: (dict|list|set)\.copy\b")
-_ATOMS = (cst.Name, cst.Attribute, cst.Subscript, cst.Call, cst.Dict, cst.List, cst.Set)
+_ATOMS = kinds(
+    lambda: (cst.Name, cst.Attribute, cst.Subscript, cst.Call, cst.Dict, cst.List, cst.Set)
+)
 
 
 def _propose(subject: Subject) -> Patch:
@@ -43,56 +45,4 @@ FIX = Fix(
     kind="source",
     why="`copy.copy` of a dict, list or set calls that type's `copy` in a way Dynamo cannot trace.",
     propose=_propose,
-    examples=(
-        FixExample(
-            bad="""import copy
-
-import torch
-
-settings = {"scale": 2.0}
-
-
-def f(x, **more):
-    own = copy.copy( settings )  # not ours to change
-    own.update(more)
-    return x * own["scale"]
-
-
-torch.compile(f, backend="eager")(torch.ones(3), scale=3.0)
-""",
-            good="""import copy
-
-import torch
-
-settings = {"scale": 2.0}
-
-
-def f(x, **more):
-    own = settings.copy()  # not ours to change
-    own.update(more)
-    return x * own["scale"]
-
-
-torch.compile(f, backend="eager")(torch.ones(3), scale=3.0)
-""",
-        ),
-    ),
-    refusals=(
-        RefusalExample(
-            program="""import copy
-
-import torch
-
-layer = torch.nn.Linear(3, 3)
-
-
-def f(x):
-    return copy.copy(layer)(x)
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            because="not a dict, list or set",
-        ),
-    ),
 )

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import libcst as cst
-
-from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import NotMeant, Patch, Refused
-from compilescope.fixes.source.bindings import is_of_module
-from compilescope.fixes.source.editing import Edit
-from compilescope.fixes.source.tensors import known_tensor
-from compilescope.fixes.source.toplevel import top_statement
+from compilescope.fixes.fix import Fix
+from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
+from compilescope.fixes.values.tensors import known_tensor
+from compilescope.source.refusals import NotMeant, Refused
+from compilescope.source.syntax.bindings import is_of_module
+from compilescope.source.syntax.edit import Edit
+from compilescope.source.syntax.toplevel import top_statement
+from compilescope.source.trees import cst
 
 _ASK = (
     "Does the operator's fake return the same shape, dtype and device as the call? Does the "
@@ -99,69 +99,4 @@ FIX = Fix(
     why="A custom operator is an opaque node in the graph. Only its author knows what shape it "
     "returns, whether it changes its arguments, and what its gradient is.",
     propose=_propose,
-    examples=(
-        FixExample(
-            bad="""import ctypes
-
-import torch
-
-native = ctypes.pythonapi
-native.PyNumber_Absolute.restype = ctypes.py_object
-native.PyNumber_Absolute.argtypes = [ctypes.py_object]
-
-
-# Never below zero.
-def f(x):
-    y = x.sin()
-    return native.PyNumber_Absolute(y) * 2  # in C
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            good="""import ctypes
-
-import torch
-
-native = ctypes.pythonapi
-native.PyNumber_Absolute.restype = ctypes.py_object
-native.PyNumber_Absolute.argtypes = [ctypes.py_object]
-
-
-@torch.library.custom_op("program::PyNumber_Absolute_op", mutates_args=())
-def PyNumber_Absolute_op(y: torch.Tensor) -> torch.Tensor:
-    return native.PyNumber_Absolute(y)
-
-
-@PyNumber_Absolute_op.register_fake
-def _(y):
-    return torch.empty_like(y)
-
-
-# Never below zero.
-def f(x):
-    y = x.sin()
-    return PyNumber_Absolute_op(y) * 2  # in C
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-        ),
-    ),
-    refusals=(
-        RefusalExample(
-            program="""import gc
-
-import torch
-
-
-def f(x):
-    gc.collect()
-    return x + 1
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            because="the call takes no tensor",
-        ),
-    ),
 )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import libcst as cst
-
-from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import NotMeant, Patch, Refused
-from compilescope.fixes.source.bindings import local_names
-from compilescope.fixes.source.editing import Edit
-from compilescope.fixes.source.lightness import is_light_value
+from compilescope.fixes.fix import Fix
+from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
+from compilescope.source.flow.cuts import is_light_value
+from compilescope.source.refusals import NotMeant, Refused
+from compilescope.source.syntax.bindings import local_names
+from compilescope.source.syntax.edit import Edit
+from compilescope.source.trees import cst
 
 _MAKING = frozenset(
     f"torch.{name}"
@@ -22,6 +22,8 @@ _PLAIN = ("torch.", "math.", "builtins.len", "builtins.int", "builtins.float", "
 
 
 def _propose(subject: Subject) -> Patch:
+    from compilescope.source.syntax.transformers import WithArgument
+
     module, entered = subject.module, subject.statement
     if not isinstance(entered, cst.With) or len(entered.items) != 1:
         raise NotMeant("no device is entered by itself here")
@@ -49,8 +51,8 @@ def _propose(subject: Subject) -> Patch:
     edit = Edit(module)
     device = edit.expression(f"f(device={module.code(item.item)})")
     assert isinstance(device, cst.Call)
-    swap = _Given(making, device.args[0])
-    body = [each.visit(swap) for each in entered.body.body]
+    given = WithArgument(making, device.args[0])
+    body = [each.visit(given) for each in entered.body.body]
     edit.replace_statement(entered, body)  # type: ignore[arg-type]
     return Patch(edit.files())
 
@@ -78,21 +80,6 @@ def _is_plain(subject: Subject, call: cst.Call) -> bool:
     )
 
 
-class _Given(cst.CSTTransformer):
-    def __init__(self, calls: list[cst.Call], device: cst.Arg) -> None:
-        super().__init__()
-        self._calls, self._device = calls, device
-
-    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.Call:
-        if not any(each is original_node for each in self._calls):
-            return updated_node
-        args = list(updated_node.args)
-        if args and isinstance(args[-1].comma, cst.MaybeSentinel):
-            space = cst.SimpleWhitespace(" ")
-            args[-1] = args[-1].with_changes(comma=cst.Comma(whitespace_after=space))
-        return updated_node.with_changes(args=[*args, self._device])
-
-
 FIX = Fix(
     id="device-given",
     title="pass device= instead of with torch.device",
@@ -102,50 +89,4 @@ FIX = Fix(
     why="The context only sets the device of tensors created without one. Passing it to each "
     "of them does the same.",
     propose=_propose,
-    examples=(
-        FixExample(
-            bad="""import torch
-
-
-def f(x):
-    with torch.device("cpu"):
-        steps = torch.arange(3)  # on the same device
-        table = torch.zeros(3, 3, dtype=x.dtype)
-    return x + steps + table.sum()
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            good="""import torch
-
-
-def f(x):
-    steps = torch.arange(3, device=torch.device("cpu"))  # on the same device
-    table = torch.zeros(3, 3, dtype=x.dtype, device=torch.device("cpu"))
-    return x + steps + table.sum()
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-        ),
-    ),
-    refusals=(
-        RefusalExample(
-            program="""import torch
-
-
-def table():
-    return torch.zeros(3)
-
-
-def f(x):
-    with torch.device("cpu"):
-        return x + table()
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            because="tensors of its own",
-        ),
-    ),
 )

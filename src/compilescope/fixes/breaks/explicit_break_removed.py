@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import libcst as cst
-
-from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import NotMeant, Patch, Refused
-from compilescope.fixes.source.bindings import definitions_of
-from compilescope.fixes.source.editing import Edit
-from compilescope.fixes.source.module import SourceModule
+from compilescope.fixes.fix import Fix
+from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
+from compilescope.source.refusals import NotMeant, Refused
+from compilescope.source.syntax.bindings import definitions_of
+from compilescope.source.syntax.edit import Edit
+from compilescope.source.syntax.module import SourceModule
+from compilescope.source.trees import cst
 
 _BREAKS = ("torch._dynamo.graph_break", "torch.compiler.graph_break")
 _DISABLES = {
@@ -110,80 +110,4 @@ FIX = Fix(
     why="Without the call or the decorator, Dynamo continues tracing. Somebody added it: only "
     "they know whether it is still needed.",
     propose=_propose,
-    examples=(
-        FixExample(
-            bad="""import torch
-
-
-def f(x):
-    y = x + 1
-    torch._dynamo.graph_break()  # for debugging
-    return y * 2
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            good="""import torch
-
-
-def f(x):
-    y = x + 1
-    return y * 2
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-        ),
-        FixExample(
-            bad="""import torch
-
-
-class Block(torch.nn.Module):
-    # Slow on old cards.
-    @torch.compiler.disable(reason="slow")
-    def rotate(self, x):
-        return x.flip(-1)
-
-    def forward(self, x):
-        return self.rotate(x + 1) * 2
-
-
-torch.compile(Block(), backend="eager")(torch.ones(3))
-""",
-            good="""import torch
-
-
-class Block(torch.nn.Module):
-    # Slow on old cards.
-    def rotate(self, x):
-        return x.flip(-1)
-
-    def forward(self, x):
-        return self.rotate(x + 1) * 2
-
-
-torch.compile(Block(), backend="eager")(torch.ones(3))
-""",
-        ),
-    ),
-    refusals=(
-        RefusalExample(
-            program="""import torch
-
-lin = torch.nn.Linear(3, 3)
-opt = torch.optim.SGD(lin.parameters(), 0.1)
-lin(torch.ones(3)).sum().backward()
-
-
-def f(x):
-    y = x + 1
-    opt.step()
-    return y
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            because="torch itself requests",
-        ),
-    ),
 )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import libcst as cst
-
-from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import NotMeant, Patch, Refused
-from compilescope.fixes.source.editing import Edit
+from compilescope.fixes.fix import Fix
+from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
+from compilescope.source.refusals import NotMeant, Refused
+from compilescope.source.syntax.edit import Edit
+from compilescope.source.trees import cst
 
 _NEW = {
     "torch.autograd.functional.jacobian": "jacrev",
@@ -44,45 +44,4 @@ FIX = Fix(
     "them. The old functions return a result without autograd history, so the input is "
     "detached.",
     propose=_propose,
-    examples=(
-        FixExample(
-            bad="""import torch
-
-
-def f(x):
-    y = x + 1
-    full = torch.autograd.functional.jacobian(lambda v: v**2, y)  # n by n
-    return full.diagonal() * 2
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            good="""import torch
-
-
-def f(x):
-    y = x + 1
-    full = torch.func.jacrev(lambda v: v**2)(y.detach())  # n by n
-    return full.diagonal() * 2
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-        ),
-    ),
-    refusals=(
-        RefusalExample(
-            program="""import torch
-
-
-def f(x):
-    full = torch.autograd.functional.jacobian(lambda v: v**2, x, create_graph=True)
-    return full.diagonal() * 2
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            because="more than the function and its input",
-        ),
-    ),
 )

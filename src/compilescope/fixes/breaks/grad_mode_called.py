@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import libcst as cst
-
-from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import NotMeant, Patch, Refused
-from compilescope.fixes.source.assignments import only_value
-from compilescope.fixes.source.editing import Edit
-from compilescope.fixes.source.module import SourceModule
+from compilescope.fixes.fix import Fix
+from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
+from compilescope.fixes.values.assignments import only_value
+from compilescope.source.refusals import NotMeant, Refused
+from compilescope.source.syntax.edit import Edit
+from compilescope.source.syntax.module import SourceModule
+from compilescope.source.trees import cst
 
 _MODES = {
     "torch.no_grad",
@@ -59,61 +59,4 @@ FIX = Fix(
     why="Dynamo supports `torch.no_grad()` and similar contexts when they are created in the "
     "`with` itself. A new one does the same as a stored one: it has no other state.",
     propose=_propose,
-    examples=(
-        FixExample(
-            bad="""import torch
-
-
-class Teacher(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.quiet = torch.no_grad()
-        self.layer = torch.nn.Linear(3, 3)
-
-    def forward(self, x):
-        with self.quiet:  # it does not learn
-            y = self.layer(x)
-        return y + x
-
-
-torch.compile(Teacher(), backend="eager")(torch.ones(3))
-""",
-            good="""import torch
-
-
-class Teacher(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.quiet = torch.no_grad()
-        self.layer = torch.nn.Linear(3, 3)
-
-    def forward(self, x):
-        with torch.no_grad():  # it does not learn
-            y = self.layer(x)
-        return y + x
-
-
-torch.compile(Teacher(), backend="eager")(torch.ones(3))
-""",
-        ),
-    ),
-    refusals=(
-        RefusalExample(
-            program="""import threading
-
-import torch
-
-lock = threading.Lock()
-
-
-def f(x):
-    with lock:
-        return x + 1
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            because="not a torch grad mode",
-        ),
-    ),
 )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import libcst as cst
-
-from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import NotMeant, Patch
-from compilescope.fixes.source.editing import Edit
+from compilescope.fixes.fix import Fix
+from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
+from compilescope.source.refusals import NotMeant
+from compilescope.source.syntax.edit import Edit
+from compilescope.source.trees import cst
 
 _TIDYING = {
     "gc.collect",
@@ -54,60 +54,4 @@ FIX = Fix(
     "is true while Dynamo traces, so the call is not in the graph. Eager runs are "
     "unchanged.",
     propose=_propose,
-    examples=(
-        FixExample(
-            bad="""import gc
-
-import torch
-
-
-def block(x):
-    y = x.sin()
-    gc.collect()  # memory is short
-    return y.cos()
-
-
-def f(x):
-    return block(x) * 2
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            good="""import gc
-
-import torch
-
-
-def block(x):
-    y = x.sin()
-    if not torch.compiler.is_compiling():
-        gc.collect()  # memory is short
-    return y.cos()
-
-
-def f(x):
-    return block(x) * 2
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-        ),
-    ),
-    refusals=(
-        RefusalExample(
-            program="""import os
-
-import torch
-
-
-def f(x):
-    os.getpid()
-    return x + 1
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            because="safe to skip",
-        ),
-    ),
 )

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import libcst as cst
-
-from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import NotMeant, Patch, Refused
-from compilescope.fixes.source.bindings import bound_names
-from compilescope.fixes.source.editing import Edit
-from compilescope.fixes.source.module import SourceModule
-from compilescope.fixes.source.toplevel import check_movable, top_names, top_statement
+from compilescope.fixes.fix import Fix
+from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
+from compilescope.source.refusals import NotMeant, Refused
+from compilescope.source.syntax.bindings import bound_names
+from compilescope.source.syntax.edit import Edit
+from compilescope.source.syntax.module import SourceModule
+from compilescope.source.syntax.toplevel import check_movable, top_names, top_statement
+from compilescope.source.trees import cst, kinds
 
 _ERRORS = {"builtins.ImportError", "builtins.ModuleNotFoundError"}
-_SIMPLE = (cst.Import, cst.ImportFrom, cst.Pass, cst.Assign, cst.AnnAssign)
-_CONSTANTS = (cst.Name, cst.SimpleString, cst.Integer, cst.Float)
+_SIMPLE = kinds(lambda: (cst.Import, cst.ImportFrom, cst.Pass, cst.Assign, cst.AnnAssign))
+_CONSTANTS = kinds(lambda: (cst.Name, cst.SimpleString, cst.Integer, cst.Float))
 
 
 def _propose(subject: Subject) -> Patch:
@@ -69,60 +69,4 @@ FIX = Fix(
     why="Whether a package is installed does not change while a program runs. A `try` with "
     "only imports and flags sets the same names at the top of the file.",
     propose=_propose,
-    examples=(
-        FixExample(
-            bad="""import torch
-
-
-def f(x):
-    try:
-        import no_such_package  # the fast one
-
-        fast = True
-    except ImportError:
-        fast = False
-    return x + (2 if fast else 1)
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            good="""import torch
-
-
-try:
-    import no_such_package  # the fast one
-
-    fast = True
-except ImportError:
-    fast = False
-
-
-def f(x):
-    return x + (2 if fast else 1)
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-        ),
-    ),
-    refusals=(
-        RefusalExample(
-            program="""import torch
-
-
-def f(x):
-    try:
-        import no_such_package
-
-        x = no_such_package.scale(x)
-    except ImportError:
-        x = x * 2
-    return x
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            because="more than import",
-        ),
-    ),
 )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import libcst as cst
-
-from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import NotMeant, Patch, Refused
-from compilescope.fixes.source.editing import Edit
+from compilescope.fixes.fix import Fix
+from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
+from compilescope.source.refusals import NotMeant, Refused
+from compilescope.source.syntax.edit import Edit
+from compilescope.source.trees import cst
 
 
 def _propose(subject: Subject) -> Patch:
@@ -52,48 +52,4 @@ FIX = Fix(
     why="By PyTorch's definition, a tensor is a leaf exactly when it has no `grad_fn`. Dynamo "
     "can trace `is_leaf` but not `grad_fn`.",
     propose=_propose,
-    examples=(
-        FixExample(
-            bad="""import torch
-
-
-def f(x):
-    y = x * 2
-    if y.grad_fn is not None and x.dim() > 0:  # part of a graph
-        y = y + 1
-    return y.sum()
-
-
-torch.compile(f, backend="eager")(torch.ones(3, requires_grad=True))
-""",
-            good="""import torch
-
-
-def f(x):
-    y = x * 2
-    if not y.is_leaf and x.dim() > 0:  # part of a graph
-        y = y + 1
-    return y.sum()
-
-
-torch.compile(f, backend="eager")(torch.ones(3, requires_grad=True))
-""",
-        ),
-    ),
-    refusals=(
-        RefusalExample(
-            program="""import torch
-
-
-def f(x):
-    y = x * 2
-    name = y.grad_fn.name()
-    return y + len(name)
-
-
-torch.compile(f, backend="eager")(torch.ones(3, requires_grad=True))
-""",
-            because="not just whether it exists",
-        ),
-    ),
 )

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import libcst as cst
-
-from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import NotMeant, Patch, Refused
-from compilescope.fixes.source.bindings import parameters_of
-from compilescope.fixes.source.calls import argument_for, calls_of
-from compilescope.fixes.source.editing import Edit
-from compilescope.fixes.source.module import SourceModule
+from compilescope.fixes.arguments.calls import argument_for, calls_of
+from compilescope.fixes.fix import Fix
+from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
+from compilescope.source.refusals import NotMeant, Refused
+from compilescope.source.syntax.bindings import parameters_of
+from compilescope.source.syntax.edit import Edit
+from compilescope.source.syntax.module import SourceModule
+from compilescope.source.trees import cst
 
 _LAZY = (
     "builtins.zip",
@@ -98,89 +98,4 @@ FIX = Fix(
     why="The iterator is created for this call only and consumed once, so a list of its items "
     "is the same. Dynamo can guard on a list.",
     propose=_propose,
-    examples=(
-        FixExample(
-            bad="""import torch
-
-
-def mix(x, pairs):
-    for scale, shift in pairs:
-        x = x * scale + shift
-    return x
-
-
-mix = torch.compile(mix, backend="eager")
-mix(torch.ones(3), zip([1, 2], [3, 4]))  # two of them
-""",
-            good="""import torch
-
-
-def mix(x, pairs):
-    for scale, shift in pairs:
-        x = x * scale + shift
-    return x
-
-
-mix = torch.compile(mix, backend="eager")
-mix(torch.ones(3), list(zip([1, 2], [3, 4])))  # two of them
-""",
-        ),
-        FixExample(
-            bad="""import torch
-
-
-@torch.compile(backend="eager")
-def total(x, *, parts):
-    return x + sum(parts)
-
-
-total(torch.ones(3), parts=(n * n for n in range(4)))
-""",
-            good="""import torch
-
-
-@torch.compile(backend="eager")
-def total(x, *, parts):
-    return x + sum(parts)
-
-
-total(torch.ones(3), parts=[n * n for n in range(4)])
-""",
-        ),
-    ),
-    refusals=(
-        RefusalExample(
-            program="""import torch
-
-
-@torch.compile(backend="eager")
-def total(x, parts):
-    for n in parts:
-        x = x + n
-    for n in parts:  # nothing is left
-        x = x * n
-    return x
-
-
-total(torch.ones(3), (n for n in range(4)))
-""",
-            because="more than once",
-        ),
-        RefusalExample(
-            program="""import torch
-
-
-@torch.compile(backend="eager")
-def total(x, parts):
-    for n in parts:
-        x = x + n
-    return x
-
-
-stream = iter([1, 2, 3])
-total(torch.ones(3), stream)
-""",
-            because="other code may hold",
-        ),
-    ),
 )

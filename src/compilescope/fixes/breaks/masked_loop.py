@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import libcst as cst
-
-from compilescope.fixes.breaks._branching import RULES, branch_of, replace_branch, torch_name, under
-from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import NotMeant, Patch, Refused
-from compilescope.fixes.source import liveness
-from compilescope.fixes.source.comments import with_comments
-from compilescope.fixes.source.editing import Edit
-from compilescope.fixes.source.effects import Effect, parts_of, read_effect
-from compilescope.fixes.source.predication import check_pure, check_test
-from compilescope.fixes.source.purity import short
-from compilescope.fixes.source.snippets import number
-from compilescope.fixes.source.truth import read_test
-from compilescope.fixes.source.values import facts_of, is_static, is_tensor
+from compilescope.fixes.branches.branch import RULES, branch_of, replace_branch, torch_name, under
+from compilescope.fixes.branches.condition import read_test
+from compilescope.fixes.branches.effects import Effect, parts_of, read_effect
+from compilescope.fixes.branches.predication import check_pure, check_test
+from compilescope.fixes.fix import Fix
+from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
+from compilescope.fixes.values.tensors import facts_of, is_static, is_tensor
+from compilescope.source.flow import liveness
+from compilescope.source.flow.purity import short
+from compilescope.source.refusals import NotMeant, Refused
+from compilescope.source.syntax.comments import with_comments
+from compilescope.source.syntax.edit import Edit
+from compilescope.source.syntax.snippets import number
+from compilescope.source.trees import cst
+from compilescope.texts import whole_number
 
 _MOST_TURNS = 64
+"""Chosen: Dynamo unrolls the loop, and every turn now runs and is part of the graph."""
 
 
 def _propose(subject: Subject) -> Patch:
@@ -84,8 +86,8 @@ def _turns(subject: Subject, node: cst.BaseExpression) -> int:
     found = [0]
     for arg in node.args:
         value = number(arg.value)
-        seen = [fact.value for fact in facts_of(subject, arg.value)]
-        found += [int(each) for each in seen if each.isdigit()]
+        seen = [whole_number(fact.value) for fact in facts_of(subject, arg.value)]
+        found += [each for each in seen if each is not None]
         found += [int(value)] if value is not None else []
     return max(found)
 
@@ -159,84 +161,4 @@ FIX = Fix(
     "values. All iterations are computed, which pays off if stopping early is rare or the "
     "iterations are cheap.",
     propose=_propose,
-    examples=(
-        FixExample(
-            bad="""import torch
-
-
-def settle(x, rate):
-    for _ in range(5):
-        new = x - rate * x.sin()
-        # Good enough?
-        if (new - x).abs().max() < 1e-3:
-            break
-        x = new
-    return x + 1
-
-
-torch.compile(settle, backend="eager")(torch.ones(3), torch.tensor(0.5))
-""",
-            good="""import torch
-
-
-def settle(x, rate):
-    stopped = False
-    for _ in range(5):
-        new = x - rate * x.sin()
-        # Good enough?
-        stopped = stopped | ((new - x).abs().max() < 1e-3)
-        x = torch.where(stopped, x, new)
-    return x + 1
-
-
-torch.compile(settle, backend="eager")(torch.ones(3), torch.tensor(0.5))
-""",
-        ),
-        FixExample(
-            bad="""import torch
-
-
-def f(x):
-    for scale in (0.5, 0.25, 0.125):
-        x = x * scale
-        if x.max() < 1: break
-    return x + 1
-
-
-torch.compile(f, backend="eager")(torch.full((3,), 9.0))
-""",
-            good="""import torch
-
-
-def f(x):
-    stopped = x.new_zeros((), dtype=torch.bool)
-    for scale in (0.5, 0.25, 0.125):
-        x = torch.where(stopped, x, x * scale)
-        stopped = stopped | (x.max() < 1)
-    return x + 1
-
-
-torch.compile(f, backend="eager")(torch.full((3,), 9.0))
-""",
-            note="What is set before the test is asked keeps its value too.",
-        ),
-    ),
-    refusals=(
-        RefusalExample(
-            program="""import torch
-
-
-def f(x):
-    for turn in range(4):
-        if x.max() < 1:
-            break
-        x = x / 2
-    return x * turn
-
-
-torch.compile(f, backend="eager")(torch.full((3,), 9.0))
-""",
-            because="where the loop stopped",
-        ),
-    ),
 )

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import libcst as cst
-
-from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import NotMeant, Patch, Refused
-from compilescope.fixes.source.editing import Edit
-from compilescope.fixes.source.liveness import reads
-from compilescope.fixes.source.masks import (
+from compilescope.fixes.fix import Fix
+from compilescope.fixes.patch import Patch
+from compilescope.fixes.subject import Subject
+from compilescope.fixes.values.masks import (
     REDUCTIONS,
     Pick,
     Picked,
@@ -21,11 +18,13 @@ from compilescope.fixes.source.masks import (
     read_elementwise,
     reduction_around,
 )
-from compilescope.fixes.source.module import SourceModule
-from compilescope.fixes.source.replacing import replaced
-from compilescope.fixes.source.scalars import Uses
-from compilescope.fixes.source.values import bare, facts_of
-from compilescope.fixes.subject import Subject
+from compilescope.fixes.values.scalars import Uses
+from compilescope.fixes.values.tensors import bare, facts_of
+from compilescope.source.flow.liveness import reads
+from compilescope.source.refusals import NotMeant, Refused
+from compilescope.source.syntax.edit import Edit, replaced
+from compilescope.source.syntax.module import SourceModule
+from compilescope.source.trees import cst
 
 
 def _propose(subject: Subject) -> Patch:
@@ -155,102 +154,4 @@ FIX = Fix(
     why="Zeros do not change a sum, and ones do not change a product. `where` ignores NaN on "
     "the side it drops, forward and backward. Multiplying by the mask would not.",
     propose=_propose,
-    examples=(
-        FixExample(
-            bad="""import torch
-
-
-def f(x):
-    return x[x > 0].sum() * 2  # the positive ones
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            good="""import torch
-
-
-def f(x):
-    return torch.where(x > 0, x, 0).sum() * 2  # the positive ones
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-        ),
-        FixExample(
-            bad="""import torch
-
-
-def f(x):
-    loss = ((x[x > 0] - 1) ** 2).mean()
-    return loss
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            good="""import torch
-
-
-def f(x):
-    loss = torch.where(x > 0, (torch.where(x > 0, x, 0) - 1) ** 2, 0).sum() / (x > 0).sum()
-    return loss
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            note="What is computed outside of the mask is put to rest before and after.",
-        ),
-        FixExample(
-            bad="""import torch
-
-
-def f(x):
-    good = x[~torch.isnan(x)]
-    # The spread of the good ones.
-    spread = torch.sum(torch.sqrt(good)) / good.numel()
-    return (x - good.mean()) / spread
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            good="""import torch
-
-
-def f(x):
-    mask = ~torch.isnan(x)
-    # The spread of the good ones.
-    spread = torch.where(mask, torch.sqrt(torch.where(mask, x, 1)), 0).sum() / mask.sum()
-    return (x - (torch.where(mask, x, 0).sum() / mask.sum())) / spread
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            note="The root is taken of a one outside of the mask: its derivative is finite there.",
-        ),
-    ),
-    refusals=(
-        RefusalExample(
-            program="""import torch
-
-
-def f(x):
-    return x[x > 0].max() * 2
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            because="not reduced",
-        ),
-        RefusalExample(
-            program="""import torch
-
-
-def f(x, keep):
-    return x[keep].sum()
-
-
-torch.compile(f, backend="eager")(torch.ones(3, 2), torch.tensor([True, False, True]))
-""",
-            because="whole rows",
-        ),
-    ),
 )

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import libcst as cst
-
-from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import NotMeant, Patch, Refused
-from compilescope.fixes.source.editing import Edit
-from compilescope.fixes.source.masks import Pick, Picked, check_mask, pick_of, read_elementwise
-from compilescope.fixes.source.module import SourceModule
-from compilescope.fixes.source.replacing import replaced
-from compilescope.fixes.source.values import bare, is_one_number
+from compilescope.fixes.fix import Fix
+from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
+from compilescope.fixes.values.masks import Pick, Picked, check_mask, pick_of, read_elementwise
+from compilescope.fixes.values.tensors import bare, is_one_number
+from compilescope.source.refusals import NotMeant, Refused
+from compilescope.source.syntax.edit import Edit, replaced
+from compilescope.source.syntax.module import SourceModule
+from compilescope.source.trees import cst
 
-_OPERATORS: dict[type[cst.BaseAugOp], str] = {
-    cst.AddAssign: "+",
-    cst.SubtractAssign: "-",
-    cst.MultiplyAssign: "*",
-    cst.DivideAssign: "/",
+_OPERATORS = {
+    "AddAssign": "+",
+    "SubtractAssign": "-",
+    "MultiplyAssign": "*",
+    "DivideAssign": "/",
 }
 
 
@@ -30,8 +29,8 @@ def _propose(subject: Subject) -> Patch:
     operator = ""
     if isinstance(only, cst.Assign) and len(only.targets) == 1:
         target = only.targets[0].target
-    elif isinstance(only, cst.AugAssign) and type(only.operator) in _OPERATORS:
-        target, operator = only.target, _OPERATORS[type(only.operator)]
+    elif isinstance(only, cst.AugAssign) and type(only.operator).__name__ in _OPERATORS:
+        target, operator = only.target, _OPERATORS[type(only.operator).__name__]
     else:
         raise NotMeant("nothing is written through a mask")
     written = pick_of(module, target)
@@ -83,70 +82,4 @@ FIX = Fix(
     why="Where the mask is true, the new values are written; elsewhere, the old ones again. It "
     "is the same tensor, changed in place as before.",
     propose=_propose,
-    examples=(
-        FixExample(
-            bad="""import torch
-
-
-def f(x):
-    y = x.clone()
-    y[y > 0] *= 2  # louder
-    return y
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            good="""import torch
-
-
-def f(x):
-    y = x.clone()
-    y.copy_(torch.where(y > 0, y * 2, y))  # louder
-    return y
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-        ),
-        FixExample(
-            bad="""import torch
-
-
-def f(x):
-    y = x.clone()
-    y[y < 0] = y[y < 0].abs() + 1
-    return y
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            good="""import torch
-
-
-def f(x):
-    y = x.clone()
-    y.copy_(torch.where(y < 0, (torch.where(y < 0, y, 0).abs() + 1), y))
-    return y
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-        ),
-    ),
-    refusals=(
-        RefusalExample(
-            program="""import torch
-
-
-def f(x, values):
-    y = x.clone()
-    y[torch.nonzero(y > 0)] = values
-    return y
-
-
-torch.compile(f, backend="eager")(torch.ones(3), torch.ones(1))
-""",
-            because="unknown whether",
-        ),
-    ),
 )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import libcst as cst
-
-from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import NotMeant, Patch, Refused
-from compilescope.fixes.source.editing import Edit
-from compilescope.fixes.source.module import SourceModule
-from compilescope.fixes.source.values import facts_of
+from compilescope.fixes.fix import Fix
+from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
+from compilescope.fixes.values.tensors import facts_of
+from compilescope.source.refusals import NotMeant, Refused
+from compilescope.source.syntax.edit import Edit
+from compilescope.source.syntax.module import SourceModule
+from compilescope.source.trees import cst
 
 _FUNCTIONS = {"numpy.prod": "math.prod", "numpy.product": "math.prod", "numpy.sum": "sum"}
 
@@ -112,46 +112,4 @@ FIX = Fix(
     why="For a shape or another few integers, `math.prod` and `sum` give the same number. "
     "Dynamo evaluates them while tracing, but turns NumPy's results into tensors.",
     propose=_propose,
-    examples=(
-        FixExample(
-            bad="""import numpy as np
-import torch
-
-
-def f(x):
-    flat = int(np.prod(x.shape[1:]))  # features
-    return x.reshape(-1, flat) * 2
-
-
-torch.compile(f, backend="eager")(torch.ones(2, 3, 4))
-""",
-            good="""import numpy as np
-import torch
-import math
-
-
-def f(x):
-    flat = int(math.prod(x.shape[1:]))  # features
-    return x.reshape(-1, flat) * 2
-
-
-torch.compile(f, backend="eager")(torch.ones(2, 3, 4))
-""",
-        ),
-    ),
-    refusals=(
-        RefusalExample(
-            program="""import numpy as np
-import torch
-
-
-def f(x, sizes):
-    return x.reshape(int(np.prod(sizes["all"])))
-
-
-torch.compile(f, backend="eager")(torch.ones(6), {"all": [2, 3]})
-""",
-            because="unknown whether",
-        ),
-    ),
 )

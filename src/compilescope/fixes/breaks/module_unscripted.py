@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import libcst as cst
-
-from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import NotMeant, Patch, Refused
-from compilescope.fixes.source.assignments import only_value
-from compilescope.fixes.source.editing import Edit
-from compilescope.fixes.source.module import SourceModule
+from compilescope.fixes.fix import Fix
+from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
+from compilescope.fixes.values.assignments import only_value
+from compilescope.source.refusals import NotMeant, Refused
+from compilescope.source.syntax.edit import Edit
+from compilescope.source.syntax.module import SourceModule
+from compilescope.source.trees import cst
 
 _SCRIPTS = ("torch.jit.script", "torch.jit.freeze", "torch.jit.optimize_for_inference")
 _STATES = "The module is no longer a TorchScript module."
@@ -72,53 +72,4 @@ FIX = Fix(
     why="`torch.jit.script` compiles a module that does the same without it. `torch.compile` "
     "does that job better, and needs the plain module.",
     propose=_propose,
-    examples=(
-        FixExample(
-            bad="""import torch
-
-
-class Net(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.head = torch.jit.script(torch.nn.Linear(3, 3))  # was faster once
-
-    def forward(self, x):
-        return self.head(x).relu()
-
-
-torch.compile(Net(), backend="eager")(torch.ones(3))
-""",
-            good="""import torch
-
-
-class Net(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.head = torch.nn.Linear(3, 3)  # was faster once
-
-    def forward(self, x):
-        return self.head(x).relu()
-
-
-torch.compile(Net(), backend="eager")(torch.ones(3))
-""",
-        ),
-    ),
-    refusals=(
-        RefusalExample(
-            program="""import torch
-
-head = torch.jit.script(torch.nn.Linear(3, 3))
-print(head.graph)
-
-
-def f(x):
-    return head(x).relu()
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            because="a plain module may not have",
-        ),
-    ),
 )

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import libcst as cst
-
-from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import NotMeant, Patch, Refused
-from compilescope.fixes.source.bindings import (
+from compilescope.fixes.compilation.frames import own_statement, sites_in
+from compilescope.fixes.fix import Fix
+from compilescope.fixes.patch import Patch
+from compilescope.fixes.statements.shell import Shell
+from compilescope.fixes.subject import Subject
+from compilescope.fixes.values.constants import check_constant, check_pure
+from compilescope.source.flow.cuts import Split
+from compilescope.source.refusals import NotMeant, Refused
+from compilescope.source.syntax.bindings import (
     definitions_of,
     is_of_module,
     local_names,
     statements_of,
 )
-from compilescope.fixes.source.constants import check_constant
-from compilescope.fixes.source.cuts import Split
-from compilescope.fixes.source.editing import Edit
-from compilescope.fixes.source.frames import own_statement, sites_in
-from compilescope.fixes.source.pieces import check_pure
-from compilescope.fixes.source.splitting import Shell
-from compilescope.fixes.subject import Subject
+from compilescope.source.syntax.edit import Edit
+from compilescope.source.trees import cst
 
 
 def _propose(subject: Subject) -> Patch:
@@ -73,58 +72,4 @@ FIX = Fix(
     why="The code only calls torch functions on its inputs. With `nonstrict_trace`, Dynamo "
     "does not trace its Python but puts a call to it in the graph.",
     propose=_propose,
-    examples=(
-        FixExample(
-            bad="""import torch
-
-
-def f(x):
-    y = x.sin()
-    # Only where there is something.
-    packed = y.to_sparse()
-    dense = packed.to_dense() * 2  # and back
-    return dense.cos()
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            good="""import torch
-
-
-@torch._dynamo.nonstrict_trace
-def _f_piece(y):
-    # Only where there is something.
-    packed = y.to_sparse()
-    dense = packed.to_dense() * 2  # and back
-    return dense
-
-
-def f(x):
-    y = x.sin()
-    dense = _f_piece(y)
-    return dense.cos()
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-        ),
-    ),
-    refusals=(
-        RefusalExample(
-            program="""import gc
-
-import torch
-
-
-def f(x):
-    y = x.sin()
-    gc.collect()
-    return y.cos()
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            because="`gc.collect` may do more",
-        ),
-    ),
 )

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import libcst as cst
-
-from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import NotMeant, Patch, Refused
-from compilescope.fixes.source.editing import Edit
-from compilescope.fixes.source.extraction import (
-    Extraction,
-    as_tensor,
-    extraction_at,
-    extraction_of,
-)
-from compilescope.fixes.source.liveness import reads, targets
-from compilescope.fixes.source.outlining import outline
-from compilescope.fixes.source.outputs import is_told_once, output_of
-from compilescope.fixes.source.scalars import Uses
+from compilescope.fixes.fix import Fix
+from compilescope.fixes.patch import Patch
+from compilescope.fixes.statements.custom_operator import outline
+from compilescope.fixes.statements.outputs import is_told_once, output_of
 from compilescope.fixes.subject import Subject
+from compilescope.fixes.values.extraction import Extraction, as_tensor, extraction_at, extraction_of
+from compilescope.fixes.values.scalars import Uses
+from compilescope.source.flow.liveness import reads, targets
+from compilescope.source.refusals import NotMeant, Refused
+from compilescope.source.syntax.edit import Edit
+from compilescope.source.trees import cst
 
 
 def _propose(subject: Subject) -> Patch:
@@ -91,57 +86,4 @@ FIX = Fix(
     why="The output is an operator in the graph, which reads the number when it runs. All "
     "other uses are tensor arithmetic, where the tensor itself works.",
     propose=_propose,
-    examples=(
-        FixExample(
-            bad="""import torch
-
-
-def f(x):
-    loss = x.pow(2).mean()
-    shown = loss.item()
-    print(f"loss {shown:.3f}", shown)
-    return loss * 2
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            good="""import torch
-
-
-@torch.library.custom_op("program::print_in_f", mutates_args=())
-def print_in_f(shown: torch.Tensor) -> None:
-    print(f"loss {shown.item():.3f}", shown.item())
-
-
-print_in_f.register_fake(lambda shown: None)
-print_in_f.register_effect(torch._library.effects.EffectType.ORDERED)
-
-
-def f(x):
-    loss = x.pow(2).mean()
-    shown = loss.detach().clone()
-    print_in_f(shown)
-    return loss * 2
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-        ),
-    ),
-    refusals=(
-        RefusalExample(
-            program="""import torch
-
-
-def f(x):
-    shown = x.mean().item()
-    print(shown)
-    return x * 2, shown
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            because="Python number is needed",
-        ),
-    ),
 )

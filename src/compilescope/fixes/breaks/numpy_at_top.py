@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
-import libcst as cst
-
-from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import NotMeant, Patch, Refused
-from compilescope.fixes.source.editing import Edit
-from compilescope.fixes.source.module import SourceModule
-from compilescope.fixes.source.toplevel import check_movable, top_statement
+from compilescope.fixes.fix import Fix
+from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
+from compilescope.source.refusals import NotMeant, Refused
+from compilescope.source.syntax.edit import Edit
+from compilescope.source.syntax.module import SourceModule
+from compilescope.source.syntax.toplevel import check_movable, top_statement
+from compilescope.source.trees import cst
 
 _IMPURE = re.compile(
     r"^numpy\.(random|load|save|savez|fromfile|genfromtxt|loadtxt|memmap|set|err|show|seterr|lib)"
@@ -76,66 +76,4 @@ FIX = Fix(
     kind="source",
     why="NumPy computes the same from constants in every call. Each call gets a copy.",
     propose=_propose,
-    examples=(
-        FixExample(
-            bad="""import numpy as np
-import torch
-
-KNOTS = [0.0, 1.0, 2.0]
-
-
-# The best line.
-def f(x):
-    slope = torch.from_numpy(np.polyfit(KNOTS, [0.0, 1.0, 4.0], 1))  # of two numbers
-    return x * slope[0]
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            good="""import numpy as np
-import torch
-
-KNOTS = [0.0, 1.0, 2.0]
-
-POLYFIT_IN_F = np.polyfit(KNOTS, [0.0, 1.0, 4.0], 1)
-
-
-# The best line.
-def f(x):
-    slope = torch.from_numpy(POLYFIT_IN_F.copy())  # of two numbers
-    return x * slope[0]
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-        ),
-    ),
-    refusals=(
-        RefusalExample(
-            program="""import numpy as np
-import torch
-
-
-def f(x):
-    return torch.from_numpy(np.interp(x.numpy(), [0.0, 1.0], [0.0, 2.0]))
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            because="may return a different value",
-        ),
-        RefusalExample(
-            program="""import numpy as np
-import torch
-
-
-def f(x, degree):
-    return x * np.polyfit([0.0, 1.0], [0.0, 1.0], degree)[0]
-
-
-torch.compile(f, backend="eager")(torch.ones(3), 1)
-""",
-            because="variable of the function",
-        ),
-    ),
 )

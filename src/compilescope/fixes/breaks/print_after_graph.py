@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import libcst as cst
-
-from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import NotMeant, Patch, Refused
-from compilescope.fixes.source.flags import with_flag
-from compilescope.fixes.source.outputs import output_call
+from compilescope.fixes.compilation.settings import with_flag
+from compilescope.fixes.fix import Fix
+from compilescope.fixes.patch import Patch
+from compilescope.fixes.statements.outputs import output_call
 from compilescope.fixes.subject import Subject
 from compilescope.model.bodies import GraphBreak
+from compilescope.source.refusals import NotMeant, Refused
+from compilescope.source.trees import cst
 
 _STATES = "The output appears after the graph it was part of."
 
@@ -40,13 +40,11 @@ def _propose(subject: Subject) -> Patch:
 
 def _is_outermost(subject: Subject) -> bool:
     """torch 2.13 forgets what a function prints that it traces as part of another one."""
-    wanted = set(subject.finding.because)
     place = subject.module.position(subject.function)
     # A decorated function begins at its decorator, which may stand above.
     first = min([place.start.line, *map(subject.module.line, subject.function.decorators)])
-    frames = [
-        body.frame for event, body in subject.program.run.of(GraphBreak) if event.id in wanted
-    ]
+    events = subject.program.run.events_with(subject.finding.because)
+    frames = [event.body.frame for event in events if isinstance(event.body, GraphBreak)]
     return bool(frames) and all(
         frame is not None
         and frame.file == subject.file
@@ -85,80 +83,4 @@ FIX = Fix(
     why="With `reorderable_logging_functions`, Dynamo collects the calls and makes them once "
     "the graph has run. The lines keep their order.",
     propose=_propose,
-    examples=(
-        FixExample(
-            bad="""import torch
-
-
-def f(x):
-    y = x + 1
-    print("step", y)
-    return y * 2
-
-
-g = torch.compile(f, backend="eager")
-g(torch.ones(3))
-""",
-            good="""import torch
-
-
-def f(x):
-    y = x + 1
-    print("step", y)
-    return y * 2
-
-
-g = torch._dynamo.config.patch(reorderable_logging_functions={print})(torch.compile(f, backend="eager"))
-g(torch.ones(3))
-""",
-        ),
-    ),
-    refusals=(
-        RefusalExample(
-            program="""import torch
-
-
-def f(x):
-    y = x + 1
-    print("step", y, end=" ")
-    return y * 2
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            because="drop the keyword",
-        ),
-        RefusalExample(
-            program="""import torch
-
-
-def f(x):
-    y = x.clone()
-    print("step", y)
-    y.mul_(2)
-    return y
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            because="in place",
-        ),
-        RefusalExample(
-            program="""import torch
-
-
-def shown(y):
-    print("step", y)
-    return y
-
-
-def f(x):
-    return shown(x + 1) * 2
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            because="would drop it",
-        ),
-    ),
 )

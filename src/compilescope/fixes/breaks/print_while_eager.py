@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import libcst as cst
-
-from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import NeedsRun, Patch
-from compilescope.fixes.source.editing import Edit
-from compilescope.fixes.source.outputs import output_call, output_of
+from compilescope.fixes.fix import Fix
+from compilescope.fixes.patch import Patch
+from compilescope.fixes.statements.outputs import output_call, output_of
 from compilescope.fixes.subject import Subject
+from compilescope.source.refusals import NeedsRun
+from compilescope.source.syntax.edit import Edit
+from compilescope.source.trees import cst
 
 _READERS = ("record=True", "logging.Handler", "redirect_stdout", "redirect_stderr", "assertLogs")
 _DONE = {"print": "printed", "log": "logged", "warn": "warned of", "progress": "shown"}
@@ -53,97 +53,4 @@ FIX = Fix(
     why="`torch.compiler.is_compiling()` is true while Dynamo traces, so the call is not in "
     "the graph. Eager runs print as before.",
     propose=_propose,
-    examples=(
-        FixExample(
-            bad="""import torch
-
-
-def f(x):
-    y = x + 1
-    # Where are we?
-    print("step", y)  # every step
-    return y * 2
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            good="""import torch
-
-
-def f(x):
-    y = x + 1
-    # Where are we?
-    if not torch.compiler.is_compiling():
-        print("step", y)  # every step
-    return y * 2
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-        ),
-        FixExample(
-            bad="""import torch
-from torch import nn
-
-VERBOSE = True
-
-
-class Net(nn.Module):
-    def forward(self, x):
-        if VERBOSE: print("mean", x.mean().item())
-        return x * 2
-
-
-torch.compile(Net(), backend="eager")(torch.ones(3))
-""",
-            good="""import torch
-from torch import nn
-
-VERBOSE = True
-
-
-class Net(nn.Module):
-    def forward(self, x):
-        if VERBOSE: torch.compiler.is_compiling() or print("mean", x.mean().item())
-        return x * 2
-
-
-torch.compile(Net(), backend="eager")(torch.ones(3))
-""",
-            note="The break is `.item()`, which only the print needs.",
-        ),
-    ),
-    refusals=(
-        RefusalExample(
-            program="""import torch
-
-
-def f(x):
-    y = x + 1
-    done = print("step") or y
-    return done * 2
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            because="part of a larger statement",
-        ),
-        RefusalExample(
-            program="""import torch
-
-
-def print(*values):
-    return values[0].max().item()
-
-
-def f(x):
-    print(x)
-    return x * 2
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            because="not part of a print",
-        ),
-    ),
 )

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import libcst as cst
-
-from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import NotMeant, Patch, Refused
-from compilescope.fixes.source.bindings import local_names
-from compilescope.fixes.source.constants import check_constant, is_pure
-from compilescope.fixes.source.editing import Edit
-from compilescope.fixes.source.toplevel import top_statement
+from compilescope.fixes.fix import Fix
+from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
+from compilescope.fixes.values.constants import check_constant, is_pure
+from compilescope.source.refusals import NotMeant, Refused
+from compilescope.source.syntax.bindings import local_names
+from compilescope.source.syntax.edit import Edit
+from compilescope.source.syntax.toplevel import top_statement
+from compilescope.source.trees import cst
 
 
 def _propose(subject: Subject) -> Patch:
@@ -115,107 +115,4 @@ FIX = Fix(
     "strings and numbers that Dynamo guards on, or literals. So it always returns the same "
     "result.",
     propose=_propose,
-    examples=(
-        FixExample(
-            bad="""import hashlib
-
-import torch
-
-
-def f(x, name):
-    seed = int(hashlib.md5(name.encode()).hexdigest()[:4], 16)  # of the layer
-    return x + seed
-
-
-torch.compile(f, backend="eager")(torch.ones(3), "first")
-""",
-            good="""import hashlib
-
-import torch
-
-
-@torch.compiler.assume_constant_result
-def _hexdigest_once(name):
-    return hashlib.md5(name.encode()).hexdigest()
-
-
-def f(x, name):
-    seed = int(_hexdigest_once(name)[:4], 16)  # of the layer
-    return x + seed
-
-
-torch.compile(f, backend="eager")(torch.ones(3), "first")
-""",
-        ),
-        FixExample(
-            bad="""import json
-
-import torch
-
-CONFIG = '{"scale": 2.0}'
-
-
-# Scales.
-def f(x):
-    scale = json.loads(CONFIG)["scale"]
-    return x * scale
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            good="""import json
-
-import torch
-
-CONFIG = '{"scale": 2.0}'
-
-
-@torch.compiler.assume_constant_result
-def _loads_once():
-    return json.loads(CONFIG)
-
-
-# Scales.
-def f(x):
-    scale = _loads_once()["scale"]
-    return x * scale
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-        ),
-    ),
-    refusals=(
-        RefusalExample(
-            program="""import json
-
-import torch
-
-config = {"scale": 2.0}
-
-
-def f(x):
-    return x + len(json.dumps(config))
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-config["more"] = 1
-""",
-            because="`config` can change",
-        ),
-        RefusalExample(
-            program="""import os
-
-import torch
-
-
-def f(x):
-    return x + len(os.getcwd())
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            because="not known to return the same",
-        ),
-    ),
 )

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import libcst as cst
-
-from compilescope.fixes.breaks._branching import RULES, branch_of
-from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import NotMeant, Patch, Refused
-from compilescope.fixes.source.editing import Edit
-from compilescope.fixes.source.outlining import outline
-from compilescope.fixes.source.outputs import is_told_once, output_of
-from compilescope.fixes.source.purity import first, short
+from compilescope.fixes.branches.branch import RULES, branch_of
+from compilescope.fixes.fix import Fix
+from compilescope.fixes.patch import Patch
+from compilescope.fixes.statements.custom_operator import outline
+from compilescope.fixes.statements.outputs import is_told_once, output_of
 from compilescope.fixes.subject import Subject
+from compilescope.source.flow.purity import first, short
+from compilescope.source.refusals import NotMeant, Refused
+from compilescope.source.syntax.edit import Edit
+from compilescope.source.trees import cst
 
 
 def _propose(subject: Subject) -> Patch:
@@ -59,69 +59,4 @@ FIX = Fix(
     why="The graph itself calls a custom operator with an ordered effect, at the same place "
     "and with the same values. It checks the numbers and writes the same message.",
     propose=_propose,
-    examples=(
-        FixExample(
-            bad="""import logging
-
-import torch
-
-log = logging.getLogger(__name__)
-
-
-@torch.compile(backend="eager")
-def loss_of(x):
-    loss = (x * 2).sum()
-    if torch.isnan(loss):
-        log.warning("loss is nan")
-    return loss
-
-
-loss_of(torch.ones(3))
-""",
-            good="""import logging
-
-import torch
-
-log = logging.getLogger(__name__)
-
-
-@torch.library.custom_op("program::log_in_loss_of", mutates_args=())
-def log_in_loss_of(loss: torch.Tensor) -> None:
-    if torch.isnan(loss):
-        log.warning("loss is nan")
-
-
-log_in_loss_of.register_fake(lambda loss: None)
-log_in_loss_of.register_effect(torch._library.effects.EffectType.ORDERED)
-
-
-@torch.compile(backend="eager")
-def loss_of(x):
-    loss = (x * 2).sum()
-    log_in_loss_of(loss)
-    return loss
-
-
-loss_of(torch.ones(3))
-""",
-        ),
-    ),
-    refusals=(
-        RefusalExample(
-            program="""import torch
-
-
-@torch.compile(backend="eager")
-def f(x):
-    if x.sum() > 0:
-        print("positive")
-        x = x * 2
-    return x
-
-
-f(torch.ones(3))
-""",
-            because="the branch contains `x = x \\* 2`",
-        ),
-    ),
 )

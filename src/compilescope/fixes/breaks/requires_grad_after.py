@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import libcst as cst
-
-from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import NotMeant, Patch, Refused
-from compilescope.fixes.source.editing import Edit
+from compilescope.fixes.fix import Fix
+from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
+from compilescope.source.refusals import NotMeant, Refused
+from compilescope.source.syntax.edit import Edit
+from compilescope.source.trees import cst
 
 
 def _propose(subject: Subject) -> Patch:
@@ -44,72 +44,4 @@ FIX = Fix(
     why="A tensor that is created and then made to require a gradient is the same leaf. Dynamo "
     "can trace the call but not the keyword.",
     propose=_propose,
-    examples=(
-        FixExample(
-            bad="""import torch
-
-
-def f(x):
-    w = torch.zeros(3, requires_grad=True)  # a probe
-    return ((x + w) ** 2).sum().detach()
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            good="""import torch
-
-
-def f(x):
-    w = torch.zeros(3).requires_grad_()  # a probe
-    return ((x + w) ** 2).sum().detach()
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-        ),
-        FixExample(
-            bad="""import torch
-
-
-def f(x):
-    w = torch.randn(
-        x.shape[0],
-        requires_grad=True,
-        dtype=torch.float32,
-    )
-    return (x + w).sum().detach()
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            good="""import torch
-
-
-def f(x):
-    w = torch.randn(
-        x.shape[0],
-        dtype=torch.float32,
-    ).requires_grad_()
-    return (x + w).sum().detach()
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-        ),
-    ),
-    refusals=(
-        RefusalExample(
-            program="""import torch
-
-
-def f(x, learn):
-    w = torch.zeros(3, requires_grad=learn)
-    return (x + w).sum().detach()
-
-
-torch.compile(f, backend="eager")(torch.ones(3), True)
-""",
-            because="not always true",
-        ),
-    ),
 )

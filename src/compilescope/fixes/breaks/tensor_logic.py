@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import libcst as cst
-
-from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import NotMeant, Patch, Refused
-from compilescope.fixes.source.booleans import gives_booleans
-from compilescope.fixes.source.comments import replace_expression
-from compilescope.fixes.source.editing import Edit
-from compilescope.fixes.source.liveness import reads
-from compilescope.fixes.source.purity import short
-from compilescope.fixes.source.truth import read_test
+from compilescope.fixes.branches.condition import gives_booleans, read_test
+from compilescope.fixes.fix import Fix
+from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
+from compilescope.source.flow.liveness import reads
+from compilescope.source.flow.purity import short
+from compilescope.source.refusals import NotMeant, Refused
+from compilescope.source.syntax.edit import Edit, replace_expression
+from compilescope.source.trees import cst
 
 
 def _propose(subject: Subject) -> Patch:
@@ -96,43 +94,4 @@ FIX = Fix(
     why="For bools, `a & b` is the same as `a and b`. As a tensor, nothing has to wait for its "
     "value.",
     propose=_propose,
-    examples=(
-        FixExample(
-            bad="""import torch
-
-
-def f(x, y):
-    flag = x.any() or y.any() and not (x > y).all()
-    return x + y * flag
-
-
-torch.compile(f, backend="eager")(torch.zeros(3), torch.ones(3))
-""",
-            good="""import torch
-
-
-def f(x, y):
-    flag = x.any() | (y.any() & ~(x > y).all())
-    return x + y * flag
-
-
-torch.compile(f, backend="eager")(torch.zeros(3), torch.ones(3))
-""",
-        ),
-    ),
-    refusals=(
-        RefusalExample(
-            program="""import torch
-
-
-def f(x, y):
-    best = x.sum() or y.sum()
-    return x * best
-
-
-torch.compile(f, backend="eager")(torch.zeros(3), torch.ones(3))
-""",
-            because="may not be a bool",
-        ),
-    ),
 )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import libcst as cst
-
-from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import NotMeant, Patch, Refused
-from compilescope.fixes.source.editing import Edit
-from compilescope.fixes.source.module import SourceModule
+from compilescope.fixes.fix import Fix
+from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
+from compilescope.source.refusals import NotMeant, Refused
+from compilescope.source.syntax.edit import Edit
+from compilescope.source.syntax.module import SourceModule
+from compilescope.source.trees import cst
 
 _DRAWS = ("torch.rand", "random.random")
 
@@ -101,67 +101,4 @@ FIX = Fix(
     why="`torch.rand` draws from [0, 1), so no draw is below a threshold of zero. The number "
     "is still drawn, so all later ones stay the same. Only the tensor is not read.",
     propose=_propose,
-    examples=(
-        FixExample(
-            bad="""import torch
-
-
-class Net(torch.nn.Module):
-    def __init__(self, layerdrop=0.0):
-        super().__init__()
-        self.layers = torch.nn.ModuleList([torch.nn.Linear(3, 3) for _ in range(2)])
-        self.layerdrop = layerdrop
-
-    def forward(self, x):
-        for layer in self.layers:
-            drop = torch.rand([])
-            if self.training and (drop < self.layerdrop):  # skip the layer
-                continue
-            x = layer(x)
-        return x
-
-
-torch.compile(Net(), backend="eager")(torch.ones(2, 3))
-""",
-            good="""import torch
-
-
-class Net(torch.nn.Module):
-    def __init__(self, layerdrop=0.0):
-        super().__init__()
-        self.layers = torch.nn.ModuleList([torch.nn.Linear(3, 3) for _ in range(2)])
-        self.layerdrop = layerdrop
-
-    def forward(self, x):
-        for layer in self.layers:
-            drop = torch.rand([])
-            if self.layerdrop <= 0:
-                drop = 1.0
-            if self.training and (drop < self.layerdrop):  # skip the layer
-                continue
-            x = layer(x)
-        return x
-
-
-torch.compile(Net(), backend="eager")(torch.ones(2, 3))
-""",
-        ),
-    ),
-    refusals=(
-        RefusalExample(
-            program="""import torch
-
-
-@torch.compile(backend="eager")
-def f(x, limit):
-    if x.sum() < limit:
-        return x
-    return x * 2
-
-
-f(torch.ones(3), 0)
-""",
-            because="no random number",
-        ),
-    ),
 )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import libcst as cst
-
-from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import NotMeant, Patch, Refused
-from compilescope.fixes.source.editing import Edit
-from compilescope.fixes.source.scalars import Uses
+from compilescope.fixes.fix import Fix
+from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
+from compilescope.fixes.values.scalars import Uses
+from compilescope.source.refusals import NotMeant, Refused
+from compilescope.source.syntax.edit import Edit
+from compilescope.source.trees import cst
 
 _STATES = (
     "The random numbers differ but have the same distribution, and torch.manual_seed controls them."
@@ -76,47 +76,4 @@ FIX = Fix(
     why="torch's own generator is part of the graph. The numbers differ from before but have "
     "the same distribution.",
     propose=_propose,
-    examples=(
-        FixExample(
-            bad="""import random
-import torch
-
-
-def f(x):
-    noise = random.gauss(0.0, 0.1)  # a little
-    return x + noise
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            good="""import random
-import torch
-
-
-def f(x):
-    noise = 0.0 + 0.1 * torch.randn(())  # a little
-    return x + noise
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-        ),
-    ),
-    refusals=(
-        RefusalExample(
-            program="""import random
-import torch
-
-
-def f(x):
-    if random.gauss(0.0, 1.0) > 0:
-        return x
-    return x * 2
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            because="Python uses the result",
-        ),
-    ),
 )

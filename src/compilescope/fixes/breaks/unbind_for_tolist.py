@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import libcst as cst
-
-from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import NotMeant, Patch, Refused
-from compilescope.fixes.source.aliasing import is_fresh
-from compilescope.fixes.source.editing import Edit
-from compilescope.fixes.source.liveness import targets
-from compilescope.fixes.source.scalars import Uses
-from compilescope.fixes.source.values import facts_of
+from compilescope.fixes.fix import Fix
+from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
+from compilescope.fixes.values.scalars import Uses
+from compilescope.fixes.values.tensors import facts_of
+from compilescope.source.flow.aliasing import is_fresh
+from compilescope.source.flow.liveness import targets
+from compilescope.source.refusals import NotMeant, Refused
+from compilescope.source.syntax.edit import Edit
+from compilescope.source.trees import cst
 
 
 def _propose(subject: Subject) -> Patch:
@@ -70,69 +70,4 @@ FIX = Fix(
     "numbers in arithmetic with tensors. `detach` keeps them out of the gradient, as the "
     "numbers were.",
     propose=_propose,
-    examples=(
-        FixExample(
-            bad="""import torch
-
-
-def f(x, box):
-    left, top = (box * 2).tolist()  # in pixels
-    return x * left + top
-
-
-torch.compile(f, backend="eager")(torch.ones(3), torch.ones(2))
-""",
-            good="""import torch
-
-
-def f(x, box):
-    left, top = (box * 2).detach().unbind()  # in pixels
-    return x * left + top
-
-
-torch.compile(f, backend="eager")(torch.ones(3), torch.ones(2))
-""",
-        ),
-        FixExample(
-            bad="""import torch
-
-
-def f(x, weights):
-    out = torch.zeros_like(x)
-    for weight in weights.tolist():
-        out = (out + x) * weight
-    return out
-
-
-torch.compile(f, backend="eager")(torch.ones(3), torch.ones(2))
-""",
-            good="""import torch
-
-
-def f(x, weights):
-    out = torch.zeros_like(x)
-    for weight in weights.detach().clone().unbind():
-        out = (out + x) * weight
-    return out
-
-
-torch.compile(f, backend="eager")(torch.ones(3), torch.ones(2))
-""",
-        ),
-    ),
-    refusals=(
-        RefusalExample(
-            program="""import torch
-
-
-def f(x, sizes):
-    parts = x.split(sizes.tolist())
-    return parts[0] * 2
-
-
-torch.compile(f, backend="eager")(torch.ones(3), torch.tensor([1, 2]))
-""",
-            because="the list itself",
-        ),
-    ),
 )

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import libcst as cst
-
-from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import NotMeant, Patch, Refused
-from compilescope.fixes.source.deciding import check_no_decision
-from compilescope.fixes.source.editing import Edit
-from compilescope.fixes.source.scalars import Uses
-from compilescope.fixes.source.values import is_static
+from compilescope.fixes.fix import Fix
+from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
+from compilescope.fixes.values.extraction import check_no_decision
+from compilescope.fixes.values.scalars import Uses
+from compilescope.fixes.values.tensors import is_static
 from compilescope.model.bodies import GraphCaptured
+from compilescope.source.refusals import NotMeant, Refused
+from compilescope.source.syntax.edit import Edit
+from compilescope.source.trees import cst
 
 _SOUND = ("eager", "aot_eager", "aot_eager_decomp_partition")
 
@@ -58,68 +58,4 @@ FIX = Fix(
     "Dynamo (torch 2.13) draws it when the compiled code is called, but does not support "
     "`random()` itself.",
     propose=_propose,
-    examples=(
-        FixExample(
-            bad="""import random
-import torch
-
-
-def f(x):
-    return x * random.random()  # jitter
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            good="""import random
-import torch
-
-
-def f(x):
-    return x * random.uniform(0.0, 1.0)  # jitter
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-        ),
-        FixExample(
-            bad="""import random
-import torch
-
-
-def f(x):
-    scale = 0.9 + 0.2 * random.random()
-    return x * scale
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            good="""import random
-import torch
-
-
-def f(x):
-    scale = 0.9 + 0.2 * torch.full((), random.uniform(0.0, 1.0), dtype=torch.float64)
-    return x * scale
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            note="In float64, the arithmetic is Python's own.",
-        ),
-    ),
-    refusals=(
-        RefusalExample(
-            program="""import random
-import torch
-
-
-def f(x):
-    return x * random.choice([1, 2])
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            because="not a single call",
-        ),
-    ),
 )

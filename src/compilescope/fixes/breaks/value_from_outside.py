@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import re
 
-import libcst as cst
-
-from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import NotMeant, Patch, Refused
-from compilescope.fixes.source.bindings import (
+from compilescope.fixes.compilation.frames import check_root, own_statement, sites_in
+from compilescope.fixes.fix import Fix
+from compilescope.fixes.patch import Patch
+from compilescope.fixes.statements.shell import Shell
+from compilescope.fixes.subject import Subject
+from compilescope.fixes.values.constants import check_early
+from compilescope.source.flow.cuts import Split, split_around
+from compilescope.source.refusals import NotMeant, Refused
+from compilescope.source.syntax.bindings import (
     bound_names,
     local_names,
     parameters_of,
     statements_of,
 )
-from compilescope.fixes.source.cuts import Split, split_around
-from compilescope.fixes.source.editing import Edit
-from compilescope.fixes.source.evaluation import check_early
-from compilescope.fixes.source.frames import check_root, own_statement, sites_in
-from compilescope.fixes.source.splitting import Shell
-from compilescope.fixes.subject import Subject
+from compilescope.source.syntax.edit import Edit
+from compilescope.source.trees import cst
 
 _CHANGING = re.compile(r"^(uuid|secrets|time|datetime|random|numpy\.random)\.")
 
@@ -139,112 +139,4 @@ FIX = Fix(
     "this line changes it, so it is the same a little earlier. As an argument it is "
     "guarded: another value is another compilation, never a wrong result.",
     propose=_propose,
-    examples=(
-        FixExample(
-            bad="""import contextvars
-
-import torch
-
-scale = contextvars.ContextVar("scale", default=2.0)
-
-
-def f(x):
-    y = x.sin()
-    return y * scale.get()  # of this request
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            good="""import contextvars
-
-import torch
-
-scale = contextvars.ContextVar("scale", default=2.0)
-
-
-def _f_compiled(x, scale_value):
-    y = x.sin()
-    return y * scale_value  # of this request
-
-
-@torch._dynamo.decorators.skip
-def f(x):
-    scale_value = scale.get()
-    return _f_compiled(x, scale_value)
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-        ),
-        FixExample(
-            bad="""import torch
-
-
-class Noisy(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.source = torch.Generator().manual_seed(0)
-
-    def forward(self, x):
-        noise = torch.randn(x.shape, generator=self.source)  # ours alone
-        return (x + noise).relu()
-
-
-torch.compile(Noisy(), backend="eager")(torch.ones(3))
-""",
-            good="""import torch
-
-
-class Noisy(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.source = torch.Generator().manual_seed(0)
-
-    def _forward_compiled(self, x, noise):
-        return (x + noise).relu()
-
-    @torch.compiler.disable(recursive=False)
-    def forward(self, x):
-        noise = torch.randn(x.shape, generator=self.source)  # ours alone
-        return self._forward_compiled(x, noise)
-
-
-torch.compile(Noisy(), backend="eager")(torch.ones(3))
-""",
-        ),
-    ),
-    refusals=(
-        RefusalExample(
-            program="""import os
-
-import torch
-
-
-def f(x, deep):
-    y = x + 1
-    if deep:
-        y = y * len(os.getcwd())
-    return y.sin()
-
-
-torch.compile(f, backend="eager")(torch.ones(3), True)
-""",
-            because="on some paths",
-        ),
-        RefusalExample(
-            program="""import uuid
-
-import torch
-
-
-def f(x):
-    name = str(uuid.uuid4())
-    return x + len(name)
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            because="differs in each call",
-        ),
-    ),
 )

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 
-import libcst as cst
-
-from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import NeedsRun, NotMeant, Patch, Refused
-from compilescope.fixes.source.bindings import definitions_of
-from compilescope.fixes.source.compiled_code import is_compiled
-from compilescope.fixes.source.editing import Edit
-from compilescope.fixes.source.lightness import is_light_value
-from compilescope.fixes.source.module import SourceModule
-from compilescope.fixes.source.outputs import output_of
+from compilescope.fixes.compilation.applications import is_compiled
+from compilescope.fixes.fix import Fix
+from compilescope.fixes.patch import Patch
+from compilescope.fixes.statements.outputs import output_of
 from compilescope.fixes.subject import Subject
+from compilescope.source.flow.cuts import is_light_value
+from compilescope.source.refusals import NeedsRun, NotMeant, Refused
+from compilescope.source.syntax.bindings import definitions_of
+from compilescope.source.syntax.edit import Edit
+from compilescope.source.syntax.module import SourceModule
+from compilescope.source.trees import cst
 
 _ONCE = re.compile(r"\bis None\b|\bhasattr\(|\bnot in\b|\bnot self\.|\bnot _?[A-Za-z]+$")
 _STATES = "The compiled code is called once more, eagerly, before its first call."
@@ -129,85 +129,4 @@ FIX = Fix(
     why="What the first call creates and keeps (a lazy parameter, a cached property, a table "
     "read from a file) exists by the time the code is compiled.",
     propose=_propose,
-    examples=(
-        FixExample(
-            bad="""import functools
-
-import torch
-
-
-class Table(torch.nn.Module):
-    @functools.cached_property
-    def rows(self):
-        return torch.arange(3.0)
-
-    def forward(self, x):
-        return x + self.rows
-
-
-class Net(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.table = Table()
-
-    def forward(self, x):
-        return self.table(x).relu() * 2
-
-
-net = torch.compile(Net(), backend="eager")
-x = torch.ones(3)
-out = net(x)  # the first
-print(out)
-""",
-            good="""import functools
-
-import torch
-
-
-class Table(torch.nn.Module):
-    @functools.cached_property
-    def rows(self):
-        return torch.arange(3.0)
-
-    def forward(self, x):
-        return x + self.rows
-
-
-class Net(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.table = Table()
-
-    def forward(self, x):
-        return self.table(x).relu() * 2
-
-
-net = torch.compile(Net(), backend="eager")
-x = torch.ones(3)
-with torch.compiler.set_stance("force_eager"):
-    net(x)
-out = net(x)  # the first
-print(out)
-""",
-        ),
-    ),
-    refusals=(
-        RefusalExample(
-            program="""import torch
-
-
-class Net(torch.nn.Module):
-    def forward(self, x):
-        if not hasattr(self, "gain"):
-            self.gain = torch.nn.Parameter(torch.ones(3))
-        return x * self.gain
-
-
-net = torch.compile(Net(), backend="eager")
-for n in range(2):
-    net(torch.rand(3))
-""",
-            because="computed twice",
-        ),
-    ),
 )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import libcst as cst
-
-from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import NotMeant, Patch, Refused
-from compilescope.fixes.source.editing import Edit
-from compilescope.fixes.source.outlining import outline_constant
-from compilescope.fixes.source.outputs import is_told_once, output_call
+from compilescope.fixes.fix import Fix
+from compilescope.fixes.patch import Patch
+from compilescope.fixes.statements.custom_operator import outline_constant
+from compilescope.fixes.statements.outputs import is_told_once, output_call
 from compilescope.fixes.subject import Subject
+from compilescope.source.refusals import NotMeant, Refused
+from compilescope.source.syntax.edit import Edit
+from compilescope.source.trees import cst
 
 _STATES = "The warning appears when the code is compiled, before any of it runs."
 
@@ -45,107 +45,4 @@ FIX = Fix(
     why="Such a message is shown once, and Dynamo calls a function under "
     "`assume_constant_result` once, while tracing. A cached message is not shown again.",
     propose=_propose,
-    examples=(
-        FixExample(
-            bad="""import warnings
-import torch
-
-
-def f(x, scale=2):
-    y = x + 1
-    warnings.warn(f"scale {scale} is old")  # since 2020
-    return y * scale
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            good="""import warnings
-import torch
-
-
-@torch.compiler.assume_constant_result
-def warn_in_f(scale):
-    warnings.warn(f"scale {scale} is old")
-
-
-def f(x, scale=2):
-    y = x + 1
-    warn_in_f(scale)  # since 2020
-    return y * scale
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-        ),
-        FixExample(
-            bad="""import functools
-import logging
-import torch
-from torch import nn
-
-logger = logging.getLogger("net")
-logger.warning_once = functools.lru_cache(None)(logger.warning)
-
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.size = 4
-
-    def forward(self, x):
-        if x.shape[0] < self.size:
-            logger.warning_once(f"padded from {x.shape[0]} to {self.size}")
-        return x + self.size
-
-
-net = torch.compile(Net(), backend="eager")
-net(torch.ones(3))
-""",
-            good="""import functools
-import logging
-import torch
-from torch import nn
-
-logger = logging.getLogger("net")
-logger.warning_once = functools.lru_cache(None)(logger.warning)
-
-
-@torch.compiler.assume_constant_result
-def warn_in_net_forward(x_shape_0, self_size):
-    logger.warning_once(f"padded from {x_shape_0} to {self_size}")
-
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.size = 4
-
-    def forward(self, x):
-        if x.shape[0] < self.size:
-            warn_in_net_forward(x.shape[0], self.size)
-        return x + self.size
-
-
-net = torch.compile(Net(), backend="eager")
-net(torch.ones(3))
-""",
-        ),
-    ),
-    refusals=(
-        RefusalExample(
-            program="""import warnings
-import torch
-
-
-def f(x):
-    y = x + 1
-    warnings.warn("careful", stacklevel=2)
-    return y * 2
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            because="line of the caller",
-        ),
-    ),
 )

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import libcst as cst
-
-from compilescope.fixes.breaks._branching import RULES, torch_name
-from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import NotMeant, Patch, Refused
-from compilescope.fixes.source import liveness
-from compilescope.fixes.source.booleans import boolean, operands
-from compilescope.fixes.source.closures import Closures
-from compilescope.fixes.source.comments import with_comments
-from compilescope.fixes.source.counting import counters_of
-from compilescope.fixes.source.editing import Edit
-from compilescope.fixes.source.local_functions import local_function
-from compilescope.fixes.source.purity import short
-from compilescope.fixes.source.values import is_tensor
+from compilescope.fixes.branches.branch import RULES, torch_name
+from compilescope.fixes.branches.closures import Closures, local_function
+from compilescope.fixes.branches.condition import boolean, operands
+from compilescope.fixes.branches.numbers import counters_of
+from compilescope.fixes.fix import Fix
+from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
+from compilescope.fixes.values.tensors import is_tensor
+from compilescope.source.flow import liveness
+from compilescope.source.flow.purity import short
+from compilescope.source.refusals import NotMeant, Refused
+from compilescope.source.syntax.comments import with_comments
+from compilescope.source.syntax.edit import Edit
+from compilescope.source.trees import cst
 
 
 def _propose(subject: Subject) -> Patch:
@@ -93,107 +92,4 @@ FIX = Fix(
     "forward and backward. It only accepts a body that changes nothing and keeps shapes "
     "and dtypes.",
     propose=_propose,
-    examples=(
-        FixExample(
-            bad="""import torch
-
-
-def f(x):
-    # Until it fits.
-    while x.abs().max() > 1:
-        half = x / 2  # slowly
-        x = half
-    return x + 1
-
-
-torch.compile(f, backend="eager")(torch.full((3,), 4.0))
-""",
-            good="""import torch
-
-
-def f(x):
-    # Until it fits.
-    def goes_on(x):
-        return x.abs().max() > 1
-    def step(x):
-        half = x / 2  # slowly
-        x = half
-        return x.clone(),
-    (x,) = torch._higher_order_ops.while_loop(goes_on, step, (x,))
-    return x + 1
-
-
-torch.compile(f, backend="eager")(torch.full((3,), 4.0))
-""",
-        ),
-        FixExample(
-            bad="""import torch
-
-
-def root(a):
-    turn = 0
-    x = a * 0.5
-    while (x * x - a).abs().max() > 1e-3 and turn < 20:
-        x = 0.5 * (x + a / x)
-        turn += 1
-    return x
-
-
-torch.compile(root, backend="eager")(torch.full((3,), 4.0))
-""",
-            good="""import torch
-
-
-def root(a):
-    turn = 0
-    x = a * 0.5
-    def goes_on(x, turn):
-        return ((x * x - a).abs().max() > 1e-3) & (turn < 20)
-    def step(x, turn):
-        x = 0.5 * (x + a / x)
-        turn = turn + 1
-        return x, turn
-    x, turn = torch._higher_order_ops.while_loop(goes_on, step, (x, torch.tensor(turn)))
-    return x
-
-
-torch.compile(root, backend="eager")(torch.full((3,), 4.0))
-""",
-            note="A count is carried as a tensor, where nobody asks for it later.",
-        ),
-    ),
-    refusals=(
-        RefusalExample(
-            program="""import torch
-
-
-def f(x):
-    parts = []
-    while x.abs().max() > 1:
-        parts.append(x)
-        x = x / 2
-    return x + len(parts)
-
-
-torch.compile(f, backend="eager")(torch.full((3,), 4.0))
-""",
-            because="changes `parts`",
-        ),
-        RefusalExample(
-            program="""import torch
-
-
-def f(x):
-    turns = 0
-    while x.abs().max() > 1:
-        x = x / 2
-        turns += 1
-    return x, turns
-
-
-torch.compile(f, backend="eager")(torch.full((3,), 4.0))
-""",
-            because="is used after the loop",
-        ),
-    ),
 )

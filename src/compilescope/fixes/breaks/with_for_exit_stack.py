@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import libcst as cst
-
-from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import NotMeant, Patch, Refused
-from compilescope.fixes.source.editing import Edit
-from compilescope.fixes.source.module import SourceModule
+from compilescope.fixes.fix import Fix
+from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
+from compilescope.source.refusals import NotMeant, Refused
+from compilescope.source.syntax.edit import Edit
+from compilescope.source.syntax.module import SourceModule
+from compilescope.source.trees import cst
 
 
 def _propose(subject: Subject) -> Patch:
@@ -100,57 +100,4 @@ FIX = Fix(
     why="A `with` of several contexts enters them in the same order and exits them in reverse. "
     "Dynamo supports torch's contexts there.",
     propose=_propose,
-    examples=(
-        FixExample(
-            bad="""import contextlib
-
-import torch
-
-
-def f(x, fix):
-    with contextlib.ExitStack() as stack:  # what it needs
-        if fix:
-            stack.enter_context(torch.no_grad())
-        stack.enter_context(torch.autocast("cpu"))
-        y = x.sin()  # the work
-    return y * 2
-
-
-torch.compile(f, backend="eager")(torch.ones(3), True)
-""",
-            good="""import contextlib
-
-import torch
-
-
-def f(x, fix):
-    with (torch.no_grad() if fix else contextlib.nullcontext()), torch.autocast("cpu"):  # what it needs
-        y = x.sin()  # the work
-    return y * 2
-
-
-torch.compile(f, backend="eager")(torch.ones(3), True)
-""",
-        ),
-    ),
-    refusals=(
-        RefusalExample(
-            program="""import contextlib
-
-import torch
-
-
-def f(x):
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(torch.no_grad())
-        y = x.sin()
-        stack.callback(lambda: None)
-    return y * 2
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            because="also used later",
-        ),
-    ),
 )

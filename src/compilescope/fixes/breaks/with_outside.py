@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import libcst as cst
-
-from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import NotMeant, Patch, Refused
-from compilescope.fixes.source.assignments import only_value
-from compilescope.fixes.source.bindings import statements_of
-from compilescope.fixes.source.cuts import Split, split_around
-from compilescope.fixes.source.editing import Edit
-from compilescope.fixes.source.frames import check_root, sites_in
-from compilescope.fixes.source.lightness import is_docstring, is_light
-from compilescope.fixes.source.splitting import Shell
+from compilescope.fixes.compilation.frames import check_root, sites_in
+from compilescope.fixes.fix import Fix
+from compilescope.fixes.patch import Patch
+from compilescope.fixes.statements.shell import Shell
 from compilescope.fixes.subject import Subject
+from compilescope.fixes.values.assignments import only_value
+from compilescope.source.flow.cuts import Split, is_docstring, is_light, split_around
+from compilescope.source.refusals import NotMeant, Refused
+from compilescope.source.syntax.bindings import statements_of
+from compilescope.source.syntax.edit import Edit
+from compilescope.source.trees import cst
 
 _LOCKS = {"threading.Lock", "threading.RLock", "threading.Semaphore", "threading.Condition"}
 _HELD = "The lock is held until the function returns."
@@ -87,98 +86,4 @@ FIX = Fix(
     why="The function enters and exits the context as before. Dynamo skips its own frame (not "
     "its callees), and the work is in one function that it calls inside the `with`.",
     propose=_propose,
-    examples=(
-        FixExample(
-            bad="""import torch
-
-
-def sample(x):
-    # The caller's numbers stay as they are.
-    with torch.random.fork_rng():
-        torch.manual_seed(7)
-        noise = torch.rand(3)  # always the same
-        y = x + noise
-    return y
-
-
-compiled = torch.compile(sample, backend="eager")
-compiled(torch.ones(3))
-""",
-            good="""import torch
-
-
-def _sample_compiled(x):
-    noise = torch.rand(3)  # always the same
-    y = x + noise
-    return y
-
-
-@torch._dynamo.decorators.skip
-def sample(x):
-    # The caller's numbers stay as they are.
-    with torch.random.fork_rng():
-        torch.manual_seed(7)
-        y = _sample_compiled(x)
-    return y
-
-
-compiled = torch.compile(sample, backend="eager")
-compiled(torch.ones(3))
-""",
-        ),
-        FixExample(
-            bad="""import threading
-
-import torch
-
-lock = threading.Lock()
-
-
-def f(x):
-    with lock:
-        y = x + 1
-    return y * 2
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            good="""import threading
-
-import torch
-
-lock = threading.Lock()
-
-
-def _f_compiled(x):
-    y = x + 1
-    return y * 2
-
-
-@torch._dynamo.decorators.skip
-def f(x):
-    with lock:
-        return _f_compiled(x)
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-        ),
-    ),
-    refusals=(
-        RefusalExample(
-            program="""import torch
-
-
-def f(x):
-    z = x.exp()
-    with torch.autograd.graph.save_on_cpu():
-        y = x.sin()
-    return (y * z).sum()
-
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-            because="unknown where|outside the `with`|not set in exactly one place",
-        ),
-    ),
 )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import NotMeant, Patch
-from compilescope.fixes.source.arguments import operand, wrap_argument
-from compilescope.fixes.source.guarded import cause_of
-from compilescope.fixes.source.parameters import check_only_read
+from compilescope.fixes.arguments.edits import operand, wrap_argument
+from compilescope.fixes.arguments.guarded import cause_of
+from compilescope.fixes.arguments.parameters import check_only_read
+from compilescope.fixes.fix import Fix
+from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
+from compilescope.source.refusals import NotMeant
 
 
 def _propose(subject: Subject) -> Patch:
@@ -33,60 +34,4 @@ FIX = Fix(
     why="`contiguous()` only copies a tensor with another layout. If the function changes it "
     "in place, the caller would not see that, and verification rejects the fix.",
     propose=_propose,
-    examples=(
-        FixExample(
-            bad="""import torch
-
-
-@torch.compile(backend="eager")
-def f(x):
-    return x * 2
-
-
-f(torch.ones(3, 4))
-f(torch.ones(4, 3).t())
-""",
-            good="""import torch
-
-
-@torch.compile(backend="eager")
-def f(x):
-    return x * 2
-
-
-f(torch.ones(3, 4).contiguous())
-f(torch.ones(4, 3).t().contiguous())
-""",
-        ),
-    ),
-    refusals=(
-        RefusalExample(
-            program="""import torch
-
-
-@torch.compile(backend="eager")
-def f(x):
-    return x.add_(2)
-
-
-f(torch.ones(3, 4))
-f(torch.ones(4, 3).t())
-""",
-            because="changes it in place",
-        ),
-        RefusalExample(
-            program="""import torch
-
-
-@torch.compile(backend="eager")
-def f(xs):
-    return xs[0] * 2
-
-
-f([torch.ones(3, 4)])
-f([torch.ones(4, 3).t()])
-""",
-            because="part of an argument",
-        ),
-    ),
 )

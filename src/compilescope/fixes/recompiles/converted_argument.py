@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import re
 
-import libcst as cst
-
-from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import NeedsRun, Patch, Refused
-from compilescope.fixes.source.arguments import operand, wrap_argument
-from compilescope.fixes.source.calling import CallSite
-from compilescope.fixes.source.graph_values import graph_values
-from compilescope.fixes.source.guarded import cause_of
-from compilescope.fixes.source.parameters import recompiled_function, uses_of
-from compilescope.fixes.source.purity import short
+from compilescope.fixes.arguments.calls import CallSite
+from compilescope.fixes.arguments.edits import operand, wrap_argument
+from compilescope.fixes.arguments.guarded import cause_of
+from compilescope.fixes.arguments.parameters import recompiled_function, uses_of
+from compilescope.fixes.fix import Fix
+from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
+from compilescope.fixes.values.graph_values import graph_values
+from compilescope.source.flow.purity import short
+from compilescope.source.refusals import NeedsRun, Refused
+from compilescope.source.trees import cst, kinds
 
 _TYPE = re.compile(r"^type\((.+)\)$")
 _ASKING = {"builtins.isinstance", "builtins.type", "torch.is_tensor"}
-_ITEM = (cst.Subscript, cst.For, cst.CompFor, cst.StarredElement)
+_ITEM = kinds(lambda: (cst.Subscript, cst.For, cst.CompFor, cst.StarredElement))
 _SAFE: dict[str, tuple[type[cst.CSTNode], ...]] = {
     "list({})": _ITEM,
-    "float({})": (cst.BinaryOperation,),
-    "torch.as_tensor({})": (cst.BinaryOperation,),
-    "{}.long()": (cst.Index,),
+    "float({})": kinds(lambda: (cst.BinaryOperation,)),
+    "torch.as_tensor({})": kinds(lambda: (cst.BinaryOperation,)),
+    "{}.long()": kinds(lambda: (cst.Index,)),
 }
 _WHOLE = {"torch.int8", "torch.int16", "torch.int32", "torch.int64", "torch.uint8"}
 _TENSOR = {"torch.Tensor", "Tensor", "torch.nn.parameter.Parameter"}
@@ -94,88 +94,4 @@ FIX = Fix(
     why="A list holds the same items as the tuple, a float is equal to the int, an int64 index "
     "to the int32 one. If the function distinguishes the two types, verification shows it.",
     propose=_propose,
-    examples=(
-        FixExample(
-            bad="""import torch
-
-
-@torch.compile(backend="eager")
-def total(xs):
-    return sum(xs) * 2
-
-
-x = torch.ones(3)
-total([x, x])
-total((x, x))
-""",
-            good="""import torch
-
-
-@torch.compile(backend="eager")
-def total(xs):
-    return sum(xs) * 2
-
-
-x = torch.ones(3)
-total(list([x, x]))
-total(list((x, x)))
-""",
-        ),
-        FixExample(
-            bad="""import torch
-
-
-@torch.compile(backend="eager")
-def look_up(table, ids):
-    return table[ids]
-
-
-table = torch.ones(5, 3)
-look_up(table, torch.tensor([1, 2]))
-look_up(table, torch.tensor([1, 2], dtype=torch.int32))
-""",
-            good="""import torch
-
-
-@torch.compile(backend="eager")
-def look_up(table, ids):
-    return table[ids]
-
-
-table = torch.ones(5, 3)
-look_up(table, torch.tensor([1, 2]).long())
-look_up(table, torch.tensor([1, 2], dtype=torch.int32).long())
-""",
-        ),
-    ),
-    refusals=(
-        RefusalExample(
-            program="""import torch
-
-
-@torch.compile(backend="eager")
-def total(xs):
-    return xs[0] * (2 if isinstance(xs, list) else 3)
-
-
-total([torch.ones(3)])
-total((torch.ones(3),))
-""",
-            because="distinguishes the types",
-        ),
-        RefusalExample(
-            program="""import torch
-
-
-@torch.compile(backend="eager")
-def f(x):
-    return x * 2
-
-
-f(torch.ones(3))
-f(torch.ones(3, dtype=torch.float64))
-""",
-            because="different numbers",
-        ),
-    ),
 )

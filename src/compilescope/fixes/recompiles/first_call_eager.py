@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-import libcst as cst
-
-from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import NeedsRun, NotMeant, Patch
-from compilescope.fixes.source.compiled_code import is_compiled
-from compilescope.fixes.source.guarded import cause_of
-from compilescope.fixes.source.liveness import targets
-from compilescope.fixes.source.own_files import own_modules
-from compilescope.fixes.source.stance import eager_then_compile
+from compilescope.fixes.arguments.guarded import cause_of
+from compilescope.fixes.compilation.applications import is_compiled
+from compilescope.fixes.compilation.own_files import own_modules
+from compilescope.fixes.compilation.settings import eager_then_compile
+from compilescope.fixes.fix import Fix
+from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
+from compilescope.source.flow.liveness import targets
+from compilescope.source.refusals import NeedsRun, NotMeant
+from compilescope.source.trees import cst
 
 _PASSED = ("kwargs[", "args[")
 _NAMES = re.compile(r"[A-Za-z_]\w*")
@@ -38,9 +38,11 @@ def _propose(subject: Subject) -> Patch:
 
 def _is_prepared(subject: Subject, value: str) -> bool:
     """Does compiled code set it, a part of it, or call a method of it?"""
-    name = _NAMES.findall(value)[-1]
+    names = _NAMES.findall(value)
+    if not names:
+        return False
     return any(
-        _last_name(part) == name and is_compiled(subject, module, node)
+        _last_name(part) == names[-1] and is_compiled(subject, module, node)
         for module in own_modules(subject.program)
         for node in module.walk()
         for part in _changed(node)
@@ -88,99 +90,4 @@ FIX = Fix(
     why="With the stance `eager_then_compile`, each function is compiled on its second call. A "
     "cache that the first call fills, or an attribute that it adds, exists by then.",
     propose=_propose,
-    examples=(
-        FixExample(
-            bad="""import torch
-
-
-class Net(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.cache = None
-
-    def forward(self, x):
-        if self.cache is None:
-            self.cache = torch.arange(3.0)
-        return x * self.cache
-
-
-compiled = torch.compile(Net(), backend="eager")
-for _ in range(3):
-    compiled(torch.ones(3))
-""",
-            good="""import torch
-
-torch.compiler.set_stance("eager_then_compile")
-
-
-class Net(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.cache = None
-
-    def forward(self, x):
-        if self.cache is None:
-            self.cache = torch.arange(3.0)
-        return x * self.cache
-
-
-compiled = torch.compile(Net(), backend="eager")
-for _ in range(3):
-    compiled(torch.ones(3))
-""",
-        ),
-    ),
-    refusals=(
-        RefusalExample(
-            program="""import torch
-
-
-class Net(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.step = 3
-
-    def forward(self, x):
-        self.step += 1
-        return x * self.step
-
-
-compiled = torch.compile(Net(), backend="eager")
-for _ in range(4):
-    compiled(torch.ones(3))
-""",
-            because="more than once",
-        ),
-        RefusalExample(
-            program="""import torch
-
-
-@torch.compile(backend="eager")
-def f(x, mask):
-    return x * 2 if mask is None else x * mask
-
-
-f(torch.ones(3), None)
-f(torch.ones(3), torch.ones(3))
-""",
-            because="passed by the caller",
-        ),
-        RefusalExample(
-            program="""import torch
-
-DOUBLE = False
-
-
-@torch.compile(backend="eager")
-def f(x):
-    return x * 2 if DOUBLE else x + 1
-
-
-f(torch.ones(3))
-DOUBLE = True
-f(torch.ones(3))
-""",
-            because="no call prepares it",
-        ),
-    ),
 )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import libcst as cst
-
-from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import Patch, Refused
-from compilescope.fixes.source.aliasing import check_unchanged
-from compilescope.fixes.source.editing import Edit
-from compilescope.fixes.source.guarded import cause_of
+from compilescope.fixes.arguments.guarded import cause_of
+from compilescope.fixes.fix import Fix
+from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
+from compilescope.source.flow.aliasing import check_unchanged
+from compilescope.source.refusals import Refused
+from compilescope.source.syntax.edit import Edit
+from compilescope.source.trees import cst
 
 
 def _propose(subject: Subject) -> Patch:
@@ -56,61 +56,4 @@ FIX = Fix(
     "is not part of the graph. It is a copy where `table[n]` would be a view. Verification "
     "compares what is shared.",
     propose=_propose,
-    examples=(
-        FixExample(
-            bad="""import torch
-
-
-@torch.compile(backend="eager")
-def f(x, table, n):
-    return x + table[n] * 2  # one row
-
-
-for n in (2, 3, 4):
-    f(torch.ones(3), torch.ones(5, 3), torch.tensor(n))
-""",
-            good="""import torch
-
-
-@torch.compile(backend="eager")
-def f(x, table, n):
-    return x + table[n.view(1)][0] * 2  # one row
-
-
-for n in (2, 3, 4):
-    f(torch.ones(3), torch.ones(5, 3), torch.tensor(n))
-""",
-        ),
-    ),
-    refusals=(
-        RefusalExample(
-            program="""import torch
-
-
-@torch.compile(backend="eager")
-def visit(counts, n):
-    row = counts[n]
-    row.add_(1)
-
-
-for n in (2, 3, 4):
-    visit(torch.ones(5, 3), torch.tensor(n))
-""",
-            because="changed in place later",
-        ),
-        RefusalExample(
-            program="""import torch
-
-
-@torch.compile(backend="eager")
-def f(x, table, n):
-    return x + table[n, 0]
-
-
-for n in (2, 3, 4):
-    f(torch.ones(3), torch.ones(5, 3), torch.tensor(n))
-""",
-            because="not a single index",
-        ),
-    ),
 )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import NeedsRun, NotMeant, Patch
-from compilescope.fixes.source.arguments import mark_arguments
-from compilescope.fixes.source.graph_values import graph_values
-from compilescope.fixes.source.guarded import numbers_seen, size_of, sizes_with
+from compilescope.fixes.arguments.edits import mark_arguments
+from compilescope.fixes.arguments.guarded import numbers_seen, size_of, sizes_with
+from compilescope.fixes.fix import Fix
+from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
+from compilescope.fixes.values.graph_values import graph_values
 from compilescope.model.bodies import GraphCaptured
+from compilescope.source.refusals import NeedsRun, NotMeant
 
 _ASKING = frozenset({"batch_norm", "instance_norm", "interpolate"})
 
@@ -49,70 +50,4 @@ FIX = Fix(
     "branches on the size can't be traced then. Verification would report it as a new "
     "graph break.",
     propose=_propose,
-    examples=(
-        FixExample(
-            bad="""import torch
-
-
-@torch.compile(backend="eager")
-def f(x, w):
-    return (x @ w).relu()
-
-
-w = torch.ones(4, 4)
-for size in (1, 5, 7, 0):
-    x = torch.ones(size, 4)
-    f(x, w)
-""",
-            good="""import torch
-
-
-@torch.compile(backend="eager")
-def f(x, w):
-    return (x @ w).relu()
-
-
-w = torch.ones(4, 4)
-for size in (1, 5, 7, 0):
-    x = torch.ones(size, 4)
-    torch._dynamo.decorators.mark_unbacked(x, 0)
-    f(x, w)
-""",
-        ),
-    ),
-    refusals=(
-        RefusalExample(
-            program="""import torch
-
-norm = torch.nn.BatchNorm1d(3)
-
-
-@torch.compile(backend="eager")
-def f(x):
-    return norm(x) * 2
-
-
-norm.eval()
-for size in (4, 1):
-    x = torch.ones(size, 3)
-    f(x)
-""",
-            because="checks whether the size is 1",
-        ),
-        RefusalExample(
-            program="""import torch
-
-
-@torch.compile(backend="eager")
-def f(x):
-    return x * 2
-
-
-for size in (3, 5):
-    x = torch.ones(size)
-    f(x)
-""",
-            because="neither 0 nor 1",
-        ),
-    ),
 )

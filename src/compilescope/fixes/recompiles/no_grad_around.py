@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import libcst as cst
-
-from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import NotMeant, Patch, Refused
-from compilescope.fixes.source.arguments import CallEdits
-from compilescope.fixes.source.calling import CallSite
-from compilescope.fixes.source.graph_values import graph_values
+from compilescope.fixes.arguments.calls import CallSite
+from compilescope.fixes.arguments.edits import CallEdits
+from compilescope.fixes.fix import Fix
+from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
+from compilescope.fixes.values.graph_values import graph_values
+from compilescope.source.refusals import NotMeant, Refused
+from compilescope.source.trees import cst
 
 _MODES = ("torch.no_grad", "torch.autograd.no_grad", "torch.autograd.grad_mode.no_grad")
 _OTHERS = ("torch.inference_mode", "torch.set_grad_enabled", "torch.enable_grad")
@@ -68,72 +68,4 @@ FIX = Fix(
     why="If nothing that the function reads needs gradients, the mode changes no result. If "
     "something does, outputs would lose `requires_grad`, which verification compares.",
     propose=_propose,
-    examples=(
-        FixExample(
-            bad="""import torch
-
-
-@torch.compile(backend="eager")
-def f(x):
-    return x * 2
-
-
-x = torch.ones(3)
-f(x)  # warm-up
-with torch.no_grad():
-    for _ in range(3):
-        f(x)
-""",
-            good="""import torch
-
-
-@torch.compile(backend="eager")
-def f(x):
-    return x * 2
-
-
-x = torch.ones(3)
-with torch.no_grad():
-    f(x)  # warm-up
-with torch.no_grad():
-    for _ in range(3):
-        f(x)
-""",
-        ),
-    ),
-    refusals=(
-        RefusalExample(
-            program="""import torch
-
-weight = torch.ones(3, requires_grad=True)
-
-
-@torch.compile(backend="eager")
-def f(x):
-    return x * weight
-
-
-x = torch.ones(3)
-f(x).sum().backward()
-with torch.no_grad():
-    f(x)
-""",
-            because="have gradients",
-        ),
-        RefusalExample(
-            program="""import torch
-
-
-@torch.compile(backend="eager")
-def f(x):
-    return x * 2
-
-
-for flag in (True, False):
-    with torch.set_grad_enabled(flag):
-        f(torch.ones(3))
-""",
-            because="another mode",
-        ),
-    ),
 )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 
-from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import NotMeant, Patch, Refused
-from compilescope.fixes.source.arguments import CallEdits
-from compilescope.fixes.source.calling import is_plain
-from compilescope.fixes.source.guarded import cause_of
-from compilescope.fixes.source.passing import passed
+from compilescope.fixes.arguments.calls import is_plain
+from compilescope.fixes.arguments.edits import CallEdits
+from compilescope.fixes.arguments.guarded import cause_of
+from compilescope.fixes.arguments.passed import passed
+from compilescope.fixes.fix import Fix
+from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
+from compilescope.source.refusals import NotMeant, Refused
 
 _PAIR = re.compile(r"^(\w+) is (\w+)$")
 
@@ -44,50 +45,4 @@ FIX = Fix(
     why="`x.view_as(x)` is another object on the same memory: values, in-place changes and "
     "gradients are the same.",
     propose=_propose,
-    examples=(
-        FixExample(
-            bad="""import torch
-
-
-@torch.compile(backend="eager")
-def attend(query, key):
-    return query @ key.T
-
-
-x, memory = torch.ones(3, 3), torch.ones(3, 3)
-attend(x, x)
-attend(x, memory)
-""",
-            good="""import torch
-
-
-@torch.compile(backend="eager")
-def attend(query, key):
-    return query @ key.T
-
-
-x, memory = torch.ones(3, 3), torch.ones(3, 3)
-attend(x, x.view_as(x))
-attend(x, memory)
-""",
-        ),
-    ),
-    refusals=(
-        RefusalExample(
-            program="""import torch
-
-
-@torch.compile(backend="eager")
-def attend(query, key):
-    return query @ key.T
-
-
-x, memory = torch.ones(3, 3), torch.ones(3, 3)
-also = x
-attend(x, also)
-attend(x, memory)
-""",
-            because="no call passes one name twice",
-        ),
-    ),
 )

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import libcst as cst
-
-from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import NotMeant, Patch, Refused
-from compilescope.fixes.source.arguments import wrap_argument
-from compilescope.fixes.source.calling import CallSite
-from compilescope.fixes.source.deciding import decides
-from compilescope.fixes.source.guarded import cause_of
-from compilescope.fixes.source.parameters import recompiled_function, uses_of
-from compilescope.fixes.source.purity import short
+from compilescope.fixes.arguments.calls import CallSite
+from compilescope.fixes.arguments.edits import wrap_argument
+from compilescope.fixes.arguments.guarded import cause_of
+from compilescope.fixes.arguments.parameters import recompiled_function, uses_of
+from compilescope.fixes.fix import Fix
+from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
-
-_TENSORS = ("torch.tensor", "torch.as_tensor", "torch.full", "torch.scalar_tensor")
+from compilescope.fixes.values.extraction import decides
+from compilescope.source.flow.purity import short
+from compilescope.source.refusals import NotMeant, Refused
+from compilescope.source.trees import cst
 
 
 def _propose(subject: Subject) -> Patch:
@@ -75,46 +73,4 @@ FIX = Fix(
     why="A zero-dimensional tensor behaves like a Python number in arithmetic: it does not "
     "widen float32. It is float64, like a Python float, so no digit is lost.",
     propose=_propose,
-    examples=(
-        FixExample(
-            bad="""import torch
-
-
-@torch.compile(backend="eager", dynamic=False)
-def decay(x, rate):
-    return x * (1 - rate)
-
-
-for step in range(3):
-    decay(torch.ones(3), 0.5 / (step + 1))
-""",
-            good="""import torch
-
-
-@torch.compile(backend="eager", dynamic=False)
-def decay(x, rate):
-    return x * (1 - rate)
-
-
-for step in range(3):
-    decay(torch.ones(3), torch.tensor(0.5 / (step + 1), dtype=torch.float64))
-""",
-        ),
-    ),
-    refusals=(
-        RefusalExample(
-            program="""import torch
-
-
-@torch.compile(backend="eager")
-def decay(x, rates):
-    return x * (1 - rates["first"])
-
-
-for rate in (0.1, 0.2):
-    decay(torch.ones(3), {"first": rate})
-""",
-            because="part of an argument",
-        ),
-    ),
 )

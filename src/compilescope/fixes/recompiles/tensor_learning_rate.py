@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 
-import libcst as cst
-
-from compilescope.fixes.fix import Fix, FixExample, RefusalExample
-from compilescope.fixes.patch import NeedsRun, NotMeant, Patch, Refused
-from compilescope.fixes.source.editing import Edit
-from compilescope.fixes.source.guarded import cause_of
-from compilescope.fixes.source.liveness import targets
-from compilescope.fixes.source.module import SourceModule
-from compilescope.fixes.source.own_files import own_modules
+from compilescope.fixes.arguments.guarded import cause_of
+from compilescope.fixes.compilation.own_files import own_modules
+from compilescope.fixes.fix import Fix
+from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
+from compilescope.source.flow.liveness import targets
+from compilescope.source.refusals import NeedsRun, NotMeant, Refused
+from compilescope.source.syntax.edit import Edit
+from compilescope.source.syntax.module import SourceModule
+from compilescope.source.trees import cst
 
 _SETTING = re.compile(r"\.param_groups\[\d+\]\['(\w+)'\]")
 _PLACES = {"lr": 1}
@@ -104,80 +104,4 @@ FIX = Fix(
     why="torch's optimizers accept a tensor for `lr`, and schedulers change it in place, so "
     "its value is not part of the graph. It is float64, like the Python float.",
     propose=_propose,
-    examples=(
-        FixExample(
-            bad="""import torch
-from torch import optim
-
-weight = torch.nn.Parameter(torch.ones(3))
-optimizer = optim.SGD([weight], lr=0.1)  # halved
-
-
-@torch.compile(backend="eager")
-def step(value, gradient):
-    return value - optimizer.param_groups[0]["lr"] * gradient
-
-
-for _ in range(3):
-    step(torch.ones(3), torch.ones(3))
-    optimizer.param_groups[0]["lr"] *= 0.5
-""",
-            good="""import torch
-from torch import optim
-
-weight = torch.nn.Parameter(torch.ones(3))
-optimizer = optim.SGD([weight], lr=torch.tensor(0.1, dtype=torch.float64))  # halved
-
-
-@torch.compile(backend="eager")
-def step(value, gradient):
-    return value - optimizer.param_groups[0]["lr"] * gradient
-
-
-for _ in range(3):
-    step(torch.ones(3), torch.ones(3))
-    optimizer.param_groups[0]["lr"] *= 0.5
-""",
-        ),
-    ),
-    refusals=(
-        RefusalExample(
-            program="""import torch
-
-weight = torch.nn.Parameter(torch.ones(3))
-optimizer = torch.optim.SGD([weight], lr=0.1)
-
-
-@torch.compile(backend="eager")
-def step(value, gradient):
-    return value - optimizer.param_groups[0]["lr"] * gradient
-
-
-for _ in range(3):
-    step(torch.ones(3), torch.ones(3))
-    optimizer.param_groups[0]["lr"] *= 0.5
-    print(optimizer.param_groups[0]["lr"])
-""",
-            because="reads the learning rate itself",
-        ),
-        RefusalExample(
-            program="""import torch
-
-weight = torch.nn.Parameter(torch.ones(3))
-settings = {"lr": 0.1}
-optimizer = torch.optim.SGD([weight], **settings)
-
-
-@torch.compile(backend="eager")
-def step(value, gradient):
-    return value - optimizer.param_groups[0]["lr"] * gradient
-
-
-for _ in range(3):
-    step(torch.ones(3), torch.ones(3))
-    optimizer.param_groups[0]["lr"] *= 0.5
-""",
-            because="by name",
-        ),
-    ),
 )

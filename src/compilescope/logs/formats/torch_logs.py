@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
-from compilescope.logs.format import Format
-from compilescope.logs.text.dynamo.custom import MARKERS
-from compilescope.logs.text.dynamo.reader import TorchLogsReader
-from compilescope.logs.text.lines import TORCH
+from compilescope.logs.format import Format, LogSource, Writer
 
-_LINE = re.compile(rb"^" + TORCH.pattern, re.M)
+if TYPE_CHECKING:
+    from compilescope.logs.text.dynamo.reader import TorchLogsReader
 
 
 def _sniff(head: bytes) -> bool:
-    return _LINE.search(head) is not None or any(marker in head for marker in MARKERS)
+    from compilescope.logs.text.dynamo.custom import MARKERS
+    from compilescope.logs.text.lines import TORCH
+
+    stamped = re.search(rb"^" + TORCH.pattern, head, re.M)
+    return stamped is not None or any(marker in head for marker in MARKERS)
+
+
+def _reader(writer: Writer, source: LogSource) -> TorchLogsReader:
+    # Where nothing but a structured trace is read, its patterns need not be compiled.
+    from compilescope.logs.text.dynamo.reader import TorchLogsReader
+
+    return TorchLogsReader()
 
 
 FORMAT = Format(
     id="torch-logs",
     title="TORCH_LOGS",
     sniff=_sniff,
-    reader=lambda writer, source: TorchLogsReader(),
+    reader=_reader,
 )

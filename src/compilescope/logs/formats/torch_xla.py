@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
-from compilescope.logs.format import Format
-from compilescope.logs.text.xla.blocks import PREFIX
-from compilescope.logs.text.xla.reader import XlaReader
+from compilescope.logs.format import Format, LogSource, Writer
 
-_LINE = re.compile(PREFIX.pattern, re.M)
+if TYPE_CHECKING:
+    from compilescope.logs.text.xla.reader import XlaReader
 
 
 def _sniff(head: bytes) -> bool:
+    from compilescope.logs.text.xla.blocks import PREFIX
+    from compilescope.logs.text.xla.reader import XlaReader
+
     if any(marker in head for marker in XlaReader.markers[1:]):
         return True
-    return _LINE.search(head) is not None
+    return re.search(PREFIX.pattern, head, re.M) is not None
+
+
+def _reader(writer: Writer, source: LogSource) -> XlaReader:
+    # Where nothing but a structured trace is read, its patterns need not be compiled.
+    from compilescope.logs.text.xla.reader import XlaReader
+
+    return XlaReader()
 
 
 FORMAT = Format(
     id="torch-xla",
     title="torch_xla",
     sniff=_sniff,
-    reader=lambda writer, source: XlaReader(),
+    reader=_reader,
 )

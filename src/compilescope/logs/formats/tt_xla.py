@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from compilescope.logs.format import Format
-from compilescope.logs.text.tt.reader import TtReader
+from typing import TYPE_CHECKING
+
+from compilescope.logs.format import Format, LogSource, Writer
+
+if TYPE_CHECKING:
+    from compilescope.logs.text.tt.reader import TtReader
 
 _MARKS = (b"MLIR Module ", b"END OF MLIR MODULE", b"module_builder.cc:")
 
@@ -12,9 +16,16 @@ def _sniff(head: bytes) -> bool:
     return any(mark in head for mark in _MARKS)
 
 
+def _reader(writer: Writer, source: LogSource) -> TtReader:
+    # Where nothing but a structured trace is read, its patterns need not be compiled.
+    from compilescope.logs.text.tt.reader import TtReader
+
+    return TtReader()
+
+
 FORMAT = Format(
     id="tt-xla",
     title="tt-xla",
     sniff=_sniff,
-    reader=lambda writer, source: TtReader(),
+    reader=_reader,
 )

@@ -11,9 +11,11 @@ import time
 
 _DAY_NS = 86_400 * 10**9
 _YEAR_BACK_DAYS = 300
+"""A log without years that jumps back so far has passed New Year. Chosen: less than a year, and far
+more than lines of two processes are out of order."""
 
 
-class Clock:
+class LogClock:
     """The times of one log."""
 
     def __init__(self, modified_ns: int) -> None:

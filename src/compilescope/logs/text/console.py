@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 import msgspec
 
-from compilescope.logs.format import Source, Writer
-from compilescope.logs.text.clock import Clock
+from compilescope.logs.format import LogSource, Writer
+from compilescope.logs.text.clock import LogClock
 from compilescope.logs.text.lines import Tag
 from compilescope.model.bodies import Body, GraphCompiled
 from compilescope.model.stack import Frame
 
 _MOST_PROCESSES = 4096
+"""Chosen: a bound for memory, for logs with made-up ids."""
 _SIZES = {
     "Graph input": "input_bytes",
     "Graph output": "output_bytes",
@@ -32,7 +33,7 @@ class Announced:
 
 
 @dataclass
-class Process:
+class ConsoleProcess:
     """One process whose lines are in the log."""
 
     rank: int = 0
@@ -50,17 +51,34 @@ class Process:
 class Console:
     """One log, as all text formats see it."""
 
-    def __init__(self, writer: Writer, source: Source) -> None:
+    def __init__(self, writer: Writer, source: LogSource) -> None:
         self.writer = writer
         self.source = source
         self.tally = source.tally
-        self.clock = Clock(source.modified_ns)
+        self.clock = LogClock(source.modified_ns)
         self.first_ns = 0
         """The first time that the log tells: what comes before it was not later."""
-        self._processes: dict[tuple[bytes, int], Process] = {}
-        self._latest: dict[bytes, Process] = {}
+        self._block = b""
+        self._block_at = 0
+        self._lines_before = 0
+        self._processes: dict[tuple[bytes, int], ConsoleProcess] = {}
+        self._latest: dict[bytes, ConsoleProcess] = {}
 
-    def process_of(self, tag: Tag, pid: int) -> Process:
+    def begin(self, block: bytes) -> None:
+        """What is read next, as it is in the file."""
+        self._lines_before += self._block.count(b"\n")
+        self._block, self._block_at = block, 0
+
+    def line_number(self, text: bytes) -> int:
+        """Of the line in the file that holds this text, from 1; asked for in the log's order.
+        0 where it is not known: colors may run through it, or lines were taken away before."""
+        found = -1 if self.source.in_parts else self._block.find(text, self._block_at)
+        if found < 0:
+            return 0
+        self._block_at = found + len(text)
+        return self._lines_before + self._block.count(b"\n", 0, found) + 1
+
+    def process_of(self, tag: Tag, pid: int) -> ConsoleProcess:
         """The process that wrote a line which names its process id."""
         found = self._processes.get((tag.text, pid))
         if found is None:
@@ -70,7 +88,7 @@ class Console:
         self._latest[tag.text] = found
         return found
 
-    def process_behind(self, tag: Tag) -> Process:
+    def process_behind(self, tag: Tag) -> ConsoleProcess:
         """The process that a line without a process id belongs to: the last that was heard of."""
         found = self._latest.get(tag.text)
         if found is None and tag.rank is not None:
@@ -80,17 +98,17 @@ class Console:
             found = self._latest[tag.text] = self._begun(tag, tag.pid or 0)
         return found
 
-    def _begun(self, tag: Tag, pid: int) -> Process:
+    def _begun(self, tag: Tag, pid: int) -> ConsoleProcess:
         nameless = self._processes.pop((tag.text, 0), None) if pid else None
         if nameless is not None and not nameless.now_ns:
             nameless = None
         rank = tag.rank if tag.rank is not None else self.source.rank or 0
-        process = Process(rank, pid, nameless.now_ns if nameless else 0)
+        process = ConsoleProcess(rank, pid, nameless.now_ns if nameless else 0)
         if len(self._processes) < _MOST_PROCESSES:
             self._processes[tag.text, pid] = process
         return process
 
-    def processes(self) -> list[Process]:
+    def processes(self) -> list[ConsoleProcess]:
         """Those that were heard of, by a process id or a tag."""
         return [p for (tag, pid), p in self._processes.items() if tag or pid or p.unstamped]
 
@@ -110,7 +128,7 @@ class Console:
 
     def event(
         self,
-        process: Process,
+        process: ConsoleProcess,
         body: Body,
         *,
         stack: Sequence[Frame] = (),
@@ -132,13 +150,13 @@ class Console:
             epoch=epoch,
         )
 
-    def announce(self, process: Process, announced: Announced) -> None:
+    def announce(self, process: ConsoleProcess, announced: Announced) -> None:
         """torch_xla says that it compiles a graph, and why."""
         self.settle(process)
         process.announced = announced
         process.unstamped = True
 
-    def compiled(self, process: Process, sizes: dict[str, int]) -> None:
+    def compiled(self, process: ConsoleProcess, sizes: dict[str, int]) -> None:
         """torch_xla says that the graph it announced is compiled, and how large it is."""
         announced = process.announced
         if announced is not None:
@@ -146,7 +164,7 @@ class Console:
             announced.body = msgspec.structs.replace(announced.body, **known)
         self.settle(process)
 
-    def settle(self, process: Process) -> None:
+    def settle(self, process: ConsoleProcess) -> None:
         """Nothing more will be told of the graph that was announced."""
         announced, process.announced = process.announced, None
         if announced is not None:

@@ -11,7 +11,8 @@ import re
 
 from compilescope import plugins
 from compilescope.logs import formats
-from compilescope.logs.format import Format, Reader, Source, Writer
+from compilescope.logs.format import Format, LogSource, Reader, Writer
+from compilescope.logs.text.commands import command_in
 from compilescope.logs.text.console import Console
 from compilescope.logs.text.lines import NUMBERED, TAGS, UNTAGGED, Tag, cleaned, read_tags
 from compilescope.logs.text.reader import NoStamper, Stamper, TextReader
@@ -25,10 +26,12 @@ _MODULE = b"\n    %"
 _INNER = frozenset((b"  ", b"#l", b"}", b"} "))
 """How lines begin that are in the middle of something, never its beginning."""
 _STAMP_STARTS = frozenset(bytes([byte]) for byte in b"VIWEC[( 0123456789")
+# Chosen: bounds for logs of any content; the beginning of a line has all that tells its writer.
 _MOST_TAGS = 4096
 _LONGEST_HEAD = 400
 _PREFIX_BYTES = 240
-"""Within these the mark of a noisy line stands."""
+"""Within these the mark of a noisy line stands. Chosen: prefixes of launchers and collectors stand
+before it."""
 _LABELLED = re.compile(
     rb"\d{4}-\d\d-\d\d \d\d:|(?:Compilation|Execution) Analysis: |[VIWEC]\d{4} \d\d:\d\d"
 )
@@ -43,7 +46,7 @@ _CUT_LINE = re.compile(
 """A line of a writer that ends all of its lines."""
 
 
-def text_reader(writer: Writer, source: Source) -> Reader:
+def text_reader(writer: Writer, source: LogSource) -> Reader:
     found = plugins.discover(formats, "FORMAT", Format)
     readers = [format.reader(writer, source) for format in found if format.kind == "text"]
     return TextEngine(Console(writer, source), readers)
@@ -65,6 +68,7 @@ class TextEngine:
         """The log's last line has no newline."""
 
     def feed(self, block: bytes) -> bytes:
+        self._console.begin(block)
         block = cleaned(block)
         lines = block.split(b"\n")
         self._open_end = bool(lines[-1])
@@ -75,6 +79,7 @@ class TextEngine:
         self._last = lines[-1][:_LONGEST_HEAD]
         if self._console.tally.lines == 0:
             self._console.first_ns = self._first_time(block)
+            self._console.tally.command = command_in(block)
         self._console.tally.lines += len(lines)
         kept = lines
         for mark in [m for reader in self._readers for m in reader.noise if m in block]:

@@ -5,15 +5,31 @@ Everything is bytes: a log of gigabytes is mostly lines that nobody decodes.
 
 from __future__ import annotations
 
+import codecs
 import re
 from typing import NamedTuple
 
 _ANSI = re.compile(rb"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
 
+_WINDOW = 1 << 18
+"""Bytes. Chosen: it bounds memory."""
+
+_COLLECTED = re.compile(
+    rb"^(?:(?P<pod>\[pod/[^\]\s]{1,300}\] )|[^\t\n]{1,200}\t[^\t\n]{1,200}\t)?"
+    rb"(?:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)"
+    rb"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \S{1,100} [^\s\[]{1,100}\[\d{1,10}\]:)(?: |$)",
+    re.M,
+)
+"""A time that whoever collected the log put before each line: GitHub (also `gh run view --log`),
+`docker logs -t`, `kubectl logs --timestamps`, journalctl."""
+_COLLECTED_WITHIN = 4096
+"""Bytes. Chosen: a collector puts its mark before each line, so the first ones show it."""
+
 _TAG = (
     rb"(?:\[rank\d{1,9}\]: ?"  # torch, in a distributed run
     rb"|\[\d{1,9},\d{1,9}\](?:<\w{1,20}>)?: ?"  # mpirun --tag-output
-    rb"|\[[A-Za-z_]{1,40}\d{1,9}\]: ?"  # torchrun --tee: [default0]:
+    rb"|\[(?!rank\d)[A-Za-z_]{1,40}\d{1,9}\]: ?"  # torchrun --tee: [default0]:
+    rb"|\[pod/[^\]\s]{1,300}\] "  # kubectl logs --prefix
     rb"|\((?:[\w./:-]{1,80} )?(?:[\w-]{1,40}=[^\s,()]{1,80},? )*pid=\d{1,10}[^()\n]{0,80}\) ?)"
 )
 TAGS = re.compile(rb"(?:" + _TAG + rb")+")
@@ -27,7 +43,7 @@ _STAMP = (
 TORCH = re.compile(
     rb"(?P<tags>(?: {0,4}\d{1,6}: )?(?:"
     + _TAG
-    + rb")*)"
+    + rb"){0,8})"
     + _STAMP
     + rb"(?: \[(?P<id>!?\d{1,9}(?:/\d{1,9}){0,2}"
     rb"(?:_\d{1,9})?)\])?(?: \[__(?P<artifact>\w{1,60})\])?(?: |$)"
@@ -71,15 +87,32 @@ def read_tags(text: bytes) -> Tag:
 
 
 def cleaned(block: bytes) -> bytes:
-    """Without colours, carriage returns and null bytes. A bare return begins a line: what a
-    progress bar draws over itself."""
+    """Without colours, carriage returns, null bytes and times that a collector put there. A bare
+    return begins a line: what a progress bar draws over itself."""
+    block = block.removeprefix(codecs.BOM_UTF8)
     if b"\0" in block:
         block = block.replace(b"\0", b"")
     if b"\x1b" in block:
-        block = _ANSI.sub(b"", block)
+        block = _without_colours(block)
     if b"\r" in block:
         block = block.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    if _COLLECTED.search(block, 0, _COLLECTED_WITHIN):
+        block = _COLLECTED.sub(lambda found: found["pod"] or b"", block)
     return block
+
+
+def _without_colours(block: bytes) -> bytes:
+    """Piece by piece: millions of escapes at once would take hundreds of megabytes."""
+    parts: list[bytes] = []
+    at = 0
+    while at < len(block):
+        end = at + _WINDOW
+        if end < len(block):
+            # A piece ends before an escape, never within one.
+            end = max(block.rfind(b"\x1b", at + 1, end), 0) or end
+        parts.append(_ANSI.sub(b"", block[at:end]))
+        at = end
+    return b"".join(parts)
 
 
 def plain(line: bytes) -> str:

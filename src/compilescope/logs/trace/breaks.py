@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from compilescope.logs.trace.process import TracedProcess
-from compilescope.logs.trace.record import Record
+from compilescope.logs.trace.record import TraceRecord
 from compilescope.logs.words.break_words import BreakWords, read_break
 from compilescope.model.stack import CodeRef
 
+# Chosen: bounds for memory; the end of an error says what it was.
 _LONGEST_ERROR = 200_000
 _MOST_WORDS = 500
 
 
-def graph_break(process: TracedProcess, record: Record) -> None:
+def graph_break(process: TracedProcess, record: TraceRecord) -> None:
     compilation = process.compilation(record)
     words = _words(process, record, compilation.code)
     if words is None:
@@ -26,7 +27,7 @@ def graph_break(process: TracedProcess, record: Record) -> None:
     compilation.breaks.append((event, words.body))
 
 
-def _words(process: TracedProcess, record: Record, code: CodeRef | None) -> BreakWords | None:
+def _words(process: TracedProcess, record: TraceRecord, code: CodeRef | None) -> BreakWords | None:
     """A break that comes again is told in the same words; the trace says which those are."""
     key = (record.line.has_payload, code)
     known = process.break_words.get(key) if key[0] else None
@@ -41,7 +42,7 @@ def _words(process: TracedProcess, record: Record, code: CodeRef | None) -> Brea
     return words
 
 
-def error(process: TracedProcess, record: Record) -> None:
+def error(process: TracedProcess, record: TraceRecord) -> None:
     """The metrics that end the compilation tell that it failed; the traceback is here."""
     process.compilation(record).error_text = record.text()[-_LONGEST_ERROR:]
     process.kept.add(record, "dynamo_error")

@@ -6,10 +6,11 @@ import calendar
 import time
 
 _QUARTER_S = 900
+"""Time zones differ by multiples of a quarter of an hour."""
 _DAY_NS = 86_400_000_000_000
 
 
-class Clock:
+class TraceClock:
     """The clock of one process. Where a record tells the true time, the zone is known from it."""
 
     def __init__(self, modified_ns: int) -> None:

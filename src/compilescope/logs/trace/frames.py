@@ -6,9 +6,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from compilescope.logs.trace.process import Compilation, TracedProcess
+from compilescope.logs.trace.process import TracedCompilation, TracedProcess
 from compilescope.logs.trace.recompiles import write_recompile
-from compilescope.logs.trace.record import MetricsMeta, Record
+from compilescope.logs.trace.record import MetricsMeta, TraceRecord
 from compilescope.logs.words.tracebacks import make_frame, read_traceback, user_part
 from compilescope.model.bodies import (
     CompileFailed,
@@ -21,6 +21,7 @@ from compilescope.model.break_text import BreakTexts, is_untyped
 from compilescope.model.stack import CodeRef, Frame
 
 _MOST_WORDS = 4000
+"""Letters. Chosen: as of other errors."""
 _LIMIT = "Dynamo recompile limit exceeded"
 _REFUSALS: dict[str, Literal["limit", "error"]] = {
     "FailOnRecompileLimitHit": "limit",
@@ -30,6 +31,7 @@ _BREAK_ERRORS = ("Unsupported", "UserError")
 _FROM_USER = b"from user code:"
 _CONFIGS = ("dynamo_config", "inductor_config", "functorch_config", "compiler_config")
 _MOST_CONFIGS = 32
+"""Different settings that are remembered. Chosen: a bound for memory."""
 
 
 class _Fields(msgspec.Struct):
@@ -43,7 +45,7 @@ _lines = msgspec.json.Decoder(_Fields)
 _encoder = msgspec.json.Encoder()
 
 
-def start(process: TracedProcess, record: Record) -> None:
+def start(process: TracedProcess, record: TraceRecord) -> None:
     compilation = process.begin(record)
     meta = record.line.dynamo_start
     if meta is None or not meta.stack:
@@ -66,7 +68,7 @@ def _without_internal(frames: list[Frame]) -> list[Frame]:
     return kept
 
 
-def metrics(process: TracedProcess, record: Record) -> None:
+def metrics(process: TracedProcess, record: TraceRecord) -> None:
     backward = record.kind == "bwd_compilation_metrics"
     meta = record.line.bwd_compilation_metrics if backward else record.line.compilation_metrics
     if meta is None:
@@ -110,7 +112,7 @@ def _duration_us(meta: MetricsMeta) -> int:
     return meta.duration_us or 0
 
 
-def _kept_fields(process: TracedProcess, record: Record) -> dict[str, int]:
+def _kept_fields(process: TracedProcess, record: TraceRecord) -> dict[str, int]:
     """Times by phase; the other fields are kept with the records, configurations once."""
     try:
         line = _lines.decode(record.json)
@@ -129,7 +131,7 @@ def _kept_fields(process: TracedProcess, record: Record) -> dict[str, int]:
             times[name] = int(value[:18])
         else:
             rest[name] = raw
-    short = Record(
+    short = TraceRecord(
         record.kind,
         record.line,
         json=_encoder.encode({record.kind: rest}),
@@ -153,7 +155,7 @@ def _config(process: TracedProcess, value: bytes) -> str:
     return name
 
 
-def _code_of_frame(process: TracedProcess, record: Record) -> CodeRef | None:
+def _code_of_frame(process: TracedProcess, record: TraceRecord) -> CodeRef | None:
     """A compilation that was refused names no code: the frame's first one was of the same."""
     frame = (record.compilation or "").rpartition("/")[0]
     first = process.compilations.get(f"{frame}/0")
@@ -166,7 +168,7 @@ def _refusal(meta: MetricsMeta) -> Literal["", "limit", "error"]:
     return _REFUSALS.get(meta.fail_type or "", "")
 
 
-def _taken_in_stride(meta: MetricsMeta, compilation: Compilation) -> bool:
+def _taken_in_stride(meta: MetricsMeta, compilation: TracedCompilation) -> bool:
     """Breaks that Dynamo logged, and frames that it gave up, are no failures."""
     if (meta.fail_reason or "").startswith(_LIMIT):
         return True
@@ -175,9 +177,9 @@ def _taken_in_stride(meta: MetricsMeta, compilation: Compilation) -> bool:
 
 def _write_failure(
     process: TracedProcess,
-    record: Record,
+    record: TraceRecord,
     meta: MetricsMeta,
-    compilation: Compilation,
+    compilation: TracedCompilation,
     code: CodeRef | None,
 ) -> str:
     message = meta.fail_reason or ""
@@ -201,7 +203,7 @@ def _write_failure(
 
 
 def _failure_stack(
-    meta: MetricsMeta, compilation: Compilation, code: CodeRef | None, columns: bool
+    meta: MetricsMeta, compilation: TracedCompilation, code: CodeRef | None, columns: bool
 ) -> list[Frame]:
     traced: list[Frame] = []
     tail = compilation.error_text.rpartition(_FROM_USER)[2] if compilation.error_text else b""
@@ -223,9 +225,9 @@ def _backend(message: str) -> str | None:
 
 def _write_skip(
     process: TracedProcess,
-    record: Record,
+    record: TraceRecord,
     meta: MetricsMeta,
-    compilation: Compilation,
+    compilation: TracedCompilation,
     code: CodeRef | None,
     failed: str | None,
 ) -> None:

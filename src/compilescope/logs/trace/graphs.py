@@ -8,9 +8,10 @@ from typing import Any, Literal
 import msgspec
 
 from compilescope.logs.trace.process import TracedProcess
-from compilescope.logs.trace.record import Record
+from compilescope.logs.trace.record import TraceRecord
 from compilescope.model.bodies import CacheAccess, GraphCaptured, GraphStage, KernelEmitted
 from compilescope.model.graph import KernelCall, KernelOrigins, Origins, encode_origins
+from compilescope.patterns import late
 
 STAGES: dict[str, GraphStage] = {
     "dynamo_output_graph": "dynamo",
@@ -20,18 +21,16 @@ STAGES: dict[str, GraphStage] = {
     "aot_inference_graph": "aot_inference",
     "inductor_post_grad_graph": "post_grad",
 }
-CACHE = re.compile(r"^(fx_graph|aotautograd)_cache_(hit|miss|bypass)$")
+CACHE = late(r"^(fx_graph|aotautograd)_cache_(hit|miss|bypass)$")
 PROVENANCE = "inductor_provenance_tracking_node_mappings"
-_OPS = re.compile(rb"\n\t\s+\w+(?::\s*\"[^\"\n]*\")? = (?!self\.|[A-Za-z_]\w*(?:;|\n|$))")
+_OPS = late(rb"\n\t[ \t]+\w+(?::[ \t]*\"[^\"\n]*\")? = (?!self\.|[A-Za-z_]\w*(?:;|\n|$))")
 """One assignment a line is one node; those that only rename an input are none."""
-_AOT_ID = re.compile(rb"# AOT ID: \['\w*?_?(forward|backward|inference)'\]")
-_INNER = re.compile(rb"\n\t +class \w")
-_KERNEL = re.compile(
-    rb"^\t?(?:async_compile\.\w+\(|)(\w+) = async_compile\.(?:triton|cpp\w*|cuda)", re.M
-)
+_AOT_ID = late(rb"# AOT ID: \['\w*?_?(forward|backward|inference)'\]")
+_INNER = late(rb"\n\t +class \w")
+_KERNEL = late(rb"^\t?(?:async_compile\.\w+\(|)(\w+) = async_compile\.(?:triton|cpp\w*|cuda)", re.M)
 
 
-def graph(process: TracedProcess, record: Record, stage: GraphStage) -> None:
+def graph(process: TracedProcess, record: TraceRecord, stage: GraphStage) -> None:
     compilation = process.compilation(record)
     ops = len(_OPS.findall(record.payload, 0, _end_of_graph(record.payload)))
     text = process.payload(record, "py")
@@ -58,7 +57,7 @@ def _end_of_graph(payload: bytes) -> int:
     return inner.start() if inner else len(payload)
 
 
-def output_code(process: TracedProcess, record: Record) -> None:
+def output_code(process: TracedProcess, record: TraceRecord) -> None:
     compilation = process.compilation(record)
     meta = record.line.inductor_output_code
     kernels = tuple(dict.fromkeys(name.decode() for name in _KERNEL.findall(record.payload)))
@@ -78,7 +77,7 @@ def _direction(payload: bytes) -> Literal["", "forward", "backward", "inference"
     return found[1].decode() if found else ""  # type: ignore[return-value]
 
 
-def provenance(process: TracedProcess, record: Record) -> None:
+def provenance(process: TracedProcess, record: TraceRecord) -> None:
     """Which nodes each kernel was made of; the output code that it is of comes next to it."""
     process.compilation(record).provenance = record.text()
     process.kept.add(record, PROVENANCE, "json")
@@ -97,7 +96,7 @@ def _kernel_origins(process: TracedProcess, text: bytes) -> str | None:
         return None
     try:
         found = _mappings.decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     calls = tuple(
         KernelCall(name.partition(":")[0], tuple(nodes))
@@ -117,11 +116,11 @@ class _CacheMeta(msgspec.Struct):
 _cache = msgspec.json.Decoder(_CacheMeta)
 
 
-def cache_access(process: TracedProcess, record: Record, found: re.Match[str]) -> None:
+def cache_access(process: TracedProcess, record: TraceRecord, found: re.Match[str]) -> None:
     meta = _CacheMeta()
     try:
         meta = _cache.decode(record.payload)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         process.source.tally.lose(record.payload)
     cache: Literal["fx_graph", "aot_autograd"] = (
         "fx_graph" if found[1] == "fx_graph" else "aot_autograd"

@@ -11,6 +11,7 @@ import msgspec
 from compilescope.model.bodies import CompilePhases
 from compilescope.model.phases import SeenPhase, by_compilation, recorded
 
+# Chosen: bounds for memory, and a tooltip's length.
 _LONGEST_DETAIL = 200
 _MOST_KEPT = 2000
 _LATEST_US = 9e15
@@ -37,7 +38,7 @@ def _ns(event: _Event) -> int:
 _decode = msgspec.json.Decoder(_Event).decode
 
 
-class Written(msgspec.Struct):
+class ReadyEvent(msgspec.Struct):
     """An event that is ready."""
 
     body: CompilePhases
@@ -56,7 +57,7 @@ class Phases:
         """Events that neither begin nor end a phase."""
         self.last_ts = 0.0
 
-    def add(self, payload: bytes) -> list[Written]:
+    def add(self, payload: bytes) -> list[ReadyEvent]:
         """One event; what is complete with it comes back. Raises msgspec.DecodeError."""
         event = _decode(payload)
         if not 0 <= event.ts < _LATEST_US:
@@ -70,7 +71,7 @@ class Phases:
             self.other += 1
         return []
 
-    def finish(self) -> list[Written]:
+    def finish(self) -> list[ReadyEvent]:
         """Phases without an end are told as far as they are known."""
         for phase in self._stack:
             phase.end_ns, phase.unended = self._last_ns, True
@@ -86,7 +87,7 @@ class Phases:
         self._kept.append(phase)
         self._last_ns = _ns(event)
 
-    def _end(self, event: _Event) -> list[Written]:
+    def _end(self, event: _Event) -> list[ReadyEvent]:
         stack = self._stack
         if not any(phase.name == event.name for phase in stack):
             return []  # Its beginning is not in this log.
@@ -106,12 +107,12 @@ class Phases:
             return self._take()
         return []
 
-    def _take(self) -> list[Written]:
+    def _take(self) -> list[ReadyEvent]:
         done = [phase for phase in self._kept if phase.end_ns is not None]
         self._kept = [phase for phase in self._kept if phase.end_ns is None]
         return [_written(outer, group) for outer, group in by_compilation(done)]
 
 
-def _written(outer: str | None, group: list[SeenPhase]) -> Written:
+def _written(outer: str | None, group: list[SeenPhase]) -> ReadyEvent:
     end = max(phase.end_ns or 0 for phase in group)
-    return Written(CompilePhases(recorded(outer, group)), outer, end)
+    return ReadyEvent(CompilePhases(recorded(outer, group)), outer, end)

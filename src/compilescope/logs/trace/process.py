@@ -1,5 +1,7 @@
-"""What is known of one process while its trace is read: its strings, its code objects, the
-compilations that are under way. Bounded: what a finished compilation leaves behind is small.
+"""What is known of one process while its trace is read. Bounded, however long the trace is.
+
+Its strings, its code objects, the compilations that are under way; what a finished compilation
+leaves behind is small.
 """
 
 from __future__ import annotations
@@ -8,43 +10,44 @@ import re
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 
-from compilescope.logs.format import Source, Writer
-from compilescope.logs.trace.clock import Clock
-from compilescope.logs.trace.kept import Kept
+import msgspec
+
+from compilescope.logs.format import LogSource, Writer
+from compilescope.logs.trace.clock import TraceClock
 from compilescope.logs.trace.phases import Phases
-from compilescope.logs.trace.record import Record, StackFrame
+from compilescope.logs.trace.record import StackFrame, TraceRecord
 from compilescope.logs.words.break_words import BreakWords
 from compilescope.logs.words.failed_guards import GuardLines
 from compilescope.logs.words.tracebacks import make_frame
 from compilescope.model.bodies import Body, CacheEntryMiss, GraphBreak, Unknown
 from compilescope.model.guard_text import WholeFiles
 from compilescope.model.stack import CodeRef, Frame, plain_function_name
+from compilescope.model.traced import TraceRecords
+from compilescope.patterns import late
 
+# Chosen: bounds for memory; the oldest go first.
 _GUARD_BYTES = 16 << 20
 _MOST_LINES = 16
 _MOST_COMPILATIONS = 50_000
 _EVAL_FRAME = "_dynamo/eval_frame.py"
 _NO_STRING = "<unknown>"
-_PYTHON = re.compile(r"[/\\]python3\.(\d{1,3})[/\\]")
+_PYTHON = late(r"[/\\]python3\.(\d{1,3})[/\\]")
 
 
-@dataclass
-class Compilation:
+class TracedCompilation(msgspec.Struct):
     """One compile id of one process, attempts together."""
 
     code: CodeRef | None = None
     callers: tuple[Frame, ...] = ()
     """The user's stack outside the frame that is compiled."""
     region: CodeRef | None = None
-    breaks: list[tuple[str, GraphBreak]] = field(default_factory=list)
+    breaks: list[tuple[str, GraphBreak]] = msgspec.field(default_factory=list)
     """Event id and body of those since its start."""
-    misses: list[CacheEntryMiss] = field(default_factory=list)
-    symbols: dict[str, str] = field(default_factory=dict)
+    misses: list[CacheEntryMiss] = msgspec.field(default_factory=list)
+    symbols: dict[str, str] = msgspec.field(default_factory=dict)
     """Source -> the value that its symbol stands for."""
     error_text: bytes = b""
-    graph_sizes: bytes = b""
     provenance: bytes = b""
     done: bool = False
 
@@ -58,18 +61,18 @@ class Compilation:
 class TracedProcess:
     """The reader's memory of one process."""
 
-    def __init__(self, writer: Writer, source: Source, pid: int) -> None:
+    def __init__(self, writer: Writer, source: LogSource, pid: int) -> None:
         self.writer = writer
         self.source = source
         self.pid = pid
         self.rank = source.rank or 0
         self.epoch = 0
-        self.clock = Clock(source.modified_ns)
+        self.clock = TraceClock(source.modified_ns)
         self.phases = Phases()
         self.kept = Kept(self)
         self.strings: dict[int, str] = {}
         self.files = WholeFiles(self.strings.values())
-        self.compilations: OrderedDict[str, Compilation] = OrderedDict()
+        self.compilations: OrderedDict[str, TracedCompilation] = OrderedDict()
         self._first_lines: dict[tuple[str, str], list[int]] = {}
         self._regions: dict[CodeRef, CodeRef] = {}
         self._guards: OrderedDict[str, bytes] = OrderedDict()
@@ -91,7 +94,7 @@ class TracedProcess:
 
     def emit(
         self,
-        record: Record,
+        record: TraceRecord,
         body: Body | Unknown,
         stack: Sequence[Frame] = (),
         *,
@@ -107,7 +110,7 @@ class TracedProcess:
             epoch=self.epoch,
         )
 
-    def payload(self, record: Record, kind: str) -> str:
+    def payload(self, record: TraceRecord, kind: str) -> str:
         """The name of the artifact that holds the record's payload."""
         digest = record.line.has_payload
         if not digest:
@@ -121,16 +124,16 @@ class TracedProcess:
             self._names[digest, kind] = name
         return name
 
-    def compilation(self, record: Record) -> Compilation:
+    def compilation(self, record: TraceRecord) -> TracedCompilation:
         key = record.compilation or ""
         found = self.compilations.get(key)
         if found is None:
-            found = self.compilations[key] = Compilation()
+            found = self.compilations[key] = TracedCompilation()
             if len(self.compilations) > _MOST_COMPILATIONS:
                 self.compilations.popitem(last=False)
         return found
 
-    def begin(self, record: Record) -> Compilation:
+    def begin(self, record: TraceRecord) -> TracedCompilation:
         """A compilation starts. An id that comes again means that Dynamo was reset."""
         key = record.compilation or ""
         known = self.compilations.get(key)
@@ -211,3 +214,54 @@ class TracedProcess:
                 self._guard_lines.pop(next(iter(self._guard_lines)))
             self._guard_lines[compilation] = found
         return found
+
+
+_BYTES = 1 << 18
+"""Of strings that are kept before they are written. Chosen: a bound for memory."""
+_BYTECODE = late(r"^.+_(ORIGINAL|MODIFIED)_BYTECODE(?:_\w{1,100})?$", re.S)
+_LONGEST_NAME = 100
+
+
+class Kept:
+    """Records that become no event of their own: kept as they are, many in one artifact."""
+
+    def __init__(self, process: TracedProcess) -> None:
+        self._process = process
+        self._lines: list[bytes] = []
+        self._size = 0
+        self._kinds: dict[str, int] = {}
+        self._last: TraceRecord | None = None
+
+    def add(self, record: TraceRecord, name: str, kind: str | None = "txt") -> None:
+        """With its payload, unless another event has that."""
+        if self._last is not None and self._last.compilation != record.compilation:
+            self.flush()
+        payload = self._process.payload(record, kind) if kind and record.payload else ""
+        self._lines.append(b'{"payload":"%s","record":%s}' % (payload.encode(), record.json))
+        self._size += len(record.json)
+        name = short_name(name)
+        self._kinds[name] = self._kinds.get(name, 0) + 1
+        self._last = record
+        if self._size > _BYTES:
+            self.flush()
+
+    def count(self, name: str, count: int, record: TraceRecord) -> None:
+        """Records of which only the number is kept."""
+        self._kinds[name] = self._kinds.get(name, 0) + count
+        self._last = record
+
+    def flush(self) -> None:
+        if self._last is None:
+            return
+        process = self._process
+        artifact = (
+            process.writer.artifact(b"\n".join(self._lines), "jsonl") if self._lines else None
+        )
+        process.emit(self._last, TraceRecords(self._kinds, artifact), attempt=False)
+        self._lines, self._size, self._kinds, self._last = [], 0, {}, None
+
+
+def short_name(name: str) -> str:
+    """Bytecode is named for the user's function; which one, its record tells."""
+    found = _BYTECODE.match(name)
+    return f"{found[1]}_BYTECODE" if found else name[:_LONGEST_NAME]

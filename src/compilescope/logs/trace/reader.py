@@ -7,33 +7,36 @@ is not ours: it goes back to the caller, for the formats of text.
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Callable
 
 import msgspec
 
-from compilescope.logs.format import Source, Writer
+from compilescope.logs.format import LogSource, Writer
 from compilescope.logs.trace import breaks, frames, graphs, recompiles, shapes
-from compilescope.logs.trace.phases import Written
+from compilescope.logs.trace.phases import ReadyEvent
 from compilescope.logs.trace.process import TracedProcess
-from compilescope.logs.trace.record import ENVELOPE, HEAD, Line, Record
+from compilescope.logs.trace.record import ENVELOPE, HEAD, TraceLine, TraceRecord
 from compilescope.model.bodies import Unknown
+from compilescope.patterns import late
 
-_LINE_START = re.compile(rb"\n(?!\t)")
+_LINE_START = late(rb"\n(?!\t)")
+# Chosen: bounds for files of any content.
 _LARGEST_RECORD = 1 << 26
 _MOST_RANKS = 10_000_000
-_CUT_HEAD = re.compile(rb"[VIWEC](?:\d{1,4}|\d{4} [^\n]{0,1000})?\Z")
+_MOST_PROCESSES = 4096
+_SAMPLE = 200
+_CUT_HEAD = late(rb"[VIWEC](?:\d{1,4}|\d{4} [^\n]{0,1000})?\Z")
 """The beginning of a record that nothing follows, not even a newline."""
 _CHROMIUM = b"chromium_event"
-_decode = msgspec.json.Decoder(Line).decode
+_decode = msgspec.json.Decoder(TraceLine).decode
 _DAMAGE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-_Handler = Callable[[TracedProcess, Record], None]
+_Handler = Callable[[TracedProcess, TraceRecord], None]
 
 
 class TraceReader:
     """The reader of `formats.torch_trace`."""
 
-    def __init__(self, writer: Writer, source: Source) -> None:
+    def __init__(self, writer: Writer, source: LogSource) -> None:
         self._writer = writer
         self._source = source
         self._tally = source.tally
@@ -121,10 +124,13 @@ class TraceReader:
         line_end = data.find(b"\n", head.end(), end)
         if line_end < 0:
             line_end = end
+        self._tally.lines += 1
         process = self._current
         if process is None or process.pid != int(pid):
             process = self._process(int(pid))
-        self._tally.lines += 1
+        if process is None:
+            self._tally.lose(data[start : start + _SAMPLE])
+            return True
         payload = data[line_end + 1 : end]
         if payload.endswith(b"\n"):
             payload = payload[:-1]
@@ -137,15 +143,20 @@ class TraceReader:
         except _DAMAGE:
             return self._read_odd(process, json, payload, time_ns)
         name = kind.decode()
-        record = Record(name, line, json=json, payload=payload, time_ns=time_ns, pid=process.pid)
+        record = TraceRecord(
+            name, line, json=json, payload=payload, time_ns=time_ns, pid=process.pid
+        )
         if record.rank is not None and 0 <= record.rank < _MOST_RANKS:
             process.rank = record.rank
         self._handle(process, record)
         self._tally.records += 1
         return True
 
-    def _process(self, pid: int) -> TracedProcess:
+    def _process(self, pid: int) -> TracedProcess | None:
+        """None where there are more than any job has: each takes memory of its own."""
         found = self._processes.get(pid)
+        if found is None and len(self._processes) >= _MOST_PROCESSES:
+            return None
         if found is None:
             found = self._processes[pid] = TracedProcess(self._writer, self._source, pid)
             self._tally.formats.add("torch_trace")
@@ -167,7 +178,7 @@ class TraceReader:
             self._write_phases(process, written)
         return True
 
-    def _write_phases(self, process: TracedProcess, written: Written) -> None:
+    def _write_phases(self, process: TracedProcess, written: ReadyEvent) -> None:
         self._writer.event(
             written.body,
             time_ns=written.time_ns,
@@ -177,7 +188,7 @@ class TraceReader:
             epoch=process.epoch,
         )
 
-    def _handle(self, process: TracedProcess, record: Record) -> None:
+    def _handle(self, process: TracedProcess, record: TraceRecord) -> None:
         handler = _KINDS.get(record.kind)
         if handler is not None:
             handler(process, record)
@@ -194,19 +205,21 @@ class TraceReader:
             self._tally.lose(json)
             return True
         kind = next((key for key in fields if key not in ENVELOPE), "unknown")
-        line = Line(has_payload=None)
+        line = TraceLine(has_payload=None)
         for name in ("rank", "frame_id", "frame_compile_id", "attempt", "compiled_autograd_id"):
             value = fields.get(name)
             if type(value) is int:
                 line = msgspec.structs.replace(line, **{name: value})
-        record = Record(kind, line, json=json, payload=payload, time_ns=time_ns, pid=process.pid)
+        record = TraceRecord(
+            kind, line, json=json, payload=payload, time_ns=time_ns, pid=process.pid
+        )
         if kind == _CHROMIUM.decode():
             self._tally.lose(payload)
         _unknown(process, record)
         return True
 
 
-def _unknown(process: TracedProcess, record: Record) -> None:
+def _unknown(process: TracedProcess, record: TraceRecord) -> None:
     """A kind that nobody has heard of: kept whole."""
     try:
         raw = msgspec.json.decode(record.json, type=dict)
@@ -221,13 +234,13 @@ def _unknown(process: TracedProcess, record: Record) -> None:
         process.source.tally.lose(record.json)
 
 
-def _intern(process: TracedProcess, record: Record) -> None:
+def _intern(process: TracedProcess, record: TraceRecord) -> None:
     if record.line.interned is not None:
         text, number = record.line.interned
         process.intern(number, text)
 
 
-def _artifact(process: TracedProcess, record: Record) -> None:
+def _artifact(process: TracedProcess, record: TraceRecord) -> None:
     meta = record.line.artifact
     name = meta.name if meta is not None else ""
     handler = _ARTIFACTS.get(name)
@@ -250,7 +263,7 @@ class _Version(msgspec.Struct):
     pytorch_version: str = ""
 
 
-def _version(process: TracedProcess, record: Record) -> None:
+def _version(process: TracedProcess, record: TraceRecord) -> None:
     try:
         found = msgspec.json.decode(record.payload, type=_Version)
     except _DAMAGE:
@@ -259,11 +272,11 @@ def _version(process: TracedProcess, record: Record) -> None:
     process.writer.started(pid=process.pid, rank=process.rank, torch=found.pytorch_version)
 
 
-def _graph(process: TracedProcess, record: Record) -> None:
+def _graph(process: TracedProcess, record: TraceRecord) -> None:
     graphs.graph(process, record, graphs.STAGES[record.kind])
 
 
-def _keep(process: TracedProcess, record: Record) -> None:
+def _keep(process: TracedProcess, record: TraceRecord) -> None:
     process.kept.add(record, record.kind)
 
 

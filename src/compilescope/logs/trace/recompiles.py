@@ -6,8 +6,8 @@ from typing import Literal
 
 import msgspec
 
-from compilescope.logs.trace.process import Compilation, TracedProcess
-from compilescope.logs.trace.record import Record
+from compilescope.logs.trace.process import TracedCompilation, TracedProcess
+from compilescope.logs.trace.record import TraceRecord
 from compilescope.logs.words.failed_guards import explained, facts_of
 from compilescope.logs.words.recompile_words import read_reason
 from compilescope.model.bodies import GuardSet, Recompile
@@ -17,7 +17,7 @@ from compilescope.model.stack import CodeRef
 _strings = msgspec.json.Decoder(list[str])
 
 
-def guards(process: TracedProcess, record: Record) -> None:
+def guards(process: TracedProcess, record: TraceRecord) -> None:
     kinds = count_kinds(record.payload)
     body = GuardSet(
         count=sum(kinds.values()),
@@ -29,7 +29,7 @@ def guards(process: TracedProcess, record: Record) -> None:
     process.emit(record, body)
 
 
-def reasons(process: TracedProcess, record: Record) -> None:
+def reasons(process: TracedProcess, record: TraceRecord) -> None:
     compilation = process.compilation(record)
     for text in _reasons(record.text()):
         miss = read_reason(text, process.files)
@@ -51,8 +51,8 @@ def _reasons(payload: bytes) -> list[str]:
 
 def write_recompile(
     process: TracedProcess,
-    record: Record,
-    compilation: Compilation,
+    record: TraceRecord,
+    compilation: TracedCompilation,
     code: CodeRef | None,
     refused: Literal["", "limit", "error"],
 ) -> None:

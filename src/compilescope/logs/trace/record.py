@@ -1,15 +1,17 @@
-"""One record of a trace: `LMMDD HH:MM:SS.uuuuuu PID path:line] {json}`, then its payload, every
-line of which has a TAB before it.
+"""One record of a trace: `LMMDD HH:MM:SS.uuuuuu PID path:line] {json}`, then its payload.
+
+Every line of the payload has a TAB before it.
 """
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import msgspec
 
-HEAD = re.compile(
+from compilescope.patterns import late
+
+HEAD = late(
     rb"[VIWEC](\d{4} \d\d:\d\d:\d\d)\.(\d{1,9}) (\d{1,10}) [^\s\]]{1,1000}:\d{1,9}\] "
     rb'(?=\{"(\w{1,100})")'
 )
@@ -96,7 +98,7 @@ class MetricsMeta(msgspec.Struct, frozen=True):
     cudagraph_skip_reason: str | None = None
 
 
-class Line(msgspec.Struct, frozen=True):
+class TraceLine(msgspec.Struct, frozen=True):
     """The JSON of a record: its envelope, and the kinds whose fields are used."""
 
     rank: int | None = None
@@ -127,7 +129,7 @@ class Line(msgspec.Struct, frozen=True):
         return frame or None
 
 
-class Record:
+class TraceRecord:
     """A record whose JSON has been read; its payload is still as it lies in the file."""
 
     __slots__ = (
@@ -143,7 +145,7 @@ class Record:
     )
 
     def __init__(
-        self, kind: str, line: Line, *, json: bytes, payload: bytes, time_ns: int, pid: int
+        self, kind: str, line: TraceLine, *, json: bytes, payload: bytes, time_ns: int, pid: int
     ) -> None:
         self.kind = kind
         self.line = line

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from compilescope.logs.trace.process import TracedProcess
-from compilescope.logs.trace.record import Record, ShapeMeta
+from compilescope.logs.trace.record import ShapeMeta, TraceRecord
 from compilescope.model.traced import ShapeAction, SymbolicShape
 
 _ACTIONS: dict[str, ShapeAction] = {
@@ -17,10 +17,11 @@ _ACTIONS: dict[str, ShapeAction] = {
     "propagate_real_tensors": "assumed",
 }
 _LONGEST = 2000
+"""Letters. Chosen: a bound for a value of any content."""
 KINDS = tuple(_ACTIONS)
 
 
-def shape(process: TracedProcess, record: Record) -> None:
+def shape(process: TracedProcess, record: TraceRecord) -> None:
     meta: ShapeMeta | None = getattr(record.line, record.kind)
     if meta is None:
         return

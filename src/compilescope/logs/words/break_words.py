@@ -1,7 +1,7 @@
-"""The text that torch writes for a graph break, from `Graph break in user code at` to the end of
-its traceback: into the break's fields and its stack.
+"""The text that torch writes for a graph break, read into the break's fields and its stack.
 
-TORCH_TRACE has it as one payload, TORCH_LOGS as the lines of one record. Seen in 2.9 to 2.13.
+It goes from `Graph break in user code at` to the end of its traceback. TORCH_TRACE has it as one
+payload, TORCH_LOGS as the lines of one record. Seen in 2.9 to 2.13.
 """
 
 from __future__ import annotations
@@ -13,19 +13,22 @@ from compilescope.logs.words.tracebacks import make_frame, read_traceback, user_
 from compilescope.model.bodies import BreakOutcome, GraphBreak
 from compilescope.model.break_text import BreakTexts
 from compilescope.model.stack import CodeRef, Frame
+from compilescope.patterns import late
 
-_PLACE = re.compile(
-    r"Graph break (?:\(.*?\) )?(?:in user code )?at (?P<file>.+?):(?P<line>\d{1,9})\s*$", re.M
+_PLACE = late(
+    r"Graph break (?:\(.{0,200}?\) )?(?:in user code )?at "
+    r"(?P<file>.{1,500}?):(?P<line>\d{1,9})\s*$",
+    re.M,
 )
 _REASON = "Graph Break Reason: "
-_LEAD = re.compile(
+_LEAD = late(
     r"\A(?:Encountered graph break|Failed to handle graph break gracefully)[^\n]*:[ \t]*\n\s*\n?"
 )
 """What torch 2.11 and later put before the reason itself."""
 _ENDS = ("\nUser code traceback:", "\nStack variable source attribution:")
 _TRACEBACK = "User code traceback:"
-_BYTECODE = re.compile(r"\n(?:NOTE: the most recent|Most recent bytecode instructions)")
-_JUMP = re.compile(r"attempted to jump|Data-dependent branching")
+_BYTECODE = late(r"\n(?:NOTE: the most recent|Most recent bytecode instructions)")
+_JUMP = late(r"attempted to jump|Data-dependent branching")
 """The break is at a condition, which may well begin with a call."""
 
 

@@ -1,4 +1,4 @@
-"""How far an expression goes of which only the beginning is known.
+"""Where an expression ends of which only the beginning is known.
 
 Torch's stacks have the column where an expression begins, and where it ends only on a line of its
 own: Python then draws carets up to the end of the line (torch 2.13).
@@ -9,7 +9,10 @@ from __future__ import annotations
 import ast
 import functools
 
+from compilescope.model.python_text import parse_python
+
 _LONGEST = 2000
+"""Letters of an expression that is parsed. Chosen: it bounds the time."""
 _BODY = "\n    pass"
 
 
@@ -54,8 +57,8 @@ def _parsed(text: str) -> tuple[ast.AST | None, int]:
     """The line as a tree: alone, or as the head of a block."""
     for before, after in (("", ""), ("", _BODY), ("if 1: pass\n", _BODY), ("try: pass\n", _BODY)):
         try:
-            tree = ast.parse(before + text + after)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            tree = parse_python(before + text + after)
+        except SyntaxError:
             continue
         if before:
             tree = ast.increment_lineno(tree, -1)

@@ -9,40 +9,45 @@ Most guards of two such trees are equal to the letter. Only the others are looke
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from compilescope.model.bodies import CacheEntryMiss, FailedGuard, Guard
 from compilescope.model.guard_text import WholeFiles, guard_place, readable
+from compilescope.model.python_text import read_literal
 from compilescope.model.stack import Frame, innermost_user_frame
+from compilescope.patterns import late
 
-_TENSOR = re.compile(
-    r"^check_tensor\(.*?, (?P<type>[^,()]+), (?P<keys>DispatchKeySet\([^)]*\)), (?P<dtype>[\w.]+), "
-    r"device=(?P<device>[^,]+), requires_grad=(?P<grad>\w+), "
-    r"size=(?P<size>\[.*?\]), stride=(?P<stride>\[.*?\])\)",
+_TENSOR = late(
+    r"^check_tensor\(.{0,1000}?, (?P<type>[^,()]{1,200}), "
+    r"(?P<keys>DispatchKeySet\([^)]{0,400}\)), (?P<dtype>[\w.]+), "
+    r"device=(?P<device>[^,]{1,60}), requires_grad=(?P<grad>\w+), "
+    r"size=(?P<size>\[[^\]]{0,400}\]), stride=(?P<stride>\[[^\]]{0,400}\])\)",
     re.S,
 )
-_TYPE = re.compile(r"^___check_type_id\((?P<subject>.+), \d+\), type=<class '(?P<type>[^']+)'>")
-_LENGTH = re.compile(r"^len\((?P<subject>.+)\) == (?P<size>\d+)$")
-_EMPTY = re.compile(r"^not (?P<subject>\S+)$")
-_COMPARE = re.compile(r"^(?P<subject>.+?) (?P<op>==|is) (?P<expected>.+)$", re.S)
-_STATE = re.compile(r"___check_global_state\(\) against (\{.*\})", re.S)
+_TYPE = late(r"^___check_type_id\((?P<subject>.+), \d+\), type=<class '(?P<type>[^']+)'>")
+_LENGTH = late(r"^len\((?P<subject>.+)\) == (?P<size>\d+)$")
+_EMPTY = late(r"^not (?P<subject>\S+)$")
+_COMPARE = late(r"^(?P<subject>.+?) (?P<op>==|is) (?P<expected>.+)$", re.S)
+_STATE = late(r"___check_global_state\(\) against (\{.*\})", re.S)
 _VALUES = frozenset(("EQUALS_MATCH", "TRUE_MATCH", "FALSE_MATCH", "NONE_MATCH", "CONSTANT_MATCH"))
 _LENGTHS = ("LENGTH_CHECK", "DICT_LENGTH")
 _MOST_FAILED = 50
-_SOURCE = re.compile(r"^check_tensor\((.*?), [^,()]+, DispatchKeySet")
+"""Of one recompile. Chosen: more than people read."""
+_SOURCE = late(r"^check_tensor\((.*?), [^,()]+, DispatchKeySet")
 _Found = tuple[str, str, str]
 """Subject, what was wanted, what is."""
 
 
-_LEAF = re.compile(
+_LEAF = late(
     r"\+- (TENSOR_MATCH|GLOBAL_STATE|TYPE_MATCH|LENGTH_CHECK|DICT_LENGTH|EQUALS_MATCH|TRUE_MATCH"
     r"|FALSE_MATCH|NONE_MATCH|CONSTANT_MATCH): (.*)"
 )
 _LONGEST_CHECK = 4000
+"""Letters of a guard that is taken apart. Chosen: it bounds the time."""
 
 
 class GuardLines:
@@ -84,8 +89,7 @@ class Leaf:
         return (place,) if place is not None else ()
 
 
-@dataclass
-class _Tensor:
+class _Tensor(msgspec.Struct):
     type: str
     dtype: str
     device: str
@@ -94,26 +98,25 @@ class _Tensor:
     stride: list[int | None]
 
 
-@dataclass
-class Facts:
+class GuardFacts(msgspec.Struct):
     """What is known of the values that a compilation was made for."""
 
-    values: dict[str, str] = field(default_factory=dict)
+    values: dict[str, str] = msgspec.field(default_factory=dict)
     """By source; also `len(source)` and `type(source)`."""
-    tensors: dict[str, _Tensor] = field(default_factory=dict)
-    state: dict[str, object] = field(default_factory=dict)
+    tensors: dict[str, _Tensor] = msgspec.field(default_factory=dict)
+    state: dict[str, object] = msgspec.field(default_factory=dict)
 
 
-def facts_of(guards: Iterable[Guard | Leaf], symbols: Mapping[str, str]) -> Facts:
+def facts_of(guards: Iterable[Guard | Leaf], symbols: Mapping[str, str]) -> GuardFacts:
     """From a compilation's own guards, and the values of its symbols by source."""
-    facts = Facts(values=dict(symbols))
+    facts = GuardFacts(values=dict(symbols))
     for guard in guards:
         for check in guard.checks:
             _add_fact(facts, guard, check)
     return facts
 
 
-def _add_fact(facts: Facts, guard: Guard | Leaf, check: str) -> None:
+def _add_fact(facts: GuardFacts, guard: Guard | Leaf, check: str) -> None:
     source = guard.source
     if guard.kind == "TENSOR_MATCH":
         tensor = _tensor(check)
@@ -133,7 +136,7 @@ def _add_fact(facts: Facts, guard: Guard | Leaf, check: str) -> None:
             facts.values.setdefault(found["subject"], found["expected"])
 
 
-def explained(miss: CacheEntryMiss, old: Iterable[Guard | Leaf], new: Facts) -> CacheEntryMiss:
+def explained(miss: CacheEntryMiss, old: Iterable[Guard | Leaf], new: GuardFacts) -> CacheEntryMiss:
     """The entry with every guard that is known to have failed, in the order of the old ones."""
     found: dict[str, FailedGuard] = {}
     for guard in old:
@@ -151,7 +154,7 @@ def explained(miss: CacheEntryMiss, old: Iterable[Guard | Leaf], new: Facts) -> 
     return CacheEntryMiss(miss.compile_id, tuple(found.values()), miss.reason)
 
 
-def _with_value(failed: FailedGuard, new: Facts) -> FailedGuard:
+def _with_value(failed: FailedGuard, new: GuardFacts) -> FailedGuard:
     if failed.actual:
         return failed
     names = failed.subject.split(", ")
@@ -164,7 +167,7 @@ def _with_value(failed: FailedGuard, new: Facts) -> FailedGuard:
     )
 
 
-def _value_of(name: str, new: Facts) -> str | None:
+def _value_of(name: str, new: GuardFacts) -> str | None:
     for source, value in new.values.items():
         if readable(source) == name:
             return value
@@ -179,7 +182,7 @@ def _value_of(name: str, new: Facts) -> str | None:
     return None
 
 
-def _failures(guard: Guard | Leaf, new: Facts) -> Iterator[FailedGuard]:
+def _failures(guard: Guard | Leaf, new: GuardFacts) -> Iterator[FailedGuard]:
     for check in guard.checks:
         relation = " == "
         pairs: Iterable[_Found] = ()
@@ -205,13 +208,13 @@ def _failures(guard: Guard | Leaf, new: Facts) -> Iterator[FailedGuard]:
             yield FailedGuard(text, shown, expected, actual, guard.kind, frame)
 
 
-def _pair(subject: str, expected: str, new: Facts) -> Iterator[_Found]:
+def _pair(subject: str, expected: str, new: GuardFacts) -> Iterator[_Found]:
     actual = new.values.get(subject)
     if actual is not None and not _same(expected, actual):
         yield subject, expected, actual
 
 
-def _value_pairs(check: str, new: Facts) -> Iterator[_Found]:
+def _value_pairs(check: str, new: GuardFacts) -> Iterator[_Found]:
     found = _COMPARE.match(check)
     if found is None:
         return
@@ -222,7 +225,7 @@ def _value_pairs(check: str, new: Facts) -> Iterator[_Found]:
         yield subject, expected, _described(new.tensors[subject])
 
 
-def _tensor_pairs(source: str, check: str, new: Facts) -> Iterator[_Found]:
+def _tensor_pairs(source: str, check: str, new: GuardFacts) -> Iterator[_Found]:
     old, now = _tensor(check), new.tensors.get(source)
     if old is None:
         return
@@ -252,7 +255,7 @@ def _tensor_pairs(source: str, check: str, new: Facts) -> Iterator[_Found]:
 
 
 def _numbers_differ(
-    subject: str, old: list[int | None], now: list[int | None], new: Facts
+    subject: str, old: list[int | None], now: list[int | None], new: GuardFacts
 ) -> Iterator[_Found]:
     for index, (want, have) in enumerate(zip(old, now, strict=False)):
         name = f"{subject}[{index}]"
@@ -261,7 +264,7 @@ def _numbers_differ(
             yield name, str(want), actual
 
 
-def _state_pairs(check: str, new: Facts) -> Iterator[_Found]:
+def _state_pairs(check: str, new: GuardFacts) -> Iterator[_Found]:
     for name, wanted in sorted(_state(check).items()):
         if name in new.state and new.state[name] != wanted:
             yield name, str(wanted), str(new.state[name])
@@ -288,8 +291,8 @@ def _tensor(check: str) -> _Tensor | None:
 
 def _numbers(text: str) -> list[int | None]:
     try:
-        return [item if isinstance(item, int) else None for item in ast.literal_eval(text)]
-    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+        return [item if isinstance(item, int) else None for item in read_literal(text)]
+    except (ValueError, TypeError):
         return []
 
 

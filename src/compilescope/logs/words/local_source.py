@@ -7,17 +7,19 @@ not show the very line of the log is another program's.
 from __future__ import annotations
 
 import functools
-import os
-import stat
-import tokenize
 
-_LARGEST = 4_000_000
+from compilescope.model.plain_files import read_source_text
 
 
 def line_here(file: str, number: int) -> str:
     """The line as it is here, with its indentation; empty where there is none."""
     lines = _lines(file)
     return lines[number - 1] if 0 < number <= len(lines) else ""
+
+
+def lines_here(file: str) -> tuple[str, ...]:
+    """None where there is no such file, or it is none of text."""
+    return _lines(file)
 
 
 def text_here(file: str) -> str:
@@ -27,10 +29,6 @@ def text_here(file: str) -> str:
 @functools.lru_cache(maxsize=256)
 def _lines(file: str) -> tuple[str, ...]:
     try:
-        status = os.stat(file)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > _LARGEST:
-            return ()
-        with tokenize.open(file) as source:
-            return tuple(source.read().split("\n")[:-1])
+        return tuple(read_source_text(file).split("\n")[:-1])
     except (OSError, ValueError, SyntaxError, UnicodeError):
         return ()

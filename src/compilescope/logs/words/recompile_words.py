@@ -9,30 +9,32 @@ import re
 
 from compilescope.model.bodies import CacheEntryMiss, FailedGuard
 from compilescope.model.guard_text import WholeFiles, guard_place, readable, without_comment
+from compilescope.patterns import late
 
-_ENTRY = re.compile(r"^\s*(?:- )?(?P<id>\[?!?\d+/\d+(?:_\d+)?(?:/\d+)?\]?): (?P<words>.*)\Z", re.S)
-_TENSOR = re.compile(
-    r"^tensor '(?P<name>.+?)' (?P<what>size|stride|rank|dtype|requires_grad|dispatch key set|device"
-    r"|Tensor device)[\w ]*?mismatch(?: at index (?P<index>\d+))?\. [Ee]xpected (?P<expected>.+?)"
-    r"(?:, (?:actual|but got) (?P<actual>.+?))?\.?\s*$",
+_ENTRY = late(r"^\s*(?:- )?(?P<id>\[?!?\d+/\d+(?:_\d+)?(?:/\d+)?\]?): (?P<words>.*)\Z", re.S)
+_TENSOR = late(
+    r"^tensor '(?P<name>.{1,400}?)' (?P<what>size|stride|rank|dtype|requires_grad"
+    r"|dispatch key set|device|Tensor device)[\w ]{0,40}?mismatch(?: at index (?P<index>\d{1,9}))?"
+    r"\. [Ee]xpected (?P<expected>.{1,400}?)"
+    r"(?:, (?:actual|but got) (?P<actual>.{1,400}?))?\.?\s{0,9}$",
     re.S,
 )
-_DEVICE = re.compile(
-    r"^tensor '(?P<name>.+?)' Tensor device index mismatch\. "
+_DEVICE = late(
+    r"^tensor '(?P<name>.{1,400}?)' Tensor device index mismatch\. "
     r"Expected device index to be (?P<expected>\S+), got (?P<actual>\S+)"
 )
-_NO_TENSOR = re.compile(
+_NO_TENSOR = late(
     r"^expected type of '(?P<name>.+?)' to be a tensor type, (?:' )?but found (?P<actual>\S+)"
 )
-_TYPE = re.compile(r"^___check_type_id\((?P<subject>.+), \d+\), type=<class '(?P<type>[^']+)'>")
-_IDENTITY = re.compile(r"^___check_obj_id\((?P<subject>.+), \d+\)")
-_STATE = re.compile(r"^GLOBAL_STATE changed: (?P<names>.+?)\s*$")
-_NO_ACCESS = re.compile(r"^\w+GuardAccessor: (?P<why>.+) on (?P<subject>\S+)$")
-_LENGTH = re.compile(r"^len\((?P<what>.+)\) (?P<op>==|!=) (?P<size>\d+)$")
-_EMPTY = re.compile(r"^not (?P<what>[\w.\[\]']+)$")
-_GONE = re.compile(r"^Cache line invalidated because (?P<what>.+) got deallocated", re.S)
-_COMPARE = re.compile(r"^(?P<subject>[^=<>!]+?) (?P<op>==|is) (?P<expected>.+)$", re.S)
-_OPERAND = re.compile(r"\b[A-Za-z_]\w*(?:\.\w+|\[[^\]]*\]|\(\))*")
+_TYPE = late(r"^___check_type_id\((?P<subject>.+), \d+\), type=<class '(?P<type>[^']+)'>")
+_IDENTITY = late(r"^___check_obj_id\((?P<subject>.+), \d+\)")
+_STATE = late(r"^GLOBAL_STATE changed: (?P<names>.*\S)\s*$")
+_NO_ACCESS = late(r"^\w+GuardAccessor: (?P<why>.+) on (?P<subject>\S+)$")
+_LENGTH = late(r"^len\((?P<what>.+)\) (?P<op>==|!=) (?P<size>\d+)$")
+_EMPTY = late(r"^not (?P<what>[\w.\[\]']+)$")
+_GONE = late(r"^Cache line invalidated because (?P<what>.+) got deallocated", re.S)
+_COMPARE = late(r"^(?P<subject>[^=<>!]+?) (?P<op>==|is) (?P<expected>.+)$", re.S)
+_OPERAND = late(r"\b[A-Za-z_]\w*(?:\.\w+|\[[^\]]{0,200}\]|\(\))*")
 _DTYPES = {
     "Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16",
     "Int": "int32", "Long": "int64", "Short": "int16", "Char": "int8", "Byte": "uint8",

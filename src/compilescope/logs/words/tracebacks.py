@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Iterable, Sequence
 
 from compilescope.logs.words.expressions import expression_end, only_call
 from compilescope.logs.words.local_source import line_here
 from compilescope.model.stack import Frame, origin_of, plain_function_name
+from compilescope.patterns import late
 
-_FILE = re.compile(r'^\s*File "(?P<file>[^"\n]*)", line (?P<line>\d{1,9})(?:, in (?P<name>.+))?$')
-_CARETS = re.compile(r"^\s*[~^][~^\s]*$")
+_FILE = late(r'^\s*File "(?P<file>[^"\n]*)", line (?P<line>\d{1,9})(?:, in (?P<name>.+))?$')
+_CARETS = late(r"^\s*[~^][~^\s]*$")
 _MOST_FRAMES = 64
+"""The innermost. Chosen: a deeper stack is a recursion or a framework's."""
 
 
 def read_traceback(

@@ -10,7 +10,7 @@ from functools import cached_property
 
 from compilescope.minify.graph.surgery import outputs_of
 from compilescope.minify.script.graph_source import graph_classes, input_source
-from compilescope.model.written_graph import Code, Items, Op, Table, WrittenGraph
+from compilescope.model.written_graph import Code, Items, Op, WrittenDict, WrittenGraph
 
 _USUAL = ("float32", "int64", "bool")
 _FILLS = {"saved": 2, "random": 1, "ones": 0, "zeros": 0}
@@ -78,7 +78,7 @@ def _arguments(op: Op) -> int:
     def weight(arg: object) -> int:
         if isinstance(arg, Items):
             return 1 + sum(map(weight, arg.items))
-        if isinstance(arg, Table):
+        if isinstance(arg, WrittenDict):
             return 1 + sum(weight(k) + weight(v) for k, v in arg.pairs)
         return 0 if arg is None else 1
 

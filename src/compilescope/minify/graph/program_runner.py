@@ -12,10 +12,10 @@ from pathlib import Path
 
 import msgspec
 
-from compilescope.minify.script.setting import BackendSource
+from compilescope.minify.script.spec import BackendSource
 
 
-class Wishes(msgspec.Struct):
+class CatchOptions(msgspec.Struct):
     """What to catch, and with which backend the records name."""
 
     folder: str
@@ -29,7 +29,7 @@ class Wishes(msgspec.Struct):
 
 
 def main(words: list[str]) -> None:
-    wishes = msgspec.json.decode(words[0], type=Wishes)
+    wishes = msgspec.json.decode(words[0], type=CatchOptions)
     script = os.path.abspath(words[1])
     sys.argv = [words[1], *words[2:]]
     sys.path[0] = os.path.dirname(script)
@@ -37,10 +37,10 @@ def main(words: list[str]) -> None:
         runpy.run_path(script, run_name="__main__")
 
 
-def _catcher(wishes: Wishes):  # type: ignore[no-untyped-def]
-    from compilescope.minify.graph.catching import Catcher, source_of
-    from compilescope.minify.graph.violation_catching import ViolationCatcher
-    from compilescope.torchapi.reproducing.backends import used_backend
+def _catcher(wishes: CatchOptions):  # type: ignore[no-untyped-def]
+    from compilescope.minify.graph.catcher import Catcher, source_of
+    from compilescope.minify.violations.catcher import ViolationCatcher
+    from compilescope.torchapi.repros.backends import used_backend
 
     folder = Path(wishes.folder)
     if wishes.predicate == "violation":

@@ -12,13 +12,17 @@ from typing import Any
 import msgspec
 
 from compilescope.errors import ToolError
-from compilescope.minify.script.setting import Setting, Shown
+from compilescope.minify.script.spec import Setting, Shown
 from compilescope.model.written_graph import WrittenGraph
 
 RECORD, VALUES = "record.json", "values.safetensors"
+FAILED, STARTED = "failed", "started"
+"""Files beside the records: the name of the one whose backend raised; of the one at work now."""
+SKIPPED, UNCHECKED = "skipped.json", "unchecked.json"
+"""Why graphs were left out; the backends whose graphs were compared with nothing."""
 
 
-class Record(msgspec.Struct, frozen=True):
+class FailingGraph(msgspec.Struct, frozen=True):
     """What a repro is made of."""
 
     graph: WrittenGraph
@@ -32,9 +36,11 @@ class Record(msgspec.Struct, frozen=True):
     pid: int = 0
     compile_id: str | None = None
     """Of the compilation that handed the graph over."""
+    suspects: tuple[tuple[str, ...], ...] = ()
+    """Names of operations that may show it without the others; the best guess first."""
 
 
-def write_record(folder: Path, record: Record, values: Mapping[str, Any]) -> None:
+def write_record(folder: Path, record: FailingGraph, values: Mapping[str, Any]) -> None:
     """`values`: name of an input -> its tensor."""
     folder.mkdir(parents=True, exist_ok=True)
     if values:
@@ -55,8 +61,8 @@ def write_record(folder: Path, record: Record, values: Mapping[str, Any]) -> Non
     draft.replace(folder / RECORD)
 
 
-def read_record(folder: Path) -> Record:
+def read_record(folder: Path) -> FailingGraph:
     try:
-        return msgspec.json.decode((folder / RECORD).read_bytes(), type=Record)
+        return msgspec.json.decode((folder / RECORD).read_bytes(), type=FailingGraph)
     except (OSError, msgspec.MsgspecError):
         raise ToolError(f"{folder} contains no readable graph.") from None

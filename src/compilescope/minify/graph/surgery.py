@@ -5,6 +5,8 @@ A value whose operation goes becomes an input, with the numbers that it had when
 
 from __future__ import annotations
 
+import keyword
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 from msgspec.structs import replace
@@ -167,3 +169,44 @@ def kinds(graph: WrittenGraph) -> dict[str, TensorKind]:
     found = {each.name: each.tensor for each in graph.inputs if each.tensor is not None}
     found.update((op.name, op.tensor) for op in graph.ops if op.tensor is not None)
     return found
+
+
+_NOISE = re.compile(r"^l_|_(modules|parameters|buffers|stack0)(?=_)|(?<!_)_+$")
+_SELF = re.compile(r"^(self|fn|args|kwargs|held)_+(?=[a-zA-Z])")
+_LONGEST = 30
+"""Letters of a name that is made from another. Chosen: lines of the script stay short."""
+
+
+def readable(graph: WrittenGraph) -> WrittenGraph:
+    """The same graph with shorter names for inputs, all different."""
+    taken = {op.name for op in graph.ops} | {"self", "torch", "tensor", *graph.graphs}
+    taken |= set(graph.imports)
+    names: dict[str, str] = {}
+    for each in graph.inputs:
+        short = _short(each.name)
+        fresh, number = short, 1
+        while fresh in taken or keyword.iskeyword(fresh):
+            number += 1
+            fresh = f"{short}_{number}"
+        taken.add(fresh)
+        names[each.name] = fresh
+    refs: dict[str, Arg] = {old: Ref(new) for old, new in names.items()}
+    renamed = tuple(replace(each, name=names[each.name]) for each in graph.inputs)
+    return replace(substituted(graph, refs), inputs=renamed)
+
+
+def _short(name: str) -> str:
+    short = name.strip("_")
+    while True:
+        less = _SELF.sub("", _NOISE.sub("", short)).strip("_")
+        if less == short or not less or not less.isidentifier():
+            break
+        short = less
+    short = short[-_LONGEST:].strip("_") if len(short) > _LONGEST else short
+    return short if short.isidentifier() else f"input_{short}"
+
+
+def bypassed(graph: WrittenGraph, name: str, source: str) -> WrittenGraph:
+    """`source` wherever `name` was used."""
+    changed = cleaned(substituted(graph, {name: Ref(source)}))
+    return without_dead_code(changed, has_effect)

@@ -7,14 +7,11 @@ from collections.abc import Generator
 from compilescope.minify.engine import Pass
 from compilescope.minify.graph.candidate import GraphCandidate
 from compilescope.minify.graph.surgery import (
-    cleaned,
-    has_effect,
+    bypassed,
     kinds,
     same_kind,
-    substituted,
-    without_dead_code,
 )
-from compilescope.model.written_graph import Ref, WrittenGraph, names_used
+from compilescope.model.written_graph import WrittenGraph, names_used
 
 
 def _propose(present: GraphCandidate) -> Generator[GraphCandidate, bool, None]:
@@ -23,7 +20,7 @@ def _propose(present: GraphCandidate) -> Generator[GraphCandidate, bool, None]:
         for source in _alike(graph, name):
             if len(graph.ops) == 1:
                 return
-            smaller = without(graph, name, source)
+            smaller = bypassed(graph, name, source)
             if smaller.ops and (yield GraphCandidate(smaller)):
                 graph = smaller
                 break
@@ -36,12 +33,6 @@ def _alike(graph: WrittenGraph, name: str) -> list[str]:
     known = kinds(graph)
     used = dict.fromkeys(names_used(op))
     return [each for each in used if same_kind(known.get(each), op.tensor)]
-
-
-def without(graph: WrittenGraph, name: str, source: str) -> WrittenGraph:
-    """`source` wherever `name` was used."""
-    changed = cleaned(substituted(graph, {name: Ref(source)}))
-    return without_dead_code(changed, has_effect)
 
 
 PASS = Pass("bypass", 34, _propose)

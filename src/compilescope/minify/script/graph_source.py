@@ -15,10 +15,11 @@ from compilescope.model.written_graph import (
     Op,
     Ref,
     Slice,
-    Table,
     TensorKind,
+    WrittenDict,
     WrittenGraph,
 )
+from compilescope.texts import one_line
 
 _INFIX = {
     "add": "+",
@@ -137,7 +138,7 @@ def arg_source(arg: Arg, held: Mapping[str, str]) -> str:
         if arg.kind == "list":
             return f"[{', '.join(items)}]"
         return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
-    if isinstance(arg, Table):
+    if isinstance(arg, WrittenDict):
         pairs = (f"{arg_source(k, held)}: {arg_source(v, held)}" for k, v in arg.pairs)
         return f"{{{', '.join(pairs)}}}"
     if isinstance(arg, Slice):
@@ -177,5 +178,5 @@ def _layout(kind: TensorKind) -> Iterator[str]:
 
 def _one_line(text: str) -> str:
     """A program's words in a comment stay in the comment."""
-    kept = "".join(sign if sign.isprintable() else " " for sign in text)
+    kept = one_line(text)
     return kept if len(kept) <= 90 else kept[:87] + "..."

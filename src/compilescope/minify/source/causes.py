@@ -1,11 +1,4 @@
-"""What must stay the same while the source around it shrinks.
-
-A finding's own fingerprint holds the function and the whole line, and both may shrink. What is kept
-of a graph break is PyTorch's type and id of the root cause, our rule, the start of the explanation
-up to the first word that depends on the program, and the name of the call at which it happens; for
-a line in an installed package, that line. Of a recompile: our rule, the kind of the guard, and
-the end of the path to the guarded value (`self.encoder.scale` may become `self.scale`).
-"""
+"""Causes as the source minifier follows them: what must stay the same while a program shrinks."""
 
 from __future__ import annotations
 
@@ -15,20 +8,22 @@ from typing import Literal
 
 import msgspec
 
+from compilescope.analysis.digest import Digest
+from compilescope.analysis.findings import is_own
+from compilescope.findings.breaks import Site
+from compilescope.findings.failures import Failure
+from compilescope.findings.recompiles import RecompileCause, RecompiledFrame
 from compilescope.model.bodies import Recompile
 from compilescope.model.fingerprint import normalised, relative_file
 from compilescope.model.run import Run
-from compilescope.rules.digest import Digest
-from compilescope.rules.failures import Failure
-from compilescope.rules.findings import is_own
-from compilescope.rules.recompiles import RecompileCause, RecompiledFrame
-from compilescope.rules.sites import Site
-from compilescope.rules.source import Place, Sources, Spot
+from compilescope.source.spots import Place, Sources, SourceSpot
 
 CauseKind = Literal["break", "recompile", "crash"]
 
 # The first thing in a sentence of torch's that depends on the program around it.
-_PASSING = re.compile(r"\s*(?:<|\[|\{|0x|\bwith argument types\b|\b[usz]?\d+\b|\(reason\b|'/)")
+_PASSING = re.compile(
+    r"(?<!\s)\s*(?:<|\[|\{|0x|\bwith argument types\b|\b[usz]?\d+\b|\(reason\b|'/)"
+)
 _SENTENCE_END = re.compile(r"\.[`'\")]*\s+(?=[A-Z])")
 _COMPILE_ID = re.compile(r"^(?:- )?\[?\d+/\d+\]?: ")
 _VALUE = re.compile(r"(?<![\w'])\d|(?<== )'")
@@ -40,7 +35,7 @@ _OF_A_TENSOR = re.compile(
 )
 
 
-class Cause(msgspec.Struct, frozen=True, kw_only=True):
+class SourceCause(msgspec.Struct, frozen=True, kw_only=True):
     """One cause: what is kept of it, and where it stands now."""
 
     kind: CauseKind
@@ -87,7 +82,7 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
         return is_own(self.file)
 
 
-def causes_of(run: Run, digest: Digest) -> list[Cause]:
+def causes_of(run: Run, digest: Digest) -> list[SourceCause]:
     """Breaks (those that fullgraph=True made errors too), then recompiles, as the digest ranks."""
     sources = Sources(run)
     found = [_of_site(site, digest.root, sources) for site in digest.sites]
@@ -98,9 +93,9 @@ def causes_of(run: Run, digest: Digest) -> list[Cause]:
     return found
 
 
-def _of_site(site: Site, root: str, sources: Sources) -> Cause:
+def _of_site(site: Site, root: str, sources: Sources) -> SourceCause:
     place = Place(site.file, site.line, site.column, site.end_column, site.source)
-    return Cause(
+    return SourceCause(
         kind="break",
         what=site.gb_type,
         gb_id=site.gb_id or "",
@@ -117,10 +112,10 @@ def _of_site(site: Site, root: str, sources: Sources) -> Cause:
     )
 
 
-def _of_failure(failure: Failure, root: str, sources: Sources) -> Cause:
+def _of_failure(failure: Failure, root: str, sources: Sources) -> SourceCause:
     place = Place(failure.file, failure.line, failure.column, failure.end_column, failure.source)
     words = failure.message.partition("Explanation:")[2] or failure.message
-    return Cause(
+    return SourceCause(
         kind="break",
         what=failure.gb_type or failure.error,
         gb_id=failure.gb_id or "",
@@ -137,8 +132,8 @@ def _of_failure(failure: Failure, root: str, sources: Sources) -> Cause:
     )
 
 
-def _of_recompile(cause: RecompileCause, frame: RecompiledFrame, run: Run) -> Cause:
-    return Cause(
+def _of_recompile(cause: RecompileCause, frame: RecompiledFrame, run: Run) -> SourceCause:
+    return SourceCause(
         kind="recompile",
         what=cause.kind,
         rule=cause.rule or "",
@@ -198,7 +193,7 @@ def _installed(file: str, source: str, root: str) -> str:
     return f"{relative_file(file, root)}: {normalised(source)}"
 
 
-def _call(spot: Spot) -> str:
+def _call(spot: SourceSpot) -> str:
     """The name of what is called there; none where a condition is what cannot be decided."""
     node = spot.expression
     if not isinstance(node, ast.Call) or node is getattr(spot.statement, "test", None):

@@ -9,18 +9,20 @@ from __future__ import annotations
 import signal
 import traceback
 
+from compilescope.analysis.digest import Digest
+from compilescope.findings.failures import Failure
 from compilescope.minify.script.embedded.crashes import crash_sign, innermost
-from compilescope.minify.source.causes import Cause
+from compilescope.minify.source.causes import SourceCause
 from compilescope.model.stack import origin_of
-from compilescope.rules.digest import Digest
-from compilescope.rules.failures import Failure
 
 _SIGNALS = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL")
 _LONGEST = 200
+"""Letters by which two crashes are the same. Chosen: the first line of an error, without a long
+tail that changes from run to run."""
 _COMPILER = ("torch._dynamo.", "torch._inductor.", "torch._functorch.", "torch.fx.")
 
 
-def crash_of(error: BaseException, digest: Digest) -> Cause | None:
+def crash_of(error: BaseException, digest: Digest) -> SourceCause | None:
     """The exception that ended the program; None where leaving was its own wish."""
     if not isinstance(error, Exception):
         return None
@@ -29,7 +31,7 @@ def crash_of(error: BaseException, digest: Digest) -> Cause | None:
     said = f"{inner}: {words}" if words else inner
     real = (str(innermost(error)).strip().splitlines() or [""])[0][:_LONGEST]  # type: ignore[no-untyped-call]
     title = f"{inner}: {real}" if real else inner
-    return Cause(
+    return SourceCause(
         kind="crash",
         what=outer,
         reason=said,
@@ -44,19 +46,19 @@ def crash_of(error: BaseException, digest: Digest) -> Cause | None:
     )
 
 
-def crash_key(crash: Cause) -> tuple[str, str, str, str]:
+def crash_key(crash: SourceCause) -> tuple[str, str, str, str]:
     """As `crash_sign` has it."""
     inner, _, words = crash.reason.partition(": ")
     return crash.what, inner, words, crash.installed
 
 
-def died(number: int) -> Cause | None:
+def died(number: int) -> SourceCause | None:
     """A process that a signal ended; None for a signal that is no crash."""
     names = {getattr(signal, name): name for name in _SIGNALS if hasattr(signal, name)}
     if number not in names:
         return None
     name = names[number]
-    return Cause(
+    return SourceCause(
         kind="crash",
         what=name,
         reason=str(int(number)),
@@ -70,12 +72,12 @@ def died(number: int) -> Cause | None:
     )
 
 
-def is_of_compiler(crash: Cause) -> bool:
+def is_of_compiler(crash: SourceCause) -> bool:
     """Can it come from compilation alone? Else a run without any must show that."""
     return crash.subject in ("trace", "backend")
 
 
-def how_known(crash: Cause) -> str:
+def how_known(crash: SourceCause) -> str:
     """By what a smaller program is known to crash in the same way."""
     if crash.subject == "signal":
         return f"the same signal ({crash.what}), and no signal without torch.compile"

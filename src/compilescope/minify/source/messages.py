@@ -1,4 +1,4 @@
-"""What is said to the process that runs a program, and what it answers. Needs no torch."""
+"""The messages between the minifier and the process that tries a program. Needs no torch."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import Literal
 
 import msgspec
 
-from compilescope.minify.source.causes import Cause
+from compilescope.minify.source.causes import SourceCause
 
 TASK = "compilescope.minify.source.trial:try_program"
 ORIGINAL_TASK = "compilescope.minify.source.trial:try_original"
 
 
-class Trial(msgspec.Struct, frozen=True):
+class TrialRequest(msgspec.Struct, frozen=True):
     """A program to run."""
 
     text: str
@@ -33,10 +33,10 @@ class Original(msgspec.Struct, frozen=True):
     compiled: bool = True
 
 
-class Seen(msgspec.Struct, frozen=True):
+class TrialResult(msgspec.Struct, frozen=True):
     """What a program showed."""
 
-    causes: tuple[Cause, ...]
+    causes: tuple[SourceCause, ...]
     error: str = ""
     """The class of the exception that it ended with; a status other than 0 counts as one."""
     message: str = ""

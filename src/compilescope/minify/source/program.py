@@ -10,12 +10,14 @@ import libcst as cst
 
 from compilescope.errors import ToolError
 from compilescope.minify.source.candidate import parse
-from compilescope.minify.source.flatten import Flattened, flatten
 from compilescope.minify.source.messages import Original
 from compilescope.minify.source.nodes import is_docstring, walk
-from compilescope.minify.source.stage import Surroundings
+from compilescope.minify.source.one_file import Flattened, flatten
+from compilescope.minify.source.program_sandbox import ProgramFiles
 
 _LARGEST_FILES = 64 << 20
+"""Bytes of all data files that travel with a program. Chosen: each candidate may need them at hand;
+weights do not belong in a repro."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +43,8 @@ class SourceProgram:
     def as_it_is(self) -> Flattened:
         return Flattened(with_arguments(self.text, self.original.words[1:]))
 
-    def surroundings(self) -> Surroundings:
-        return Surroundings((self.original.root,), named_files(self.text, self.original.words[1:]))
+    def surroundings(self) -> ProgramFiles:
+        return ProgramFiles((self.original.root,), named_files(self.text, self.original.words[1:]))
 
 
 def read_program(kind: str, words: tuple[str, ...]) -> SourceProgram:

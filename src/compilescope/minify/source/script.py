@@ -1,27 +1,32 @@
 """The script that is handed out: the small program, and a main part that judges it by torch alone.
 
 It listens to what torch itself logs about graph breaks or recompiles, and to the error that
-fullgraph=True makes of a break; of a crash, it looks at how the program ends. Exit status 1 while
-the cause is there, 0 once it is gone, 2 when something else went wrong.
+fullgraph=True makes of a break; of a crash, it looks at how the program ends. It concludes as every
+repro script does (`script.ending`).
 """
 
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from compilescope.minify.source.causes import Cause, lasting_guard
-from compilescope.minify.source.crash_script import crash_check
+from compilescope.minify.script.embedded import crashes
+from compilescope.minify.script.ending import conclude, ending_source, exits
+from compilescope.minify.source.causes import SourceCause, lasting_guard
+from compilescope.minify.source.crashes import crash_key
+from compilescope.texts import in_docstring
 
 _WIDTH = 88
+_THING = {"break": "graph break", "recompile": "recompile", "crash": "crash"}
 _LOGS = {
     "break": ("graph_breaks", ("symbolic_convert", "convert_frame")),
     "recompile": ("recompiles", ("guards",)),
 }
-_CHECK = """
+_BY_LOG = """
 if __name__ == "__main__":
     said = []
     listener = logging.Handler()
@@ -38,12 +43,35 @@ if __name__ == "__main__":
     signs = {words}
     shown = any(all(sign in text for sign in signs) for text in said)
     if failure is not None and not shown:
-        print(f"Something else went wrong: {{type(failure).__name__}}: {{failure}}")
-        sys.exit(2)
-    print("The {thing} is present." if shown else "The {thing} is fixed.")
-    sys.exit(1 if shown else 0)
+        conclude(None, f"something else went wrong: {{type(failure).__name__}}: {{failure}}")
+    conclude(shown, thing="{thing}")
 """
-_VARIABLES = ("said", "listener", "failure", "shown", "name", "signs")
+_BY_EXCEPTION = """
+if __name__ == "__main__":
+    failure = None
+{before}    try:
+{acts}
+    except Exception as error:
+        failure = error
+    expected = {expected}
+    if failure is not None and crash_sign(failure) != expected:
+        conclude(None, f"something else went wrong: {{type(failure).__name__}}: {{failure}}")
+    conclude(failure is not None, thing="crash")
+"""
+_BY_SIGNAL = """
+if __name__ == "__main__":
+    if os.environ.get("REPRO_INSIDE"):
+{acts}
+        sys.exit(0)
+    inside = {{**os.environ, "REPRO_INSIDE": "1"}}
+    status = subprocess.run([sys.executable, os.path.abspath(__file__)], env=inside).returncode
+    if status not in (0, -{expected}):
+        conclude(None, f"something else went wrong: it exited with {{status}}.")
+    conclude(status != 0, thing="crash")
+"""
+_VARIABLES = ("said", "listener", "failure", "shown", "name", "signs", "conclude")
+_CRASH_VARIABLES = ("failure", "expected", "innermost", "crash_sign", "conclude")
+_SIGNAL_VARIABLES = ("inside", "status", "conclude")
 
 
 @dataclass(frozen=True)
@@ -58,7 +86,7 @@ class Story:
     """Own modules that it still imports."""
 
 
-def finished_script(text: str, cause: Cause, story: Story, *, guarded: bool) -> str:
+def finished_script(text: str, cause: SourceCause, story: Story, *, guarded: bool) -> str:
     """`guarded`: all of the program in the main part, not only its last statements."""
     body = ast.parse(text).body
     form = _form(cause)
@@ -120,36 +148,53 @@ class _Form:
     imports: tuple[str, ...]
     values: Mapping[str, str]
     """For its places; `{acts}` is the program's."""
-    definitions: str = ""
-    variables: tuple[str, ...] = _VARIABLES
+    definitions: str
+    variables: tuple[str, ...]
+    """Names of its own: the program may have taken them."""
 
 
-def _form(cause: Cause) -> _Form:
+def _form(cause: SourceCause) -> _Form:
     if cause.kind == "crash":
-        check = crash_check(cause)
-        return _Form(check.text, check.imports, check.values, check.definitions, check.variables)
+        return _crash_form(cause)
     artifact, modules = _LOGS[cause.kind]
     values = {
         "artifact": artifact,
         "loggers": _listed([f"torch._dynamo.{name}.__{artifact}" for name in modules]),
         "words": _listed(words_of(cause)),
-        "thing": "graph break" if cause.kind == "break" else "recompile",
+        "thing": _THING[cause.kind],
     }
-    return _Form(_CHECK, ("import logging",), values)
+    return _Form(_BY_LOG, ("import logging",), values, ending_source(conclude), _VARIABLES)
+
+
+def _crash_form(crash: SourceCause) -> _Form:
+    ending = ending_source(conclude)
+    if crash.subject == "signal":
+        imports: tuple[str, ...] = ("import os", "import subprocess")
+        values = {"expected": crash.reason}
+        return _Form(_BY_SIGNAL, imports, values, ending, _SIGNAL_VARIABLES)
+    words = "".join(f"\n        {word!r}," for word in crash_key(crash))
+    imports = ("import os", "import re", "import traceback")
+    values = {"expected": f"({words}\n    )", "before": ""}
+    if crash.subject == "backend":
+        # What another program compiled of the same graph would spare it the crash.
+        values["before"] = "    torch._inductor.config.force_disable_caches = True\n"
+        imports += ("import torch._inductor.config",)
+    signs = (inspect.getsource(each) for each in (crashes.innermost, crashes.crash_sign))
+    return _Form(_BY_EXCEPTION, imports, values, "\n\n".join([*signs, ending]), _CRASH_VARIABLES)
 
 
 def _check(form: _Form, acts: list[ast.stmt], theirs: set[str]) -> str:
-    """With names of its own for its variables."""
+    """With names of its own for its variables; `{name}` is a place to fill in."""
     text, definitions = form.text, form.definitions
     for name in form.variables:
         new = name
         while new in theirs:
             new += "_"
         text, definitions = (
-            re.sub(rf"(?<!{{)\b{name}\b", new, each) for each in (text, definitions)
+            re.sub(rf"(?<!(?<!{{){{)\b{name}\b", new, each) for each in (text, definitions)
         )
     body = textwrap.indent(_laid_out(acts).strip() or "pass", " " * 8)
-    return (f"\n\n{definitions}\n" if definitions else "") + text.format(acts=body, **form.values)
+    return f"\n\n{definitions}\n" + text.format(acts=body, **form.values)
 
 
 def _listed(texts: list[str] | tuple[str, ...]) -> str:
@@ -166,14 +211,14 @@ def _quoted(text: str) -> str:
     return f'"{text}"' if plain else repr(text)
 
 
-def words_of(cause: Cause) -> tuple[str, ...]:
+def words_of(cause: SourceCause) -> tuple[str, ...]:
     """What torch's own report of it says, whatever the program around it."""
     if cause.kind == "break":
         return tuple(dict.fromkeys(filter(None, (cause.what, cause.reason))))
     return ("Recompiling function", *filter(None, [lasting_guard(cause.logged)]))
 
 
-def _head(cause: Cause, story: Story) -> str:
+def _head(cause: SourceCause, story: Story) -> str:
     what = f"Graph break: {cause.what}" if cause.kind == "break" else cause.title
     named = f" ({cause.gb_id})" if cause.gb_id else ""
     why = f"The guard {cause.guard} fails" if cause.kind == "recompile" else cause.reason
@@ -182,9 +227,9 @@ def _head(cause: Cause, story: Story) -> str:
     paragraphs = [
         f"{what}{named}.",
         f"{why.rstrip('.')}. {origin}, with torch {story.torch}.".removeprefix(". "),
-        "Exit status: 1 while it is present, 0 once it is fixed, 2 if something else goes wrong.",
+        exits(_THING[cause.kind]),
     ]
     if story.needs:
         paragraphs.append(f"It needs these modules of the author: {', '.join(story.needs)}.")
     text = "\n\n".join(textwrap.fill(each, _WIDTH) for each in paragraphs)
-    return text.replace("\\", "\\\\").replace('"""', "'''") + "\n"
+    return in_docstring(text) + "\n"

@@ -17,15 +17,15 @@ from typing import Any
 
 import msgspec
 
-from compilescope.capture.journal import MemoryJournal
-from compilescope.capture.session import recording
-from compilescope.minify.source.causes import Cause, causes_of
+from compilescope.analysis.digest import digest
+from compilescope.minify.source.causes import SourceCause, causes_of
 from compilescope.minify.source.crashes import crash_of
-from compilescope.minify.source.messages import Original, Seen, Trial
+from compilescope.minify.source.messages import Original, TrialRequest, TrialResult
 from compilescope.model.header import RunHeader
 from compilescope.model.run import Run
-from compilescope.rules.digest import digest
-from compilescope.torchapi.compiling.anew import compile_nothing
+from compilescope.recorder.journal import MemoryJournal
+from compilescope.recorder.session import recording
+from compilescope.torchapi.compilation.fresh import compile_nothing
 from compilescope.version import VERSION
 
 _SCRIPT = "program.py"
@@ -37,7 +37,7 @@ _KEPT: list[contextlib.ExitStack] = []
 
 def try_program(payload: Any, *, goes_on: bool = False) -> Any:
     """`goes_on`: this process does, so that the hooks must go."""
-    trial = msgspec.convert(payload, Trial)
+    trial = msgspec.convert(payload, TrialRequest)
     os.chdir(trial.folder)
     script = Path(trial.folder, _SCRIPT)
     script.write_text(trial.text, encoding="utf-8")
@@ -97,7 +97,9 @@ def _watched(
     header = RunHeader(run="trial", tool=VERSION, root=root)
     record = Run(header, journal.events, journal.artifacts)
     seen = digest(record)
-    crash: Cause | None = crash_of(uncaught, seen) if uncaught is not None else None
+    crash: SourceCause | None = crash_of(uncaught, seen) if uncaught is not None else None
     causes = (*filter(None, [crash]), *causes_of(record, seen))
     failed = any(failure.gb_type is None for failure in seen.failures)
-    return msgspec.to_builtins(Seen(causes, error, message, seen.graphs, seen.torch or "", failed))
+    return msgspec.to_builtins(
+        TrialResult(causes, error, message, seen.graphs, seen.torch or "", failed)
+    )

@@ -9,7 +9,7 @@ from typing import Any
 import libcst as cst
 
 from compilescope.minify.engine import Pass
-from compilescope.minify.source.edits import Change, Edit, one_by_one
+from compilescope.minify.source.edits import Change, Edit, closed, is_simple, one_by_one, substitute
 from compilescope.minify.source.nodes import (
     body_of,
     calls,
@@ -19,7 +19,6 @@ from compilescope.minify.source.nodes import (
     names_in,
     walk,
 )
-from compilescope.minify.source.substituting import closed, is_simple, substitute
 
 
 def _find(tree: cst.Module) -> Iterator[list[Edit]]:
@@ -136,7 +135,7 @@ def _as_statements(
     ]
 
     def change(present: cst.SimpleStatementLine) -> Any:
-        ended = _with_value(line, call, value)
+        ended = _with_value(line, value)
         lines = [*bound, *body, *ended]
         return cst.FlattenSentinel([each.deep_clone() for each in lines])
 
@@ -149,7 +148,7 @@ def _whole_call(line: cst.SimpleStatementLine) -> cst.Call | None:
     return value if isinstance(value, cst.Call) else None
 
 
-def _with_value(line: cst.SimpleStatementLine, call: cst.Call, value: Any) -> list[Any]:
+def _with_value(line: cst.SimpleStatementLine, value: Any) -> list[Any]:
     only = line.body[0]
     if isinstance(only, cst.Expr) and isinstance(value, (cst.Name, cst.BaseNumber)):
         return []

@@ -11,9 +11,8 @@ from typing import Any
 import libcst as cst
 
 from compilescope.minify.engine import Pass
-from compilescope.minify.source.edits import Change, Edit, edit, in_runs
+from compilescope.minify.source.edits import Change, Edit, closed, edit, in_runs
 from compilescope.minify.source.nodes import walk
-from compilescope.minify.source.substituting import closed
 
 _STATEMENTS = (cst.Expr, cst.Assign, cst.AugAssign, cst.Return)
 

@@ -8,9 +8,8 @@ from typing import Any
 import libcst as cst
 
 from compilescope.minify.engine import Pass
-from compilescope.minify.source.edits import Edit, one_by_one
+from compilescope.minify.source.edits import Edit, closed, one_by_one
 from compilescope.minify.source.nodes import names_in, walk
-from compilescope.minify.source.substituting import closed
 
 
 def _find(tree: cst.Module) -> Iterator[list[Edit]]:

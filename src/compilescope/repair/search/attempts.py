@@ -11,15 +11,17 @@ import msgspec
 from compilescope.fixes.catalogue import fixes_for
 from compilescope.fixes.diffs import patch_diff
 from compilescope.fixes.fix import Fix
-from compilescope.fixes.patch import NotMeant, Patch, Refused
+from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
+from compilescope.model.fix_search import FixAttempt, Times
+from compilescope.processes.deadline import OutOfTime
 from compilescope.repair.search.budget import SPENT, Budget
 from compilescope.repair.search.hold_rates import likely_first
-from compilescope.repair.search.outcome import Attempt
-from compilescope.repair.search.wishes import Wishes
-from compilescope.repair.trials.verification import Times, Verification
-from compilescope.repair.trials.verifying import Baseline, verify
-from compilescope.repair.trials.workbench import OutOfTime
+from compilescope.repair.search.options import SearchOptions
+from compilescope.repair.trials.baseline import TrialBaseline
+from compilescope.repair.trials.verification import Verification
+from compilescope.repair.trials.verifier import verify
+from compilescope.source.refusals import NotMeant, Refused
 
 _logger = logging.getLogger(__name__)
 
@@ -41,18 +43,18 @@ class TryLog:
     """Every attempt, in order; those that a later round repeats are not repeated."""
 
     round: int = 1
-    _attempts: list[Attempt] = field(default_factory=list)
+    _attempts: list[FixAttempt] = field(default_factory=list)
     _done: set[tuple[str, str]] = field(default_factory=set)
 
     def is_new(self, subject: Subject, fix: str) -> bool:
         return (subject.finding.fingerprint, fix) not in self._done
 
-    def add(self, subject: Subject, attempt: Attempt) -> int:
+    def add(self, subject: Subject, attempt: FixAttempt) -> int:
         self._done.add((subject.finding.fingerprint, attempt.fix))
         self._attempts.append(attempt)
         return len(self._attempts) - 1
 
-    def skip(self, attempt: Attempt, subject: Subject) -> None:
+    def skip(self, attempt: FixAttempt, subject: Subject) -> None:
         """There was no time for it."""
         if self.is_new(subject, ""):
             self.add(subject, msgspec.structs.replace(attempt, reason=SPENT))
@@ -66,7 +68,7 @@ class TryLog:
     def drop(self, tried: Tried, reason: str) -> None:
         self._change(tried.number, kept=False, reason=reason)
 
-    def attempts(self) -> list[Attempt]:
+    def attempts(self) -> list[FixAttempt]:
         """A cause for which nothing fitted in one round and something did in a later one is told
         by the later one alone."""
         mended = {each.fingerprint for each in self._attempts if each.kept}
@@ -77,7 +79,7 @@ class TryLog:
 
 
 def try_subject(
-    subject: Subject, base: Baseline, wishes: Wishes, log: TryLog, budget: Budget
+    subject: Subject, base: TrialBaseline, wishes: SearchOptions, log: TryLog, budget: Budget
 ) -> Tried | None:
     """The first fix that is proven alone, on top of the version that `base` stands for. Where
     time is short, those that mostly hold come first."""
@@ -113,6 +115,7 @@ def try_subject(
         number = log.add(subject, attempt)
         wishes.tell(_in_one_line(attempt))
         if verification.verdict == "verified":
+            budget.found = True
             return Tried(subject, fix, patch, verification, number)
     if not tried_any and log.is_new(subject, ""):
         attempt = _nothing(subject, refused, log.round)
@@ -121,7 +124,7 @@ def try_subject(
     return None
 
 
-def _in_one_line(attempt: Attempt) -> str:
+def _in_one_line(attempt: FixAttempt) -> str:
     at = f"{os.path.basename(attempt.file)}:{attempt.line} {attempt.rule or attempt.cause}"
     if not attempt.fix:
         return f"{at}: no automatic fix ({attempt.reason})"
@@ -134,7 +137,7 @@ def _is_far(refused: tuple[Fix, Refused]) -> bool:
     return isinstance(refused[1], NotMeant)
 
 
-def _check_wishes(patch: Patch, subject: Subject, wishes: Wishes) -> None:
+def _check_wishes(patch: Patch, subject: Subject, wishes: SearchOptions) -> None:
     if wishes.safe_only and not patch.safe:
         raise Refused(f"--safe-only: {patch.states or patch.needs_human}")
     theirs = [file for file in patch.files if not subject.program.is_own(file)]
@@ -142,7 +145,7 @@ def _check_wishes(patch: Patch, subject: Subject, wishes: Wishes) -> None:
         raise Refused("it changes an installed package, which only --script can do")
 
 
-def _verified(subject: Subject, patch: Patch, base: Baseline) -> Verification:
+def _verified(subject: Subject, patch: Patch, base: TrialBaseline) -> Verification:
     verification = verify(
         base.bench,
         base,
@@ -175,7 +178,7 @@ def _attempt(
     verification: Verification,
     refused: list[tuple[Fix, Refused]],
     number: int,
-) -> Attempt:
+) -> FixAttempt:
     ran = verification.ended
     return msgspec.structs.replace(
         _common(subject, refused, number),
@@ -194,19 +197,19 @@ def _attempt(
     )
 
 
-def _nothing(subject: Subject, refused: list[tuple[Fix, Refused]], number: int) -> Attempt:
+def _nothing(subject: Subject, refused: list[tuple[Fix, Refused]], number: int) -> FixAttempt:
     """The reason that matters is that of the first fix that fits but for one thing."""
     near = [str(each) for _, each in refused if not isinstance(each, NotMeant)]
     reason = near[0] if near else "no fix exists for this"
     return msgspec.structs.replace(_common(subject, refused, number), reason=reason)
 
 
-def _common(subject: Subject, refused: list[tuple[Fix, Refused]], number: int) -> Attempt:
+def _common(subject: Subject, refused: list[tuple[Fix, Refused]], number: int) -> FixAttempt:
     finding = subject.finding
     seen = subject.program.digest
-    return Attempt(
+    return FixAttempt(
         rule=subject.rule or finding.rule,
-        kind=finding.kind,  # type: ignore[arg-type]
+        finding=finding.kind,  # type: ignore[arg-type]
         cause=finding.title,
         fingerprint=finding.fingerprint,
         file=finding.file,

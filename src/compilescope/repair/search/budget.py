@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from typing import Literal
 
 from compilescope.errors import ToolError
+from compilescope.processes.deadline import Deadline
 from compilescope.repair.trials.workbench import Workbench
 
 SPENT = "not tried: the time budget ran out"
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
-_TOGETHER = 4
-"""Processes that it takes to see whether fixes go together, and hold as a whole."""
 _ROOM = 1.3
+"""A process may take longer than the longest so far. Chosen: how well budgets are kept with it is
+shown by benchmarks/time_limits.py."""
+Stage = Literal["searching", "joining", "last look"]
 
 
 def read_budget(text: str) -> float:
@@ -29,37 +31,59 @@ def read_budget(text: str) -> float:
 
 
 class Budget:
-    """From the moment that it is made. What is over time raises `OutOfTime`."""
+    """Shares out the time of one search. What is over time raises `OutOfTime`."""
 
-    def __init__(self, seconds: float | None, bench: Workbench) -> None:
-        self.seconds = seconds
+    def __init__(self, deadline: Deadline, bench: Workbench, following: int = 0) -> None:
+        """`following`: so many fresh processes come after the search, within the same time."""
+        self._deadline = deadline
         self._bench = bench
-        self._end = None if seconds is None else time.monotonic() + seconds
-        bench.deadline = self._end
+        self._following = following
+        self._stage: Stage = "last look"
+        self.found = False
+        """A fix was verified: what puts it together with others needs time too."""
+
+    @property
+    def seconds(self) -> float | None:
+        return self._deadline.seconds
 
     @property
     def is_spent(self) -> bool:
         """Is there no more time than is needed to hand out what there is?"""
-        return self._end is not None and time.monotonic() >= self._end - self._reserve(_TOGETHER)
+        return self._deadline.is_over
+
+    def whole(self) -> AbstractContextManager[None]:
+        """Around all of the search."""
+        return self._deadline.leaving(self.reserve_s)
 
     def searching(self) -> AbstractContextManager[None]:
         """What runs within the block leaves time to put fixes together and to prove the whole."""
-        return self._leaving(_TOGETHER)
+        return self._in("searching")
 
     def joining(self) -> AbstractContextManager[None]:
         """What runs within the block leaves time for the last look, in a fresh process."""
-        return self._leaving(0)
+        return self._in("joining")
+
+    def allows(self, runs: int) -> bool:
+        """Is there time for so many runs of the program?"""
+        return _ROOM * runs * self._bench.watch_s < self._deadline.left_s
 
     @contextmanager
-    def _leaving(self, processes: int) -> Iterator[None]:
-        before = self._bench.deadline
-        if self._end is not None:
-            self._bench.deadline = self._end - self._reserve(processes)
+    def _in(self, stage: Stage) -> Iterator[None]:
+        before, self._stage = self._stage, stage
         try:
             yield
         finally:
-            self._bench.deadline = before
+            self._stage = before
 
-    def _reserve(self, processes: int) -> float:
+    def reserve_s(self) -> float:
+        """What the present stage has to leave, by what its kind of process has taken so far."""
         bench = self._bench
-        return _ROOM * (bench.start_s + (processes + 1) * bench.longest_s)
+        fresh = bench.start_s + bench.watch_s
+        if self._stage == "searching" and not self.found:
+            return 0.0  # Where nothing is found, nothing follows.
+        seconds = self._following * fresh
+        if self._stage != "last look":
+            seconds += fresh
+        if self._stage == "searching":
+            seconds += bench.watch_s + bench.probe_s
+        return _ROOM * seconds

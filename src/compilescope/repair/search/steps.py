@@ -4,42 +4,31 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from compilescope.analysis.findings import findings
 from compilescope.fixes.subject import Subject
+from compilescope.model.fix_search import FixAttempt, FixLeft
 from compilescope.repair.search.attempts import Tried
-from compilescope.repair.search.outcome import Attempt, Totals
+from compilescope.repair.trials.losses import losses_of
 from compilescope.repair.trials.verification import Verification
 from compilescope.repair.trials.version import Version
-from compilescope.repair.trials.watched import Watched
-from compilescope.rules.findings import findings
+from compilescope.repair.trials.watched import CapturedRun
 
 
 @dataclass(frozen=True)
-class Step:
+class SearchStep:
     """A version that was kept, and what a run of it showed."""
 
     version: Version
-    watched: Watched
+    watched: CapturedRun
     kept: list[Tried] = field(default_factory=list)
     verification: Verification | None = None
     """Against the step before."""
 
 
-def step_of(version: Version, kept: list[Tried], verification: Verification) -> Step | None:
+def step_of(version: Version, kept: list[Tried], verification: Verification) -> SearchStep | None:
     if verification.verdict != "verified" or verification.watched is None:
         return None
-    return Step(version, verification.watched, kept, verification)
-
-
-def totals(watched: Watched) -> Totals:
-    seen = watched.digest
-    return Totals(
-        breaks=len(seen.sites),
-        recompiles=sum(frame.count for frame in seen.recompiles),
-        graphs=seen.graphs,
-        operators=watched.operators,
-        eager=len(seen.eager_frames),
-        failures=len(seen.failures),
-    )
+    return SearchStep(version, verification.watched, kept, verification)
 
 
 def has_vanished(subject: Subject, verification: Verification) -> bool:
@@ -54,12 +43,12 @@ def environment_of(kept: list[Tried]) -> dict[str, str]:
     return {name: value for tried in kept for name, value in tried.patch.environment.items()}
 
 
-def ending_of(watched: Watched) -> tuple[int, bool]:
+def ending_of(watched: CapturedRun) -> tuple[int, bool]:
     return watched.exit_status, watched.timed_out
 
 
-def losses_in_words(watched: Watched) -> str:
-    lost = totals(watched)
+def losses_in_words(watched: CapturedRun) -> str:
+    lost = losses_of(watched.digest, watched.operators)
     parts = [
         f"{number} {name if number == 1 else f'{name}s'}"
         for number, name in (
@@ -72,16 +61,17 @@ def losses_in_words(watched: Watched) -> str:
     return ", ".join(parts) or "nothing to fix"
 
 
-def still_lost(watched: Watched, attempts: list[Attempt]) -> list[tuple[str, str]]:
+def still_lost(watched: CapturedRun, attempts: list[FixAttempt]) -> list[FixLeft]:
     """What is still lost, with the best reason that there is."""
     reasons = {each.fingerprint: each.reason for each in attempts if not each.kept}
     told = []
     for finding in findings(watched.digest):
         place = f"{finding.file}:{finding.line}"
-        told.append((place, reasons.get(finding.fingerprint) or finding.remedy or finding.message))
+        why = reasons.get(finding.fingerprint) or finding.remedy or finding.message
+        told.append(FixLeft(place, why))
     return told
 
 
-def last_words(watched: Watched) -> str:
+def last_words(watched: CapturedRun) -> str:
     lines = [line for line in watched.stderr.decode(errors="replace").splitlines() if line.strip()]
     return lines[-1].strip().rstrip(".")[:200] if lines else "no error message"

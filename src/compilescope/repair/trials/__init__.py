@@ -1,1 +1,5 @@
-"""Versions of a program, run in fresh processes and compared."""
+"""Tries versions of a program, each in a process of its own, and compares them with the original.
+
+A version is the program with other texts for some files. Nothing on disk is changed, and what was
+not compared never counts as equal.
+"""

@@ -1,4 +1,7 @@
-"""What versions are held against: the original, seen once and shared by all that are tried."""
+"""The original program that all versions of a round are compared with.
+
+It is run once for each question, when the first version needs the answer, and then shared.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +9,21 @@ import functools
 
 import msgspec
 
-from compilescope.repair.trials.compared import Compared
-from compilescope.repair.trials.counting import counts_of, has_symbolic_sizes
-from compilescope.repair.trials.losing import same_losses
-from compilescope.repair.trials.printing import compare_output
-from compilescope.repair.trials.verification import Counts
+from compilescope.model.fix_search import Losses
+from compilescope.repair.trials.loss_checks import same_losses
+from compilescope.repair.trials.losses import has_symbolic_sizes, losses_of
+from compilescope.repair.trials.printed_output import compare_output
+from compilescope.repair.trials.verification import ComparedValues
 from compilescope.repair.trials.version import Version
-from compilescope.repair.trials.watched import Probed, Watched
+from compilescope.repair.trials.watched import CapturedRun, ReplayedRun
 from compilescope.repair.trials.workbench import Workbench
 
 
-class Baseline:
+class TrialBaseline:
     """The original of a round. Whatever is not asked for is not run."""
 
     def __init__(
-        self, bench: Workbench, version: Version | None = None, watched: Watched | None = None
+        self, bench: Workbench, version: Version | None = None, watched: CapturedRun | None = None
     ) -> None:
         """`watched`: a run of this version that was seen before."""
         self.bench = bench
@@ -28,32 +31,32 @@ class Baseline:
         self._watched = watched
 
     @functools.cached_property
-    def watched(self) -> Watched:
+    def watched(self) -> CapturedRun:
         return self._watched or self.bench.watch(self.version)
 
     @functools.cached_property
-    def probed(self) -> Probed:
+    def probed(self) -> ReplayedRun:
         """Its regions, replayed eagerly and in float64."""
         return self.bench.probe(
             self.version, compiled=False, focus=self.places, sizes=self.has_sizes
         )
 
     @functools.cached_property
-    def compiled(self) -> Probed:
+    def compiled(self) -> ReplayedRun:
         """Its regions, replayed as they are compiled: asked for where the patched ones differ."""
         return self.bench.probe(self.version, compiled=True, like=self.probed)
 
     @functools.cached_property
-    def watched_again(self) -> Watched:
+    def watched_again(self) -> CapturedRun:
         return self.bench.watch(self.version, again=True)
 
     @functools.cached_property
-    def probed_again(self) -> Probed:
+    def probed_again(self) -> ReplayedRun:
         return self.bench.probe(self.version, compiled=False, like=self.probed)
 
     @property
-    def counts(self) -> Counts:
-        return counts_of(self.watched.digest, self.watched.operators)
+    def counts(self) -> Losses:
+        return losses_of(self.watched.digest, self.watched.operators, distinct=True)
 
     @property
     def places(self) -> list[tuple[str, int]]:
@@ -126,9 +129,9 @@ class Baseline:
         return str(self.bench.ask("judge_itself", asked))
 
     @functools.cached_property
-    def replayable(self) -> Compared:
+    def replayable(self) -> ComparedValues:
         """What speaks against holding anything against its replays."""
-        found = Compared()
+        found = ComparedValues()
         probed = self.probed
         if probed.timed_out:
             found.unknown(f"replaying the original took more than {self.bench.limit_s:g} s")
@@ -138,15 +141,10 @@ class Baseline:
             found.unknown("no compiled region is called")
         else:
             answer = self.bench.ask("judge_original", {"original": probed.told})
-            found.add(msgspec.convert(answer, Compared))
+            found.add(msgspec.convert(answer, ComparedValues))
             left_out = probed.record["left_out"]
             found.notes += [f"not all regions were replayed: {why}" for why in left_out]
         return found
-
-    @property
-    def is_deterministic(self) -> bool:
-        """Costs one more run of each kind."""
-        return not self.unsteady
 
 
 def _last(stderr: bytes) -> str:

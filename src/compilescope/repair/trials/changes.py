@@ -13,7 +13,7 @@ from compilescope.repair.trials.version import Version
 
 
 @dataclass(frozen=True)
-class FileChange:
+class ChangedFile:
     """One file in two versions. Lines count from 1."""
 
     old_text: str
@@ -33,7 +33,7 @@ class FileChange:
 class Changes:
     """All files that differ."""
 
-    files: Mapping[str, FileChange] = field(default_factory=dict)
+    files: Mapping[str, ChangedFile] = field(default_factory=dict)
 
     def is_new(self, file: str, line: int) -> bool:
         """Does this line of the new version come from a patch?"""
@@ -60,7 +60,7 @@ def changes_between(
     before: Version, after: Version, touched: Mapping[str, Collection[int]] | None = None
 ) -> Changes:
     """`touched` are lines of the new texts that count as changed whatever a comparison says."""
-    found: dict[str, FileChange] = {}
+    found: dict[str, ChangedFile] = {}
     for path in dict.fromkeys([*before.files, *after.files]):
         old, new = before.text_of(path) or "", after.text_of(path) or ""
         if old != new:
@@ -68,7 +68,7 @@ def changes_between(
     return Changes(found)
 
 
-def _compare(old: str, new: str, touched: Collection[int]) -> FileChange:
+def _compare(old: str, new: str, touched: Collection[int]) -> ChangedFile:
     ours, theirs = old.splitlines(), new.splitlines()
     matcher = difflib.SequenceMatcher(
         None, [line.strip() for line in ours], [line.strip() for line in theirs], autojunk=False
@@ -79,7 +79,7 @@ def _compare(old: str, new: str, touched: Collection[int]) -> FileChange:
             if block.b + step + 1 not in touched:
                 new_of[block.a + step + 1] = block.b + step + 1
     old_of = {line: was for was, line in new_of.items()}
-    return FileChange(
+    return ChangedFile(
         old_text=old,
         new_text=new,
         new_of=new_of,

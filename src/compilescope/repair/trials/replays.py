@@ -1,4 +1,4 @@
-"""Replays of two versions held against each other: one call of a region, on one set of inputs."""
+"""Compares what two versions gave for one call of a compiled region, on one set of inputs."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from typing import Any
 
 import torch
 
-from compilescope.diff.config import ComparisonConfig
-from compilescope.diff.structure import MISSING
-from compilescope.diff.trial import Value
+from compilescope.diff.runs.trial import TrialValue
 from compilescope.diff.values import Comparer
 from compilescope.fixes.patch import Allowance
-from compilescope.repair.trials.inside.keeping import Kept, read_kept
-from compilescope.repair.trials.inside.recipes import is_whole
-from compilescope.repair.trials.printing import compare_output
-from compilescope.repair.trials.verification import CheckVerdict
-from compilescope.repair.trials.watched import Probed
+from compilescope.model.fix_search import CheckVerdict
+from compilescope.repair.trials.child.kept_outcomes import KeptOutcome, read_kept
+from compilescope.repair.trials.child.recipes import is_whole
+from compilescope.repair.trials.printed_output import compare_output
+from compilescope.repair.trials.watched import ReplayedRun
+from compilescope.tensors.structure import MISSING
+from compilescope.tensors.tolerances import ComparisonConfig
 
 Replay = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Difference:
+class ReplayDifference:
     """Something that a caller could see, and that is not the same."""
 
     aspect: str
@@ -39,7 +39,7 @@ class Difference:
 class Replays:
     """The replays of one call, by recipe and mode."""
 
-    def __init__(self, probed: Probed, call: Mapping[str, Any]) -> None:
+    def __init__(self, probed: ReplayedRun, call: Mapping[str, Any]) -> None:
         self._folder: Path = probed.folder
         self.call = call
         self._found = {(tuple(r["recipe"]), r["mode"]): r for r in call["replays"]}
@@ -58,7 +58,7 @@ class Replays:
         values = self.read(found).outcome.values if found is not None else {}
         return {path: value.leaf for path, value in values.items()}
 
-    def read(self, replay: Mapping[str, Any]) -> Kept:
+    def read(self, replay: Mapping[str, Any]) -> KeptOutcome:
         return read_kept(self._folder, dict(replay))
 
 
@@ -73,7 +73,7 @@ class Judge:
         wanted: tuple[Replays, Replay],
         found: tuple[Replays, Replay],
         exact: Replay | None = None,
-    ) -> list[Difference]:
+    ) -> list[ReplayDifference]:
         """Of `found` from `wanted`; `exact` is a replay of the wanted one in float64."""
         old, new = wanted[1], found[1]
         raised = list(self._errors(old, new))
@@ -86,63 +86,65 @@ class Judge:
             compared += self._notes(old, new)
         return compared + list(self._printed(old, new))
 
-    def _errors(self, old: Replay, new: Replay) -> Iterator[Difference]:
+    def _errors(self, old: Replay, new: Replay) -> Iterator[ReplayDifference]:
         was, now = old["error"], new["error"]
         if was is None and now is not None:
             words = f"it raises {_shown(now)}; the original does not raise"
-            yield Difference("errors", "", "fail", words)
+            yield ReplayDifference("errors", "", "fail", words)
         elif was is not None and now is None:
             words = f"it does not raise; the original raises {_shown(was)}"
-            yield Difference("errors", "", "fail", words)
+            yield ReplayDifference("errors", "", "fail", words)
         elif was is not None and "exception-type" not in self._allows:
             # What an operator of torch raises has other words when it is compiled.
             strict = was["raised"] or new["mode"] == "eager"
             same = was["type"] == now["type"] and _words(was) == _words(now)
             if strict and not same:
                 words = f"it raises {_shown(now)}; the original raises {_shown(was)}"
-                yield Difference("errors", "", "fail", words)
+                yield ReplayDifference("errors", "", "fail", words)
 
-    def _notes(self, old: Replay, new: Replay) -> Iterator[Difference]:
+    def _notes(self, old: Replay, new: Replay) -> Iterator[ReplayDifference]:
         aliases = dict.fromkeys([*old["aliases"], *new["aliases"]])
         for path in aliases:
             was, now = old["aliases"].get(path), new["aliases"].get(path)
             if was != now:
                 words = f"{path} is {now or 'new memory'} instead of {was or 'new memory'}"
-                yield Difference("aliases", path, "fail", words)
+                yield ReplayDifference("aliases", path, "fail", words)
         for name in dict.fromkeys([*old["surroundings"], *new["surroundings"]]):
             was, now = old["surroundings"].get(name), new["surroundings"].get(name)
             if was != now:
                 words = f"after the call {name} is {now or 'unchanged'}"
                 words += f"; the original leaves it {was or 'unchanged'}"
-                yield Difference("surroundings", name, "fail", words)
+                yield ReplayDifference("surroundings", name, "fail", words)
         for path, needs in old["gradients"].items():
             if new["gradients"].get(path, needs) != needs:
                 words = f"{path} {'no longer requires' if needs else 'now requires'} a gradient"
-                yield Difference("gradients", path, "fail", words)
+                yield ReplayDifference("gradients", path, "fail", words)
         both_eager = old["mode"] == new["mode"] == "eager"
         others = both_eager and old["random"] != new["random"]
         if others and "other-random-numbers" not in self._allows:
-            yield Difference("random", "", "fail", "it draws more or fewer random numbers")
+            yield ReplayDifference("random", "", "fail", "it draws more or fewer random numbers")
 
-    def _printed(self, old: Replay, new: Replay) -> Iterator[Difference]:
+    def _printed(self, old: Replay, new: Replay) -> Iterator[ReplayDifference]:
         texts = ["\n".join(replay["printed"]).encode() for replay in (old, new)]
         told = compare_output(texts[0], texts[1], self._allows)
         if told.verdict == "fail":
-            yield Difference("printed", "", "fail", f"what it prints or logs differs: {told.words}")
+            yield ReplayDifference(
+                "printed", "", "fail", f"what it prints or logs differs: {told.words}"
+            )
 
 
 def _compare(
-    old: Kept,
-    new: Kept,
-    truth: Kept | None,
+    old: KeptOutcome,
+    new: KeptOutcome,
+    truth: KeptOutcome | None,
     exact: Replay | None,
     held: Mapping[str, Any] | None = None,
-) -> Iterator[Difference]:
+) -> Iterator[ReplayDifference]:
     """`held`: what the new one had before the call already, so that it left no change there."""
     for path in dict.fromkeys([*old.classes, *new.classes]):
         was, now = old.classes.get(path), new.classes.get(path)
         if was is not None and now is not None and was != now:
-            yield Difference("values", path, "fail", f"{path} is a {now} instead of a {was}")
+            yield ReplayDifference("values", path, "fail", f"{path} is a {now} instead of a {was}")
     reduction = exact.get("reduction") if exact is not None else None
     comparer = Comparer(
         ComparisonConfig(reduction=reduction),
@@ -155,7 +157,7 @@ def _compare(
             reason = diff.reason.replace("the reference", "the original")
             reason = reason.replace("the test", "the new version")
             words = f"{diff.path}: {reason}"
-            yield Difference("values", diff.path, diff.verdict, words)
+            yield ReplayDifference("values", diff.path, diff.verdict, words)
 
 
 def same_values(one: tuple[Replays, Any], other: tuple[Replays, Any]) -> str:
@@ -171,14 +173,14 @@ def same_kinds(one: tuple[Replays, Any], other: tuple[Replays, Any]) -> bool:
     return _kinds(wanted) == _kinds(_in_form_of(wanted, other[0].read(other[1])))
 
 
-def _kinds(kept: Kept) -> dict[str, str]:
+def _kinds(kept: KeptOutcome) -> dict[str, str]:
     return {
         path: "tensor" if path in kept.classes else type(value.leaf).__name__
         for path, value in kept.outcome.values.items()
     }
 
 
-def _in_form_of(wanted: Kept, found: Kept) -> Kept:
+def _in_form_of(wanted: KeptOutcome, found: KeptOutcome) -> KeptOutcome:
     """The same numbers, handed in as the other hands them in: other inputs are made to be alike
     too, and what the region makes of them is compared as it is."""
     values, classes = dict(found.outcome.values), dict(found.classes)
@@ -188,23 +190,23 @@ def _in_form_of(wanted: Kept, found: Kept) -> Kept:
             continue
         leaf, form = value.leaf, was.leaf
         if type(form) in (int, float) and leaf.dim() == 0 and not leaf.is_complex():
-            values[path] = Value(value.kind, type(form)(leaf.item()))
+            values[path] = TrialValue(value.kind, type(form)(leaf.item()))
             classes.pop(path, None)
         elif is_whole(leaf) and is_whole(form):
             narrow = leaf.to(form.dtype)
             if torch.equal(narrow.to(leaf.dtype), leaf):
-                values[path] = Value(value.kind, narrow)
-    return Kept(replace(found.outcome, values=values), classes)
+                values[path] = TrialValue(value.kind, narrow)
+    return KeptOutcome(replace(found.outcome, values=values), classes)
 
 
-def unlike(one: Kept, other: Kept) -> str:
+def unlike(one: KeptOutcome, other: KeptOutcome) -> str:
     for difference in _compare(one, other, None, None):
         if difference.verdict == "fail":
             return difference.words
     return ""
 
 
-def _narrowest(kept: Kept) -> torch.dtype:
+def _narrowest(kept: KeptOutcome) -> torch.dtype:
     leaves = [value.leaf for value in kept.outcome.values.values()]
     dtypes = {x.dtype for x in leaves if isinstance(x, torch.Tensor) and x.is_floating_point()}
     return max(dtypes | {torch.float32}, key=lambda dtype: torch.finfo(dtype).eps)

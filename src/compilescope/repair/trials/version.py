@@ -1,4 +1,7 @@
-"""A version of a program: what is on disk, with other texts laid over some of its files."""
+"""A version of a program: the files on disk, with other texts in place of some of them.
+
+A value: making one changes nothing on disk.
+"""
 
 from __future__ import annotations
 

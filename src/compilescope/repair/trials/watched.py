@@ -1,4 +1,7 @@
-"""What was seen of a version: under capture, and by replaying its compiled regions."""
+"""The two records of a version's run: what capture saw, and what its compiled regions gave again.
+
+Data only; other modules judge it.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from compilescope.analysis.digest import Digest
 from compilescope.model.run import Run
 from compilescope.repair.trials.version import Version
-from compilescope.rules.digest import Digest
 
 
 @dataclass(frozen=True)
-class Watched:
+class CapturedRun:
     """A version that ran under capture."""
 
     version: Version
@@ -33,7 +36,7 @@ class Watched:
 
 
 @dataclass(frozen=True)
-class Probed:
+class ReplayedRun:
     """A version whose compiled regions were called again, on copies of what they were given."""
 
     version: Version

@@ -24,31 +24,36 @@ from typing import Any
 
 import msgspec
 
-from compilescope.capture import launcher
-from compilescope.capture.target import Target
-from compilescope.fixes.facts import Facts
+from compilescope.analysis.digest import digest
+from compilescope.fixes.main_file import main_file_of
+from compilescope.fixes.values.facts import ValueFacts
 from compilescope.model.header import RunHeader, write_header
 from compilescope.model.home import create_run, new_run_id
 from compilescope.model.run import read_run
-from compilescope.processes import Ended, run_process
-from compilescope.repair.trials.counting import count_operators
+from compilescope.processes.child import run_process
+from compilescope.processes.deadline import Deadline, OutOfTime
+from compilescope.processes.guard import without_strays
+from compilescope.processes.outcome import ProcessEnd
+from compilescope.recorder import launcher
+from compilescope.recorder.target import Target
+from compilescope.repair.trials.losses import count_operators
 from compilescope.repair.trials.version import Version
 from compilescope.repair.trials.warm.parent import WarmParent
-from compilescope.repair.trials.watched import Probed, Watched, read_record
-from compilescope.rules.digest import digest
-from compilescope.settings import Settings, torch_loads_extensions, trial_environment
+from compilescope.repair.trials.watched import CapturedRun, ReplayedRun, read_record
+from compilescope.settings import Settings, trial_environment
+from compilescope.torchapi.plain_torch import PlainTorch
 from compilescope.version import VERSION
 
 _BOOT = Path(__file__).parent / "boot"
 _CAPTURE = Path(launcher.__file__).parent
 _REPLAYING = 0.6
-"""Of a process' time; the rest is the program's own."""
-_JUDGING = "compilescope.repair.trials.judging"
+"""Of a process' time; the rest is the program's own. Chosen: a program that uses most of its limit
+itself would leave replays nothing, and the other way round."""
+_JUDGING = "compilescope.repair.trials.replay_checks"
+_START_S, _ANSWER_S = 300.0, 600.0
+"""To start the warm process, and to have replays judged there. Chosen: minutes more than a slow
+machine needs; past it we do without. The search's deadline shortens both."""
 Progress = Callable[[str], None]
-
-
-class OutOfTime(Exception):
-    """The time for all trials together is spent."""
 
 
 class Workbench:
@@ -63,13 +68,17 @@ class Workbench:
         limit_s: float = 300.0,
         stdin: bytes = b"",
         seed: int = 0,
+        plain: bool = False,
         progress: Progress | None = None,
         warm: WarmParent | None = None,
+        deadline: Deadline | None = None,
     ) -> None:
         """`compile_names` and `backend` as `compilescope run --compile` has them; `limit_s` is for
-        one process. `warm` forks the processes; without it all are fresh ones."""
+        one process, `deadline` for all. `plain`: packages of devices that are missing are stood in
+        for. `warm` forks the processes; without it all are fresh ones."""
         target.check()
         self.target = target
+        self._plain = plain
         self.limit_s = limit_s
         self.seed = seed
         self._settings = Settings(compile_names=tuple(compile_names), compile_backend=backend)
@@ -79,12 +88,12 @@ class Workbench:
         self._warm = warm or WarmParent()
         self.cold = "" if warm is not None else "there is no warm process"
         """Why all processes are fresh ones; empty where they need not be."""
-        self.deadline: float | None = None
-        """By the monotonic clock: nothing runs on after it."""
-        self.longest_s = 0.0
-        """Of all processes so far."""
-        self._watched: dict[object, Watched] = {}
-        self._probed: dict[object, Probed] = {}
+        self.deadline = deadline or Deadline()
+        """What runs into it raises `OutOfTime`."""
+        self.watch_s = self.probe_s = 0.0
+        """The longest run under capture so far, and the longest with replays."""
+        self._watched: dict[object, CapturedRun] = {}
+        self._probed: dict[object, ReplayedRun] = {}
 
     def __enter__(self) -> Workbench:
         return self
@@ -117,7 +126,7 @@ class Workbench:
         environment: dict[str, str] | None = None,
         fresh: bool = False,
         again: bool = False,
-    ) -> Watched:
+    ) -> CapturedRun:
         """Run a version under capture: once, unless `again` is asked for, or times are."""
         key = (version.key, fresh or bool(self.cold))
         if not (timed or again or environment) and key in self._watched:
@@ -129,7 +138,7 @@ class Workbench:
 
     def _watch(
         self, version: Version, timed: bool, environment: dict[str, str] | None, *, fresh: bool
-    ) -> Watched:
+    ) -> CapturedRun:
         self._tick("running the program")
         place = self._place()
         header = RunHeader(
@@ -162,7 +171,7 @@ class Workbench:
         )
         write_header(folder, header)
         run = read_run(folder, live=False)
-        return Watched(
+        return CapturedRun(
             version=version,
             run=run,
             digest=digest(run),
@@ -180,10 +189,10 @@ class Workbench:
         version: Version,
         *,
         compiled: bool,
-        like: Probed | None = None,
+        like: ReplayedRun | None = None,
         focus: Collection[tuple[str, int]] = (),
         sizes: bool = False,
-    ) -> Probed:
+    ) -> ReplayedRun:
         """Run a version eagerly, and call each of its compiled regions again on copies of what it
         was given: eagerly and in float64, or eagerly and compiled.
 
@@ -203,7 +212,7 @@ class Workbench:
             "like": like.plan if like is not None else None,
         }
         ended = self._run(version, place, self._settings, {"probe": wishes})
-        probed = Probed(
+        probed = ReplayedRun(
             version=version,
             folder=place,
             record=read_record(place),
@@ -221,21 +230,25 @@ class Workbench:
         """What a function of `judging` says: it needs torch, so where there is a warm process, it
         is asked there."""
         if not self.cold:
-            answer = self._warm.ask(f"{_JUDGING}:{judge}", asked, self._place())
+            limit_s = self.deadline.limit(_ANSWER_S)
+            answer = self._warm.ask(f"{_JUDGING}:{judge}", asked, self._place(), limit_s)
             if answer is not None:
                 return answer["answer"]
+        # Here it cannot be stopped: torch has to be imported first.
+        if self.deadline.left_s < self.start_s:
+            raise OutOfTime
         return getattr(importlib.import_module(_JUDGING), judge)(asked)
 
-    def survey(self, version: Version, places: Collection[tuple[str, int]]) -> Facts:
+    def survey(self, version: Version, places: Collection[tuple[str, int]]) -> ValueFacts:
         """What the variables hold in the functions around these lines, run eagerly."""
         self._tick("recording values")
         place = self._place()
         wishes = {"folder": str(place), "places": [list(item) for item in places]}
         self._run(version, place, self._settings, {"survey": wishes})
         try:
-            return msgspec.json.decode((place / "facts.json").read_bytes(), type=Facts)
+            return msgspec.json.decode((place / "facts.json").read_bytes(), type=ValueFacts)
         except (OSError, msgspec.DecodeError):
-            return Facts()
+            return ValueFacts()
 
     def _place(self) -> Path:
         return Path(tempfile.mkdtemp(dir=self._folder))
@@ -250,11 +263,12 @@ class Workbench:
         environment: dict[str, str] | None = None,
         started: Callable[[int], None] | None = None,
         fresh: bool = False,
-    ) -> Ended:
+    ) -> ProcessEnd:
         trial = place / "trial.json"
         names = [name for name in settings.compile_names if ":" not in name]
         wishes = {
-            "files": dict(version.files),
+            "files": self._files(version),
+            "plain": self._plain,
             "seed": self.seed,
             "compile_names": names,
             "backend": settings.compile_backend,
@@ -262,26 +276,43 @@ class Workbench:
             **asked,
         }
         trial.write_text(json.dumps(wishes), encoding="utf-8")
-        entry = _CAPTURE / ("boot" if torch_loads_extensions() else "boot_early")
-        boots = [_BOOT, entry] if settings.run_dir is not None else [_BOOT]
+        boots = [_BOOT, _CAPTURE / "boot"] if settings.run_dir is not None else [_BOOT]
         more = {**version.environment, **(environment or {})}
         functions = tuple(name for name in settings.compile_names if ":" in name)
         command = self.target.command(functions)
         child = trial_environment(settings, boots, trial, self.seed, more)
         if not (fresh or self.cold):
-            self._warm.prepare(child)  # Not on the time of this run.
-        limit_s = self._limit()
+            self._warm.prepare(child, self.deadline.limit(_START_S))  # Not on this run's time.
+        limit_s = self.deadline.limit(self.limit_s)
         ended = None
-        if not (fresh or self.cold):
-            ended = self._run_warm(version, command, child, place, limit_s, started)
-        if ended is None:
-            ended = run_process(
-                command, child, place, stdin=self._stdin, limit_s=limit_s, started=started
-            )
+        with without_strays():
+            if not (fresh or self.cold):
+                ended = self._run_warm(version, command, child, place, limit_s, started)
+            if ended is None:
+                ended = run_process(
+                    command, child, place, stdin=self._stdin, limit_s=limit_s, started=started
+                )
         if ended.timed_out and limit_s < self.limit_s:
             raise OutOfTime
-        self.longest_s = max(self.longest_s, ended.seconds)
+        if "probe" in asked:
+            self.probe_s = max(self.probe_s, ended.seconds)
+        elif settings.run_dir is not None:
+            self.watch_s = max(self.watch_s, ended.seconds)
         return ended
+
+    def _files(self, version: Version) -> dict[str, str]:
+        """Under the names of the program's own files."""
+        files = dict(version.files)
+        if not self._plain:
+            return files
+        main = main_file_of(self.target.shown, os.getcwd())
+        text = version.text_of(main) if main else None
+        if text is not None:
+            # Only where a device is named does the text differ: what is as it was stays on disk.
+            plain = PlainTorch().on_cpu(text)
+            if plain != text:
+                files[os.path.abspath(main)] = plain
+        return files
 
     def _run_warm(
         self,
@@ -291,21 +322,13 @@ class Workbench:
         place: Path,
         limit_s: float,
         started: Callable[[int], None] | None,
-    ) -> Ended | None:
+    ) -> ProcessEnd | None:
         """None where it takes a fresh process."""
         found = self._warm.run(
             command, environment, place, stdin=self._stdin, limit_s=limit_s, started=started
         )
-        if isinstance(found, Ended):
+        if isinstance(found, ProcessEnd):
             return found
         if self._warm.reason or not (version.files or version.environment):
             self.cold = found  # It is so with every version.
         return None
-
-    def _limit(self) -> float:
-        if self.deadline is None:
-            return self.limit_s
-        left = self.deadline - time.monotonic()
-        if left <= 0:
-            raise OutOfTime
-        return min(self.limit_s, left)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import re
+from compilescope.patterns import late
+from compilescope.texts import visible
 
-_SCHEMES = ("https://", "http://", "file:///")
-_OWN = re.compile(r"/(?![/\\])[!-\[\]-~]*")
+_OUTSIDE = late(r"(?:https?://|file:///)[^\s<>\"\\`]*")
+_OWN = late(r"/(?![/\\])[!-\[\]-~]*")
 """Browsers read `//` and `/\\` as another host, and pass over tabs and line breaks between."""
 
 
 def is_outside(url: str) -> bool:
-    """Anyone's: it can be followed from anywhere."""
-    return url.startswith(_SCHEMES)
+    """Anyone's: it can be followed from anywhere, and nothing hides in it."""
+    return _OUTSIDE.fullmatch(url) is not None and visible(url) == url
 
 
 def is_address(url: str) -> bool:

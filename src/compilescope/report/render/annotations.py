@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import posixpath
 
+from compilescope.analysis.findings import Finding
+from compilescope.analysis.gate.verdict import GateCheck, Judgement
 from compilescope.report.advice import advice_text
-from compilescope.report.render.printable import printable
-from compilescope.rules.findings import Finding
-from compilescope.rules.gate.judging import Check, Judgement
+from compilescope.texts import visible
 
 
 def to_annotations(judgement: Judgement, workspace: str = "") -> str:
@@ -49,7 +49,7 @@ def _columns(finding: Finding) -> dict[str, str]:
     return {"endLine": end, **columns}
 
 
-def _check(check: Check) -> str:
+def _check(check: GateCheck) -> str:
     told = "" if check.outcome == "fail" else "Inconclusive: "
     return _command({"title": f"compilescope: {check.name}"}, f"{told}{check.message}")
 
@@ -66,7 +66,7 @@ def _command(properties: dict[str, str], message: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    lines = (printable(line).replace("%", "%25").replace("\n", "%0A") for line in text.split("\r"))
+    lines = (visible(line).replace("%", "%25").replace("\n", "%0A") for line in text.split("\r"))
     return "%0D".join(lines)
 
 

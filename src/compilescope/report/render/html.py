@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from compilescope.report.blocks import (
@@ -22,24 +22,28 @@ from compilescope.report.blocks import (
     Item,
     Listing,
     Part,
+    SourceFile,
     Span,
     Words,
 )
 from compilescope.report.render.addresses import is_address
+from compilescope.report.render.code_colors import code_tokens, line_html
 from compilescope.report.render.diffs import diff_kind
-from compilescope.report.render.escaping import clean, finalize
+from compilescope.report.render.drawn import blocks as drawn_blocks
+from compilescope.report.render.drawn import frames as drawn_frames
+from compilescope.report.render.expression_marks import marked_part
 from compilescope.report.render.heatmap import heatmap_values
-from compilescope.report.render.highlighting import code_tokens, line_html
 from compilescope.report.render.icicle import tree_values
-from compilescope.report.render.marking import marked_part
 from compilescope.report.render.matrix import matrix_values
 from compilescope.report.render.measures import measure_values
 from compilescope.report.render.notebook import following_the_notebook
 from compilescope.report.render.portions import portion_values
+from compilescope.report.render.safe_html import clean
 from compilescope.report.render.shelf import panes_values
 from compilescope.report.render.source_file import source_file_values
 from compilescope.report.render.timeline import timeline_values
 from compilescope.report.render.trend import trend_values
+from compilescope.report.render.visible_blocks import cleaned
 
 _HERE = Path(__file__).parent
 _VALUES: dict[str, Callable[[Any], dict[str, Any]]] = {
@@ -57,6 +61,7 @@ _VALUES: dict[str, Callable[[Any], dict[str, Any]]] = {
     "trend": trend_values,
 }
 """What a template needs beside its block."""
+_DRAWN = {**drawn_blocks.DRAWN, **drawn_frames.DRAWN}
 
 
 def to_html(document: Document) -> str:
@@ -91,7 +96,7 @@ def draw(blocks: Iterable[Block], prefix: str = "") -> Markup:
 
 
 def draw_template(name: str, **values: Any) -> str:
-    return str(_template(name).render(**values))
+    return _drawing(name)({"draw": draw, "spans": _spans, "targets": _targets, **values})
 
 
 @functools.cache
@@ -113,28 +118,23 @@ def _joined(paths: Iterable[Path]) -> Markup:
 
 
 def _block(block: Block, prefix: str) -> str:
+    if isinstance(block, Excerpt | Listing | SourceFile):
+        block = cleaned(block)  # Here already: marks go by columns of what is shown.
     name = type(block).__name__.lower()
     values = _VALUES[name](block) if name in _VALUES else {}
     return draw_template(f"blocks/{name}", block=block, prefix=prefix, **values)
 
 
 @functools.cache
-def _template(name: str) -> Any:
-    return _environment().get_template(f"{name}.html")
+def _drawing(name: str) -> Callable[[dict[str, Any]], str]:
+    """As it was written; by Jinja, which takes long to import, where the template was changed."""
+    written_from, drawing = _DRAWN.get(name, ("", None))
+    text = (_HERE / "templates" / f"{name}.html").read_bytes()
+    if drawing is not None and hashlib.sha256(text).hexdigest().startswith(written_from):
+        return drawing
+    from compilescope.report.render.jinja_templates import jinja_drawing
 
-
-@functools.cache
-def _environment() -> Environment:
-    environment = Environment(
-        loader=FileSystemLoader(_HERE / "templates"),
-        autoescape=True,
-        finalize=finalize,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.globals.update(draw=draw, spans=_spans, targets=_targets)
-    return environment
+    return jinja_drawing(name)
 
 
 def _diff_lines(block: Diff) -> list[tuple[str, str]]:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
+from compilescope.analysis.findings import Finding
+from compilescope.analysis.gate.verdict import GateCheck, Judgement
 from compilescope.report.advice import advice_text
 from compilescope.report.places import place, shown_path
-from compilescope.report.render.printable import printable
-from compilescope.rules.findings import Finding
-from compilescope.rules.gate.judging import Check, Judgement
+from compilescope.texts import visible
 
 _SUITE = "compilescope"
 
@@ -31,16 +31,14 @@ def to_junit(judgement: Judgement, root: str) -> str:
     suites = ElementTree.Element("testsuites", {"name": _SUITE, **counts})
     suite = ElementTree.SubElement(suites, "testsuite", {"name": _SUITE, **counts})
     properties = ElementTree.SubElement(suite, "properties")
-    ElementTree.SubElement(
-        properties, "property", {"name": "run", "value": printable(judgement.run)}
-    )
+    ElementTree.SubElement(properties, "property", {"name": "run", "value": visible(judgement.run)})
     suite.extend(cases)
     ElementTree.indent(suites)
     text = ElementTree.tostring(suites, encoding="unicode")
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
 
 
-def _check_case(check: Check) -> ElementTree.Element:
+def _check_case(check: GateCheck) -> ElementTree.Element:
     case = _case(f"{_SUITE}.limits", f"{check.name} {check.subject}".rstrip())
     if check.outcome == "fail":
         text = "\n".join(map(_titled, check.findings))
@@ -82,9 +80,9 @@ def _case(classname: str, name: str) -> ElementTree.Element:
 
 def _mark(case: ElementTree.Element, kind: str, message: str, of: str, text: str) -> None:
     attributes = {"message": _line(message), "type": _line(of)}
-    ElementTree.SubElement(case, kind, attributes).text = printable(text)
+    ElementTree.SubElement(case, kind, attributes).text = visible(text)
 
 
 def _line(text: str) -> str:
     """On one line: attributes keep no line breaks."""
-    return " ".join(printable(text).split())
+    return " ".join(visible(text).split())

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import builtins
 import keyword
-import re
 from functools import lru_cache
 
-from compilescope.report.render.escaping import readable
-from compilescope.report.render.highlighting import Token, code_tokens
+from compilescope.patterns import late
+from compilescope.report.render.code_colors import Token, code_tokens
+from compilescope.texts import visible
 
 STYLES = ("", "k", "s", "c", "n", "f", "b")
 """Classes of the stylesheet. A piece in the n-th begins with chr(n + 1)."""
 _MARK = {style: chr(number) for number, style in enumerate(STYLES, 1)}
-_WORD = re.compile(r"([^\W\d]\w*|\d(?:[\w.]|(?<=e)-)*)")
+_WORD = late(r"([^\W\d]\w*|\d(?:[\w.]|(?<=e)-)*)")
 _PREFIXES = {"b", "br", "f", "fr", "r", "rb", "t", "u"}
 _KNOWN = {*keyword.kwlist, *keyword.softkwlist, *dir(builtins), "self", "cls", *_PREFIXES}
 """Words that decide about colours: any other word or number is as good as the next."""
@@ -34,7 +34,7 @@ def marked_lines(lines: list[str], *, whole: bool = False) -> list[str]:
 @lru_cache(maxsize=50_000)
 def marked_line(line: str) -> str:
     """Lines that differ in names and numbers alone are lexed once: a run has thousands of those."""
-    parts = _WORD.split(readable(line))
+    parts = _WORD.split(visible(line))
     words = parts[1::2]
     parts[1::2] = map(_alike, words)
     parts[::2] = _between("".join(parts))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from compilescope.report.blocks import Measures
-from compilescope.report.render.printable import printable
 
 MEASURE_CELLS = 36
 _FEWEST_CELLS = 12
@@ -36,8 +35,8 @@ def measure_values(block: Measures) -> dict[str, Any]:
 def measure_rows(block: Measures) -> list[tuple[str, str, str]]:
     """Label, stroke and text of each; labels are padded to one width."""
     rows = _rows(block)
-    labels = [_short(printable(row.label)) for row in rows]
-    texts = [printable(row.text) for row in rows]
+    labels = [_short(row.label) for row in rows]
+    texts = [row.text for row in rows]
     width = max(map(len, labels), default=0)
     cells = MEASURE_CELLS
     if block.intervals:

@@ -14,10 +14,14 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
+from compilescope.model.uncollected import uncollected
+from compilescope.patterns import late
 from compilescope.report.blocks import Block, Document, Fold, Item
 from compilescope.report.render.html import amount, draw_template, scripts, styles
 from compilescope.report.render.shelf import open_shelf, packed_code
 
+_ID = late(r' id="([^"]*)"')
+_LINK = late(r' href="#([^"]*)"')
 _FILTER_GROUPS = {"kind": "Kind", "whose": "Code", "category": "Category"}
 _NAMES = {
     "kind:break": "graph breaks",
@@ -40,13 +44,15 @@ class PageParts(NamedTuple):
     """Code that is unpacked when it is asked for; it stands after all else."""
 
 
+@uncollected()
 @open_shelf()
 def page_parts(documents: Sequence[Document], *, headed: bool = True) -> PageParts:
     """`headed`: each document begins with what was run; a page that says so itself needs it not."""
     many = len(documents) > 1
     values: dict[str, Any] = {
         "documents": [
-            (document, _program(document), f"r{number}-" if many else "")
+            # What is said of all runs leads to them, so its own anchors have no prefix.
+            (document, _program(document), f"r{number}-" if many and document.record.run else "")
             for number, document in enumerate(documents)
         ],
         "amount": amount,
@@ -59,11 +65,24 @@ def page_parts(documents: Sequence[Document], *, headed: bool = True) -> PagePar
         **values,
     )
     return PageParts(
-        title=", ".join(_program(document) for document in documents),
+        title=_title(documents),
         sections=Markup(draw_template("sections", **values)),
-        main=Markup(main),
+        main=Markup(_without_dead_links(main)),
         packed=packed_code(),
     )
+
+
+def _without_dead_links(main: str) -> str:
+    """A page draws the first of many entries; what speaks of another one leads nowhere. Texts
+    cannot look like attributes: their quotes are escaped."""
+    drawn = set(_ID.findall(main))
+    return _LINK.sub(lambda link: link[0] if link[1] in drawn else "", main)
+
+
+def _title(documents: Sequence[Document]) -> str:
+    """What is said of all runs names the page alone: a list of programs fits no tab."""
+    first = documents[:1] if documents and not documents[0].record.run else documents
+    return ", ".join(_program(document) for document in first)
 
 
 def to_page(documents: Sequence[Document]) -> str:

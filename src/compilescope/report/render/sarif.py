@@ -5,7 +5,6 @@ Every result has a place with a file: GitHub refuses a whole log for one result 
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 from collections.abc import Sequence
@@ -13,13 +12,13 @@ from typing import Any
 
 import msgspec
 
+from compilescope.analysis.findings import Finding
 from compilescope.registry.pages import Pages
 from compilescope.report.advice import advice_text
-from compilescope.report.blocks import Document, Record
-from compilescope.report.render.printable import printable
+from compilescope.report.blocks import Document, ShownRun
 from compilescope.report.render.uris import UriBases, folder_uri
 from compilescope.rules.causes.catalogue import RuleWords, rule_words
-from compilescope.rules.findings import Finding
+from compilescope.texts import plain_json, visible
 from compilescope.version import VERSION
 
 DOCS = "https://github.com/compilescope/compilescope/tree/main/docs"
@@ -27,6 +26,8 @@ SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 )
 _MOST_EVENTS = 20
+"""Ids of events behind one finding. Chosen: a few suffice to look them up, and the file stays
+small."""
 _Object = dict[str, Any]
 
 
@@ -40,8 +41,7 @@ def to_sarif(documents: Sequence[Document]) -> str:
         category = f"compilescope/{name}" + (f"-{names[name]}" if names[name] > 1 else "")
         runs.append(_run(document, f"{category}/{document.record.run}"))
     log = {"$schema": SCHEMA, "version": "2.1.0", "runs": runs}
-    # Escaped to ASCII: names that are not valid text would make the file invalid.
-    return json.dumps(log, indent=1) + "\n"
+    return plain_json(log, indent=1) + "\n"
 
 
 def _run(document: Document, automation_id: str) -> _Object:
@@ -120,7 +120,7 @@ def _message(finding: Finding) -> str:
     return "\n".join(part.strip() for part in parts if part.strip())
 
 
-def _location(finding: Finding, bases: UriBases, record: Record) -> _Object:
+def _location(finding: Finding, bases: UriBases, record: ShownRun) -> _Object:
     # A failure may have no place; what was run is then the nearest there is.
     file = finding.file or next((word for word in record.command if word.endswith(".py")), "")
     if file and not finding.file and record.cwd and not file.startswith("/"):
@@ -154,7 +154,7 @@ def _region(finding: Finding) -> _Object:
     return region
 
 
-def _invocation(record: Record) -> _Object:
+def _invocation(record: ShownRun) -> _Object:
     invocation: _Object = {
         # A program that compiles nothing was watched all the same.
         "executionSuccessful": all(doubt.name == "compiled" for doubt in record.doubts),
@@ -178,7 +178,7 @@ def _invocation(record: Record) -> _Object:
     return invocation
 
 
-def _program(record: Record) -> str:
+def _program(record: ShownRun) -> str:
     """A name for what was run, the same whenever it is run."""
     if record.command[:1] == ("-c",):
         return "code"
@@ -189,4 +189,4 @@ def _program(record: Record) -> str:
 
 def _text(text: str) -> str:
     """A plain message: no placeholder, no link, nothing that steers a terminal."""
-    return printable(text).replace("{", "{{").replace("}", "}}").replace("](", "] (")
+    return visible(text).replace("{", "{{").replace("}", "}}").replace("](", "] (")

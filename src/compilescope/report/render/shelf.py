@@ -1,4 +1,4 @@
-"""Code that a page keeps packed until it is asked for.
+"""Code that a page keeps compressed until a reader opens it.
 
 A page of hundreds of graphs would be slow to open and large to mail if all code stood in it. So
 the panes of a graph lie in a `<template>` as compressed text, many graphs to a template: the
@@ -9,7 +9,6 @@ opened. A line that several stages share is kept once.
 from __future__ import annotations
 
 import base64
-import gzip
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -19,13 +18,16 @@ import msgspec
 from markupsafe import Markup
 
 from compilescope.report.blocks import Pane, Panes
-from compilescope.report.render.folding import folded
+from compilescope.report.render.code_folds import folded
 from compilescope.report.render.marks import marked_lines
+from compilescope.texts import encode_json, visible
 
 _FULL = 500_000
-"""Characters of lines in a box, after which another is begun: some milliseconds to unpack."""
+"""Characters of lines in a box, after which another is begun: some milliseconds to unpack. Chosen:
+one that is opened must not be waited for."""
 LARGEST = 1_700_000
-"""Bytes of all boxes on one page."""
+"""Bytes of all boxes on one page. Chosen: with the rest of the page it stays within the 3 MB that
+benchmarks/big_runs.py asks for."""
 
 
 class _Stage(msgspec.Struct, frozen=True):
@@ -52,7 +54,9 @@ class _Box:
 
     def packed(self) -> str:
         content = {"lines": list(self.lines), "graphs": self.graphs}
-        raw = gzip.compress(msgspec.json.encode(content), 6, mtime=0)
+        import gzip  # A page without graphs has nothing to pack.
+
+        raw = gzip.compress(encode_json(content), 6, mtime=0)
         return base64.b64encode(raw).decode()
 
     def _stage(self, pane: Pane) -> _Stage:
@@ -70,14 +74,16 @@ class _Box:
             kin.append(kins.setdefault(line.kin, len(kins)))
         numbers = [line.number or 0 for line in pane.lines] if source else []
         named = [" ".join(map(str, members)) for members in kins]
-        return _Stage(pane.title, pane.note, steps, kin, named, numbers, _folds(pane))
+        return _Stage(
+            visible(pane.title), visible(pane.note), steps, kin, named, numbers, _folds(pane)
+        )
 
 
 def _folds(pane: Pane) -> list[tuple[int, int, str]]:
     found, at = [], 0
     for label, lines in folded(pane.lines):
         if label:
-            found.append((at, len(lines), label))
+            found.append((at, len(lines), visible(label)))
         at += len(lines)
     return found
 

@@ -7,17 +7,17 @@ them: thousands of lines must not become thousands of elements.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from markupsafe import Markup
 
-from compilescope.report.blocks import GutterCell, Lines, MarkedLine, SourceFile
-from compilescope.report.render.highlighting import Token, code_tokens, line_html
-from compilescope.report.render.marking import part_of
+from compilescope.report.blocks import GutterCell, MarkedLine, MarkedLines, SourceFile
+from compilescope.report.render.code_colors import Token, code_tokens, line_html
+from compilescope.report.render.expression_marks import part_of
 
 _AROUND = 2
-"""Lines that a terminal shows before and after a loss."""
+"""Lines that a terminal shows before and after a loss. Chosen: as little as shows the place."""
 _SHORT = {"Compile time": "Compile", "Outside graphs": "Outside", "Recompiles": "Recomp."}
 """Headings where room is scarce."""
 _WIDTHS = {
@@ -39,11 +39,22 @@ class _Row(msgspec.Struct):
     cells: list[tuple[GutterCell | None, float]] = []
 
 
+class _Gutter(NamedTuple):
+    """What there is to say of the lines of a file, by their numbers."""
+
+    marked: dict[int, MarkedLine]
+    stripes: dict[int, str]
+    underlined: dict[int, MarkedLine]
+
+
 def source_file_values(block: SourceFile) -> dict[str, Any]:
     last = max((part.first_line + len(part.lines) for part in block.stretches), default=1) - 1
     kinds = [kind for kind in _KINDS if any(each.kind == kind for each in block.stripes)]
+    gutter = _Gutter(
+        {line.line: line for line in block.marked}, _stripes(block), _underlined(block, last)
+    )
     return {
-        "parts": [list(_rows(part, block)) for part in block.stretches],
+        "parts": [list(_rows(part, block, gutter)) for part in block.stretches],
         "heads": [(name, _SHORT.get(name, name), _width(name)) for name in block.columns],
         "gutter": f"{sum(map(_width, block.columns)):.1f}",
         "digits": len(str(last)),
@@ -56,20 +67,19 @@ def _width(column: str) -> float:
     return _WIDTHS.get(column, 6.0)
 
 
-def _rows(part: Lines, block: SourceFile) -> Iterator[_Row]:
-    marked = {line.line: line for line in block.marked}
-    stripe_of = _stripes(block)
+def _rows(part: MarkedLines, block: SourceFile, gutter: _Gutter) -> Iterator[_Row]:
+    marked = gutter.marked
     numbers: list[str] = []
     lines: list[Markup] = []
     stripe = ""
     tokens = code_tokens("\n".join(part.lines))
     for number, (text, pieces) in enumerate(zip(part.lines, tokens, strict=False), part.first_line):
-        kind = stripe_of.get(number, "")
+        kind = gutter.stripes.get(number, "")
         if numbers and (number in marked or kind != stripe):
             yield _Row("\n".join(numbers), Markup("\n").join(lines), stripe)
             numbers, lines = [], []
         stripe = kind
-        html = _code(block, number, text, pieces)
+        html = _code(gutter, number, text, pieces)
         if number in marked:
             yield _marked_row(block, marked[number], html, kind)
         else:
@@ -83,11 +93,21 @@ def _stripes(block: SourceFile) -> dict[int, str]:
     return {n: each.kind for each in block.stripes for n in range(each.first, each.last + 1)}
 
 
-def _code(block: SourceFile, number: int, text: str, pieces: list[Token]) -> Markup:
+def _underlined(block: SourceFile, last: int) -> dict[int, MarkedLine]:
+    """By line of the file: the first expression that stands on it."""
+    found: dict[int, MarkedLine] = {}
+    reached = 0
     for line in block.marked:
-        if line.line > number:
-            break
-        part = part_of(line, number, text)
+        if line.column is not None:
+            end = min(line.end_line or line.line, last)
+            found.update((n, line) for n in range(max(line.line, reached + 1), end + 1))
+            reached = max(reached, end)
+    return found
+
+
+def _code(gutter: _Gutter, number: int, text: str, pieces: list[Token]) -> Markup:
+    for line in (gutter.underlined.get(number), gutter.marked.get(number)):
+        part = part_of(line, number, text) if line is not None else None
         if part is not None:
             return line_html(pieces, *part)
     return line_html(pieces)

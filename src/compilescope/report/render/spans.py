@@ -1,4 +1,4 @@
-"""Spans of time and sizes as people read them."""
+"""Durations, ages and ticks of a time axis as people read them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 
 _UNITS = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"))
 _NARROW_PERCENT = 3
+"""A bar that is narrower has no words in it. Chosen: they would not fit on a common screen."""
 
 
 def duration(ns: float) -> str:

@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-import msgspec
-
-from compilescope.report.blocks import Document
-from compilescope.rules.digest import Digest
+from compilescope.analysis.digest import Digest
+from compilescope.analysis.overview import Overview
+from compilescope.report.blocks import Document, Quote
+from compilescope.texts import plain_json
 
 SCHEMA = 1
 
 
-def to_json(documents: Sequence[Document], digests: Sequence[Digest]) -> str:
-    """One entry a run: its digest as `show --json` has it, its findings, its sections."""
+def to_json(
+    documents: Sequence[Document],
+    digests: Sequence[Digest],
+    whole: Overview | None = None,
+    quotes: Sequence[Mapping[str, Quote]] = (),
+) -> str:
+    """One entry a run: its digest as `show --json` has it, its findings, its sections. `whole` is
+    of several runs, `quotes` a language model's words about the causes of each."""
     reports = [
         {
             "run": seen.run,
             "summary": seen,
             "findings": document.findings,
             "sections": document.parts,
+            "llm": {name: quote.text for name, quote in said.items()},
         }
-        for document, seen in zip(documents, digests, strict=True)
+        for document, seen, said in zip(
+            documents, digests, quotes or [{}] * len(documents), strict=True
+        )
     ]
-    data = msgspec.json.encode({"schema": SCHEMA, "reports": reports})
-    return msgspec.json.format(data, indent=1).decode() + "\n"
+    return plain_json({"schema": SCHEMA, "overview": whole, "reports": reports}, indent=1) + "\n"

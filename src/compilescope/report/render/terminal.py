@@ -30,6 +30,7 @@ from compilescope.report.blocks import (
     Panes,
     Paragraph,
     Portions,
+    Quote,
     SourceFile,
     Span,
     Style,
@@ -38,19 +39,26 @@ from compilescope.report.blocks import (
     Tree,
     Trend,
     Words,
+    note,
 )
 from compilescope.report.render.addresses import is_outside
 from compilescope.report.render.diffs import DiffKind, diff_kind
+from compilescope.report.render.expression_marks import marked_part
 from compilescope.report.render.heatmap import shaded
-from compilescope.report.render.marking import marked_part
 from compilescope.report.render.matrix import fitted_table
 from compilescope.report.render.measures import measure_rows
 from compilescope.report.render.portions import portion_cells, portion_groups
-from compilescope.report.render.printable import printable
 from compilescope.report.render.source_file import text_lines
 from compilescope.report.render.terminal_panes import drawn_panes
+from compilescope.report.render.terminal_rows import (
+    print_hanging,
+    print_indented,
+    print_line,
+    print_numbered,
+)
 from compilescope.report.render.terminal_timeline import drawn_timeline
 from compilescope.report.render.trend import trend_strokes, trend_summary
+from compilescope.report.render.visible_blocks import cleaned, cleaned_document
 
 _STYLES: dict[Style, str] = {
     "plain": "",
@@ -63,6 +71,9 @@ _STYLES: dict[Style, str] = {
 }
 _INDENT = 4
 _MOST_DIFF_LINES = 400
+"""Chosen: far more than a terminal shows; a note counts the rest."""
+_MOST_ROWS = 1_000
+"""Of a table: nobody reads more, and Rich takes a millisecond for each. Chosen."""
 _PORTIONS = {
     "useful": ("█", "green"),
     "recompile": ("▓", "yellow"),
@@ -81,12 +92,13 @@ _DIFF_STYLES: dict[DiffKind, str] = {
 
 def to_text(document: Document, *, width: int = 80, colour: bool = False) -> str:
     console = _console(width, colour)
-    console.print(Text(printable(document.title), style="bold"))
+    document = cleaned_document(document)
+    console.print(Text(document.title, style="bold"))
     if document.subtitle:
-        console.print(Text(printable(document.subtitle), style="dim"))
+        console.print(Text(document.subtitle, style="dim"))
     record = document.record
     if record.ended:
-        console.print(Text(printable(record.ended), style=_STYLES[record.ended_style]))
+        console.print(Text(record.ended, style=_STYLES[record.ended_style]))
     console.print()
     for part in document.parts:
         if part.title:
@@ -98,7 +110,7 @@ def to_text(document: Document, *, width: int = 80, colour: bool = False) -> str
 def blocks_to_text(blocks: Iterable[Block], *, width: int = 80, colour: bool = False) -> str:
     """Blocks that belong to no document."""
     console = _console(width, colour)
-    _draw_all(console, blocks, 0)
+    _draw_all(console, cleaned(tuple(blocks)), 0)
     return _written(console)
 
 
@@ -113,6 +125,8 @@ def _console(width: int, colour: bool) -> Console:
         emoji=False,
         markup=False,
         legacy_windows=False,
+        # In a notebook, Rich would show each block as an output of the cell and write nothing.
+        force_jupyter=False,
     )
 
 
@@ -124,12 +138,17 @@ def _written(console: Console) -> str:
 
 def _draw_all(console: Console, blocks: Iterable[Block], indent: int) -> None:
     for block in blocks:
+        if isinstance(block, Table | Facts) and len(block.rows) > _MOST_ROWS:
+            left = len(block.rows) - _MOST_ROWS
+            block = msgspec.structs.replace(block, rows=block.rows[:_MOST_ROWS])
+            _draw(console, block, indent)
+            block = note(f"and {left:,} more rows; JSON has them all")
         _draw(console, block, indent)
 
 
 def _draw(console: Console, block: Block, indent: int) -> None:
     if isinstance(block, Heading):
-        title = Text(f"\n{printable(block.text)}", style="bold underline")
+        title = Text(f"\n{block.text}", style="bold underline")
         console.print(Text.assemble(title, (f"  {block.note}" if block.note else "", "dim")))
     elif isinstance(block, Paragraph):
         _draw_paragraph(console, block, indent)
@@ -139,7 +158,7 @@ def _draw(console: Console, block: Block, indent: int) -> None:
         grid.add_column(style="dim", no_wrap=True)
         grid.add_column(ratio=1)
         for label, value in block.rows:
-            grid.add_row(printable(label), _text(value))
+            grid.add_row(label, _text(value))
         console.print(Padding(grid, (0, 0, 0, max(indent, 2))))
     elif isinstance(block, Figures):
         _draw_figures(console, block, indent)
@@ -164,8 +183,19 @@ def _draw(console: Console, block: Block, indent: int) -> None:
         _draw_excerpt(console, block, indent)
     elif isinstance(block, Diff):
         _draw_diff(console, block, indent)
+    elif isinstance(block, Quote):
+        _draw_quote(console, block, indent)
     else:
         console.print(Padding(_drawing(console, block), (1, 0, 0, max(indent, 2))))
+
+
+def _draw_quote(console: Console, block: Quote, indent: int) -> None:
+    """With a bar at the left of every line, so that none passes for ours."""
+    console.print(Padding(Text(f"{block.speaker}:", "italic"), (0, 0, 0, indent)))
+    for line in block.text.splitlines():
+        text = Text(line)
+        for part in text.wrap(console, max(console.width - indent - 2, 20)) or [text]:
+            console.print(Text.assemble(" " * indent, ("│ ", "dim"), part))
 
 
 def _draw_figures(console: Console, block: Figures, indent: int) -> None:
@@ -174,9 +204,9 @@ def _draw_figures(console: Console, block: Figures, indent: int) -> None:
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(ratio=1)
     for figure in block.figures:
-        value = Text(printable(figure.value), style=_STYLES[figure.style] or "bold")
-        value.append(f"  {printable(figure.note)}" if figure.note else "", style="not bold dim")
-        grid.add_row(printable(figure.label), value)
+        value = Text(figure.value, style=_STYLES[figure.style] or "bold")
+        value.append(f"  {figure.note}" if figure.note else "", style="not bold dim")
+        grid.add_row(figure.label, value)
     console.print(Padding(grid, (0, 0, 0, max(indent, 2))))
 
 
@@ -194,20 +224,20 @@ def _draw_portions(console: Console, block: Portions, indent: int) -> None:
 def _draw_measures(console: Console, block: Measures, indent: int) -> None:
     indent = max(indent, 2)
     if block.title:
-        console.print(Padding(Text(printable(block.title), "bold"), (1, 0, 0, indent)))
+        console.print(Padding(Text(block.title, "bold"), (1, 0, 0, indent)))
     for label, bar, text in measure_rows(block):
-        row = Text.assemble(" " * indent, f"{printable(label)} ", (bar, "cyan"), f" {text}")
+        row = Text.assemble(" " * indent, f"{label} ", (bar, "cyan"), f" {text}")
         console.print(row, no_wrap=True, overflow="ellipsis")
 
 
 def _draw_trend(console: Console, block: Trend, indent: int) -> None:
     indent = max(indent, 2)
     if block.title:
-        console.print(Padding(Text(printable(block.title), "bold"), (1, 0, 0, indent)))
+        console.print(Padding(Text(block.title, "bold"), (1, 0, 0, indent)))
     strokes = trend_strokes(block)
     line = Text.assemble((f"{strokes}  " if strokes else "", "cyan"))
     console.print(
-        Padding(line.append(printable(trend_summary(block)), "dim"), (0, 0, 0, indent)),
+        Padding(line.append(trend_summary(block), "dim"), (0, 0, 0, indent)),
     )
 
 
@@ -218,7 +248,7 @@ def _legend(block: Portions) -> Text:
         legend.append(" · " if number else "", "dim")
         legend.append(f"{shade} ", style)
         told = ", ".join(f"{portion.label} {portion.text}" for portion in portions)
-        legend.append(printable(f"{group}: {told}" if group else told))
+        legend.append(f"{group}: {told}" if group else told)
     return legend
 
 
@@ -242,7 +272,7 @@ def _table(block: Table) -> Grid:
     for number, name in enumerate(block.columns):
         right = number in block.numeric
         grid.add_column(
-            printable(name),
+            name,
             justify="right" if right else "left",
             no_wrap=right or short,
             overflow="ellipsis" if short else "fold",
@@ -263,12 +293,7 @@ def _grow(tree: RichTree, branches: Iterable[Branch]) -> None:
 
 def _draw_item(console: Console, block: Item, indent: int) -> None:
     console.print()
-    grid = Grid.grid(padding=(0, 1), expand=True)
-    grid.add_column(min_width=3, justify="right", style="dim", no_wrap=True)
-    grid.add_column(ratio=1, overflow="fold")
-    grid.add_column(justify="right", no_wrap=True)
-    grid.add_row(block.number, _text(block.left), _text(block.right))
-    console.print(Padding(grid, (0, 0, 0, indent)))
+    print_numbered(console, block.number, _text(block.left), _text(block.right), indent)
     _draw_all(console, block.blocks, indent + _INDENT)
 
 
@@ -277,14 +302,10 @@ def _draw_paragraph(console: Console, block: Paragraph, indent: int) -> None:
         text = Text.assemble(" " * indent, _text(block.words))
         console.print(text, no_wrap=True, overflow="ignore", crop=False)
         return
-    if not block.hanging:
-        console.print(Padding(_text(_addressed(block.words)), (0, 0, 0, indent)))
-        return
-    grid = Grid.grid(padding=(0, 1))
-    grid.add_column(no_wrap=True, style="bold")
-    grid.add_column(ratio=1, overflow="fold")
-    grid.add_row(block.hanging, _text(block.words))
-    console.print(Padding(grid, (0, 0, 0, indent)))
+    if block.hanging:
+        print_hanging(console, block.hanging, _text(block.words), indent)
+    else:
+        print_indented(console, _text(_addressed(block.words)), indent)
 
 
 def _addressed(parts: Words) -> Words:
@@ -295,7 +316,7 @@ def _addressed(parts: Words) -> Words:
 
 def _draw_excerpt(console: Console, block: Excerpt, indent: int) -> None:
     """The line and carets under the expression; a long line is cut to show that part."""
-    text = printable(block.text.expandtabs(1))
+    text = block.text.expandtabs(1)
     lead = len(text) - len(text.lstrip())
     start = max((block.column or 0) - lead, 0)
     stop = (block.end_column if block.end_column is not None else len(text)) - lead
@@ -311,10 +332,10 @@ def _draw_excerpt(console: Console, block: Excerpt, indent: int) -> None:
         )
         start, stop = start - cut + bool(cut), stop - cut + bool(cut)
     stop = min(stop, len(text))
-    console.print(Padding(Text(text, style="cyan", no_wrap=True), (0, 0, 0, inset)))
+    print_line(console, Text.assemble(" " * inset, (text, "cyan")))
     if block.column is not None and stop > start:
         carets = " " * start + "^" * (stop - start)
-        console.print(Padding(Text(carets, style="bold red"), (0, 0, 0, inset)))
+        print_indented(console, Text(carets, style="bold red"), inset)
 
 
 def _draw_listing(console: Console, block: Listing, indent: int) -> None:
@@ -322,7 +343,7 @@ def _draw_listing(console: Console, block: Listing, indent: int) -> None:
     gutter = indent + digits + 3
     room = console.width - gutter - 1
     for number, line in enumerate(block.lines, block.first_line):
-        text = printable(line.expandtabs(1))
+        text = line.expandtabs(1)
         here = number == block.marked_line
         part = marked_part(block, number, text)
         start = part[0] if part else 0
@@ -330,39 +351,35 @@ def _draw_listing(console: Console, block: Listing, indent: int) -> None:
         mark = ">" if here else " "
         label = f"{' ' * max(indent - 2, 0)}{mark} {number:>{digits}} │ "
         style = "cyan" if here or part else "dim"
-        console.print(Text.assemble((label, "dim"), (text[cut : cut + room], style)), no_wrap=True)
+        print_line(console, Text.assemble((label, "dim"), (text[cut : cut + room], style)))
         if part is not None:
             carets = "^" * max(min(part[1], cut + room) - start, 1)
-            console.print(
-                Text(" " * (gutter + start - cut) + carets, style="bold red"), no_wrap=True
-            )
+            print_line(console, Text(" " * (gutter + start - cut) + carets, style="bold red"))
 
 
 def _draw_source(console: Console, block: SourceFile, indent: int) -> None:
     """The lines that lost something and some around them, with the gutter at their left."""
     console.print()
-    title = Text.assemble((printable(block.title), "bold"), (f"  {block.summary}", "dim"))
+    title = Text.assemble((block.title, "bold"), (f"  {block.summary}", "dim"))
     console.print(Padding(title, (0, 0, 0, indent)))
     for line in text_lines(block):
         left = f"{' ' * indent}{line.gutter}  "
         number = (f"{line.number} ", "" if line.lost else "dim")
         stroke = (f"{line.stroke} ", _STROKES.get(line.kind, "dim"))
-        code = (printable(line.text), "cyan" if line.lost else "dim")
+        code = (line.text, "cyan" if line.lost else "dim")
         row = Text.assemble((left, "bold red" if line.lost else "dim"), number, stroke, code)
-        console.print(row, no_wrap=True, overflow="ellipsis")
+        print_line(console, row, "ellipsis")
         start, stop = line.carets or (0, 0)
         before = len(left) + len(number[0]) + len(stroke[0])
         if start < stop and before + stop <= console.width:
-            console.print(Text(" " * (before + start) + "^" * (stop - start), style="bold red"))
+            print_line(console, Text(" " * (before + start) + "^" * (stop - start), "bold red"))
 
 
 def _draw_diff(console: Console, block: Diff, indent: int) -> None:
     """Each line whole: what is copied from here must be what `patch` takes."""
     lines = block.text.splitlines()
     for line in lines[:_MOST_DIFF_LINES]:
-        text = Text(
-            " " * indent + printable(line.rstrip("\r")), style=_DIFF_STYLES[diff_kind(line)]
-        )
+        text = Text(" " * indent + line, style=_DIFF_STYLES[diff_kind(line)])
         console.print(text, no_wrap=True, overflow="ignore", crop=False)
     if len(lines) > _MOST_DIFF_LINES:
         rest = f"and {len(lines) - _MOST_DIFF_LINES} more lines; JSON has them all"
@@ -370,7 +387,7 @@ def _draw_diff(console: Console, block: Diff, indent: int) -> None:
 
 
 def _text(parts: Words) -> Text:
-    return Text.assemble(*((printable(part.text), _style(part)) for part in parts))
+    return Text.assemble(*((part.text, _style(part)) for part in parts))
 
 
 def _style(part: Span) -> str:

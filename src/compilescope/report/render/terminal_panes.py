@@ -7,9 +7,9 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from compilescope.report.blocks import CodeLine, Pane, Panes
-from compilescope.report.render.folding import shortened
-from compilescope.report.render.printable import printable
+from compilescope.report.render.code_folds import shortened
 
+# Chosen: lines of a stage, about two screens; a note counts the rest.
 _MOST_LINES = 60
 _BETWEEN = 3
 
@@ -27,13 +27,13 @@ def drawn_panes(block: Panes, width: int) -> RenderableType:
 
 
 def _pane(pane: Pane, marked: bool) -> list[Text]:
-    title = Text(printable(pane.title), style="bold")
+    title = Text(pane.title, style="bold")
     if pane.note:
-        title.append(f"  {printable(pane.note)}", style="dim")
+        title.append(f"  {pane.note}", style="dim")
     lines = shortened(pane.lines)
     # One text for all: rich takes its time for each.
     shown = "\n".join(_line(line, marked) for line in lines[:_MOST_LINES])
-    drawn = [title, Text(printable(shown), style="cyan", no_wrap=True, overflow="ellipsis")]
+    drawn = [title, Text(shown, style="cyan", no_wrap=True, overflow="ellipsis")]
     if len(lines) > _MOST_LINES:
         drawn.append(Text(f"  and {len(lines) - _MOST_LINES} more lines", style="dim"))
     return drawn

@@ -7,10 +7,10 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from compilescope.report.blocks import Bar, Timeline
-from compilescope.report.render.printable import printable
 from compilescope.report.render.spans import taken
 
 _MOST_BARS = 40
+"""The longest. Chosen: as many as in markdown."""
 
 
 def drawn_timeline(block: Timeline, width: int) -> RenderableType:
@@ -21,10 +21,10 @@ def drawn_timeline(block: Timeline, width: int) -> RenderableType:
     grid.add_column(justify="right", no_wrap=True)
     grid.add_column(width=room, no_wrap=True)
     for lane in block.lanes:
-        grid.add_row(Text(printable(lane.title), style="bold"))
+        grid.add_row(Text(lane.title, style="bold"))
         longest = sorted(lane.bars, key=lambda bar: -bar.duration_ns)[:_MOST_BARS]
         for bar in sorted(longest, key=lambda bar: (bar.start_ns, bar.depth)):
-            name = Text("  " * (min(bar.depth, 8) + 1) + printable(bar.label))
+            name = Text("  " * (min(bar.depth, 8) + 1) + bar.label)
             grid.add_row(name, taken(bar.duration_ns), _stroke(bar, block.duration_ns, room))
         if len(lane.bars) > len(longest):
             rest = f"  and {len(lane.bars) - len(longest)} shorter ones"

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from types import SimpleNamespace
 from typing import Any
 
 from markupsafe import Markup, escape
 
 from compilescope.report.blocks import Bar, Lane, Timeline
-from compilescope.report.render.escaping import readable
 from compilescope.report.render.spans import duration, label_class, round_ticks, taken
+from compilescope.texts import visible
 
 _ROW_PX = 19
 _KINDS = {
@@ -30,8 +31,10 @@ _KINDS = {
 }
 """What the legend says of each."""
 _MOST_ELEMENTS = 300
-"""Bars of all lanes that a browser lays out when the page opens."""
+"""Bars of all lanes that a browser lays out when the page opens. Chosen: the longest; with all of
+them a page would open slowly."""
 _MOST_MOMENTS = 100
+"""Chosen: likewise."""
 _FIRST_MOMENTS = ("break", "instant", "cache")
 
 
@@ -63,14 +66,14 @@ def _telling_first(bar: Bar) -> int:
     return _FIRST_MOMENTS.index(bar.kind) if bar.kind in _FIRST_MOMENTS else len(_FIRST_MOMENTS)
 
 
-def _lane(lane: Lane, whole: int, elements: frozenset[int]) -> dict[str, Any]:
+def _lane(lane: Lane, whole: int, elements: frozenset[int]) -> SimpleNamespace:
     deepest = max((bar.depth for bar in lane.bars), default=0)
-    return {
-        "title": lane.title,
-        "height": (deepest + 1) * _ROW_PX,
-        "bars": [_bar(bar, whole) for bar in lane.bars if id(bar) in elements],
-        "rest": _data([_bar(bar, whole) for bar in lane.bars if id(bar) not in elements]),
-    }
+    return SimpleNamespace(
+        title=lane.title,
+        height=(deepest + 1) * _ROW_PX,
+        bars=[_bar(bar, whole) for bar in lane.bars if id(bar) in elements],
+        rest=_data([_bar(bar, whole) for bar in lane.bars if id(bar) not in elements]),
+    )
 
 
 def _bar(bar: Bar, whole: int) -> tuple[str, str, str, str, str]:
@@ -80,7 +83,7 @@ def _bar(bar: Bar, whole: int) -> tuple[str, str, str, str, str]:
     spent = f": {taken(bar.duration_ns)}" if bar.duration_ns else ""
     about = bar.label + spent + (f"\n{bar.detail}" if bar.detail else "")
     style = f"left:{left:.5f}%;width:{width:.5f}%;top:{bar.depth * _ROW_PX}px"
-    return kind + label_class(width), style, readable(about), readable(bar.label), bar.target
+    return kind + label_class(width), style, visible(about), visible(bar.label), bar.target
 
 
 def _data(rows: list[tuple[str, str, str, str, str]]) -> Markup:

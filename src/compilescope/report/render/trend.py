@@ -12,13 +12,15 @@ from compilescope.report.render.addresses import is_address
 
 _LEVELS = "▁▂▃▄▅▆▇█"
 _MOST_STROKES = 40
+"""In a terminal. Chosen: half of its width."""
 _MOST_POINTS = 200
-"""On a page. Each is a stop of the Tab key where it leads somewhere."""
+"""On a page. Each is a stop of the Tab key where it leads somewhere. Chosen."""
 _WIDTH, _HEIGHT = 1000, 100
 """Of the drawing's own grid, which a page stretches to the room that it has."""
 _AIR = 0.08
 """Above the highest and below the lowest."""
 _BEYOND = 1e300
+"""Sums and differences of two such numbers are still finite floats."""
 
 
 def trend_values(block: Trend) -> dict[str, Any]:

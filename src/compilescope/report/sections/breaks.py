@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from compilescope.report.blocks import Block
 from compilescope.report.explanation import site_item
+from compilescope.report.first_items import first_items
 from compilescope.report.section import Reading, Section
 
 
 def _build(reading: Reading) -> list[Block]:
-    return [site_item(number, site, reading) for number, site in enumerate(reading.digest.sites, 1)]
+    return first_items(
+        reading,
+        reading.digest.sites,
+        lambda number, site: site_item(number, site, reading),
+        "breaks",
+    )
 
 
 SECTION = Section(
-    "breaks", 30, _build, "Graph breaks", "where Dynamo had to stop", in_summary=False
+    "breaks", 30, _build, "Graph breaks", "where a graph had to end", in_summary=False
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from compilescope.analysis.benchmarks import is_benchmark
 from compilescope.model.bodies import TensorDiff
 from compilescope.model.event import Event
 from compilescope.model.outcomes import ErrorGrid, ErrorProfile
@@ -23,7 +24,6 @@ from compilescope.report.blocks import (
 )
 from compilescope.report.places import count, place
 from compilescope.report.section import Reading, Section
-from compilescope.rules.benchmarks import is_benchmark
 
 _STYLES: dict[str, Style] = {"pass": "good", "fail": "bad", "unknown": "warn"}
 _WORDS = {"pass": "agrees", "fail": "differs", "unknown": "inconclusive"}
@@ -44,6 +44,7 @@ _IN_PAIRS = frozenset(f"{which}_{name}" for which in ("max", "mean") for _, name
 _SAID = frozenset(("mismatched", "differing", *_IN_PAIRS))
 """What is told elsewhere."""
 _MOST_ITEMS = 40
+"""Values that differ, failures first. Chosen: the rest is counted."""
 
 
 def _build(reading: Reading) -> list[Block]:
@@ -84,6 +85,8 @@ def _tally(diffs: list[TensorDiff]) -> Paragraph:
 
 def _item(number: str, event: Event, body: TensorDiff, reading: Reading) -> Item:
     blocks: list[Block] = [Paragraph(words(body.reason))] if body.reason else []
+    if body.input:
+        blocks.append(note(body.input))
     if body.guilty:
         frame = event.stack[-1] if event.stack else None
         at = place(frame.file, frame.line, reading.root) if frame else ""

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from compilescope.report.blocks import Block
 from compilescope.report.explanation import eager_item
+from compilescope.report.first_items import first_items
 from compilescope.report.section import Reading, Section
 
 
 def _build(reading: Reading) -> list[Block]:
-    frames = enumerate(reading.digest.eager_frames, 1)
-    return [eager_item(number, frame, reading) for number, frame in frames]
+    own = {each.because: each.fingerprint for each in reading.causes if each.kind == "eager"}
+    return first_items(
+        reading,
+        reading.digest.eager_frames,
+        lambda number, frame: eager_item(
+            number, frame, reading, fingerprint=own.get(frame.because, "")
+        ),
+        "eager",
+    )
 
 
 SECTION = Section(

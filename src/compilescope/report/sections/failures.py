@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from compilescope.report.blocks import Block
 from compilescope.report.explanation import failure_item
+from compilescope.report.first_items import first_items
 from compilescope.report.section import Reading, Section
 
 
 def _build(reading: Reading) -> list[Block]:
-    failures = enumerate(reading.digest.failures, 1)
-    return [failure_item(number, failure, reading) for number, failure in failures]
+    return first_items(
+        reading,
+        reading.digest.failures,
+        lambda number, failure: failure_item(number, failure, reading),
+        "failures",
+    )
 
 
 SECTION = Section(

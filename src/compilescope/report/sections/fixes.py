@@ -21,13 +21,14 @@ from compilescope.report.blocks import (
     prose,
     words,
 )
-from compilescope.report.fixing import COUNTS, in_counts
+from compilescope.report.fix_search import COUNTS, in_counts
 from compilescope.report.places import place
 from compilescope.report.render.spans import duration
 from compilescope.report.section import Reading, Section
 
 _STYLES: dict[str, Style] = {"verified": "good", "rejected": "bad", "unverified": "warn"}
 _MOST_LEFT = 30
+"""Causes that no fix was found for. Chosen: as many as `fix` itself prints."""
 
 
 def _build(reading: Reading) -> list[Block]:
@@ -71,7 +72,8 @@ def verdict_of(fix: StoredFix, attempts: list[FixAttempt]) -> tuple[str, Style]:
         how = f"{number} fixes verified, individually and together" if number > 1 else "Verified"
         counts = in_counts(found.before, found.after)
         return f"{how}: {counts}." if counts else f"{how}.", "good"
-    if not any(found.before.get(name) for name in ("breaks", "recompiles", "failures", "eager")):
+    lost = found.before
+    if not (lost.breaks or lost.recompiles or lost.failures or lost.eager):
         return "Nothing to fix.", "good"
     return f"No fix could be verified{f': {found.reason}' if found.reason else ''}.", "bad"
 
@@ -79,12 +81,12 @@ def verdict_of(fix: StoredFix, attempts: list[FixAttempt]) -> tuple[str, Style]:
 def _figures(fix: StoredFix) -> Table:
     found = fix.outcome
     rows = [
-        (words(label), words(str(found.before.get(name, 0))), words(str(found.after.get(name, 0))))
+        (words(label), words(str(old)), words(str(new)))
         for name, label in COUNTS.items()
-        if found.before.get(name) or found.after.get(name)
+        if (old := getattr(found.before, name)) + (new := getattr(found.after, name))
     ]
     if found.warm_call is not None:
-        old, new = (words(duration(round(seconds * 1e9))) for seconds in found.warm_call)
+        old, new = (words(duration(seconds * 1e9)) for seconds in found.warm_call)
         rows.append((words("a warm call"), old, new))
     return Table(("", "before", "after"), tuple(rows), numeric=(1, 2))
 

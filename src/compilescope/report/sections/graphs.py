@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+import msgspec
+
+from compilescope.analysis.stages.collect import StagedGraph, compilation
+from compilescope.analysis.stages.figures import GraphFigures, graph_figures
+from compilescope.analysis.stages.panes import stage_title
+from compilescope.analysis.stages.printed import Printed
+from compilescope.analysis.stages.reader import StageReader
 from compilescope.model.stack import CodeRef
+from compilescope.model.uncollected import uncollected
 from compilescope.report.amounts import shown_bytes, shown_flops
 from compilescope.report.blocks import (
     Block,
@@ -22,18 +29,14 @@ from compilescope.report.blocks import (
     prose,
     words,
 )
-from compilescope.report.graph_panes import GraphText, equal_graphs, graph_texts
+from compilescope.report.graph_panes import GraphText, graph_texts
 from compilescope.report.graph_words import figure_rows, missing_stages
 from compilescope.report.places import count, first_line, place
 from compilescope.report.section import Reading, Section
-from compilescope.report.uncollected import uncollected
-from compilescope.rules.stages.collect import StagedGraph, compilation, staged_graphs
-from compilescope.rules.stages.figures import GraphFigures, graph_figures
-from compilescope.rules.stages.panes import stage_title
-from compilescope.rules.stages.printed import Printed
-from compilescope.rules.stages.reader import StageReader
 
 _COLUMNS = ("graph", "place", "compile ID", "ops", "FLOPs", "memory", "backend", "ended by")
+# Chosen: each entry stays a few lines; benchmarks/page_size.py shows how quickly a page of many
+# graphs opens.
 _MOST_REASON = 120
 _MOST_ENTRIES = 600
 _MOST_NAMES = 12
@@ -46,8 +49,7 @@ Breaks = dict[tuple[object, ...], str]
 """The compilation -> the anchor of the last graph break in it."""
 
 
-@dataclass(frozen=True)
-class _Entry:
+class _Entry(msgspec.Struct, frozen=True):
     """A graph, those with the same code, and all that there is to say of them."""
 
     number: int
@@ -77,12 +79,10 @@ class _Entry:
 
 @uncollected()
 def _build(reading: Reading) -> list[Block]:
-    graphs = staged_graphs(reading.run)
-    if not graphs:
+    groups = reading.graph_groups
+    if not groups:
         return []
-    reader = StageReader(reading.run, reading.sources)
-    groups = equal_graphs(graphs, reader)
-    entries = _entries(_chosen(groups), reader)
+    entries = _entries(_chosen(groups), StageReader(reading.run, reading.sources))
     breaks = _breaks(reading)
     rows = tuple(_row(entry, breaks, reading.root) for entry in entries)
     blocks: list[Block] = [Table(_COLUMNS, rows, (3, 4, 5)), note(_HOW_COUNTED)]
@@ -100,12 +100,9 @@ def _build(reading: Reading) -> list[Block]:
 
 def drawn_graphs(reading: Reading) -> list[StagedGraph]:
     """Those that have an entry, each by itself or together with its equals."""
-    graphs = staged_graphs(reading.run)
-    if len(graphs) <= _MOST_ENTRIES:
-        return graphs
-    reader = StageReader(reading.run, reading.sources)
-    groups = _chosen(equal_graphs(graphs, reader))
-    return [graph for _, members in groups for graph in members]
+    if len(reading.graphs) <= _MOST_ENTRIES:
+        return reading.graphs
+    return [graph for _, members in _chosen(reading.graph_groups) for graph in members]
 
 
 def _chosen(groups: list[list[StagedGraph]]) -> list[tuple[int, list[StagedGraph]]]:

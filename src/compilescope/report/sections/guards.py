@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 
+from compilescope.analysis.guard_groups import guard_groups
+from compilescope.analysis.guarded import GuardedGraph, guarded_graphs
 from compilescope.report.blocks import Block, Fold, Paragraph, Table, note, words
 from compilescope.report.guards import group_item
 from compilescope.report.places import count
 from compilescope.report.section import Reading, Section
-from compilescope.rules.guard_groups import guard_groups
-from compilescope.rules.guarded import GuardedGraph, guarded_graphs
 
+# Chosen: it bounds what is read and drawn of a run with many guards; a note says what is left out,
+# and JSON has every guard.
 _MOST_KINDS = 30
 _MOST_FRAMES = 200
 _MOST_GUARDS = 8_000

@@ -1,4 +1,4 @@
-"""What the record lacks: cut short, unread lines, faults of ours, hooks this torch has not."""
+"""What the record lacks: an early end, unread lines, faults of ours, hooks this torch has not."""
 
 from __future__ import annotations
 

@@ -1,7 +1,12 @@
-"""What a log is worth, and the graphs it tells of: how many, how many were hoped for, and why."""
+"""How complete a log is, and the graphs it shows: how many, how many would do, and why."""
 
 from __future__ import annotations
 
+from compilescope.analysis.logged.answers import Answers, LoggedBreak, answers
+from compilescope.analysis.logged.classes import MEANINGS, REMEDIES
+from compilescope.analysis.logged.fallbacks import FallbackOp
+from compilescope.analysis.logged.graph import LoggedGraph
+from compilescope.analysis.logged.verdict import LogVerdict
 from compilescope.report.blocks import (
     Block,
     Excerpt,
@@ -9,6 +14,7 @@ from compilescope.report.blocks import (
     Fold,
     Heading,
     Item,
+    Listing,
     Paragraph,
     Span,
     Style,
@@ -18,13 +24,11 @@ from compilescope.report.blocks import (
 )
 from compilescope.report.places import count, first_line, place
 from compilescope.report.section import Reading, Section
-from compilescope.rules.logged.answers import Answers, LoggedBreak, answers
-from compilescope.rules.logged.classes import MEANINGS, REMEDIES
-from compilescope.rules.logged.graph import LoggedGraph
-from compilescope.rules.logged.verdict import LogVerdict
 
+# Chosen: the full report shows what people may still read, the summary a glance.
 _MOST_GRAPHS = 200
 _FEW_GRAPHS = 12
+_FEW_OPS = 6
 
 
 def _build(reading: Reading) -> list[Block]:
@@ -32,8 +36,13 @@ def _build(reading: Reading) -> list[Block]:
     if found is None:
         return []
     blocks: list[Block] = [_facts(found.verdict), *_judged(found.verdict)]
+    if found.source_files:
+        blocks += _source_files(found)
     if found.classes:
         blocks.append(_classes(found))
+    if found.fallback_ops:
+        blocks.append(Heading("Operators without a lowering", "they run on the CPU"))
+        blocks.append(_fallbacks(found, reading))
     compiled = any(system != "torch" for system in found.verdict.systems)
     if not reading.full and not compiled:
         return blocks  # What follows says no more than the sections on breaks and graphs do.
@@ -65,8 +74,56 @@ def _judged(verdict: LogVerdict) -> list[Block]:
         said = words("Not enabled: ", Span(lack.setting, "code"), f", which shows {lack.shows}.")
         blocks.append(Paragraph(said, "!"))
     if verdict.rerun:
-        blocks.append(Paragraph(words(Span(verdict.rerun, "code")), "To see more:"))
+        blocks.append(Paragraph(words("To see more:")))
+        blocks += [
+            Paragraph(words(Span(command, "code")), unwrapped=True)
+            for command in (*verdict.prepare, verdict.rerun)
+        ]
     return blocks
+
+
+def _source_files(found: Answers) -> list[Block]:
+    """Where the lines around each place come from, and which files are not the program's."""
+    used = [each for each in found.source_files if not each.problem]
+    blocks: list[Block] = []
+    if used:
+        unchecked = sum(not each.agrees for each in used)
+        doubt = f"; nothing in the log to compare {unchecked} of them with" if unchecked else ""
+        said = f"{count(len(used), 'file')} on this machine match{'es' * (len(used) == 1)} the log"
+        blocks.append(Paragraph(words(Span(f"Source: {said}{doubt}.", "dim"))))
+    for each in found.source_files:
+        if each.problem:
+            told = f"{each.here} is not used: {each.problem}."
+            blocks.append(Paragraph(words(Span(told, "warn")), "!"))
+    return blocks
+
+
+_TELLERS = {
+    "dynamo": "Dynamo's bridge",
+    "profiler": "the profiler",
+    "counter": "a metrics report",
+}
+
+
+def _fallbacks(found: Answers, reading: Reading) -> Table:
+    rows = tuple(
+        (
+            words(Span(op.op, "code"), " (a value read on the host)" if op.host_read else ""),
+            words(str(op.count)),
+            words(", ".join(_TELLERS.get(each, each) for each in op.told_by)),
+            words(place(op.log, op.log_line, reading.root) if op.log_line else op.log or "-"),
+            words(_called_at(op, reading.root)),
+        )
+        for op in found.fallback_ops
+    )
+    return Table(("operator", "times", "reported by", "log line", "called at"), rows, (1,))
+
+
+def _called_at(op: FallbackOp, root: str) -> str:
+    if not op.line:
+        return "not in the log"
+    at = place(op.file, op.line, root)
+    return at if op.exact or not op.function else f"in {op.function} ({at})"
 
 
 def log_verdict(reading: Reading) -> Words | None:
@@ -78,10 +135,55 @@ def log_verdict(reading: Reading) -> Words | None:
     said = ("At least " if found.at_least else "") + count(number, "graph")
     style: Style = "bad" if number > found.expected else "good"
     if not number:
-        told = "No graph was compiled." if not found.at_least else "The log shows no graphs."
-        return words(Span(told, "warn"))
+        return words(Span(_without_graphs(found), "warn"))
     rest = f" instead of {found.expected}." if number > found.expected else " compiled."
     return words(Span(said[:1].upper() + said[1:] + rest, style))
+
+
+def _without_graphs(found: Answers) -> str:
+    """Of a log with `TORCH_LOGS=graph_breaks,recompiles`, for one."""
+    if not found.at_least:
+        return "No graph was compiled."
+    counts = ((len(found.breaks), "graph break"), (found.recompiles, "recompile"))
+    shown = " and ".join(count(number, word) for number, word in counts if number)
+    return f"{shown}. The log does not show the graphs." if shown else "The log shows no graphs."
+
+
+def fallback_note(reading: Reading) -> list[Block]:
+    """The operators without a lowering, in one line: a summary may have no room for their table."""
+    found = answers(reading.run, reading.digest)
+    ops = [op for op in found.fallback_ops if not op.host_read] if found is not None else []
+    if not ops or reading.full:
+        return []
+    named: list[Span | str] = []
+    for op in ops[:_FEW_OPS]:
+        named += [", " if named else " ", Span(op.op, "code")]
+    more = f" and {len(ops) - _FEW_OPS} more" if len(ops) > _FEW_OPS else ""
+    lines = sorted({op.log_line for op in ops if op.log_line})
+    at = f" (from line {lines[0]} of the log)" if lines else ""
+    return [Paragraph(words("Operators without a lowering:", *named, f"{more}{at}."))]
+
+
+def nothing_to_explain(reading: Reading) -> list[Block]:
+    """Of a log without a cause that can be explained: whether that is good news. None for a run
+    that was not read from a log."""
+    found = answers(reading.run, reading.digest)
+    if found is None:
+        return []
+    verdict = log_verdict(reading)
+    assert verdict is not None, "it has answers"
+    failed = [graph for graph in found.graphs if graph.kind == "failed"]
+    if failed:
+        said = f"{count(len(failed), 'graph')} failed to compile: {first_line(failed[0].words)}"
+        return [Paragraph(words(Span(said, "bad"))), *_judged(found.verdict)]
+    if len(found.graphs) > found.expected:
+        why = Span(" The log does not say why each of them exists:", "warn")
+        return [Paragraph((*verdict, why)), _classes(found), *_judged(found.verdict)]
+    if found.at_least or not found.graphs:
+        why = Span(" It shows too little to say whether anything was lost.", "warn")
+        return [Paragraph((*verdict, why)), *_judged(found.verdict)]
+    good = Span(" The log shows no graph breaks, recompiles or failures.", "good")
+    return [Paragraph((*verdict, good))]
 
 
 def _classes(found: Answers) -> Table:
@@ -99,9 +201,13 @@ def _classes(found: Answers) -> Table:
 
 def _break(number: int, each: LoggedBreak, reading: Reading) -> Item:
     blocks: list[Block] = []
-    if each.source:
+    if each.lines:
+        texts = tuple(text for _, text in each.lines)
+        blocks.append(Listing(each.lines[0][0], texts, each.line))
+    elif each.source:
         blocks.append(Excerpt(each.source.strip(), None, None))
     times = "not reported" if each.inferred else f"reported {count(each.events, 'time')}"
+    times = each.context or times
     if each.echoes:
         times += (
             f", and {count(each.echoes, 'time')} more as a side effect in the plugin's own override"
@@ -113,8 +219,11 @@ def _break(number: int, each: LoggedBreak, reading: Reading) -> Item:
         blocks.append(Paragraph(words(Span(each.repro, "code"), doubt), "Repro:"))
     elif each.no_repro:
         blocks.append(Paragraph(words(Span(f"No repro: {each.no_repro}.", "dim"))))
-    title = words(Span(place(each.file, each.line, reading.root), "strong"), f" in {each.function}")
-    caused = f"{count(each.graphs, 'graph')}  {each.gb_id or ''}".rstrip()
+    at = place(each.file, each.line, reading.root)
+    inside = f" in {each.function}" if each.function else ""
+    title = words(Span(at, "strong"), inside)
+    known = each.graphs or each.gb_id or each.inferred
+    caused = f"{count(each.graphs, 'graph')}  {each.gb_id or ''}".rstrip() if known else ""
     return Item(str(number), title, words(Span(caused, "warn")), tuple(blocks))
 
 

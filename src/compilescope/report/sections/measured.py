@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from datetime import datetime, timezone
 
+from compilescope.analysis.benchmarks import is_benchmark
+from compilescope.analysis.sweeps import is_sweep
 from compilescope.model.bodies import ProcessStarted, RegionTime
 from compilescope.report.benchmark_words import machine_lines
 from compilescope.report.blocks import Block, Facts, Fold, Paragraph, Table, Words, note, words
 from compilescope.report.places import count
 from compilescope.report.section import Reading, Section
-from compilescope.rules.benchmarks import is_benchmark
-from compilescope.rules.sweeps import is_sweep
 
 
 def _build(reading: Reading) -> list[Block]:
@@ -80,7 +80,7 @@ def _end(reading: Reading) -> str:
 def _processes(reading: Reading) -> Block:
     processes = reading.digest.processes
     if not processes:
-        return note("No process imported torch.")
+        return note("No process was recorded.")
     ends = {True: "normally", False: "without recording its end", None: "forked, end unknown"}
     rows = tuple(
         (

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from compilescope.analysis.ranks import Divergence, RankReport, compare_ranks
 from compilescope.report.blocks import Block, Heading, Item, Paragraph, Span, Table, words
 from compilescope.report.places import count, place
 from compilescope.report.section import Reading, Section
-from compilescope.rules.ranks import Divergence, RankReport, compare_ranks
 
 _MOST = 50
+"""Ranks that differ. Chosen: the rest is counted."""
 
 
 def _build(reading: Reading) -> list[Block]:
-    report = compare_ranks(reading.run)
+    report = compare_ranks(reading.run, reading.findings)
     if report is None:
         return []
     blocks: list[Block] = [_verdict(report), _table(report)]
-    blocks += [_divergence(number, found) for number, found in enumerate(report.divergences, 1)]
+    shown = report.divergences[:_MOST]
+    blocks += [_divergence(number, found) for number, found in enumerate(shown, 1)]
+    if report.left_out:
+        more = f"{report.left_out:,} more ranks are not compared."
+        blocks.append(Paragraph(words(Span(more, "warn"))))
     if report.partial:
         blocks.append(Heading("Causes on only some ranks"))
     for finding in report.partial[:_MOST]:
@@ -32,6 +37,8 @@ def _verdict(report: RankReport) -> Paragraph:
     if not report.divergences:
         return Paragraph(words(Span("All ranks compiled the same code in the same order.", "good")))
     apart = [str(found.rank) for found in report.divergences]
+    if len(apart) > _MOST:
+        apart = [*apart[:_MOST], f"and {len(apart) - _MOST} more"]
     label = "Rank" if len(apart) == 1 else "Ranks"
     goes = "diverges" if len(apart) == 1 else "diverge"
     return Paragraph(words(Span(f"{label} {', '.join(apart)} {goes}.", "bad")))

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from compilescope.report.blocks import Block
 from compilescope.report.explanation import recompile_item
+from compilescope.report.first_items import first_items
 from compilescope.report.section import Reading, Section
 
 
 def _build(reading: Reading) -> list[Block]:
-    frames = enumerate(reading.digest.recompiles, 1)
-    return [recompile_item(number, frame, reading) for number, frame in frames]
+    return first_items(
+        reading,
+        reading.digest.recompiles,
+        lambda number, frame: recompile_item(number, frame, reading),
+        "recompiles",
+    )
 
 
 SECTION = Section("recompiles", 35, _build, "Recompiles", "guards that failed", in_summary=False)

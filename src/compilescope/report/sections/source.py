@@ -4,39 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from compilescope.analysis.findings import Finding
+from compilescope.analysis.line_costs import (
+    FileLoss,
+    LineAmount,
+    LineLoss,
+    captured_lines,
+    file_losses,
+    stripes,
+)
+from compilescope.analysis.stages.source import Functions
 from compilescope.report.blocks import (
     Block,
     GutterCell,
-    Lines,
     MarkedLine,
+    MarkedLines,
     SourceFile,
     Stripe,
     note,
 )
 from compilescope.report.places import anchor_of, count, shown_path
 from compilescope.report.render.spans import duration
-from compilescope.report.section import Reading, Section
-from compilescope.rules.findings import Finding
-from compilescope.rules.line_costs import (
-    Amount,
-    FileLoss,
-    LineLoss,
-    captured_lines,
-    file_losses,
-    stripes,
-)
-from compilescope.rules.stages.source import Functions
+from compilescope.report.section import MOST_FILES, Reading, Section
 
+# Lines of a file that is shown whole. Chosen: longer ones are shown around their losses only.
 _LONGEST_WHOLE = 3_000
 _AROUND = 6
-"""Lines shown before and after a loss, where the file is not shown whole."""
+"""Lines shown before and after a loss, where the file is not shown whole. Chosen: most functions
+can then be recognized."""
+# Files that are open when the page is. Chosen: those that lost most.
 _UNFOLDED = 2
 _ROOM = 230_000
-"""About how many characters of code the section may show: its page stays light."""
+"""About how many characters of code the section may show: its page stays light. Chosen;
+benchmarks/big_runs.py holds a page to 3 MB."""
 _LINE_COST = 25
-"""What a line takes beside its characters."""
-_MOST_FILES = 40
+"""What a line takes beside its characters. Chosen, for the markup around it."""
 _LONGEST_LINE = 400
+"""Letters. Chosen: as in the panes of graphs."""
 BREAKS, RECOMPILES, FAILED, EAGER = "Breaks", "Recompiles", "Failed", "Eager"
 COMPILE, OUTSIDE = "Compile time", "Outside graphs"
 COLUMNS = (FAILED, BREAKS, RECOMPILES, EAGER, COMPILE, OUTSIDE)
@@ -51,7 +55,7 @@ def _build(reading: Reading) -> list[Block]:
     most = _Most(losses)
     room = _ROOM
     blocks: list[Block] = []
-    for number, loss in enumerate(losses[:_MOST_FILES], 1):
+    for number, loss in enumerate(losses[:MOST_FILES], 1):
         stretches, left_out = _shown(loss, reading, room)
         room -= sum(_weight(stretch.lines) for stretch in stretches)
         shown = {n for part in stretches for n in range(part.first_line, _end(part))}
@@ -76,8 +80,8 @@ def _build(reading: Reading) -> list[Block]:
                 dict(_links(loss, reading, shown)),
             )
         )
-    if len(losses) > _MOST_FILES:
-        blocks.append(note(f"and {count(len(losses) - _MOST_FILES, 'more file')}"))
+    if len(losses) > MOST_FILES:
+        blocks.append(note(f"and {count(len(losses) - MOST_FILES, 'more file')}"))
     return blocks
 
 
@@ -94,7 +98,7 @@ def _seconds(line: LineLoss) -> float:
     return line.compile_seconds.value if line.compile_seconds is not None else 0.0
 
 
-def _shown(loss: FileLoss, reading: Reading, room: int) -> tuple[tuple[Lines, ...], str]:
+def _shown(loss: FileLoss, reading: Reading, room: int) -> tuple[tuple[MarkedLines, ...], str]:
     """The whole file where there is room; else what is near a loss, and a word on that."""
     lines = [_cut(line) for line in reading.sources.lines(loss.file)]
     wanted = [line.line for line in loss.lines]
@@ -104,7 +108,7 @@ def _shown(loss: FileLoss, reading: Reading, room: int) -> tuple[tuple[Lines, ..
         said = "The run does not hold the text of this file: only these lines are known."
         return tuple(_stretches(known, room)), said
     if len(lines) <= _LONGEST_WHOLE and _weight(lines) <= room:
-        return (Lines(1, tuple(lines)),), ""
+        return (MarkedLines(1, tuple(lines)),), ""
     near = {
         number: lines[number - 1]
         for line in wanted
@@ -115,10 +119,10 @@ def _shown(loss: FileLoss, reading: Reading, room: int) -> tuple[tuple[Lines, ..
     return parts, f"{shown} of {len(lines)} lines, those near a loss."
 
 
-def _stretches(texts: dict[int, str], room: int) -> Iterator[Lines]:
+def _stretches(texts: dict[int, str], room: int) -> Iterator[MarkedLines]:
     """As many as there is room for, and at least one."""
     for first, last in _spans(set(texts)):
-        part = Lines(first, tuple(_cut(texts[number]) for number in range(first, last + 1)))
+        part = MarkedLines(first, tuple(_cut(texts[number]) for number in range(first, last + 1)))
         yield part
         room -= _weight(part.lines)
         if room < 0:
@@ -133,7 +137,7 @@ def _weight(lines: Iterable[str]) -> int:
     return sum(len(line) + _LINE_COST for line in lines)
 
 
-def _end(part: Lines) -> int:
+def _end(part: MarkedLines) -> int:
     return part.first_line + len(part.lines)
 
 
@@ -233,7 +237,7 @@ def _told(causes: list[Finding], amount: str) -> str:
     return f"{amount}: {'; '.join(dict.fromkeys(each.title for each in causes))}"
 
 
-def _at_least(amount: Amount) -> str:
+def _at_least(amount: LineAmount) -> str:
     return "at least " if amount.at_least else ""
 
 

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from compilescope.model.bodies import LogRead, TensorDiff
+from compilescope.analysis.absence import NONE_IMPORTED
+from compilescope.analysis.benchmarks import is_benchmark
+from compilescope.analysis.compile_shares import CompileShare, compile_shares
+from compilescope.analysis.digest import Digest
+from compilescope.analysis.findings import findings
+from compilescope.analysis.sweeps import is_sweep
+from compilescope.model.bodies import GraphCompiled, LogRead, TensorDiff
 from compilescope.report.benchmarks import benchmark_summary
 from compilescope.report.blocks import (
     Block,
@@ -16,21 +22,16 @@ from compilescope.report.blocks import (
     Words,
     words,
 )
-from compilescope.report.ending import nothing_before
-from compilescope.report.places import count
+from compilescope.report.places import count, first_few
+from compilescope.report.program_end import nothing_before
 from compilescope.report.render.spans import duration
 from compilescope.report.section import Reading, Section
-from compilescope.report.sections.logged import log_verdict
+from compilescope.report.sections.logged import fallback_note, log_verdict
 from compilescope.report.start import start_with
-from compilescope.report.uncompiled import dropped_note, nothing_compiled
-from compilescope.rules.benchmarks import is_benchmark
-from compilescope.rules.compile_shares import CompileShare, compile_shares
-from compilescope.rules.digest import Digest
-from compilescope.rules.findings import findings
-from compilescope.rules.sweeps import is_sweep
+from compilescope.report.uncompiled import before_note, dropped_note, nothing_compiled
 
 _MOST_RECOMPILES = 4
-"""Causes with a stretch of the bar of their own."""
+"""Causes with a stretch of the bar of their own. Chosen: more can't be told apart by eye."""
 _SHARES = {"useful": "useful", "failed": "failed compilations", "break": "lost to graph breaks"}
 
 
@@ -46,12 +47,14 @@ def _build(reading: Reading) -> list[Block]:
         return [Paragraph(_agreement(diffs))]
     # A log counts the graphs of other compilers too.
     blocks: list[Block] = [Paragraph(log_verdict(reading) or _verdict(reading))]
+    blocks += fallback_note(reading)
     if digest.torch is not None and not _is_log_without_dynamo(reading):
         blocks.append(Figures(tuple(_figures(reading))))
         blocks += _compile_time(reading)
         blocks += _facts(digest)
     if not reading.full or reading.page:
         blocks += start_with(reading)
+    blocks += before_note(reading)
     blocks += dropped_note(reading)
     return blocks
 
@@ -90,9 +93,7 @@ def _verdict(reading: Reading) -> Words:
     if early is not None:
         return early
     if digest.torch is None:
-        return words(
-            Span("No process of this program imported torch: there was nothing to record.", "warn")
-        )
+        return words(Span(digest.no_torch or NONE_IMPORTED, "warn"))
     if _is_blank(digest):
         return nothing_compiled(reading)
     graphs = count(digest.graphs, "graph")
@@ -124,7 +125,8 @@ def _figures(reading: Reading) -> list[Figure]:
         Figure(
             str(digest.graphs),
             "Graphs",
-            count(digest.graph_ops, "op"),
+            # Its operations are known of Dynamo's graphs only.
+            "" if reading.run.count(GraphCompiled) else count(digest.graph_ops, "op"),
             target="graphs" if reading.full and digest.graphs else "",
         ),
         Figure(
@@ -212,7 +214,7 @@ def _facts(digest: Digest) -> list[Block]:
         rows.append(("Unexplained", words(f"{skipped} skipped without a reason")))
     ranks = sorted({process.rank for process in digest.processes})
     if len(digest.processes) > 1:
-        label = f", ranks {', '.join(map(str, ranks))}" if len(ranks) > 1 else ""
+        label = f", ranks {first_few(map(str, ranks))}" if len(ranks) > 1 else ""
         rows.append(("Processes", words(f"{len(digest.processes)}{label}")))
     return [Facts(tuple(rows))] if rows else []
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from compilescope.analysis.sweeps import is_sweep, sweep_of
 from compilescope.report.blocks import Block
 from compilescope.report.section import Reading, Section
 from compilescope.report.sweeps import sweep_blocks
-from compilescope.rules.sweeps import is_sweep, sweep_of
 
 
 def _build(reading: Reading) -> list[Block]:

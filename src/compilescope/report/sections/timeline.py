@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-from compilescope.report import blocks
-from compilescope.report.blocks import Block, Heading, Span, Table, Words, note, words
-from compilescope.report.places import count, place
-from compilescope.report.render.spans import duration
-from compilescope.report.section import Reading, Section
-from compilescope.report.strokes import Drawing, drawing_of, drawn_lane
-from compilescope.report.targets import targets
-from compilescope.rules.timeline.lanes import Lane, Timeline, timeline
-from compilescope.rules.timeline.phase_times import (
+from compilescope.analysis.timeline.lanes import RunTimeline, TimelineLane, timeline
+from compilescope.analysis.timeline.phase_times import (
     ATTEMPT,
     OUTSIDE,
     UNKNOWN,
@@ -19,7 +12,15 @@ from compilescope.rules.timeline.phase_times import (
     function_times,
     phase_times,
 )
+from compilescope.report import blocks
+from compilescope.report.blocks import Block, Heading, Span, Table, Words, note, words
+from compilescope.report.places import count, place
+from compilescope.report.render.spans import duration
+from compilescope.report.section import Reading, Section
+from compilescope.report.targets import targets
+from compilescope.report.timeline_view import Drawing, drawing_of, drawn_lane
 
+# Chosen: threads, and phases in the table of times; the rest is counted.
 _MOST_LANES = 64
 _MOST_ROWS = 20
 _WORDS = {
@@ -58,7 +59,7 @@ def _build(reading: Reading) -> list[Block]:
     seen = timeline(reading.run)
     if not seen.lanes:
         return []
-    drawing = drawing_of(seen, reading.root, targets(reading))
+    drawing = drawing_of(seen, reading.root, reading.once(targets))
     lanes, left_out = _lanes(seen, drawing)
     found: list[Block] = [blocks.Timeline(max(seen.end_ns - seen.start_ns, 1), lanes)]
     found += [note(text) for text in _left_out(seen, left_out)]
@@ -77,7 +78,7 @@ def _build(reading: Reading) -> list[Block]:
     return found
 
 
-def _lanes(seen: Timeline, drawing: Drawing) -> tuple[tuple[blocks.Lane, ...], int]:
+def _lanes(seen: RunTimeline, drawing: Drawing) -> tuple[tuple[blocks.Lane, ...], int]:
     lanes = []
     left_out = 0
     threads: dict[tuple[str, int], int] = {}
@@ -91,12 +92,12 @@ def _lanes(seen: Timeline, drawing: Drawing) -> tuple[tuple[blocks.Lane, ...], i
     return tuple(lanes), left_out
 
 
-def _title(lane: Lane, number: int, many: bool) -> str:
+def _title(lane: TimelineLane, number: int, many: bool) -> str:
     thread = "main thread" if lane.main else f"thread {number}"
     return f"rank {lane.rank}, process {lane.pid}, {thread}" if many else thread
 
 
-def _left_out(seen: Timeline, hidden: int) -> list[str]:
+def _left_out(seen: RunTimeline, hidden: int) -> list[str]:
     texts = []
     if hidden:
         texts.append(

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from compilescope.analysis.tree.compile_tree import compile_tree
+from compilescope.analysis.tree.frames import Elsewhere
 from compilescope.report.blocks import Block, Heading, Paragraph, Tree, note, words
 from compilescope.report.icicle import Icicle
 from compilescope.report.places import count, place
 from compilescope.report.section import Reading, Section
 from compilescope.report.targets import targets
-from compilescope.report.twigs import Twigs
-from compilescope.rules.tree.compile_tree import compile_tree
-from compilescope.rules.tree.frames import Elsewhere
+from compilescope.report.tree_view import Twigs
 
 _MOST_ELSEWHERE = 20
+"""Chosen: what is read at a glance; the rest is counted."""
 
 
 def _build(reading: Reading) -> list[Block]:
@@ -21,7 +22,7 @@ def _build(reading: Reading) -> list[Block]:
     found: list[Block] = []
     twigs = Twigs(seen, reading.root, {site.fingerprint for site in reading.digest.sites})
     branches = twigs.branches()
-    icicle = Icicle(seen, twigs, targets(reading), reading.root)
+    icicle = Icicle(seen, twigs, reading.once(targets), reading.root)
     if branches:
         found.append(Tree(branches, icicle.cells(), icicle.left_out))
     if twigs.left_out:

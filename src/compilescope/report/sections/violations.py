@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from compilescope.model.bodies import Violation
+from collections.abc import Mapping
+
+from compilescope.analysis.benchmarks import is_benchmark
+from compilescope.analysis.violations import repros_by_event
+from compilescope.model.bodies import ReproWritten, Violation
 from compilescope.model.event import Event
 from compilescope.report.blocks import (
     Block,
@@ -17,9 +21,8 @@ from compilescope.report.blocks import (
     prose,
     words,
 )
-from compilescope.report.places import count, place
+from compilescope.report.places import count, place, repro_place
 from compilescope.report.section import Reading, Section
-from compilescope.rules.benchmarks import is_benchmark
 
 _Group = dict[tuple[object, ...], list[tuple[Event, Violation]]]
 
@@ -51,14 +54,20 @@ def _build(reading: Reading) -> list[Block]:
     table = Table(("model", "device", "constraint", "severity", "violations"), rows, (4,))
     if is_benchmark(reading.run) and not reading.full:
         return [table]  # Of many models: the figures need the room.
-    items = [_item(n, members, reading.root) for n, members in enumerate(causes.values(), 1)]
+    written = repros_by_event(reading.run)
+    items = [_item(n, members, reading, written) for n, members in enumerate(causes.values(), 1)]
     return [table, *items]
 
 
-def _item(number: int, members: list[tuple[Event, Violation]], root: str) -> Item:
+def _item(
+    number: int,
+    members: list[tuple[Event, Violation]],
+    reading: Reading,
+    written: Mapping[str, ReproWritten],
+) -> Item:
     event, body = members[0]
     site = event.site
-    where = place(site.file, site.line, root) if site else "unknown location"
+    where = place(site.file, site.line, reading.root) if site else "unknown location"
     blocks: list[Block] = []
     if site and site.source:
         blocks.append(Excerpt(site.source, site.column, site.end_column))
@@ -68,6 +77,7 @@ def _item(number: int, members: list[tuple[Event, Violation]], root: str) -> Ite
     blocks.append(Paragraph(found))
     if body.remedy:
         blocks.append(Paragraph(prose(body.remedy), "Try:"))
+    blocks += _repro(members, written, reading.run.header.cwd)
     times = f"{body.stage} graph, {count(len(members), 'time')}"
     blocks.append(Paragraph(words(Span(times, "dim"))))
     style: Style = "bad" if body.severity == "error" else "warn"
@@ -75,6 +85,20 @@ def _item(number: int, members: list[tuple[Event, Violation]], root: str) -> Ite
     tags = ("kind:violation", f"category:{body.rule}")
     model = f"{body.model}: " if body.model else ""
     return Item(str(number), words(model, Span(where, "strong")), right, tuple(blocks), tags=tags)
+
+
+def _repro(
+    members: list[tuple[Event, Violation]], written: Mapping[str, ReproWritten], cwd: str
+) -> list[Block]:
+    """One that there is goes before reasons why there is none."""
+    known = [written[event.id] for event, _ in members if event.id in written]
+    for each in sorted(known, key=lambda body: not body.path):
+        if not each.path:
+            return [Paragraph(words(Span(each.reason, "dim")), "No repro:")]
+        path, inside = repro_place(each.path, cwd)
+        size = f" ({count(each.ops, 'operation')})" if each.ops else ""
+        return [Paragraph(words(Span(path, "code"), inside + size), "Repro:")]
+    return []
 
 
 def violations_document(title: str, reading: Reading) -> Document:

@@ -1,4 +1,4 @@
-"""Questions that several rules ask of the user's syntax tree."""
+"""What several rules ask of the user's syntax tree: how a node is written, what it calls."""
 
 from __future__ import annotations
 

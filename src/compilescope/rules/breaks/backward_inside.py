@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from compilescope.rules.causes.remedy import Remedy, source
-from compilescope.rules.causes.rule import BreakRule, Cause, Example
+from compilescope.findings.remedy import Remedy, source
+from compilescope.rules.causes.rule import BreakRule, Cause
 
 
 def _applies(cause: Cause) -> bool:
@@ -33,31 +33,4 @@ RULE = BreakRule(
     applies=_applies,
     why=_why,
     remedies=_remedies,
-    examples=(
-        Example(
-            bad="""import torch
-
-w = torch.ones(3, requires_grad=True)
-
-def step(x):
-    loss = (x * w).sum()
-    loss.backward()
-    return loss
-
-torch.compile(step, backend="eager")(torch.ones(3))
-print(w.grad)
-""",
-            good="""import torch
-
-w = torch.ones(3, requires_grad=True)
-
-def step(x):
-    loss = (x * w).sum()
-    return loss
-
-torch.compile(step, backend="eager")(torch.ones(3)).backward()
-print(w.grad)
-""",
-        ),
-    ),
 )

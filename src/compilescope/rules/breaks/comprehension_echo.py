@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import ast
 
+from compilescope.findings.remedy import Remedy, judgement
 from compilescope.rules.breaks._trees import shown
-from compilescope.rules.causes.remedy import Remedy, judgement
-from compilescope.rules.causes.rule import BreakRule, Cause, Example
+from compilescope.rules.causes.rule import BreakRule, Cause
 
 _ITERATOR_TYPES = ("Missing tp_iternext", "Missing tp_iter")
 
@@ -52,18 +52,4 @@ RULE = BreakRule(
     applies=_applies,
     why=_why,
     remedies=_remedies,
-    examples=(
-        Example(
-            bad="""import torch
-
-def f(x, names):
-    for _ in range(2):
-        print("loop")
-    table = {name: x for name in names.items()}
-    return x + 1
-
-torch.compile(f, backend="eager")(torch.ones(3), {"a": 1})
-""",
-        ),
-    ),
 )

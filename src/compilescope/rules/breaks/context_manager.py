@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
+from compilescope.findings.remedy import Remedy, source
 from compilescope.rules.breaks._trees import shown
-from compilescope.rules.causes.remedy import Remedy, source
-from compilescope.rules.causes.rule import BreakRule, Cause, Example
+from compilescope.rules.causes.rule import BreakRule, Cause
 
 
 def _applies(cause: Cause) -> bool:
@@ -43,34 +43,4 @@ RULE = BreakRule(
     applies=_applies,
     why=_why,
     remedies=_remedies,
-    examples=(
-        Example(
-            bad="""import threading
-import torch
-
-lock = threading.Lock()
-
-def f(x):
-    with lock:
-        return x + 1
-
-print(torch.compile(f, backend="eager")(torch.ones(3)))
-""",
-            good="""import threading
-import torch
-
-lock = threading.Lock()
-
-@torch.compile(backend="eager")
-def inner(x):
-    return x + 1
-
-def f(x):
-    with lock:
-        return inner(x)
-
-print(f(torch.ones(3)))
-""",
-        ),
-    ),
 )

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
+from compilescope.findings.remedy import Remedy, source
+from compilescope.patterns import late
+from compilescope.rules.causes.rule import BreakRule, Cause
 
-from compilescope.rules.causes.remedy import Remedy, source
-from compilescope.rules.causes.rule import BreakRule, Cause, Example
-
-_OPERATOR = re.compile(r"aten\.(\w+)")
+_OPERATOR = late(r"aten\.(\w+)")
 
 
 def _applies(cause: Cause) -> bool:
@@ -53,40 +52,4 @@ RULE = BreakRule(
     applies=_applies,
     why=_why,
     remedies=_remedies,
-    examples=(
-        Example(
-            bad="""import torch
-
-def f(x):
-    picked = x[x > 0]
-    return picked.sum() * 2
-
-print(torch.compile(f, backend="eager")(torch.ones(3)))
-""",
-            good="""import torch
-
-def f(picked):
-    return picked.sum() * 2
-
-x = torch.ones(3)
-print(torch.compile(f, backend="eager")(x[x > 0]))
-""",
-        ),
-        Example(
-            bad="""import torch
-
-def f(x):
-    return (x > 0).nonzero() + 1
-
-print(torch.compile(f, backend="eager")(torch.ones(3)))
-""",
-            good="""import torch
-
-def f(x):
-    return torch.nonzero_static(x > 0, size=3) + 1
-
-print(torch.compile(f, backend="eager")(torch.ones(3)))
-""",
-        ),
-    ),
 )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from compilescope.rules.causes.remedy import Remedy, judgement
-from compilescope.rules.causes.rule import BreakRule, Cause, Example
+from compilescope.findings.remedy import Remedy, judgement
+from compilescope.rules.causes.rule import BreakRule, Cause
 
 
 def _applies(cause: Cause) -> bool:
@@ -35,26 +35,4 @@ RULE = BreakRule(
     why=_why,
     remedies=_remedies,
     echo=True,
-    examples=(
-        Example(
-            bad="""import torch
-
-def inner(x, mask):
-    return x + mask[0]
-
-def f(x, mask, stack):
-    stack.append(1)
-    try:
-        y = inner(x, mask)
-    finally:
-        stack.pop()
-    return y
-
-try:
-    torch.compile(f, backend="eager")(torch.ones(3), None, [])
-except TypeError:
-    pass
-""",
-        ),
-    ),
 )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from compilescope.findings.remedy import Remedy, judgement, source
 from compilescope.rules.breaks._trees import called
-from compilescope.rules.causes.remedy import Remedy, judgement, source
-from compilescope.rules.causes.rule import BreakRule, Cause, Example
+from compilescope.rules.causes.rule import BreakRule, Cause
 
 
 def _applies(cause: Cause) -> bool:
@@ -51,46 +51,4 @@ RULE = BreakRule(
     applies=_applies,
     why=_why,
     remedies=_remedies,
-    examples=(
-        Example(
-            bad="""import torch
-
-def f(x):
-    y = x + 1
-    torch._dynamo.graph_break()
-    return y * 2
-
-torch.compile(f, backend="eager")(torch.ones(3))
-""",
-        ),
-        Example(
-            bad="""import torch
-
-@torch.compiler.disable
-def helper(x):
-    return x * 3
-
-def f(x):
-    return helper(x + 1) * 2
-
-print(torch.compile(f, backend="eager")(torch.ones(3)))
-""",
-            good="""import torch
-
-@torch.compiler.disable
-def helper(x):
-    return x * 3
-
-@torch.compile(backend="eager")
-def before(x):
-    return x + 1
-
-@torch.compile(backend="eager")
-def after(y):
-    return y * 2
-
-print(after(helper(before(torch.ones(3)))))
-""",
-        ),
-    ),
 )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from compilescope.findings.remedy import Remedy, source
 from compilescope.rules.breaks._trees import called
-from compilescope.rules.causes.remedy import Remedy, source
-from compilescope.rules.causes.rule import BreakRule, Cause, Example
+from compilescope.rules.causes.rule import BreakRule, Cause
 
 
 def _applies(cause: Cause) -> bool:
@@ -33,26 +33,4 @@ RULE = BreakRule(
     applies=_applies,
     why=_why,
     remedies=_remedies,
-    examples=(
-        Example(
-            bad="""import os
-import torch
-
-def f(x):
-    stream = open(os.devnull)
-    return x + len(stream.read())
-
-print(torch.compile(f, backend="eager")(torch.ones(3)))
-""",
-            good="""import os
-import torch
-
-def f(x, text):
-    return x + len(text)
-
-with open(os.devnull) as stream:
-    print(torch.compile(f, backend="eager")(torch.ones(3), stream.read()))
-""",
-        ),
-    ),
 )

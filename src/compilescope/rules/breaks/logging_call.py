@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from compilescope.findings.remedy import Remedy, source
 from compilescope.rules.breaks._trees import called
-from compilescope.rules.causes.remedy import Remedy, source
-from compilescope.rules.causes.rule import BreakRule, Cause, Example
+from compilescope.rules.causes.rule import BreakRule, Cause
 
 
 def _applies(cause: Cause) -> bool:
@@ -39,55 +39,4 @@ RULE = BreakRule(
     applies=_applies,
     why=_why,
     remedies=_remedies,
-    examples=(
-        Example(
-            bad="""import logging
-import torch
-
-log = logging.getLogger("example")
-
-def f(x):
-    y = x + 1
-    log.warning("first of y: %s", y[0])
-    return y * 2
-
-print(torch.compile(f, backend="eager")(torch.ones(3)))
-""",
-            good="""import logging
-import torch
-
-log = logging.getLogger("example")
-
-def f(x):
-    y = x + 1
-    return y * 2, y[0]
-
-result, first = torch.compile(f, backend="eager")(torch.ones(3))
-log.warning("first of y: %s", first)
-print(result)
-""",
-        ),
-        Example(
-            bad="""import warnings
-import torch
-
-def f(x):
-    y = x + 1
-    warnings.warn("careful", stacklevel=1)
-    return y * 2
-
-print(torch.compile(f, backend="eager")(torch.ones(3)))
-""",
-            good="""import warnings
-import torch
-
-def f(x):
-    y = x + 1
-    return y * 2
-
-print(torch.compile(f, backend="eager")(torch.ones(3)))
-warnings.warn("careful", stacklevel=1)
-""",
-        ),
-    ),
 )

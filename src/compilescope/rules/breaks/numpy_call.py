@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from compilescope.findings.remedy import Remedy, source
 from compilescope.rules.breaks._trees import called
-from compilescope.rules.causes.remedy import Remedy, source
-from compilescope.rules.causes.rule import BreakRule, Cause, Example
+from compilescope.rules.causes.rule import BreakRule, Cause
 
 
 def _applies(cause: Cause) -> bool:
@@ -34,26 +34,4 @@ RULE = BreakRule(
     applies=_applies,
     why=_why,
     remedies=_remedies,
-    examples=(
-        Example(
-            bad="""import numpy as np
-import torch
-
-def f(x):
-    weights = np.polyfit([0.0, 1.0, 2.0], [0.0, 1.0, 4.0], 1)
-    return x * torch.from_numpy(weights)[0]
-
-print(torch.compile(f, backend="eager")(torch.ones(3)))
-""",
-            good="""import numpy as np
-import torch
-
-def f(x, weights):
-    return x * weights[0]
-
-weights = torch.from_numpy(np.polyfit([0.0, 1.0, 2.0], [0.0, 1.0, 4.0], 1))
-print(torch.compile(f, backend="eager")(torch.ones(3), weights))
-""",
-        ),
-    ),
 )

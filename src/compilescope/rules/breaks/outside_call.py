@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from compilescope.findings.remedy import Remedy, source
 from compilescope.rules.breaks._trees import called
-from compilescope.rules.causes.remedy import Remedy, source
-from compilescope.rules.causes.rule import BreakRule, Cause, Example
+from compilescope.rules.causes.rule import BreakRule, Cause
 
 _TYPES = (
     "Attempted to call function marked as skipped",
@@ -54,42 +54,4 @@ RULE = BreakRule(
     applies=_applies,
     why=_why,
     remedies=_remedies,
-    examples=(
-        Example(
-            bad="""import time
-import torch
-
-def f(x):
-    return x + time.time()
-
-print(torch.compile(f, backend="eager")(torch.ones(3)).shape)
-""",
-            good="""import time
-import torch
-
-def f(x, now):
-    return x + now
-
-print(torch.compile(f, backend="eager")(torch.ones(3), torch.tensor(time.time())).shape)
-""",
-        ),
-        Example(
-            bad="""import os
-import torch
-
-def f(x):
-    return x + os.getpid()
-
-print(torch.compile(f, backend="eager")(torch.ones(3)))
-""",
-            good="""import os
-import torch
-
-def f(x, pid):
-    return x + pid
-
-print(torch.compile(f, backend="eager")(torch.ones(3), torch.tensor(os.getpid())))
-""",
-        ),
-    ),
 )

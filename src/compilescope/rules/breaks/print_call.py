@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from compilescope.rules.causes.remedy import Remedy, source
-from compilescope.rules.causes.rule import BreakRule, Cause, Example
+from compilescope.findings.remedy import Remedy, source
+from compilescope.rules.causes.rule import BreakRule, Cause
 
 
 def _applies(cause: Cause) -> bool:
@@ -33,27 +33,4 @@ RULE = BreakRule(
     applies=_applies,
     why=_why,
     remedies=_remedies,
-    examples=(
-        Example(
-            bad="""import torch
-
-def f(x):
-    y = x + 1
-    print("step", y)
-    return y * 2
-
-print(torch.compile(f, backend="eager")(torch.ones(3)))
-""",
-            good="""import torch
-
-def f(x):
-    y = x + 1
-    return y * 2, y
-
-result, y = torch.compile(f, backend="eager")(torch.ones(3))
-print("step", y)
-print(result)
-""",
-        ),
-    ),
 )

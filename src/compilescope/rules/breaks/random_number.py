@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
+from compilescope.findings.remedy import Remedy, source
 from compilescope.rules.breaks._trees import called
-from compilescope.rules.causes.remedy import Remedy, source
-from compilescope.rules.causes.rule import BreakRule, Cause, Example
+from compilescope.rules.causes.rule import BreakRule, Cause
 
 
 def _applies(cause: Cause) -> bool:
@@ -48,52 +48,4 @@ RULE = BreakRule(
     applies=_applies,
     why=_why,
     remedies=_remedies,
-    examples=(
-        Example(
-            bad="""import random
-import torch
-
-rng = random.Random(0)
-
-def f(x):
-    return x * rng.gauss(0.0, 1.0)
-
-print(torch.compile(f, backend="eager")(torch.ones(3)))
-""",
-            good="""import random
-import torch
-
-rng = random.Random(0)
-
-def f(x, scale):
-    return x * scale
-
-scale = torch.tensor(rng.gauss(0.0, 1.0), dtype=torch.float64)
-print(torch.compile(f, backend="eager")(torch.ones(3), scale))
-""",
-        ),
-        Example(
-            bad="""import random
-import torch
-
-random.seed(0)
-
-def f(x):
-    return x * random.random()
-
-print(torch.compile(f, backend="eager")(torch.ones(3)))
-""",
-            good="""import random
-import torch
-
-random.seed(0)
-
-def f(x, scale):
-    return x * scale
-
-scale = torch.tensor(random.random(), dtype=torch.float64)
-print(torch.compile(f, backend="eager")(torch.ones(3), scale))
-""",
-        ),
-    ),
 )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from compilescope.rules.causes.remedy import Remedy, source
-from compilescope.rules.causes.rule import BreakRule, Cause, Example
+from compilescope.findings.remedy import Remedy, source
+from compilescope.rules.causes.rule import BreakRule, Cause
 
 
 def _applies(cause: Cause) -> bool:
@@ -33,26 +33,4 @@ RULE = BreakRule(
     applies=_applies,
     why=_why,
     remedies=_remedies,
-    examples=(
-        Example(
-            bad="""import torch
-
-torch.manual_seed(0)
-rnn = torch.nn.LSTM(4, 4)
-
-def f(x):
-    return rnn(x + 1)[0] * 2
-
-print(torch.compile(f, backend="eager")(torch.ones(2, 1, 4)))
-""",
-            good="""import torch
-
-torch.manual_seed(0)
-rnn = torch.nn.LSTM(4, 4)
-before = torch.compile(lambda x: x + 1, backend="eager")
-after = torch.compile(lambda y: y * 2, backend="eager")
-print(after(rnn(before(torch.ones(2, 1, 4)))[0]))
-""",
-        ),
-    ),
 )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
+from compilescope.findings.remedy import Remedy, source
 from compilescope.rules.breaks._trees import shown
-from compilescope.rules.causes.remedy import Remedy, source
-from compilescope.rules.causes.rule import BreakRule, Cause, Example
+from compilescope.rules.causes.rule import BreakRule, Cause
 
 _CONVERSIONS = ("float", "int", "bool", "complex")
 
@@ -69,79 +69,4 @@ RULE = BreakRule(
     applies=_applies,
     why=_why,
     remedies=_remedies,
-    examples=(
-        Example(
-            bad="""import torch
-
-def f(x):
-    largest = x.abs().max().item()
-    return x / largest
-
-print(torch.compile(f, backend="eager")(torch.ones(3)))
-""",
-            good="""import torch
-
-def f(x):
-    return x.abs().max()
-
-x = torch.ones(3)
-print(x / torch.compile(f, backend="eager")(x).item())
-""",
-        ),
-        Example(
-            bad="""import torch
-
-def f(x, sizes):
-    first, second = (sizes + 1).tolist()
-    return x * first + second
-
-print(torch.compile(f, backend="eager")(torch.ones(3), torch.tensor([1, 2])))
-""",
-            good="""import torch
-
-def f(sizes):
-    return sizes + 1
-
-first, second = torch.compile(f, backend="eager")(torch.tensor([1, 2])).tolist()
-print(torch.ones(3) * first + second)
-""",
-        ),
-        Example(
-            bad="""import torch
-
-def f(x):
-    return x * int(x.sum())
-
-print(torch.compile(f, backend="eager")(torch.ones(3)))
-""",
-            good="""import torch
-
-def f(x):
-    return x.sum()
-
-x = torch.ones(3)
-print(x * int(torch.compile(f, backend="eager")(x)))
-""",
-        ),
-        Example(
-            bad="""import torch
-
-def f(x, n):
-    for _ in range(int(n)):
-        x = x * 2
-    return x
-
-print(torch.compile(f, backend="eager")(torch.ones(3), torch.tensor(2)))
-""",
-            good="""import torch
-
-def f(x, n):
-    for _ in range(n):
-        x = x * 2
-    return x
-
-print(torch.compile(f, backend="eager")(torch.ones(3), int(torch.tensor(2))))
-""",
-        ),
-    ),
 )

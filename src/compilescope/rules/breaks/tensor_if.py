@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from compilescope.rules.causes.remedy import Remedy, judgement, source
-from compilescope.rules.causes.rule import BreakRule, Cause, Example
+from compilescope.findings.remedy import Remedy, judgement, source
+from compilescope.rules.causes.rule import BreakRule, Cause
 
 
 def _applies(cause: Cause) -> bool:
@@ -40,70 +40,4 @@ RULE = BreakRule(
     applies=_applies,
     why=_why,
     remedies=_remedies,
-    examples=(
-        Example(
-            bad="""import torch
-
-def f(x):
-    y = x.sin()
-    if y.sum() > 0:
-        y = y * 2
-    else:
-        y = y - 1
-    return y + 1
-
-print(torch.compile(f, backend="eager")(torch.ones(3)))
-""",
-            good="""import torch
-
-@torch.compile(backend="eager")
-def f(x):
-    y = x.sin()
-    return y, y.sum() > 0
-
-@torch.compile(backend="eager")
-def doubled(y):
-    return y * 2 + 1
-
-@torch.compile(backend="eager")
-def lowered(y):
-    return y - 1 + 1
-
-y, positive = f(torch.ones(3))
-print(doubled(y) if positive else lowered(y))
-""",
-        ),
-        Example(
-            bad="""import torch
-
-def f(x):
-    if x.sum() > 0:
-        y = x * 2
-        z = y + 1
-    else:
-        y = x - 1
-        z = y * 3
-    return y + z
-
-print(torch.compile(f, backend="eager")(torch.ones(3)))
-""",
-            good="""import torch
-
-@torch.compile(backend="eager")
-def when_true(x):
-    y = x * 2
-    z = y + 1
-    return y + z
-
-@torch.compile(backend="eager")
-def when_false(x):
-    y = x - 1
-    z = y * 3
-    return y + z
-
-x = torch.ones(3)
-print(when_true(x) if x.sum() > 0 else when_false(x))
-""",
-        ),
-    ),
 )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
+from compilescope.findings.remedy import Remedy, source
 from compilescope.rules.breaks._trees import shown
-from compilescope.rules.causes.remedy import Remedy, source
-from compilescope.rules.causes.rule import BreakRule, Cause, Example
+from compilescope.rules.causes.rule import BreakRule, Cause
 
 
 def _operation(cause: Cause) -> ast.BoolOp | None:
@@ -46,25 +46,4 @@ RULE = BreakRule(
     applies=_applies,
     why=_why,
     remedies=_remedies,
-    examples=(
-        Example(
-            bad="""import torch
-
-def f(x, y):
-    flag = x.any() or y.any()
-    return x + y * flag
-
-print(torch.compile(f, backend="eager")(torch.ones(3), torch.ones(3)))
-""",
-            good="""import torch
-
-def f(x, y, flag):
-    return x + y * flag
-
-x, y = torch.ones(3), torch.ones(3)
-flag = x.any() or y.any()
-print(torch.compile(f, backend="eager")(x, y, flag))
-""",
-        ),
-    ),
 )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from compilescope.rules.causes.remedy import Remedy, source
-from compilescope.rules.causes.rule import BreakRule, Cause, Example
+from compilescope.findings.remedy import Remedy, source
+from compilescope.rules.causes.rule import BreakRule, Cause
 
 
 def _applies(cause: Cause) -> bool:
@@ -35,30 +35,4 @@ RULE = BreakRule(
     applies=_applies,
     why=_why,
     remedies=_remedies,
-    examples=(
-        Example(
-            bad="""import torch
-
-def f(x):
-    while x.abs().max() > 1:
-        x = x / 2
-    return x + 1
-
-print(torch.compile(f, backend="eager")(torch.full((3,), 4.0)))
-""",
-            good="""import torch
-
-@torch.compile(backend="eager")
-def halved(x):
-    return x / 2
-
-def f(x):
-    while x.abs().max() > 1:
-        x = halved(x)
-    return x + 1
-
-print(f(torch.full((3,), 4.0)))
-""",
-        ),
-    ),
 )

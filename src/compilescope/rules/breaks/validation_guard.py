@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
+from compilescope.findings.remedy import Remedy, source
 from compilescope.rules.breaks._trees import shown
-from compilescope.rules.causes.remedy import Remedy, source
-from compilescope.rules.causes.rule import BreakRule, Cause, Example
+from compilescope.rules.causes.rule import BreakRule, Cause
 
 
 def _check(cause: Cause) -> ast.If | ast.Assert | None:
@@ -51,48 +51,4 @@ RULE = BreakRule(
     applies=_applies,
     why=_why,
     remedies=_remedies,
-    examples=(
-        Example(
-            bad="""import torch
-
-def f(x):
-    y = x * 2
-    if (y < 0).any():
-        raise ValueError("negative")
-    return y + 1
-
-print(torch.compile(f, backend="eager")(torch.ones(3)))
-""",
-            good="""import torch
-
-def f(x):
-    y = x * 2
-    return y + 1, (y < 0).any()
-
-result, negative = torch.compile(f, backend="eager")(torch.ones(3))
-if negative:
-    raise ValueError("negative")
-print(result)
-""",
-        ),
-        Example(
-            bad="""import torch
-
-def f(x):
-    assert (x > 0).all(), x.shape
-    return x + 1
-
-print(torch.compile(f, backend="eager")(torch.ones(3)))
-""",
-            good="""import torch
-
-def f(x):
-    return x + 1
-
-x = torch.ones(3)
-assert (x > 0).all(), x.shape
-print(torch.compile(f, backend="eager")(x))
-""",
-        ),
-    ),
 )

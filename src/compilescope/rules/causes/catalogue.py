@@ -10,8 +10,9 @@ import importlib
 import msgspec
 
 from compilescope.registry.taxonomy import Category, load_taxonomy
-from compilescope.rules import guards
-from compilescope.rules.causes.explaining import guard_rules
+from compilescope.rules import recompiles as guards
+from compilescope.rules.causes.device_words import DEVICE_RULES
+from compilescope.rules.causes.explanations import guard_rules
 
 # A function may be eager for reasons that are categories of the taxonomy under another name.
 _EAGER: dict[str, tuple[str, str | None]] = {
@@ -19,6 +20,7 @@ _EAGER: dict[str, tuple[str, str | None]] = {
     "generator": ("A generator that was compiled on its own", "generator"),
     "dispatch-mode": ("A call under a torch dispatch mode", "tensor-subclass"),
     "backend": ("A function that the backend declined", "backend-failure"),
+    "torch-module": ("A module of PyTorch's own that is compiled in place", None),
     "error": ("A function that fell back to eager after a compiler error", "compiler-bug"),
     "recompile-limit": ("A function recompiled too often", "recompile-limit"),
     "graph-break": ("A function that fell back to eager at a graph break", None),
@@ -53,6 +55,8 @@ def rule_words(rule: str) -> RuleWords:
         return _words(title, _category(known))
     if family == "failure":
         return _words(f"Compilation raised {name}", load_taxonomy().category_of(None, name))
+    if rule in DEVICE_RULES:
+        return RuleWords(DEVICE_RULES[rule].title, category=DEVICE_RULES[rule].category)
     if rule == "unregistered-break":
         return RuleWords("A graph break that has no PyTorch id")
     category = load_taxonomy().category_of(rule)

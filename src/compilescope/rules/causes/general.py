@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from compilescope.findings.failures import Failure
+from compilescope.findings.remedy import Remedy, judgement, upgrade
 from compilescope.registry.taxonomy import Category
-from compilescope.rules.causes.remedy import Remedy, judgement, upgrade
 from compilescope.rules.causes.rule import Cause
-from compilescope.rules.failures import Failure
 
 
 def general_why(cause: Cause, category: Category | None) -> str:
@@ -32,6 +32,12 @@ def general_remedies(cause: Cause, category: Category | None) -> list[Remedy]:
 def failure_words(failure: Failure) -> tuple[str, str, list[Remedy]]:
     """Category, reason and remedies of a failure that is no graph break."""
     said = failure.cause or _said(failure.message)
+    if failure.error == "ConstraintError":
+        return (
+            "backend-failure",
+            f"The {failure.phase} graph of `{failure.function}` was rejected: {said}",
+            [judgement("Change the lines that its violations name, each with what to try there.")],
+        )
     if failure.error == "BackendCompilerFailed" or failure.backend or failure.phase == "backward":
         backend = failure.backend or "the backend"
         return (

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 
+from compilescope.findings.remedy import Remedy, judgement
 from compilescope.model.stack import origin_of
-from compilescope.rules.causes.remedy import Remedy, judgement
-from compilescope.rules.causes.rule import Cause, Miss
-from compilescope.rules.guards._subjects import called, named, of_a_module
+from compilescope.rules.causes.rule import Cause, GuardFailure
+from compilescope.rules.recompiles._subjects import called, named, of_a_module
 
 # About the call itself (its mode, its inputs): the rule's own words are for the caller.
 _OF_THE_CALL = frozenset(
@@ -85,7 +85,7 @@ def library_break(cause: Cause) -> list[Remedy]:
     ]
 
 
-def library_miss(miss: Miss, rule: str, told: list[Remedy]) -> list[Remedy]:
+def library_miss(miss: GuardFailure, rule: str, told: list[Remedy]) -> list[Remedy]:
     """What the caller can do about a guard on a library's line; `told` are the rule's own words."""
     passed = not of_a_module(miss.cause.subject)
     weighed = [each for each in told if each.kind != "source"]
@@ -103,12 +103,12 @@ def library_miss(miss: Miss, rule: str, told: list[Remedy]) -> list[Remedy]:
     return [first, *(weighed[:1] or [_warm_up(miss)])]
 
 
-def _about_a_cache(miss: Miss) -> bool:
+def _about_a_cache(miss: GuardFailure) -> bool:
     text = f"{miss.cause.subject} {miss.cause.source}"
     return any(word in text for word in _CACHES)
 
 
-def _fixed_sizes(miss: Miss) -> Remedy:
+def _fixed_sizes(miss: GuardFailure) -> Remedy:
     if not _about_a_cache(miss):
         return judgement(
             f"Keep `{named(miss)}` constant from outside the library: pad the model's inputs to "
@@ -123,21 +123,21 @@ def _fixed_sizes(miss: Miss) -> Remedy:
     )
 
 
-def _kept_the_same(miss: Miss) -> Remedy:
+def _kept_the_same(miss: GuardFailure) -> Remedy:
     return judgement(
         f"`{named(miss)}` changes inside a library: look for an argument or a config field that "
         "keeps it constant between calls."
     )
 
 
-def _whole_model(miss: Miss) -> Remedy:
+def _whole_model(miss: GuardFailure) -> Remedy:
     return judgement(
         "If you compile parts of the model one by one, compile the model that holds them instead. "
         f"Each `{called(miss)}` is then traced at its own call site."
     )
 
 
-def _warm_up(miss: Miss) -> Remedy:
+def _warm_up(miss: GuardFailure) -> Remedy:
     return judgement(
         "Otherwise, call the model during warm-up with each kind of input you expect: "
         f"`{called(miss)}` is compiled once for each, up to the recompile limit."

@@ -2,36 +2,35 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from pathlib import Path
 
-from compilescope.rules.causes.remedy import Remedy
-from compilescope.rules.recompiles import RecompileCause, RecompiledFrame
-from compilescope.rules.sites import Site
-from compilescope.rules.source import Spot
+import msgspec
+
+from compilescope.findings.breaks import Site
+from compilescope.findings.recompiles import RecompileCause, RecompiledFrame
+from compilescope.findings.remedy import Remedy
+from compilescope.source.examples import Example, example_folder, read_examples
+from compilescope.source.spots import SourceSpot
 
 _LONGEST = 90
+"""Letters of a text of the user's in a sentence. Chosen: the sentence stays about a line."""
+_RULES = Path(__file__).parent.parent
 
 
-@dataclass(frozen=True)
-class Example:
-    """A program that a rule fires on, and the same program after what the rule says to do."""
-
-    bad: str
-    good: str = ""
-    """After a remedy of kind `source`: silent, and it prints what `bad` prints."""
-    changes: str = ""
-    """Where the remedy gives something up, and the two print different things: what it is."""
-
-
-@dataclass(frozen=True)
-class Cause:
+class Cause(msgspec.Struct, frozen=True, dict=True):
     """One break site and the source around it: what a rule looks at."""
 
     site: Site
-    spot: Spot
+    look: Callable[[], SourceSpot]
+    """Finds the spot. It may have to parse a file, and many rules need no look at it."""
 
-    @property
+    @functools.cached_property
+    def spot(self) -> SourceSpot:
+        return self.look()
+
+    @functools.cached_property
     def text(self) -> str:
         """The offending expression, on one line, cut where it grows too long to read."""
         text = " ".join(self.spot.text.split())
@@ -43,12 +42,14 @@ class Cause:
 
     def says(self, *parts: str) -> bool:
         """Does PyTorch's own type, context or explanation speak of any of these?"""
-        words = f"{self.site.gb_type}\n{self.site.context}\n{self.site.explanation}"
-        return any(part in words for part in parts)
+        return any(part in self._words for part in parts)
+
+    @functools.cached_property
+    def _words(self) -> str:
+        return f"{self.site.gb_type}\n{self.site.context}\n{self.site.explanation}"
 
 
-@dataclass(frozen=True)
-class BreakRule:
+class BreakRule(msgspec.Struct, frozen=True, dict=True):
     """A pattern of graph breaks. The first rule that applies, by `order`, explains a site."""
 
     id: str
@@ -59,29 +60,33 @@ class BreakRule:
     applies: Callable[[Cause], bool]
     why: Callable[[Cause], str]
     remedies: Callable[[Cause], list[Remedy]]
-    examples: tuple[Example, ...]
     echo: bool = False
     """True where the break is what an earlier break left behind."""
 
+    @functools.cached_property
+    def examples(self) -> tuple[Example, ...]:
+        return read_examples(example_folder(_RULES / "breaks", self.id))
 
-@dataclass(frozen=True)
-class Miss:
+
+class GuardFailure(msgspec.Struct, frozen=True):
     """One guard that failed, in the function that was compiled again because of it."""
 
     cause: RecompileCause
     frame: RecompiledFrame
-    spot: Spot
+    spot: SourceSpot
     """The user's line that made Dynamo install the guard."""
 
 
-@dataclass(frozen=True)
-class GuardRule:
+class GuardRule(msgspec.Struct, frozen=True, dict=True):
     """A pattern of failed guards. The first rule that applies, by `order`, explains a recompile."""
 
     id: str
     order: int
-    applies: Callable[[Miss], bool]
-    why: Callable[[Miss], str]
-    remedies: Callable[[Miss], list[Remedy]]
-    examples: tuple[Example, ...]
-    """`bad` recompiles, and this rule explains it; `good` compiles once."""
+    applies: Callable[[GuardFailure], bool]
+    why: Callable[[GuardFailure], str]
+    remedies: Callable[[GuardFailure], list[Remedy]]
+
+    @functools.cached_property
+    def examples(self) -> tuple[Example, ...]:
+        """`bad` recompiles, and this rule explains it; `good` compiles once."""
+        return read_examples(example_folder(_RULES / "recompiles", self.id))

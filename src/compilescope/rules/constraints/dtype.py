@@ -21,27 +21,34 @@ from compilescope.rules.hardware.constraint import (
     is_parameter,
     lacks_value,
 )
+from compilescope.rules.hardware.default_device import default_device
 from compilescope.rules.hardware.op_names import OpPatterns
+from compilescope.rules.hardware.operands import made
 
-_INTEGER = re.compile(r"^u?int(\d+)$")
-_BITS = re.compile(r"\d+")
+_INTEGER = re.compile(r"^u?int(\d{1,9})$")
+_BITS = re.compile(r"\d{1,9}")
 _KINDS = (("float", "bfloat"), ("int", "uint", "bool"), ("complex",))
 
 
 class DtypeConstraint(Constraint):
-    """Tensors must be of these number formats. They may be given as strings or as torch's own."""
+    """Tensors must be of these number formats. They may be given as strings or as torch's own.
+
+    Without any argument: those of the generic device.
+    """
 
     id = "dtype"
 
     def __init__(
         self,
-        allowed_dtypes: Sequence[object] = (),
+        allowed_dtypes: Sequence[object] | None = None,
         *,
         per_op: Mapping[str, Sequence[object]] | None = None,
         integer_width: int | None = None,
         wider_integers: Literal["narrowed", "refused"] = "refused",
     ) -> None:
-        self.allowed = _formats(allowed_dtypes)
+        if allowed_dtypes is None and not per_op and integer_width is None:
+            allowed_dtypes = default_device().dtypes.supported
+        self.allowed = _formats(allowed_dtypes or ())
         self.per_op = {op: _formats(names) for op, names in (per_op or {}).items()}
         self.integer_width = integer_width
         self.wider_integers = wider_integers
@@ -58,7 +65,7 @@ class DtypeConstraint(Constraint):
             yield from self._check_named(node, settled)
         if lacks_value(node) and (self.allowed or self.integer_width):
             yield self.cannot_tell(node, "its output is unknown", self._taken)
-        for dtype in dict.fromkeys(result.dtype for result in node.outputs):
+        for dtype in dict.fromkeys(result.dtype for result in made(node)):
             if dtype in self._wide_ones:
                 yield self._wide(node, dtype)
             elif self.allowed and dtype not in self.allowed and dtype not in settled:

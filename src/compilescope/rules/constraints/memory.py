@@ -18,11 +18,13 @@ from compilescope.rules.hardware.constraint import (
     shown_op,
     shown_shape,
 )
+from compilescope.rules.hardware.default_device import default_device
 from compilescope.rules.hardware.memory import Peak, peak_memory
+from compilescope.rules.hardware.operands import made
 
 
 class MemoryConstraint(Constraint):
-    """The graph must fit, and so must each tensor."""
+    """The graph must fit, and so must each tensor. Without any argument: as the generic device."""
 
     id = "memory"
 
@@ -32,6 +34,8 @@ class MemoryConstraint(Constraint):
         for limit in (max_memory_bytes, max_tensor_bytes):
             if limit is not None and limit < 1:
                 raise ValueError(f"a limit must be at least one byte, not {limit}")
+        if max_memory_bytes is None and max_tensor_bytes is None:
+            max_memory_bytes = default_device().memory.peak_bytes
         self.max_memory_bytes = max_memory_bytes
         self.max_tensor_bytes = max_tensor_bytes
 
@@ -50,7 +54,7 @@ class MemoryConstraint(Constraint):
         allowed = f"at most {shown_bytes(limit)} per tensor"
         if lacks_value(node):
             yield self.cannot_tell(node, "its output is unknown", allowed)
-        for value in dict.fromkeys(node.outputs):
+        for value in dict.fromkeys(made(node)):
             if value.size_bytes is None:
                 found = f"the size in bytes of {value.dtype} {shown_shape(value)} is unknown"
                 yield self.cannot_tell(node, found, allowed)
@@ -85,7 +89,7 @@ class MemoryConstraint(Constraint):
 def _fit(node: Node, limit: int) -> bool:
     """Most nodes give a tensor of known size that is small enough."""
     return bool(node.outputs) and all(
-        value.size_bytes is not None and value.size_bytes <= limit for value in node.outputs
+        value.size_bytes is not None and value.size_bytes <= limit for value in made(node)
     )
 
 

@@ -17,8 +17,10 @@ from compilescope.rules.hardware.constraint import (
     is_op,
     shown_op,
 )
+from compilescope.rules.hardware.default_device import default_device
 from compilescope.rules.hardware.op_names import OpPatterns
 from compilescope.rules.hardware.op_remedies import instead_of
+from compilescope.rules.hardware.view_ops import is_view_op
 
 _SIGNS: dict[str, Callable[[Any, Any], bool]] = {
     "==": operator.eq,
@@ -29,8 +31,11 @@ _SIGNS: dict[str, Callable[[Any, Any], bool]] = {
     ">=": operator.ge,
 }
 _MOST_NAMED = 6
+"""Operators in one sentence. Chosen: the rest is counted."""
 _SIZES = ("aten.sym_size.", "aten.sym_stride.", "aten.sym_numel.", "aten.sym_storage_offset.")
 """They ask a tensor for its size: no device has anything to do there."""
+_LITERALS = "aten.lift_fresh"
+"""A tensor that is written in the program, as a graph takes it in."""
 
 
 class _Case(NamedTuple):
@@ -45,19 +50,22 @@ class UnsupportedOpsConstraint(Constraint):
     """Operators that are refused: by name, by not being on the list, or by an argument.
 
     A name may be an ATen operator's or Dynamo's (`torch.nn.functional.relu`, the method `view`): a
-    node falls under it by itself, or by the ATen operators that it calls.
+    node falls under it by itself, or by the ATen operators that it calls. Without any argument:
+    those that the generic device lacks. A list of what is supported need not name views.
     """
 
     id = "operators"
 
     def __init__(
         self,
-        unsupported_ops: Sequence[str] = (),
+        unsupported_ops: Sequence[str] | None = None,
         *,
         supported_ops: Sequence[str] = (),
         conditions: Sequence[Condition] = (),
     ) -> None:
-        self.unsupported = OpPatterns(unsupported_ops)
+        if unsupported_ops is None and not supported_ops and not conditions:
+            unsupported_ops = default_device().ops.denied
+        self.unsupported = OpPatterns(unsupported_ops or ())
         self.supported = OpPatterns(supported_ops)
         self.conditions = [
             _Case(OpPatterns((case.op,)), parse_comparison(case.when), case) for case in conditions
@@ -88,7 +96,8 @@ class UnsupportedOpsConstraint(Constraint):
             brought = self.supported.match(node.target)
             if not brought or any(self.supported.match(op) == brought for op in listed):
                 for op in ops:
-                    if op not in denied and op not in listed and not op.startswith(_SIZES):
+                    free = op.startswith((*_SIZES, _LITERALS)) or is_view_op(op)
+                    if op not in denied and op not in listed and not free:
                         yield self._unlisted(node, op)
         for case in self.conditions:
             yield from self._check_case(node, calls, case)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
-from compilescope.model.device import Alignment, Device, Otherwise
+from compilescope.model.device import ALL_DIMS, Alignment, Device, Otherwise
 from compilescope.model.graph import Graph, Node, TensorInfo
 from compilescope.rules.constraints._samples import graph, node, tensor
 from compilescope.rules.hardware.constraint import (
@@ -19,7 +19,7 @@ from compilescope.rules.hardware.constraint import (
 )
 from compilescope.rules.hardware.odd_sizes import (
     Broken,
-    Place,
+    SizePlace,
     all_sizes,
     concerned,
     note_odd,
@@ -29,11 +29,16 @@ from compilescope.rules.hardware.odd_sizes import (
     split_words,
 )
 from compilescope.rules.hardware.op_names import OpPatterns
+from compilescope.rules.hardware.operands import made
 from compilescope.rules.hardware.sizes import Size, is_multiple
 
 
 class ShapeConstraint(Constraint):
-    """Sizes must be multiples, and within bounds."""
+    """Sizes must be multiples, and within bounds.
+
+    An alignment holds for all dimensions, except those of size 1; `dims=(-1,)` is for the last one
+    alone.
+    """
 
     id = "shape"
 
@@ -41,7 +46,7 @@ class ShapeConstraint(Constraint):
         self,
         alignment: int | Sequence[Alignment] = 1,
         *,
-        dims: Sequence[int] = (-1,),
+        dims: Sequence[int] | None = None,
         ops: Sequence[str] = (),
         otherwise: Otherwise = "refused",
         max_rank: int | None = None,
@@ -50,7 +55,10 @@ class ShapeConstraint(Constraint):
     ) -> None:
         if isinstance(alignment, int):
             one = Alignment(
-                multiple=alignment, dims=tuple(dims), ops=tuple(ops), otherwise=otherwise
+                multiple=alignment,
+                dims=ALL_DIMS if dims is None else tuple(dims),
+                ops=tuple(ops),
+                otherwise=otherwise,
             )
             alignment = (one,)
         for rule in alignment:
@@ -68,7 +76,7 @@ class ShapeConstraint(Constraint):
     def check_node(self, node: Node) -> Iterable[Breach]:
         if lacks_value(node) and self._allowed:
             yield self.cannot_tell(node, "its output is unknown", self._allowed)
-        shapes = [shaped for shaped in node.outputs if not self._is_fine(shaped.shape)]
+        shapes = [shaped for shaped in made(node) if not self._is_fine(shaped.shape)]
         if not shapes and not self._special:
             return
         shapes = list({shaped.shape: shaped for shaped in shapes}.values())
@@ -171,7 +179,7 @@ class ShapeConstraint(Constraint):
                 why = f"size {size}, {place.words}"
                 yield self.cannot_tell(node, why, rule_words(rule), op)
 
-    def _off(self, node: Node, size: int, rules: list[tuple[Alignment, Place, str]]) -> Breach:
+    def _off(self, node: Node, size: int, rules: list[tuple[Alignment, SizePlace, str]]) -> Breach:
         refusing = [item for item in rules if item[0].otherwise == "refused"]
         rule, place, op = max(refusing or rules, key=lambda item: item[0].multiple)
         found = f"size {size}, {place.words}"

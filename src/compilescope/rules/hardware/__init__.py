@@ -1,1 +1,1 @@
-"""What a device asks of a graph, and where a graph does not give it."""
+"""What a device asks of a graph, and where a graph does not meet it. Pure: no torch."""

@@ -1,7 +1,7 @@
 """What a hardware constraint is: it reads a portable graph and says what a device cannot run.
 
 Three-valued: a breach, nothing, or "cannot tell" where a node lacks what the constraint looks at.
-`rules.hardware.checking` runs constraints over a graph.
+`rules.hardware.checks` runs constraints over a graph.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Severity = Literal["error", "warning", "unknown"]
 _PICK = "_operator.getitem"
 _GIVES_NOTHING = re.compile(r"(?:^|\.)(?:setitem|_assert\w*|_check\w*|sym_constrain_range\w*)$")
 _INPUTS = ("placeholder", "get_attr")
-_STEP = re.compile(r"\['?([^'\]]*)'?\]|\.([A-Za-z]\w*)")
+_STEP = re.compile(r"\['?([^'\]]{0,200})'?\]|\.([A-Za-z]\w*)")
 _PARAMETER = re.compile(r"_(?:parameters|buffers)[\[_]|\._(?:parameters|buffers)\[")
 _CONTAINERS = ("_modules", "_parameters", "_buffers")
 

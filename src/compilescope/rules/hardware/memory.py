@@ -12,16 +12,17 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from compilescope.graphs.completion import complete
+from compilescope.graphs.user_lines import line_of
 from compilescope.model.graph import Graph, Node, TensorInfo
 from compilescope.model.stack import Frame
-from compilescope.rules.graphs.completion import complete
-from compilescope.rules.graphs.user_lines import line_of
 from compilescope.rules.hardware.constraint import lacks_value, shown_op
 from compilescope.rules.hardware.view_ops import makes_memory, shares_memory
 from compilescope.rules.hardware.workspaces import workspace_bytes
 
 _INPUTS = ("placeholder", "get_attr")
 _MOST_ALIVE = 10
+"""Tensors that are named at the worst moment, largest first. Chosen: those that matter."""
 
 
 class Peak(msgspec.Struct, frozen=True, kw_only=True):

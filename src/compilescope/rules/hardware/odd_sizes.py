@@ -1,4 +1,4 @@
-"""Where sizes were met that break a rule, and what to do about them."""
+"""Sizes that break an alignment rule: where each was met first, and what to do about it."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
-from compilescope.model.device import Alignment
+from compilescope.model.device import ALL_DIMS, AlignedDims, Alignment
 from compilescope.model.graph import Node, TensorInfo
 from compilescope.rules.hardware.constraint import is_input, is_parameter, shown_shape
 from compilescope.rules.hardware.op_names import OpPatterns
 from compilescope.rules.hardware.sizes import Size, is_multiple
 
 
-class Place(NamedTuple):
+class SizePlace(NamedTuple):
     """Where a size was met."""
 
     dims: tuple[int, ...]
@@ -25,30 +25,32 @@ class Place(NamedTuple):
         return f"{name} {', '.join(map(str, self.dims))} of {shown_shape(self.shaped)}"
 
 
-Broken = dict[Size, list[tuple[Alignment, Place, str]]]
+Broken = dict[Size, list[tuple[Alignment, SizePlace, str]]]
 
 
 def note_odd(broken: Broken, rule: Alignment, shaped: TensorInfo, op: str) -> None:
     for size, dims in sizes_in(shaped.shape, rule.dims):
         if not is_multiple(size, rule.multiple):
-            broken.setdefault(size, []).append((rule, Place(dims, shaped), op))
+            broken.setdefault(size, []).append((rule, SizePlace(dims, shaped), op))
 
 
-def all_sizes(shapes: Iterable[TensorInfo]) -> dict[Size, Place]:
+def all_sizes(shapes: Iterable[TensorInfo]) -> dict[Size, SizePlace]:
     """All sizes, and where each was met first."""
-    found: dict[Size, Place] = {}
+    found: dict[Size, SizePlace] = {}
     for shaped in shapes:
         for size, dims in sizes_in(shaped.shape, tuple(range(len(shaped.shape)))):
-            found.setdefault(size, Place(dims, shaped))
+            found.setdefault(size, SizePlace(dims, shaped))
     return found
 
 
 @lru_cache(maxsize=16384)
 def sizes_in(
-    shape: tuple[Size, ...], dims: tuple[int, ...]
+    shape: tuple[Size, ...], dims: AlignedDims
 ) -> tuple[tuple[Size, tuple[int, ...]], ...]:
     """The sizes of these dimensions, and which of the dimensions have it."""
     rank = len(shape)
+    if dims == ALL_DIMS:
+        dims = tuple(dim for dim in range(rank) if shape[dim] != 1)
     at: dict[Size, list[int]] = {}
     for dim in sorted({dim % rank for dim in dims if -rank <= dim < rank}):
         at.setdefault(shape[dim], []).append(dim)
@@ -73,13 +75,13 @@ def rule_words(rule: Alignment) -> str:
     return f"{words} for {', '.join(rule.ops)}" if rule.ops else words
 
 
-def split_words(node: Node, place: Place, size: int, most: int) -> str:
+def split_words(node: Node, place: SizePlace, size: int, most: int) -> str:
     if is_parameter(node):
         return f"Split the layer into {-(-size // most)} parts."
     return f"Process it in pieces: `.split({most}, dim={place.dims[0]})`."
 
 
-def pad_words(node: Node, place: Place, size: int, padded: int) -> str:
+def pad_words(node: Node, place: SizePlace, size: int, padded: int) -> str:
     if is_parameter(node):
         return f"Create the layer with {padded} instead of {size}, or pad its weights with zeros."
     rank = len(place.shaped.shape)

@@ -31,6 +31,10 @@ _HOMES = frozenset(
      "_VariableFunctionsClass", "_C._VariableFunctions", "_VF", "_C._nn", "_C._fft",
      "_C._linalg", "_C._special"}
 )  # fmt: skip
+SCATTERED_COPIES = frozenset(
+    {"select_scatter", "slice_scatter", "diagonal_scatter", "as_strided_scatter"}
+)
+"""What AOTAutograd makes of a `copy_` into a view."""
 _WILD = re.compile(r"[*?\[]")
 _DUNDER = re.compile(r"^__i?(\w+?)__$")
 
@@ -114,8 +118,9 @@ def _spellings(op: str) -> list[str]:
     spellings = [op, plain] if overload else [plain]
     if name.endswith("_") and not name.endswith("__"):
         spellings.append(plain[:-1])
+    if name.endswith("_functional"):
+        # What AOTAutograd makes of an operator that writes: `_native_batch_norm_legit_functional`.
+        spellings.append(plain.removesuffix("_functional"))
+    if name in SCATTERED_COPIES:
+        spellings.append(f"{library}.copy")
     return spellings
-
-
-def matches(op: str, patterns: Iterable[str]) -> bool:
-    return OpPatterns(patterns).match(op) is not None

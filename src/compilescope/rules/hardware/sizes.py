@@ -20,8 +20,11 @@ Sum = dict[_Term, int]
 """What is added up: products of symbols, and how many of each."""
 
 _LONGEST = 300
+"""Letters of a formula that is taken apart. Chosen: it bounds the time; a longer one is one
+unknown."""
 _BACKED = re.compile(r"^s\d+$")
 _MOST_TERMS = 50
+"""Of a sum. Chosen: products grow with the square of it; beyond, the formula is one unknown."""
 
 
 def read_size(size: Size) -> Sum:

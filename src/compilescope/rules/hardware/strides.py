@@ -24,6 +24,8 @@ FORMATS: dict[str, tuple[int, tuple[int, ...]] | None] = {
 }
 """The rank that a memory format is for, and its dimensions from the outermost to the innermost."""
 _MOST_ELEMENTS = 10_000
+"""Whose places are counted one by one. Chosen: it bounds time and memory; beyond, the answer is
+that it is not known."""
 
 
 def fits_format(tensor: TensorInfo, form: str) -> bool:
@@ -65,6 +67,25 @@ def _is_dense(shape: tuple[Size, ...], stride: tuple[Size, ...], form: str) -> b
     return True if sure else None
 
 
+def has_dense_rows(tensor: TensorInfo, form: str) -> bool | None:
+    """Is its innermost dimension, as the format orders them, dense, and no element shared?
+
+    Then each row is one piece of memory, wherever the rows begin. None where it is not known.
+    """
+    order = FORMATS[form]
+    if tensor.stride is None or not fits_format(tensor, form):
+        return None if tensor.stride is None else False
+    dims: Sequence[int] = range(len(tensor.shape)) if order is None else order[1]
+    inner = next((dim for dim in reversed(dims) if tensor.shape[dim] != 1), None)
+    if inner is None:
+        return True
+    dense = equal(read_stride(tensor.stride[inner], tensor.shape), read_size(1))
+    shared = overlaps(tensor)
+    if dense is False or shared:
+        return False
+    return True if dense and shared is False else None
+
+
 def overlaps(tensor: TensorInfo) -> bool | None:
     """Do several of its elements share memory?"""
     if tensor.stride is None:
@@ -85,6 +106,8 @@ def _overlaps(shape: tuple[Size, ...], stride: tuple[Size, ...]) -> bool | None:
             return False
         formulas = [(read_stride(step, shape), read_size(size)) for step, size in dims]
         return False if _lie_apart(formulas) else None
+    if any(step < 0 or size < 0 for step, size in known):
+        return None  # No tensor: somebody wrote it into the graph.
     reach = elements = 1
     apart = True
     for step, size in sorted(known):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 from compilescope.model.graph import Node, TensorInfo
-from compilescope.rules.hardware.op_names import canonical
+from compilescope.rules.hardware.op_names import SCATTERED_COPIES, canonical
 from compilescope.rules.hardware.strides import is_dense
 
 _VIEWS = frozenset(
@@ -25,6 +26,52 @@ _PERHAPS = frozenset(
     {"contiguous", "to", "type", "float", "half", "double", "bfloat16", "reshape", "reshape_as",
      "flatten", "ravel", "type_as", "cpu", "cuda", "dropout", "conj", "resolve_conj"}
 )  # fmt: skip
+
+# Views that give something new to judge: another number format, or a literal of the program's.
+_NEW = frozenset(
+    {"imag", "real", "view_as_complex", "view_as_real", "_conj", "_neg_view", "lift", "lift_fresh"}
+)
+# They take any strides: to move data is what they are for.
+_COPIES = frozenset(
+    {"clone", "contiguous", "copy", "_to_copy", "to", "fill", "zero", "lift_fresh",
+     "lift_fresh_copy", "_assert_tensor_metadata", *SCATTERED_COPIES}
+)  # fmt: skip
+_PRODUCTS = frozenset(
+    {"mm", "addmm", "bmm", "baddbmm", "addbmm", "mv", "addmv", "matmul", "linear", "_int_mm",
+     "_scaled_mm", "_grouped_mm", "_addmm_activation", "_linear_pointwise"}
+)  # fmt: skip
+_ATTENTION = re.compile(r"scaled_dot_product|_attention_(?:forward|backward)|flex_attention")
+
+
+@lru_cache(maxsize=8192)
+def is_view_op(op: str) -> bool:
+    """Does it only describe anew what lies in memory, in the same number format?"""
+    name = _name(op)
+    if name.endswith("_") and name[:-1] in _VIEWS:
+        return True  # `unsqueeze_` changes how a tensor is described, and nothing in memory.
+    return name in _VIEWS and name not in _NEW and not op.endswith("view.dtype")
+
+
+@lru_cache(maxsize=8192)
+def is_copy(op: str) -> bool:
+    """Does it take any strides, since it copies, or looks at no number at all (`zeros_like`)?"""
+    name = _name(op)
+    return (
+        name.removesuffix("_") in _COPIES
+        or name.endswith("_like")
+        or name.startswith(("new_", "sym_"))
+    )
+
+
+@lru_cache(maxsize=8192)
+def is_product(op: str) -> bool:
+    """A matrix product, which takes each of its operands transposed too."""
+    return _name(op) in _PRODUCTS
+
+
+@lru_cache(maxsize=8192)
+def is_attention(op: str) -> bool:
+    return _ATTENTION.search(op) is not None
 
 
 @lru_cache(maxsize=8192)

@@ -212,8 +212,11 @@
   const chosen = { category: byId("category"), since: byId("since"), has: byId("has"), means: byId("means"), sort: byId("sort") };
   const list = byId("rows");
   const rows = new Map([...list.children].map((row) => [row.dataset.id, row]));
-  // A server may have put its own answer first.
-  const order = [...rows.keys()].sort((a, b) => a.length - b.length || (a < b ? -1 : 1));
+  const byNumber = (a, b) => a.length - b.length || (a < b ? -1 : 1);
+  const met = (id) => (rows.get(id).dataset.met || "0 0").split(" ").map(Number);
+  const oftenest = (a, b) => met(b)[0] - met(a)[0] || met(b)[1] - met(a)[1] || byNumber(a, b);
+  // What is met most often first. A server may have put its own answer first.
+  const order = [...rows.keys()].sort(oftenest);
   for (const row of rows.values()) row.hidden = false;
   const titles = new Map(index.entries.map((entry) => [entry.id, entry.types[0] || entry.id]));
   const AT_FIRST = 60;
@@ -229,7 +232,8 @@
   }
   const by = (key) => (a, b) => (key(a) < key(b) ? -1 : key(a) > key(b) ? 1 : 0);
   const sorts = {
-    id: () => 0,
+    met: () => 0,
+    id: byNumber,
     type: by((id) => titles.get(id).toLowerCase()),
     category: by((id) => rows.get(id).dataset.category || "\uffff"),
     newest: newer,
@@ -256,6 +260,7 @@
     byId("more").hidden = shown.length === ids.length;
     byId("more").textContent = `Show all ${ids.length}`;
     byId("found").value = ids.length === order.length ? `${order.length} graph breaks` : `${ids.length} of ${order.length}`;
+    if (byId("counted")) byId("counted").hidden = Boolean(ranked) || !["best", "met"].includes(chosen.sort.value);
     suggest();
     remember();
   }

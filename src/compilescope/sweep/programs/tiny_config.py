@@ -11,6 +11,7 @@ import re
 
 from transformers import PretrainedConfig
 
+# Chosen: small, so that a model of any class is built and run quickly on a CPU.
 VOCAB = 512
 POSITIONS = 2048
 EXPERTS = 16

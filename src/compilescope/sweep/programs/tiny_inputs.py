@@ -36,6 +36,7 @@ NEVER = re.compile(
 # For all that the model is made for, for less, for the least, for all that there is.
 TRIES = (20, 8, 6, 10)
 LARGEST_IMAGE = 1024
+"""Pixels a side. Chosen: images grow up to here where a model says that they are too small."""
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,12 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 UNBUILT = 3
 MOST_PARAMETERS = 50_000_000
+"""Chosen: 200 MB in float32: a bound for memory and time of one job."""
 SECONDS = 30.0
+"""For finding a config and inputs. Chosen: a sweep has thousands of classes; one that takes longer
+is reported as not built."""
 REPAIRS = 8
+"""Of one config, each for an error that names what it lacks. Chosen: a bound."""
 LIBRARY = re.compile(r"requires the (?:following )?(?:dependency |library )?[`']?(\w[\w-]*)")
 
 

@@ -1,8 +1,10 @@
 """The ATen operators behind each node of a graph, found by running the node without data.
 
 A Dynamo graph says `torch.nn.functional.linear`; a device is told of `aten.addmm`. The node is run
-as it stands, in the mode in which the graph would run it, and every operator that is dispatched
-below autograd is noted. Nothing is computed, and torch's shape environment is only read.
+as it stands, in the mode in which the graph would run it (grad mode and autocast, as the graph's
+own nodes switch them), and every operator that is dispatched below autograd is noted. Calls that
+agree in what their operators depend on are run once. Nothing is computed, and torch's shape
+environment is only read.
 """
 
 from __future__ import annotations
@@ -10,7 +12,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import operator
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -18,16 +21,118 @@ import torch
 from torch.fx import GraphModule, Node
 
 from compilescope.model.graph import Call, Graph
-from compilescope.torchapi.calls.keys import is_dynamic, part_key
 from compilescope.torchapi.calls.noted import noted_calls, own_call
-from compilescope.torchapi.calls.rehearsal import Seen, rehearse
-from compilescope.torchapi.calls.traced_modes import TracedModes
+from compilescope.torchapi.calls.rehearsal import DispatchedOperator, rehearse
 from compilescope.torchapi.calls.transformed import (
     is_transform,
     rehearse_region,
     transformed_regions,
 )
 from compilescope.torchapi.calls.trial_sizes import TrialSizes, Unclear
+
+
+def is_dynamic(value: Any) -> bool:
+    if isinstance(value, torch.Tensor):
+        strides: Sequence[Any] = value.stride() if value.layout is torch.strided else ()
+        return any(type(size) is not int for size in (*value.shape, *strides))
+    if isinstance(value, (list, tuple)):
+        return any(map(is_dynamic, value))
+    if isinstance(value, dict):
+        return any(map(is_dynamic, value.values()))
+    if isinstance(value, slice):
+        return is_dynamic((value.start, value.stop, value.step))
+    return isinstance(value, torch.SymInt)
+
+
+def part_key(part: Any) -> Any:
+    if isinstance(part, torch.Tensor):
+        strides = part.stride() if part.layout is torch.strided else ()
+        shape = tuple(map(_size_key, part.shape)), tuple(map(_size_key, strides))
+        return shape, part.dtype, part.device, part.requires_grad, type(part)
+    if isinstance(part, dict):
+        return tuple((name, part_key(value)) for name, value in part.items())
+    if isinstance(part, (list, tuple)):
+        return type(part), tuple(map(part_key, part))
+    return type(part), str(part)
+
+
+def _size_key(size: Any) -> Any:
+    return size if type(size) is int else size.node.expr
+
+
+_STATE = ("torch.random", "torch._C._autograd", "torch._C._profiler")
+"""Functions there change the state of the program and compute nothing."""
+
+
+class TracedModes:
+    """The modes that hold at a node. At the end all is as it was before."""
+
+    def __init__(self) -> None:
+        self._undo = contextlib.ExitStack()
+        self._grad = torch.is_grad_enabled()
+        self._entered: list[tuple[Node, Any]] = []
+        self._casting: dict[tuple[str, Any], Any] = {}
+
+    def __enter__(self) -> TracedModes:
+        # The program's own run will warn of what there is to warn of.
+        self._undo.enter_context(warnings.catch_warnings())
+        warnings.simplefilter("ignore")
+        # Inference mode hides what composite operators are made of. A device's kernels see it.
+        self._undo.enter_context(torch.inference_mode(False))
+        self._undo.enter_context(torch.set_grad_enabled(self._grad))
+        # Weights that autocast has cast once would be found cast by the next node.
+        caching = torch.is_autocast_cache_enabled()
+        self._undo.callback(torch.set_autocast_cache_enabled, caching)
+        torch.set_autocast_cache_enabled(False)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        while self._entered:
+            self._leave()
+        self._undo.close()
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """Nodes that agree in it run in the same modes."""
+        regions = (str(entered.args) for entered, _ in self._entered)
+        return self._grad, *regions, *self._casting.items()
+
+    def follow(self, node: Node) -> bool:
+        """Do what a node does to the modes. True where that is all that it does."""
+        target: Any = node.target
+        name, home = getattr(target, "__name__", ""), getattr(target, "__module__", "") or ""
+        if name == "_set_grad_enabled":
+            self._grad = bool(node.args[0])
+            torch.set_grad_enabled(self._grad)
+        elif name == "_enter_inference_mode":
+            region = torch.set_grad_enabled(not node.args[0])
+            region.__enter__()
+            self._entered.append((node, region))
+        elif name == "_enter_autocast":
+            self._entered.append((node, target(*node.args)))
+        elif name in ("_exit_inference_mode", "_exit_autocast"):
+            if any(entered is node.args[0] for entered, _ in self._entered):
+                self._leave(node.args[0])
+        elif name in ("set_autocast_enabled", "set_autocast_dtype") and len(node.args) == 2:
+            self._set_autocast(name, *node.args)
+        else:
+            return "autocast" in name or home.startswith(_STATE)
+        return True
+
+    def _set_autocast(self, name: str, device: Any, value: Any) -> None:
+        """An autocast region whose beginning and end were traced as the functions they are."""
+        ask = torch.is_autocast_enabled if name.endswith("enabled") else torch.get_autocast_dtype
+        self._undo.callback(getattr(torch, name), device, ask(device))
+        getattr(torch, name)(device, value)
+        self._casting = {**self._casting, (name, device): value}
+
+    def _leave(self, wanted: Any = None) -> None:
+        """Out of the innermost region, or out of all up to the wanted one."""
+        entered, region = self._entered.pop()
+        region.__exit__(None, None, None)
+        if wanted is not None and entered is not wanted:
+            self._leave(wanted)
+
 
 Calls = tuple[Call, ...] | None
 
@@ -36,25 +141,14 @@ _CHANGES = frozenset(
 )
 _DETACH = torch.ops.aten.detach.default
 _SILENT = ("placeholder", "output", "get_attr")
-_FORWARD_ONLY = frozenset({"autograd_function_apply"})
-"""Higher-order operators whose first graph alone is run: the others are for the backward pass."""
 _OWN_WORK = frozenset({"flex_attention", "flex_attention_backward"})
-"""Those that compute something beside running the graphs that they are given."""
-
-
-def aten_calls(module: GraphModule) -> dict[str, Calls]:
-    """Node -> its operators; None where running it did not tell.
-
-    A node that is given graphs, such as a `cond`, has the operators of all of them.
-    """
-    with _Walk() as walk:
-        return walk.all_calls(module)
+"""Higher-order operators that compute something beside running the graphs that they are given."""
 
 
 def with_calls(graph: Graph, module: GraphModule) -> Graph:
     """The portable graph of a module, each node with its operators, and so the graphs within it."""
     with _Walk() as walk:
-        walk.all_calls(module)
+        walk.follow(module)
         return walk.filled(graph, module)
 
 
@@ -75,17 +169,14 @@ class _Walk:
     def __exit__(self, *_: object) -> None:
         self._modes.__exit__()
 
-    def all_calls(self, module: GraphModule) -> dict[str, Calls]:
+    def follow(self, module: GraphModule) -> None:
         regions = {region[0]: region for region in transformed_regions(module.graph.nodes)}
-        found: dict[str, Calls] = {}
-        own = self._own[module] = {}
+        found = self._own[module] = {}
         for node in module.graph.nodes:
             if node in regions:
                 found.update(self._region(regions[node], module))
             elif node.name not in found:
                 found[node.name] = self.calls(node, module)
-        self._own[module] = {**found, **own}
-        return found
 
     def filled(self, graph: Graph, module: GraphModule) -> Graph:
         own = self._own[module]
@@ -171,16 +262,9 @@ class _Walk:
     def _higher_order(self, node: Node, module: GraphModule) -> Calls:
         name = str(getattr(node.target, "__name__", node.target))
         inner = _inner_graphs(node, module)
-        own = (Call(f"higher_order.{name}"),) if not inner or name in _OWN_WORK else ()
-        self._own[module][node.name] = own
-        found, unknown = list(own), False
-        for number, part in enumerate(inner):
-            for calls in self.all_calls(part).values():
-                if number and name in _FORWARD_ONLY:
-                    continue
-                unknown = unknown or calls is None
-                found += calls or ()
-        return None if unknown else tuple(found)
+        for part in inner:
+            self.follow(part)
+        return (Call(f"higher_order.{name}"),) if not inner or name in _OWN_WORK else ()
 
 
 def _in_place(node: Node) -> bool:
@@ -190,7 +274,7 @@ def _in_place(node: Node) -> bool:
     return changes or name in _CHANGES or node.kwargs.get("inplace") is True
 
 
-def _visible(seen: list[Seen]) -> list[Seen]:
+def _visible(seen: list[DispatchedOperator]) -> list[DispatchedOperator]:
     """Without autograd's own: it detaches what it saves for the backward pass."""
     return [each for each in seen if each.op is not _DETACH]
 

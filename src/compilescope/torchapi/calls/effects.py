@@ -14,7 +14,12 @@ from torch.fx import GraphModule
 from torch.fx import Node as FxNode
 
 from compilescope.model.graph import Call, Graph, Node
-from compilescope.torchapi.calls.schemas import find_overload, is_random, writes, written_arguments
+from compilescope.torchapi.calls.operators import (
+    find_overload,
+    is_random,
+    writes,
+    written_arguments,
+)
 
 _WRITING_SYMBOLS = ("setitem", "delitem")
 RANDOM = "randomness"
@@ -28,17 +33,20 @@ REGION = "region"
 _ORDERED = (RANDOM, WRITES, EFFECT)
 
 
-class Effect(NamedTuple):
+class NodeEffect(NamedTuple):
     """Why a node stays where it is."""
 
     rule: str
     words: str
 
 
+_UNKNOWN = NodeEffect(WRITES, "its operators are unknown: it may modify its inputs")
+
+
 class Effects(NamedTuple):
     """Of a graph."""
 
-    kept: dict[str, Effect]
+    kept: dict[str, NodeEffect]
     ordered: list[str]
     """Nodes that must run in this order, whoever needs whom."""
 
@@ -47,7 +55,7 @@ def find_effects(module: GraphModule, graph: Graph, *, random_is_free: bool) -> 
     """`graph` is the module's portable graph, with its calls. `random_is_free`: the caller does
     not ask for the numbers that the host's generator would have given."""
     nodes = {node.name: node for node in graph.nodes}
-    kept: dict[str, Effect] = {}
+    kept: dict[str, NodeEffect] = {}
     written: dict[int | None, str] = {}
     for live in module.graph.nodes:
         if not live.op.startswith("call_"):
@@ -72,7 +80,7 @@ def find_effects(module: GraphModule, graph: Graph, *, random_is_free: bool) -> 
     return Effects(kept, ordered)
 
 
-def find_input_views(graph: Graph) -> dict[str, Effect]:
+def find_input_views(graph: Graph) -> dict[str, NodeEffect]:
     """Nodes that look at an input's memory. Whoever compiled the graph may count on that: a copy
     from another device would not do. AOTAutograd makes such views itself, Dynamo does not."""
     inputs = {
@@ -84,31 +92,31 @@ def find_input_views(graph: Graph) -> dict[str, Effect]:
     }
     words = "a view of an input: it must share the input's memory"
     return {
-        node.name: Effect(ALIAS, words)
+        node.name: NodeEffect(ALIAS, words)
         for node in graph.nodes
         if node.op.startswith("call_") and any(t.storage in inputs for t in node.outputs)
     }
 
 
-def _own_effect(live: FxNode, node: Node, random_is_free: bool) -> Effect | None:
+def _own_effect(live: FxNode, node: Node, random_is_free: bool) -> NodeEffect | None:
     if live.op == "call_module":
-        return Effect(WHOLE, "a module that the compiler did not inline")
+        return NodeEffect(WHOLE, "a module that the compiler did not inline")
     if isinstance(live.target, torch._ops.HigherOrderOperator):
-        return Effect(SUBGRAPHS, "a higher-order operator: it runs graphs of its own")
+        return NodeEffect(SUBGRAPHS, "a higher-order operator: it runs graphs of its own")
     calls = node.calls
     if calls is None:
         # Known to torch as a plain number's function, or nobody can tell what it does.
-        return None if node.no_tensor and _is_plain(live) else _unknown(live)
+        return None if node.no_tensor and _is_plain(live) else _UNKNOWN
     if not calls and not node.outputs and not _is_plain(live):
-        return Effect(REGION, f"a region such as autocast begins or ends here ({node.target})")
+        return NodeEffect(REGION, f"a region such as autocast begins or ends here ({node.target})")
     if any(_is_writer(call) for call in calls):
-        return Effect(WRITES, "it changes a tensor in place")
+        return NodeEffect(WRITES, "it changes a tensor in place")
     if not random_is_free and any(is_random(call) for call in calls):
-        return Effect(RANDOM, "it draws from the host's random number generator")
+        return NodeEffect(RANDOM, "it draws from the host's random number generator")
     if not live.users:
-        return Effect(EFFECT, "its result is unused: it runs for its side effects")
+        return NodeEffect(EFFECT, "its result is unused: it runs for its side effects")
     if _is_whole_structure(live):
-        return Effect(STRUCTURE, "it returns several values that are passed on as one")
+        return NodeEffect(STRUCTURE, "it returns several values that are passed on as one")
     return None
 
 
@@ -124,10 +132,6 @@ def _is_plain(live: FxNode) -> bool:
     if home not in ("_operator", "math", "builtins", "torch"):
         return bool(live.op == "call_method")
     return not _looks_writing(live)
-
-
-def _unknown(live: FxNode) -> Effect:
-    return Effect(WRITES, "its operators are unknown: it may modify its inputs")
 
 
 def _looks_writing(live: FxNode) -> bool:
@@ -170,7 +174,10 @@ def _nodes_in(given: list[Any]) -> list[FxNode]:
 
 
 def _keep_what_touches(
-    graph: Graph, nodes: dict[str, Node], written: dict[int | None, str], kept: dict[str, Effect]
+    graph: Graph,
+    nodes: dict[str, Node],
+    written: dict[int | None, str],
+    kept: dict[str, NodeEffect],
 ) -> None:
     """Whoever reads or looks at memory that is written somewhere stays in line with the writer.
 
@@ -186,4 +193,4 @@ def _keep_what_touches(
             writers = {written[t.storage] for t in around if t.storage in written}
         if writers:
             words = f"it shares memory with what {sorted(writers)[0]} modifies"
-            kept[node.name] = Effect(WRITES, words)
+            kept[node.name] = NodeEffect(WRITES, words)

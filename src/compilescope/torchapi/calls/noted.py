@@ -11,7 +11,7 @@ from torch.fx import Node
 from torch.utils import _pytree as pytree
 
 from compilescope.model.graph import Call, TensorInfo
-from compilescope.torchapi.calls.rehearsal import Seen
+from compilescope.torchapi.calls.rehearsal import DispatchedOperator
 from compilescope.torchapi.calls.trial_sizes import TrialSizes
 from compilescope.torchapi.graphs.fx import tensor_info
 
@@ -36,7 +36,7 @@ def own_call(node: Node) -> tuple[Call, ...]:
 
 
 def noted_calls(
-    first: Sequence[Seen], second: Sequence[Seen], sizes: TrialSizes
+    first: Sequence[DispatchedOperator], second: Sequence[DispatchedOperator], sizes: TrialSizes
 ) -> tuple[Call, ...] | None:
     """None where another size leads to other operators: then nobody can tell which it will be."""
     first, second = ([s for s in seen if is_operator(s.op)] for seen in (first, second))
@@ -45,7 +45,7 @@ def noted_calls(
     return tuple(_call(one, two, sizes) for one, two in zip(first, second, strict=True))
 
 
-def _call(one: Seen, two: Seen, sizes: TrialSizes) -> Call:
+def _call(one: DispatchedOperator, two: DispatchedOperator, sizes: TrialSizes) -> Call:
     constants = {}
     others = _arguments(two.op, two.args, two.kwargs)
     for (name, value), (_, other) in zip(

@@ -14,8 +14,8 @@ from typing import Any
 import torch
 from torch.fx import GraphModule, Node
 
-from compilescope.torchapi.calls.rehearsal import Noting, Seen, quietly
-from compilescope.torchapi.calls.stand_ins import fake_cast
+from compilescope.processes.interruptions import let_through
+from compilescope.torchapi.calls.rehearsal import DispatchedOperator, Noting, fake_cast, quietly
 from compilescope.torchapi.calls.trial_sizes import TrialSizes, Unclear
 
 _HOMES = ("torch._functorch", "torch._C._functorch")
@@ -48,7 +48,7 @@ def rehearse_region(
     value_of: Callable[[Node], Any],
     sizes: TrialSizes,
     at: int,
-) -> list[list[Seen]]:
+) -> list[list[DispatchedOperator]]:
     """The operators of each node."""
     cast = fake_cast(sizes, at)
     inside = set(nodes)
@@ -59,7 +59,7 @@ def rehearse_region(
         for source in node.all_input_nodes
         if source not in inside
     }
-    seen: list[list[Seen]] = []
+    seen: list[list[DispatchedOperator]] = []
     interpreter = torch.fx.Interpreter(module)
     with _layers_kept(), quietly(cast.fake):
         for node in nodes:
@@ -72,6 +72,7 @@ def rehearse_region(
                         run = getattr(interpreter, node.op)
                         made[node] = run(node.target, args, kwargs)
                 except Exception as error:  # The border to torch: it may refuse for any reason.
+                    let_through(error)
                     raise Unclear(f"{type(error).__name__}: {error}") from None
             seen.append(noting.seen)
     return seen

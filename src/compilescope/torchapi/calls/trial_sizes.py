@@ -16,10 +16,14 @@ Pair = tuple[int, int]
 """What a size is in the first and in the second trial."""
 
 _FACTORS = (3, 5, 7, 11, 13)
-"""From one trial to the next a size grows by a factor: what divided it still does."""
+"""From one trial to the next a size grows by a factor: what divided it still does. Different
+primes: how much a product grew tells of which sizes it is one."""
 _UNBACKED = 24
-"""For a size that only the running program knows."""
+"""For a size that only the running program knows. Chosen: it can be halved, and split in 3, 4, 6 or
+8; and it is not 0 or 1, which torch treats apart."""
 _MOST_SYMBOLS = 6
+"""Sizes that a product is sought among. Chosen: 6 make 83 products of up to three, and all are
+tried."""
 
 
 class Unclear(Exception):

@@ -1,1 +1,1 @@
-"""Live FX graphs: read, written as source, and cut up."""
+"""From live FX graphs of torch to the portable graphs that all else reads."""

@@ -9,12 +9,12 @@ import msgspec
 import torch
 from torch.fx import GraphModule
 
+from compilescope.graphs.user_lines import user_lines
 from compilescope.model.graph import Graph, Node, Origins
 from compilescope.model.stack import Frame
-from compilescope.rules.graphs.user_lines import user_lines
 from compilescope.torchapi.calls.aten import with_calls
 from compilescope.torchapi.graphs.fx import origins, portable
-from compilescope.torchapi.graphs.noted_values import has_symbols, leaving_no_trace
+from compilescope.torchapi.graphs.values import has_symbols, leaving_no_trace
 
 
 class DynamoLines:

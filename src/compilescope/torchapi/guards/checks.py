@@ -1,15 +1,20 @@
 """Which guards of a cache entry do not hold, and the values that broke them.
 
 torch stops at the first. We walk the entry's guard tree, evaluate what each node guards and ask
-each leaf, then read the expected value from the leaf's own text.
+each leaf, then read the expected value from the leaf's own text. A value of the user's program is
+put into a short, safe word: no `repr` of their classes runs, no tensor data is read.
 """
 
 from __future__ import annotations
 
 import ast
+import enum
+import functools
 import json
 import re
+import types
 from collections.abc import Iterable, Iterator
+from types import CodeType
 from typing import Any
 
 import torch
@@ -17,7 +22,80 @@ import torch
 from compilescope.model.bodies import FailedGuard
 from compilescope.model.guard_text import readable, without_comment
 from compilescope.model.stack import Frame
-from compilescope.torchapi.guards.values import describe, type_name
+from compilescope.processes.interruptions import let_through
+
+_LENGTH = 120
+"""Letters of a value in words. Chosen: a line of a report."""
+_ITEMS = 6
+"""Of a container, likewise."""
+
+
+def describe(value: Any, depth: int = 2) -> str:
+    kind = type(value)
+    if value is None or kind in (bool, int, float, complex):
+        return _short(repr(value))
+    if kind in (str, bytes):
+        return _short(repr(value[: _LENGTH + 1]))
+    if kind in (torch.dtype, torch.device, torch.Size, torch.layout, torch.memory_format):
+        return str(value)
+    if isinstance(value, torch.Tensor):
+        return _tensor(value)
+    if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+        return _short(str(value))
+    if kind in (tuple, list, set, frozenset, dict) and depth:
+        return _container(value, kind, depth)
+    if isinstance(value, type):
+        return value.__qualname__ if value.__module__ == "builtins" else _qualified(value)
+    if isinstance(value, (types.FunctionType, types.BuiltinFunctionType, types.MethodType)):
+        return f"<function {value.__name__}>"
+    if isinstance(value, enum.Enum):
+        return f"{kind.__qualname__}.{value._name_}"
+    if isinstance(value, types.CodeType):
+        return f"<code of {value.co_name}>"
+    return f"<{_qualified(kind)} object>"
+
+
+def type_name(value: Any) -> str:
+    kind = type(value)
+    return kind.__qualname__ if kind.__module__ == "builtins" else _qualified(kind)
+
+
+def _tensor(value: torch.Tensor) -> str:
+    try:
+        return f"{type(value).__name__}(shape={tuple(value.shape)}, dtype={value.dtype})"
+    except Exception as error:  # A subclass may answer anything at all.
+        let_through(error)
+        return f"<{type(value).__name__}>"
+
+
+def _container(value: Any, kind: type, depth: int) -> str:
+    items = list(value.items() if kind is dict else value)
+    shown = items[:_ITEMS]
+    if kind is dict:
+        words = [f"{describe(k, depth - 1)}: {describe(v, depth - 1)}" for k, v in shown]
+    else:
+        words = [describe(item, depth - 1) for item in shown]
+    if len(items) > _ITEMS:
+        words.append(f"... {len(items)} in all")
+    inner = ", ".join(words)
+    if kind is tuple:
+        return _short(f"({inner},)" if len(items) == 1 else f"({inner})")
+    if kind is list:
+        return _short(f"[{inner}]")
+    return _short(f"{{{inner}}}" if items or kind is dict else f"{kind.__name__}()")
+
+
+def _qualified(kind: type) -> str:
+    return (
+        kind.__qualname__
+        if kind.__module__ == "__main__"
+        else f"{kind.__module__}.{kind.__qualname__}"
+    )
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LENGTH else text[: _LENGTH - 1] + "…"
+
 
 _COMPARE = re.compile(r"^(?P<subject>.+?) (?P<op>==|!=|is not|is|in) (?P<expected>.+)$", re.S)
 _TYPE = re.compile(
@@ -25,26 +103,29 @@ _TYPE = re.compile(
 )
 _IDENTITY = re.compile(r"^___check_obj_id\((?P<subject>.+), \d+\)", re.S)
 _TENSOR = re.compile(
-    r"^check_tensor\(.*?, (?P<type>[^,()]+), (?P<keys>DispatchKeySet\([^)]*\)), (?P<dtype>[\w.]+), "
-    r"device=(?P<device>[^,]+), requires_grad=(?P<grad>\w+), "
-    r"size=(?P<size>\[.*?\]), stride=(?P<stride>\[.*?\])\)",
+    r"^check_tensor\(.{0,1000}?, (?P<type>[^,()]{1,200}), "
+    r"(?P<keys>DispatchKeySet\([^)]{0,400}\)), (?P<dtype>[\w.]+), "
+    r"device=(?P<device>[^,]{1,60}), requires_grad=(?P<grad>\w+), "
+    r"size=(?P<size>\[[^\]]{0,400}\]), stride=(?P<stride>\[[^\]]{0,400}\])\)",
     re.S,
 )
 _STATE = re.compile(r"___check_global_state\(\) against (\{.*\})", re.S)
 _OPERAND = re.compile(
-    r"[LG]\['[^']+'\][\w.\[\]'()]*?\(\)\[\d+\]|[LG]\['[^']+'\][\w.\[\]']*(?:(?<=\.item)\(\))?"
+    r"[LG]\['[^']+'\][\w.\[\]'()]{0,300}?\(\)\[\d+\]|[LG]\['[^']+'\][\w.\[\]']*(?:(?<=\.item)\(\))?"
 )
 _PROCESS_STATE = {
     "TORCH_FUNCTION_MODE_STACK": "torch function modes",
     "DEFAULT_DEVICE": "default device",
 }
 _MOST_FAILED = 50
+"""Guards of one cache entry that are listed. Chosen: more than people read; each is written into
+the run."""
 
 
 def failed_guards(
-    manager: Any, f_locals: dict[str, Any], frames: dict[str, Frame]
+    manager: Any, f_locals: dict[str, Any], frames: dict[str, Frame], most: int = _MOST_FAILED
 ) -> list[FailedGuard]:
-    """Every guard of `manager` that `f_locals` fails, in the order in which torch checks them."""
+    """The guards of `manager` that `f_locals` fails, in the order in which torch checks them."""
     root = getattr(manager, "root", None)
     if root is None or manager.global_scope is None:
         return []
@@ -53,18 +134,26 @@ def failed_guards(
     found: dict[tuple[str, str], FailedGuard] = {}
     for failed in _walk(root, globals_, scope, frames):
         found.setdefault((failed.guard, failed.actual), failed)
-        if len(found) >= _MOST_FAILED:
+        if len(found) >= most:
             break
     return list(found.values())
 
 
 def tree_nodes(root: Any) -> Iterator[tuple[str, Any]]:
     """Every node of a guard tree with the expression it guards."""
+    for node in bare_nodes(root):
+        yield node.get_source(), node
+
+
+def bare_nodes(root: Any) -> Iterator[Any]:
+    """The nodes alone, in the same order: to ask each for its expression takes as long again."""
     stack = [root]
     while stack:
         node = stack.pop()
-        yield node.get_source(), node
-        stack.extend(reversed(child_nodes(node)))
+        yield node
+        children = child_nodes(node)
+        if children:
+            stack.extend(reversed(children))
 
 
 def child_nodes(node: Any) -> list[Any]:
@@ -79,31 +168,44 @@ def child_nodes(node: Any) -> list[Any]:
 def _walk(
     root: Any, globals_: dict[str, Any], scope: dict[str, Any], frames: dict[str, Frame]
 ) -> Iterator[FailedGuard]:
-    for source, node in tree_nodes(root):
+    for node in bare_nodes(root):
         leaves = node.get_leaf_guards()
         if not leaves:
             continue
+        source = node.get_source()
         try:
-            value = eval(source, globals_, scope) if source else scope["L"]
-        except Exception:
+            value = eval(_compiled(source), globals_, scope) if source else scope["L"]
+        except Exception as error:
+            let_through(error)
             # A parent that fails its own guard (None, a shorter list) has no such child.
             continue
         for leaf in leaves:
-            yield from _failures_of(leaf, source, value, frames)
+            if _fails(leaf, value):
+                yield from _failures_of(leaf, source, value, frames)
     for leaf in getattr(root, "get_epilogue_lambda_guards", list)():
         yield from _failed_expressions(leaf.verbose_code_parts(), globals_, scope, frames)
+
+
+@functools.lru_cache(maxsize=4096)
+def _compiled(expression: str) -> CodeType:
+    """Entries of a frame guard the same expressions, and parsing takes longer than all else."""
+    return compile(expression.lstrip(), "<guard>", "eval")
+
+
+def _fails(leaf: Any, value: Any) -> bool:
+    if not callable(leaf):
+        return False  # Relational guards keep state between calls; asking one would change it.
+    try:
+        return not leaf(value)
+    except Exception as error:
+        let_through(error)
+        # Not a value for this leaf at all: the guard on its type has failed and is listed.
+        return False
 
 
 def _failures_of(
     leaf: Any, source: str, value: Any, frames: dict[str, Frame]
 ) -> Iterator[FailedGuard]:
-    if not callable(leaf):
-        return  # Relational guards keep state between calls; asking one would change it.
-    try:
-        if leaf(value):
-            return
-    except Exception:
-        return  # Not a value for this leaf at all: the guard on its type has failed and is listed.
     kind = type(leaf).__name__
     frame = _frame_behind(source, frames)
     checks = leaf.verbose_code_parts()
@@ -222,7 +324,8 @@ def _number_differences(
 def _numbers(text: str) -> list[int | None]:
     try:
         return [item if isinstance(item, int) else None for item in ast.literal_eval(text)]
-    except (ValueError, SyntaxError):
+    except (ValueError, SyntaxError) as error:
+        let_through(error)
         return []
 
 
@@ -253,9 +356,10 @@ def _failed_expressions(
     for check in checks:
         text = without_comment(check)
         try:
-            if eval(text, globals_, scope) is not False:
+            if eval(_compiled(text), globals_, scope) is not False:
                 continue
-        except Exception:
+        except Exception as error:
+            let_through(error)
             continue  # An operand is of another type; that guard has failed and is listed.
         subject, expected, actual = _operands(text, globals_, scope)
         sources = [source for source in frames if source and source in text]
@@ -272,6 +376,7 @@ def _operands(text: str, globals_: dict[str, Any], scope: dict[str, Any]) -> tup
     for name in names:
         try:
             values.append(describe(eval(name, globals_, scope)))
-        except Exception:
+        except Exception as error:
+            let_through(error)
             values.append("?")
     return ", ".join(names), readable(text), ", ".join(values)

@@ -22,21 +22,31 @@ import torch
 from compilescope.errors import ToolError
 from compilescope.model.guard_text import without_comment
 from compilescope.model.guards import GuardCheck, GuardCost, GuardNode
-from compilescope.torchapi.compiling.ids import current_compile_id
+from compilescope.torchapi.compilation.current import current_compile_id
+from compilescope.torchapi.compilation.fresh import to_compile
 from compilescope.torchapi.guards.checks import child_nodes
 from compilescope.torchapi.stacks import code_ref
 
 _BATCH = 50
+"""Checks that are timed together. Chosen, as the numbers below: one check takes less than a clock
+can tell; docs/guards.md says how noisy the result is (about 20 ns)."""
 _REPEATS = 15
+"""Pairs of batches, of which the median counts."""
 _PART_REPEATS = 15
+"""Pairs of batches, of which the fastest count."""
 _COLD_REPEATS = 5
+"""Of torch's own measurement, which flushes the caches each time: few."""
 _SECONDS = 3.0
+"""For the parts of one tree. Chosen: the user waits inside a compilation; parts that are not
+reached have no figure."""
 
 
 def compiled_apart(function: Any, backend: Any, options: dict[str, Any]) -> Any:
     """`torch.compile` that takes no earlier compilation of the function for its own."""
     if "isolate_recompiles" in inspect.signature(torch.compile).parameters:
-        return torch.compile(function, backend=backend, isolate_recompiles=True, **options)
+        return torch.compile(
+            to_compile(function), backend=backend, isolate_recompiles=True, **options
+        )
     from torch._dynamo.backends.registry import lookup_backend
 
     inner = lookup_backend(backend)

@@ -1,1 +1,4 @@
-"""One choke point of torch a file. Each carries a HOOK."""
+"""The hooks: one file for each function of torch that is watched, each with a HOOK.
+
+To add a hook is to add a file; see `torchapi.hook` for what a hook may do.
+"""

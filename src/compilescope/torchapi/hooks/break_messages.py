@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from compilescope.model.break_text import BreakFields
-from compilescope.torchapi.hook import Call, Hook, Watch
+from compilescope.torchapi.hook import Hook, HookedCall, Watch
 
 
-def _remember(watch: Watch, call: Call) -> None:
+def _remember(watch: Watch, call: HookedCall) -> None:
     from torch._dynamo import exc
 
     gb_type = call["gb_type"]

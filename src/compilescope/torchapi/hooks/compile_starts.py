@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from compilescope.torchapi.hook import Call, Hook, Watch
+from compilescope.torchapi.hook import Hook, HookedCall, Watch
 
 
-def _record(watch: Watch, call: Call) -> None:
+def _record(watch: Watch, call: HookedCall) -> None:
     if watch.timing is not None:
         watch.timing.note_compilation()
 

@@ -7,14 +7,16 @@ other hooks gathered on the way is written here.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from compilescope.model.bodies import CompileFailed, CompileTime, Recompile
 from compilescope.model.break_text import is_untyped
 from compilescope.model.error_text import graph_break_link, innermost_cause
-from compilescope.model.stack import CodeRef
-from compilescope.torchapi.compiling.ids import current_compile_id
-from compilescope.torchapi.hook import Call, Hook, Watch
+from compilescope.model.stack import CodeRef, Frame
+from compilescope.torchapi.compilation.current import current_compile_id
+from compilescope.torchapi.guards.misses import Misses
+from compilescope.torchapi.hook import Hook, HookedCall, Watch
 from compilescope.torchapi.stacks import (
     callers,
     code_ref,
@@ -26,13 +28,15 @@ from compilescope.torchapi.stacks import (
 )
 
 _MOST_WORDS = 4000
+"""Letters of an error. Chosen: some carry the whole log of a compiler, and every event is read
+again by each view."""
 _REFUSALS: dict[str, Literal["limit", "error"]] = {
     "FailOnRecompileLimitHit": "limit",
     "RecompileError": "error",
 }
 
 
-def _record(watch: Watch, call: Call) -> None:
+def _record(watch: Watch, call: HookedCall) -> None:
     context: Any = call["self"]
     if getattr(context, "_level", 1) != 1:
         return  # An inner context: the outermost one speaks for all.
@@ -44,7 +48,8 @@ def _record(watch: Watch, call: Call) -> None:
     phase: Literal["forward", "backward"] = (
         "backward" if metrics.get("is_forward") is False else "forward"
     )
-    _write_recompile(watch, error, frame, compile_id)
+    above = callers() if phase == "forward" or watch.frame.misses else []
+    _write_recompile(watch, error, frame, compile_id, above)
     if error is not None and _is_failure(error):
         _write_failure(watch, error, phase, frame, compile_id)
     phases = {name: us for name, us in metrics.items() if name.endswith("_us") and type(us) is int}
@@ -57,27 +62,29 @@ def _record(watch: Watch, call: Call) -> None:
         guards=metrics.get("guard_count"),
         restarts=tuple(sorted(str(reason) for reason in metrics.get("restart_reasons") or ())),
     )
-    watch.sink.emit(body, callers() if phase == "forward" else (), compile_id)
+    watch.sink.emit(body, above if phase == "forward" else (), compile_id)
 
 
 def _frame(metrics: dict[str, Any], watch: Watch) -> CodeRef | None:
     name = metrics.get("co_name")
     if name is None:
-        code = next((code for code, _ in watch.frame.misses if code is not None), None)
+        code = watch.frame.misses.code
         return None if code is None else code_ref(code)
     file, line = metrics.get("co_filename") or "", metrics.get("co_firstlineno") or 0
     return named_code_ref(file, line, name)
 
 
 def _write_recompile(
-    watch: Watch, error: Any, compiled: CodeRef | None, compile_id: str | None
+    watch: Watch,
+    error: Any,
+    compiled: CodeRef | None,
+    compile_id: str | None,
+    above: Sequence[Frame],
 ) -> None:
-    misses, watch.frame.misses = watch.frame.misses, []
+    misses, watch.frame.misses = watch.frame.misses, Misses()
     if misses:
-        entries = tuple(miss for _, miss in misses)
         # An entry whose objects are gone has no code left; the frame at hand is the same one.
-        code = next((code for code, _ in misses if code is not None), None)
-        frame = code_ref(code) if code is not None else compiled
+        frame = code_ref(misses.code) if misses.code is not None else compiled
         if frame is None:
             return
         refused: Literal["", "limit", "error"] = ""
@@ -85,7 +92,8 @@ def _write_recompile(
             refused = "limit"
         elif error is not None:
             refused = _REFUSALS.get(type(error).__name__, "")
-        watch.sink.emit(Recompile(frame, entries, refused), callers(), compile_id)
+        body = Recompile(frame, misses.entries(), refused, misses.unlisted)
+        watch.sink.emit(body, above, compile_id)
 
 
 def _is_failure(error: BaseException) -> bool:
@@ -145,4 +153,5 @@ HOOK = Hook(
     target="MetricsContext.__exit__",
     loses="compile time by phase, failures, and recompiles",
     before=_record,
+    cleans_up=True,
 )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from compilescope.model.bodies import CudagraphSkip
-from compilescope.torchapi.compiling.ids import current_compile_id
-from compilescope.torchapi.hook import Call, Hook, Watch
+from compilescope.torchapi.compilation.current import current_compile_id
+from compilescope.torchapi.hook import Hook, HookedCall, Watch
 
 _PREFIX = "skipping cudagraphs due to "
 
@@ -19,7 +19,7 @@ def record_skip(watch: Watch, reason: str) -> None:
         watch.sink.emit(CudagraphSkip(reason), compile_id=compile_id)
 
 
-def _record(watch: Watch, call: Call) -> None:
+def _record(watch: Watch, call: HookedCall) -> None:
     record_skip(watch, str(call["msg"]))
 
 

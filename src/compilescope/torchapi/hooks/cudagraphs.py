@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from compilescope.torchapi.hook import Call, Hook, Watch
+from compilescope.torchapi.hook import Hook, HookedCall, Watch
 from compilescope.torchapi.hooks.cudagraph_logs import record_skip
 
 
-def _record(watch: Watch, call: Call) -> None:
+def _record(watch: Watch, call: HookedCall) -> None:
     from torch._inductor import config
 
     asked_for = call["graph_kwargs"].get("cudagraphs") or config.triton.cudagraphs

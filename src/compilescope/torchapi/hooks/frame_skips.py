@@ -6,7 +6,7 @@ from typing import Any
 
 from compilescope.model.bodies import FrameSkipped, SkipCause
 from compilescope.model.stack import CodeRef
-from compilescope.torchapi.hook import Call, Hook, Watch
+from compilescope.torchapi.hook import Hook, HookedCall, Watch
 from compilescope.torchapi.stacks import callers, code_ref, origin, region
 
 _CAUSES: dict[str, SkipCause] = {
@@ -19,7 +19,7 @@ _SKIP_ASKED_FOR = "Dynamo decided to skip the frame while tracing"
 _NOTHING_TO_COMPILE = "No ops traced"
 
 
-def _record(watch: Watch, call: Call) -> None:
+def _record(watch: Watch, call: HookedCall) -> None:
     result, frame = call["result"], call["frame"]
     memory, latest = watch.frame, watch.texts.latest
     watch.forget_frame()

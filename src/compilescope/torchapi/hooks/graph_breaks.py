@@ -6,8 +6,9 @@ from typing import Any
 
 from compilescope.model.bodies import BreakOutcome, GraphBreak
 from compilescope.model.stack import CodeRef
-from compilescope.torchapi.compiling.ids import current_compile_id
-from compilescope.torchapi.hook import Call, Hook, Watch
+from compilescope.processes.interruptions import let_through
+from compilescope.torchapi.compilation.current import current_compile_id
+from compilescope.torchapi.hook import Hook, HookedCall, Watch
 from compilescope.torchapi.stacks import code_ref, full_stack, with_columns
 from compilescope.torchapi.values import traced_values
 
@@ -21,7 +22,7 @@ def _outcome(reason: str, code: CodeRef) -> BreakOutcome:
     return "resumed"
 
 
-def _record(watch: Watch, call: Call) -> None:
+def _record(watch: Watch, call: HookedCall) -> None:
     error: Any = call["exc"]
     if getattr(error, "logged", False):
         return
@@ -52,7 +53,9 @@ def _held(error: BaseException, translator: Any) -> dict[str, Any]:
     """What variables held helps to say what to do. The break itself is told without it too."""
     try:
         code, values = traced_values(error, translator)
-    except Exception:  # The border: Dynamo's variables are private, and may be others elsewhere.
+    except Exception as refused:
+        # The border: Dynamo's variables are private, and may be others elsewhere.
+        let_through(refused)
         return {}
     return {"within": code_ref(code), "values": values} if code is not None else {}
 

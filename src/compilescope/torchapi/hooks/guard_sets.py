@@ -6,6 +6,7 @@ Two views are joined: Dynamo's Guard objects know the stack, the C++ tree knows 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -13,31 +14,49 @@ import msgspec
 from compilescope.model.bodies import Guard, GuardSet
 from compilescope.model.guard_text import without_comment
 from compilescope.model.stack import Frame, innermost_user_frame
-from compilescope.torchapi.compiling.ids import current_compile_id
-from compilescope.torchapi.guards.checks import tree_nodes
-from compilescope.torchapi.hook import Call, Hook, Watch
+from compilescope.model.storms import MOST_KEPT, compilation_number, frame_number
+from compilescope.torchapi.compilation.current import current_compile_id
+from compilescope.torchapi.guards.checks import bare_nodes, tree_nodes
+from compilescope.torchapi.hook import Hook, HookedCall, Watch
 from compilescope.torchapi.stacks import code_ref, frames_of
 
 _encode = msgspec.json.Encoder().encode
 
 
-def _record(watch: Watch, call: Call) -> None:
+def _record(watch: Watch, call: HookedCall) -> None:
     manager: Any = call["self"].guard_manager
+    compile_id = current_compile_id()
+    frame = frame_number(compile_id)
+    if compilation_number(compile_id) >= MOST_KEPT:
+        # Guards of the same code come from the same lines.
+        watch.guard_frames[manager] = watch.storm_frames.get(frame, {})
+        kinds = Counter(_kinds(manager.root))
+        body = GuardSet(kinds.total(), dict(kinds), "", code_ref(call["builder"].f_code))
+        watch.sink.emit(body, compile_id=compile_id)
+        return
     stacks = _stacks(call["guards_out"])
     guards = list(_guards(manager.root, stacks))
     frames: dict[str, Frame] = {}
     for source, stack in stacks.items():
-        frame = innermost_user_frame(stack)
-        if frame is not None:
-            frames[source] = frame
-    watch.guard_frames[manager] = frames
+        line = innermost_user_frame(stack)
+        if line is not None:
+            frames[source] = line
+    watch.guard_frames[manager] = watch.storm_frames[frame] = frames
     body = GuardSet(
         count=len(guards),
         kinds=dict(Counter(guard.kind for guard in guards)),
         artifact=watch.sink.artifact(_encode(guards).decode(), "guards"),
         frame=code_ref(call["builder"].f_code),
     )
-    watch.sink.emit(body, compile_id=current_compile_id())
+    watch.sink.emit(body, compile_id=compile_id)
+
+
+def _kinds(root: Any) -> Iterator[str]:
+    for node in bare_nodes(root):
+        for leaf in node.get_leaf_guards():
+            yield type(leaf).__name__
+    for _ in getattr(root, "get_epilogue_lambda_guards", list)():
+        yield "SHAPE"
 
 
 def _stacks(guards: Any) -> dict[str, tuple[Frame, ...]]:

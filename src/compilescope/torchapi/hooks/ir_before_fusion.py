@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from compilescope.model.bodies import GraphCaptured, GraphStage
-from compilescope.torchapi.compiling.ids import current_compile_id
-from compilescope.torchapi.hook import Call, Hook, Observer, Watch
+from compilescope.torchapi.compilation.current import current_compile_id
+from compilescope.torchapi.hook import Hook, HookedCall, Observer, Watch
 
 
 def recorder(stage: GraphStage) -> Observer:
     """An observer that writes the scheduler's nodes as a graph of this stage."""
 
-    def record(watch: Watch, call: Call) -> None:
+    def record(watch: Watch, call: HookedCall) -> None:
         from torch._inductor.debug import DebugFormatter
 
         nodes = call["nodes"]

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from compilescope.model.graph import KernelCall
-from compilescope.torchapi.hook import Call, Hook, Watch
+from compilescope.torchapi.hook import Hook, HookedCall, Watch
 from compilescope.torchapi.inductor.kernel_calls import note_call
 
 
-def _record(watch: Watch, call: Call) -> None:
+def _record(watch: Watch, call: HookedCall) -> None:
     schedule = call["node_schedule"]
     if call.get("is_extern"):
         # Its origins may reach back into kernels before it; the node itself is exact.

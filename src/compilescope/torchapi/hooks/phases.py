@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from compilescope.torchapi.hook import Call, Hook, Watch
+from compilescope.torchapi.hook import Hook, HookedCall, Watch
 
 
-def _record(watch: Watch, call: Call) -> None:
+def _record(watch: Watch, call: HookedCall) -> None:
     log = watch.phases
     if log is None:
         return

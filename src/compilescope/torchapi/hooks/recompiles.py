@@ -1,6 +1,7 @@
-"""Recompiles: for every earlier compilation, every guard that failed and the value that broke it.
+"""Recompiles: for every earlier compilation, the guards that failed and the values that broke them.
 
-This point is passed once for each cache entry; `compile_times` ends the frame and joins them.
+Of a frame that is compiled again and again, only for one compilation of each kind of failure. This
+point is passed once for each cache entry; `compile_times` ends the frame and joins them.
 """
 
 from __future__ import annotations
@@ -10,28 +11,60 @@ from typing import Any
 
 from compilescope.model.bodies import CacheEntryMiss, FailedGuard
 from compilescope.model.guard_text import readable, without_comment
+from compilescope.model.storms import MOST_WALKED, compilation_number
+from compilescope.torchapi.compilation.current import current_compile_id
 from compilescope.torchapi.guards.checks import failed_guards
-from compilescope.torchapi.hook import Call, Hook, Watch
+from compilescope.torchapi.hook import Hook, HookedCall, Watch
 
 _NO_ACCESS = re.compile(r"^\w+GuardAccessor: (?P<why>.+) on (?P<subject>\S+)$")
 _LENGTH = re.compile(r"^len\((?P<what>.+)\) != (?P<size>\d+)$")
 _SUBJECTS = {"BACKEND_MATCH": "the backend", "Duplicate": "aliasing of arguments"}
 
 
-def _record(watch: Watch, call: Call) -> None:
-    manager = call["guard_manager"]
+def _fold(watch: Watch, args: tuple[Any, ...], reason: Any) -> bool:
+    """In a storm there are hundreds of entries a compilation: most are counted here."""
+    misses = watch.frame.misses
+    # As torch calls it, with `skip_logging` last.
+    return misses.storm and len(args) == 6 and not args[5] and misses.fold(args[3], reason or "")
+
+
+def _record(watch: Watch, call: HookedCall) -> None:
+    manager, code, f_locals = call["guard_manager"], call["code"], call["f_locals"]
+    compile_id = call["compile_id"]
+    if call.get("skip_logging"):
+        return  # The stance `fail_on_recompile`: nothing is compiled again.
+    misses = watch.frame.misses
+    if not misses:
+        misses.storm = compilation_number(current_compile_id()) > MOST_WALKED
+    if misses.code is None:
+        misses.code = code
     reason = str(call.result or "")
-    first_line = reason.split("\n", 1)[0]
-    words = first_line.split(": ", 1)[-1]
+    if not (misses.storm and misses.fold(compile_id, reason)):
+        # In a storm all of the entry that was used last, and of each other kind the first alone.
+        first_only = misses.storm and bool(misses)
+        miss = _miss(watch, manager, f_locals, str(compile_id), reason, first_only)
+        misses.list(miss, reason)
+
+
+def _miss(
+    watch: Watch,
+    manager: Any,
+    f_locals: dict[str, Any],
+    compile_id: str,
+    reason: str,
+    first_only: bool,
+) -> CacheEntryMiss:
+    """An entry with every guard that fails, or the first."""
+    words = reason.split("\n", 1)[0].split(": ", 1)[-1]
     frames = watch.guard_frames.get(manager, {})
-    failed = failed_guards(manager, call["f_locals"], frames)
+    most = {"most": 1} if first_only else {}
+    failed = failed_guards(manager, f_locals, frames, **most)
     invalid = getattr(manager, "invalidation_reason", None)
     if invalid:
         failed = [FailedGuard(str(invalid), "the guarded object", "alive", "gone", "WEAKREF")]
     elif not failed and words:
-        failed = [_in_torchs_words(readable(without_comment(words)), call["f_locals"])]
-    miss = CacheEntryMiss(str(call["compile_id"]), tuple(failed), words)
-    watch.frame.misses.append((call["code"], miss))
+        failed = [_in_torchs_words(readable(without_comment(words)), f_locals)]
+    return CacheEntryMiss(compile_id, tuple(failed), words)
 
 
 def _in_torchs_words(text: str, f_locals: dict[str, Any]) -> FailedGuard:
@@ -57,4 +90,5 @@ HOOK = Hook(
     target="get_guard_fail_reason",
     loses="why frames were recompiled",
     after=_record,
+    settles=_fold,
 )

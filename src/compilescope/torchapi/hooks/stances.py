@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from compilescope.model.bodies import StanceChanged
-from compilescope.torchapi.hook import Call, Hook, Watch
+from compilescope.torchapi.hook import Hook, HookedCall, Watch
 
 
-def _record(watch: Watch, call: Call) -> None:
+def _record(watch: Watch, call: HookedCall) -> None:
     stance = call["stance"]
     watch.sink.emit(StanceChanged(str(getattr(stance, "stance", stance))))
 

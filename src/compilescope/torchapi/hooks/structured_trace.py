@@ -15,9 +15,11 @@ from torch.fx import GraphModule
 from compilescope.model.bodies import CacheAccess, GraphCaptured, GraphStage, KernelEmitted
 from compilescope.model.graph import Graph, KernelOrigins, encode_graph, encode_origins
 from compilescope.model.stack import CodeRef, Frame
-from compilescope.torchapi.compiling.ids import current_compile_id
+from compilescope.model.storms import MOST_KEPT, compilation_number
+from compilescope.processes.interruptions import let_through
+from compilescope.torchapi.compilation.current import current_compile_id
 from compilescope.torchapi.graphs.fx import origins, portable
-from compilescope.torchapi.hook import Call, Hook, Watch
+from compilescope.torchapi.hook import Hook, HookedCall, Watch
 from compilescope.torchapi.inductor.kernel_calls import current_graph, take_calls
 from compilescope.torchapi.stacks import callers, code_ref, origin, region
 
@@ -45,7 +47,7 @@ def _wants(args: tuple[Any, ...]) -> bool:
     return bool(args) and args[0] in _WANTED
 
 
-def _record(watch: Watch, call: Call) -> None:
+def _record(watch: Watch, call: HookedCall) -> None:
     name = call["name"]
     if name == "artifact":
         name = call["metadata_fn"]().get("name", "")
@@ -62,20 +64,23 @@ def _record(watch: Watch, call: Call) -> None:
         _write_text_graph(watch, _STAGES[name], call["payload_fn"])
 
 
-def _write_dynamo_graph(watch: Watch, call: Call) -> None:
+def _write_dynamo_graph(watch: Watch, call: HookedCall) -> None:
     seen = {**_closure(call["payload_fn"]), **_closure(call.get("metadata_fn"))}
     module = next((value for value in seen.values() if isinstance(value, GraphModule)), None)
     output_graph = seen.get("self")
     translator = getattr(output_graph, "root_tx", None)
     frame = code_ref(translator.f_code) if translator is not None else None
     reason = getattr(module, "compile_subgraph_reason", None)
-    graph = _portable(watch, module) if module is not None else None
+    compile_id = current_compile_id()
+    kept = watch.calls or module is None or compilation_number(compile_id) < MOST_KEPT
+    graph = _portable(watch, module) if module is not None and kept else None
+    nodes, ops = (len(graph.nodes), graph.ops) if graph else _counts(module)
     body = GraphCaptured(
         stage="dynamo",
-        text=watch.sink.artifact(call["payload_fn"](), "py"),
+        text=watch.sink.artifact(call["payload_fn"](), "py") if kept else None,
         graph=watch.sink.artifact(encode_graph(graph), "json") if graph else None,
-        nodes=len(graph.nodes) if graph else None,
-        ops=graph.ops if graph else None,
+        nodes=nodes,
+        ops=ops,
         backend=_backend_name(getattr(output_graph, "compiler_fn", None)),
         frame=frame,
         region=region() or frame,
@@ -85,8 +90,16 @@ def _write_dynamo_graph(watch: Watch, call: Call) -> None:
     # A preflight says who called what has no line of its own, such as an `nn.Sequential`.
     above = callers() if watch.calls else ()
     watch.frame.graph_id = watch.sink.emit(
-        body, above, compile_id=current_compile_id(), sources=_files(graph, frame)
+        body, above, compile_id=compile_id, sources=_files(graph, frame)
     )
+
+
+def _counts(module: GraphModule | None) -> tuple[int | None, int | None]:
+    """Nodes, and those of them that compute."""
+    if module is None:
+        return None, None
+    kinds = [node.op for node in module.graph.nodes]
+    return len(kinds), sum(kind.startswith("call_") for kind in kinds)
 
 
 def _portable(watch: Watch, module: GraphModule) -> Graph:
@@ -121,11 +134,18 @@ def _backend_name(compiler: Any) -> str | None:
 
 
 def _write_text_graph(watch: Watch, stage: GraphStage, payload: Callable[[], Any]) -> None:
+    compile_id = current_compile_id()
+    if compilation_number(compile_id) >= MOST_KEPT and not watch.calls:
+        module = _live_module(stage, payload)
+        if module is not None:
+            body = GraphCaptured(stage=stage, ops=_counts(module)[1])
+            watch.sink.emit(body, compile_id=compile_id)
+            return
     text = payload()
     if not text:
         return
     # One assignment a line is one node; the text is all that torch offers here.
-    ops = len(re.findall(r"^\s+\w+(?::\s*\".*?\")? = (?!self\.)", text, re.M))
+    ops = len(re.findall(r"^[ \t]+\w+(?::[ \t]*\"[^\"\n]*\")? = (?!self\.)", text, re.M))
     module = _live_module(stage, payload)
     judged = watch.calls and stage == "aot_backward" and module is not None
     graph = _portable(watch, module) if judged and module is not None else None
@@ -136,7 +156,7 @@ def _write_text_graph(watch: Watch, stage: GraphStage, payload: Callable[[], Any
         ops=ops,
         origins=watch.sink.artifact(encode_origins(origins(module)), "json") if module else None,
     )
-    watch.sink.emit(body, compile_id=current_compile_id())
+    watch.sink.emit(body, compile_id=compile_id)
 
 
 def _live_module(stage: GraphStage, payload: Callable[[], Any]) -> GraphModule | None:
@@ -153,7 +173,7 @@ def _live_module(stage: GraphStage, payload: Callable[[], Any]) -> GraphModule |
     return module if isinstance(module, GraphModule) else None
 
 
-def _write_output_code(watch: Watch, call: Call) -> None:
+def _write_output_code(watch: Watch, call: HookedCall) -> None:
     text = call["payload_fn"]()
     if not text:
         return
@@ -199,7 +219,8 @@ def _closure(function: Any) -> dict[str, Any]:
     for name, cell in zip(code.co_freevars, cells, strict=True):
         try:
             found[name] = cell.cell_contents
-        except ValueError:
+        except ValueError as error:
+            let_through(error)
             continue  # Not assigned yet.
     return found
 

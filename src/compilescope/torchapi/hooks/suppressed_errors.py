@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from compilescope.model.bodies import FrameSkipped, SkipCause
-from compilescope.torchapi.hook import Call, Hook, Watch
+from compilescope.torchapi.hook import Hook, HookedCall, Watch
 from compilescope.torchapi.stacks import callers, code_ref, origin, region
 
 
-def _record(watch: Watch, call: Call) -> None:
+def _record(watch: Watch, call: HookedCall) -> None:
     error: Any = call["exc"]
     code = call["code"]
     memory = watch.frame

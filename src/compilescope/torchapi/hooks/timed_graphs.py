@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from compilescope.torchapi.compiling.ids import current_compile_id
-from compilescope.torchapi.hook import Call, Hook, Watch
+from compilescope.torchapi.compilation.current import current_compile_id
+from compilescope.torchapi.hook import Hook, HookedCall, Watch
 from compilescope.torchapi.stacks import code_ref
-from compilescope.torchapi.times.totals import GraphTotals
+from compilescope.torchapi.times.timing import GraphTotals
 
 _PREFIX = "__compiled_fn"
 
@@ -19,7 +19,7 @@ def _wants(args: tuple[Any, ...]) -> bool:
     return len(args) < 2 or str(args[1]).startswith(_PREFIX)
 
 
-def _record(watch: Watch, call: Call) -> None:
+def _record(watch: Watch, call: HookedCall) -> None:
     name = call["name"]
     if watch.timing is None or not name.startswith(_PREFIX):
         return

@@ -6,12 +6,12 @@ that is never finished takes its notes along when it goes.
 
 from __future__ import annotations
 
-import weakref
 from typing import Any
 
 from compilescope.model.graph import KernelCall
+from compilescope.torchapi.weak_notes import WeakNotes
 
-_noted: weakref.WeakKeyDictionary[Any, dict[int, list[KernelCall]]] = weakref.WeakKeyDictionary()
+_noted: WeakNotes[dict[int, list[KernelCall]]] = WeakNotes()
 
 
 def current_graph() -> Any:
@@ -29,7 +29,9 @@ def note_call(owner: object, call: KernelCall) -> None:
     """Captures may nest; each keeps its own notes."""
     graph = current_graph()
     if graph is not None:
-        _noted.setdefault(graph, {}).setdefault(id(owner), []).append(call)
+        notes = _noted.get(graph, {})
+        _noted[graph] = notes
+        notes.setdefault(id(owner), []).append(call)
 
 
 def take_calls(owner: object, graph: Any) -> tuple[KernelCall, ...]:

@@ -14,6 +14,7 @@ import torch
 from torch.fx import GraphModule
 
 from compilescope.model.bodies import GraphStage
+from compilescope.processes.interruptions import let_through
 
 Direction = Literal["forward", "backward", "inference", ""]
 
@@ -117,6 +118,7 @@ class _Watch:
                     self._note_post_grad()
                 self._keeper.keep_text(stage, self._direction, _printed_ir(nodes))
             except Exception as error:  # The border to torch: its printer is for debugging only.
+                let_through(error)
                 self._keeper.miss(stage, f"{type(error).__name__}: {error}")
             return nodes
 

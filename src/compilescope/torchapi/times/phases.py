@@ -13,17 +13,19 @@ import sys
 import threading
 import time
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from compilescope.model.bodies import CompilePhases
 from compilescope.model.phases import SeenPhase, by_compilation, recorded
-
-if TYPE_CHECKING:
-    from compilescope.torchapi.hook import Sink
+from compilescope.processes.interruptions import let_through
+from compilescope.torchapi.sinks import Sink
 
 _MOST_KEPT = 1000
+"""Phases of one thread, after which those that have ended are written. Chosen: memory in the user's
+program against the number of events."""
 _NOTED = (("cache_state", "cache "), ("kernel_name", "kernel "))
 _LONGEST_DETAIL = 200
+"""Letters. Chosen: names of kernels may be as long as their computation."""
 _live: weakref.WeakSet[PhaseLog] = weakref.WeakSet()
 
 
@@ -72,7 +74,7 @@ class PhaseLog:
     def end(self, name: str, time_ns: int, noted: dict[str, Any]) -> None:
         log = self._local.log
         stack = log.stack
-        if not any(phase.name == name for phase in stack):
+        if not stack or (stack[-1].name != name and all(phase.name != name for phase in stack)):
             return  # It began before we came.
         log.last_ns = time_ns
         while stack[-1].name != name:
@@ -103,6 +105,7 @@ class PhaseLog:
             if not self._forked:
                 self._write_idle()
         except Exception as error:  # The border of a hook.
+            let_through(error)
             self._sink.fault("phases", error)
 
     def after_fork(self) -> None:

@@ -1,1 +1,1 @@
-"""Runs of a model that are held against one another: watched, widened to float64, or compiled."""
+"""Runs of a model that are compared: watched, in float64, with other roundings, or compiled."""

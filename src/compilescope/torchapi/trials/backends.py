@@ -13,6 +13,8 @@ from typing import Any
 import torch
 
 from compilescope.errors import ToolError
+from compilescope.torchapi.compilation.fresh import to_compile
+from compilescope.torchapi.trials.compiles import Compile, note_compile
 
 _INDUCTOR = "torch._inductor"
 
@@ -54,8 +56,15 @@ def find_backend(wanted: str | Callable[..., Any]) -> Callable[..., Any]:
 class CountedBackend:
     """Hands graphs on to a backend, and knows how often, for how long, and what it raised."""
 
-    def __init__(self, backend: str | Callable[..., Any]) -> None:
+    def __init__(
+        self, backend: str | Callable[..., Any], before: Callable[[], Any] | None = None
+    ) -> None:
+        """`before` each call, what it gives is kept."""
         self._backend = find_backend(backend)
+        self._before = before
+        self.compiles: list[Compile] = []
+        self.kept: list[Any] = []
+        """What `before` gave, one for each of `compiles`."""
         self.inductor = backend == "inductor" or _is_inductor(self._backend)
         self.calls = 0
         self.seconds = 0.0
@@ -67,6 +76,8 @@ class CountedBackend:
 
     def __call__(self, graph: Any, inputs: Any, **more: Any) -> Any:
         self.calls += 1
+        self.compiles.append(note_compile(graph, inputs))
+        self.kept.append(self._before() if self._before is not None else None)
         started = time.perf_counter()
         try:
             return self._backend(graph, inputs, **more)
@@ -84,7 +95,7 @@ def compiled_alone(function: Any, backend: CountedBackend, **options: Any) -> An
     if "isolate_recompiles" in inspect.signature(torch.compile).parameters:
         options = {"isolate_recompiles": True, **options}
     # Before torch 2.13 entries are told apart by their backend; this one nobody else has.
-    return torch.compile(function, backend=backend, **options)
+    return torch.compile(to_compile(function), backend=backend, **options)
 
 
 @contextlib.contextmanager

@@ -18,9 +18,9 @@ from torch.utils._pytree import tree_leaves
 
 from compilescope.model.fingerprint import relative_file
 from compilescope.model.stack import Frame, plain_function_name
-from compilescope.torchapi.calls.schemas import is_higher_order
+from compilescope.torchapi.calls.operators import is_higher_order
 from compilescope.torchapi.stacks import origin
-from compilescope.torchapi.trials.tape import Tape, is_drawing
+from compilescope.torchapi.trials.reruns import Tape, is_drawing
 
 _OUR_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
 _MODULES = os.path.join("torch", "nn", "modules", "")
@@ -31,7 +31,7 @@ _REDUCING = frozenset(
 )
 
 
-class Seen(NamedTuple):
+class SurveyedOperator(NamedTuple):
     """An operator that did something worth a word, and the user's line that led to it."""
 
     op: str
@@ -51,8 +51,8 @@ class Survey(TorchDispatchMode):  # type: ignore[misc]
 
     def __init__(self) -> None:
         super().__init__()
-        self.random: list[Seen] = []
-        self.overflowing: list[Seen] = []
+        self.random: list[SurveyedOperator] = []
+        self.overflowing: list[SurveyedOperator] = []
         """Casts to integers of numbers that the integer type cannot hold: undefined in C++."""
         self.scalars: list[Any] = []
         """What Python read off tensors, in order: what branches hang on."""
@@ -91,8 +91,8 @@ class Survey(TorchDispatchMode):  # type: ignore[misc]
         if not bool((fits & (source < float(info.max) + 1.0)).all()):
             self._note(self.overflowing, func, f"to {str(result.dtype).removeprefix('torch.')}")
 
-    def _note(self, where: list[Seen], func: Any, detail: str = "") -> None:
-        seen = Seen(str(func), _user_frame(), detail)
+    def _note(self, where: list[SurveyedOperator], func: Any, detail: str = "") -> None:
+        seen = SurveyedOperator(str(func), _user_frame(), detail)
         if seen not in where:
             where.append(seen)
 

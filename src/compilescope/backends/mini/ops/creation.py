@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from compilescope.backends.mini.builder import GraphBuilder, Operand, Untranslatable, Value
+from compilescope.backends.mini.builder import GraphBuilder, MiniValue, Operand, Untranslatable
 from compilescope.backends.mini.dtypes import DType, default_float, is_float, scalar_dtype
 from compilescope.backends.mini.ops.pointwise import dtype_of, on_cpu
 
@@ -18,9 +18,9 @@ OPS: dict[str, Handler] = {}
 
 def _filled(
     b: GraphBuilder, shape: Sequence[int], value: Operand, dtype: DType, options: dict[str, Any]
-) -> Value:
+) -> MiniValue:
     on_cpu(options.get("device"))
-    if isinstance(value, Value):
+    if isinstance(value, MiniValue):
         raise Untranslatable("a tensor in place of a number")
     return b.constant(value, dtype, shape)
 
@@ -30,41 +30,41 @@ def _dtype(options: dict[str, Any], default: DType) -> DType:
     return default if dtype is None else dtype_of(dtype)
 
 
-def _full(b: GraphBuilder, shape: Sequence[int], value: Operand, **options: Any) -> Value:
+def _full(b: GraphBuilder, shape: Sequence[int], value: Operand, **options: Any) -> MiniValue:
     default = scalar_dtype(value)
     return _filled(b, shape, value, _dtype(options, default), options)
 
 
-def _full_like(b: GraphBuilder, x: Value, value: Operand, **options: Any) -> Value:
+def _full_like(b: GraphBuilder, x: MiniValue, value: Operand, **options: Any) -> MiniValue:
     return _filled(b, x.shape, value, _dtype(options, x.dtype), options)
 
 
 def _new_full(
-    b: GraphBuilder, x: Value, shape: Sequence[int], value: Operand, **options: Any
-) -> Value:
+    b: GraphBuilder, x: MiniValue, shape: Sequence[int], value: Operand, **options: Any
+) -> MiniValue:
     return _filled(b, shape, value, _dtype(options, x.dtype), options)
 
 
-def _scalar_tensor(b: GraphBuilder, value: Operand, **options: Any) -> Value:
+def _scalar_tensor(b: GraphBuilder, value: Operand, **options: Any) -> MiniValue:
     return _filled(b, (), value, _dtype(options, default_float()), options)
 
 
 def _like(number: int) -> Handler:
-    def handler(b: GraphBuilder, x: Value, **options: Any) -> Value:
+    def handler(b: GraphBuilder, x: MiniValue, **options: Any) -> MiniValue:
         return _full_like(b, x, number, **options)
 
     return handler
 
 
 def _plain(number: int) -> Handler:
-    def handler(b: GraphBuilder, shape: Sequence[int], **options: Any) -> Value:
+    def handler(b: GraphBuilder, shape: Sequence[int], **options: Any) -> MiniValue:
         return _filled(b, shape, number, _dtype(options, default_float()), options)
 
     return handler
 
 
 def _new(number: int) -> Handler:
-    def handler(b: GraphBuilder, x: Value, shape: Sequence[int], **options: Any) -> Value:
+    def handler(b: GraphBuilder, x: MiniValue, shape: Sequence[int], **options: Any) -> MiniValue:
         return _new_full(b, x, shape, number, **options)
 
     return handler
@@ -80,8 +80,8 @@ for _name, _value in (("zeros", 0), ("ones", 1)):
     OPS[f"aten.new_{_name}.default"] = _new(_value)
 
 
-def _fill(b: GraphBuilder, x: Value, value: Operand) -> Value:
-    if isinstance(value, Value):
+def _fill(b: GraphBuilder, x: MiniValue, value: Operand) -> MiniValue:
+    if isinstance(value, MiniValue):
         return b.expand(b.cast(value, x.dtype), x.shape)
     return b.constant(value, x.dtype, x.shape)
 
@@ -89,7 +89,9 @@ def _fill(b: GraphBuilder, x: Value, value: Operand) -> Value:
 OPS["aten.fill.Scalar"] = OPS["aten.fill.Tensor"] = _fill
 
 
-def _arange(b: GraphBuilder, start: float, end: float, step: float = 1, **options: Any) -> Value:
+def _arange(
+    b: GraphBuilder, start: float, end: float, step: float = 1, **options: Any
+) -> MiniValue:
     on_cpu(options.get("device"))
     whole = all(isinstance(number, int) for number in (start, end, step))
     dtype = _dtype(options, "i64" if whole else default_float())
@@ -105,11 +107,13 @@ def _arange(b: GraphBuilder, start: float, end: float, step: float = 1, **option
     return b.cast(b.binary("add", steps, b.constant(start, "f64")), dtype)
 
 
-def _arange_to(b: GraphBuilder, end: float, **options: Any) -> Value:
+def _arange_to(b: GraphBuilder, end: float, **options: Any) -> MiniValue:
     return _arange(b, 0, end, **options)
 
 
-def _iota(b: GraphBuilder, length: int, *, start: int = 0, step: int = 1, **options: Any) -> Value:
+def _iota(
+    b: GraphBuilder, length: int, *, start: int = 0, step: int = 1, **options: Any
+) -> MiniValue:
     on_cpu(options.get("device"))
     return b.cast(b.iota(length, start=start, step=step), _dtype(options, "i64"))
 

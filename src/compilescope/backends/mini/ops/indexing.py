@@ -10,21 +10,21 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from compilescope.backends.mini.builder import GraphBuilder, Operand, Untranslatable, Value
+from compilescope.backends.mini.builder import GraphBuilder, MiniValue, Operand, Untranslatable
 from compilescope.backends.mini.ops.reductions import dim_of
 
 Handler = Callable[..., Any]
 OPS: dict[str, Handler] = {}
 
 
-def take(b: GraphBuilder, x: Value, index: Value, dim: int) -> Value:
+def take(b: GraphBuilder, x: MiniValue, index: MiniValue, dim: int) -> MiniValue:
     if index.dtype != "i64":
         raise Untranslatable(f"an index of {index.dtype}")
     shape = (*x.shape[:dim], *index.shape, *x.shape[dim + 1 :])
     return b.emit("take", [x, index], x.dtype, shape, dim=dim)
 
 
-def _from_front(b: GraphBuilder, index: Value, size: int) -> Value:
+def _from_front(b: GraphBuilder, index: MiniValue, size: int) -> MiniValue:
     if index.dtype != "i64":
         raise Untranslatable(f"an index of {index.dtype}")
     negative = b.binary("lt", index, b.constant(0, "i64"), truth=True)
@@ -33,18 +33,18 @@ def _from_front(b: GraphBuilder, index: Value, size: int) -> Value:
 
 
 def _embedding(
-    b: GraphBuilder, weight: Value, index: Value, padding: int = -1, *_: bool, **__: Any
-) -> Value:
+    b: GraphBuilder, weight: MiniValue, index: MiniValue, padding: int = -1, *_: bool, **__: Any
+) -> MiniValue:
     return take(b, weight, index, 0)
 
 
-def _index_select(b: GraphBuilder, x: Value, dim: int, index: Value) -> Value:
+def _index_select(b: GraphBuilder, x: MiniValue, dim: int, index: MiniValue) -> MiniValue:
     if not x.rank:
         raise Untranslatable("index_select of a tensor without dimensions")
     return take(b, x, b.reshape(index, (index.elements,)), dim_of(x, dim))
 
 
-def _index(b: GraphBuilder, x: Value, indices: Sequence[Value | None]) -> Value:
+def _index(b: GraphBuilder, x: MiniValue, indices: Sequence[MiniValue | None]) -> MiniValue:
     used = [dim for dim, index in enumerate(indices) if index is not None]
     if not used:
         return x
@@ -56,16 +56,16 @@ def _index(b: GraphBuilder, x: Value, indices: Sequence[Value | None]) -> Value:
     return _index_many(b, x, [_given(indices[dim]) for dim in used], used[0])
 
 
-def _given(index: Value | None) -> Value:
+def _given(index: MiniValue | None) -> MiniValue:
     assert index is not None
     return index
 
 
-def _index_many(b: GraphBuilder, x: Value, indices: list[Value], first: int) -> Value:
+def _index_many(b: GraphBuilder, x: MiniValue, indices: list[MiniValue], first: int) -> MiniValue:
     """Neighbouring dimensions become one, which is indexed by places in it."""
     sizes = x.shape[first : first + len(indices)]
-    place: Value | None = None
-    fits: Value | None = None
+    place: MiniValue | None = None
+    fits: MiniValue | None = None
     for index, size in zip(indices, sizes, strict=True):
         own = _from_front(b, index, size)
         inside = b.binary(
@@ -86,7 +86,7 @@ def _index_many(b: GraphBuilder, x: Value, indices: list[Value], first: int) -> 
     return take(b, flat, place, first)
 
 
-def _gather(b: GraphBuilder, x: Value, dim: int, index: Value, **_: Any) -> Value:
+def _gather(b: GraphBuilder, x: MiniValue, dim: int, index: MiniValue, **_: Any) -> MiniValue:
     if index.dtype != "i64":
         raise Untranslatable(f"an index of {index.dtype}")
     if not x.rank or not index.rank:
@@ -94,7 +94,9 @@ def _gather(b: GraphBuilder, x: Value, dim: int, index: Value, **_: Any) -> Valu
     return b.emit("gather", [x, index], x.dtype, index.shape, dim=dim_of(x, dim))
 
 
-def _scatter(b: GraphBuilder, x: Value, dim: int, index: Value, source: Operand) -> Value:
+def _scatter(
+    b: GraphBuilder, x: MiniValue, dim: int, index: MiniValue, source: Operand
+) -> MiniValue:
     """One place in each row: chosen by comparing with every place."""
     dim = dim_of(x, dim)
     row = [size for d, size in enumerate(x.shape) if d != dim]
@@ -102,7 +104,7 @@ def _scatter(b: GraphBuilder, x: Value, dim: int, index: Value, source: Operand)
         raise Untranslatable("scatter of more than one element a row")
     if [size for d, size in enumerate(index.shape) if d != dim] != row:
         raise Untranslatable("scatter to a part of the rows")
-    if isinstance(source, Value):
+    if isinstance(source, MiniValue):
         if source.shape != index.shape or source.dtype != x.dtype:
             raise Untranslatable("scatter from a larger tensor, or of another dtype")
         value = source

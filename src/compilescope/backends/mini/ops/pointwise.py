@@ -10,9 +10,9 @@ import torch
 
 from compilescope.backends.mini.builder import (
     GraphBuilder,
+    MiniValue,
     Operand,
     Untranslatable,
-    Value,
     operand_type,
 )
 from compilescope.backends.mini.dtypes import BY_TORCH, DType, is_float
@@ -28,7 +28,7 @@ def dtype_of(dtype: torch.dtype) -> DType:
 
 
 def _float_unary(op: str) -> Handler:
-    def handler(b: GraphBuilder, x: Value) -> Value:
+    def handler(b: GraphBuilder, x: MiniValue) -> MiniValue:
         return b.unary(op, b.promote(x, floating=True)[0])
 
     return handler
@@ -45,7 +45,7 @@ for _name, _op in {
 def _rounding(op: str) -> Handler:
     """Integers are whole already."""
 
-    def handler(b: GraphBuilder, x: Value) -> Value:
+    def handler(b: GraphBuilder, x: MiniValue) -> MiniValue:
         return b.unary(op, x) if is_float(x.dtype) else x
 
     return handler
@@ -56,7 +56,7 @@ for _name in ("floor", "ceil", "trunc", "round"):
 
 
 def _number_unary(op: str) -> Handler:
-    def handler(b: GraphBuilder, x: Value) -> Value:
+    def handler(b: GraphBuilder, x: MiniValue) -> MiniValue:
         if x.dtype == "bool":
             raise Untranslatable(f"{op} of bool")
         return b.unary(op, x)
@@ -68,7 +68,7 @@ for _name in ("neg", "abs", "relu"):
     OPS[f"aten.{_name}.default"] = _number_unary(_name)
 
 
-def _sign(b: GraphBuilder, x: Value) -> Value:
+def _sign(b: GraphBuilder, x: MiniValue) -> MiniValue:
     return x if x.dtype == "bool" else b.unary("sign", x)
 
 
@@ -76,7 +76,7 @@ OPS["aten.sign.default"] = OPS["aten.sgn.default"] = _sign
 
 
 def _float_question(op: str) -> Handler:
-    def handler(b: GraphBuilder, x: Value) -> Value:
+    def handler(b: GraphBuilder, x: MiniValue) -> MiniValue:
         if not is_float(x.dtype):
             return b.constant(False, "bool", x.shape)
         return b.unary(op, x, truth=True)
@@ -88,11 +88,11 @@ OPS["aten.isnan.default"] = _float_question("is_nan")
 OPS["aten.isinf.default"] = _float_question("is_inf")
 
 
-def _logical_not(b: GraphBuilder, x: Value) -> Value:
+def _logical_not(b: GraphBuilder, x: MiniValue) -> MiniValue:
     return b.unary("logical_not", x, truth=True)
 
 
-def _bitwise_not(b: GraphBuilder, x: Value) -> Value:
+def _bitwise_not(b: GraphBuilder, x: MiniValue) -> MiniValue:
     if is_float(x.dtype):
         raise Untranslatable("bitwise_not of floats")
     return b.unary("bitwise_not", x)
@@ -102,11 +102,11 @@ OPS["aten.logical_not.default"] = _logical_not
 OPS["aten.bitwise_not.default"] = _bitwise_not
 
 
-def _scaled(b: GraphBuilder, value: Value, alpha: Operand) -> Value:
+def _scaled(b: GraphBuilder, value: MiniValue, alpha: Operand) -> MiniValue:
     return value if alpha == 1 else b.binary("mul", value, b.as_value(alpha, value.dtype))
 
 
-def _add(b: GraphBuilder, x: Operand, y: Operand, *, alpha: Operand = 1) -> Value:
+def _add(b: GraphBuilder, x: Operand, y: Operand, *, alpha: Operand = 1) -> MiniValue:
     one, other = b.promote(x, y)
     if one.dtype == "bool":
         if alpha != 1:
@@ -115,31 +115,31 @@ def _add(b: GraphBuilder, x: Operand, y: Operand, *, alpha: Operand = 1) -> Valu
     return b.binary("add", one, _scaled(b, other, alpha))
 
 
-def _sub(b: GraphBuilder, x: Operand, y: Operand, *, alpha: Operand = 1) -> Value:
+def _sub(b: GraphBuilder, x: Operand, y: Operand, *, alpha: Operand = 1) -> MiniValue:
     one, other = b.promote(x, y)
     if one.dtype == "bool":
         raise Untranslatable("sub of bool")
     return b.binary("sub", one, _scaled(b, other, alpha))
 
 
-def _rsub(b: GraphBuilder, x: Operand, y: Operand, alpha: Operand = 1) -> Value:
+def _rsub(b: GraphBuilder, x: Operand, y: Operand, alpha: Operand = 1) -> MiniValue:
     return _sub(b, y, x, alpha=alpha)
 
 
-def _mul(b: GraphBuilder, x: Operand, y: Operand) -> Value:
+def _mul(b: GraphBuilder, x: Operand, y: Operand) -> MiniValue:
     one, other = b.promote(x, y)
     if one.dtype == "bool":
         return b.binary("logical_and", one, other, truth=True)
     return b.binary("mul", one, other)
 
 
-def _div(b: GraphBuilder, x: Operand, y: Operand) -> Value:
+def _div(b: GraphBuilder, x: Operand, y: Operand) -> MiniValue:
     return b.binary("div", *b.promote(x, y, floating=True))
 
 
 def _div_mode(
     b: GraphBuilder, x: Operand, y: Operand, *, rounding_mode: str | None = None
-) -> Value:
+) -> MiniValue:
     if rounding_mode is None:
         return _div(b, x, y)
     _no_integer_zero(x, y)
@@ -150,12 +150,12 @@ def _div_mode(
     return b.binary(op, one, other)
 
 
-def _floor_divide(b: GraphBuilder, x: Operand, y: Operand) -> Value:
+def _floor_divide(b: GraphBuilder, x: Operand, y: Operand) -> MiniValue:
     return _div_mode(b, x, y, rounding_mode="floor")
 
 
 def _modulo(op: str) -> Handler:
-    def handler(b: GraphBuilder, x: Operand, y: Operand) -> Value:
+    def handler(b: GraphBuilder, x: Operand, y: Operand) -> MiniValue:
         _no_integer_zero(x, y)
         one, other = b.promote(x, y)
         if one.dtype == "bool":
@@ -167,11 +167,11 @@ def _modulo(op: str) -> Handler:
 
 def _no_integer_zero(x: Operand, y: Operand) -> None:
     """Eager mode raises; the compiler has no error for it."""
-    if not isinstance(y, Value) and y == 0 and not is_float(operand_type([x, y])):
+    if not isinstance(y, MiniValue) and y == 0 and not is_float(operand_type([x, y])):
         raise Untranslatable("integer division by zero")
 
 
-def _prims_div(b: GraphBuilder, x: Operand, y: Operand) -> Value:
+def _prims_div(b: GraphBuilder, x: Operand, y: Operand) -> MiniValue:
     """Integers are divided as C does."""
     one, other = b.promote(x, y)
     return b.binary("div" if is_float(one.dtype) else "trunc_div", one, other)
@@ -194,11 +194,11 @@ OPS["prims.add.default"] = _add
 OPS["prims.sub.default"] = _sub
 
 
-def _pow(b: GraphBuilder, x: Operand, y: Operand) -> Value:
+def _pow(b: GraphBuilder, x: Operand, y: Operand) -> MiniValue:
     one, other = b.promote(x, y)
     if one.dtype == "bool":
         raise Untranslatable("pow of bool")
-    if not isinstance(y, Value):
+    if not isinstance(y, MiniValue):
         if not is_float(one.dtype):
             if y < 0:
                 raise Untranslatable("integers to negative powers")
@@ -207,14 +207,14 @@ def _pow(b: GraphBuilder, x: Operand, y: Operand) -> Value:
     return b.binary("pow", one, other)
 
 
-def _square(b: GraphBuilder, x: Value) -> Value:
+def _square(b: GraphBuilder, x: MiniValue) -> MiniValue:
     if x.dtype == "bool":
         raise Untranslatable("pow of bool")
     return b.binary("mul", x, x)
 
 
 # Exponents that torch's own kernel treats by themselves, so that infinities and zeros agree.
-_POWERS: dict[float, Callable[[GraphBuilder, Value], Value]] = {
+_POWERS: dict[float, Callable[[GraphBuilder, MiniValue], MiniValue]] = {
     0.5: lambda b, x: b.unary("sqrt", x),
     1.0: lambda b, x: x,
     2.0: _square,
@@ -227,7 +227,7 @@ OPS["aten.pow.Tensor_Scalar"] = OPS["aten.pow.Tensor_Tensor"] = OPS["aten.pow.Sc
 OPS["aten.square.default"] = _square
 
 
-def _atan2(b: GraphBuilder, x: Value, y: Value) -> Value:
+def _atan2(b: GraphBuilder, x: MiniValue, y: MiniValue) -> MiniValue:
     return b.binary("atan2", *b.promote(x, y, floating=True))
 
 
@@ -235,7 +235,7 @@ OPS["aten.atan2.default"] = _atan2
 
 
 def _extreme(op: str) -> Handler:
-    def handler(b: GraphBuilder, x: Operand, y: Operand) -> Value:
+    def handler(b: GraphBuilder, x: Operand, y: Operand) -> MiniValue:
         return b.binary(op, *b.promote(x, y))
 
     return handler
@@ -249,12 +249,12 @@ for _suffix in ("default", "Tensor"):
 
 
 def _clamp(
-    b: GraphBuilder, x: Value, min: Operand | None = None, max: Operand | None = None
-) -> Value:
+    b: GraphBuilder, x: MiniValue, min: Operand | None = None, max: Operand | None = None
+) -> MiniValue:
     given = [bound for bound in (min, max) if bound is not None]
     dtype = operand_type([x, *given])
     value = b.cast(x, dtype)
-    if any(not isinstance(bound, Value) and math.isnan(bound) for bound in given):
+    if any(not isinstance(bound, MiniValue) and math.isnan(bound) for bound in given):
         raise Untranslatable("clamp to NaN")
     # The upper bound wins where the two cross, as in torch.
     if min is not None:
@@ -268,7 +268,7 @@ OPS["aten.clamp.default"] = OPS["aten.clamp.Tensor"] = _clamp
 
 
 def _comparison(op: str) -> Handler:
-    def handler(b: GraphBuilder, x: Operand, y: Operand) -> Value:
+    def handler(b: GraphBuilder, x: Operand, y: Operand) -> MiniValue:
         return b.binary(op, *b.promote(x, y), truth=True)
 
     return handler
@@ -279,13 +279,13 @@ for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
 
 
 def _logical(op: str) -> Handler:
-    def handler(b: GraphBuilder, x: Value, y: Value) -> Value:
+    def handler(b: GraphBuilder, x: MiniValue, y: MiniValue) -> MiniValue:
         return b.binary(op, _truth(b, x), _truth(b, y), truth=True)
 
     return handler
 
 
-def _truth(b: GraphBuilder, x: Value) -> Value:
+def _truth(b: GraphBuilder, x: MiniValue) -> MiniValue:
     return x if x.dtype == "bool" else b.cast(x, "bool")
 
 
@@ -294,7 +294,7 @@ for _name in ("logical_and", "logical_or", "logical_xor"):
 
 
 def _bitwise(op: str) -> Handler:
-    def handler(b: GraphBuilder, x: Operand, y: Operand) -> Value:
+    def handler(b: GraphBuilder, x: Operand, y: Operand) -> MiniValue:
         one, other = b.promote(x, y)
         if is_float(one.dtype):
             raise Untranslatable(f"{op} of floats")
@@ -307,16 +307,16 @@ for _name in ("bitwise_and", "bitwise_or", "bitwise_xor"):
     OPS[f"aten.{_name}.Tensor"] = OPS[f"aten.{_name}.Scalar"] = _bitwise(_name)
 
 
-def _where(b: GraphBuilder, condition: Value, x: Operand, y: Operand) -> Value:
+def _where(b: GraphBuilder, condition: MiniValue, x: Operand, y: Operand) -> MiniValue:
     if condition.dtype != "bool":
         raise Untranslatable("where with a condition that is not bool")
     return b.where(condition, *b.promote(x, y))
 
 
-def _masked_fill(b: GraphBuilder, x: Value, mask: Value, value: Operand) -> Value:
+def _masked_fill(b: GraphBuilder, x: MiniValue, mask: MiniValue, value: Operand) -> MiniValue:
     if mask.dtype != "bool":
         raise Untranslatable("masked_fill with a mask that is not bool")
-    dtype = operand_type([x, value]) if not isinstance(value, Value) else x.dtype
+    dtype = operand_type([x, value]) if not isinstance(value, MiniValue) else x.dtype
     if dtype != x.dtype:
         raise Untranslatable("masked_fill with a number of another kind")
     return b.where(mask, b.as_value(value, x.dtype), x)
@@ -326,13 +326,13 @@ OPS["aten.where.self"] = OPS["aten.where.ScalarSelf"] = OPS["aten.where.ScalarOt
 OPS["aten.masked_fill.Scalar"] = OPS["aten.masked_fill.Tensor"] = _masked_fill
 
 
-def _convert(b: GraphBuilder, x: Value, dtype: torch.dtype) -> Value:
+def _convert(b: GraphBuilder, x: MiniValue, dtype: torch.dtype) -> MiniValue:
     return b.cast(x, dtype_of(dtype))
 
 
 def _to_copy(
-    b: GraphBuilder, x: Value, *, dtype: torch.dtype | None = None, device: Any = None, **_: Any
-) -> Value:
+    b: GraphBuilder, x: MiniValue, *, dtype: torch.dtype | None = None, device: Any = None, **_: Any
+) -> MiniValue:
     on_cpu(device)
     return x if dtype is None else _convert(b, x, dtype)
 
@@ -342,7 +342,7 @@ def on_cpu(device: Any) -> None:
         raise Untranslatable(f"a tensor on {device}; the small compiler works on the CPU")
 
 
-def _same(b: GraphBuilder, x: Value, **_: Any) -> Value:
+def _same(b: GraphBuilder, x: MiniValue, **_: Any) -> MiniValue:
     return x
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from compilescope.backends.mini.builder import GraphBuilder, Untranslatable, Value
+from compilescope.backends.mini.builder import GraphBuilder, MiniValue, Untranslatable
 from compilescope.backends.mini.dtypes import is_float
 from compilescope.backends.mini.ops.pointwise import dtype_of
 
@@ -17,7 +17,7 @@ OPS: dict[str, Handler] = {}
 Dims = Sequence[int] | int | None
 
 
-def dims_of(value: Value, dims: Dims) -> list[int]:
+def dims_of(value: MiniValue, dims: Dims) -> list[int]:
     """Not negative; all where none is named."""
     if isinstance(dims, int):
         dims = [dims]
@@ -26,24 +26,29 @@ def dims_of(value: Value, dims: Dims) -> list[int]:
     return [dim_of(value, dim) for dim in dims] if value.rank else []
 
 
-def dim_of(value: Value, dim: int) -> int:
+def dim_of(value: MiniValue, dim: int) -> int:
     return dim % max(value.rank, 1)
 
 
 def _sum(
     b: GraphBuilder,
-    x: Value,
+    x: MiniValue,
     dims: Dims = None,
     keepdim: bool = False,
     *,
     dtype: torch.dtype | None = None,
-) -> Value:
+) -> MiniValue:
     return _summed(b, "sum", x, dims_of(x, dims), keepdim, dtype)
 
 
 def _summed(
-    b: GraphBuilder, op: str, x: Value, dims: list[int], keepdim: bool, dtype: torch.dtype | None
-) -> Value:
+    b: GraphBuilder,
+    op: str,
+    x: MiniValue,
+    dims: list[int],
+    keepdim: bool,
+    dtype: torch.dtype | None,
+) -> MiniValue:
     if dtype is not None:
         x = b.cast(x, dtype_of(dtype))
         if x.dtype == "bool":
@@ -53,13 +58,13 @@ def _summed(
     return b.reduce(op, x, dims, keepdim)
 
 
-def _sum_all(b: GraphBuilder, x: Value, *, dtype: torch.dtype | None = None) -> Value:
+def _sum_all(b: GraphBuilder, x: MiniValue, *, dtype: torch.dtype | None = None) -> MiniValue:
     return _sum(b, x, dtype=dtype)
 
 
 def _prims_sum(
-    b: GraphBuilder, x: Value, dims: Dims = None, *, output_dtype: torch.dtype | None = None
-) -> Value:
+    b: GraphBuilder, x: MiniValue, dims: Dims = None, *, output_dtype: torch.dtype | None = None
+) -> MiniValue:
     """Of no dimensions it is nothing, where ATen's is all."""
     named = list(range(x.rank)) if dims is None else [dim_of(x, d) for d in _listed(dims)]
     total = b.reduce("sum", x, named, False)
@@ -72,12 +77,12 @@ def _listed(dims: Sequence[int] | int) -> list[int]:
 
 def _mean(
     b: GraphBuilder,
-    x: Value,
+    x: MiniValue,
     dims: Dims = None,
     keepdim: bool = False,
     *,
     dtype: torch.dtype | None = None,
-) -> Value:
+) -> MiniValue:
     if dtype is not None:
         x = b.cast(x, dtype_of(dtype))
     if not is_float(x.dtype):
@@ -87,33 +92,33 @@ def _mean(
     return b.binary("div", total, b.constant(count_of(x, named), x.dtype))
 
 
-def count_of(x: Value, dims: Sequence[int]) -> int:
+def count_of(x: MiniValue, dims: Sequence[int]) -> int:
     return math.prod(x.shape[dim] for dim in dims)
 
 
-def _mean_all(b: GraphBuilder, x: Value, *, dtype: torch.dtype | None = None) -> Value:
+def _mean_all(b: GraphBuilder, x: MiniValue, *, dtype: torch.dtype | None = None) -> MiniValue:
     return _mean(b, x, dtype=dtype)
 
 
 def _var(
     b: GraphBuilder,
-    x: Value,
+    x: MiniValue,
     dims: Dims = None,
     *,
     correction: float | None = 1,
     keepdim: bool = False,
-) -> Value:
+) -> MiniValue:
     return _var_mean(b, x, dims, correction=correction, keepdim=keepdim)[0]
 
 
 def _var_mean(
     b: GraphBuilder,
-    x: Value,
+    x: MiniValue,
     dims: Dims = None,
     *,
     correction: float | None = 1,
     keepdim: bool = False,
-) -> tuple[Value, Value]:
+) -> tuple[MiniValue, MiniValue]:
     if not is_float(x.dtype):
         raise Untranslatable("variance of integers")
     named = dims_of(x, dims)
@@ -131,16 +136,16 @@ def _var_mean(
 
 def _prims_var(
     b: GraphBuilder,
-    x: Value,
+    x: MiniValue,
     dims: Dims,
     correction: float | None = 1,
     *,
     output_dtype: torch.dtype | None = None,
-) -> Value:
+) -> MiniValue:
     return _var(b, x, dims, correction=correction)
 
 
-def _std(b: GraphBuilder, x: Value, dims: Dims = None, **options: Any) -> Value:
+def _std(b: GraphBuilder, x: MiniValue, dims: Dims = None, **options: Any) -> MiniValue:
     return b.unary("sqrt", _var(b, x, dims, **options))
 
 
@@ -156,12 +161,17 @@ OPS["aten.std.correction"] = _std
 
 
 def _prod(
-    b: GraphBuilder, x: Value, dim: int, keepdim: bool = False, *, dtype: torch.dtype | None = None
-) -> Value:
+    b: GraphBuilder,
+    x: MiniValue,
+    dim: int,
+    keepdim: bool = False,
+    *,
+    dtype: torch.dtype | None = None,
+) -> MiniValue:
     return _summed(b, "prod", x, dims_of(x, dim), keepdim, dtype)
 
 
-def _prod_all(b: GraphBuilder, x: Value, *, dtype: torch.dtype | None = None) -> Value:
+def _prod_all(b: GraphBuilder, x: MiniValue, *, dtype: torch.dtype | None = None) -> MiniValue:
     return _summed(b, "prod", x, dims_of(x, None), False, dtype)
 
 
@@ -169,14 +179,16 @@ OPS["aten.prod.dim_int"] = _prod
 OPS["aten.prod.default"] = _prod_all
 
 
-def _not_empty(x: Value, dims: Sequence[int]) -> None:
+def _not_empty(x: MiniValue, dims: Sequence[int]) -> None:
     """Eager mode raises: of nothing there is no largest."""
     if any(x.shape[dim] == 0 for dim in dims):
         raise Untranslatable("an extreme of no elements")
 
 
 def _extreme(op: str) -> Handler:
-    def handler(b: GraphBuilder, x: Value, dims: Dims = None, keepdim: bool = False) -> Value:
+    def handler(
+        b: GraphBuilder, x: MiniValue, dims: Dims = None, keepdim: bool = False
+    ) -> MiniValue:
         named = dims_of(x, dims)
         _not_empty(x, named)
         return b.reduce(op, x, named, keepdim)
@@ -191,7 +203,9 @@ OPS["aten.min.default"] = _extreme("min")
 
 
 def _argument(op: str) -> Handler:
-    def handler(b: GraphBuilder, x: Value, dim: int | None = None, keepdim: bool = False) -> Value:
+    def handler(
+        b: GraphBuilder, x: MiniValue, dim: int | None = None, keepdim: bool = False
+    ) -> MiniValue:
         if x.dtype == "bool":
             raise Untranslatable(f"{op} of bool")
         if dim is None or not x.rank:
@@ -211,7 +225,9 @@ OPS["aten.argmin.default"] = _argument("argmin")
 def _with_place(op: str) -> Handler:
     value_of, place_of = _extreme(op), _argument(f"arg{op}")
 
-    def handler(b: GraphBuilder, x: Value, dim: int, keepdim: bool = False) -> tuple[Value, Value]:
+    def handler(
+        b: GraphBuilder, x: MiniValue, dim: int, keepdim: bool = False
+    ) -> tuple[MiniValue, MiniValue]:
         return value_of(b, x, dim, keepdim), place_of(b, x, dim, keepdim)
 
     return handler
@@ -222,7 +238,9 @@ OPS["aten.min.dim"] = _with_place("min")
 
 
 def _truth(op: str) -> Handler:
-    def handler(b: GraphBuilder, x: Value, dims: Dims = None, keepdim: bool = False) -> Value:
+    def handler(
+        b: GraphBuilder, x: MiniValue, dims: Dims = None, keepdim: bool = False
+    ) -> MiniValue:
         return b.reduce(op, b.cast(x, "bool"), dims_of(x, dims), keepdim)
 
     return handler
@@ -233,7 +251,7 @@ for _name in ("any", "all"):
         OPS[f"aten.{_name}.{_suffix}"] = _truth(_name)
 
 
-def _softmax(b: GraphBuilder, x: Value, dim: int, half_to_float: bool = False) -> Value:
+def _softmax(b: GraphBuilder, x: MiniValue, dim: int, half_to_float: bool = False) -> MiniValue:
     shifted = _shifted(b, x, dim, half_to_float)
     exponents = b.unary("exp", shifted)
     total = b.reduce("sum", exponents, dims_of(x, dim), bool(x.rank))
@@ -241,13 +259,13 @@ def _softmax(b: GraphBuilder, x: Value, dim: int, half_to_float: bool = False) -
     return b.binary("mul", exponents, b.unary("reciprocal", total))
 
 
-def _log_softmax(b: GraphBuilder, x: Value, dim: int, half_to_float: bool = False) -> Value:
+def _log_softmax(b: GraphBuilder, x: MiniValue, dim: int, half_to_float: bool = False) -> MiniValue:
     shifted = _shifted(b, x, dim, half_to_float)
     total = b.reduce("sum", b.unary("exp", shifted), dims_of(x, dim), bool(x.rank))
     return b.binary("sub", shifted, b.unary("log", total))
 
 
-def _shifted(b: GraphBuilder, x: Value, dim: int, half_to_float: bool) -> Value:
+def _shifted(b: GraphBuilder, x: MiniValue, dim: int, half_to_float: bool) -> MiniValue:
     if half_to_float or not is_float(x.dtype):
         raise Untranslatable("softmax of other dtypes than float32 and float64")
     if not x.elements:

@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from compilescope.backends.mini.builder import GraphBuilder, Operand, Untranslatable, Value
+from compilescope.backends.mini.builder import GraphBuilder, MiniValue, Operand, Untranslatable
 from compilescope.backends.mini.ops.pointwise import OPS as POINTWISE
 from compilescope.backends.mini.ops.reductions import dim_of
 
@@ -15,7 +15,7 @@ Handler = Callable[..., Any]
 OPS: dict[str, Handler] = {}
 
 
-def _reshape(b: GraphBuilder, x: Value, shape: Sequence[int]) -> Value:
+def _reshape(b: GraphBuilder, x: MiniValue, shape: Sequence[int]) -> MiniValue:
     sizes = list(shape)
     if -1 in sizes:
         known = math.prod(size for size in sizes if size != -1)
@@ -31,11 +31,11 @@ OPS["prims.reshape.default"] = _reshape
 del OPS["aten._reshape_alias.default"]  # It has strides of its own.
 
 
-def _permute(b: GraphBuilder, x: Value, dims: Sequence[int]) -> Value:
+def _permute(b: GraphBuilder, x: MiniValue, dims: Sequence[int]) -> MiniValue:
     return b.permute(x, [dim_of(x, dim) for dim in dims])
 
 
-def _transpose(b: GraphBuilder, x: Value, one: int, other: int) -> Value:
+def _transpose(b: GraphBuilder, x: MiniValue, one: int, other: int) -> MiniValue:
     dims = list(range(x.rank))
     if x.rank:
         one, other = dim_of(x, one), dim_of(x, other)
@@ -43,7 +43,7 @@ def _transpose(b: GraphBuilder, x: Value, one: int, other: int) -> Value:
     return b.permute(x, dims)
 
 
-def _t(b: GraphBuilder, x: Value) -> Value:
+def _t(b: GraphBuilder, x: MiniValue) -> MiniValue:
     return b.permute(x, list(reversed(range(x.rank))))
 
 
@@ -52,15 +52,17 @@ OPS["aten.transpose.int"] = _transpose
 OPS["aten.t.default"] = _t
 
 
-def _expand(b: GraphBuilder, x: Value, shape: Sequence[int], *, implicit: bool = False) -> Value:
+def _expand(
+    b: GraphBuilder, x: MiniValue, shape: Sequence[int], *, implicit: bool = False
+) -> MiniValue:
     added = len(shape) - x.rank
     sizes = [x.shape[dim - added] if size == -1 else size for dim, size in enumerate(shape)]
     return b.expand(x, sizes)
 
 
 def _broadcast_in_dim(
-    b: GraphBuilder, x: Value, shape: Sequence[int], dims: Sequence[int]
-) -> Value:
+    b: GraphBuilder, x: MiniValue, shape: Sequence[int], dims: Sequence[int]
+) -> MiniValue:
     placed = [1] * len(shape)
     for own, dim in enumerate(dims):
         placed[dim] = x.shape[own]
@@ -71,13 +73,13 @@ OPS["aten.expand.default"] = _expand
 OPS["prims.broadcast_in_dim.default"] = _broadcast_in_dim
 
 
-def _unsqueeze(b: GraphBuilder, x: Value, dim: int) -> Value:
+def _unsqueeze(b: GraphBuilder, x: MiniValue, dim: int) -> MiniValue:
     shape = list(x.shape)
     shape.insert(dim % (x.rank + 1), 1)
     return b.reshape(x, shape)
 
 
-def _squeeze(b: GraphBuilder, x: Value, dims: Sequence[int] | int | None = None) -> Value:
+def _squeeze(b: GraphBuilder, x: MiniValue, dims: Sequence[int] | int | None = None) -> MiniValue:
     if dims is None:
         named = set(range(x.rank))
     else:
@@ -98,17 +100,17 @@ def bounds(size: int, start: int | None, end: int | None) -> tuple[int, int]:
 
 def _slice(
     b: GraphBuilder,
-    x: Value,
+    x: MiniValue,
     dim: int = 0,
     start: int | None = None,
     end: int | None = None,
     step: int = 1,
-) -> Value:
+) -> MiniValue:
     dim = dim_of(x, dim)
     return b.slice(x, dim, *bounds(x.shape[dim], start, end), step)
 
 
-def _select(b: GraphBuilder, x: Value, dim: int, index: int) -> Value:
+def _select(b: GraphBuilder, x: MiniValue, dim: int, index: int) -> MiniValue:
     dim = dim_of(x, dim)
     size = x.shape[dim]
     if not -size <= index < size:
@@ -121,7 +123,7 @@ OPS["aten.slice.Tensor"] = _slice
 OPS["aten.select.int"] = _select
 
 
-def _split(b: GraphBuilder, x: Value, size: int, dim: int = 0) -> tuple[Value, ...]:
+def _split(b: GraphBuilder, x: MiniValue, size: int, dim: int = 0) -> tuple[MiniValue, ...]:
     dim = dim_of(x, dim)
     whole = x.shape[dim]
     if not size:
@@ -131,8 +133,8 @@ def _split(b: GraphBuilder, x: Value, size: int, dim: int = 0) -> tuple[Value, .
 
 
 def _split_sizes(
-    b: GraphBuilder, x: Value, sizes: Sequence[int], dim: int = 0
-) -> tuple[Value, ...]:
+    b: GraphBuilder, x: MiniValue, sizes: Sequence[int], dim: int = 0
+) -> tuple[MiniValue, ...]:
     dim, at, parts = dim_of(x, dim), 0, []
     for size in sizes:
         parts.append(b.slice(x, dim, at, at + size))
@@ -140,7 +142,7 @@ def _split_sizes(
     return tuple(parts)
 
 
-def _unbind(b: GraphBuilder, x: Value, dim: int = 0) -> tuple[Value, ...]:
+def _unbind(b: GraphBuilder, x: MiniValue, dim: int = 0) -> tuple[MiniValue, ...]:
     dim = dim_of(x, dim)
     return tuple(_select(b, x, dim, index) for index in range(x.shape[dim]))
 
@@ -151,7 +153,7 @@ for _name in ("split", "unsafe_split"):
 OPS["aten.unbind.int"] = _unbind
 
 
-def _cat(b: GraphBuilder, values: Sequence[Value], dim: int = 0) -> Value:
+def _cat(b: GraphBuilder, values: Sequence[MiniValue], dim: int = 0) -> MiniValue:
     values = b.promote(*values)
     # An empty tensor of one dimension goes with anything, for the sake of old programs.
     kept = [value for value in values if value.shape != (0,)] or values[:1]
@@ -160,7 +162,7 @@ def _cat(b: GraphBuilder, values: Sequence[Value], dim: int = 0) -> Value:
     return b.cat(full or kept[:1], dim)
 
 
-def _stack(b: GraphBuilder, values: Sequence[Value], dim: int = 0) -> Value:
+def _stack(b: GraphBuilder, values: Sequence[MiniValue], dim: int = 0) -> MiniValue:
     return _cat(b, [_unsqueeze(b, value, dim) for value in values], dim % (values[0].rank + 1))
 
 
@@ -168,7 +170,7 @@ OPS["aten.cat.default"] = _cat
 OPS["aten.stack.default"] = _stack
 
 
-def _pad(b: GraphBuilder, x: Value, pad: Sequence[int], value: Operand = 0) -> Value:
+def _pad(b: GraphBuilder, x: MiniValue, pad: Sequence[int], value: Operand = 0) -> MiniValue:
     """`pad` begins with the last dimension: before, after. A negative one cuts off."""
     for number in range(len(pad) // 2):
         dim = x.rank - 1 - number
@@ -185,7 +187,7 @@ def _pad(b: GraphBuilder, x: Value, pad: Sequence[int], value: Operand = 0) -> V
 
 
 def _plain(value: Operand) -> bool | int | float:
-    if isinstance(value, Value):
+    if isinstance(value, MiniValue):
         raise Untranslatable("a tensor in place of a number")
     return value
 
@@ -195,13 +197,13 @@ OPS["aten.constant_pad_nd.default"] = _pad
 
 def _slice_scatter(
     b: GraphBuilder,
-    x: Value,
-    source: Value,
+    x: MiniValue,
+    source: MiniValue,
     dim: int = 0,
     start: int | None = None,
     end: int | None = None,
     step: int = 1,
-) -> Value:
+) -> MiniValue:
     if step != 1:
         raise Untranslatable("slice_scatter with steps")
     dim = dim_of(x, dim)
@@ -214,7 +216,9 @@ def _slice_scatter(
     return b.cat([part for part in parts if part.shape[dim]] or [x], dim)
 
 
-def _select_scatter(b: GraphBuilder, x: Value, source: Value, dim: int, index: int) -> Value:
+def _select_scatter(
+    b: GraphBuilder, x: MiniValue, source: MiniValue, dim: int, index: int
+) -> MiniValue:
     dim = dim_of(x, dim)
     index = index % x.shape[dim]
     return _slice_scatter(b, x, _unsqueeze(b, source, dim), dim, index, index + 1)
@@ -224,7 +228,7 @@ OPS["aten.slice_scatter.default"] = _slice_scatter
 OPS["aten.select_scatter.default"] = _select_scatter
 
 
-def _repeat(b: GraphBuilder, x: Value, repeats: Sequence[int]) -> Value:
+def _repeat(b: GraphBuilder, x: MiniValue, repeats: Sequence[int]) -> MiniValue:
     x = b.reshape(x, (1,) * (len(repeats) - x.rank) + x.shape)
     paired = [size for pair in zip([1] * x.rank, x.shape, strict=True) for size in pair]
     wide = [size for pair in zip(repeats, x.shape, strict=True) for size in pair]
@@ -232,7 +236,7 @@ def _repeat(b: GraphBuilder, x: Value, repeats: Sequence[int]) -> Value:
     return b.reshape(b.expand(b.reshape(x, paired), wide), whole)
 
 
-def _flip(b: GraphBuilder, x: Value, dims: Sequence[int]) -> Value:
+def _flip(b: GraphBuilder, x: MiniValue, dims: Sequence[int]) -> MiniValue:
     for dim in {dim_of(x, dim) for dim in dims} if x.rank else ():
         size = x.shape[dim]
         index = b.iota(size, start=size - 1, step=-1)
@@ -244,7 +248,7 @@ OPS["aten.repeat.default"] = _repeat
 OPS["aten.flip.default"] = _flip
 
 
-def _getitem(b: GraphBuilder, values: Sequence[Value], index: int) -> Value:
+def _getitem(b: GraphBuilder, values: Sequence[MiniValue], index: int) -> MiniValue:
     return values[index]
 
 

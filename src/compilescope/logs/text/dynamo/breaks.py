@@ -11,12 +11,12 @@ import re
 
 import msgspec
 
-from compilescope.logs.text.console import Console, Process
+from compilescope.logs.text.console import Console, ConsoleProcess
 from compilescope.logs.text.dynamo.echoes import Echoes, Held
 from compilescope.logs.text.dynamo.frames import Compiled, Frames
 from compilescope.logs.text.dynamo.origins import is_override, is_program, origin, recast
 from compilescope.logs.text.dynamo.reasons import CompileReason
-from compilescope.logs.text.dynamo.record import Record, frame_key
+from compilescope.logs.text.dynamo.record import LogRecord, frame_key
 from compilescope.logs.words.break_words import read_break
 from compilescope.logs.words.tracebacks import make_frame, read_traceback, user_part
 from compilescope.model.bodies import GraphBreak
@@ -24,7 +24,8 @@ from compilescope.model.break_text import BreakTexts, parse_message
 from compilescope.model.stack import CodeRef, Frame
 
 _SKIPPED = re.compile(
-    r"will skip tracing the frame (?P<name>\S+) \((?P<file>.+) line (?P<line>\d{1,9})\)"
+    r"will skip tracing the frame (?P<name>\S{1,300}) "
+    r"\((?P<file>.{1,1000}) line (?P<line>\d{1,9})\)"
 )
 _SKIP_2_9 = "Graph break: skip: from user code at:"
 _NO_REASON = "a reason that the log does not include"
@@ -33,12 +34,13 @@ _CARETS = re.compile(r"^ {4,}[~^][~^ ]*$", re.M)
 _NEW = re.compile(r"/lib/python3\.(?:1[1-9]|[2-9]\d)/")
 _OLD = re.compile(r"[^\n]\nUser code traceback:")
 _MOST_SITES = 20_000
+"""Different places that are remembered. Chosen: a bound for memory."""
 
 
 class Breaks:
     """The breaks of one process."""
 
-    def __init__(self, console: Console, process: Process, frames: Frames) -> None:
+    def __init__(self, console: Console, process: ConsoleProcess, frames: Frames) -> None:
         self._console = console
         self._process = process
         self._frames = frames
@@ -55,7 +57,7 @@ class Breaks:
         self.last: GraphBreak | None = None
         self.last_key = ""
 
-    def told(self, record: Record) -> bool:
+    def told(self, record: LogRecord) -> bool:
         """A record of the artifact `graph_breaks`, or one that reads like it."""
         text = record.text
         compiled = self._frames.of(record.compile_id)
@@ -76,7 +78,7 @@ class Breaks:
 
     def _hold(
         self,
-        record: Record,
+        record: LogRecord,
         body: GraphBreak,
         stack: tuple[Frame, ...],
         place: tuple[str, int],
@@ -103,7 +105,7 @@ class Breaks:
         known = self._ids.get(body.gb_type)
         return msgspec.structs.replace(body, gb_id=known) if known else body
 
-    def _told_skip(self, record: Record, text: str) -> bool:
+    def _told_skip(self, record: LogRecord, text: str) -> bool:
         """`Graph break: torch.compile cannot properly resume from this graph break`: the reason
         itself comes in a record of its own, or not at all."""
         found = _SKIPPED.search(text)
@@ -123,7 +125,7 @@ class Breaks:
         self._hold(record, body, frames or (last,), (last.file, last.line))
         return True
 
-    def cut_because(self, record: Record, reason: CompileReason) -> None:
+    def cut_because(self, record: LogRecord, reason: CompileReason) -> None:
         """The graph before the break is compiled: its reason may know the line better."""
         message, self._unreported = self._unreported, ""
         if not reason.broken:
@@ -149,7 +151,7 @@ class Breaks:
         """An exception after which torch 2.9 compiles what it has and leaves the rest eager."""
         self._unreported = message
 
-    def _add_unreported(self, record: Record, message: str, reason: CompileReason) -> None:
+    def _add_unreported(self, record: LogRecord, message: str, reason: CompileReason) -> None:
         root, wrappers = BreakTexts().root_and_wrappers(message)
         compiled = self._frames.of(record.compile_id)
         body = GraphBreak(

@@ -1,8 +1,8 @@
-"""Records of a custom TORCH_LOGS_FORMAT: no prefix of torch's own, and none at all on lines that go
-on with a record.
+"""Records of a custom TORCH_LOGS_FORMAT: without torch's own prefix.
 
 What a record says is known by how it begins; what stands before that is what the format writes,
-and is learnt: where another line begins so, another record begins.
+and is learnt: where another line begins so, another record begins. Lines that continue a record
+have no prefix at all.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from compilescope.logs.text.dynamo.process import STARTS
-from compilescope.logs.text.dynamo.record import Record
+from compilescope.logs.text.dynamo.record import LogRecord
 
 BREAK = (b"Graph break in user code at ", b"Graph break (user stack suppressed")
 SKIPPED = b"Graph break: torch.compile cannot properly resume"
@@ -31,6 +31,7 @@ _ARTIFACTS = {
 _LEVELS = rb"(?:DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL)"
 _WORD = re.compile(rb"[\w./<>+:-]+")
 _CONSTANT_END = re.compile(rb"(?:DEBUG)?[^\w]{1,12}$")
+# Chosen: a bound for time; a program has one format, a log of several a few.
 _LONGEST_PREFIX = 300
 _MOST_PREFIXES = 8
 _INDENTED = (b" ", b"\t")
@@ -87,7 +88,7 @@ def _shape(prefix: bytes) -> bytes:
     parts: list[bytes] = []
     end = 0
     for found in _WORD.finditer(prefix):
-        parts.append(_signs(prefix[end : found.start()]))
+        parts.append(_signs(prefix[end : found.start()], between=bool(end)))
         word = found[0]
         level = re.match(_LEVELS + rb"$", word.rstrip(b":"))
         if level:
@@ -101,8 +102,11 @@ def _shape(prefix: bytes) -> bytes:
     return b"".join(parts)
 
 
-def _signs(text: bytes) -> bytes:
-    """Signs as they are, and any amount of blanks: columns are filled up with them."""
+def _signs(text: bytes, *, between: bool = False) -> bytes:
+    """Signs as they are, and any amount of blanks: columns are filled up with them. Between two
+    words there is at least one, or a long word could be split up in any number of ways."""
+    if between and not text.strip(b" \t"):
+        return rb"[ \t]+"
     return rb"[ \t]*".join(re.escape(part) for part in re.split(rb"[ \t]+", text))
 
 
@@ -116,7 +120,7 @@ def find_start(line: bytes, markers: tuple[bytes, ...] = MARKERS) -> tuple[int, 
     return best if best is not None and best[0] <= _LONGEST_PREFIX else None
 
 
-def ends(record: Record, line: bytes) -> bool:
+def ends(record: LogRecord, line: bytes) -> bool:
     """Is a line without any prefix no longer of the record, by what records of its kind hold?"""
     if record.first.startswith(RECOMPILE):
         return not line.startswith(b"    ")
@@ -133,6 +137,6 @@ def ends(record: Record, line: bytes) -> bool:
     return not record.first.startswith((b"WON'T CONVERT ", b"torch._dynamo hit config."))
 
 
-def _in_traceback(record: Record) -> bool:
+def _in_traceback(record: LogRecord) -> bool:
     """Its last part has begun."""
     return any(line.startswith(b"User code traceback:") for line in record.rest)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from compilescope.logs.text.console import Console, Process
+from compilescope.logs.text.console import Console, ConsoleProcess
 from compilescope.logs.text.dynamo.frames import Compiled
 from compilescope.logs.text.dynamo.origins import is_override, is_program, origin
 from compilescope.logs.words.tracebacks import make_frame
@@ -17,6 +17,7 @@ from compilescope.model.bodies import BreakEcho, GraphBreak
 from compilescope.model.stack import Frame
 
 _MOST_SITES = 20_000
+"""Chosen: as many as there are breaks."""
 
 
 @dataclass
@@ -38,7 +39,7 @@ class Held:
 class Echoes:
     """The echoes of one process."""
 
-    def __init__(self, console: Console, process: Process) -> None:
+    def __init__(self, console: Console, process: ConsoleProcess) -> None:
         self._console = console
         self._process = process
         self._places: dict[tuple[str, int], str] = {}

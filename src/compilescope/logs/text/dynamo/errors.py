@@ -14,10 +14,12 @@ _START = b"Traceback (most recent call last):"
 _INDENTED = (b" ", b"\t")
 _CHAINED = (b"The above exception was the direct cause", b"During handling of the above exception")
 _COMPILERS = ("torch._dynamo.", "torch._inductor.", "torch.fx.", "torch._functorch.")
+# Chosen: bounds for memory: lines of a traceback, and letters of its message.
 _MOST_LINES = 5000
 _MOST_WORDS = 4000
 _AFTER = 80
-"""Lines of a message that may follow the exception's first one."""
+"""Lines of a message that may follow the exception's first one. Chosen: room for PyTorch's messages
+with their hints."""
 
 
 @dataclass

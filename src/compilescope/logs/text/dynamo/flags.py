@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compilescope.logs.format import Tally
+from compilescope.logs.format import ReadTally
 
 _WITH_DYNAMO = frozenset(
     {
@@ -49,7 +49,7 @@ class Evidence:
         elif b"INFO" in prefix:
             self._info.add("dynamo")
 
-    def tell(self, tally: Tally, recompiles: bool) -> None:
+    def tell(self, tally: ReadTally) -> None:
         parts: list[str] = []
         if self.traced or "dynamo" in self._debug:
             parts.append("+dynamo")

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from compilescope.logs.text.dynamo.origins import is_program, recast
-from compilescope.logs.text.dynamo.record import Record, frame_key
+from compilescope.logs.text.dynamo.record import LogRecord, frame_key
 from compilescope.logs.words.tracebacks import read_traceback, user_part
+from compilescope.model.guard_text import WholeFiles
 from compilescope.model.stack import CodeRef, Frame, plain_function_name
+from compilescope.texts import whole_number
 
 _START = re.compile(
     r"torchdynamo start compiling (?P<name>\S+) (?P<file>.+):(?P<line>\d{1,9}), stack"
@@ -18,7 +20,7 @@ _TRACE = re.compile(
     r"Step 1: torchdynamo start tracing (?P<name>\S+) (?P<file>.+):(?P<line>\d{1,9})"
 )
 _MOST = 50_000
-"""Code objects remembered; a log of more than that repeats itself."""
+"""Code objects remembered; a log of more than that repeats itself. Chosen: a bound for memory."""
 
 
 @dataclass
@@ -54,6 +56,7 @@ class Frames:
         self.epoch = 0
         self.files: dict[str, None] = {}
         """Whole names of the program's files."""
+        self.whole_files = WholeFiles(self.files)
         self._firsts: dict[tuple[str, str], set[int]] = {}
         self._entries: dict[tuple[tuple[str, int, str], ...], CodeRef] = {}
 
@@ -70,7 +73,7 @@ class Frames:
         before = [first for first in self._firsts.get((file, plain), ()) if first <= line]
         return CodeRef(file, max(before, default=line), plain, resumed_at=line)
 
-    def started(self, record: Record) -> Compiled | None:
+    def started(self, record: LogRecord) -> Compiled | None:
         """A compilation begins, by the record that says so; None where it is not a new one."""
         found = _START.match(record.title) or _TRACE.match(record.title)
         if found is None:
@@ -105,16 +108,10 @@ class Frames:
         key = frame_key(compile_id)
         return self.by_id.get(key) if key else self.current
 
-    def code_of(self, compile_id: str | None) -> CodeRef | None:
-        found = self.of(compile_id)
-        return found.code if found else None
-
     def earlier(self, compile_id: str | None) -> list[Compiled]:
         """Compilations of the same frame before this one."""
         number, _, times = frame_key(compile_id).rpartition("/")
-        if not times.isdigit():
-            return []
-        ids = (f"{number}/{n}" for n in range(min(int(times), 1000)))
+        ids = (f"{number}/{n}" for n in range(min(whole_number(times) or 0, 1000)))
         return [self.by_id[name] for name in ids if name in self.by_id]
 
     def _region(self, frames: Sequence[Frame], code: CodeRef) -> CodeRef | None:

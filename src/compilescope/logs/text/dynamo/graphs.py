@@ -5,19 +5,19 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from compilescope.logs.text.console import Console, Process
+from compilescope.logs.text.console import Console, ConsoleProcess
 from compilescope.logs.text.dynamo.frames import Frames
 from compilescope.logs.text.dynamo.reasons import CompileReason
-from compilescope.logs.text.dynamo.record import Record, frame_key
+from compilescope.logs.text.dynamo.record import LogRecord, frame_key
 from compilescope.model.bodies import GraphCaptured, GraphStage, KernelEmitted
 
-_CALLING = re.compile(r"Step 2: calling compiler function (?P<name>.+?)\s*$")
-_NODE = re.compile(r"^\s+(?P<name>\w+)(?:\s*:\s*\"[^\"\n]*\")? = (?P<value>[^\n;]+)", re.M)
-_BARE = re.compile(r"^(?:self(?:\.\w+|\[[^\]]*\])*|[A-Za-z_]\w*|getattr\(self[^()]*\).*)\s*$")
-_INPUTS = re.compile(r"def forward\(self(?P<inputs>[^\n]*)\):")
-_INNER = re.compile(r"^\s+class \w+\(", re.M)
+_CALLING = re.compile(r"Step 2: calling compiler function (?P<name>.*\S)\s*$")
+_NODE = re.compile(r"^[ \t]+(?P<name>\w+)(?:[ \t]*:[ \t]*\"[^\"\n]*\")? = (?P<value>[^\n;]+)", re.M)
+_BARE = re.compile(r"^(?:(?:self(?:\.\w+|\[[^\]]*\])*|[A-Za-z_]\w*)\s*|getattr\(self[^()]*\).*)$")
+_INPUTS = re.compile(r"^[ \t]*def forward\(self(?P<inputs>[^\n]*)\):", re.M)
+_INNER = re.compile(r"^[ \t]+class \w+\(", re.M)
 _TABLE_ROW = re.compile(r"^(?P<op>placeholder|get_attr|call_\w+|output)\s", re.M)
-_TITLE = re.compile(r"^\s*=+ (?P<title>[^=\n]+?) =+\s*$", re.M)
+_TITLE = re.compile(r"^[ \t]*=+ (?P<title>[^=\n]+?) =+[ \t]*$", re.M)
 _KERNEL = re.compile(
     r"^(?:async_compile\.\w+\(|)(\w+) = async_compile\.(?:triton|cpp\w*|cuda)", re.M
 )
@@ -29,6 +29,7 @@ _AOT_STAGES: tuple[tuple[str, GraphStage], ...] = (
     ("inference", "aot_inference"),
 )
 _MOST_REASON = 500
+"""Letters. Chosen: a few lines."""
 
 
 @dataclass
@@ -45,7 +46,7 @@ class _Open:
 class Graphs:
     """The graphs of one process."""
 
-    def __init__(self, console: Console, process: Process, frames: Frames) -> None:
+    def __init__(self, console: Console, process: ConsoleProcess, frames: Frames) -> None:
         self._console = console
         self._process = process
         self._frames = frames
@@ -53,11 +54,11 @@ class Graphs:
         self._steps = False
         """The log says when a backend is called; texts alone are then no graphs of their own."""
 
-    def cut_because(self, record: Record, reason: CompileReason) -> None:
+    def cut_because(self, record: LogRecord, reason: CompileReason) -> None:
         self._flush_text()
         self._open = _Open(reason, compile_id=record.compile_id, time_ns=record.time_ns)
 
-    def text(self, record: Record) -> bool:
+    def text(self, record: LogRecord) -> bool:
         """Of the artifacts that print graphs and code."""
         name = record.artifact
         if name in ("graph_code", "graph"):
@@ -77,7 +78,7 @@ class Graphs:
             return self._output_code(record)
         return False
 
-    def calling(self, record: Record) -> bool:
+    def calling(self, record: LogRecord) -> bool:
         """`Step 2`: the backend gets the graph."""
         found = _CALLING.match(record.title)
         if found is None:
@@ -122,7 +123,7 @@ class Graphs:
         )
         self._emit(body, compile_id, time_ns)
 
-    def _later_stage(self, record: Record) -> bool:
+    def _later_stage(self, record: LogRecord) -> bool:
         text = record.text
         title = _TITLE.search(text)
         words = (title["title"] if title else record.title).lower()
@@ -132,12 +133,12 @@ class Graphs:
         if stage is None:
             return False
         code = _without_banner(text)
-        ops = len(re.findall(r"^\s+\w+(?::\s*\".*?\")? = (?!self\.)", code, re.M))
+        ops = len(re.findall(r"^[ \t]+\w+(?::[ \t]*\"[^\"\n]*\")? = (?!self\.)", code, re.M))
         body = GraphCaptured(stage, text=self._console.writer.artifact(code, "py"), ops=ops)
         self._emit(body, record.compile_id, record.time_ns)
         return True
 
-    def _output_code(self, record: Record) -> bool:
+    def _output_code(self, record: LogRecord) -> bool:
         text = record.text
         file = _OUTPUT_FILE.match(text)
         if file is not None and not record.rest:
@@ -171,7 +172,9 @@ def _counted(held: _Open) -> tuple[int | None, int | None]:
         ops = sum(not _BARE.match(value) for value in values)
         attributes = sum(value.startswith("self.") for value in values)
         inputs = _INPUTS.search(held.text)
-        count = len(re.findall(r"\w+\s*(?=:\s*\")", inputs["inputs"])) if inputs else 0
+        count = (
+            len(re.findall(r"(?<!\w)\w+\s{0,8}(?=:\s{0,8}\")", inputs["inputs"])) if inputs else 0
+        )
         return ops + attributes + count + 1, ops
     if held.table:
         rows = [row["op"] for row in _TABLE_ROW.finditer(held.table)]

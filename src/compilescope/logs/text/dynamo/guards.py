@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from compilescope.logs.text.console import Console, Process
+from compilescope.logs.text.console import Console, ConsoleProcess
 from compilescope.logs.text.dynamo.frames import Frames
-from compilescope.logs.text.dynamo.record import Record
+from compilescope.logs.text.dynamo.record import LogRecord
 from compilescope.model.bodies import GuardSet
 from compilescope.model.guard_text import KIND, count_kinds
 
@@ -14,12 +14,12 @@ _TREE = b"TREE_GUARD_MANAGER:"
 class Guards:
     """The guards of one process."""
 
-    def __init__(self, console: Console, process: Process, frames: Frames) -> None:
+    def __init__(self, console: Console, process: ConsoleProcess, frames: Frames) -> None:
         self._console = console
         self._process = process
         self._frames = frames
 
-    def told(self, record: Record) -> bytes:
+    def told(self, record: LogRecord) -> bytes:
         """A record of the artifact: a title, the tree, or how long checking it took. Gives the
         tree's text."""
         lines = [record.first, *record.rest]

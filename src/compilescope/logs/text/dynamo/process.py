@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from compilescope.logs.text.console import Console, Process
+from compilescope.logs.text.console import Console, ConsoleProcess
 from compilescope.logs.text.dynamo.breaks import Breaks
 from compilescope.logs.text.dynamo.frames import Compiled, Frames
 from compilescope.logs.text.dynamo.graphs import Graphs
 from compilescope.logs.text.dynamo.guards import Guards
 from compilescope.logs.text.dynamo.reasons import read_reason
 from compilescope.logs.text.dynamo.recompiles import Recompiles
-from compilescope.logs.text.dynamo.record import Record, frame_key
+from compilescope.logs.text.dynamo.record import LogRecord, frame_key
 from compilescope.logs.text.dynamo.skips import Skips, read_error
 from compilescope.logs.text.lines import plain
 from compilescope.model.bodies import CompileTime, LogLine
@@ -42,6 +42,7 @@ _HARMLESS = (b"skipfiles", b"no tensor-related objects")
 _TOLD = b"Graph break from `Tensor.item()`"
 """A warning beside the break itself."""
 _MOST_LINES = 200
+"""Different warnings and errors that are kept. Chosen: a bound for memory."""
 
 
 def wanted(artifact: str, message: bytes, level: bytes) -> bool:
@@ -58,7 +59,7 @@ def wanted(artifact: str, message: bytes, level: bytes) -> bool:
 class DynamoProcess:
     """The state of one process."""
 
-    def __init__(self, console: Console, process: Process) -> None:
+    def __init__(self, console: Console, process: ConsoleProcess) -> None:
         self._console = console
         self._process = process
         self._frames = Frames()
@@ -70,7 +71,7 @@ class DynamoProcess:
         self._lines: dict[tuple[str, str], int] = {}
         self._ended_in_order = False
         self._first_id: str | None = None
-        self._records: dict[bytes, Callable[[Record], bool]] = {
+        self._records: dict[bytes, Callable[[LogRecord], bool]] = {
             STARTS[0]: self._started,
             STARTS[1]: self._started,
             STARTS[2]: self._called,
@@ -85,7 +86,7 @@ class DynamoProcess:
             STARTS[11]: self._exited,
         }
 
-    def record(self, record: Record) -> bool:
+    def record(self, record: LogRecord) -> bool:
         """Take a record; False where it should have been understood and was not."""
         self._process.now_ns = max(self._process.now_ns, record.time_ns)
         self._seen(record)
@@ -107,12 +108,12 @@ class DynamoProcess:
         self._note(record)
         return True
 
-    def _seen(self, record: Record) -> None:
+    def _seen(self, record: LogRecord) -> None:
         compiled = self._frames.by_id.get(frame_key(record.compile_id))
         if compiled is not None:
             compiled.end_ns = max(compiled.end_ns, record.time_ns)
 
-    def _started(self, record: Record) -> bool:
+    def _started(self, record: LogRecord) -> bool:
         before = self._frames.current
         compiled = self._frames.started(record)
         if compiled is None:
@@ -126,10 +127,10 @@ class DynamoProcess:
         self._recompiles.started(compiled)
         return True
 
-    def _called(self, record: Record) -> bool:
+    def _called(self, record: LogRecord) -> bool:
         return self._graphs.calling(record)
 
-    def _cut(self, record: Record) -> bool:
+    def _cut(self, record: LogRecord) -> bool:
         reason = read_reason(record.text)
         if reason is None:
             return False
@@ -137,28 +138,28 @@ class DynamoProcess:
         self._breaks.cut_because(record, reason)
         return True
 
-    def _restarted(self, record: Record) -> bool:
+    def _restarted(self, record: LogRecord) -> bool:
         self._breaks.restarted(record.compile_id)
         compiled = self._frames.of(record.compile_id)
         if compiled is not None and len(compiled.restarts) < 100:
             compiled.restarts.append(record.title.removeprefix("Restarting analysis due to "))
         return True
 
-    def _stepped(self, record: Record) -> bool:
+    def _stepped(self, record: LogRecord) -> bool:
         """torch 2.9 reports no break where it cannot resume after one: only the exception."""
         if record.rest:
             self._breaks.unreported(read_error(record.lines())[1])
         return True
 
-    def _exited(self, record: Record) -> bool:
+    def _exited(self, record: LogRecord) -> bool:
         """What Dynamo says when its process ends in order."""
         self._ended_in_order = True
         return True
 
-    def _hit_limit(self, record: Record) -> bool:
+    def _hit_limit(self, record: LogRecord) -> bool:
         return self._recompiles.hit_limit(record) is not None
 
-    def _note(self, record: Record) -> None:
+    def _note(self, record: LogRecord) -> None:
         if record.level in ("W", "E", "C") and not record.first.startswith(_TOLD):
             level = "warning" if record.level == "W" else "error"
             key = (level, plain(record.first)[:500])
@@ -202,7 +203,3 @@ class DynamoProcess:
             self._ended(self._frames.current)
         for (level, text), count in self._lines.items():
             self._console.event(self._process, LogLine("torch", level, text, count))  # type: ignore[arg-type]
-
-    @property
-    def recompiles_reported(self) -> bool:
-        return self._recompiles.reported

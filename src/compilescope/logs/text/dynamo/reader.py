@@ -6,17 +6,18 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from compilescope.logs.text.console import Console, Process
+from compilescope.logs.text.console import Console, ConsoleProcess
 from compilescope.logs.text.dynamo.custom import GUARDS, MARKERS, TRACE, Prefixes, ends, find_start
 from compilescope.logs.text.dynamo.errors import Errors
 from compilescope.logs.text.dynamo.flags import Evidence
 from compilescope.logs.text.dynamo.process import DynamoProcess, wanted
-from compilescope.logs.text.dynamo.record import Record
+from compilescope.logs.text.dynamo.record import LogRecord
 from compilescope.logs.text.lines import INNER_TORCH, TORCH, UNTAGGED, Tag, read_tags
 
 _FIRST_BYTES = frozenset(b"VIWEC[( 0123456789")
 _TRACE = b"[__trace_"
 _MOST_STREAMS = 4096
+"""Chosen: as many as processes."""
 _MARKERS = (
     b"Traceback (most recent call last)",
     b"torchdynamo start ",
@@ -37,11 +38,11 @@ _MARKER_STARTS = frozenset(marker[:1] for marker in MARKERS)
 class _Stream:
     """The lines of one process."""
 
-    process: Process
+    process: ConsoleProcess
     dynamo: DynamoProcess
     prefix: bytes = b"\n"
     """Of the record that is open; no line begins with a newline."""
-    record: Record | None = None
+    record: LogRecord | None = None
     """None where nothing is to be learnt from the one that is open."""
 
 
@@ -50,7 +51,7 @@ class _Custom:
     """The lines of one process under a custom format."""
 
     stream: _Stream
-    record: Record | None = None
+    record: LogRecord | None = None
     prefixes: Prefixes = field(default_factory=Prefixes)
 
 
@@ -111,11 +112,11 @@ class TorchLogsReader:
         else:
             record.add(message)
 
-    def _renewed(self, old: Record, message: bytes) -> Record | None:
+    def _renewed(self, old: LogRecord, message: bytes) -> LogRecord | None:
         level = old.level.encode()
         if not wanted(old.artifact, message, level):
             return None
-        return Record(old.level, old.time_ns, old.compile_id, old.artifact, message)
+        return LogRecord(old.level, old.time_ns, old.compile_id, old.artifact, message)
 
     def _begin(self, found: re.Match[bytes], line: bytes) -> _Stream:
         tags, level, date, clock, pid, where, compile_id, artifact = found.groups()
@@ -142,7 +143,7 @@ class TorchLogsReader:
         time_ns = self._console.clock.torch_ns(date, clock)
         if time_ns is None:
             time_ns = stream.process.now_ns
-        stream.record = Record(
+        stream.record = LogRecord(
             level.decode(),
             max(time_ns, stream.process.now_ns),
             compile_id.decode() if compile_id else None,
@@ -224,7 +225,7 @@ class TorchLogsReader:
         if custom.prefixes.learn(line[:at]):
             self.noise = (_TRACE, *custom.prefixes.noise())
         self._evidence.custom(line[:at], artifact)
-        record = Record("", stream.process.now_ns, None, artifact, line[at:])
+        record = LogRecord("", stream.process.now_ns, None, artifact, line[at:])
         custom.record = record if wanted(artifact, record.first, b"W") else None
 
     def _custom_line(self, custom: _Custom, line: bytes) -> bool:
@@ -266,5 +267,4 @@ class TorchLogsReader:
             stream.dynamo.finish()
             self._tell_cuts(stream)
         self._errors.finish()
-        reported = any(stream.dynamo.recompiles_reported for stream in self._streams.values())
-        self._evidence.tell(self._console.tally, reported)
+        self._evidence.tell(self._console.tally)

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from typing import NamedTuple
 
 from compilescope.logs.text.dynamo.origins import recast
 from compilescope.logs.words.tracebacks import make_frame
+from compilescope.model.python_text import read_literal
 from compilescope.model.stack import Frame
 
 _STRING = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
 _REASON = re.compile(
-    rf"GraphCompileReason\(reason=(?P<reason>{_STRING}), user_stack=\[(?P<stack>.*?)\]"
+    rf"GraphCompileReason\(reason=(?P<reason>{_STRING}), user_stack=\[(?P<stack>[^\[\]]*)\]"
     r"(?:, graph_break=(?P<broken>True|False))?\)",
     re.S,
 )
 _SUMMARY = re.compile(
-    r"<FrameSummary file (?P<file>.+?), line (?P<line>\d{1,9}) in (?P<name>.+?)>(?=, <|$)"
+    r"<FrameSummary file (?P<file>[^<>\n]{1,1000}?), line (?P<line>\d{1,9}) in "
+    r"(?P<name><\w+>|[^<>\n]{1,300})>(?=, <|$)"
 )
 
 
@@ -35,8 +36,8 @@ def read_reason(text: str) -> CompileReason | None:
     if found is None:
         return None
     try:
-        reason = str(ast.literal_eval(found["reason"]))
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        reason = str(read_literal(found["reason"]))
+    except ValueError:
         reason = found["reason"][1:-1]
     frames = [
         make_frame(summary["file"], int(summary["line"]), summary["name"])

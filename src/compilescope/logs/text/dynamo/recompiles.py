@@ -1,5 +1,7 @@
-"""Recompiles: those that the artifact `recompiles` reports, with their guards, and those that only
-compile ids show, marked as inferred."""
+"""Recompiles: those that the artifact `recompiles` reports, and those that compile ids imply.
+
+Reported ones come with their guards; the others are marked as inferred.
+"""
 
 from __future__ import annotations
 
@@ -10,25 +12,28 @@ from dataclasses import dataclass
 
 import msgspec
 
-from compilescope.logs.text.console import Console, Process
+from compilescope.logs.text.console import Console, ConsoleProcess
 from compilescope.logs.text.dynamo.frames import Compiled, Frames
-from compilescope.logs.text.dynamo.record import Record, frame_key
+from compilescope.logs.text.dynamo.record import LogRecord, frame_key
 from compilescope.logs.text.lines import plain
-from compilescope.logs.words.failed_guards import Facts, explained, facts_of
+from compilescope.logs.words.failed_guards import GuardFacts, explained, facts_of
 from compilescope.logs.words.recompile_words import read_reason
 from compilescope.model.bodies import CacheEntryMiss, Guard, Recompile
 from compilescope.model.guard_text import WholeFiles, read_guard_tree
 from compilescope.model.stack import CodeRef, Frame
 
-_TITLE = re.compile(r"Recompiling function (?P<name>\S+) in (?P<file>.+):(?P<line>\d{1,9})\s*$")
+_TITLE = re.compile(
+    r"Recompiling function (?P<name>\S{1,300}) in (?P<file>.{1,1000}):(?P<line>\d{1,9})\s*$"
+)
 _ENTRY = re.compile(r"^\s*(?:- )+(?=!?\d+/\d+(?:/\d+)?(?:_\d+)?: )")
 _LIMIT = re.compile(
-    r"torch\._dynamo hit config\.(?P<limit>\w+) \((?P<value>[^)]*)\)\s*\n"
-    r"\s*function: '(?P<name>[^']*)' \((?P<file>.+?):(?P<line>\d{1,9})\)\s*\n"
-    r"\s*last reason: (?P<reason>.*?)(?:\nTo log all|\Z)",
+    r"torch\._dynamo hit config\.(?P<limit>\w{1,100}) \((?P<value>[^)]{0,100})\)[ \t]*\n"
+    r"\s{0,80}function: '(?P<name>[^']{0,300})' \((?P<file>.{1,1000}?):(?P<line>\d{1,9})\)[ \t]*\n"
+    r"\s{0,80}last reason: (?P<reason>.*?)(?:\nTo log all|\Z)",
     re.S,
 )
 _SYMBOL = re.compile(r"create_symbol \w+ = (?P<value>-?[\d.]+) for (?P<source>\S+)")
+# Chosen: bounds for memory; the oldest texts of guards go first.
 _MOST_INFERRED = 10_000
 _MOST_SYMBOLS = 10_000
 _MOST_TREE_BYTES = 16 << 20
@@ -77,7 +82,7 @@ class Trees:
 class Recompiles:
     """The recompiles of one process."""
 
-    def __init__(self, console: Console, process: Process, frames: Frames) -> None:
+    def __init__(self, console: Console, process: ConsoleProcess, frames: Frames) -> None:
         self._console = console
         self._process = process
         self._frames = frames
@@ -92,18 +97,18 @@ class Recompiles:
         self._trees = Trees(frames.files)
         self._symbols: dict[str, str] = {}
 
-    def told(self, record: Record) -> bool:
+    def told(self, record: LogRecord) -> bool:
         found = _TITLE.match(record.title)
         if found is None:
             return False
         self.flush()
         self.reported = True
         code = self._frames.code(found["file"], int(found["line"]), found["name"])
-        entries = tuple(_entries(record.lines(), WholeFiles(self._frames.files)))
+        entries = tuple(_entries(record.lines(), self._frames.whole_files))
         self._held = self._holding(Recompile(code, entries), record)
         return True
 
-    def symbol(self, record: Record) -> bool:
+    def symbol(self, record: LogRecord) -> bool:
         """`create_symbol s77 = 3 for L['x'].size()[0] ...`: the value of what is symbolic now."""
         found = _SYMBOL.match(record.title)
         if found is not None and len(self._symbols) < _MOST_SYMBOLS:
@@ -123,7 +128,7 @@ class Recompiles:
             self._write_compiling()
         self._trees.keep(key, tree)
 
-    def _explained(self, entry: CacheEntryMiss, facts: Facts) -> CacheEntryMiss:
+    def _explained(self, entry: CacheEntryMiss, facts: GuardFacts) -> CacheEntryMiss:
         old = self._trees.get(frame_key(entry.compile_id))
         if not old:
             return entry
@@ -134,7 +139,7 @@ class Recompiles:
         if held is not None:
             self._write(held)
 
-    def hit_limit(self, record: Record) -> CodeRef | None:
+    def hit_limit(self, record: LogRecord) -> CodeRef | None:
         """torch gives the frame up; its warning needs no flag."""
         found = _LIMIT.search(record.text)
         if found is None:
@@ -151,7 +156,7 @@ class Recompiles:
         self.flush()
         return code
 
-    def _holding(self, body: Recompile, record: Record) -> _Held:
+    def _holding(self, body: Recompile, record: LogRecord) -> _Held:
         earlier = self._frames.earlier(record.compile_id)
         stack = earlier[-1].callers if earlier else ()
         return _Held(body, stack, record.compile_id, record.time_ns, self._frames.epoch)

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from compilescope.logs.text.lines import plain
 
 LARGEST = 16 << 20
-"""Bytes of one record that are kept; graphs of the largest models take a few million."""
+"""Bytes of one record that are kept; graphs of the largest models take a few million. Chosen: a few
+times that."""
 
 
 @dataclass
-class Record:
+class LogRecord:
     """What one call of a logger wrote."""
 
     level: str

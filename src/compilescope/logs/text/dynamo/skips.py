@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-from compilescope.logs.text.console import Console, Process
+from compilescope.logs.text.console import Console, ConsoleProcess
 from compilescope.logs.text.dynamo.breaks import Breaks, frame_of
 from compilescope.logs.text.dynamo.frames import Frames
 from compilescope.logs.text.dynamo.origins import origin, recast
 from compilescope.logs.text.dynamo.recompiles import Recompiles
-from compilescope.logs.text.dynamo.record import Record, frame_key
+from compilescope.logs.text.dynamo.record import LogRecord, frame_key
 from compilescope.logs.words.tracebacks import read_traceback, user_part
 from compilescope.model.bodies import CompileFailed, FrameSkipped, SkipCause
 from compilescope.model.break_text import BreakTexts, is_untyped
@@ -17,7 +17,7 @@ from compilescope.model.stack import CodeRef, Frame
 
 _WONT = re.compile(r"WON'T CONVERT (?P<name>\S+) (?P<file>.+) line (?P<line>\d{1,9})\s*$")
 _SKIPPING = re.compile(
-    r"skipping: (?P<name>\S+) \(reason: (?P<reason>.*), file: (?P<file>.+)\)\s*$", re.S
+    r"skipping: (?P<name>\S{1,300}) \(reason: (?P<reason>.*), file: (?P<file>.{1,1000})\)\s*$", re.S
 )
 _LOOP = "graph break in a for/while loop"
 _ERROR = re.compile(r"^(?P<name>(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*): (?P<message>.*)", re.S)
@@ -25,6 +25,7 @@ _NAME = re.compile(r"^(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Failed|Inter
 _TRACEBACK = "Traceback (most recent call last)"
 _FROM_USER = "\nfrom user code:"
 _MOST_WORDS = 4000
+"""Letters. Chosen: as of other errors."""
 _CAUSES: dict[str, SkipCause] = {
     "non-infra torch dispatch mode present": "dispatch-mode",
     "Dynamo tracing is disabled": "disabled",
@@ -41,7 +42,7 @@ class Skips:
     def __init__(
         self,
         console: Console,
-        process: Process,
+        process: ConsoleProcess,
         frames: Frames,
         breaks: Breaks,
         recompiles: Recompiles,
@@ -54,7 +55,7 @@ class Skips:
         self._in_contextlib = False
         """The standard library is making or leaving a context manager."""
 
-    def wont_convert(self, record: Record) -> bool:
+    def wont_convert(self, record: LogRecord) -> bool:
         """An error was swallowed and the frame runs eagerly."""
         found = _WONT.match(record.title)
         if found is None:
@@ -106,7 +107,7 @@ class Skips:
         self._write(code, cause, root.gb_type, gb_type=root.gb_type, gb_id=root.gb_id)
 
     def _failed(
-        self, code: CodeRef, record: Record, name: str, message: str, stack: tuple[Frame, ...]
+        self, code: CodeRef, record: LogRecord, name: str, message: str, stack: tuple[Frame, ...]
     ) -> None:
         is_backend = name == "BackendCompilerFailed"
         backend = re.match(r"backend='([^']*)' raised", message)
@@ -126,7 +127,7 @@ class Skips:
         )
         self._write(code, "backend" if is_backend else "error", _SUPPRESSED_WORDS, because=because)
 
-    def skipping(self, record: Record) -> bool:
+    def skipping(self, record: LogRecord) -> bool:
         """`skipping: f (reason: ..., file: ...)`, which names no line."""
         found = _SKIPPING.match(record.text)
         if found is None:
@@ -153,7 +154,7 @@ class Skips:
             return current.code
         return code
 
-    def loop(self, record: Record) -> bool:
+    def loop(self, record: LogRecord) -> bool:
         """torch 2.9: `Skipping frame because there is a graph break in a for/while loop`."""
         if _LOOP not in record.title:
             return True  # Nothing to compile in it, say.

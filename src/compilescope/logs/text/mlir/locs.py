@@ -16,10 +16,12 @@ from compilescope.logs.text.dynamo.origins import is_program, origin
 from compilescope.logs.text.lines import plain
 from compilescope.model.stack import CodeRef, Frame, plain_function_name
 
+# Chosen: bounds for hostile text: time, memory and depth of recursion.
 _DEEPEST = 400
 _MOST_LOCS = 400_000
+_MOST_DIGITS = 9
 _TOKEN = re.compile(
-    r'\s*(?:(?P<string>"(?:[^"\\]|\\.)*")|(?P<ref>#loc\d*)|(?P<word>[A-Za-z_]\w*)|(?P<number>\d+)'
+    r'(?:(?P<string>"(?:[^"\\]|\\.)*"?)|(?P<ref>#loc\d*)|(?P<word>[A-Za-z_]\w*)|(?P<number>\d{1,9})'
     r"|(?P<sign>[()\[\],:<>]))"
 )
 _FORMS = re.compile(
@@ -31,7 +33,7 @@ _LEGACY_FILE = re.compile(r"^(?P<file>.+):(?P<line>-?\d+)$")
 _RESUME = re.compile(r"^torch_dynamo_resume_in_.+_at_(?P<line>\d{1,9})$")
 
 
-class Place(NamedTuple):
+class MlirPlace(NamedTuple):
     """One frame of a location."""
 
     file: str
@@ -54,7 +56,7 @@ class Place(NamedTuple):
 class _Chain:
     """A frame and its callers; callers are shared."""
 
-    place: Place
+    place: MlirPlace
     callers: _Chain | None = None
 
 
@@ -73,10 +75,10 @@ class Locs:
             name, _, text = line.partition(b" = loc(")
             self._texts[name] = text
 
-    def stack(self, text: str) -> list[Place]:
+    def stack(self, text: str) -> list[MlirPlace]:
         """The frames of a location, innermost first."""
         chain = self._chain(text, 0)
-        places: list[Place] = []
+        places: list[MlirPlace] = []
         while chain is not None and len(places) < _DEEPEST:
             places.append(chain.place)
             chain = chain.callers
@@ -106,7 +108,7 @@ class Locs:
             return self._chain(node.text, depth + 1)
         if node.kind == "file":
             self.python = self.python or node.text.endswith(".py")
-            return _Chain(Place(node.text, node.line, ""))
+            return _Chain(MlirPlace(node.text, node.line, ""))
         if node.kind == "name":
             return self._named(node, depth)
         if node.kind == "call" and len(node.children) == 2:
@@ -131,7 +133,7 @@ class Locs:
 def _put_before(inner: _Chain | None, outer: _Chain | None) -> _Chain | None:
     if inner is None:
         return outer
-    places: list[Place] = []
+    places: list[MlirPlace] = []
     while inner is not None:
         places.append(inner.place)
         inner = inner.callers
@@ -148,10 +150,10 @@ def _legacy(text: str) -> _Chain | None:
         if found is None or at + 2 >= len(parts):
             continue
         line = parts[at + 2]
-        if not line.isdigit():
+        if not line.isdecimal() or len(line) > _MOST_DIGITS:
             return None
         modules = ".".join(parts[1:at])
-        return _Chain(Place(found["file"], int(line), parts[at + 1], modules))
+        return _Chain(MlirPlace(found["file"], int(line), parts[at + 1], modules))
     return None
 
 
@@ -214,7 +216,7 @@ class _Parser:
             self._take()
             number = self._take()
             line = int(number["number"]) if number and number["number"] else 0
-            return _Node("file", text, min(line, 10**9))
+            return _Node("file", text, line)
         if self._peek() == "(":
             return _Node("name", text, children=self._children(("(", ",", ")"), depth))
         return _Node("name", text)
@@ -237,12 +239,12 @@ class _Parser:
         return tuple(found)
 
 
-def program_place(places: Iterable[Place]) -> Place | None:
+def program_place(places: Iterable[MlirPlace]) -> MlirPlace | None:
     """The innermost one in the program's own code."""
     return next((place for place in places if is_program(place.frame())), None)
 
 
-def resumed_code(place: Place) -> CodeRef | None:
+def resumed_code(place: MlirPlace) -> CodeRef | None:
     """The rest of a function after a break, where the place lies in one."""
     at = place.resumed_at
     if at is None:

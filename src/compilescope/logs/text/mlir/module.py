@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from compilescope.logs.text.lines import plain
-from compilescope.logs.text.mlir.locs import Locs, Place, program_place, resumed_code
+from compilescope.logs.text.mlir.locs import Locs, MlirPlace, program_place, resumed_code
 from compilescope.model.logged import ModuleStage, OpPlace
 from compilescope.model.stack import CodeRef, Frame
 
@@ -20,14 +20,16 @@ _STRUCTURE = re.compile(
 )
 _BODY_STARTS = (b" ", b"#", b"}", b"^")
 _HEAD = 4400
-"""Of a line, within which its operation stands: constants make some of them megabytes long."""
+"""Of a line, within which its operation stands: constants make some of them megabytes long.
+Chosen."""
+# Chosen: bounds for memory, and as many kinds and places as are shown.
 _TAIL = 1200
 _MOST_KINDS = 2000
 _MOST_LOCS = 200_000
 _SHOWN_KINDS = 40
 _SHOWN_PLACES = 40
 _LOCATED = 20_000
-"""Different locations that are followed back to the program."""
+"""Different locations that are followed back to the program. Chosen: it bounds the time."""
 
 
 class ModuleBody:
@@ -95,8 +97,8 @@ class ModuleBody:
     def origins(self) -> tuple[tuple[OpPlace, ...], tuple[CodeRef, ...], tuple[Frame, ...]]:
         """Where its operations came from, the rests of functions among that, and the stack of the
         place that most came from."""
-        counts: Counter[Place] = Counter()
-        stacks: dict[Place, list[Place]] = {}
+        counts: Counter[MlirPlace] = Counter()
+        stacks: dict[MlirPlace, list[MlirPlace]] = {}
         resumed: dict[CodeRef, None] = {}
         for text, count in self._used.most_common(_LOCATED):
             places = self.locs.stack(plain(text))
@@ -115,7 +117,9 @@ class ModuleBody:
         return shown, tuple(resumed), _stack(stacks, counts)
 
 
-def _stack(stacks: dict[Place, list[Place]], counts: Counter[Place]) -> tuple[Frame, ...]:
+def _stack(
+    stacks: dict[MlirPlace, list[MlirPlace]], counts: Counter[MlirPlace]
+) -> tuple[Frame, ...]:
     for place, _ in counts.most_common(1):
         return collapsed(one.frame() for one in reversed(stacks[place]))
     return ()

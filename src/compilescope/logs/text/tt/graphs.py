@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from compilescope.logs.text.console import Announced, Process
+from compilescope.logs.text.console import Announced, ConsoleProcess
 from compilescope.logs.text.mlir.module import ModuleBody
 from compilescope.model.bodies import GraphCompiled
 from compilescope.model.logged import ModuleStage, OpPlace
@@ -20,13 +20,14 @@ _FAILED_TO = re.compile(
 )
 _STAGES = {"stablehlo": "shlo_compiler", "flatbuffer": "flatbuffer"}
 _MOST_STAGES = 400
+"""Of one graph. Chosen: a bound for memory."""
 
 
 @dataclass
 class TtGraph:
     """What is known of it."""
 
-    process: Process
+    process: ConsoleProcess
     start_ns: int
     announced: Announced | None = None
     after: str | None = None

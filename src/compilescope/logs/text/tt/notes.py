@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import re
 
-from compilescope.logs.text.console import Console, Process
+from compilescope.logs.text.console import Console, ConsoleProcess
 from compilescope.logs.text.lines import Tag, plain
 from compilescope.model.bodies import GraphExecuted, LogLine
 
 _RUNTIME = re.compile(
-    rb"^\[?\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[.\d]*\]? .*\|\s*(?P<level>\w+)\s*\| (?P<text>.*)$"
+    rb"^\[?\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[.\d]*\]? .*\|\s*(?P<level>\w+)\s*\| (?P<text>.*)"
 )
 _PYTHON = re.compile(
-    rb"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} \| (?P<level>[A-Z]+)\s*\| \S+ - (?P<text>.*)$"
+    rb"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} \| (?P<level>[A-Z]+)\s*\| \S+ - (?P<text>.*)"
 )
 _EXECUTION = b"Starting execution of program"
 _LEVELS = {b"WARNING": "warning", b"ERROR": "error", b"CRITICAL": "error", b"FATAL": "error"}
 _NUMBER = re.compile(r"0x[0-9a-fA-F]+|\d+")
+# Chosen: bounds for memory: different notes, and letters of each.
 _MOST = 200
 _LONGEST = 2000
 
@@ -26,8 +27,8 @@ class Notes:
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._lines: dict[tuple[int, str, str], tuple[Process, str, int]] = {}
-        self._runs: dict[tuple[int, str], tuple[Process, int]] = {}
+        self._lines: dict[tuple[int, str, str], tuple[ConsoleProcess, str, int]] = {}
+        self._runs: dict[tuple[int, str], tuple[ConsoleProcess, int]] = {}
 
     def line(self, line: bytes, tag: Tag) -> bool:
         if b"|" not in line[:200]:
@@ -46,7 +47,7 @@ class Notes:
             self.add(process, _LEVELS[found["level"]], text)
         return True
 
-    def add(self, process: Process, level: str, text: str) -> None:
+    def add(self, process: ConsoleProcess, level: str, text: str) -> None:
         key = (process.pid, level, _NUMBER.sub("N", text)[:300])
         known = self._lines.get(key)
         if known is not None:

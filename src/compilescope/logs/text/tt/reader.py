@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from compilescope.logs.text.console import Console, Process
+from compilescope.logs.text.console import Console, ConsoleProcess
 from compilescope.logs.text.lines import UNTAGGED, Tag, plain
 from compilescope.logs.text.mlir.module import ModuleBody, goes_on, run_body
 from compilescope.logs.text.tt.graphs import FIRST, TtGraph
@@ -26,7 +26,7 @@ _HEADER = re.compile(rb"MLIR Module (?P<name>[\w.-]{1,100}):\s*$")
 _OLD_HEADER = re.compile(rb"(?P<name>VHLO|SHLO|TTIR|TTNN) Module(?P<after> after [^:]*)?:\s*$")
 _END = b"END OF MLIR MODULE"
 _PASS = b"// -----// IR Dump "
-_DIAGNOSTIC = re.compile(rb"^(?:loc\(.*\)|[^\s:]{1,300}:\d+:\d+): error: (?P<text>.*)$")
+_DIAGNOSTIC = re.compile(rb"^(?:loc\(.*\)|[^\s:]{1,300}:\d+:\d+): error: (?P<text>.*)")
 _PLAIN_LEVELS = (b"INFO", b"WARN", b"ERR", b"FATL")
 
 
@@ -121,7 +121,7 @@ class TtReader:
         elif level == b"WARN":
             self._notes.add(process, "warning", plain(text))
 
-    def _tick(self, process: Process, found: re.Match[bytes]) -> None:
+    def _tick(self, process: ConsoleProcess, found: re.Match[bytes]) -> None:
         date, clock = found["date"], found["time"]
         year, month, day = int(date[:4]), int(date[5:7]), int(date[8:])
         if 1970 <= year <= 2200 and 1 <= month <= 12 and 1 <= day <= 31:
@@ -129,7 +129,7 @@ class TtReader:
             ns = calendar.timegm(parts) * 10**9 + int(found["ms"]) * 10**6
             process.now_ns = max(process.now_ns, ns)
 
-    def _header(self, stage: str, thread: bytes, tag: Tag, process: Process) -> None:
+    def _header(self, stage: str, thread: bytes, tag: Tag, process: ConsoleProcess) -> None:
         self._headers += 1
         process.unstamped = True
         self._close_body(tag, thread)

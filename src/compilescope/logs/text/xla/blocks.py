@@ -10,21 +10,22 @@ from compilescope.logs.text.dynamo.origins import recast
 from compilescope.logs.text.lines import plain
 from compilescope.logs.words.tracebacks import make_frame
 from compilescope.model.stack import Frame
+from compilescope.texts import whole_number
 
 PREFIX = re.compile(
     rb"(?P<kind>Unexpected Execution|Post Compilation|Compilation|Execution) Analysis: ?"
-    rb"(?P<rest>.*)$"
+    rb"(?P<rest>.*)"
 )
 _RULE = re.compile(rb"^(?P<sign>[=-])(?P=sign){20,}\s*$")
-_FRAME = re.compile(r"^\s*(?P<name>\S.*?) \((?P<file>.+):(?P<line>\d{1,9})\)\s*$")
-_SIZE = re.compile(r"^(?P<what>[A-Z][\w ]+?) size: (?P<value>[\d.]+|Unknown) +GB")
+FRAME = re.compile(r"^\s*(?P<name>\S.{0,300}?) \((?P<file>.{1,1000}):(?P<line>\d{1,9})\)\s*$")
+_SIZE = re.compile(r"^(?P<what>[A-Z][\w ]+?) size: (?P<value>\d{1,9}(?:\.\d{0,30})?|Unknown) +GB")
 _OLD_CAUSE = re.compile(r"^(?:execution|compilation) is caused by (?P<cause>.+)$")
 _CUT = ".........."
 _GB = 1 << 30
 
 
 @dataclass
-class Block:
+class XlaBlock:
     """One block as far as it was read."""
 
     kind: str
@@ -54,15 +55,15 @@ def is_rule(rest: bytes) -> str:
     return sign.decode()
 
 
-def read_block(kind: str, lines: list[bytes]) -> Block:
+def read_block(kind: str, lines: list[bytes]) -> XlaBlock:
     """A whole block, without its ruled lines."""
-    block = Block(kind, lines=len(lines))
+    block = XlaBlock(kind, lines=len(lines))
     for line in lines:
         _take_text(block, plain(line))
     return block
 
 
-def _take_text(block: Block, text: str) -> None:
+def _take_text(block: XlaBlock, text: str) -> None:
     word = text.strip()
     if word in ("Compilation Cause", "Execution Cause"):
         block.section = "cause"
@@ -89,13 +90,13 @@ def _take_text(block: Block, text: str) -> None:
         block.cause = word
 
 
-def _take_frame(block: Block, word: str) -> None:
+def _take_frame(block: XlaBlock, word: str) -> None:
     if word == _CUT:
         block.cut = True
-    elif (found := _FRAME.match(word)) and len(block.frames) < 1000:
+    elif (found := FRAME.match(word)) and len(block.frames) < 1000:
         block.frames.append(make_frame(found["file"], int(found["line"]), found["name"]))
 
 
 def _number(text: str) -> int | None:
     value = text.partition(":")[2].strip()
-    return int(value) if value.isdigit() and len(value) < 12 else None
+    return whole_number(value)

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from compilescope.logs.text.console import Console, Process
+from compilescope.logs.text.console import Console, ConsoleProcess
 from compilescope.logs.text.dynamo.origins import is_program, origin
 from compilescope.logs.text.lines import UNTAGGED, Tag, plain
-from compilescope.logs.text.mlir.locs import Place, resumed_code
+from compilescope.logs.text.mlir.locs import MlirPlace, resumed_code
 from compilescope.logs.text.mlir.module import ModuleBody
 from compilescope.model.bodies import GraphDumped
 from compilescope.model.logged import GraphForm, OpPlace
@@ -24,6 +24,7 @@ _HLO_OP = re.compile(rb"\s+(?:ROOT )?%?[\w.-]+ = (?:\([^)]*\)|\S+) (?P<op>[a-z][
 _SOURCE = re.compile(rb'source_file="(?P<file>[^"]{1,1000})"(?:\s+source_line=(?P<line>\d{1,9}))?')
 _IR_OP = re.compile(rb"\s+%\d+ = \S+ (?P<op>[\w:]+)\(")
 _MOST = 5000
+"""Different operations and places. Chosen: a bound for memory."""
 
 
 class _Hlo:
@@ -33,7 +34,7 @@ class _Hlo:
         self.name = name
         self.lines = 0
         self._kinds: Counter[bytes] = Counter()
-        self._places: Counter[Place] = Counter()
+        self._places: Counter[MlirPlace] = Counter()
 
     def line(self, line: bytes) -> None:
         self.lines += 1
@@ -44,7 +45,7 @@ class _Hlo:
             self._kinds[found["op"]] += 1
         source = _SOURCE.search(line)
         if source is not None and len(self._places) < _MOST:
-            place = Place(plain(source["file"]), int(source["line"] or 0), "")
+            place = MlirPlace(plain(source["file"]), int(source["line"] or 0), "")
             if is_program(place.frame()) or origin(place.file) == "user":
                 self._places[place] += 1
 
@@ -72,7 +73,7 @@ class Dumps:
         self._hlo: _Hlo | None = None
         self._module: ModuleBody | None = None
         self._ir: Counter[bytes] = Counter()
-        self._held: dict[tuple[str, ...], tuple[Process, GraphDumped]] = {}
+        self._held: dict[tuple[str, ...], tuple[ConsoleProcess, GraphDumped]] = {}
 
     @property
     def busy(self) -> bool:
@@ -90,7 +91,7 @@ class Dumps:
 
     def line(self, line: bytes, tag: Tag) -> bool:
         if self._tag is not None and tag == self._tag:
-            return self._inside(line, tag)
+            return self._inside(line)
         if line.startswith(_BEGIN):
             self._tag, self._saved = tag, True
             return True
@@ -104,7 +105,7 @@ class Dumps:
             return True
         return line.startswith(b"TensorsGraphInfo:")
 
-    def _inside(self, line: bytes, tag: Tag) -> bool:
+    def _inside(self, line: bytes) -> bool:
         if line.startswith(_END):
             self._close()
             return True

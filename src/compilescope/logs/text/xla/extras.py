@@ -1,22 +1,61 @@
-"""What PT_XLA_DEBUG=1 adds: operators that have no lowering, and what happens too often."""
+"""What PT_XLA_DEBUG=1 adds, and metrics reports.
+
+Operators that have no lowering, who calls them, and what happens too often.
+"""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Literal
 
-from compilescope.logs.text.console import Console, Process
+from compilescope.logs.text.console import Console, ConsoleProcess
+from compilescope.logs.text.dynamo.origins import recast
 from compilescope.logs.text.lines import Tag, plain
+from compilescope.logs.text.xla.blocks import FRAME
+from compilescope.logs.words.tracebacks import make_frame
 from compilescope.model.bodies import FallbackOps, LogLine
+from compilescope.model.stack import Frame
 
-_FALLBACK = re.compile(rb"Dynamo fallback ops are\s*\[(?P<ops>[^\]]*)\]")
+_FALLBACK = re.compile(rb"Dynamo fallback ops are\s*\[(?P<ops>[^\[\]]*)\]")
 _UNLOWERED = b"pt-xla-profiler: Op(s) not lowered:"
 _OP = re.compile(rb"aten::[\w.]+|[A-Za-z_][\w:.]*")
-_PROFILER = re.compile(rb"(?:WARNING:)?pt-xla-profiler:\s?(?P<text>.*)$")
+_PROFILER = re.compile(rb"(?:WARNING:)?pt-xla-profiler:\s?(?P<text>.*)")
+_SUMMARY = re.compile(rb"(?:WARNING:)?pt-xla-profiler:(?P<text>.*)$")
+_COUNT = re.compile(rb"FRAME \(count=(?P<count>\d{1,12})\):\s*$")
+_NAMED = re.compile(rb'Unlowered Op: "(?P<op>[^"]{1,200})"')
+_COUNTER = re.compile(rb"^Counter: (?P<op>aten::[\w.]+)\s*$")
+_VALUE = re.compile(rb"^\s+Value: (?P<value>\d{1,15})\s*$")
+_ANY_OPERATOR = ("xla_fallback",)
+"""What the summary calls it where it doesn't name the operator."""
 _NUMBER = re.compile(r"\d+")
+# Chosen: bounds for memory.
 _MOST_NOTES = 200
 _MOST_SETS = 1000
-_Teller = Literal["dynamo", "profiler"]
+_MOST_FRAMES = 200
+_Teller = Literal["dynamo", "profiler", "counter"]
+_Key = tuple[_Teller, tuple[str, ...], tuple[Frame, ...]]
+
+
+@dataclass
+class _Told:
+    """What the log says of some operators."""
+
+    process: ConsoleProcess
+    line: int
+    count: int = 0
+
+
+@dataclass
+class _Caller:
+    """A block of the summary at the end: how often an operator was called from one place."""
+
+    process: ConsoleProcess
+    count: int
+    line: int
+    op: str = ""
+    frames: tuple[Frame, ...] = ()
+    """Innermost first, as the log has them."""
 
 
 class Extras:
@@ -24,11 +63,25 @@ class Extras:
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._ops: dict[tuple[_Teller, tuple[str, ...]], tuple[Process, int]] = {}
-        self._notes: dict[str, tuple[Process, str, int]] = {}
+        self._ops: dict[tuple[int, int, _Key], _Told] = {}
+        """By process: ranks count for themselves."""
+        self._notes: dict[str, tuple[ConsoleProcess, str, int]] = {}
+        self._callers: dict[bytes, _Caller] = {}
+        self._counters: dict[bytes, tuple[str, int]] = {}
+        """Counters of which the value is still to come, by the tag of their lines."""
         self.seen = False
 
     def line(self, line: bytes, tag: Tag) -> bool:
+        if tag.text in self._counters:
+            op, number = self._counters.pop(tag.text)
+            value = _VALUE.match(line)
+            if value is not None:
+                self._add_counter(op, int(value["value"]), number, tag)
+                return True
+        counter = _COUNTER.match(line)
+        if counter is not None:
+            self._counters[tag.text] = (plain(counter["op"]), self._console.line_number(line))
+            return True
         if b"pt-xla-profiler" not in line and b"Dynamo fallback ops" not in line:
             return False
         process = self._console.process_behind(tag)
@@ -36,33 +89,96 @@ class Extras:
         self.seen = True
         fallback = _FALLBACK.search(line)
         if fallback is not None:
-            self._add_ops("dynamo", fallback["ops"], process)
+            self._add_ops("dynamo", fallback["ops"], process, line)
             return True
         if _UNLOWERED in line:
-            ops = line.partition(_UNLOWERED)[2].partition(b"  Please open")[0]
-            self._add_ops("profiler", ops, process)
+            ops = line.partition(_UNLOWERED)[2].partition(b"Please ")[0]
+            self._add_ops("profiler", ops, process, line)
             return True
+        if line.startswith(b"WARNING:"):
+            summary = _SUMMARY.match(line)
+            return summary is not None and self._summary(summary["text"], line, process, tag)
         note = _PROFILER.search(line)
-        # The summary at the end, in Python's own format, says where; the blocks have said so.
-        if note is None or not note["text"].strip() or line.startswith(b"WARNING:"):
-            return note is not None
-        self._add_note(process, plain(note["text"].strip())[:300])
+        if note is not None and note["text"].strip():
+            self._add_note(process, plain(note["text"].strip())[:300])
+        return note is not None
+
+    def _summary(self, text: bytes, line: bytes, process: ConsoleProcess, tag: Tag) -> bool:
+        """A line of the summary at the end, in Python's own format."""
+        begun = _COUNT.search(text)
+        if begun is not None:
+            self._close_caller(tag.text)
+            number = self._console.line_number(line)
+            self._callers[tag.text] = _Caller(process, int(begun["count"]), number)
+            return True
+        caller = self._callers.get(tag.text)
+        if caller is None:
+            return True
+        named = _NAMED.search(text)
+        found = FRAME.match(plain(text)) if named is None else None
+        if named is not None:
+            caller.op = plain(named["op"])
+        elif found is not None and len(caller.frames) < _MOST_FRAMES:
+            frame = make_frame(found["file"], int(found["line"]), found["name"])
+            caller.frames = (*caller.frames, frame)
+        elif text.startswith(b"===="):
+            self._close_caller(tag.text)
         return True
 
-    def _add_note(self, process: Process, text: str) -> None:
+    def _close_caller(self, tag: bytes) -> None:
+        caller = self._callers.pop(tag, None)
+        if caller is None:
+            return
+        named = caller.op.partition(" ")[0]
+        ops = () if named in _ANY_OPERATOR or not named else (named,)
+        if ops or caller.frames:
+            self._add(
+                ("profiler", ops, recast(reversed(caller.frames))),
+                caller.process,
+                caller.line,
+                caller.count,
+            )
+
+    def _add_note(self, process: ConsoleProcess, text: str) -> None:
         key = _NUMBER.sub("N", text)
         if key in self._notes or len(self._notes) < _MOST_NOTES:
             count = self._notes[key][2] if key in self._notes else 0
             self._notes[key] = (process, text, count + 1)
 
-    def _add_ops(self, told_by: _Teller, text: bytes, process: Process) -> None:
+    def _add_ops(self, told_by: _Teller, text: bytes, process: ConsoleProcess, line: bytes) -> None:
         ops = tuple(sorted({plain(op) for op in _OP.findall(text[:20_000])}))
-        if ops and len(self._ops) < _MOST_SETS:
-            _, count = self._ops.get((told_by, ops), (process, 0))
-            self._ops[told_by, ops] = (process, count + 1)
+        if ops:
+            self._add((told_by, ops, ()), process, self._console.line_number(line), 1)
+
+    def _add(self, key: _Key, process: ConsoleProcess, line: int, count: int) -> None:
+        self._told(key, process, line).count += count
+
+    def _told(self, key: _Key, process: ConsoleProcess, line: int) -> _Told:
+        told = self._ops.get((process.rank, process.pid, key))
+        if told is None:
+            told = _Told(process, line)
+            if len(self._ops) < _MOST_SETS:
+                self._ops[process.rank, process.pid, key] = told
+        return told
+
+    def _add_counter(self, op: str, value: int, line: int, tag: Tag) -> None:
+        """Counters only grow, so the last report of several counts."""
+        self._console.tally.formats.add("torch-xla")
+        process = self._console.process_behind(tag)
+        process.unstamped = True
+        self._told(("counter", (op,), ()), process, line).count = value
+
+    @property
+    def waiting(self) -> bool:
+        """For the value of a counter."""
+        return bool(self._counters)
 
     def finish(self) -> None:
-        for (told_by, ops), (process, count) in self._ops.items():
-            self._console.event(process, FallbackOps(ops, told_by, count))
+        for tag in list(self._callers):
+            self._close_caller(tag)
+        source = self._console.source.name
+        for (_, _, (told_by, ops, stack)), told in self._ops.items():
+            body = FallbackOps(ops, told_by, told.count, source, told.line)
+            self._console.event(told.process, body, stack=stack)
         for process, text, count in self._notes.values():
             self._console.event(process, LogLine("torch_xla", "warning", text, count))

@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from compilescope.logs.text.console import Announced, Console, Process
+from compilescope.logs.text.console import Announced, Console, ConsoleProcess
 from compilescope.logs.text.lines import UNTAGGED, Tag, plain
-from compilescope.logs.text.xla.blocks import PREFIX, Block, is_rule, read_block
+from compilescope.logs.text.xla.blocks import PREFIX, XlaBlock, is_rule, read_block
 from compilescope.logs.text.xla.dumps import Dumps
 from compilescope.logs.text.xla.extras import Extras
 from compilescope.model.bodies import GraphCompiled, GraphExecuted
@@ -20,16 +20,17 @@ _PREFIXES = {
     (kind + _ANALYSIS)[:10]: kind + _ANALYSIS
     for kind in (b"Compilation", b"Execution", b"Post Compilation", b"Unexpected Execution")
 }
+# Chosen: bounds for memory; what a program does in each step comes again.
 _MOST = 20_000
 _MOST_LINES = 5000
-"""Of one block; PT_XLA_DEBUG_MAX_FRAME sets how many frames it has."""
+"""Of one block; PT_XLA_DEBUG_MAX_FRAME sets how many frames it has. Chosen: a bound for memory."""
 _MOST_KNOWN = 2000
 _Key = tuple[int, int, str, str, tuple[Frame, ...]]
 
 
 @dataclass
 class _Counted:
-    process: Process
+    process: ConsoleProcess
     time_ns: int
     cut: bool
     count: int = 0
@@ -42,7 +43,7 @@ class _Open:
     prefix: bytes
     lines: list[bytes]
     headless: bool = False
-    whole: Block | None = None
+    whole: XlaBlock | None = None
     """What it was, once it is whole and may come again."""
 
 
@@ -56,6 +57,7 @@ class XlaReader:
         b"Dynamo fallback ops",
         b"## BEGIN_GRAPH",
         b"HloModule ",
+        b"Counter: aten::",
     )
 
     def __init__(self) -> None:
@@ -63,8 +65,8 @@ class XlaReader:
         self._open: dict[bytes, _Open] = {}
         self._below: dict[bytes, bytes] = {}
         """Blocks of which only the last rule is still to come."""
-        self._known: dict[bytes, Block] = {}
-        self._last: dict[bytes, tuple[list[bytes], Block]] = {}
+        self._known: dict[bytes, XlaBlock] = {}
+        self._last: dict[bytes, tuple[list[bytes], XlaBlock]] = {}
         self._runs: dict[_Key, _Counted] = {}
         self._levels: set[str] = set()
 
@@ -78,7 +80,7 @@ class XlaReader:
 
     @property
     def busy(self) -> bool:
-        return bool(self._open) or self._dumps.busy
+        return bool(self._open) or self._dumps.busy or self._extras.waiting
 
     def run(self, lines: Sequence[bytes], start: int) -> int:
         if self._dumps.busy:
@@ -161,7 +163,7 @@ class XlaReader:
             self._console.tally.lose(held.prefix + b"(a block without its end)")
             self._close(tag, held)
 
-    def _read(self, held: _Open) -> Block:
+    def _read(self, held: _Open) -> XlaBlock:
         """Blocks of executions are the same at every step."""
         kind = plain(held.prefix.removesuffix(_ANALYSIS))
         text = held.prefix + b"\n".join(held.lines)
@@ -178,7 +180,7 @@ class XlaReader:
             held.whole = block
         self._tell(tag, block, headless=held.headless)
 
-    def _tell(self, tag: Tag, block: Block, *, headless: bool = False) -> None:
+    def _tell(self, tag: Tag, block: XlaBlock, *, headless: bool = False) -> None:
         process = self._console.process_behind(tag)
         self._console.tally.formats.add("torch-xla")
         self._console.tally.records += 1
@@ -191,7 +193,7 @@ class XlaReader:
             self._console.settle(process)
             self._count(process, block)
 
-    def _count(self, process: Process, block: Block) -> None:
+    def _count(self, process: ConsoleProcess, block: XlaBlock) -> None:
         key = (process.rank, process.pid, block.hash, block.cause, block.stack)
         counted = self._runs.get(key)
         if counted is None:
@@ -218,7 +220,7 @@ class XlaReader:
             tally.flags.add("PT_XLA_DEBUG_LEVEL=1")
 
 
-def _announced(block: Block, process: Process, headless: bool) -> Announced:
+def _announced(block: XlaBlock, process: ConsoleProcess, headless: bool) -> Announced:
     return Announced(
         GraphCompiled(
             "torch_xla",

@@ -1,10 +1,8 @@
-# ruff: noqa: T201
 # mypy: ignore-errors
 """What an error is known by, whatever the shapes and names of the graph at hand."""
 
 import os
 import re
-import sys
 import traceback
 
 
@@ -28,23 +26,19 @@ def fingerprint(error):
     return type(error).__name__, words, where
 
 
-def report_failure(expected, eager, compiled):
-    """The exit status: 1 for the expected error, 0 for none, 2 for anything else."""
+def find_failure(expected, eager, compiled):
+    """Does it end with the expected error?"""
     try:
         eager()
     except Exception:
         traceback.print_exc()
-        print("Inconclusive: it also fails without torch.compile.", file=sys.stderr)
-        return 2
+        return None, "it also fails without torch.compile."
     try:
         compiled()
     except Exception as error:
         found = fingerprint(error)
         traceback.print_exc()
         if found == expected:
-            print("The bug is present: see the error above.", file=sys.stderr)
-            return 1
-        print(f"Inconclusive: a different error, {found}, not {expected}.", file=sys.stderr)
-        return 2
-    print("The bug is fixed: it compiled and ran.")
-    return 0
+            return True, "see the error above."
+        return None, f"a different error, {found}, not {expected}."
+    return False, "it compiled and ran."

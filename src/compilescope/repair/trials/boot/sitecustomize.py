@@ -14,10 +14,10 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 
 def _begin():
     try:
-        from compilescope.repair.trials.inside import starting
+        from compilescope.repair.trials.child import startup
     except ImportError:
         return
-    starting.begin()
+    startup.begin()
 
 
 def _chain():

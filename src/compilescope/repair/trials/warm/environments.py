@@ -31,16 +31,10 @@ def differing(environment: Mapping[str, str], other: Mapping[str, str]) -> list[
     return sorted(name for name in one.keys() | two.keys() if one.get(name) != two.get(name))
 
 
-def boots_of(environment: Mapping[str, str]) -> list[str]:
-    """The folders of ours that a fresh process would have on its path when the program begins."""
-    boots = [entry for entry in _path(environment) if _is_boot(entry)]
-    return [entry for entry in boots if Path(entry).parent.name != "trials"]
-
-
 def _path(environment: Mapping[str, str]) -> list[str]:
     return [entry for entry in environment.get("PYTHONPATH", "").split(os.pathsep) if entry]
 
 
 def _is_boot(entry: str) -> bool:
     path = Path(entry)
-    return str(path).startswith(_PACKAGE) and path.name in ("boot", "boot_early")
+    return str(path).startswith(_PACKAGE) and path.name == "boot"

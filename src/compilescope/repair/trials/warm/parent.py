@@ -8,19 +8,23 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from compilescope.processes import Ended, end_session
+from compilescope.processes.child import end_process, end_session
+from compilescope.processes.deadline import clock
+from compilescope.processes.outcome import ProcessEnd
 from compilescope.repair.trials.warm.environments import COLD, differing, plain
 
 _START = Path(__file__).parent / "start.py"
 _START_S = 300.0
+"""To import torch, or to fork. Chosen: minutes more than a slow machine needs; past it fresh
+processes are used."""
 _ANSWER_S = 600.0
+"""For a task of ours, such as judging all replays of a version. Chosen likewise."""
 
 
 class WarmParent:
@@ -52,10 +56,10 @@ class WarmParent:
     def is_up(self) -> bool:
         return self._control is not None
 
-    def prepare(self, environment: Mapping[str, str]) -> None:
+    def prepare(self, environment: Mapping[str, str], limit_s: float = _START_S) -> None:
         """Start it, if it can be and is not yet."""
         if not self.reason and not self.is_up:
-            self._start(plain(environment))
+            self._start(plain(environment), limit_s)
 
     def run(
         self,
@@ -66,14 +70,14 @@ class WarmParent:
         stdin: bytes = b"",
         limit_s: float = 300.0,
         started: Callable[[int], None] | None = None,
-    ) -> Ended | str:
+    ) -> ProcessEnd | str:
         """As `run_process` does; in words why that is not possible here."""
         self.prepare(environment)
         reason = self.reason or self._objection(command, environment)
         if reason:
             return reason
         (folder / "stdin").write_bytes(stdin)
-        begun = time.monotonic()
+        begun = clock()
         order = {
             "command": list(command),
             "environment": dict(environment),
@@ -89,17 +93,17 @@ class WarmParent:
             reason = cold.read_text(encoding="utf-8")
             cold.unlink()
             return reason
-        seconds = time.monotonic() - begun
+        seconds = clock() - begun
         out, err = _written(folder / "stdout"), _written(folder / "stderr")
-        return Ended(status, timed_out, out, err, seconds)
+        return ProcessEnd(status, timed_out, out, err, seconds)
 
-    def ask(self, task: str, payload: Any, folder: Path) -> Any | None:
+    def ask(self, task: str, payload: Any, folder: Path, limit_s: float = _ANSWER_S) -> Any | None:
         """Call `module:function` of ours where torch is imported already."""
         if not self.is_up:
             return None
         answer = folder / "answer.json"
         order = {"task": task, "payload": payload, "answer": str(answer)}
-        found = self._order(order, _ANSWER_S, None)
+        found = self._order(order, limit_s, None)
         if found != (0, False):
             return None
         return json.loads(answer.read_bytes())
@@ -107,18 +111,15 @@ class WarmParent:
     def close(self) -> None:
         if self._control is not None:
             self._lines.close()
-            self._control.close()  # The warm process kills its child, and ends.
+            self._control.close()
             self._control = None
         if self._process is not None:
-            try:
-                self._process.wait(5)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
+            # Not asked to leave: while it imports torch it would not hear that for seconds.
+            end_process(self._process)
             self._process = None
 
-    def _start(self, environment: dict[str, str]) -> None:
-        begun = time.monotonic()
+    def _start(self, environment: dict[str, str], limit_s: float) -> None:
+        begun = clock()
         ours, theirs = socket.socketpair()
         # Plain files, as the program will have: Python sets up its streams by what they are.
         with theirs, _nothing() as source, _nothing() as out, _nothing() as err:
@@ -134,8 +135,10 @@ class WarmParent:
             )
         self._environment = environment
         self._control, self._lines = ours, ours.makefile("rb")
-        hello = self._receive(_START_S)
-        self.start_s = time.monotonic() - begun
+        hello = self._receive(limit_s)
+        self.start_s = clock() - begun
+        if hello is None:
+            self._process.kill()  # It listens to nobody yet.
         if hello is None or not hello["safe"]:
             self._give_up("it cannot be forked" if hello else "the warm process did not start")
         else:
@@ -191,14 +194,19 @@ class WarmParent:
     def _receive(self, limit_s: float) -> dict[str, Any] | None:
         """The next line; None after so long, or at the end."""
         assert self._control is not None
-        self._control.settimeout(limit_s)
-        try:
-            line = self._lines.readline()
-        except OSError:
-            # A file object that has met its limit once reads no more.
-            self._lines = self._control.makefile("rb")
-            return None
-        return json.loads(line) if line else None
+        until = clock() + limit_s
+        while (left := until - clock()) > 0:
+            self._control.settimeout(left)
+            try:
+                line = self._lines.readline()
+            except OSError as error:
+                # A file object that has met its limit once reads no more.
+                self._lines = self._control.makefile("rb")
+                if not isinstance(error, TimeoutError):
+                    return None
+            else:
+                return json.loads(line) if line else None
+        return None
 
     def _give_up(self, reason: str) -> None:
         self.reason = reason

@@ -1,5 +1,8 @@
-"""What the warm process imports for its children: torch, Dynamo and our own code, then whatever
-parts of torch a child turned out to need. Importing only: no operator runs, so no thread starts."""
+"""What the warm process imports for its children.
+
+torch, Dynamo and our own code, then whatever parts of torch a child turned out to need. Importing
+only: no operator runs, so no thread starts.
+"""
 
 from __future__ import annotations
 
@@ -12,18 +15,18 @@ import sys
 from collections.abc import Collection
 from typing import Any
 
-from compilescope.torchapi.preloading import DYNAMO, imports_start_workers
+from compilescope.torchapi.first_imports import DYNAMO, imports_start_workers
 
 _OURS = (
-    "compilescope.capture.autoload",
-    "compilescope.capture.journal",
-    "compilescope.capture.recorder",
+    "compilescope.recorder.autoload",
+    "compilescope.recorder.journal",
+    "compilescope.recorder.recorder",
     "compilescope.torchapi.hook",
     "compilescope.torchapi.install",
-    "compilescope.repair.trials.inside.asking",
-    "compilescope.repair.trials.inside.probing",
-    "compilescope.repair.trials.inside.surveying",
-    "compilescope.repair.trials.judging",
+    "compilescope.repair.trials.child.tasks",
+    "compilescope.repair.trials.child.prober",
+    "compilescope.repair.trials.child.surveyor",
+    "compilescope.repair.trials.replay_checks",
 )
 
 

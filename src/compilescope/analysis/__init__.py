@@ -1,0 +1,1 @@
+"""A run as views need it: digest, tree, timeline, stages, gate, comparisons. Pure: no torch."""

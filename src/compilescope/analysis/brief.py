@@ -1,0 +1,139 @@
+"""The digest for a view that draws a few of very many causes: the others are not explained.
+
+To explain a cause is to parse its file and to ask every rule. Which causes come first takes little
+of that, so that their order and their numbers are those of the whole digest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar
+
+import msgspec
+
+from compilescope.analysis.digest import Digest, digest
+from compilescope.analysis.findings import (
+    Finding,
+    FindingKind,
+    by_cost,
+    failure_fingerprint,
+    findings,
+    recompile_fingerprints,
+)
+from compilescope.analysis.line_costs import file_losses
+from compilescope.findings.breaks import Site
+from compilescope.findings.failures import Failure
+from compilescope.findings.recompiles import RecompiledFrame
+from compilescope.model.run import Run
+from compilescope.model.uncollected import uncollected
+from compilescope.rules.causes.device_words import DEVICE_RULES
+from compilescope.rules.causes.explanations import (
+    explained_failure,
+    explained_miss,
+    explained_recompiles,
+    explained_site,
+    placed_site,
+)
+from compilescope.source.spots import Sources
+
+_Entry = TypeVar("_Entry", Site, RecompiledFrame, Failure)
+
+
+@uncollected()
+def brief_digest(run: Run, is_drawn: Callable[[int], bool]) -> Digest:
+    """As `digest`, where only causes of the numbers that are drawn, and those beside them that a
+    fix looks at, have their category, their reason, their remedies and their stretch of source."""
+    seen = digest(run, explained=False)
+    found = [each for n, each in enumerate(by_cost(findings(seen)), 1) if is_drawn(n)]
+    brief = _Brief(seen.root, Sources(run), found)
+    return msgspec.structs.replace(
+        seen,
+        sites=tuple(map(brief.site, seen.sites)),
+        recompiles=tuple(map(brief.frame, seen.recompiles)),
+        failures=tuple(map(brief.failure, seen.failures)),
+    )
+
+
+@uncollected()
+def digest_of_files(run: Run, most_entries: int, most_files: int) -> Digest:
+    """As `digest`, where all that lies in a file that a page draws something of is explained, and
+    nothing else: to parse a file is what takes time and memory. A page draws the first entries of
+    each list, the most expensive of all causes, and the files that lose most."""
+    seen = digest(run, explained=False)
+    found = by_cost(findings(seen))
+    lists = (found, seen.sites, seen.recompiles, seen.failures)
+    files = {each.file for entries in lists for each in entries[:most_entries]}
+    files |= {loss.file for loss in file_losses(seen)[:most_files]}
+    # The line behind a guard may lie in another file than the function that is compiled again.
+    files |= {
+        frame.file
+        for frame in seen.recompiles
+        if any(cause.file in files for cause in frame.causes)
+    }
+    sources = Sources(run)
+    # File by file: not every file's tree is kept.
+    by_file = sorted(files)
+    sites = {
+        number: site if site.rule in DEVICE_RULES else explained_site(site, sources)
+        for number, site in _of_files(seen.sites, by_file)
+    }
+    frames = {
+        number: next(iter(explained_recompiles([frame], sources)))
+        for number, frame in _of_files(seen.recompiles, by_file)
+    }
+    failed = {
+        number: explained_failure(failure, sources)
+        for number, failure in _of_files(seen.failures, by_file)
+    }
+    return msgspec.structs.replace(
+        seen,
+        sites=tuple(sites.get(n, each) for n, each in enumerate(seen.sites)),
+        recompiles=tuple(frames.get(n, each) for n, each in enumerate(seen.recompiles)),
+        failures=tuple(failed.get(n, each) for n, each in enumerate(seen.failures)),
+    )
+
+
+def _of_files(entries: Sequence[_Entry], files: Iterable[str]) -> Iterator[tuple[int, _Entry]]:
+    """Those of one file after the other, each with its index."""
+    lying: dict[str, list[tuple[int, _Entry]]] = {}
+    for number, entry in enumerate(entries):
+        lying.setdefault(entry.file, []).append((number, entry))
+    for file in files:
+        yield from lying.get(file, ())
+
+
+class _Brief:
+    def __init__(self, root: str, sources: Sources, drawn: Iterable[Finding]) -> None:
+        self._root = root
+        self._sources = sources
+        self._left = {(each.kind, each.fingerprint) for each in drawn}
+        """Of several with one name, which are one cause, the first is what is drawn."""
+        self._files = {each.file for each in drawn}
+
+    def site(self, site: Site) -> Site:
+        if site.rule in DEVICE_RULES:
+            return site
+        if self._takes("break", site.fingerprint):
+            return explained_site(site, self._sources)
+        # A fix may change all that Dynamo stopped at in a function.
+        return placed_site(site, self._sources) if site.file in self._files else site
+
+    def frame(self, frame: RecompiledFrame) -> RecompiledFrame:
+        """With all causes or none: a fix looks at what else failed."""
+        names = recompile_fingerprints(frame, self._root)
+        if not any([self._takes("recompile", name) for name in names]):
+            return frame
+        causes = tuple(explained_miss(cause, frame, self._sources) for cause in frame.causes)
+        return msgspec.structs.replace(frame, causes=causes)
+
+    def failure(self, failure: Failure) -> Failure:
+        if not self._takes("failure", failure_fingerprint(failure, self._root)):
+            return failure
+        return explained_failure(failure, self._sources)
+
+    def _takes(self, kind: FindingKind, name: str) -> bool:
+        """Is it drawn?"""
+        if (kind, name) not in self._left:
+            return False
+        self._left.remove((kind, name))
+        return True

@@ -1,0 +1,206 @@
+"""Two runs side by side: which causes went, which came, which moved, and what it cost.
+
+Before and after a change, one torch against another, one rank against another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from compilescope.analysis.digest import Digest
+from compilescope.analysis.findings import Finding, findings
+from compilescope.analysis.renamed_files import cause_in, renamed_files
+from compilescope.model.fingerprint import relative_file
+
+
+class Moved(msgspec.Struct, frozen=True, kw_only=True):
+    """The same cause at another line, or a line that was rewritten and breaks as before."""
+
+    before: Finding
+    after: Finding
+
+
+class Renamed(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that is called otherwise now: its causes were found again under another name."""
+
+    before: str
+    after: str
+    causes: int
+
+
+class Changed(msgspec.Struct, frozen=True, kw_only=True):
+    """The same cause, seen more or less often."""
+
+    before: Finding
+    after: Finding
+
+
+class ComparedFigure(msgspec.Struct, frozen=True, kw_only=True):
+    """A number in both runs. None: not known there."""
+
+    name: str
+    before: float | None
+    after: float | None
+    better: str = "less"
+    """Which way is better: `less`, `more`, or empty where neither is."""
+    unit: str = ""
+
+
+class RunComparison(msgspec.Struct, frozen=True, kw_only=True):
+    """What differs."""
+
+    before: str
+    after: str
+    torch: tuple[str | None, str | None]
+    commands: tuple[tuple[str, ...], tuple[str, ...]]
+    figures: tuple[ComparedFigure, ...]
+    gone: tuple[Finding, ...]
+    new: tuple[Finding, ...]
+    moved: tuple[Moved, ...]
+    changed: tuple[Changed, ...]
+    same: int
+    """Causes that are as they were."""
+    renamed: tuple[Renamed, ...] = ()
+    """Files whose causes are among those that moved."""
+
+    @property
+    def equal(self) -> bool:
+        return not (self.gone or self.new or self.moved or self.changed)
+
+
+def compare(before: Digest, after: Digest, names: tuple[str, str] | None = None) -> RunComparison:
+    old, new = findings(before), findings(after)
+    pairs = _by_fingerprint(old, new)
+    gone, came = _left(old, pairs, 0), _left(new, pairs, 1)
+    names_of = _relative(before), _relative(after)
+    files = renamed_files(gone, came, (old, new), names_of)
+    elsewhere = _under_new_names(gone, came, files, names_of)
+    gone, came = _left(gone, elsewhere, 0), _left(came, elsewhere, 1)
+    rewritten = _rewritten(gone, came, files, names_of)
+    stayed = [(a, b) for a, b in pairs if _at(a, before) == _at(b, after)]
+    moved = [(a, b) for a, b in pairs if _at(a, before) != _at(b, after)]
+    moved += elsewhere + rewritten
+    return RunComparison(
+        before=names[0] if names else before.run,
+        after=names[1] if names else after.run,
+        torch=(before.torch, after.torch),
+        commands=(before.command, after.command),
+        figures=tuple(_figures(before, after)),
+        gone=tuple(_left(gone, rewritten, 0)),
+        new=tuple(_left(came, rewritten, 1)),
+        moved=tuple(Moved(before=a, after=b) for a, b in moved),
+        changed=tuple(Changed(before=a, after=b) for a, b in stayed if a.count != b.count),
+        same=sum(a.count == b.count for a, b in stayed),
+        renamed=tuple(_renamed(files, elsewhere + rewritten, names_of[0])),
+    )
+
+
+_Pairs = list[tuple[Finding, Finding]]
+_Names = tuple[Callable[[str], str], Callable[[str], str]]
+"""What the files of the two runs are called, whatever folder the programs lay in."""
+
+
+def _left(found: list[Finding], pairs: _Pairs, side: int) -> list[Finding]:
+    """Those of `found` that are on no pair's `side`."""
+    paired = {id(pair[side]) for pair in pairs}
+    return [finding for finding in found if id(finding) not in paired]
+
+
+def _relative(digest: Digest) -> Callable[[str], str]:
+    return lambda file: relative_file(file, digest.root)
+
+
+def _renamed(files: dict[str, str], pairs: _Pairs, name: Callable[[str], str]) -> Iterator[Renamed]:
+    for before, after in files.items():
+        causes = sum(name(old.file) == before for old, _ in pairs)
+        if causes:
+            yield Renamed(before=before, after=after, causes=causes)
+
+
+def _at(finding: Finding, digest: Digest) -> tuple[str, int]:
+    """Its place, whatever folder the program lay in."""
+    return relative_file(finding.file, digest.root), finding.line
+
+
+def _by_fingerprint(old: list[Finding], new: list[Finding]) -> _Pairs:
+    waiting = {(finding.kind, finding.fingerprint): finding for finding in new}
+    return [
+        (finding, waiting[finding.kind, finding.fingerprint])
+        for finding in old
+        if (finding.kind, finding.fingerprint) in waiting
+    ]
+
+
+def _under_new_names(
+    gone: list[Finding], came: list[Finding], files: dict[str, str], names: _Names
+) -> _Pairs:
+    """The same cause in a file that has another name now."""
+    return _matched(
+        [(cause_in(each, files.get(names[0](each.file), "")), each) for each in gone],
+        [(cause_in(each, names[1](each.file)), each) for each in came],
+    )
+
+
+def _rewritten(
+    gone: list[Finding], came: list[Finding], files: dict[str, str], names: _Names
+) -> _Pairs:
+    """The same rule in the same function, once before and once after: its line was rewritten."""
+
+    def place(finding: Finding, side: int) -> tuple[str, ...]:
+        # The folder may differ between machines and checkouts; the file's name does not.
+        name = names[side](finding.file)
+        name = files.get(name, name) if side == 0 else name
+        return finding.kind, finding.rule, name.rsplit("/", 1)[-1], finding.function
+
+    return _matched(
+        [(place(each, 0), each) for each in gone], [(place(each, 1), each) for each in came]
+    )
+
+
+def _matched(
+    old: list[tuple[tuple[str, ...], Finding]], new: list[tuple[tuple[str, ...], Finding]]
+) -> _Pairs:
+    """Those with one key, where it is the one candidate on both sides.
+
+    A guess between several would be a lie.
+    """
+    before: dict[tuple[str, ...], list[Finding]] = {}
+    after: dict[tuple[str, ...], list[Finding]] = {}
+    for found, by_key in ((old, before), (new, after)):
+        for key, finding in found:
+            by_key.setdefault(key, []).append(finding)
+    return [
+        (found[0], after[key][0])
+        for key, found in before.items()
+        if len(found) == 1 and len(after.get(key, ())) == 1
+    ]
+
+
+def _figures(before: Digest, after: Digest) -> list[ComparedFigure]:
+    def figure(name: str, of: str, better: str = "less", unit: str = "") -> ComparedFigure:
+        pair = [_value(digest, of) for digest in (before, after)]
+        return ComparedFigure(name=name, before=pair[0], after=pair[1], better=better, unit=unit)
+
+    return [
+        figure("graphs", "graphs"),
+        figure("ops in graphs", "graph_ops", "more"),
+        figure("graph breaks", "sites"),
+        figure("functions run eagerly", "eager_frames"),
+        figure("recompiles", "recompiles"),
+        figure("failures", "failures"),
+        figure("guards", "guards"),
+        figure("kernels", "kernels", ""),
+        figure("coverage", "coverage", "more", "%"),
+        figure("compile time", "compile_seconds", "less", "s"),
+    ]
+
+
+def _value(digest: Digest, of: str) -> float | None:
+    if digest.torch is None:
+        return None
+    if of == "recompiles":
+        return sum(frame.count for frame in digest.recompiles)
+    value = getattr(digest, of)
+    return len(value) if isinstance(value, tuple) else value

@@ -1,0 +1,108 @@
+"""Where the compile time went: useful, recompiles by cause, tracing that graph breaks threw away.
+
+A compilation counts once: what a break threw away within a recompile is part of that recompile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+import msgspec
+
+from compilescope.analysis.digest import Digest
+from compilescope.findings.compile_cost import retrace_seconds
+from compilescope.findings.compile_ids import CompileKey, compile_key
+from compilescope.findings.recompiles import RecompiledFrame
+from compilescope.model.bodies import CompileFailed, CompileTime, GraphBreak, Recompile
+from compilescope.model.run import Run
+
+ShareKind = Literal["useful", "recompile", "break", "failed"]
+
+
+class CompileShare(msgspec.Struct, frozen=True, kw_only=True):
+    """A part of the compile time."""
+
+    kind: ShareKind
+    label: str
+    """The value whose guard failed, in its function; the kind alone says all of the others."""
+    seconds: float
+    because: tuple[str, ...] = ()
+    """Ids of the events behind it."""
+
+
+def compile_shares(run: Run, seen: Digest) -> list[CompileShare]:
+    """They add up to all compile time that is known; empty where none is. The useful comes first,
+    then recompiles, most expensive first, what failed, and what breaks threw away."""
+    total = sum(body.duration_ns for _, body in run.of(CompileTime)) / 1e9
+    if not total:
+        return []
+    again = _again(seen.recompiles)
+    failed = _failed(run)
+    broken = _broken(run, seen)
+    lost = [*again, *failed, *broken]
+    useful = max(total - sum(share.seconds for share in lost), 0.0)
+    return [CompileShare(kind="useful", label="", seconds=useful), *lost]
+
+
+def _again(frames: Iterable[RecompiledFrame]) -> list[CompileShare]:
+    """One for each value, though several parts of its function may guard it."""
+    found: dict[tuple[str, str, str], list[RecompiledFrame]] = {}
+    for frame in frames:
+        if frame.seconds:
+            subject = frame.causes[0].subject if frame.causes else ""
+            found.setdefault((frame.file, frame.function, subject), []).append(frame)
+    shares = [
+        CompileShare(
+            kind="recompile",
+            label=f"{function}: {subject}" if subject else function,
+            seconds=sum(frame.seconds or 0.0 for frame in members),
+            because=tuple(event for frame in members for event in frame.because),
+        )
+        for (_, function, subject), members in found.items()
+    ]
+    return sorted(shares, key=lambda share: -share.seconds)
+
+
+def _failed(run: Run) -> list[CompileShare]:
+    """Compilations that raised."""
+    failed = _keys(run, CompileFailed) - _keys(run, Recompile)
+    return _share("failed", _unfinished(run, failed))
+
+
+def _broken(run: Run, seen: Digest) -> list[CompileShare]:
+    """Functions that were given up at a break as a whole; of others, the tracing thrown away."""
+    elsewhere = _keys(run, Recompile) | _keys(run, CompileFailed)
+    given_up = _unfinished(run, _keys(run, GraphBreak) - elsewhere)
+    counted = elsewhere | {key for key, _, _ in given_up}
+    keys = {event.id: compile_key(event, event.compile_id) for event, _ in run.of(GraphBreak)}
+    known = {event_id for site in seen.sites for event_id in site.because}
+    traced = [
+        (keys[event_id], event_id, seconds)
+        for event_id, seconds in retrace_seconds(run).items()
+        if event_id in known and keys[event_id] not in counted
+    ]
+    return _share("break", [*given_up, *traced])
+
+
+_Lost = tuple[CompileKey | None, str, float]
+
+
+def _unfinished(run: Run, keys: set[CompileKey | None]) -> list[_Lost]:
+    return [
+        (key, event.id, body.duration_ns / 1e9)
+        for event, body in run.of(CompileTime)
+        if not body.ok and (key := compile_key(event, event.compile_id)) in keys
+    ]
+
+
+def _keys(run: Run, kind: type[Recompile | CompileFailed | GraphBreak]) -> set[CompileKey | None]:
+    return {compile_key(event, event.compile_id) for event, _ in run.of(kind)}
+
+
+def _share(kind: ShareKind, lost: list[_Lost]) -> list[CompileShare]:
+    seconds = sum(each for _, _, each in lost)
+    if not seconds:
+        return []
+    because = tuple(event_id for _, event_id, _ in lost)
+    return [CompileShare(kind=kind, label="", seconds=seconds, because=because)]

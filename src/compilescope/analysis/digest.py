@@ -1,0 +1,254 @@
+"""The digest: everything a view needs of a Run, counted honestly. Its JSON is `show --json`."""
+
+from __future__ import annotations
+
+import msgspec
+
+from compilescope.analysis.absence import without_torch
+from compilescope.analysis.benchmarks import benchmarks
+from compilescope.analysis.cost import (
+    RegionCost,
+    coverage,
+    lost_by_site,
+    no_coverage,
+    region_costs,
+)
+from compilescope.analysis.ended import Ended, how_it_ended
+from compilescope.analysis.logged.device_breaks import device_sites
+from compilescope.analysis.logged.graph_counts import graph_count
+from compilescope.findings.breaks import Site, break_sites
+from compilescope.findings.compile_cost import retrace_seconds
+from compilescope.findings.eager import EagerFrame, UnexplainedSkip, eager_frames, unexplained_skips
+from compilescope.findings.failures import Failure, failures
+from compilescope.findings.recompiles import RecompiledFrame, recompiled_frames
+from compilescope.model import bodies
+from compilescope.model.run import Run
+from compilescope.model.uncollected import uncollected
+from compilescope.rules.causes.explanations import (
+    explained_failures,
+    explained_recompiles,
+    explained_sites,
+    ranked,
+    sites_with_roots,
+)
+from compilescope.source.spots import Sources
+
+
+class CacheCount(msgspec.Struct, frozen=True):
+    """How one of PyTorch's on-disk caches fared."""
+
+    hits: int
+    misses: int
+    bypasses: int
+
+
+class MissingHook(msgspec.Struct, frozen=True):
+    """What this torch did not let us see."""
+
+    hook: str
+    target: str
+    loses: str
+
+
+class Fault(msgspec.Struct, frozen=True):
+    """A failure of ours inside the program."""
+
+    where: str
+    error: str
+
+
+class RecordedProcess(msgspec.Struct, frozen=True):
+    """One process of the program."""
+
+    pid: int
+    rank: int
+    events: int
+    ended: bool | None
+    """None where a forked child may have left without an end mark."""
+
+
+class Digest(msgspec.Struct, frozen=True, kw_only=True):
+    """One run in numbers and lists."""
+
+    run: str
+    command: tuple[str, ...]
+    root: str
+    torch: str | None
+    exit_status: int | None
+    signal: int | None
+    ended: Ended
+    """How the program ended, in words."""
+    graphs: int
+    """Graphs that Dynamo handed to a backend; of a log in which an XLA compiler tells of its own,
+    those."""
+    regions: int
+    """As many graphs were hoped for: one for each function at which the program entered compiled
+    code."""
+    graph_ops: int
+    break_events: int
+    events: int
+    unread: int
+    tool_faults: int
+    cut_short: bool
+    cut_short_reason: str | None
+    live: bool
+    coverage: float | None
+    """Percent of the compiled regions' steady-state time spent inside compiled graphs."""
+    no_coverage: str
+    """Why a timed run has no such figure; empty where it has one, or nothing was timed."""
+    region_costs: tuple[RegionCost, ...]
+    """Where the time of each compiled region went, in a timed run."""
+    compile_seconds: float
+    """Wall time of all compilations, summed over threads and processes."""
+    phases_seconds: dict[str, float]
+    sites: tuple[Site, ...]
+    hidden_breaks_possible: bool
+    """Frames were given up at a break: the sites are "at least these"."""
+    eager_frames: tuple[EagerFrame, ...]
+    unexplained_skips: tuple[UnexplainedSkip, ...]
+    recompiles: tuple[RecompiledFrame, ...]
+    failures: tuple[Failure, ...]
+    caches: dict[str, CacheCount]
+    cudagraph_skips: dict[str, int]
+    """Reason -> how often."""
+    guards: int
+    kernels: int
+    stances: tuple[str, ...]
+    unavailable: tuple[MissingHook, ...]
+    faults: tuple[Fault, ...]
+    unknown_events: int
+    processes: tuple[RecordedProcess, ...]
+    benchmarks: tuple[bodies.Benchmark, ...] = ()
+    """Of `compilescope bench`: models on backends."""
+    jobs: tuple[bodies.JobEnded, ...] = ()
+    """How each job ended, in the run of a sweep: its numbers are the sums over them."""
+    no_torch: str = ""
+    """Where `torch` is None: that no process imported it, or why that is not known."""
+
+
+@uncollected()
+def digest(run: Run, *, explained: bool = True) -> Digest:
+    """Not `explained`: in its full order, and no cause has a category, a reason or remedies, nor
+    the stretch of source that is meant. `brief.brief_digest` explains some of them."""
+    header = run.header
+    jobs = tuple(body for _, body in run.of(bodies.JobEnded))
+    eager = tuple(eager_frames(run))
+    sources = Sources(run)
+    graphs = [body for _, body in run.of(bodies.GraphCaptured) if body.stage == "dynamo"]
+    counted = graph_count(run, sources)
+    with_words = explained_sites if explained else sites_with_roots
+    sites = with_words(break_sites(run), sources) + device_sites(run, sources)
+    frames, failed = recompiled_frames(run), failures(run)
+    if explained:
+        frames, failed = explained_recompiles(frames, sources), explained_failures(failed, sources)
+    compile_ns = sum(body.duration_ns for _, body in run.of(bodies.CompileTime))
+    cut_short = run.cut_short
+    return Digest(
+        run=header.run,
+        command=header.command,
+        root=header.root,
+        torch=run.torch_version or next((job.torch for job in jobs if job.torch), None),
+        exit_status=header.exit_status,
+        signal=header.signal,
+        ended=how_it_ended(run),
+        graphs=counted.graphs + sum(job.graphs or 0 for job in jobs),
+        regions=counted.expected,
+        graph_ops=sum(body.ops or 0 for body in graphs),
+        break_events=sum(site.events for site in sites),
+        events=len(run.events),
+        unread=run.unread,
+        tool_faults=run.count(bodies.ToolFault),
+        cut_short=cut_short is not None,
+        cut_short_reason=cut_short,
+        live=run.live,
+        coverage=coverage(run),
+        no_coverage=no_coverage(run),
+        region_costs=tuple(region_costs(run)),
+        compile_seconds=round(compile_ns / 1e9 + sum(j.compile_seconds or 0 for j in jobs), 3),
+        phases_seconds=_phases(run),
+        sites=tuple(ranked(_with_losses(run, sites))),
+        hidden_breaks_possible=any(frame.may_hide_breaks for frame in eager),
+        eager_frames=eager,
+        unexplained_skips=tuple(unexplained_skips(run)),
+        recompiles=tuple(frames),
+        failures=tuple(failed),
+        caches=_caches(run),
+        cudagraph_skips=_cudagraph_skips(run),
+        guards=sum(body.count for _, body in run.of(bodies.GuardSet)),
+        kernels=sum(len(body.kernels) for _, body in run.of(bodies.KernelEmitted)),
+        stances=tuple(
+            dict.fromkeys(
+                body.stance for _, body in run.of(bodies.StanceChanged) if body.stance != "default"
+            )
+        ),
+        unavailable=tuple(
+            dict.fromkeys(
+                MissingHook(body.hook, body.target, body.loses)
+                for _, body in run.of(bodies.HookUnavailable)
+            )
+        ),
+        faults=tuple(
+            dict.fromkeys(Fault(body.where, body.error) for _, body in run.of(bodies.ToolFault))
+        ),
+        unknown_events=run.count(bodies.Unknown),
+        processes=tuple(_processes(run)),
+        benchmarks=tuple(benchmarks(run)),
+        jobs=jobs,
+        no_torch=without_torch(run),
+    )
+
+
+def _with_losses(run: Run, sites: list[Site]) -> list[Site]:
+    lost = lost_by_site(run, sites)
+    spent = retrace_seconds(run)
+    return [
+        msgspec.structs.replace(
+            site,
+            lost_ms=lost.get(site.fingerprint),
+            retrace_seconds=round(sum(known), 4)
+            if (known := [spent[event] for event in site.because if event in spent])
+            else None,
+        )
+        for site in sites
+    ]
+
+
+def _phases(run: Run) -> dict[str, float]:
+    """Cumulative seconds by PyTorch's own phase names. Phases nest, so they do not add up."""
+    total: dict[str, int] = {}
+    for _, body in run.of(bodies.CompileTime):
+        for name, microseconds in body.phases_us.items():
+            total[name] = total.get(name, 0) + microseconds
+    return {name: round(us / 1e6, 4) for name, us in sorted(total.items()) if us}
+
+
+def _caches(run: Run) -> dict[str, CacheCount]:
+    counts: dict[str, dict[str, int]] = {}
+    for _, body in run.of(bodies.CacheAccess):
+        counts.setdefault(body.cache, {"hit": 0, "miss": 0, "bypass": 0})[body.outcome] += 1
+    return {name: CacheCount(c["hit"], c["miss"], c["bypass"]) for name, c in counts.items()}
+
+
+def _cudagraph_skips(run: Run) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for _, body in run.of(bodies.CudagraphSkip):
+        counts[body.reason] = counts.get(body.reason, 0) + 1
+    return counts
+
+
+def _processes(run: Run) -> list[RecordedProcess]:
+    ended = {event.pid for event, _ in run.of(bodies.ProcessEnded)}
+    events: dict[int, int] = {}
+    ranks: dict[int, int] = {}
+    for event in run.events:
+        events[event.pid] = events.get(event.pid, 0) + 1
+        ranks[event.pid] = event.rank
+    return [
+        RecordedProcess(
+            pid=event.pid,
+            rank=ranks[event.pid],
+            events=events[event.pid],
+            ended=True if event.pid in ended else (None if body.forked else False),
+        )
+        for event, body in run.of(bodies.ProcessStarted)
+    ]

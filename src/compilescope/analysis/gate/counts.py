@@ -1,0 +1,108 @@
+"""What a gate counts in a run, and which findings make up each number.
+
+A number is what every view shows; several sites or functions may come to one finding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from compilescope.analysis.digest import Digest
+from compilescope.analysis.eager_causes import Behind
+from compilescope.analysis.findings import (
+    Finding,
+    eager_findings,
+    findings,
+    is_own,
+    recompile_findings,
+)
+from compilescope.analysis.sweeps import FAILING, UNKNOWN
+from compilescope.model.jobs import JobEnded
+
+Count = tuple[int, tuple[Finding, ...]]
+
+
+def each_once(found: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Without those that stand in several lists."""
+    return tuple({(f.kind, f.fingerprint): f for f in found}.values())
+
+
+UNTRIED = tuple(f"job/{state}" for state in UNKNOWN)
+"""Rules of jobs of which nothing is known: they are a doubt, and no failure."""
+_KINDS = {"breaks": "break", "recompiles": "recompile", "eager": "eager", "failures": "failure"}
+
+
+def _swept(name: str) -> Callable[[Digest, bool], Count]:
+    """Of a sweep: the sum over its jobs."""
+
+    def counter(digest: Digest, own: bool) -> Count:
+        number = sum(_of_job(name, job, own) for job in digest.jobs)
+        kind = _KINDS.get(name, "")
+        return number, tuple(f for f in _of_kind(kind, digest, own) if f.rule not in UNTRIED)
+
+    return counter
+
+
+def _of_job(name: str, job: JobEnded, own: bool) -> int:
+    found: int = getattr(job, name, None) or 0
+    mine = [cause for cause in job.causes if is_own(cause.file)]
+    if own and name == "eager":
+        found *= bool(mine)  # What made a function eager stands under its own kind.
+    elif own and name in _KINDS:
+        found = min(found, sum(cause.count for cause in mine if cause.kind == _KINDS[name]))
+    return max(found, int(name == "failures" and job.state in FAILING))
+
+
+def counters(digest: Digest) -> dict[str, Callable[[Digest, bool], Count]]:
+    """By the name of the limit."""
+    return {name: _swept(name) for name in COUNTERS} if digest.jobs else COUNTERS
+
+
+def _breaks(digest: Digest, own: bool) -> Count:
+    number = sum(not own or is_own(site.file) for site in digest.sites)
+    return number, _of_kind("break", digest, own)
+
+
+def _recompiles(digest: Digest, own: bool) -> Count:
+    number = 0
+    for frame in digest.recompiles:
+        # A recompile that the limit refused left no other trace where it was the first.
+        whole = max(frame.count, int(frame.limit_hit))
+        if own:
+            mine = [f for f in recompile_findings(frame, digest.root) if f.own]
+            whole = min(whole, sum(cause.count for cause in mine))
+        number += whole
+    return number, _of_kind("recompile", digest, own)
+
+
+def _graphs(digest: Digest, own: bool) -> Count:
+    return digest.graphs, ()
+
+
+def _eager(digest: Digest, own: bool) -> Count:
+    number, against = 0, []
+    behind = Behind(digest)
+    for frame in digest.eager_frames:
+        causes = [f for f in eager_findings(frame, behind, digest.root) if f.own or not own]
+        number += bool(causes)
+        against += causes
+    return number, each_once(against)
+
+
+def _failures(digest: Digest, own: bool) -> Count:
+    failed = _of_kind("failure", digest, own)
+    return len(failed), failed
+
+
+def _of_kind(kind: str, digest: Digest, own: bool) -> tuple[Finding, ...]:
+    return tuple(f for f in findings(digest) if f.kind == kind and (f.own or not own))
+
+
+COUNTERS: dict[str, Callable[[Digest, bool], Count]] = {
+    "breaks": _breaks,
+    "recompiles": _recompiles,
+    "graphs": _graphs,
+    "eager": _eager,
+    "failures": _failures,
+}
+"""By the name of the limit."""

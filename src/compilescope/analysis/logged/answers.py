@@ -1,0 +1,169 @@
+"""The answers a log gives for an XLA device: how many graphs, how many would do, and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import msgspec
+
+from compilescope.analysis.digest import Digest
+from compilescope.analysis.logged.classes import MEANINGS, GraphClass
+from compilescope.analysis.logged.device_breaks import UNREPORTED
+from compilescope.analysis.logged.fallbacks import FallbackOp, fallback_ops
+from compilescope.analysis.logged.graph import LoggedGraph
+from compilescope.analysis.logged.graph_counts import count_of
+from compilescope.analysis.logged.graphs import logged_graphs
+from compilescope.analysis.logged.verdict import LogVerdict, judge_log
+from compilescope.findings.advice import something_to_do
+from compilescope.findings.breaks import Site
+from compilescope.model.bodies import ReproWritten, SourceChecked
+from compilescope.model.logged import BreakEcho
+from compilescope.model.run import Run
+from compilescope.rules.causes.device_words import DEVICE_RULES
+from compilescope.source.spots import Sources
+
+_AROUND = 3
+"""Lines of the program before and after the one that is meant. Chosen: what a reader needs to know
+the place again."""
+
+
+class LoggedBreak(msgspec.Struct, frozen=True, kw_only=True):
+    """A graph break in the log, and the graphs that exist because of it."""
+
+    file: str
+    line: int
+    function: str
+    source: str
+    lines: tuple[tuple[int, str], ...]
+    """Some lines around it, each with its number; empty where the file is not at hand."""
+    gb_id: str | None
+    reason: str
+    events: int
+    """How often the log reports it, echoes apart."""
+    echoes: int
+    graphs: int
+    inferred: bool = False
+    """No line of Dynamo's tells of it: functions go on at that line, so one was there."""
+    rule: str = ""
+    """The rule that explains it: `scalar-extraction`, `xla/sync`; empty where none does."""
+    why: str = ""
+    remedy: str = ""
+    """What to do first, in words."""
+    context: str = ""
+    """Of a break of torch_xla's: the helpers it went through, the log's line, how often it ran."""
+    fingerprint: str = ""
+    repro: str = ""
+    """A script that shows such a break, within the run's folder."""
+    no_repro: str = ""
+    """Why there is none, or what could not be verified of it."""
+
+
+class LoggedFile(msgspec.Struct, frozen=True):
+    """A file of the program that was at hand when the log was read."""
+
+    file: str
+    """As the log calls it."""
+    here: str
+    agrees: int
+    """Lines that were compared with the log and agree."""
+    problem: str
+    """How it differs; then none of its lines are shown."""
+
+
+class Answers(msgspec.Struct, frozen=True, kw_only=True):
+    """The log's answers."""
+
+    verdict: LogVerdict
+    graphs: tuple[LoggedGraph, ...]
+    expected: int
+    at_least: bool
+    classes: dict[GraphClass, int]
+    """They sum to the number of graphs; the largest first."""
+    breaks: tuple[LoggedBreak, ...]
+    """Those that cause most graphs first."""
+    recompiles: int
+    fallback_ops: tuple[FallbackOp, ...] = ()
+    """Operators without a lowering that the log names."""
+    source_files: tuple[LoggedFile, ...] = ()
+    """Files of the program that were at hand when the log was read."""
+
+
+def answers(run: Run, digest: Digest) -> Answers | None:
+    """None for a run that was not read from logs."""
+    verdict = judge_log(run)
+    if verdict is None:
+        return None
+    sources = Sources(run)
+    graphs = logged_graphs(run, sources)
+    counted = Counter(graph.kind for graph in graphs)
+    order = list(MEANINGS)
+    classes = sorted(counted.items(), key=lambda item: (-item[1], order.index(item[0])))
+    return Answers(
+        verdict=verdict,
+        graphs=tuple(graphs),
+        expected=count_of(run, graphs).expected,
+        at_least=verdict.at_least or any(graph.cut for graph in graphs),
+        classes=dict(classes),
+        breaks=tuple(_breaks(run, digest, graphs, sources)),
+        recompiles=sum(frame.count for frame in digest.recompiles),
+        fallback_ops=tuple(fallback_ops(run, sources)),
+        source_files=tuple(
+            LoggedFile(body.file, body.here, body.agrees, body.problem)
+            for _, body in run.of(SourceChecked)
+        ),
+    )
+
+
+def _breaks(
+    run: Run, digest: Digest, graphs: list[LoggedGraph], sources: Sources
+) -> list[LoggedBreak]:
+    # A graph that torch_xla ended for a reason of its own is its own cause.
+    caused = Counter(graph.because or graph.event for graph in graphs)
+    echoes = Counter(body.because for _, body in run.of(BreakEcho))
+    written = {body.because: body for _, body in run.of(ReproWritten)}
+    found = [_of_site(site, caused, echoes, written, sources) for site in digest.sites]
+    return sorted(found, key=lambda each: (-each.graphs, -each.events))
+
+
+def _of_site(
+    site: Site,
+    caused: Counter[str],
+    echoes: Counter[str | None],
+    written: dict[str, ReproWritten],
+    sources: Sources,
+) -> LoggedBreak:
+    repro = next((written[event] for event in site.because if event in written), None)
+    inferred = site.rule == UNREPORTED
+    told = something_to_do(site.advice)
+    return LoggedBreak(
+        file=site.file,
+        line=site.line,
+        function=site.function,
+        source=site.source,
+        lines=tuple(_around(sources, site)),
+        gb_id=site.gb_id,
+        reason=site.gb_type,
+        events=0 if inferred else site.events,
+        echoes=sum(echoes[event] for event in site.because),
+        graphs=sum(caused[event] for event in site.because),
+        inferred=inferred,
+        rule=site.rule or "",
+        why=site.why,
+        remedy=told.text if told else _first(site),
+        context=site.context if site.rule in DEVICE_RULES else "",
+        fingerprint=site.fingerprint,
+        repro=repro.path if repro is not None else "",
+        no_repro=repro.reason if repro is not None else "",
+    )
+
+
+def _around(sources: Sources, site: Site) -> Iterator[tuple[int, str]]:
+    lines = sources.lines(site.file)
+    if 0 < site.line <= len(lines):
+        first, last = max(1, site.line - _AROUND), min(len(lines), site.line + _AROUND)
+        yield from ((number, lines[number - 1]) for number in range(first, last + 1))
+
+
+def _first(site: Site) -> str:
+    return site.remedy[0].text if site.remedy else ""

@@ -1,0 +1,251 @@
+"""Several runs as a whole: how many pass what was checked of them, the worst, and what stands now.
+
+What could not be told, or was not checked, never counts as passed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Literal
+
+import msgspec
+
+from compilescope.analysis.digest import Digest
+from compilescope.analysis.findings import findings
+from compilescope.analysis.gate.verdict import Judgement
+from compilescope.analysis.glance import program_of, status_of
+from compilescope.model.bodies import GraphCaptured, Measurement, TensorDiff, Violation
+from compilescope.model.run import Run
+
+State = Literal["pass", "fail", "unknown", "unchecked"]
+_CHECKING = frozenset(
+    ("mock_backend", "aot_mock_backend", "compilescope_mock", "compilescope_aot_mock")
+)
+"""Backends that check every graph against a device or constraints."""
+
+
+class Worst(msgspec.Struct, frozen=True, kw_only=True):
+    """What is furthest from passing, and where."""
+
+    run: str
+    program: str
+    text: str
+
+
+class Tally(msgspec.Struct, frozen=True, kw_only=True):
+    """Runs by how they fared in one check."""
+
+    passed: int
+    failed: int
+    unknown: int
+    """Checked, and nobody can say."""
+    unchecked: int
+    worst: Worst | None = None
+
+    @property
+    def checked(self) -> int:
+        return self.passed + self.failed + self.unknown
+
+
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
+    """One run in one line."""
+
+    run: str
+    program: str
+    models: tuple[str, ...]
+    """Those that the run names."""
+    started: float
+    status: str
+    constraints: State
+    numbers: State
+    gate: State
+    graphs: int
+    breaks: int
+    recompiles: int
+    failures: int
+    causes: int
+    """Distinct ones, of every kind."""
+
+
+class Overview(msgspec.Struct, frozen=True, kw_only=True):
+    """Several runs as a whole."""
+
+    runs: int
+    programs: tuple[str, ...]
+    models: tuple[str, ...]
+    """Named by the runs; a program that names none counts as one under its own name."""
+    constraints: Tally
+    numbers: Tally
+    gate: Tally
+    all: tuple[Standing, ...]
+    """Newest first."""
+    now: tuple[Standing, ...]
+    """The newest run of each program."""
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """A run, its digest, and what the gate says of it; None: it was not asked."""
+
+    run: Run
+    seen: Digest
+    judgement: Judgement | None
+
+
+def overview(judged: Sequence[Judged]) -> Overview:
+    ordered = sorted(judged, key=lambda each: each.run.header.started_ns, reverse=True)
+    rows = tuple(_standing(each) for each in ordered)
+    newest = {row.program: row for row in reversed(rows)}
+    return Overview(
+        runs=len(rows),
+        programs=tuple(dict.fromkeys(row.program for row in rows)),
+        models=tuple(dict.fromkeys(name for row in rows for name in row.models)),
+        constraints=_tally("constraints", rows, ordered, _worst_violations),
+        numbers=_tally("numbers", rows, ordered, _worst_number),
+        gate=_tally("gate", rows, ordered, _worst_verdict),
+        all=rows,
+        now=tuple(row for row in rows if newest[row.program] is row),
+    )
+
+
+def _standing(each: Judged) -> Standing:
+    run, seen = each.run, each.seen
+    return Standing(
+        run=run.header.run,
+        program=program_of(run.header),
+        models=tuple(dict.fromkeys(_models(run, seen))),
+        started=run.header.started_ns / 1e9,
+        status=status_of(run.header, live=run.live),
+        constraints=_constraints(run, seen),
+        numbers=_numbers(run, seen),
+        gate=_gate(each),
+        graphs=seen.graphs,
+        breaks=len(seen.sites) + sum(job.breaks or 0 for job in seen.jobs),
+        recompiles=sum(frame.count for frame in seen.recompiles)
+        + sum(job.recompiles or 0 for job in seen.jobs),
+        failures=len(seen.failures),
+        causes=len(findings(seen)),
+    )
+
+
+def _models(run: Run, seen: Digest) -> Iterable[str]:
+    yield from (body.model for _, body in run.of(Violation) if body.model)
+    yield from (body.model for _, body in run.of(TensorDiff) if body.model)
+    yield from (row.model for row in seen.benchmarks)
+    yield from (job.name for job in seen.jobs)
+
+
+def _constraints(run: Run, seen: Digest) -> State:
+    """Passed only where every graph was checked to the end."""
+    severities = {body.severity for _, body in run.of(Violation)}
+    measured = [row.violations for row in seen.benchmarks if row.violations is not None]
+    if "error" in severities or any(measured):
+        return "fail"
+    graphs = [pair for pair in run.of(GraphCaptured) if pair[1].stage == "dynamo"]
+    partitioned = _partitioned(run)
+    checked = [
+        body
+        for event, body in graphs
+        if body.backend in _CHECKING or (event.pid, event.compile_id) in partitioned
+    ]
+    if not (severities or measured or checked):
+        return "unchecked"
+    partly = bool(checked) and len(checked) < len(graphs)
+    if "unknown" in severities or partly or run.cut_short is not None or run.live:
+        return "unknown"
+    return "pass"
+
+
+def _partitioned(run: Run) -> set[tuple[int, str | None]]:
+    """Compilations of adapters, which check a graph before they cut it up, whatever their name."""
+    return {
+        (event.pid, event.compile_id)
+        for event, body in run.of(Measurement)
+        if body.name == "islands"
+    }
+
+
+def _numbers(run: Run, seen: Digest) -> State:
+    verdicts = {body.verdict for _, body in run.of(TensorDiff)}
+    verdicts |= {row.kerneldiff for row in seen.benchmarks if row.kerneldiff}
+    verdicts |= {job.kerneldiff for job in seen.jobs if job.kerneldiff}
+    if "fail" in verdicts:
+        return "fail"
+    if "unknown" in verdicts or (verdicts and (run.cut_short is not None or run.live)):
+        return "unknown"
+    return "pass" if verdicts else "unchecked"
+
+
+def _gate(each: Judged) -> State:
+    """What only compares numbers compiled nothing that a gate could look at."""
+    if each.judgement is None:
+        return "unchecked"
+    only_numbers = each.run.count(TensorDiff) and not each.run.count(GraphCaptured)
+    if only_numbers and each.judgement.outcome == "unknown":
+        return "unchecked"
+    return each.judgement.outcome
+
+
+def _tally(
+    check: str,
+    rows: Sequence[Standing],
+    judged: Sequence[Judged],
+    worst: Callable[[Judged], tuple[float, str]],
+) -> Tally:
+    states = [getattr(row, check) for row in rows]
+    failed = [
+        (*worst(each), row)
+        for row, each, state in zip(rows, judged, states, strict=True)
+        if state == "fail"
+    ]
+    found = max(failed, key=lambda entry: entry[0], default=None)
+    return Tally(
+        passed=states.count("pass"),
+        failed=states.count("fail"),
+        unknown=states.count("unknown"),
+        unchecked=states.count("unchecked"),
+        worst=found and Worst(run=found[2].run, program=found[2].program, text=found[1]),
+    )
+
+
+def _worst_violations(each: Judged) -> tuple[float, str]:
+    errors = [body for _, body in each.run.of(Violation) if body.severity == "error"]
+    if not errors:
+        rows = [row for row in each.seen.benchmarks if row.violations]
+        worst = max(rows, key=lambda row: row.violations or 0)
+        number = worst.violations or 0
+        return number, f"{_many(number, 'violation')} in {worst.model} on {worst.constraints}"
+    first = errors[0]
+    model = f" of {first.model}" if first.model else ""
+    text = f"{_many(len(errors), 'violation')} on {first.device}, first {first.rule}: "
+    return len(errors), f"{text}{first.op}{model}"
+
+
+def _worst_number(each: Judged) -> tuple[float, str]:
+    wrong = [body for _, body in each.run.of(TensorDiff) if body.verdict == "fail"]
+    if wrong:
+        # Values without a figure, such as another shape or NaN on one side, are the worst.
+        body = max(wrong, key=_error_of)
+        error = _error_of(body)
+        said = f"max error {error:.3g}" if error != float("inf") else body.reason or "differs"
+        of = f"{body.model} " if body.model else ""
+        return error, f"{of}{body.path}: {said} ({body.test or 'test'} vs. {body.reference})"
+    names = [f"{row.model} on {row.backend}" for row in each.seen.benchmarks
+             if row.kerneldiff == "fail"]  # fmt: skip
+    names += [job.name for job in each.seen.jobs if job.kerneldiff == "fail"]
+    return 0.0, f"{names[0]} differs from eager mode"
+
+
+def _error_of(body: TensorDiff) -> float:
+    if body.metrics.get("disagreeing"):
+        return float("inf")
+    return body.metrics.get("max_abs", float("inf"))
+
+
+def _worst_verdict(each: Judged) -> tuple[float, str]:
+    assert each.judgement is not None
+    failed = [check for check in each.judgement.checks if check.outcome == "fail"]
+    return len(each.judgement.against), "; ".join(check.message for check in failed)
+
+
+def _many(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,137 @@
+"""The stages of one graph as lines to show side by side, each with the lines it is linked to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+import msgspec
+
+from compilescope.analysis.stages.collect import KERNELS, Stage, StagedGraph
+from compilescope.analysis.stages.line_links import Numbers, ReadStage
+from compilescope.analysis.stages.reader import StageReader
+from compilescope.analysis.stages.source import source_lines
+from compilescope.patterns import late
+
+_TITLES = {
+    "dynamo": "Dynamo graph",
+    "aot_joint": "AOT joint graph",
+    "aot_forward": "AOT forward graph",
+    "aot_backward": "AOT backward graph",
+    "aot_inference": "AOT graph",
+    "post_grad": "Post-grad {}graph",
+    "ir_pre_fusion": "IR before fusion",
+    "ir_post_fusion": "IR after fusion",
+    KERNELS: "Kernels {}",
+}
+_BUFFERS = late(r"\s*\w+ = (?:empty_strided\w*\(|reinterpret_tensor\(|\w+; ?del \w+)")
+"""Lines of output code that allocate a buffer or give one another name or shape."""
+_CLOSING = (")", "]")
+"""Lines that end a list of outputs with a line each."""
+
+
+class StageLine(NamedTuple):
+    """A line to show."""
+
+    text: str
+    kin: Numbers = ()
+    number: int | None = None
+    part: str = ""
+    """For a line that computes nothing: what it is one of, such as `inputs`."""
+
+
+class StagePane(msgspec.Struct, frozen=True):
+    """One stage to show."""
+
+    title: str
+    lines: tuple[StageLine, ...]
+    note: str = ""
+
+
+def stage_panes(
+    graph: StagedGraph,
+    stages: Iterable[Stage],
+    reader: StageReader,
+    name: Callable[[str], str] = str,
+) -> list[StagePane]:
+    """The user's source, then the stages in order. `name` is how a file is called."""
+    family = reader.family(graph, stages)
+    source = source_lines(family, reader.caught(graph), reader.functions, name)
+    panes = [StagePane("Your source", tuple(StageLine(s.text, s.kin, s.number) for s in source))]
+    for index, read in enumerate(family.stages):
+        panes.append(_pane(read, family.stages[:index], reader))
+    return [pane for pane in panes if pane.lines or pane.note]
+
+
+def stage_title(stage: Stage) -> str:
+    direction = stage.direction if stage.direction in ("forward", "backward") else ""
+    title = _TITLES.get(stage.kind, stage.kind)
+    return title.format(f"{direction} " if direction else "").strip()
+
+
+def _pane(read: ReadStage, earlier: list[ReadStage], reader: StageReader) -> StagePane:
+    title = stage_title(read.stage)
+    if read.code is not None:
+        lines = [
+            StageLine(
+                line.text,
+                read.blocks[line.block] if line.block is not None else (),
+                part="buffer assignments" if _BUFFERS.match(line.text) else "",
+            )
+            for line in read.code.lines
+        ]
+        return StagePane(title, tuple(lines), _left_out(read))
+    if read.stage.kind.startswith("ir_"):
+        text = reader.text(read.stage)
+        return StagePane(title, tuple(StageLine(line) for line in text.splitlines() if line))
+    twin = next((other for other in earlier if _is_same(other, read)), None)
+    if twin is not None:
+        return StagePane(title, (), f"Unchanged: same as {stage_title(twin.stage)}")
+    return StagePane(title, tuple(_printed_lines(read)))
+
+
+def _printed_lines(read: ReadStage) -> list[StageLine]:
+    """A comment is kin to all that it stands above."""
+    shown: list[StageLine] = []
+    below: set[int] = set()
+    returned = False
+    for line in reversed(read.printed.lines):
+        kin: Numbers = ()
+        bare = line.text.strip()
+        # Read from the end: a list of outputs begins where its bracket closes.
+        inside = returned and line.node is None and not bare.startswith("return ")
+        returned = inside or bare in _CLOSING
+        part = "outputs" if inside else ""
+        if line.node is not None:
+            if read.printed.nodes[line.node].op == "placeholder":
+                part = "inputs"
+            kin = read.nodes[line.node]
+            if read.printed.nodes[line.node].place is None:
+                below.clear()
+            else:
+                below.update(kin)
+        elif line.place is not None:
+            kin, below = tuple(sorted(below)), set()
+        shown.append(StageLine(line.text, kin, part=part))
+    return shown[::-1]
+
+
+def _is_same(one: ReadStage, other: ReadStage) -> bool:
+    """Do two stages have the same operations, whatever stands above them?"""
+    if other.stage.kind != "post_grad" or not one.stage.kind.startswith("aot_"):
+        return False
+    return _operations(one) == _operations(other)
+
+
+def _operations(read: ReadStage) -> list[tuple[str, str, str]]:
+    return [
+        (node.name, node.target, node.arguments)
+        for node in read.printed.nodes
+        if node.op != "placeholder"
+    ]
+
+
+def _left_out(read: ReadStage) -> str:
+    assert read.code is not None
+    parts = [f"{lines} ({what})" for what, lines in read.code.left_out.items()]
+    return f"Lines omitted: {', '.join(parts)}" if parts else ""

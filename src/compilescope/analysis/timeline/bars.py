@@ -1,0 +1,280 @@
+"""The bars of one thread: its compilations, and in each its attempts and phases.
+
+Two sources tell of a compilation: the event at its end, and the phases that torch timed. They are
+joined by compile id and time, since one id may be compiled forward, then backward, and tuned
+later on.
+"""
+
+from __future__ import annotations
+
+import bisect
+import functools
+import re
+from itertools import islice
+from typing import Any, Literal
+
+import msgspec
+
+from compilescope.analysis.timeline.nested import TimeStretch, nested
+from compilescope.findings.compile_ids import CompileKey
+from compilescope.model.bodies import CompileTime, Phase
+from compilescope.model.stack import CodeRef
+
+_ATTEMPT = re.compile(r"^compile_attempt_(\d{1,9})$")
+_LATEST_NS = 1_000_000_000
+"""How much later than its last phase a compilation may be told of. Chosen: long enough for a busy
+machine, short enough not to take another compilation's."""
+_MOST_TOLD = 200
+"""Compilations of one id, among which the one is looked for that a phase belongs to. Chosen: it
+bounds the time for records that repeat one id without end."""
+
+
+class TimelineBar(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that took time."""
+
+    kind: Literal["compilation", "attempt", "phase"]
+    name: str
+    """The function, the attempt, or torch's name of the phase."""
+    start_ns: int
+    end_ns: int
+    depth: int = 0
+    self_ns: int = 0
+    """Its time outside the bars within it."""
+    compile_id: str | None = None
+    """Without the attempt."""
+    key: CompileKey | None = None
+    """The compilation it is or belongs to: ids begin anew in each process and after a reset."""
+    code: CodeRef | None = None
+    """The function that is compiled."""
+    direction: Literal["forward", "backward"] = "forward"
+    ok: bool | None = None
+    """Of a compilation; None where it was not told."""
+    reason: str = ""
+    """Why Dynamo traced the function again from its start."""
+    detail: str = ""
+    ended: bool = True
+    """False where its end was not seen."""
+
+    @property
+    def duration_ns(self) -> int:
+        return self.end_ns - self.start_ns
+
+
+class ThreadSeen(msgspec.Struct, kw_only=True):
+    """What was seen of one thread."""
+
+    times: list[tuple[CompileKey | None, int, CompileTime]] = []
+    """With the moment at which each was told."""
+    phases: list[tuple[CompileKey | None, Phase]] = []
+    heard: dict[CompileKey, tuple[int, int]] = {}
+    """When a compilation was first and last heard of."""
+
+
+class RunSeen(msgspec.Struct, kw_only=True):
+    """What all threads know together."""
+
+    codes: dict[CompileKey, CodeRef] = {}
+    timed: set[CompileKey] = set()
+    """Compilations whose end was told."""
+    phased: set[CompileKey] = set()
+    """Compilations that have phases."""
+
+
+class CompilationBar(msgspec.Struct, kw_only=True):
+    """One compilation, with the time of the phases that belong to it."""
+
+    key: CompileKey | None
+    start_ns: int
+    end_ns: int
+    told: CompileTime | None = None
+    told_ns: int = 0
+    last_attempt: int = 0
+    ended: bool = True
+
+
+_PhaseStretch = TimeStretch[tuple[CompileKey | None, Phase]]
+
+
+def bars_of(seen: ThreadSeen, run: RunSeen) -> tuple[list[TimelineBar], list[CompilationBar]]:
+    """The bars, well nested and outer ones first; and the compilations among them."""
+    phases: list[_PhaseStretch] = nested(
+        TimeStretch(phase.start_ns, phase.start_ns + phase.duration_ns, (key, phase), phase.depth)
+        for key, phase in seen.phases
+    )
+    compilations = [
+        CompilationBar(key=key, start_ns=ns - told.duration_ns, end_ns=ns, told=told, told_ns=ns)
+        for key, ns, told in seen.times
+    ]
+    owners = _owners(phases, compilations, run)
+    for key, (first, last) in seen.heard.items():
+        if key not in run.timed and key not in run.phased:
+            compilations.append(CompilationBar(key=key, start_ns=first, end_ns=last, ended=False))
+    stretches: list[TimeStretch[tuple[CompilationBar | None, _PhaseStretch | None]]] = [
+        TimeStretch(c.start_ns, c.end_ns, (c, None), -1) for c in compilations
+    ]
+    stretches += [
+        TimeStretch(phase.start_ns, phase.end_ns, (owner, phase), phase.depth)
+        for phase, owner in zip(phases, owners, strict=True)
+    ]
+    return [_bar(stretch, run) for stretch in nested(stretches)], compilations
+
+
+def _owners(
+    phases: list[_PhaseStretch], compilations: list[CompilationBar], run: RunSeen
+) -> list[CompilationBar | None]:
+    """For each phase the compilation that it belongs to, which grows to hold it."""
+    roots = _roots(phases)
+    owned = _owners_of_roots([phases[n] for n in dict.fromkeys(roots)], compilations, run)
+    by_root = dict(zip(dict.fromkeys(roots), owned, strict=True))
+    owners = [by_root[root] for root in roots]
+    for stretch, owner in zip(phases, owners, strict=True):
+        if owner is not None:
+            owner.start_ns = min(owner.start_ns, stretch.start_ns)
+            owner.end_ns = max(owner.end_ns, stretch.end_ns)
+            attempt = _attempt(stretch.subject[1].name)
+            if attempt is not None and attempt > owner.last_attempt:
+                owner.last_attempt = attempt
+    return owners
+
+
+def _roots(phases: list[_PhaseStretch]) -> list[int]:
+    """For each phase the outermost one around it that is of the same compilation."""
+    roots: list[int] = []
+    for number, stretch in enumerate(phases):
+        key = stretch.subject[0]
+        root = number
+        if stretch.parent is not None:
+            above = roots[stretch.parent]
+            if key is None or key == phases[above].subject[0]:
+                root = above
+        roots.append(root)
+    return roots
+
+
+def _owners_of_roots(
+    roots: list[_PhaseStretch], compilations: list[CompilationBar], run: RunSeen
+) -> list[CompilationBar | None]:
+    by_key: dict[CompileKey | None, list[CompilationBar]] = {}
+    for compilation in compilations:
+        by_key.setdefault(compilation.key, []).append(compilation)
+    owners = [_overlapping(root, by_key.get(root.subject[0], [])) for root in roots]
+    taken = {id(owner) for owner in owners if owner is not None}
+    for number, root in enumerate(roots):
+        key, phase = root.subject
+        if owners[number] is not None or key is None:
+            continue
+        if key in run.timed:
+            owners[number] = _told_late(root, by_key.get(key, []), taken)
+        else:
+            # A compilation within another is not told of by itself.
+            owner = CompilationBar(
+                key=key, start_ns=root.start_ns, end_ns=root.end_ns, ended=phase.ended
+            )
+            compilations.append(owner)
+            owners[number] = owner
+    return owners
+
+
+def _overlapping(root: _PhaseStretch, told: list[CompilationBar]) -> CompilationBar | None:
+    """The first that ended after the phase began, unless it began only after the phase."""
+    number = bisect.bisect_left(told, root.start_ns, key=lambda c: c.told_ns)
+    if number == len(told) or told[number].start_ns > root.end_ns:
+        return None
+    return told[number]
+
+
+def _told_late(
+    root: _PhaseStretch, told: list[CompilationBar], taken: set[int]
+) -> CompilationBar | None:
+    """A compilation is told of when it has ended: on a busy machine that takes a while."""
+    first = bisect.bisect_left(told, root.end_ns, key=lambda c: c.told_ns)
+    for one in islice(told, first, first + _MOST_TOLD):
+        if id(one) in taken:
+            continue
+        longest = one.end_ns - one.start_ns
+        if 0 <= one.start_ns - root.end_ns <= _LATEST_NS and root.end_ns - root.start_ns <= longest:
+            # How long it took is sure, and the phase tells when.
+            one.start_ns, one.end_ns = root.start_ns, root.start_ns + longest
+            return one
+    return None
+
+
+@functools.lru_cache(maxsize=1000)
+def _attempt(name: str) -> int | None:
+    """Its number, where a phase is one; thousands of phases have a few names."""
+    found = _ATTEMPT.match(name)
+    return int(found[1]) if found else None
+
+
+def _bar(
+    stretch: TimeStretch[tuple[CompilationBar | None, _PhaseStretch | None]], run: RunSeen
+) -> TimelineBar:
+    """Made once its place among the others is known."""
+    owner, phase = stretch.subject
+    if phase is not None:
+        return _part(stretch, *phase.subject, owner, run)
+    assert owner is not None
+    return _whole(stretch, owner, run)
+
+
+def _whole(stretch: TimeStretch[Any], compilation: CompilationBar, run: RunSeen) -> TimelineBar:
+    told, key = compilation.told, compilation.key
+    code = run.codes.get(key) if key is not None else None
+    if code is None and told is not None:
+        code = told.frame
+    return TimelineBar(
+        kind="compilation",
+        name=code.function if code is not None else "unknown function",
+        start_ns=stretch.start_ns,
+        end_ns=stretch.end_ns,
+        depth=stretch.depth,
+        self_ns=stretch.self_ns,
+        compile_id=key[2] if key is not None else None,
+        key=key,
+        code=code,
+        direction=told.phase if told is not None else "forward",
+        ok=told.ok if told is not None else None,
+        reason="; ".join(first_lines(told.restarts)) if told is not None else "",
+        ended=compilation.ended,
+    )
+
+
+def _part(
+    stretch: TimeStretch[Any],
+    key: CompileKey | None,
+    phase: Phase,
+    owner: CompilationBar | None,
+    run: RunSeen,
+) -> TimelineBar:
+    if owner is not None:
+        key = owner.key
+    told = owner.told if owner is not None else None
+    attempt = _attempt(phase.name)
+    reason = ""
+    if (
+        attempt is not None
+        and owner is not None
+        and told is not None
+        and attempt < owner.last_attempt
+    ):
+        # torch keeps the reasons as a set: of several it is not known which was whose.
+        reason = first_lines(told.restarts)[0] if len(told.restarts) == 1 else ""
+    return TimelineBar(
+        kind="phase" if attempt is None else "attempt",
+        name=phase.name if attempt is None else f"attempt {attempt + 1}",
+        start_ns=stretch.start_ns,
+        end_ns=stretch.end_ns,
+        depth=stretch.depth,
+        self_ns=stretch.self_ns,
+        compile_id=key[2] if key is not None else None,
+        key=key,
+        code=run.codes.get(key) if key is not None else None,
+        direction=told.phase if told is not None else "forward",
+        reason=reason,
+        detail=phase.detail,
+        ended=phase.ended,
+    )
+
+
+def first_lines(texts: tuple[str, ...]) -> list[str]:
+    return [text.strip().split("\n", 1)[0] for text in texts]

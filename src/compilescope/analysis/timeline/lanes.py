@@ -1,0 +1,182 @@
+"""When what was compiled: the lanes of a run's threads, with bars and moments.
+
+A run without phases (an older one, or one from a log) has bars for compilations only. Every
+compilation of the run has a bar: one whose end was never seen, up to where it was last heard of.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterable
+from itertools import islice
+
+import msgspec
+
+from compilescope.analysis.timeline.bars import (
+    CompilationBar,
+    RunSeen,
+    ThreadSeen,
+    TimelineBar,
+    bars_of,
+)
+from compilescope.analysis.timeline.marks import Mark, mark_of
+from compilescope.findings.compile_ids import CompileKey, Process, compile_key, process_of
+from compilescope.model.bodies import (
+    CacheAccess,
+    CompileFailed,
+    CompilePhases,
+    CompileTime,
+    GraphBreak,
+    GraphCaptured,
+    GuardSet,
+    KernelEmitted,
+    ProcessStarted,
+    Recompile,
+)
+from compilescope.model.event import Event
+from compilescope.model.run import Run
+from compilescope.model.stack import shown_code
+
+_COMPILING = (
+    CacheAccess,
+    CompileFailed,
+    GraphBreak,
+    GraphCaptured,
+    GuardSet,
+    KernelEmitted,
+    Recompile,
+)
+"""What is heard of a compilation only while it lasts."""
+_MOST_TOLD = 50
+"""Compilations of one id, before and after a moment, that it may belong to. Chosen: it bounds the
+time for records that repeat one id without end."""
+_NAMING = (CompileTime, GraphCaptured, GraphBreak, CompileFailed, Recompile)
+
+
+class TimelineLane(msgspec.Struct, frozen=True, kw_only=True):
+    """One thread."""
+
+    rank: int
+    process: str
+    """As in the ids of its events: pids alone may be those of several machines."""
+    pid: int
+    thread: int
+    main: bool
+    """The thread that the process began with."""
+    bars: tuple[TimelineBar, ...]
+    """In order of start, outer ones first; well nested."""
+    marks: tuple[Mark, ...]
+    """In order of time."""
+
+
+class RunTimeline(msgspec.Struct, frozen=True, kw_only=True):
+    """All threads that compiled, by rank and process."""
+
+    start_ns: int
+    end_ns: int
+    lanes: tuple[TimelineLane, ...]
+
+
+class _Thread(msgspec.Struct, kw_only=True):
+    rank: int
+    main: bool = False
+    seen: ThreadSeen
+    marks: list[tuple[CompileKey | None, Mark]] = []
+
+
+def timeline(run: Run) -> RunTimeline:
+    threads: dict[tuple[Process, int], _Thread] = {}
+    seen = RunSeen()
+    ranks: dict[Process, int] = {}
+    for event in run.events:
+        ident = event.thread
+        if isinstance(event.body, CompilePhases) and event.body.thread is not None:
+            ident = event.body.thread
+        process = process_of(event)
+        ranks[process] = event.rank  # A process may learn its rank late.
+        thread = threads.get((process, ident))
+        if thread is None:
+            thread = threads[process, ident] = _Thread(rank=event.rank, seen=ThreadSeen())
+        _note(event, thread, seen)
+    lanes = []
+    for (process, ident), thread in threads.items():
+        bars, compilations = bars_of(thread.seen, seen)
+        marks = _placed(thread.marks, compilations)
+        if bars or marks:
+            lane = TimelineLane(
+                rank=ranks[process],
+                process=process[0],
+                pid=process[1],
+                thread=ident,
+                main=thread.main,
+                bars=tuple(bars),
+                marks=tuple(marks),
+            )
+            lanes.append(lane)
+    lanes.sort(key=lambda lane: (lane.rank, lane.process, lane.pid, not lane.main, _first(lane)))
+    return RunTimeline(
+        start_ns=min(map(_first, lanes), default=0),
+        end_ns=max(map(_last, lanes), default=0),
+        lanes=tuple(lanes),
+    )
+
+
+def _first(lane: TimelineLane) -> int:
+    return min([b.start_ns for b in lane.bars[:1]] + [m.time_ns for m in lane.marks[:1]])
+
+
+def _last(lane: TimelineLane) -> int:
+    return max([b.end_ns for b in lane.bars] + [m.time_ns for m in lane.marks[-1:]])
+
+
+def _note(event: Event, thread: _Thread, seen: RunSeen) -> None:
+    body = event.body
+    key = compile_key(event, event.compile_id)
+    mark = mark_of(event)
+    if mark is not None:
+        thread.marks.append((key, mark))
+    if isinstance(body, ProcessStarted):
+        thread.main = True
+    elif isinstance(body, CompileTime):
+        thread.seen.times.append((key, event.time_ns, body))
+        if key is not None:
+            seen.timed.add(key)
+    elif isinstance(body, CompilePhases):
+        for phase in body.phases:
+            owner = compile_key(event, phase.compile_id) if phase.compile_id else key
+            thread.seen.phases.append((owner, phase))
+            if owner is not None:
+                seen.phased.add(owner)
+    if key is None:
+        return
+    if isinstance(body, _COMPILING):
+        first, _ = thread.seen.heard.get(key, (event.time_ns, 0))
+        thread.seen.heard[key] = (first, event.time_ns)
+    if isinstance(body, _NAMING) and body.frame is not None and key not in seen.codes:
+        seen.codes[key] = shown_code(body.frame, event.stack)
+
+
+def _near(told: list[CompilationBar], time_ns: int) -> Iterable[CompilationBar]:
+    """Of one id; of very many only those around this time."""
+    if len(told) <= _MOST_TOLD:
+        return told
+    first = bisect.bisect_left(told, time_ns, key=lambda one: one.told_ns)
+    return islice(told, max(first - _MOST_TOLD, 0), first + _MOST_TOLD)
+
+
+def _placed(
+    marks: list[tuple[CompileKey | None, Mark]], compilations: list[CompilationBar]
+) -> list[Mark]:
+    """In order of time. A recompile is decided when the compilation begins, and told at its end."""
+    by_key: dict[CompileKey | None, list[CompilationBar]] = {}
+    for compilation in compilations:
+        by_key.setdefault(compilation.key, []).append(compilation)
+    placed = []
+    for key, mark in marks:
+        if mark.kind == "recompile" and key is not None:
+            for compilation in _near(by_key.get(key, []), mark.time_ns):
+                if compilation.start_ns <= mark.time_ns <= compilation.end_ns:
+                    mark = msgspec.structs.replace(mark, time_ns=compilation.start_ns)
+                    break
+        placed.append(mark)
+    return sorted(placed, key=lambda mark: mark.time_ns)

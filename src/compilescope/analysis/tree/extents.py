@@ -1,0 +1,68 @@
+"""Which function of a file a line belongs to, from the text that the run kept."""
+
+from __future__ import annotations
+
+import ast
+
+from compilescope.model.python_text import parse_python
+from compilescope.model.run import Run
+
+_Extent = tuple[int, int]
+
+
+_BODIES = ("body", "orelse", "finalbody", "handlers", "cases")
+_LAMBDA = "<lambda>"
+
+
+class Extents:
+    """The functions of a run's files, found once each."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._files: dict[tuple[str, bool], dict[str, list[_Extent]]] = {}
+
+    def first_line(self, file: str, function: str, line: int) -> int | None:
+        """Of the innermost function of that name around the line; None where it is not known.
+
+        As for Python, a function begins at its first decorator.
+        """
+        found = [
+            (first, last)
+            for first, last in self._functions(file, function == _LAMBDA).get(function, ())
+            if first <= line <= last
+        ]
+        return max(found)[0] if found else None
+
+    def _functions(self, file: str, lambdas: bool) -> dict[str, list[_Extent]]:
+        if (file, lambdas) not in self._files:
+            text = self._run.source_of(file) or ""
+            self._files[file, lambdas] = (_lambdas if lambdas else _functions)(text)
+        return self._files[file, lambdas]
+
+
+def _functions(text: str) -> dict[str, list[_Extent]]:
+    """Expressions hold no statements: a walk of the statements alone is ten times as fast."""
+    found: dict[str, list[_Extent]] = {}
+    waiting: list[ast.AST] = [_parsed(text)]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            found.setdefault(node.name, []).append((first, node.end_lineno or first))
+        for name in _BODIES:
+            below = getattr(node, name, None)
+            if isinstance(below, list):
+                waiting += below
+    return found
+
+
+def _lambdas(text: str) -> dict[str, list[_Extent]]:
+    lambdas = (node for node in ast.walk(_parsed(text)) if isinstance(node, ast.Lambda))
+    return {_LAMBDA: [(node.lineno, node.end_lineno or node.lineno) for node in lambdas]}
+
+
+def _parsed(text: str) -> ast.Module:
+    try:
+        return parse_python(text)
+    except SyntaxError:
+        return ast.Module([], [])

@@ -1,0 +1,110 @@
+"""The records that a compile tree is made of: frames, their compilations and their breaks.
+
+Flat: frames name one another by number, parents before children, so that no chain of breaks is too
+long to walk.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from compilescope.findings.compile_ids import CompileKey
+from compilescope.model.stack import CodeRef, Frame
+
+
+class TreeCompilation(msgspec.Struct, frozen=True, kw_only=True):
+    """One compilation of a frame."""
+
+    compile_ids: tuple[str, ...]
+    """More than one where ranks or resets repeat it."""
+    key: CompileKey | None = None
+    """Of the first of them."""
+    ops: tuple[int | None, ...] = ()
+    """Of each graph that was captured."""
+    ended_by_break: bool | None = None
+    backend: str | None = None
+    ok: bool | None = None
+    """None where its end was not told."""
+    called_from: Frame | None = None
+    """Where it is not where the frame was called first."""
+    again: bool = False
+    """No earlier compilation of the frame fitted."""
+    recompiled: str = ""
+    """The guards that failed; empty where torch named none."""
+    refused: Literal["", "limit", "error"] = ""
+    backward: Literal["", "compiled", "failed"] = ""
+    failures: tuple[str, ...] = ()
+    duration_ns: int = 0
+    """Forward and backward; the longest, where it is repeated."""
+    within_another: bool = False
+    """A backend compiled it during another compilation, whose time holds this one's."""
+
+
+class EagerReason(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a frame runs eagerly."""
+
+    cause: str
+    reason: str
+    gb_id: str | None = None
+
+
+class TreeBreak(msgspec.Struct, kw_only=True):
+    """A break of a frame, and what it led to."""
+
+    line: int
+    """In the frame's own function: the call that leads to the break, or the break itself."""
+    gb_id: str | None
+    gb_type: str
+    outcome: str
+    fingerprint: str
+    """Of the break's site."""
+    file: str
+    site_line: int
+    function: str
+    expression: str = ""
+    """What stands at `line` and could not be traced, as its author wrote it."""
+    frames: list[int] = []
+    """Functions that were compiled by themselves there, then the rest of the frame."""
+    goes_on_in: int | None = None
+    """The rest of the frame, where it was compiled after another break already."""
+
+
+class TreeFrame(msgspec.Struct, kw_only=True):
+    """A code object that Dynamo compiled or left to eager mode."""
+
+    code: CodeRef
+    called_from: Frame | None = None
+    through: tuple[Frame, ...] = ()
+    """Calls between its parent and it, of functions that ran eagerly and unseen."""
+    compilations: list[TreeCompilation] = []
+    eager: list[EagerReason] = []
+    breaks: list[TreeBreak] = []
+    frames: list[int] = []
+    """Functions called in it at no break: it runs eagerly there."""
+    parent: int | None = None
+    epoch: int = 0
+    """How often `torch._dynamo.reset()` had run when it was first seen."""
+    ranks: tuple[int, ...] = ()
+    times: int = 1
+    """How many processes or epochs show the very same."""
+
+
+class Elsewhere(msgspec.Struct, frozen=True, kw_only=True):
+    """Something of which it is not known where it belongs."""
+
+    what: str
+    compile_id: str | None = None
+    file: str = ""
+    line: int = 0
+    rank: int = 0
+
+
+class CompileTree(msgspec.Struct, frozen=True, kw_only=True):
+    """All frames of a run."""
+
+    frames: tuple[TreeFrame, ...]
+    roots: tuple[int, ...]
+    """Entry points, in order of time."""
+    elsewhere: tuple[Elsewhere, ...]

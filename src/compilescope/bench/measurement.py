@@ -1,0 +1,316 @@
+"""Measures one model on its backends: processes that take turns, in several sets.
+
+A set has a process for each backend. They compile one after the other, and then every round takes
+one run of each, in an order that rotates: what disturbs the machine disturbs all of them alike.
+The first set starts with empty caches on disk, the later ones find them full.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import TypeVar
+
+import psutil
+
+from compilescope.bench.figures import Track, benchmark
+from compilescope.bench.memory_room import examined_at_once, fitting
+from compilescope.bench.protocol import Called, Examined, PeakMemory, Ready, RunTime, Verb, Warmed
+from compilescope.bench.spec import EAGER, Spec
+from compilescope.bench.worker_process import WorkerFailed, WorkerProcess
+from compilescope.model.benchmarked import Benchmark
+from compilescope.model.bodies import Body, Violation
+from compilescope.model.stack import Frame
+
+T = TypeVar("T")
+Stack = tuple[Frame, ...]
+_BUSY_PERCENT = 20.0
+"""Of all cores, by others, before we begin: from here on a note says so. Chosen, not measured."""
+_LOOK_S = 0.3
+"""How long that is looked at. Chosen: psutil advises at least 0.1 s."""
+
+
+@dataclass(frozen=True)
+class BenchStep:
+    """What is being done now."""
+
+    model: str
+    backend: str
+    doing: str
+    done: int
+    total: int
+    """Of all steps of this model."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """How to measure, whatever it is."""
+
+    processes: int = 3
+    examine: bool = True
+    limit_s: float = 600.0
+    """For one answer of a process."""
+
+
+class ModelBench:
+    """One model on several backends. What it has measured can be read at any moment."""
+
+    def __init__(
+        self, specs: Sequence[Spec], method: Method, heard: Callable[[BenchStep], None]
+    ) -> None:
+        """One spec is eager mode's, which comes first."""
+        self._base_spec = next(spec for spec in specs if spec.backend == EAGER)
+        self._waiting = [spec for spec in specs if spec.backend != EAGER]
+        self._method = method
+        self._heard = heard
+        self._folder = Path(tempfile.mkdtemp(prefix="compilescope-bench-"))
+        self._groups: list[list[Track]] = []
+        """Each begins with eager mode."""
+        self._busy = ""
+        self._done = 0
+        examined = len(self._waiting) if method.examine else 0
+        runs = self._base_spec.runs + 3
+        self._total = len(specs) * (method.processes * runs + 1) + examined
+
+    def __enter__(self) -> ModelBench:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def benchmarks(self, *, stopped: bool = False) -> list[Benchmark]:
+        """Eager mode once, whatever the number of groups."""
+        if not self._groups:
+            return []
+        found = [benchmark(self._groups[0][0], None, stopped=stopped)]
+        for base, *others in self._groups:
+            found += [benchmark(track, base, stopped=stopped) for track in others]
+        return found
+
+    def bodies(self) -> Iterator[tuple[Body, Stack]]:
+        """What examining found, and where."""
+        tracks = (track for group in self._groups for track in group)
+        return found_once([track.seen for track in tracks if track.seen is not None])
+
+    def measure(self) -> None:
+        self._busy = _busy_words()
+        while self._waiting or not self._groups:
+            self._measure_group()
+        if len(self._groups) > 1:
+            self._note_groups()
+
+    def _measure_group(self) -> None:
+        group = [self._track(self._base_spec)]
+        self._groups.append(group)
+        for number in range(self._method.processes):
+            with contextlib.ExitStack() as processes:
+                self._measure_set(group, number, processes)
+            if group[0].error:
+                return
+            if group[0].dropped:
+                break
+        if self._method.examine:
+            self._examine([track for track in group[1:] if not track.error])
+
+    def _track(self, spec: Spec) -> Track:
+        track = Track(spec, planned=spec.runs * self._method.processes)
+        if self._busy:
+            track.notes.append(self._busy)
+        return track
+
+    def _measure_set(
+        self, group: list[Track], number: int, processes: contextlib.ExitStack
+    ) -> None:
+        base = group[0]
+        known = [track for track in group if not track.dropped]
+        live: list[tuple[Track, WorkerProcess]] = []
+        for track, worker in self._built(known, number, processes):
+            called = self._compiled(track, worker, number)
+            if called is None:
+                continue
+            live.append((track, worker))
+            if number == 0:
+                # How many fit beside eager mode is known now.
+                room = fitting(called, self._base_spec.mode)
+                taken, self._waiting = self._waiting[:room], self._waiting[room:]
+                group += [self._track(spec) for spec in taken]
+        if base.error:
+            self._give_up(group)
+        if base.dropped:
+            return
+        if number == 0:
+            for track, worker in self._built(group[1:], number, processes):
+                if self._compiled(track, worker, number) is not None:
+                    live.append((track, worker))
+        self._rounds(live, number)
+        if number == self._method.processes - 1:
+            for track, worker in live:
+                peak = self._ask(track, worker, "memory", PeakMemory, "peak memory")
+                track.peak = None if peak is None else peak.bytes
+
+    def _give_up(self, group: list[Track]) -> None:
+        """Without eager mode there is nothing to compare with, and no model that works."""
+        base = group[0]
+        group += [self._track(spec) for spec in self._waiting]
+        self._waiting = []
+        for track in group[1:]:
+            track.error = f"Not measured, because eager mode failed: {base.error}"
+
+    def _built(
+        self, tracks: list[Track], number: int, processes: contextlib.ExitStack
+    ) -> list[tuple[Track, WorkerProcess]]:
+        """A process for each that has built its model. They build at the same time, since that is
+        not measured; when this returns all of them are idle."""
+        which = f"building, process {number + 1} of {self._method.processes}"
+        workers = []
+        for track in tracks:
+            place = self._folder / f"{len(self._groups)}-{_plain(track.backend)}"
+            place.mkdir(exist_ok=True)
+            worker = WorkerProcess(place / "caches", place / f"log-{number}", self._method.limit_s)
+            workers.append((track, processes.enter_context(worker)))
+            worker.send("prepare", track.spec)
+        live = []
+        for track, worker in workers:
+            ready = self._hear(track, worker, "prepare", Ready, which)
+            if ready is not None:
+                track.parameters, track.batch = ready.parameters, ready.batch
+                live.append((track, worker))
+        return live
+
+    def _compiled(self, track: Track, worker: WorkerProcess, number: int) -> Called | None:
+        """After it the process is compiled and warm; None where it failed."""
+        which = f"process {number + 1} of {self._method.processes}"
+        doing = "first call" if track.backend == EAGER else _compiling(number)
+        called = self._ask(track, worker, "first", Called, f"{doing}, {which}")
+        if called is None:
+            return None
+        warmed = self._ask(track, worker, "warm", Warmed, f"warming up, {which}")
+        if warmed is None:
+            return None
+        track.calls = warmed.calls if number == 0 else track.calls
+        track.firsts.append(called.seconds)
+        track.rows.append([])
+        return called
+
+    def _rounds(self, live: list[tuple[Track, WorkerProcess]], number: int) -> None:
+        which = f"process {number + 1} of {self._method.processes}"
+        runs = self._base_spec.runs
+        for turn in range(runs):
+            # Those that failed have left; the others keep their rounds.
+            for track, worker in rotated(live, turn):
+                doing = f"run {turn + 1} of {runs}, {which}"
+                ran = self._ask(track, worker, "run", RunTime, doing)
+                if ran is None:
+                    live.remove((track, worker))
+                else:
+                    track.rows[-1].append(ran.ms)
+
+    def _examine(self, tracks: list[Track]) -> None:
+        """As many at a time as there are cores and memory for: nothing is timed here."""
+        while tracks:
+            at_once = examined_at_once(tracks[0].parameters or 0, self._base_spec)
+            now, tracks = tracks[:at_once], tracks[at_once:]
+            with contextlib.ExitStack() as processes:
+                workers = [self._examiner(track, processes) for track in now]
+                for track, worker in zip(now, workers, strict=True):
+                    track.seen = self._hear(track, worker, "examine", Examined, "examining")
+
+    def _examiner(self, track: Track, processes: contextlib.ExitStack) -> WorkerProcess:
+        place = self._folder / f"{len(self._groups)}-{_plain(track.backend)}"
+        worker = WorkerProcess(place / "caches", place / "log-examine", self._method.limit_s)
+        processes.enter_context(worker)
+        worker.send("examine", track.spec)
+        return worker
+
+    def _ask(
+        self,
+        track: Track,
+        worker: WorkerProcess,
+        verb: Verb,
+        answer: type[T],
+        doing: str,
+        *specs: Spec,
+    ) -> T | None:
+        worker.send(verb, *specs)
+        return self._hear(track, worker, verb, answer, doing)
+
+    def _hear(
+        self, track: Track, worker: WorkerProcess, verb: Verb, answer: type[T], doing: str
+    ) -> T | None:
+        """None where the process failed: the track knows why, and the others carry on."""
+        self._heard(BenchStep(track.spec.model, track.backend, doing, self._done, self._total))
+        self._done += 1
+        try:
+            return worker.hear(verb, answer)
+        except WorkerFailed as failure:
+            worker.end(patience_s=0.0)
+            self._failed(track, verb, f"{failure.sentence} {failure.hint}".rstrip())
+            return None
+
+    def _failed(self, track: Track, verb: Verb, sentence: str) -> None:
+        if verb == "memory":
+            track.notes.append(f"Peak memory was not measured: {sentence}")
+            return
+        if verb == "examine":
+            track.notes.append(f"Graphs and numbers were not examined: {sentence}")
+            return
+        track.dropped = True
+        whole = len(track.rows) - (verb == "run")
+        if whole:
+            which = f"Process {whole + 1} of {self._method.processes}"
+            track.notes.append(f"{which} failed: {sentence}")
+        else:
+            track.error = sentence
+            track.rows, track.firsts = [], []
+
+    def _note_groups(self) -> None:
+        words = (
+            f"The backends were measured in {len(self._groups)} groups, each with eager mode: "
+            "there is not enough memory for all of them at once."
+        )
+        for group in self._groups:
+            for track in group:
+                track.notes.append(words)
+
+
+def found_once(seen: Sequence[Examined]) -> Iterator[tuple[Body, Stack]]:
+    """Backends are handed the same graphs: a violation is one, however many of them met it."""
+    violations: Counter[tuple[Body, Stack]] = Counter()
+    for each in seen:
+        found = list(zip(each.bodies, each.stacks, strict=True))
+        violations |= Counter(one for one in found if isinstance(one[0], Violation))
+        yield from (one for one in found if not isinstance(one[0], Violation))
+    yield from violations.elements()
+
+
+def rotated(every: Sequence[T], turn: int) -> list[T]:
+    """Each comes first in its turn: what is gained or lost by a place is shared by all."""
+    at = turn % len(every) if every else 0
+    return [*every[at:], *every[:at]]
+
+
+def _compiling(number: int) -> str:
+    return "compiling, cold" if number == 0 else "compiling, warm"
+
+
+def _plain(name: str) -> str:
+    return "".join(c if c.isalnum() else "-" for c in name)[-60:]
+
+
+def _busy_words() -> str:
+    """What other programs do to this machine."""
+    share = psutil.cpu_percent(interval=_LOOK_S)
+    if share < _BUSY_PERCENT:
+        return ""
+    return f"Other programs used {share:.0f} % of the CPU when this model's benchmark started."

@@ -1,0 +1,169 @@
+"""What a worker does when it is asked: check names, build a model, call it, time it, examine it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import psutil
+import torch
+from torch.utils.benchmark import Timer
+
+from compilescope.backends.mini.library_build import build_library
+from compilescope.bench.model import Prepared, find_model, prepared, unavailable
+from compilescope.bench.preparation import backend_for, check_device, find_dtype
+from compilescope.bench.protocol import (
+    Called,
+    Examined,
+    PeakMemory,
+    Ready,
+    RunTime,
+    Surveyed,
+    Warmed,
+    WorkerRequest,
+)
+from compilescope.bench.spec import EAGER, Spec
+from compilescope.bench.timing import is_cuda, once, run_ms, timer_for, wait_for, warm_up
+from compilescope.model.benchmarked import Machine
+from compilescope.scale.machine import this_machine
+from compilescope.settings import read_mini_settings
+from compilescope.torchapi.allocations import peak_bytes
+from compilescope.torchapi.trials.backends import find_backend
+
+_CONTEXT_BYTES = 600 << 20
+"""That a process takes of a GPU beyond its tensors. Chosen, not measured: a bound for CUDA's
+context and libraries."""
+
+
+class WorkerTasks:
+    """One model on one backend, from being built to being measured."""
+
+    def __init__(self) -> None:
+        self._model: Prepared | None = None
+        self._timer: Timer | None = None
+        self._calls = 1
+
+    def do(self, request: WorkerRequest) -> Any:
+        if request.verb == "survey":
+            return survey(request.specs)
+        if request.verb == "prepare":
+            return self._prepare(request.specs[0])
+        if request.verb == "examine":
+            return _examine(request.specs[0])
+        model = self._model
+        assert model is not None  # `prepare` comes first.
+        spec = model.spec
+        if request.verb == "first":
+            return _first(model)
+        if request.verb == "warm":
+            self._calls = warm_up(model.step, spec.device, spec.warmup)
+            self._timer = timer_for(model.step, spec.device)
+            return Warmed(calls=self._calls)
+        if request.verb == "memory":
+            return PeakMemory(bytes=_peak(model))
+        assert self._timer is not None  # `warm` comes before `run`.
+        return RunTime(ms=run_ms(self._timer, self._calls))
+
+    def _prepare(self, spec: Spec) -> Ready:
+        _use_threads(spec)
+        if is_cuda(spec.device) and torch.device(spec.device).index is not None:
+            # Clock, waiting and memory figures are the current device's.
+            torch.cuda.set_device(spec.device)
+        plain = prepared(spec)
+        self._model = plain.compiled(spec.backend, spec.compile_mode)
+        return Ready(parameters=plain.parameters, batch=plain.batch)
+
+
+def survey(specs: tuple[Spec, ...]) -> Surveyed:
+    """Every name is looked up before anything is built."""
+    missing: dict[str, str] = {}
+    for spec in specs:
+        find_dtype(spec.dtype)
+        check_device(spec.device)
+        reason = unavailable(find_model(spec.model))
+        if reason:
+            missing[spec.model] = reason
+    for backend, constraints in {(spec.backend, spec.constraints) for spec in specs}:
+        _check_backend(backend, constraints)
+    _use_threads(specs[0])
+    return Surveyed(machine=_machine(), unavailable=missing)
+
+
+def _check_backend(name: str, constraints: str) -> None:
+    if constraints:
+        backend_for("mock", constraints)
+    if name == EAGER:
+        return
+    found = backend_for(name, constraints)
+    find_backend(found)
+    if found == "compilescope_mini":
+        # It builds its own library once on each machine, which is no part of a compile time.
+        build_library(read_mini_settings().compiler)
+
+
+def _machine() -> Machine:
+    found = this_machine()
+    names = tuple(torch.cuda.get_device_name(number) for number in range(torch.cuda.device_count()))
+    return msgspec.structs.replace(
+        found,
+        threads=torch.get_num_threads(),
+        torch=str(torch.__version__),
+        accelerators=names or found.accelerators,
+    )
+
+
+def _use_threads(spec: Spec) -> None:
+    if spec.threads is not None:
+        torch.set_num_threads(spec.threads)
+
+
+def _first(model: Prepared) -> Called:
+    device = model.spec.device
+    seconds = once(model.step, device)
+    resident = int(psutil.Process().memory_info().rss)
+    if not is_cuda(device):
+        return Called(seconds=seconds, resident_bytes=resident)
+    return Called(
+        seconds=seconds,
+        resident_bytes=resident,
+        device_bytes=torch.cuda.memory_reserved() + _CONTEXT_BYTES,
+        device_free_bytes=torch.cuda.mem_get_info()[0],
+    )
+
+
+def _peak(model: Prepared) -> int:
+    """Weights and inputs included."""
+    if is_cuda(model.spec.device):
+        wait_for(model.spec.device)
+        torch.cuda.reset_peak_memory_stats()
+        model.step()
+        wait_for(model.spec.device)
+        return int(torch.cuda.max_memory_allocated())
+    return _held(model) + peak_bytes(model.step)
+
+
+def _held(model: Prepared) -> int:
+    """Bytes of all that is there before a call; what shares its memory counts once."""
+    tensors = [*model.model.parameters(), *model.model.buffers()]
+    tensors += _tensors((model.args, model.kwargs))
+    storages = [tensor.untyped_storage() for tensor in tensors]
+    return sum({storage.data_ptr(): storage.nbytes() for storage in storages}.values())
+
+
+def _tensors(value: Any) -> Iterator[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, dict):
+        yield from _tensors(tuple(value.values()))
+    elif isinstance(value, (tuple, list)):
+        for each in value:
+            yield from _tensors(each)
+
+
+def _examine(spec: Spec) -> Examined:
+    # Imported here: measuring must not pay for what examining needs.
+    from compilescope.bench.examination import examine
+
+    _use_threads(spec)
+    return examine(spec)

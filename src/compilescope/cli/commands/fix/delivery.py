@@ -1,0 +1,99 @@
+"""What `fix` hands out beside words: files that are changed, or a script."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from compilescope.cli.commands.fix.options import FixOptions
+    from compilescope.repair.search.outcome import SearchResult
+
+
+@dataclass(frozen=True)
+class Handed:
+    """What was written."""
+
+    written: tuple[str, ...] = ()
+    script: str | None = None
+    """The path of the script."""
+    command: str = ""
+    """How to run it."""
+    problem: str = ""
+    """Why what was asked for was not written."""
+    remarks: tuple[str, ...] = ()
+    undo: str = ""
+    """How git takes back what was written."""
+
+
+def is_lost(outcome: SearchResult) -> bool:
+    """Does the program lose anything, whether or not it was asked for?"""
+    before = outcome.before
+    return bool(before.breaks or before.recompiles or before.failures or before.eager)
+
+
+def hand_out(asked: FixOptions, outcome: SearchResult) -> Handed:
+    """Nothing that was not proven as a whole leaves here."""
+    proven = outcome.verdict == "verified" and bool(outcome.files or outcome.environment)
+    if not (asked.write or asked.plan is not None) or not outcome.attempts:
+        return Handed()
+    if not proven:
+        wanted = "No file was changed" if asked.write else "No script was written"
+        return Handed(problem=f"{wanted}.")
+    return _write(asked, outcome) if asked.write else _emit(asked, outcome)
+
+
+def _write(asked: FixOptions, outcome: SearchResult) -> Handed:
+    from compilescope.model.stack import origin_of
+    from compilescope.repair.delivery.stored_fix import write_fix
+
+    theirs = [file for file in outcome.files if origin_of(file) != "user"]
+    if theirs:
+        # Part of the proof: the rest alone was not proven.
+        problem = f"No file was changed: the fixes also change {theirs[0]}, which is not your file."
+        return Handed(problem=problem, remarks=("Use --script: it includes those changes.",))
+    done = write_fix(outcome.files, outcome.originals, outcome.environment, force=asked.force)
+    return Handed(written=done.written, remarks=done.remarks, undo=done.undo)
+
+
+def _emit(asked: FixOptions, outcome: SearchResult) -> Handed:
+    from compilescope.processes.deadline import OutOfTime
+    from compilescope.repair.delivery.emitter import emit
+
+    assert asked.plan is not None
+    words = fixes_in_words(outcome, asked)
+    try:
+        emitted = emit(asked.plan, outcome, asked.target, asked.wishes, words)
+    except OutOfTime:
+        return Handed(problem="No script was written: the time budget ended before it was checked.")
+    remarks = [f"Not in the script: {_named(file)}: {why}." for file, why in emitted.script.refused]
+    if not emitted.proof.holds:
+        problem = f"No script was written: when it ran, {emitted.proof.words}."
+        return Handed(problem=problem, remarks=tuple(remarks))
+    if emitted.proof.words:
+        remarks.append(f"The script works, but {emitted.proof.words}.")
+    return Handed(
+        script=os.path.abspath(emitted.plan.output),
+        command=emitted.plan.command,
+        remarks=tuple(remarks),
+    )
+
+
+def fixes_in_words(outcome: SearchResult, asked: FixOptions) -> tuple[str, ...]:
+    """A line for each fix that is part of it."""
+    from compilescope.report.places import place
+
+    lines = []
+    for each in outcome.attempts:
+        if each.kept:
+            states = f" ({each.states})" if each.states else ""
+            at = place(each.file, each.line, asked.target.root)
+            lines.append(f"{at}: {each.rule}: {each.title}{states}")
+    return tuple(lines)
+
+
+def _named(file: str) -> str:
+    from compilescope.report.places import shown_path
+
+    return shown_path(file, os.getcwd())

@@ -1,0 +1,185 @@
+"""How `fix` tells what came of it: words or JSON."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from compilescope.cli import output as telling
+from compilescope.cli.commands.fix.delivery import is_lost
+from compilescope.cli.options import print_json
+from compilescope.report.fix_search import COUNTS, FixFigure, Fixing, fixing_document, in_counts
+from compilescope.report.places import count
+
+if TYPE_CHECKING:
+    from compilescope.cli.commands.fix.delivery import Handed
+    from compilescope.cli.commands.fix.options import FixOptions
+    from compilescope.model.fix_search import FixAttempt
+    from compilescope.repair.search.outcome import SearchResult
+    from compilescope.report.blocks import Style
+
+
+def tell(
+    outcome: SearchResult, asked: FixOptions, handed: Handed, *, as_json: bool, code: int
+) -> None:
+    if as_json:
+        print_json(_value(outcome, asked, handed, code))
+        return
+    document = fixing_document(_fixing(outcome, asked, handed))
+    # A second search to see the rest would take minutes: who reads a pipe gets all at once, who
+    # sits at a terminal a file of it.
+    cut = sys.stdout.isatty() and not asked.everything
+    telling.tell(document, telling.kept(document, "fix") if cut else "")
+
+
+# For people
+
+
+def _fixing(outcome: SearchResult, asked: FixOptions, handed: Handed) -> Fixing:
+    from compilescope.fixes.diffs import unified_diff
+
+    root = asked.target.root
+    words = " ".join(" ".join(asked.target.shown).split())
+    return Fixing(
+        title="compilescope fix",
+        subtitle=words if len(words) <= 200 else words[:197] + "...",
+        headline=tuple(_headline(outcome, asked, handed)),
+        attempts=outcome.attempts,
+        root=root,
+        figures=tuple(_figures(outcome)),
+        untimed=outcome.times.reason if outcome.times is not None else "",
+        diff=unified_diff(outcome.originals, outcome.files, root),
+        notes=(*outcome.notes, *handed.remarks),
+        left=outcome.left,
+        next=tuple(_next(outcome, asked, handed)),
+    )
+
+
+def _headline(
+    outcome: SearchResult, asked: FixOptions, handed: Handed
+) -> Iterator[tuple[str, Style]]:
+    before, after = outcome.before, outcome.after
+    kept = [each for each in outcome.attempts if each.kept]
+    if kept and outcome.verdict == "verified":
+        lost = in_counts(before, after)
+        number = len({(each.fix, each.diff) for each in kept})
+        how = ", individually and together" if number > 1 else ""
+        yield f"{count(number, 'fix', 'fixes')} verified{how}: {lost}.", "good"
+    elif not is_lost(outcome):
+        failed = bool(outcome.notes)
+        words = "Nothing to fix in the part that ran." if failed else "Nothing to fix."
+        yield words, "warn" if failed else "good"
+    elif not outcome.attempts and outcome.notes:
+        yield "Nothing was tried.", "bad"
+    elif not outcome.attempts and asked.wishes.rules:
+        yield "Nothing to fix for the selected rules.", "good"
+    else:
+        yield f"No fix could be verified{f': {outcome.reason}' if outcome.reason else ''}.", "bad"
+    if handed.written:
+        files = ", ".join(os.path.relpath(file) for file in handed.written)
+        yield f"Changed: {files}.", "good"
+    if handed.script is not None:
+        yield f"Written, and verified by running it: {os.path.relpath(handed.script)}.", "good"
+    if handed.problem:
+        yield handed.problem, "bad"
+
+
+def _figures(outcome: SearchResult) -> Iterator[FixFigure]:
+    before, after = outcome.before, outcome.after
+    if not any(each.kept for each in outcome.attempts):
+        return
+    for name, label in COUNTS.items():
+        old, new = getattr(before, name), getattr(after, name)
+        if old or new:
+            yield FixFigure(label, old, new)
+    if outcome.times is None:
+        return
+    for name, label in _TIMES.items():
+        times = [getattr(part, name) for part in (outcome.times.before, outcome.times.after)]
+        if name == "whole" and not outcome.times.imports:
+            label = "the whole process, except importing torch"
+        if any(times):
+            yield FixFigure(label, *times)
+
+
+_TIMES = {
+    "steady": "a warm call",
+    "first": "the first calls, with compilation",
+    "whole": "the whole process",
+}
+
+
+def _next(outcome: SearchResult, asked: FixOptions, handed: Handed) -> Iterator[tuple[str, str]]:
+    kept = [each for each in outcome.attempts if each.kept]
+    proven = outcome.verdict == "verified" and bool(outcome.files or outcome.environment)
+    program = list(asked.again)
+    if handed.undo:
+        yield "To undo:", handed.undo
+    if handed.command:
+        yield "To run it:", handed.command
+    elif proven and not handed.written:
+        from compilescope.model.stack import origin_of
+
+        theirs = [file for file in outcome.files if origin_of(file) != "user"]
+        if len(theirs) < len(outcome.files):
+            # What was verified with changes to packages was not verified without them.
+            rest = ", except those in installed packages" if theirs else ""
+            again = ["--write", *program] if theirs or not outcome.run else ["--apply", outcome.run]
+            yield f"To change your files{rest}:", _shown(again)
+        script = "including third-party code" if theirs else "leaving your files unchanged"
+        yield f"To write a separate script, {script}:", _shown(["--script", *program])
+    if any(each.kept and not each.safe for each in kept):
+        yield (
+            "To use only fixes that change nothing you can observe:",
+            _shown(["--safe-only", *program]),
+        )
+    if outcome.run:
+        yield "For details:", shlex.join(["compilescope", "report", outcome.run])
+
+
+def _shown(words: list[str]) -> str:
+    return shlex.join(["compilescope", "fix", *words])
+
+
+# For programs
+
+
+def _value(outcome: SearchResult, asked: FixOptions, handed: Handed, code: int) -> dict[str, Any]:
+    from compilescope.fixes.diffs import unified_diff
+
+    before, after = outcome.before, outcome.after
+    return {
+        "run": outcome.run or None,
+        "command": asked.target.shown,
+        "root": asked.target.root,
+        "verdict": outcome.verdict,
+        "reason": outcome.reason,
+        "breaks_before": before.breaks,
+        "breaks_after": after.breaks,
+        "recompiles_before": before.recompiles,
+        "recompiles_after": after.recompiles,
+        "before": before,
+        "after": after,
+        "fixes": [_attempt(each) for each in outcome.attempts],
+        "diff": unified_diff(outcome.originals, outcome.files, asked.target.root),
+        "environment": outcome.environment,
+        "script": handed.script,
+        "written": handed.written,
+        "problem": handed.problem or None,
+        "times": outcome.times,
+        "slower": outcome.times.slower if outcome.times is not None else None,
+        "notes": [*outcome.notes, *handed.remarks],
+        "left": outcome.left,
+        "exit_code": code,
+    }
+
+
+def _attempt(attempt: FixAttempt) -> dict[str, Any]:
+    """All its fields; `kind` is that of the finding, as in `check --json`."""
+    value = msgspec.structs.asdict(attempt)
+    return {"kind": value.pop("finding"), **value}

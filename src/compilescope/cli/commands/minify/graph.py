@@ -1,0 +1,126 @@
+"""`minify` for what a graph shows: a crash, a difference, a violation."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from compilescope.cli.commands.minify.shared import (
+    INTERRUPTED,
+    Output,
+    measured,
+    memory_for_candidates,
+    progress_bar,
+    say_how,
+)
+from compilescope.cli.options import print_json
+from compilescope.errors import ToolError
+from compilescope.processes.deadline import clock
+from compilescope.processes.guard import transient
+
+if TYPE_CHECKING:
+    from compilescope.minify.graph.minifier import Minified
+
+
+def minify_graph(
+    kind: str,
+    words: tuple[str, ...],
+    output: Output,
+    given: dict[str, Any],
+    *,
+    known: bool = False,
+) -> int:
+    """`known`: the program was seen to crash; only the graph at which it does is looked for."""
+    if kind != "script":
+        raise ToolError(f"--predicate {given['predicate']} needs a script.")
+    from compilescope.minify.engine import ReductionLimits
+    from compilescope.minify.graph.search import Search, minify_program
+    from compilescope.minify.source.choice import read_site
+
+    site = read_site(given["site"]) if given["site"] else None
+    search = Search(
+        given["predicate"],
+        given["device"] or "",
+        given["test_backend"] or "",
+        site.file if site else "",
+        site.line if site else None,
+        number=given["violation"] or 1,
+        known=known,
+        deadline=given["deadline"],
+    )
+    begun = clock()
+    with transient(output.records):
+        output.records.mkdir(parents=True, exist_ok=True)
+        with progress_bar("operations") as bar:
+            done = minify_program(
+                Path(words[0]),
+                words[1:],
+                search,
+                output.path,
+                folder=output.records,
+                limit_s=given["candidate_time"] or 120.0,
+                memory_bytes=memory_for_candidates(),
+                jobs=given["jobs"],
+                state=output.state,
+                limits=ReductionLimits(deadline=given["deadline"]),
+                progress=bar,
+            )
+    seconds = clock() - begun
+    if done.repro.path is not None and not done.reduction.stopped:
+        output.state.unlink(missing_ok=True)
+    path = str(done.repro.path) if done.repro.path is not None else None
+    if given["as_json"]:
+        facts = {"predicate": given["predicate"], "repro": path, "reason": done.repro.reason}
+        print_json(
+            {**facts, **measured(done.reduction, seconds), **_violations(words, done, given)}
+        )
+    else:
+        if done.shown:
+            print(f"{_counted(done)}: {done.shown[done.number - 1].words}")
+        print(done.repro.words)
+        say_how(done.reduction, seconds, output, "operations")
+        for each in _violations(words, done, given).get("others", []):
+            print(f"\nViolation {each['number']}: {each['text']}\n  {each['command']}")
+    if done.reduction.interrupted:
+        return INTERRUPTED
+    return 0 if path else 2
+
+
+def _counted(done: Minified) -> str:
+    many = len(done.shown)
+    return f"Violation {done.number} of {many}" if many > 1 else "Violation"
+
+
+def _violations(words: tuple[str, ...], done: Minified, given: dict[str, Any]) -> dict[str, Any]:
+    """For JSON: the one that the repro shows, and the others, each with how to ask for it."""
+    if not done.shown:
+        return {}
+    told = [
+        {
+            "number": number,
+            "rule": each.rule,
+            "stage": each.stage,
+            "op": each.op,
+            "found": each.found,
+            "file": each.file,
+            "line": each.line,
+            "text": each.words,
+            "command": _command(words, number, given),
+        }
+        for number, each in enumerate(done.shown, 1)
+    ]
+    (own,) = [each for each in told if each["number"] == done.number]
+    return {"violation": own, "others": [each for each in told if each is not own]}
+
+
+def _command(words: tuple[str, ...], number: int, given: dict[str, Any]) -> str:
+    options = ["--predicate", "violation", "--violation", str(number)]
+    for name in ("site", "device"):
+        if given[name]:
+            options += [f"--{name}", given[name]]
+    from compilescope.minify.violations.environment import mock_variables
+
+    # What the environment asked to check is part of the question.
+    rules = [f"{name}={value}" for name, value in mock_variables().items()]
+    return shlex.join([*rules, "compilescope", "minify", *options, *words])

@@ -1,0 +1,108 @@
+"""`minify` of a program: runs it once, and chooses by what it shows: its source, or a graph."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from compilescope.cli.commands.minify.crash import minify_crash, without_own_crash
+from compilescope.cli.commands.minify.graph import minify_graph
+from compilescope.cli.commands.minify.shared import LONGEST_PROGRAM_S, Output, memory_for_candidates
+from compilescope.cli.commands.minify.source import minify_source
+from compilescope.cli.progress import working
+from compilescope.errors import ToolError
+
+if TYPE_CHECKING:
+    from compilescope.minify.sandbox import TaskResult
+    from compilescope.minify.source.messages import TrialResult
+    from compilescope.minify.source.program import SourceProgram
+    from compilescope.minify.source.program_sandbox import ProgramSandbox
+
+_GRAPH_KINDS = ("diff", "violation")
+
+
+def minify_program(kind: str, words: tuple[str, ...], output: Output, given: dict[str, Any]) -> int:
+    if given["predicate"] in _GRAPH_KINDS or given["test_backend"]:
+        return minify_graph(
+            kind, words, output, {**given, "predicate": given["predicate"] or "crash"}
+        )
+    from compilescope.minify.source.choice import choose, read_site
+    from compilescope.minify.source.program import read_program
+    from compilescope.minify.source.program_sandbox import ProgramSandbox
+
+    program = read_program(kind, words)
+    site = read_site(given["site"]) if given["site"] else None
+    limit_s = given["candidate_time"] or 60.0
+    with ProgramSandbox(
+        program.surroundings(),
+        limit_s=limit_s,
+        memory_bytes=memory_for_candidates(),
+        deadline=given["deadline"],
+    ) as stage:
+        seen, seconds = _first_look(program, stage, given)
+        if given["candidate_time"] is None:
+            # A candidate does less than the whole; but the machine may be busier then.
+            stage.limit_s = max(20.0, 4 * seconds + 10)
+        seen = without_own_crash(program, seen, stage, given)
+        choice = None if _is_of_graph(seen, given) else choose(seen, given["predicate"], site)
+        if choice is not None and choice.cause.kind == "crash":
+            return minify_crash(program, choice, stage, output, given)
+        if choice is not None:
+            return minify_source(program, choice, stage, output, given)
+    if given["predicate"] in (None, "crash") and seen.failed:
+        return minify_graph(kind, words, output, {**given, "predicate": "crash"})
+    raise ToolError(_nothing(program, seen, given["predicate"]), hint=_hint(seen))
+
+
+def _is_of_graph(seen: TrialResult, given: dict[str, Any]) -> bool:
+    """A compilation failed and the program caught it: only the graph shows that."""
+    crashed = any(cause.kind == "crash" for cause in seen.causes)
+    return given["predicate"] == "crash" and seen.failed and not crashed
+
+
+def _first_look(
+    program: SourceProgram, stage: ProgramSandbox, given: dict[str, Any]
+) -> tuple[TrialResult, float]:
+    """What the whole program shows, and how long that took."""
+    from compilescope.minify.source.messages import TrialResult
+    from compilescope.minify.source.program_sandbox import seen_in
+
+    with working("minify", f"running {program.name}"):
+        answer = _run_whole(program, stage, given)
+    seen = seen_in(answer)
+    if isinstance(seen, TrialResult):
+        return seen, answer.seconds
+    raise ToolError(f"{program.name} did not run to completion: {answer.error}.")
+
+
+def _run_whole(program: SourceProgram, stage: ProgramSandbox, given: dict[str, Any]) -> TaskResult:
+    from compilescope.processes.deadline import OutOfTime
+
+    try:
+        return stage.run_original(program.original, LONGEST_PROGRAM_S)
+    except OutOfTime:
+        raise ToolError(
+            f"The time limit of {given['deadline'].seconds:g} s is too short: {program.name} did "
+            "not finish once within it.",
+            hint="Raise --limit-time, or use a shorter run of the program.",
+        ) from None
+
+
+def _nothing(program: SourceProgram, seen: TrialResult, predicate: str | None) -> str:
+    what = predicate or "graph break, recompile or compiler crash"
+    words = f"{program.name} shows no {what}"
+    if seen.error:
+        words += f" before it ends with {seen.error}: {_first_line(seen.message)}"
+    elif not seen.graphs and not seen.causes:
+        words += ": nothing was compiled"
+    return words + "."
+
+
+def _first_line(text: str) -> str:
+    return (text.strip().splitlines() or ["no message"])[0].rstrip(".")
+
+
+def _hint(seen: TrialResult) -> str:
+    if seen.causes:
+        kinds = " and ".join(sorted({f"{cause.kind}s" for cause in seen.causes}))
+        return f"It shows {kinds}."
+    return "" if seen.graphs else "Does it call torch.compile?"

@@ -1,0 +1,112 @@
+"""`minify` for what source shows: a crash, a break, a recompile."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from typing import TYPE_CHECKING, Any
+
+from compilescope.cli.commands.minify.shared import (
+    INTERRUPTED,
+    Output,
+    measured,
+    progress_bar,
+    say_how,
+)
+from compilescope.cli.files import write_whole
+from compilescope.cli.options import print_json
+from compilescope.processes.deadline import clock
+
+if TYPE_CHECKING:
+    from compilescope.minify.source.causes import SourceCause
+    from compilescope.minify.source.choice import ChosenCause
+    from compilescope.minify.source.minifier import SourceRepro
+    from compilescope.minify.source.program import SourceProgram
+    from compilescope.minify.source.program_sandbox import ProgramSandbox
+
+
+def minify_source(
+    program: SourceProgram,
+    choice: ChosenCause,
+    stage: ProgramSandbox,
+    output: Output,
+    given: dict[str, Any],
+) -> int:
+    from compilescope.minify.engine import ReductionLimits
+    from compilescope.minify.source.minifier import MinifyOptions, minimise
+
+    begun = clock()
+    with progress_bar("tokens") as bar:
+        limits = ReductionLimits(deadline=given["deadline"])
+        wishes = MinifyOptions(given["jobs"], output.state, limits, progress=bar)
+        repro = minimise(program, choice.cause, stage, wishes)
+    seconds = clock() - begun
+    if repro.script:
+        write_whole(output.path, repro.script)
+        if not repro.reduction.stopped:
+            output.state.unlink(missing_ok=True)
+    if given["as_json"]:
+        print_json(_source_json(program, choice, repro, output, seconds))
+    else:
+        _say_source(program, choice, repro, output, seconds)
+    if repro.reduction.interrupted:
+        return INTERRUPTED
+    return 0 if repro.script else 2
+
+
+def _say_source(
+    program: SourceProgram, choice: ChosenCause, repro: SourceRepro, output: Output, seconds: float
+) -> None:
+    cause = choice.cause
+    print(told_cause(cause))
+    print(f"\n{repro.program.rstrip()}\n")
+    if repro.script and repro.reason:
+        print(f"Repro, not verified in a fresh process ({repro.reason}): {output.path}")
+    elif repro.script:
+        print(f"Repro, verified in a fresh process: {output.path}")
+    else:
+        print(f"No repro: {repro.reason}.")
+    for name, why in repro.needs.items():
+        print(f"It still imports {name}: {why}.")
+    print(f"{repro.start_lines} -> {repro.lines} lines.")
+    say_how(repro.reduction, seconds, output)
+    for other in choice.others:
+        print(f"\n{told_cause(other)}\n  {_command(program, other)}")
+
+
+def told_cause(cause: SourceCause) -> str:
+    if not cause.line:
+        return f"{cause.kind}: {cause.title}"
+    file = os.path.relpath(cause.file) if os.path.isabs(cause.file) else cause.file
+    return f"{file}:{cause.line}: {cause.kind}: {cause.title}"
+
+
+def _command(program: SourceProgram, cause: SourceCause) -> str:
+    flag = {"module": ["-m"], "code": ["-c"]}.get(program.original.kind, [])
+    site = ["--site", f"{os.path.basename(cause.file)}:{cause.line}"] if cause.line else []
+    # Our options come first: what follows the program may be its own.
+    words = ["--predicate", cause.kind, *site, *flag, *program.original.words]
+    return shlex.join(["compilescope", "minify", *words])
+
+
+def _source_json(
+    program: SourceProgram,
+    choice: ChosenCause,
+    repro: SourceRepro,
+    output: Output,
+    seconds: float,
+) -> dict[str, Any]:
+    return {
+        "predicate": choice.cause.kind,
+        "cause": choice.cause,
+        "repro": str(output.path) if repro.script else None,
+        "reason": repro.reason,
+        "program": repro.program,
+        "lines_before": repro.start_lines,
+        "lines": repro.lines,
+        "needs": repro.needs,
+        **measured(repro.reduction, seconds),
+        "others": [
+            {"cause": other, "command": _command(program, other)} for other in choice.others
+        ],
+    }

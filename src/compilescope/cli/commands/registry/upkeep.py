@@ -1,0 +1,321 @@
+"""`compilescope registry update` and `import`: what other torches and other people know."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from compilescope.cli.commands.registry.output import print_blocks, table_name
+from compilescope.cli.files import write_whole
+from compilescope.cli.options import json_option, print_json
+from compilescope.cli.progress import working
+from compilescope.errors import ToolError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from compilescope.registry.difference import Reworded, TableDifference
+    from compilescope.registry.old_site import ImportedTable
+    from compilescope.registry.table import Entry, Registry
+    from compilescope.report.blocks import Block
+
+_PATH = click.Path(path_type=Path)
+_FATES = {
+    "imported": "imported",
+    "updated": "updated: its page changed since the last import",
+    "replaced": "replaced (--force)",
+    "same": "already imported",
+    "kept": "skipped: you have a different note (--force replaces it)",
+    "empty": "skipped: nobody has added text to them",
+    "unmarked": "skipped: no START and END markers",
+    "unreadable": "skipped: too long, or not UTF-8 text",
+    "unknown": "skipped: no torch we know has this ID",
+}
+
+
+@click.command("update", short_help="Get PyTorch's newest table, or compare with another torch's.")
+@click.argument("source", type=_PATH, required=False)
+@click.option(
+    "--from",
+    "address",
+    metavar="URL|main",
+    help="Download the table over https and use it from now on. main, release/2.14 and v2.14.0 are "
+    "in PyTorch's repository.",
+)
+@click.option("--restore", is_flag=True, help="Go back to the table before the last download.")
+@click.option(
+    "--ca-file", type=_PATH, metavar="FILE", help="Trust these certificate authorities instead."
+)
+@click.option(
+    "--allow-fewer", is_flag=True, help="Accept a download with far fewer IDs than before."
+)
+@click.option(
+    "--timeout",
+    "limit_s",
+    type=click.FloatRange(0, min_open=True),
+    default=120.0,
+    show_default=True,
+    metavar="S",
+    help="Time limit for the download.",
+)
+@click.option(
+    "--against",
+    type=_PATH,
+    metavar="SOURCE",
+    help="Compare with this one instead. [default: the downloaded table, else the installed "
+    "torch's]",
+)
+@click.option("--record", is_flag=True, help="Add its version to the history.")
+@click.option(
+    "--history", type=_PATH, metavar="FILE", help="The history file. [default: compilescope's own]"
+)
+@json_option
+def update(
+    source: Path | None,
+    address: str | None,
+    restore: bool,
+    ca_file: Path | None,
+    allow_fewer: bool,
+    limit_s: float,
+    against: Path | None,
+    record: bool,
+    history: Path | None,
+    as_json: bool,
+) -> None:
+    """Show what was added, removed and reworded in another table of graph breaks: one that --from
+    downloads, or the one in SOURCE: a wheel, a checkout, or a JSON file.
+
+    A download is checked before it is used. `registry` commands and the dashboard then use it
+    until --restore; the table before it is kept, and torch's own file is never changed. A SOURCE
+    is only compared; nothing is installed or unpacked.
+    """
+    from compilescope.registry.difference import difference
+    from compilescope.registry.torch_copy import read_table
+
+    if sum((source is not None, address is not None, restore)) != 1:
+        raise ToolError("Pass exactly one of SOURCE, --from and --restore.")
+    before = read_table(against) if against else _current(required=source is not None)
+    after, kept = None, None
+    if source is not None:
+        after = read_table(source)
+    elif address is not None:
+        fewest = 0 if allow_fewer else _known_ids(before)
+        after, kept = _downloaded(address, ca_file, limit_s, fewest)
+    else:
+        after = _restored()
+    if before is None:
+        before = after
+    found = difference(before, after)
+    recorded = _record(after, history) if record else None
+    if as_json:
+        value = _difference_value(found, before, after, recorded)
+        print_json({**value, "kept": str(kept) if kept else None})
+        return
+    counts = f"{len(found.came)} added, {len(found.went)} removed, {len(found.reworded)} reworded"
+    print_blocks(
+        f"{table_name(before)} -> {table_name(after)}",
+        f"{counts}, {found.same} unchanged",
+        _difference_blocks(found),
+    )
+    if recorded:
+        print(f"\nRecorded in {recorded}.")
+    if kept:
+        print(f"\nIn use from now on: {kept}")
+        print("Go back with: compilescope registry update --restore")
+    elif restore:
+        print(f"\nIn use again: {after.path}")
+
+
+def _current(*, required: bool) -> Registry | None:
+    """The table in use. A download can do without one, and replaces one that can't be read."""
+    from compilescope.registry.downloads import current_registry
+
+    try:
+        return current_registry()
+    except ToolError:
+        if required:
+            raise
+        return None
+
+
+def _known_ids(before: Registry | None) -> int:
+    """How many ids a download is held against: of what it is compared with, or what it replaces."""
+    return max(len(table) if table else 0 for table in (before, _current(required=False)))
+
+
+def _downloaded(
+    address: str, ca_file: Path | None, limit_s: float, before: int
+) -> tuple[Registry, Path]:
+    from datetime import datetime, timezone
+
+    from compilescope.registry.downloads import Origin, current_registry, keep
+    from compilescope.registry.table_download import checked_table, fetch, source_of
+
+    source = source_of(address)
+    with working("registry update", f"downloading from {source.host}"):
+        data = fetch(source, ca_file=ca_file, limit_s=limit_s)
+    table = checked_table(data, source, before)
+    day = datetime.now(timezone.utc).date().isoformat()
+    path = keep(data, Origin(source.shown, source.ref, day, len(table)))
+    return current_registry(), path
+
+
+def _restored() -> Registry:
+    from compilescope.registry.downloads import current_registry, restore
+
+    restore()
+    return current_registry()
+
+
+def _record(table: Registry, history: Path | None) -> str:
+    from compilescope.registry.history import (
+        HISTORY,
+        History,
+        history_text,
+        load_history,
+        release_of,
+        with_table,
+    )
+
+    release = release_of(table.torch)
+    if release is None:
+        raise ToolError(
+            f"{table.path} is not from a torch release ({table.torch or 'unknown version'}): "
+            "only releases are recorded."
+        )
+    path = history or HISTORY
+    known = load_history(path) if history is None or path.exists() else History()
+    write_whole(path, history_text(with_table(known, table, release)))
+    return str(path)
+
+
+def _difference_blocks(found: TableDifference) -> list[Block]:
+    from compilescope.report.blocks import Heading, Paragraph, words
+
+    blocks: list[Block] = []
+    for title, entries in (("Added", found.came), ("Removed", found.went)):
+        if entries:
+            blocks += [Heading(title, str(len(entries))), _rows(entries)]
+    if found.reworded:
+        blocks.append(Heading("Reworded", str(len(found.reworded))))
+        for each in found.reworded:
+            blocks += _reworded_blocks(each)
+    if not blocks:
+        blocks.append(Paragraph(words("No differences.")))
+    return blocks
+
+
+def _rows(entries: Iterable[Entry]) -> Block:
+    from compilescope.registry.taxonomy import load_taxonomy
+    from compilescope.report.blocks import Facts, Span, words
+
+    taxonomy = load_taxonomy()
+    rows = []
+    for entry in entries:
+        known = taxonomy.category_of(entry.gb_id, entry.title)
+        label = known.id if known else "no category yet"
+        rows.append((entry.gb_id, words(entry.title, Span(f"  {label}", "dim"))))
+    return Facts(tuple(rows))
+
+
+def _reworded_blocks(each: Reworded) -> list[Block]:
+    from compilescope.report.blocks import Facts, Paragraph, Span, words
+
+    title = Paragraph(words(Span(each.gb_id, "strong"), f" {each.title}"))
+    rows = []
+    for name, (before, after) in each.changes.items():
+        for label, text in ((f"{name} was", before), (f"{name} is", after)):
+            rows.append((label, words(" ".join(text.split()) or "(nothing)")))
+    rows = rows or [("", words("Only its earlier wordings changed."))]
+    return [Paragraph(words("")), title, Facts(tuple(rows))]
+
+
+def _difference_value(
+    found: TableDifference, before: Registry, after: Registry, recorded: str | None
+) -> dict[str, Any]:
+    from compilescope.registry.taxonomy import load_taxonomy
+
+    taxonomy = load_taxonomy()
+
+    def brief(entry: Entry) -> dict[str, Any]:
+        known = taxonomy.category_of(entry.gb_id, entry.title)
+        category = known.id if known else None
+        return {"gb_id": entry.gb_id, "title": entry.title, "category": category}
+
+    return {
+        "before": {"torch": before.torch, "file": before.path, "ids": len(before)},
+        "after": {"torch": after.torch, "file": after.path, "ids": len(after)},
+        "came": [brief(entry) for entry in found.came],
+        "went": [brief(entry) for entry in found.went],
+        "reworded": [
+            {
+                "gb_id": each.gb_id,
+                "title": each.title,
+                "changes": {k: {"before": b, "after": a} for k, (b, a) in each.changes.items()},
+            }
+            for each in found.reworded
+        ],
+        "same": found.same,
+        "recorded": recorded,
+    }
+
+
+@click.command("import", short_help="Import the notes of PyTorch's public registry site.")
+@click.argument("folder", type=_PATH, metavar="DIR")
+@click.option(
+    "--notes",
+    type=_PATH,
+    metavar="DIR",
+    help="Folder for notes. [default: yours, where the dashboard saves them]",
+)
+@click.option("--force", is_flag=True, help="Replace existing notes.")
+@json_option
+def import_notes(folder: Path, notes: Path | None, force: bool, as_json: bool) -> None:
+    """Import what people wrote on the pages of PyTorch's public registry site, from a checkout of
+    its repository (meta-pytorch/compile-graph-break-site) in DIR.
+
+    The text between START and END becomes a note, byte for byte. A note of yours is never
+    overwritten without --force; one that an earlier import wrote follows its page.
+    """
+    from compilescope.registry.history import load_history
+    from compilescope.registry.notes import default_notes
+    from compilescope.registry.old_site import import_pages
+    from compilescope.registry.taxonomy import load_taxonomy
+
+    known = {gb_id for category in load_taxonomy() for gb_id in category.ids}
+    ids = frozenset(known | set(load_history().titles) | _current_ids())
+    target = notes or default_notes()
+    done = import_pages(folder, target, ids, force=force)
+    counts = Counter(page.fate for page in done)
+    if as_json:
+        print_json({"notes": str(target), "counts": counts, "pages": done})
+        return
+    _print_imported(done, counts, target, given=notes is not None)
+
+
+def _current_ids() -> set[str]:
+    return {entry.gb_id for entry in _current(required=False) or ()}
+
+
+def _print_imported(
+    done: list[ImportedTable], counts: Counter[Any], notes: Path, *, given: bool
+) -> None:
+    from compilescope.report.blocks import Facts, Span, words
+
+    quiet = ("same", "empty", "unmarked")
+    rows = [(page.gb_id, words(_FATES[page.fate])) for page in done if page.fate not in quiet]
+    for fate in quiet:
+        if counts[fate]:
+            noun = "page" if counts[fate] == 1 else "pages"
+            rows.append((f"{counts[fate]} {noun}", words(Span(_FATES[fate], "dim"))))
+    brought = counts["imported"] + counts["updated"] + counts["replaced"]
+    print_blocks(f"Imported {brought} of {len(done)} pages", str(notes), [Facts(tuple(rows))])
+    taken = next((page.gb_id for page in done if page.note and page.fate != "kept"), None)
+    if taken:
+        option = f" --notes {shlex.quote(str(notes))}" if given else ""
+        print(f"\nRead one:       compilescope registry show {taken}{option}")
+        print(f"Build the site: compilescope registry build{option}")

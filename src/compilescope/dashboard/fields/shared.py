@@ -1,0 +1,83 @@
+"""Fields that several forms have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from compilescope.dashboard.fields.choices import backends, devices
+from compilescope.dashboard.fields.form import Group, Values
+from compilescope.dashboard.fields.kinds import Field, Flag, NameList, ProgramArguments
+from compilescope.dashboard.fields.paths import Backends, DeviceName, RunId, ScriptFile
+
+SCRIPT = Field(
+    "script",
+    "Script",
+    ScriptFile(),
+    help="A Python file in one of the folders you allowed.",
+    required=True,
+    example="train.py",
+)
+ARGUMENTS = Field(
+    "arguments",
+    "Arguments",
+    ProgramArguments(),
+    help="For the script, as you would type them in a shell.",
+    example="--epochs 1 --name 'a b'",
+)
+RUN = Field(
+    "run",
+    "Recorded run",
+    RunId(),
+    "--run",
+    help="Use the program of this run instead of a script.",
+)
+COMPILED = Group(
+    "What to compile",
+    (
+        Field(
+            "compile_all",
+            "Compile the outermost modules",
+            Flag(),
+            "--compile-all",
+            help="For a program that never calls torch.compile.",
+        ),
+        Field(
+            "compile",
+            "Compile by name",
+            NameList(),
+            "--compile",
+            help="Module classes or functions: Class, f, Class.method, package.module.f.",
+            example="Encoder Decoder.forward",
+        ),
+        Field(
+            "backend",
+            "Backend",
+            Backends(backends, files=False),
+            "--backend",
+            help="For what this form compiles; the script chooses its own. [default: inductor]",
+        ),
+    ),
+)
+CONSTRAINTS = Field(
+    "constraints",
+    "Device constraints",
+    DeviceName(devices),
+    "--constraints",
+    help="Also check the graphs against this device: a name, or a .toml file.",
+)
+
+
+def check_compiled(values: Values) -> Iterator[tuple[str, str]]:
+    """A backend is for what we compile."""
+    if values.get("backend") and not (values.get("compile_all") or values.get("compile")):
+        yield "backend", "Choose what to compile with it: the script chooses its own backend."
+
+
+def check_program(values: Values) -> Iterator[tuple[str, str]]:
+    """Of forms that take a script or a run."""
+    if not values.get("script") and not values.get("run"):
+        yield "script", "Give a script or a recorded run."
+    if values.get("script") and values.get("run"):
+        yield "run", "Give a script or a recorded run, not both."
+    if values.get("run") and values.get("arguments"):
+        yield "arguments", "A recorded run has its own arguments."

@@ -1,1 +1,0 @@
-"""What the index of runs is made of: entries, their cache on disk, the process that reads runs."""

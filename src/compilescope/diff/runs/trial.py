@@ -1,0 +1,226 @@
+"""One run of one side: from the same state, the same arguments and the same random numbers.
+
+All that a caller could see of it is kept: outputs, what was written into arguments, weights and
+buffers, gradients, the weights after an optimizer's step. And which random numbers are next.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+import torch
+
+from compilescope.diff.runs.model_state import State
+from compilescope.diff.runs.modes import Randomness, reseed, same_world
+from compilescope.diff.runs.training import Optimizers, differentiate, find_optimizer
+from compilescope.tensors.copies import CopiedArguments, Dtypes, is_plain, same_dtype
+from compilescope.tensors.distances import is_same, is_same_value
+from compilescope.tensors.structure import argument_leaves, flatten, take_apart, tensors_of
+
+Around = Callable[[], contextlib.AbstractContextManager[Any]]
+ValueKind = Literal["output", "change", "gradient", "step", "structure"]
+AFTER = " after the call"
+STEPPED = " after the step"
+
+
+class TrialValue(NamedTuple):
+    """One leaf of what a run gave."""
+
+    kind: ValueKind
+    leaf: Any
+
+
+@dataclass
+class TrialPlan:
+    """What every run of a comparison does."""
+
+    model: Any
+    state: State
+    arguments: CopiedArguments
+    randomness: Randomness
+    train: bool = False
+    loss: Callable[[Any], Any] | None = None
+    optimizer: Optimizers = field(default_factory=find_optimizer)
+    input_gradients: bool = False
+    """Inputs require gradients, whether they did or not."""
+    calls: int = 1
+    """More than one, without a restored state between: for a model that writes into its own."""
+
+    def before(self, path: str) -> Any:
+        """What an argument or a part of the state was before the run, `MISSING` if it was not."""
+        name = path.removesuffix(AFTER).split(": ", 1)[-1]
+        leaves = argument_leaves(self.arguments.args, self.arguments.kwargs)
+        return leaves[name] if name in leaves else self.state.before(name)
+
+
+@dataclass
+class TrialOutcome:
+    """What one run gave."""
+
+    values: dict[str, TrialValue] = field(default_factory=dict)
+    containers: dict[str, str] = field(default_factory=dict)
+    error: BaseException | None = None
+    randomness: Randomness | None = None
+    """The state of the generators after it."""
+    seconds: float = 0.0
+    wrote_state: bool = False
+    """It left the model's own state changed."""
+
+
+def run(
+    plan: TrialPlan,
+    call: Callable[..., Any],
+    *,
+    around: Around = contextlib.nullcontext,
+    dtypes: Dtypes = same_dtype,
+    seed: int | None = None,
+    nudged: bool = False,
+) -> TrialOutcome:
+    """`around` is entered whenever code of the program runs, and not for what we do ourselves.
+    `seed` draws other random numbers than the other runs do. `nudged`: inputs and weights are off
+    by the smallest amount that there is."""
+    outcome = TrialOutcome()
+    # What a run changes stays so until the next one begins, or the comparison ends.
+    plan.state.restore()
+    with same_world():
+        plan.randomness.restore()
+        if seed is not None:
+            reseed(seed)
+        step = _Step(plan, call, outcome, around, dtypes, nudged)
+        if nudged:
+            _nudge(plan.state.holdings.tensors.values())
+        started = time.perf_counter()
+        try:
+            step.run()
+        except _ProgramRaised as raised:
+            outcome.error = raised.error
+        outcome.seconds = time.perf_counter() - started
+        outcome.randomness = Randomness()
+    return outcome
+
+
+class _ProgramRaised(Exception):
+    """The program, its backend or its optimizer raised."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+class _Step:
+    """The run itself."""
+
+    def __init__(
+        self,
+        plan: TrialPlan,
+        call: Callable[..., Any],
+        outcome: TrialOutcome,
+        around: Around,
+        dtypes: Dtypes,
+        nudged: bool,
+    ) -> None:
+        self._plan = plan
+        self._call = call
+        self._outcome = outcome
+        self._around = around
+        self._dtypes = dtypes
+        self._nudged = nudged
+
+    def run(self) -> None:
+        for number in range(self._plan.calls):
+            args, kwargs = self._arguments()
+            output = self._theirs(lambda: self._call(*args, **kwargs))  # noqa: B023
+            prefix = f"call {number + 1}: " if number else ""
+            self._keep_output(output, prefix)
+            self._keep_arguments(args, kwargs, prefix)
+            if self._plan.train:
+                break
+        if self._plan.train:
+            self._train(output, args, kwargs)
+        else:
+            self._keep_changes()
+
+    def _theirs(self, function: Callable[[], Any]) -> Any:
+        """Run what is not ours."""
+        try:
+            with self._around():
+                return function()
+        except (Exception, SystemExit) as error:  # The border to the program and its backend.
+            raise _ProgramRaised(error) from error
+
+    def _arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        if self._plan.train:
+            self._plan.state.forget_gradients()
+        made = self._plan.arguments.copied(self._dtypes, gradients=self._plan.input_gradients)
+        if self._nudged:
+            _nudge(tensors_of(made))
+        return made
+
+    def _train(self, output: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        plan = self._plan
+        self._theirs(lambda: differentiate(output, plan.loss))
+        parameters = plan.state.parameters
+        for name, tensor in parameters.items():
+            if tensor.grad is not None:
+                self._keep(f"grad of {name}", "gradient", tensor.grad)
+        for name, leaf in argument_leaves(args, kwargs).items():
+            if isinstance(leaf, torch.Tensor) and leaf.is_leaf and leaf.grad is not None:
+                self._keep(f"grad of {name}", "gradient", leaf.grad)
+        self._keep_changes()
+        trained = [tensor for tensor in parameters.values() if tensor.grad is not None]
+        if not trained:
+            return
+        self._theirs(lambda: plan.optimizer(trained).step())
+        for name, tensor in parameters.items():
+            if tensor.grad is not None:
+                self._keep(f"{name}{STEPPED}", "step", tensor)
+        # A backend that keeps a weight of before the step is found out by the next call.
+        args, kwargs = self._arguments()
+        output = self._theirs(lambda: self._call(*args, **kwargs))
+        for path, leaf in flatten(output).items():
+            self._keep(f"{path}{STEPPED}", "step", leaf)
+
+    def _keep_output(self, output: Any, prefix: str) -> None:
+        apart = take_apart(output, f"{prefix}output")
+        self._outcome.containers.update(apart.containers)
+        for path, leaf in apart.leaves.items():
+            self._keep(path, "output", leaf)
+
+    def _keep_arguments(self, args: Any, kwargs: Any, prefix: str) -> None:
+        """What was written into them."""
+        before = argument_leaves(self._plan.arguments.args, self._plan.arguments.kwargs)
+        for name, leaf in argument_leaves(args, kwargs).items():
+            if name not in before or _differs(leaf, before[name]):
+                self._keep(f"{prefix}{name}{AFTER}", "change", leaf)
+
+    def _keep_changes(self) -> None:
+        for name, leaf in self._plan.state.changes().items():
+            if not (self._plan.train and name.startswith("grad of ")):
+                self._outcome.wrote_state = True
+                self._keep(f"{name}{AFTER}", "change", leaf)
+
+    def _keep(self, path: str, kind: ValueKind, leaf: Any) -> None:
+        # It may lie in memory that the next run writes into.
+        kept = leaf.detach().clone() if isinstance(leaf, torch.Tensor) else leaf
+        self._outcome.values[path] = TrialValue(kind, kept)
+
+
+def _nudge(tensors: Iterable[torch.Tensor]) -> None:
+    generator = torch.Generator().manual_seed(0)
+    for tensor in tensors:
+        if tensor.is_floating_point() and is_plain(tensor) and not tensor.is_inference():
+            signs = torch.randint(0, 2, tensor.shape, generator=generator) * 2.0 - 1.0
+            factor = 1 + signs.to(torch.float64) * torch.finfo(tensor.dtype).eps
+            with torch.no_grad():
+                tensor.copy_(tensor.to(torch.float64) * factor.to(tensor.device))
+
+
+def _differs(now: Any, before: Any) -> bool:
+    if isinstance(now, torch.Tensor) and isinstance(before, torch.Tensor):
+        same = now if now.dtype is before.dtype or now.is_quantized else now.to(before.dtype)
+        return not is_same(same.detach(), before.detach())
+    return not is_same_value(now, before, unclear=True)

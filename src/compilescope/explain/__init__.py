@@ -1,1 +1,0 @@
-"""Turns findings into words."""

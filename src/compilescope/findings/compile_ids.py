@@ -1,0 +1,30 @@
+"""Compile ids: `frame/compile_attempt`, unique within one process and epoch only."""
+
+from __future__ import annotations
+
+from compilescope.model.event import Event
+
+Process = tuple[str, int]
+"""As in the ids of its events, and its pid: a pid alone may be that of another machine."""
+CompileKey = tuple[Process, int, str]
+"""Process, epoch and compile id without the attempt."""
+
+
+def process_of(event: Event) -> Process:
+    return event.id.rpartition(".")[0], event.pid
+
+
+def compile_key(event: Event, compile_id: str | None) -> CompileKey | None:
+    if compile_id is None:
+        return None
+    # Written out: this is asked of every event of a long run, several times.
+    return (event.id.rpartition(".")[0], event.pid), event.epoch, compile_id.split("_", 1)[0]
+
+
+def without_attempt(compile_id: str) -> str:
+    return compile_id.split("_", 1)[0]
+
+
+def frame_number(compile_id: str) -> str:
+    """What all compilations of one code object share: `3` of `3/0`, `!0/3` of `!0/3/0`."""
+    return compile_id.rpartition("/")[0] or compile_id

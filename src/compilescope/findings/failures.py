@@ -1,0 +1,153 @@
+"""Compilations that failed, grouped by what failed and where."""
+
+from __future__ import annotations
+
+import msgspec
+
+from compilescope.findings.advice import Advice
+from compilescope.findings.remedy import Remedy
+from compilescope.model.bodies import (
+    CompileFailed,
+    CompileTime,
+    FrameSkipped,
+    ReproWritten,
+    Violation,
+)
+from compilescope.model.error_text import graph_break_link, innermost_cause
+from compilescope.model.event import Event
+from compilescope.model.run import Run
+from compilescope.model.stack import CodeRef
+
+_CompileKey = tuple[int, int, str]
+"""A process, an epoch of it and a compile id."""
+
+
+class Failure(msgspec.Struct, frozen=True, kw_only=True):
+    """An error of the compiler, or of the program under it."""
+
+    error: str
+    cause: str = ""
+    """The innermost error in one line: `RuntimeError: The size of tensor a (5) must match ...`."""
+    message: str
+    link: str = ""
+    """The page that torch's message leads to."""
+    phase: str
+    gb_id: str | None
+    gb_type: str | None
+    hints: tuple[str, ...]
+    backend: str | None
+    file: str
+    line: int
+    column: int | None
+    end_column: int | None
+    """On `end_line`."""
+    end_line: int | None = None
+    """The line that the expression ends on."""
+    function: str
+    source: str
+    suppressed: bool
+    """True where the program went on in eager mode."""
+    count: int
+    ranks: tuple[int, ...]
+    because: tuple[str, ...]
+    repro: str = ""
+    """A script that shows it, within the run's folder."""
+    no_repro: str = ""
+    """Why there is none, where one was asked for."""
+    category: str = ""
+    rule: str | None = None
+    """The rule that explains it: of the graph break that fullgraph=True made an error."""
+    why: str = ""
+    remedy: tuple[Remedy, ...] = ()
+    """What a person can do by hand; `advice` says what to do first."""
+    advice: tuple[Advice, ...] = ()
+    """Best first. Empty until the fixes were asked."""
+
+
+def failures(run: Run) -> list[Failure]:
+    suppressed = {body.because for _, body in run.of(FrameSkipped) if body.because}
+    groups: dict[tuple[object, ...], list[tuple[Event, CompileFailed]]] = {}
+    for event, body in run.of(CompileFailed):
+        groups.setdefault(failure_key(event, body), []).append((event, body))
+    frames = _frames_by_compile_id(run)
+    written = _repros(run)
+    found = [_failure(members, suppressed, frames) for members in groups.values()]
+    return [_with_repro(failure, written) for failure in found]
+
+
+def _repros(run: Run) -> dict[str, ReproWritten]:
+    """Id of an event -> what became of its repro. A graph that a device refused has failed: the
+    script of its first violation shows the failure too."""
+    written = {body.because: body for _, body in run.of(ReproWritten)}
+    refused: dict[_CompileKey, ReproWritten] = {}
+    for event, _ in run.of(Violation):
+        if event.compile_id is not None and event.id in written:
+            refused.setdefault((event.pid, event.epoch, event.compile_id), written[event.id])
+    for event, body in run.of(CompileFailed):
+        shown = refused.get((event.pid, event.epoch, event.compile_id or ""))
+        if shown is not None and body.error == "ConstraintError":
+            written.setdefault(event.id, shown)
+    return written
+
+
+def failure_key(event: Event, body: CompileFailed) -> tuple[object, ...]:
+    """Failures that count as one share it."""
+    frame = event.site
+    place = (frame.file, frame.line) if frame else (body.frame,)
+    return (body.error, body.phase, body.gb_type, *place)
+
+
+def _with_repro(failure: Failure, written: dict[str, ReproWritten]) -> Failure:
+    """One that there is goes before reasons why there is none."""
+    asked = [written[event] for event in failure.because if event in written]
+    for body in sorted(asked, key=lambda each: not each.path):
+        return msgspec.structs.replace(failure, repro=body.path, no_repro=body.reason)
+    return failure
+
+
+def _frames_by_compile_id(run: Run) -> dict[_CompileKey, CodeRef]:
+    """A backward compilation knows only the id of its forward one."""
+    return {
+        (event.pid, event.epoch, _without_attempt(event.compile_id)): body.frame
+        for event, body in run.of(CompileTime)
+        if body.frame is not None and event.compile_id is not None
+    }
+
+
+def _without_attempt(compile_id: str) -> str:
+    return compile_id.split("_", 1)[0]
+
+
+def _failure(
+    members: list[tuple[Event, CompileFailed]],
+    suppressed: set[str],
+    frames: dict[_CompileKey, CodeRef],
+) -> Failure:
+    event, body = members[0]
+    frame = event.site
+    code = body.frame
+    if code is None and event.compile_id is not None:
+        code = frames.get((event.pid, event.epoch, _without_attempt(event.compile_id)))
+    # Old records, and those of logs, have it in the message alone.
+    link, linked_id = graph_break_link(body.message)
+    return Failure(
+        error=body.error,
+        cause=body.cause or innermost_cause(body.message),
+        message=body.message,
+        link=body.link or link,
+        phase=body.phase,
+        gb_id=body.gb_id or linked_id,
+        gb_type=body.gb_type,
+        hints=body.hints,
+        backend=body.backend,
+        file=frame.file if frame else (code.file if code else ""),
+        line=frame.line if frame else (code.line if code else 0),
+        column=frame.column if frame else None,
+        end_column=frame.end_column if frame else None,
+        function=frame.function if frame else (code.function if code else ""),
+        source=frame.source if frame else "",
+        suppressed=event.id in suppressed,
+        count=len(members),
+        ranks=tuple(sorted({member.rank for member, _ in members})),
+        because=tuple(member.id for member, _ in members),
+    )

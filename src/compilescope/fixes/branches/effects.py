@@ -1,0 +1,234 @@
+"""A branch of an `if` as a list of effects: this name, this buffer, this row gets this value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from compilescope.fixes.subject import Subject
+from compilescope.fixes.values.tensors import facts_of
+from compilescope.source.flow import operators
+from compilescope.source.flow.aliasing import is_buffer, is_fresh_local
+from compilescope.source.flow.purity import first, short
+from compilescope.source.refusals import NotMeant, Refused
+from compilescope.source.syntax.snippets import LONGEST, number, spread
+from compilescope.source.trees import cst
+
+_OUTSIDE = "Return the condition as a tensor, and do this outside the compiled code."
+Small: TypeAlias = "cst.BaseSmallStatement | cst.BaseCompoundStatement"
+
+
+@dataclass(frozen=True)
+class Effect:
+    """One target gets one value."""
+
+    kind: Literal["name", "store", "copy"]
+    """`name`: a local variable is bound; `store`: a row or an attribute is; `copy`: a tensor is
+    changed in place."""
+    target: str
+    value: str
+    """The code of the new value."""
+    nodes: tuple[cst.CSTNode, ...] = ()
+    """What is evaluated for it."""
+    plain: bool = False
+    """Nobody else reads it, so it is set whichever way the branch goes."""
+    operand: cst.BaseExpression | None = None
+    """The value's own expression, where it is one of the file's."""
+
+    def line(self) -> str:
+        """One statement; on several lines where it grows long."""
+        copies = self.kind == "copy"
+        flat = f"{self.target}.copy_({self.value})" if copies else f"{self.target} = {self.value}"
+        if len(flat) <= LONGEST or "\n" in flat:
+            return flat
+        if copies:
+            return f"{self.target}.copy_(\n    {spread(self.value, 1)}\n)"
+        return f"{self.target} = {spread(self.value, 0)}"
+
+
+def parts_of(block: cst.CSTNode) -> Iterator[Small]:
+    """The statements of a block, those that share a line one by one."""
+    for each in getattr(block, "body", ()):
+        if isinstance(each, cst.SimpleStatementLine):
+            yield from each.body
+        else:
+            yield each
+
+
+def read_effect(subject: Subject, function: cst.FunctionDef, part: Small) -> list[Effect]:
+    """Raises `Refused` for whatever else than a change of tensors it does."""
+    if isinstance(part, cst.Pass) or _is_text(part):
+        return []
+    if isinstance(part, cst.Assign):
+        return _assigned(subject, part)
+    if isinstance(part, cst.AnnAssign) and part.value is not None:
+        return [_to(subject, part.target, part.value)]
+    if isinstance(part, cst.AugAssign):
+        return [_augmented(subject, function, part)]
+    if isinstance(part, cst.Expr) and isinstance(part.value, cst.Call):
+        return [_in_place(subject, part.value)]
+    raise Refused(f"a branch does more than assign: `{short(subject.module, part)}`")
+
+
+def _is_text(part: Small) -> bool:
+    kinds = (cst.SimpleString, cst.ConcatenatedString, cst.Ellipsis)
+    return isinstance(part, cst.Expr) and isinstance(part.value, kinds)
+
+
+def _assigned(subject: Subject, part: cst.Assign) -> list[Effect]:
+    shown = short(subject.module, part)
+    if len(part.targets) != 1:
+        raise Refused(f"a branch assigns several names at once: `{shown}`")
+    target, value = part.targets[0].target, part.value
+    if not isinstance(target, (cst.Tuple, cst.List)):
+        return [_to(subject, target, value)]
+    if not isinstance(value, cst.Tuple) or len(value.elements) != len(target.elements):
+        raise Refused(f"a branch assigns several names at once: `{shown}`")
+    names = [subject.module.code(each.value) for each in target.elements]
+    for place, element in enumerate(value.elements):
+        if set(names[:place]) & subject.module.names_in(element.value):
+            raise Refused(f"`{shown}` reads what it sets")
+    pairs = zip(target.elements, value.elements, strict=True)
+    return [_to(subject, a.value, b.value) for a, b in pairs]
+
+
+def _to(subject: Subject, target: cst.BaseExpression, value: cst.BaseExpression) -> Effect:
+    module = subject.module
+    text, code = module.code(target), module.code(value)
+    if isinstance(target, cst.Name):
+        return Effect("name", text, code, (value,), operand=value)
+    if isinstance(target, cst.Subscript):
+        mask = _own_mask(subject, target)
+        if mask is not None and number(value) is not None:
+            held = module.code(target.value)
+            filled = f"{held}.masked_fill({mask}, {code})"
+            return Effect("copy", held, filled, (target.value, value))
+        _check_index(subject, target)
+        return Effect("store", text, code, (target.value, value), operand=value)
+    if isinstance(target, cst.Attribute) and _is_tensor_attribute(subject, target):
+        return Effect("store", text, code, (value,), operand=value)
+    raise Refused(f"a branch sets `{text}`, which is visible from outside")
+
+
+def _is_tensor_attribute(subject: Subject, node: cst.CSTNode) -> bool:
+    seen = facts_of(subject, node)
+    if seen:
+        return all(fact.kind == "tensor" for fact in seen)
+    return is_buffer(subject.module, node)
+
+
+def _own_mask(subject: Subject, target: cst.Subscript) -> str | None:
+    """`x > 0` of `x[x > 0]`: a mask of the tensor's own shape."""
+    index = target.slice[0].slice if len(target.slice) == 1 else None
+    mask = index.value if isinstance(index, cst.Index) else None
+    if not isinstance(mask, cst.Comparison) or len(mask.comparisons) != 1:
+        return None
+    module = subject.module
+    same = module.code(mask.left) == module.code(target.value)
+    return (
+        module.code(mask) if same and number(mask.comparisons[0].comparator) is not None else None
+    )
+
+
+def _check_index(subject: Subject, target: cst.Subscript) -> None:
+    """`x[0]` and `x[:, i]` can be read and written whichever way it goes; a mask cannot."""
+    module = subject.module
+    for element in target.slice:
+        index = element.slice
+        if not isinstance(index, cst.Index):
+            continue
+        value = index.value
+        kinds = (cst.Integer, cst.Name, cst.UnaryOperation, cst.Ellipsis)
+        seen = facts_of(subject, value)
+        if not isinstance(value, kinds) or any(fact.kind != "number" for fact in seen):
+            raise Refused(f"a branch writes to `{short(module, target)}` with its own index")
+        if isinstance(value, cst.Name) and not is_whole_number(subject, value):
+            raise Refused(f"it is unknown whether `{value.value}` is an integer")
+
+
+def is_whole_number(subject: Subject, name: cst.Name) -> bool:
+    """A Python number, by what was seen of it or by the loop that counts with it."""
+    seen = facts_of(subject, name)
+    if seen:
+        return all(fact.type == "builtins.int" for fact in seen)
+    return _is_counter(subject, name)
+
+
+def _is_counter(subject: Subject, name: cst.Name) -> bool:
+    """The variable of a loop over a range."""
+    loop = subject.module.around(name, cst.For)
+    while loop is not None:
+        target = loop.target
+        if isinstance(target, cst.Name) and target.value == name.value:
+            return subject.module.calls(loop.iter, "builtins.range")
+        loop = subject.module.around(loop, cst.For)
+    return False
+
+
+def _augmented(subject: Subject, function: cst.FunctionDef, part: cst.AugAssign) -> Effect:
+    """`x += y` changes a tensor in place: whoever else holds it sees that, unless it is new."""
+    module, target = subject.module, part.target
+    sign = type(part.operator).__name__.removesuffix("Assign")
+    operator = getattr(cst, sign, None)
+    if operator is None:
+        raise Refused(f"`{short(module, part)}` is not arithmetic")
+    right = part.value
+    if not right.lpar and isinstance(right, (cst.BinaryOperation, cst.Comparison, cst.IfExp)):
+        right = right.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+    whole = cst.BinaryOperation(left=target, operator=operator(), right=right)
+    text, code = module.code(target), module.code(whole)
+    # The operands are nodes of the file, the operation is not.
+    nodes = (part.value, whole)
+    if isinstance(target, cst.Subscript):
+        _check_index(subject, target)
+        return Effect("store", text, code, nodes)
+    seen = facts_of(subject, target)
+    if any(fact.kind not in ("tensor", "parameter") for fact in seen):
+        raise Refused(f"a branch changes `{text}`, which is a Python value")
+    if isinstance(target, cst.Attribute):
+        if not seen and not is_buffer(module, target):
+            raise Refused(f"a branch changes `{text}`, which is visible from outside")
+        return Effect("copy", text, code, nodes)
+    assert isinstance(target, cst.Name)
+    fresh = is_fresh_local(module, function, target.value)
+    return Effect("name" if fresh else "copy", text, code, nodes)
+
+
+def _in_place(subject: Subject, call: cst.Call) -> Effect:
+    """`x.mul_(2)`, `self.mean.mul_(0.9).add_(m)`: the tensor, and what it would become."""
+    base, value, nodes = _chain(subject, call)
+    module = subject.module
+    found = first(module, [base], "effect", "unknown", "random")
+    if found is not None:
+        raise Refused(found.words)
+    return Effect("copy", module.code(base), value, nodes)
+
+
+def _chain(
+    subject: Subject, call: cst.Call
+) -> tuple[cst.BaseExpression, str, tuple[cst.CSTNode, ...]]:
+    module, func = subject.module, call.func
+    name = operators.out_of_place(func.attr.value) if isinstance(func, cst.Attribute) else None
+    if name is None or not isinstance(func, cst.Attribute):
+        found = first(module, [call], "effect", "random", "unknown")
+        shown = f"the branch calls {short(module, func)}()"
+        raise Refused(shown, instead=_OUTSIDE) if found else NotMeant("the branch has no effect")
+    inner = func.value
+    if isinstance(inner, cst.Call) and isinstance(inner.func, cst.Attribute):
+        if operators.out_of_place(inner.func.attr.value) is not None:
+            base, text, nodes = _chain(subject, inner)
+        else:
+            raise Refused(f"`{short(module, call)}` changes a tensor in place")
+    else:
+        base, text, nodes = inner, module.code(inner), ()
+    arguments = tuple(arg.value for arg in call.args)
+    if name in ("copy", "fill") and len(arguments) == 1:
+        return base, module.code(arguments[0]), (*nodes, *arguments)
+    if name == "zero":
+        return base, "0", nodes
+    made = cst.Call(cst.Attribute(cst.Name("x"), cst.Name(name)), args=call.args)
+    inside = ", ".join(
+        module.code(arg.with_changes(comma=cst.MaybeSentinel.DEFAULT)) for arg in call.args
+    )
+    return base, f"{text}.{name}({inside})", (*nodes, made)

@@ -1,0 +1,238 @@
+"""An `if` on a tensor as straight-line code: every assignment of both branches picks its value.
+
+`y = a` under `c` becomes `y = torch.where(c, a, y)`; two branches that set the same name meet in
+one `torch.where(c, a, b)`. Statement by statement, so a branch may read what it has set before.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field, replace
+
+from compilescope.fixes.branches.callers import check_not_the_argument
+from compilescope.fixes.branches.condition import Truth, read_test
+from compilescope.fixes.branches.effects import Effect, is_whole_number, parts_of, read_effect
+from compilescope.fixes.branches.numbers import check_numbers
+from compilescope.fixes.subject import Subject
+from compilescope.fixes.values.kinds import check_alike, check_like
+from compilescope.fixes.values.tensors import facts_of, is_static, needs_grad
+from compilescope.source.flow import liveness
+from compilescope.source.flow.aliasing import check_unchanged, runs_without_grad
+from compilescope.source.flow.purity import first, remarks, short
+from compilescope.source.refusals import Refused
+from compilescope.source.trees import cst
+
+
+@dataclass
+class Predication:
+    """The work on one `if` with all its branches."""
+
+    subject: Subject
+    function: cst.FunctionDef
+    whole: cst.If
+    """The outermost `if`, which is replaced."""
+    torch: str
+    """What the file calls torch."""
+    met: set[str] = field(default_factory=set)
+    """Names that both sides have set."""
+    _made: set[str] = field(default_factory=set)
+
+    def effects(self, truth: Truth) -> list[Effect]:
+        """What to do instead, in order; `truth` is the outermost test."""
+        made = self._picked(self.whole, truth)
+        for effect in made:
+            self._check_name(effect)
+        return made
+
+    def branch(self, block: cst.CSTNode | None) -> list[Effect]:
+        """One side of it, as it stands; checked for what must not be done without need."""
+        if block is None:
+            return []
+        if isinstance(block, cst.If):
+            return self._inner(block)
+        body = block.body if isinstance(block, cst.Else) else block
+        found: list[Effect] = []
+        for part in parts_of(body):
+            if isinstance(part, cst.If):
+                found += self._inner(part)
+                continue
+            for effect in read_effect(self.subject, self.function, part):
+                check_pure(self.subject, effect.nodes)
+                found.append(effect)
+        return found
+
+    def _inner(self, node: cst.If) -> list[Effect]:
+        module = self.subject.module
+        if is_static(self.subject, node.test):
+            raise Refused(f"a branch has its own `if`: `{short(module, node.test)}`")
+        truth = read_test(self.subject, node.test)
+        if truth.static:
+            raise Refused(f"`{truth.static}` in an inner condition is not a tensor")
+        check_test(self.subject, node.test)
+        return self._picked(node, truth)
+
+    def _picked(self, node: cst.If, truth: Truth) -> list[Effect]:
+        name = self._fresh("taken")
+        pairs = _aligned(self.branch(node.body), self.branch(node.orelse))
+        needed = [pair for pair in pairs if not self._is_plain(*pair)]
+        if len(needed) <= 1 and pairs[:1] == needed[:1]:
+            return [self._pick(truth.tensor, then, other) for then, other in pairs]
+        # Evaluated once, before anything that it reads is set.
+        saved = Effect("name", name, truth.tensor, plain=True)
+        return [saved, *(self._pick(name, then, other) for then, other in pairs)]
+
+    def _fresh(self, wanted: str) -> str:
+        numbered = itertools.chain([wanted], (f"{wanted}_{n}" for n in itertools.count(2)))
+        for name in numbered:
+            if name not in self._made and self.subject.module.fresh_name(name) == name:
+                self._made.add(name)
+                return name
+        raise AssertionError
+
+    def _is_plain(self, then: Effect | None, other: Effect | None) -> bool:
+        only = then or other
+        if then is not None and other is not None:
+            return then.plain and other.plain
+        assert only is not None
+        return only.plain or (only.kind == "name" and self._is_passing(only.target))
+
+    def _is_passing(self, name: str) -> bool:
+        """Set by one side for its own use."""
+        module, function = self.subject.module, self.function
+        if liveness.is_read_later(module, function, self.whole, name):
+            return False
+        if not liveness.is_set_before(module, function, self.whole, name):
+            return True
+        return sum(name in liveness.names_read(module, each) for each in _sides(self.whole)) <= 1
+
+    def _pick(self, test: str, then: Effect | None, other: Effect | None) -> Effect:
+        only = then or other
+        assert only is not None
+        if self._is_plain(then, other):
+            return replace(only, plain=True)
+        if then is not None and other is not None:
+            check_numbers(self.subject, self.function, self.whole, then, other)
+            if then.operand is not None and other.operand is not None:
+                check_alike(self.subject, then.operand, other.operand)
+            self.met.add(then.target)
+            nodes = (*then.nodes, *other.nodes)
+            value = self._where(test, then.value, other.value)
+            return replace(only, value=value, nodes=nodes, operand=None)
+        if only.kind == "name":
+            self._check_set(only.target)
+        check_numbers(self.subject, self.function, self.whole, only, None)
+        if only.kind == "name" and only.operand is not None:
+            self._check_like_before(only.target, only.operand)
+        a, b = (only.value, only.target) if then is not None else (only.target, only.value)
+        return replace(only, value=self._where(test, a, b), operand=None)
+
+    def _check_like_before(self, name: str, value: cst.BaseExpression) -> None:
+        """The other side leaves the name as it was: its value must be like the new one."""
+        subject = self.subject
+        before = subject.facts(name, subject.module.line(self.whole))
+        if before and all(fact.kind in ("tensor", "parameter") for fact in before):
+            check_like(subject, before, value)
+        check_not_the_argument(subject, name)
+
+    def _where(self, test: str, a: str, b: str) -> str:
+        return a if a == b else f"{self.torch}.where({test}, {a}, {b})"
+
+    def _check_set(self, name: str) -> None:
+        module, function = self.subject.module, self.function
+        if name in self.met or liveness.is_set_before(module, function, self.whole, name):
+            return
+        if not self.subject.facts(name, module.line(self.whole)):
+            raise Refused(f"`{name}` is set on one side only")
+
+    def _check_name(self, effect: Effect) -> None:
+        """The name gets a new tensor, where it may have kept another one's."""
+        module, function = self.subject.module, self.function
+        if effect.kind != "name":
+            return
+        if effect.target in liveness.declared_elsewhere(module, function):
+            raise Refused(f"`{effect.target}` belongs to another scope")
+        if effect.plain:
+            return
+        check_unchanged(module, function, self.whole, effect.nodes, [effect.target])
+
+
+def check_pure(subject: Subject, nodes: tuple[cst.CSTNode, ...]) -> None:
+    """Raises `Refused` where these must not be evaluated without need."""
+    module = subject.module
+    for concern in ("effect", "random", "unknown", "by-value", "raises", "costly"):
+        for node in nodes:
+            for found in remarks(module, node):
+                if found.concern == concern and not _is_row(subject, found.subscript):
+                    raise Refused(found.words)
+    for node in nodes:
+        _check_seen(subject, node)
+    steep = first(module, list(nodes), "steep")
+    if steep is None or runs_without_grad(module, subject.statement):
+        return
+    if needs_grad(subject, list(nodes)):
+        raise Refused(steep.words)
+
+
+def _is_row(subject: Subject, node: cst.Subscript | None) -> bool:
+    """`x[i]` by Python numbers: whether there is such a row does not depend on the values."""
+    if node is None:
+        return False
+    for element in node.slice:
+        value = element.slice.value if isinstance(element.slice, cst.Index) else None
+        if isinstance(value, cst.Name) and not is_whole_number(subject, value):
+            return False
+        if value is not None and not isinstance(value, (cst.Name, cst.Integer, cst.UnaryOperation)):
+            return False
+    return True
+
+
+def _check_seen(subject: Subject, node: cst.CSTNode) -> None:
+    """What only the values that were seen tell."""
+    module = subject.module
+    for each in module.walk(node):
+        if isinstance(each, cst.Call) and isinstance(each.func, cst.Attribute):
+            seen = facts_of(subject, each.func.value)
+            objects = [fact for fact in seen if fact.kind in ("module", "other")]
+            imported = all(fact.type == "builtins.module" for fact in objects)
+            if not imported and not is_static(subject, each):
+                shown = short(module, each)
+                raise Refused(f"the branch calls `{shown}`, which may do more than compute")
+        if isinstance(each, cst.BinaryOperation) and isinstance(each.operator, cst.Divide):
+            seen = facts_of(subject, each.right)
+            python = bool(seen) and all(fact.kind == "number" for fact in seen)
+            if python and is_static(subject, each.left):
+                raise Refused(f"`{short(module, each)}` raises on division by zero")
+
+
+def check_test(subject: Subject, test: cst.BaseExpression) -> None:
+    """The same for a test that Python did not always come to."""
+    found = first(subject.module, [test], "effect", "random", "unknown", "raises", "costly")
+    if found is not None:
+        raise Refused(found.words.replace("the branch", "an inner condition"))
+
+
+def _sides(branch: cst.If) -> list[cst.CSTNode]:
+    """The bodies, and the tests of each `elif`."""
+    found: list[cst.CSTNode] = [branch.body]
+    if isinstance(branch.orelse, cst.If):
+        return [*found, branch.orelse.test, *_sides(branch.orelse)]
+    return [*found, *([branch.orelse] if branch.orelse is not None else [])]
+
+
+def _aligned(then: list[Effect], other: list[Effect]) -> list[tuple[Effect | None, Effect | None]]:
+    """Both sequences as one, each in its order, the same targets side by side where they meet."""
+    pairs: list[tuple[Effect | None, Effect | None]] = []
+    rest = list(other)
+    for effect in then:
+        place = next((i for i, each in enumerate(rest) if _meets(effect, each)), None)
+        if place is None:
+            pairs.append((effect, None))
+            continue
+        pairs += [(None, each) for each in rest[:place]]
+        pairs.append((effect, rest[place]))
+        rest = rest[place + 1 :]
+    return [*pairs, *((None, each) for each in rest)]
+
+
+def _meets(a: Effect, b: Effect) -> bool:
+    return a.kind == b.kind and a.target == b.target and not a.plain and not b.plain

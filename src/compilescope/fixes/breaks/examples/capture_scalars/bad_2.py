@@ -1,0 +1,13 @@
+#: note: A compiled module has attributes that a wrapper would hide.
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def forward(self, x, lengths):
+        longest = int(lengths.max())
+        return x[:, :longest].sum(1)
+
+
+net = torch.compile(Net(), backend="eager")
+net(torch.ones(2, 5), torch.tensor([3, 4]))

@@ -1,0 +1,10 @@
+import torch
+
+
+@torch.compile(backend="eager")
+def f(x):
+    (kept,) = torch.where(x > 0)
+    return x[kept].sort().values
+
+
+f(torch.ones(3))

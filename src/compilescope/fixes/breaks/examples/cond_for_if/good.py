@@ -1,0 +1,25 @@
+import torch
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.wide = torch.nn.Linear(3, 3)
+        self.deep = torch.nn.Linear(3, 3)
+
+    def forward(self, x):
+        # By the mean.
+        def when_true(x):
+            # Much.
+            h = self.wide(x)
+            x = h.relu()
+            return x
+        def when_false(x):
+            x = self.deep(x)
+            return x.clone()
+        x = torch.cond(x.mean() > 0, when_true, when_false, (x,))
+        return x + 1
+
+
+net = Net().requires_grad_(False)
+torch.compile(net, backend="eager")(torch.ones(3))

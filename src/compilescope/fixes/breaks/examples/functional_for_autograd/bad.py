@@ -1,0 +1,10 @@
+import torch
+
+
+def f(x):
+    y = x + 1
+    full = torch.autograd.functional.jacobian(lambda v: v**2, y)  # n by n
+    return full.diagonal() * 2
+
+
+torch.compile(f, backend="eager")(torch.ones(3))

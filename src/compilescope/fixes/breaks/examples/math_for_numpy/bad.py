@@ -1,0 +1,10 @@
+import numpy as np
+import torch
+
+
+def f(x):
+    flat = int(np.prod(x.shape[1:]))  # features
+    return x.reshape(-1, flat) * 2
+
+
+torch.compile(f, backend="eager")(torch.ones(2, 3, 4))

@@ -1,0 +1,25 @@
+import torch
+
+model = torch.nn.Linear(3, 3)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+
+def _step_compiled(x, y):
+    # The part that counts.
+    out = model(x)
+    loss = ((out - y) ** 2).mean()
+    return loss
+
+
+# One step of training.
+@torch.compile(backend="eager")
+@torch._dynamo.decorators.skip
+def step(x, y):
+    """Gives the loss."""
+    optimizer.zero_grad()
+    loss = _step_compiled(x, y)
+    loss.backward()  # gradients
+    return loss
+
+
+step(torch.ones(2, 3), torch.zeros(2, 3))

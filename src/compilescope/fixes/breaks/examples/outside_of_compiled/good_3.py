@@ -1,0 +1,20 @@
+import torch
+
+
+class Trainer:
+    def __init__(self):
+        self.layer = torch.nn.Linear(3, 1)
+
+    def _step_compiled(self, x):
+        loss = self.layer(x).square().mean()
+        return loss
+
+    @torch.compile(backend="eager")
+    @torch._dynamo.decorators.skip
+    def step(self, x):
+        loss = self._step_compiled(x)
+        loss.backward()
+        return loss
+
+
+Trainer().step(torch.ones(2, 3))

@@ -1,0 +1,11 @@
+import torch
+
+
+def f(x):
+    y = x + 1
+    print("step", y)
+    return y * 2
+
+
+g = torch._dynamo.config.patch(reorderable_logging_functions={print})(torch.compile(f, backend="eager"))
+g(torch.ones(3))

@@ -1,0 +1,9 @@
+import torch
+
+
+def f(x):
+    largest = x.abs().max().detach()  # of all
+    return x / largest
+
+
+torch.compile(f, backend="eager")(torch.ones(3))

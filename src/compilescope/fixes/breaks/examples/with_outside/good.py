@@ -1,0 +1,20 @@
+import torch
+
+
+def _sample_compiled(x):
+    noise = torch.rand(3)  # always the same
+    y = x + noise
+    return y
+
+
+@torch._dynamo.decorators.skip
+def sample(x):
+    # The caller's numbers stay as they are.
+    with torch.random.fork_rng():
+        torch.manual_seed(7)
+        y = _sample_compiled(x)
+    return y
+
+
+compiled = torch.compile(sample, backend="eager")
+compiled(torch.ones(3))

@@ -1,0 +1,109 @@
+"""Which function was being compiled when Dynamo stopped, and what of it must stay outside."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from compilescope.fixes.subject import Subject
+from compilescope.model.bodies import GraphBreak
+from compilescope.model.stack import CodeRef, Frame
+from compilescope.source.refusals import NotMeant, Refused
+from compilescope.source.syntax.module import SourceModule
+from compilescope.source.trees import cst
+
+_LARGEST_OUTSIDE = 4
+"""Lines of a statement that goes outside. Chosen: what goes with it is no longer compiled."""
+_WRAPPERS = ("torch/_dynamo/external_utils.py", "torch/utils/_contextlib.py")
+_GRAD_MODES = {"torch.no_grad", "torch.enable_grad", "torch.inference_mode"}
+# A code object begins at its first decorator, a definition after the last.
+_DECORATORS = 20
+"""Lines that the decorators of a function may take. Chosen."""
+
+
+def check_root(subject: Subject) -> None:
+    """Raises `Refused` unless the function around the break is what was being compiled, each time:
+    of a function that is traced as part of another one, nothing can be left outside."""
+    function = subject.function
+    seen = False
+    for event in subject.program.run.events_with(subject.finding.because):
+        body = event.body
+        if not isinstance(body, GraphBreak) or body.frame is None:
+            continue
+        seen = True
+        if not _is_at_or_below(subject, body.frame, event.stack):
+            raise Refused(
+                f"`{function.name.value}` is part of another function's graph, so nothing in "
+                "it can stay outside"
+            )
+    if not seen:
+        raise NotMeant("it is unknown which function was being compiled")
+
+
+def _is_at_or_below(subject: Subject, frame: CodeRef, stack: Sequence[Frame]) -> bool:
+    """Was it the function itself that was compiled, or something that it calls?"""
+    module, function = subject.module, subject.function
+    place = module.position(function)
+    first = place.start.line - _DECORATORS
+    if frame.file == subject.file and frame.function == function.name.value:
+        return first <= frame.line <= place.end.line
+    # What torch puts around a function with such a decorator goes when the decorator goes.
+    wrapped = bool(grad_modes(module, function)) and frame.file.endswith(_WRAPPERS)
+    for each in stack:
+        if each.file == frame.file and each.function == frame.function and not wrapped:
+            return False
+        if each.file == subject.file and place.start.line <= each.line <= place.end.line:
+            return True
+    return False
+
+
+def grad_modes(module: SourceModule, function: cst.FunctionDef) -> list[cst.Decorator]:
+    """Decorators like `@torch.no_grad()`, whose wrapper is a frame of its own."""
+    found = []
+    for each in function.decorators:
+        named = each.decorator.func if isinstance(each.decorator, cst.Call) else each.decorator
+        if module.meaning(named) & _GRAD_MODES:
+            found.append(each)
+    return found
+
+
+def stays_outside(subject: Subject, *, all_sites: bool) -> list[cst.BaseStatement]:
+    """The statement of the function's body that Dynamo stopped at, here or also elsewhere in it.
+    Raises `Refused` where one is too large to be left out."""
+    module = subject.module
+    found: list[cst.BaseStatement] = []
+    for node in sites_in(subject) if all_sites else [subject.node]:
+        statement = own_statement(subject, node)
+        if statement is not None and statement not in found:
+            found.append(statement)
+    if not found:
+        raise NotMeant("the line is not a statement in the function's own body")
+    for statement in found:
+        if sum(1 for each in module.walk(statement) if _is_line(each)) > _LARGEST_OUTSIDE:
+            raise Refused("the statement around it does much else")
+    return found
+
+
+def sites_in(subject: Subject) -> list[cst.CSTNode]:
+    """All that Dynamo stopped at in the function, but for what an earlier break left behind."""
+    module, function = subject.module, subject.function
+    found = []
+    for site in subject.program.digest.sites:
+        if site.file != subject.file or site.consequence_of is not None:
+            continue
+        node = module.node_at(site.line, site.column, site.end_column)
+        if node is not None and module.function_of(node) is function:
+            found.append(node)
+    return found
+
+
+def own_statement(subject: Subject, node: cst.CSTNode) -> cst.BaseStatement | None:
+    """The statement of the function's own body that a node is in."""
+    module, block = subject.module, subject.function.body
+    for each in (node, *module.ancestors(node)):
+        if module.parent(each) is block and isinstance(each, cst.BaseStatement):
+            return each
+    return None
+
+
+def _is_line(node: cst.CSTNode) -> bool:
+    return isinstance(node, cst.SimpleStatementLine)

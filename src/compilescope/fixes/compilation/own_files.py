@@ -1,0 +1,77 @@
+"""The user's own files that belong to a program: what may be changed for good."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from compilescope.fixes.subject import OF_A_FILE, Program
+from compilescope.model.bodies import SourceSeen
+from compilescope.source.refusals import NotTried, Refused
+from compilescope.source.syntax.module import SourceModule
+from compilescope.source.trees import cst
+
+
+def own_modules(program: Program) -> list[SourceModule]:
+    """The user's own files that can be changed, the script first, then what it showed and
+    what those import from the same folder. Raises `NotTried` where they are more than the program
+    lets be parsed."""
+    if program.own is None:
+        program.keep_own(tuple(_own_modules(program)))
+    return list(program.own or ())
+
+
+def _own_modules(program: Program) -> list[SourceModule]:
+    seen = [program.main, *(body.file for _, body in program.run.of(SourceSeen))]
+    files = list(dict.fromkeys(file for file in seen if file and program.is_own(file)))
+    _check_size(program, files)
+    known = set(files)
+    found: list[SourceModule] = []
+    for file in files:
+        try:
+            module = program.module(file)
+        except NotTried:
+            raise  # Some of the files must not pass for all of them.
+        except Refused:
+            continue
+        found.append(module)
+        for each in _imported_files(module, program):
+            if each not in known:
+                known.add(each)
+                files.append(each)
+    return found
+
+
+def _check_size(program: Program, files: Iterable[str]) -> None:
+    if program.most_source is None:
+        return
+    left = program.most_source
+    for file in files:
+        with suppress(Refused):
+            left -= len(program.text(file)) + OF_A_FILE
+        if left < 0:
+            program.stop("the program has too much source")
+
+
+def _imported_files(module: SourceModule, program: Program) -> Iterator[str]:
+    roots = {Path(module.path).parent, *([Path(program.root)] if program.root else ())}
+    for node in module.walk():
+        if isinstance(node, cst.Import):
+            names = [_dotted(alias.name) for alias in node.names]
+        elif isinstance(node, cst.ImportFrom) and node.module is not None:
+            names = [_dotted(node.module)]
+        else:
+            continue
+        for name in names:
+            for root in roots:
+                path = root.joinpath(*name.split("."))
+                for file in (path.with_suffix(".py"), path / "__init__.py"):
+                    if file.is_file() and program.is_own(str(file)):
+                        yield str(file)
+
+
+def _dotted(node: cst.CSTNode) -> str:
+    if isinstance(node, cst.Attribute):
+        return f"{_dotted(node.value)}.{node.attr.value}"
+    return node.value if isinstance(node, cst.Name) else ""

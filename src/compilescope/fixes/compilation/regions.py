@@ -1,0 +1,225 @@
+"""Where the user's own files apply torch.compile, to what, and by which names the result is called.
+
+A decorator, a call whose result is bound or called at once, `Module.compile()`; under any name
+that the file gives to `torch` or to `torch.compile`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from compilescope.findings.recompiles import RecompiledFrame
+from compilescope.fixes.arguments.calls import callees_of
+from compilescope.fixes.compilation.own_files import own_modules
+from compilescope.fixes.subject import Subject
+from compilescope.source.refusals import Refused
+from compilescope.source.syntax.module import SourceModule
+from compilescope.source.trees import cst
+
+Form = Literal["decorator", "call", "method"]
+_REGIONS = "regions"
+_SPELLED = ("compile", "optimize")
+"""Without one of these words a file applies nothing."""
+_COMPILE = ("torch.compile", "torch.compiler.compile", "torch._dynamo.optimize")
+
+
+@dataclass(frozen=True)
+class Region:
+    """One application of torch.compile."""
+
+    module: SourceModule
+    form: Form
+    node: cst.CSTNode
+    """The call; the decorator's name where it stands bare, `@torch.compile`."""
+    target: cst.CSTNode | None
+    """The decorated function, or the expression that is compiled."""
+    names: frozenset[str]
+    """How the compiled thing is called in its file: `step`, `self.net`."""
+
+    @property
+    def call(self) -> cst.Call | None:
+        return self.node if isinstance(self.node, cst.Call) else None
+
+    def argument(self, name: str) -> cst.Arg | None:
+        """One of torch.compile's own, as it is written."""
+        for each in self.call.args if self.call else ():
+            if each.keyword is not None and each.keyword.value == name:
+                return each
+        return None
+
+    @property
+    def takes_a_bundle(self) -> bool:
+        """`torch.compile(f, **options)`: what is set cannot be seen."""
+        return any(each.star for each in (self.call.args if self.call else ()))
+
+    @property
+    def is_repeated(self) -> bool:
+        """It stands in a loop, a comprehension or a function, so it may be applied many times."""
+        kinds = (cst.For, cst.While, cst.BaseComp, cst.FunctionDef, cst.Lambda)
+        around = self.module.ancestors(self.node)
+        return any(isinstance(above, kinds) and above is not self.target for above in around)
+
+
+def regions_of(module: SourceModule) -> list[Region]:
+    """In source order, sought once."""
+    known = module.kept.get(_REGIONS)
+    if known is None:
+        known = module.kept[_REGIONS] = _regions(module)
+    return list(known)
+
+
+def _regions(module: SourceModule) -> list[Region]:
+    found: list[Region] = []
+    if not any(word in module.text for word in _SPELLED):
+        return found
+    for node in module.walk():
+        if isinstance(node, cst.FunctionDef):
+            found.extend(_decorators(module, node))
+        elif isinstance(node, cst.Call):
+            found.extend(_calls(module, node))
+    return found
+
+
+def _decorators(module: SourceModule, function: cst.FunctionDef) -> Iterator[Region]:
+    for decorator in function.decorators:
+        node = decorator.decorator
+        named = node.func if isinstance(node, cst.Call) else node
+        names = frozenset({function.name.value, f"self.{function.name.value}"})
+        partial = isinstance(node, cst.Call) and _is_partial(module, node)
+        if partial or module.means(named, *_COMPILE):
+            yield Region(module, "decorator", node, function, names)
+
+
+def _calls(module: SourceModule, node: cst.Call) -> Iterator[Region]:
+    if isinstance(module.parent(node), cst.Decorator):
+        return
+    if _is_partial(module, node):
+        yield Region(module, "call", node, None, _bound_to(module, node))
+    elif not isinstance(node.func, cst.Call) and module.calls(node, *_COMPILE):
+        given = [each for each in node.args if each.keyword is None and not each.star]
+        named = [each for each in node.args if each.keyword and each.keyword.value == "model"]
+        first = (given + named)[:1]
+        yield Region(
+            module, "call", node, first[0].value if first else None, _bound_to(module, node)
+        )
+    elif _is_method(module, node):
+        owner = node.func.value  # type: ignore[attr-defined]
+        yield Region(module, "method", node, owner, frozenset({module.code(owner)}))
+
+
+def _is_partial(module: SourceModule, node: cst.Call) -> bool:
+    """`functools.partial(torch.compile, ...)`."""
+    if not module.calls(node, "functools.partial") or not node.args:
+        return False
+    return module.means(node.args[0].value, *_COMPILE)
+
+
+def _is_method(module: SourceModule, node: cst.Call) -> bool:
+    """`model.compile()` as a statement of its own; not `re.compile(...)`, whose result counts."""
+    if not isinstance(node.func, cst.Attribute) or node.func.attr.value != "compile":
+        return False
+    if not isinstance(module.parent(node), cst.Expr):
+        return False
+    root = node.func.value
+    while isinstance(root, (cst.Attribute, cst.Subscript)):
+        root = root.value
+    return not (isinstance(root, cst.Name) and _is_import(module, root))
+
+
+def _is_import(module: SourceModule, name: cst.Name) -> bool:
+    scope = module.scope(name)
+    assigned = scope[name.value] if scope is not None and name.value in scope else ()
+    return any(
+        isinstance(getattr(each, "node", None), (cst.Import, cst.ImportFrom)) for each in assigned
+    )
+
+
+def _bound_to(module: SourceModule, node: cst.Call) -> frozenset[str]:
+    """The names that the result gets; the call itself where it is called at once."""
+    above = module.parent(node)
+    if isinstance(above, cst.Call) and above.func is node:
+        return frozenset({module.code(node)})
+    statement = module.around(node, cst.Assign, cst.AnnAssign, cst.NamedExpr)
+    if isinstance(statement, cst.Assign):
+        return frozenset(module.code(each.target) for each in statement.targets)
+    if isinstance(statement, (cst.AnnAssign, cst.NamedExpr)):
+        return frozenset({module.code(statement.target)})
+    return frozenset()
+
+
+def region_of(subject: Subject) -> Region:
+    """The region that a recompiled function belongs to. Raises `Refused` if that is not plain."""
+    found = [region for module in own_modules(subject.program) for region in regions_of(module)]
+    if not found:
+        raise Refused("torch.compile is not applied in one of your own files")
+    if len(found) == 1:
+        return found[0]
+    frame = subject.frame
+    if frame is not None:
+        for region in found:
+            if region.form == "decorator" and _covers(region, frame.file, frame.line):
+                return region
+        for fits in (_compiles_function, _compiles_method):
+            named = [region for region in found if fits(region, frame)]
+            if len(named) == 1:
+                return named[0]
+    called = callees_of(subject)
+    fitting = [region for region in found if region.names & called]
+    if len(fitting) == 1:
+        return fitting[0]
+    raise Refused(
+        "torch.compile is applied in several places, and it is unclear which one to change"
+    )
+
+
+def _covers(region: Region, file: str, line: int) -> bool:
+    if region.module.path != file or region.target is None:
+        return False
+    place = region.module.position(region.target)
+    first = min(region.module.line(each) for each in region.target.decorators)  # type: ignore[attr-defined]
+    return first <= line <= place.end.line
+
+
+def _compiles_function(region: Region, frame: RecompiledFrame) -> bool:
+    target = region.target
+    if isinstance(target, cst.FunctionDef):
+        return target.name.value == frame.function
+    return isinstance(target, (cst.Name, cst.Attribute)) and (
+        region.module.code(target).split(".")[-1] == frame.function
+    )
+
+
+def _compiles_method(region: Region, frame: RecompiledFrame) -> bool:
+    """The target is an object of the class that the recompiled method stands in."""
+    if region.module.path != frame.file or region.target is None:
+        return False
+    module = region.module
+    for name in _classes(module, region.target, 0):
+        for node in module.tree.body:
+            if isinstance(node, cst.ClassDef) and node.name.value == name:
+                place = module.position(node)
+                if place.start.line <= frame.line <= place.end.line:
+                    return True
+    return False
+
+
+def _classes(module: SourceModule, node: cst.CSTNode, depth: int) -> set[str]:
+    """Names that an object may have been made by: `Net` of `Net().eval()`, of `net = Net()`."""
+    if depth > 5:
+        return set()
+    if isinstance(node, cst.Call) and isinstance(node.func, cst.Name):
+        return {node.func.value}
+    if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+        return _classes(module, node.func.value, depth + 1)
+    scope = module.scope(node) if isinstance(node, cst.Name) else None
+    if scope is None or not isinstance(node, cst.Name) or node.value not in scope:
+        return set()
+    found: set[str] = set()
+    for each in scope[node.value]:
+        bound = getattr(each, "node", None)
+        assign = module.around(bound, cst.Assign) if bound is not None else None
+        if assign is not None:
+            found |= _classes(module, assign.value, depth + 1)
+    return found

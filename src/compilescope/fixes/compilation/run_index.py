@@ -1,0 +1,50 @@
+"""What fixes ask of a run's events again and again, by what they ask for: read once a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from weakref import WeakKeyDictionary
+
+from compilescope.model.bodies import CompileTime, GraphBreak, GraphCaptured, Recompile
+from compilescope.model.event import Event
+from compilescope.model.run import Run
+from compilescope.model.stack import shown_code
+
+Place = tuple[str, int, str]
+"""File, first line and name of a function."""
+
+
+@dataclass
+class EventIndex:
+    """Events of one run by the code that they are about."""
+
+    compiled: dict[Place, list[Event]] = field(default_factory=dict)
+    """Compilations and recompiles of each function, as the user sees it."""
+    recompiled: dict[tuple[str, int], list[Recompile]] = field(default_factory=dict)
+    """By file and first line."""
+    traced: set[Place] = field(default_factory=set)
+    """Every code object that Dynamo looked at."""
+
+
+_known: WeakKeyDictionary[Run, EventIndex] = WeakKeyDictionary()
+
+
+def index_of(run: Run) -> EventIndex:
+    if run not in _known:
+        _known[run] = _read(run)
+    return _known[run]
+
+
+def _read(run: Run) -> EventIndex:
+    found = EventIndex()
+    for event in run.events:
+        body = event.body
+        if isinstance(body, (GraphCaptured, GraphBreak, CompileTime)) and body.frame is not None:
+            found.traced.add((body.frame.file, body.frame.line, body.frame.function))
+        if isinstance(body, (CompileTime, Recompile)) and body.frame is not None:
+            code = shown_code(body.frame, event.stack)
+            place = (code.file, code.line, code.function)
+            found.compiled.setdefault(place, []).append(event)
+            if isinstance(body, Recompile):
+                found.recompiled.setdefault(place[:2], []).append(body)
+    return found

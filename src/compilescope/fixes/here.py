@@ -1,0 +1,88 @@
+"""Where the files of a log are on this machine: its paths are those of another one.
+
+A file counts as found only if the line that the log shows is still in its place.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import PurePosixPath, PureWindowsPath
+
+from compilescope.model.plain_files import read_source_text
+from compilescope.model.run import Run
+from compilescope.model.stack import origin_of
+
+_PACKAGES = re.compile(r"[/\\](?:site|dist)-packages[/\\](.+)$")
+_MODULE = "<module>"
+
+
+@dataclass(frozen=True)
+class Here:
+    """What is known of this machine."""
+
+    main: str = ""
+    """The absolute path of the script that wrote the log; empty where it is not known."""
+    root: str = ""
+    """The folder that the log's program was in, on its machine."""
+    folders: tuple[str, ...] = ()
+    """Where its source may be."""
+
+    def find(self, file: str, line: int, source: str) -> str | None:
+        """The file here; None where there is none with that very line."""
+        for path in dict.fromkeys(self._candidates(file)):
+            lines = _lines(path)
+            if 0 < line <= len(lines):
+                text = lines[line - 1].strip()
+                if text == source.strip() or not source.strip():
+                    return path
+        return None
+
+    def _candidates(self, file: str) -> Iterator[str]:
+        name = _parts(file)[-1]
+        if self.main and os.path.basename(self.main) == name:
+            yield self.main
+        yield file
+        package = _PACKAGES.search(file)
+        if package:
+            for folder in sys.path:
+                yield os.path.join(folder or os.getcwd(), *_parts(package[1]))
+        beside = (os.path.dirname(self.main),) if self.main else ()
+        for folder in (*self.folders, *beside):
+            if self.root and file.startswith(self.root):
+                yield os.path.join(folder, *_parts(file[len(self.root) :].lstrip("/\\")))
+            parts = _parts(file)
+            for start in range(1, len(parts)):
+                yield os.path.join(folder, *parts[start:])
+
+
+def main_of_log(run: Run, folders: Sequence[str] = ()) -> str:
+    """The script that wrote the log, if it is at hand: the outermost file of a stack."""
+    for event in run.events:
+        outer = event.stack[0] if event.stack else None
+        if outer is None or outer.function != _MODULE or origin_of(outer.file) != "user":
+            continue
+        found = Here(root=run.header.root, folders=tuple(folders)).find(
+            outer.file, outer.line, outer.source
+        )
+        if found is not None:
+            return os.path.abspath(found)
+    return ""
+
+
+def _parts(file: str) -> tuple[str, ...]:
+    path = PureWindowsPath(file) if "\\" in file and "/" not in file else PurePosixPath(file)
+    return tuple(part for part in path.parts if part not in ("..", "")) or ("",)
+
+
+@cache
+def _lines(path: str) -> tuple[str, ...]:
+    """As Python counts them; empty where it cannot be read."""
+    try:
+        return tuple(read_source_text(path).split("\n"))
+    except (OSError, SyntaxError, ValueError):
+        return ()

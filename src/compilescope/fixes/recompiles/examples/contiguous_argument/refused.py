@@ -1,0 +1,11 @@
+#: because: changes it in place
+import torch
+
+
+@torch.compile(backend="eager")
+def f(x):
+    return x.add_(2)
+
+
+f(torch.ones(3, 4))
+f(torch.ones(4, 3).t())

@@ -1,0 +1,11 @@
+import torch
+
+
+@torch.compile(backend="eager")
+def total(xs):
+    return sum(xs) * 2
+
+
+x = torch.ones(3)
+total(list([x, x]))
+total(list((x, x)))

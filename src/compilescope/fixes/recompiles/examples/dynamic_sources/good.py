@@ -1,0 +1,15 @@
+import torch
+
+torch.compiler.config.dynamic_sources += ",G['COUNT']"
+
+COUNT = 3
+
+
+@torch.compile(backend="eager")
+def f(x):
+    return x * COUNT
+
+
+for _ in range(4):
+    f(torch.ones(3))
+    COUNT += 1

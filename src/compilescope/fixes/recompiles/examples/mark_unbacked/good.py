@@ -1,0 +1,13 @@
+import torch
+
+
+@torch.compile(backend="eager")
+def f(x, w):
+    return (x @ w).relu()
+
+
+w = torch.ones(4, 4)
+for size in (1, 5, 7, 0):
+    x = torch.ones(size, 4)
+    torch._dynamo.decorators.mark_unbacked(x, 0)
+    f(x, w)

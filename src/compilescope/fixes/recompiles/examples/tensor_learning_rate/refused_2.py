@@ -1,0 +1,16 @@
+#: because: by name
+import torch
+
+weight = torch.nn.Parameter(torch.ones(3))
+settings = {"lr": 0.1}
+optimizer = torch.optim.SGD([weight], **settings)
+
+
+@torch.compile(backend="eager")
+def step(value, gradient):
+    return value - optimizer.param_groups[0]["lr"] * gradient
+
+
+for _ in range(3):
+    step(torch.ones(3), torch.ones(3))
+    optimizer.param_groups[0]["lr"] *= 0.5

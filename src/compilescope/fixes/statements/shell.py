@@ -1,0 +1,202 @@
+"""The two functions that one becomes: its core, and a shell with all the rest that calls it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from compilescope.fixes.compilation.applications import is_compile
+from compilescope.fixes.compilation.frames import grad_modes
+from compilescope.source.flow.cuts import (
+    Split,
+    check_splittable,
+    is_backward,
+    is_docstring,
+    is_light,
+    is_return,
+)
+from compilescope.source.refusals import Refused
+from compilescope.source.syntax.bindings import (
+    bound_names,
+    declared_names,
+    local_names,
+    parameters_of,
+)
+from compilescope.source.syntax.edit import Edit, replaced
+from compilescope.source.syntax.toplevel import top_statement
+from compilescope.source.trees import cst
+
+Statements: TypeAlias = "Sequence[cst.BaseStatement]"
+# With these Dynamo leaves a frame alone, but not what it calls. `torch.compile(f)` looks through
+# the public decorator of a function (torch 2.13), not through that of a method, unless it stands
+# as a decorator of that method itself.
+_PUBLIC = "compiler.disable(recursive=False)"
+_PRIVATE = "_dynamo.decorators.skip"
+
+
+@dataclass
+class Shell:
+    """Writes the two functions that one becomes."""
+
+    edit: Edit
+    function: cst.FunctionDef
+    split: Split
+
+    def write(self) -> None:
+        """The function stays, left alone by Dynamo; its core is compiled by itself."""
+        torch = self.edit.module_name("torch")
+        under_compile = any(
+            is_compile(self.edit.module, each.decorator) for each in self.function.decorators
+        )
+        public = self._is_method and not under_compile
+        skip = f"{torch}.{_PUBLIC if public else _PRIVATE}"
+        self._write("compiled", skip, "")
+
+    def write_part(self, decorator: str) -> None:
+        """The function stays compiled; its core is a function with this decorator."""
+        self._write("piece", "", decorator)
+
+    def _write(self, word: str, skip: str, mark: str) -> None:
+        module, split = self.edit.module, self.split
+        check_splittable(module, self.function, split)
+        name = module.fresh_name(f"_{self.function.name.value}_{word}")
+        # A piece reads nothing of its object.
+        method = self._is_method and not mark
+        given = self._given(method)
+        after, core, returned = self._ends(early=not mark)
+        callee = f"{parameters_of(self.function)[0]}.{name}" if method else name
+        call = f"{callee}({', '.join(given[1:] if method else given)})"
+        if returned is None:
+            line = f"return {call}"
+        elif returned:
+            line = f"{', '.join(returned)} = {call}"
+        else:
+            line = call
+        lifted = [f"{key} = {module.code(value)}" for key, value in split.lifted.items()]
+        made = [line for text in (*lifted, line) for line in self.edit.statements(text)]
+        inner: list[cst.BaseStatement] = [*split.before, *made, *after]
+        if split.around is not None:
+            block = cst.ensure_type(split.around.body, cst.IndentedBlock)
+            inner = [split.around.with_changes(body=block.with_changes(body=inner))]
+        inner = [*split.outer_before, *inner, *split.outer_after]
+        self._put_core(name, given, core, mark)
+        self._put_shell(inner, skip)
+
+    def _put_core(self, name: str, given: list[str], core: Statements, mark: str) -> None:
+        function, edit = self.function, self.edit
+        block = cst.ensure_type(function.body, cst.IndentedBlock)
+        text = f"def {name}({', '.join(given)}):\n    pass\n"
+        made = cst.ensure_type(
+            edit.statements(f"@{mark}\n{text}" if mark else text)[0], cst.FunctionDef
+        )
+        body = [self._lifted_out(each) for each in core]
+        body[0] = body[0].with_changes(leading_lines=_without_blank(body[0]))
+        made = made.with_changes(
+            body=block.with_changes(body=body, header=cst.TrailingWhitespace())
+        )
+        place = top_statement(edit.module, function) if mark else function
+        edit.put_definition_before(place, [made])
+
+    def _put_shell(self, inner: Statements, skip: str) -> None:
+        function, edit = self.function, self.edit
+        block = cst.ensure_type(function.body, cst.IndentedBlock)
+        modes = grad_modes(edit.module, function) if skip else []
+        for mode in reversed(modes):
+            inner = self._under(mode, inner)
+        shell = function.with_changes(body=block.with_changes(body=list(inner)))
+        if skip:
+            mark = cst.Decorator(edit.expression(skip))
+            kept = [each for each in function.decorators if each not in modes]
+            shell = shell.with_changes(decorators=[*kept, mark])
+            if not function.decorators:
+                # The comments above stay above the decorator.
+                shell = shell.with_changes(lines_after_decorators=())
+        edit.replace(function, shell)
+
+    def _under(self, mode: cst.Decorator, inner: Statements) -> Statements:
+        """A grad mode entered by a `with`: as a decorator it is a frame of its own, which Dynamo
+        would compile together with what it is around."""
+        shown = self.edit.module.code(mode.decorator)
+        shown = shown if isinstance(mode.decorator, cst.Call) else f"{shown}()"
+        start = 1 if inner and is_docstring(inner[0]) else 0
+        entered = cst.ensure_type(self.edit.statements(f"with {shown}:\n    pass\n")[0], cst.With)
+        block = cst.ensure_type(entered.body, cst.IndentedBlock)
+        block = block.with_changes(body=list(inner[start:]))
+        return [*inner[:start], entered.with_changes(body=block)]
+
+    def _lifted_out(self, statement: cst.BaseStatement) -> cst.BaseStatement:
+        lifted = self.split.lifted.items()
+        return replaced(statement, {value: cst.Name(key) for key, value in lifted})
+
+    @property
+    def _is_method(self) -> bool:
+        return self.edit.module.class_of(self.function) is not None
+
+    def _given(self, method: bool) -> list[str]:
+        """What the core reads of the function's variables, parameters first."""
+        split = self.split
+        before = bound_names([*split.outer_before, *split.before]) | set(split.lifted)
+        if split.around is not None:
+            before |= bound_names(split.around.items)
+        read = self._read_in_core() | set(split.lifted)
+        known = parameters_of(self.function)
+        free = read & (set(known) | before) & (local_names(self.function) | set(split.lifted))
+        given = [each for each in known if each in free]
+        given += sorted(free - set(known))
+        if method and (not given or given[0] != known[0]):
+            given.insert(0, known[0])
+        return given
+
+    def _read_in_core(self) -> set[str]:
+        """Plain names, but for those in what is computed before."""
+        module = self.edit.module
+        lifted = {id(node) for value in self.split.lifted.values() for node in module.walk(value)}
+        nodes = [node for each in self.split.core for node in module.walk(each)]
+        names = [node for node in nodes if isinstance(node, cst.Name) and id(node) not in lifted]
+        return {name for each in names for name in module.names_in(each)}
+
+    def _ends(
+        self, *, early: bool
+    ) -> tuple[list[cst.BaseStatement], list[cst.BaseStatement], list[str] | None]:
+        """What follows the core, the core with its own return, and the names that it returns;
+        None where it ends the function."""
+        module, split = self.edit.module, self.split
+        after = [*split.after]
+        core = [*split.core]
+        if is_return(core[-1]) and not after and not split.outer_after:
+            return after, core, None
+        last = after[-1] if after else None
+        if early and last is not None and is_return(last) and not is_light(module, last):
+            after[-1] = self._returned_early(core, last)
+        later = [*after, *split.outer_after]
+        read = {name for each in later for name in module.names_in(each)}
+        returned = sorted((bound_names(core) & read) - declared_names(self.function))
+        if returned:
+            core += self.edit.statements(f"return {', '.join(returned)}")
+        return after, core, returned
+
+    def _returned_early(
+        self, core: list[cst.BaseStatement], last: cst.BaseStatement
+    ) -> cst.BaseStatement:
+        """The value that is returned at the end, computed in the core already."""
+        line = cst.ensure_type(last, cst.SimpleStatementLine)
+        value = cst.ensure_type(line.body[-1], cst.Return).value
+        module = self.edit.module
+        if len(line.body) != 1 or value is None:
+            raise Refused("the function computes something both before and after it")
+        names = module.names_in(value)
+        attributes = {e.attr.value for e in module.walk(value) if isinstance(e, cst.Attribute)}
+        done = [each for each in self.split.after[:-1] if not is_backward(module, each)]
+        touched = {name for each in done for name in module.names_in(each)}
+        if not names <= bound_names(core) or "grad" in attributes or names & touched:
+            raise Refused("what is returned may depend on what runs before it")
+        name = module.fresh_name("result")
+        core += self.edit.statements(f"{name} = {module.code(value)}")
+        made = self.edit.statements(f"return {name}")[0]
+        return made.with_changes(leading_lines=line.leading_lines)
+
+
+def _without_blank(statement: cst.BaseStatement) -> list[cst.EmptyLine]:
+    lines = getattr(statement, "leading_lines", ())
+    return [line for line in lines if line.comment is not None]

@@ -1,0 +1,211 @@
+"""What a function uses a number for that it read out of a tensor.
+
+A tensor of no dimensions takes a number's place in arithmetic with tensors, and nowhere else: as a
+condition, a size, an index, a text or a result a number is something else. Python's own arithmetic
+raises where a tensor's goes on (division by zero), so that is left alone too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from compilescope.fixes.subject import Subject
+from compilescope.fixes.values.extraction import read_from
+from compilescope.fixes.values.graph_values import graph_values
+from compilescope.fixes.values.kinds import Kind, category, joined_kind, kind_of
+from compilescope.fixes.values.tensors import facts_of, is_static, is_tensor
+from compilescope.source.flow.aliasing import is_buffer
+from compilescope.source.flow.liveness import reads, targets
+from compilescope.source.flow.purity import operator_of, short
+from compilescope.source.refusals import NeedsRun, Refused
+from compilescope.source.syntax.bindings import declared_names
+from compilescope.source.trees import cst, kinds
+
+_ABSORBING = {"mul", "multiply", "add", "sub", "subtract", "div", "divide", "true_divide", "pow"}
+_ABSORBING |= {"masked_fill", "where", "eq", "ne", "lt", "le", "gt", "ge", "lerp"}
+_BOUNDED = {"clamp", "clip", "clamp_min", "clamp_max"}
+
+
+_OUTSIDE = "Return the tensor, and store its number outside the compiled code."
+
+
+class Divided(Refused):
+    """Python divides by the number."""
+
+
+class Uses:
+    """Follows a number through the function; raises `Refused` at the first use that needs one."""
+
+    def __init__(
+        self,
+        subject: Subject,
+        leaving: Collection[cst.CSTNode] = (),
+        tensor: cst.CSTNode | None = None,
+    ) -> None:
+        self._subject = subject
+        self._module = subject.module
+        self._names: set[str] = set()
+        self._leaving = leaving
+        """Reads that somebody else sees to."""
+        self._kind = kind_of(subject, tensor) if tensor is not None else None
+        """Of the tensor that is to take the number's place."""
+
+    def follow(self, node: cst.CSTNode) -> None:
+        """Up to where a tensor takes it in."""
+        above = self._module.parent(node)
+        if isinstance(above, cst.UnaryOperation) and isinstance(above.operator, cst.Minus):
+            self.follow(above)
+        elif isinstance(above, cst.BinaryOperation):
+            self._operation(above, node)
+        elif isinstance(above, cst.ComparisonTarget):
+            self._comparison(above)
+        elif isinstance(above, cst.Comparison):
+            self._comparison(above.comparisons[0])
+        elif isinstance(above, cst.Arg):
+            self._argument(above)
+        elif isinstance(above, cst.AugAssign) and isinstance(above.operator, _IN_PLACE):
+            self._tensor(above.target, above)
+        elif isinstance(above, cst.Assign) and len(above.targets) == 1:
+            target = above.targets[0].target
+            if not isinstance(target, cst.Name):
+                kept = short(self._module, target)
+                raise Refused(f"the number is stored in `{kept}`", instead=_OUTSIDE)
+            self.follow_name(target.value)
+        else:
+            self._refuse(above)
+
+    def follow_name(self, name: str) -> None:
+        """Every read of a name that the function gives the number to."""
+        if name in self._names:
+            return
+        self._names.add(name)
+        module, function = self._module, self._subject.function
+        written = [t for each in module.walk(function) for t in targets(each)]
+        times = sum(isinstance(t, cst.Name) and t.value == name for t in written)
+        if times != 1 or name in declared_names(function):
+            raise Refused(f"`{name}` is set in several places")
+        for read in reads(module, function.body):
+            if read.value != name or read in self._leaving:
+                continue
+            if module.function_of(read) is not function:
+                raise Refused(f"`{name}` is used in a nested function")
+            self.follow(read)
+
+    def _operation(self, above: cst.BinaryOperation, node: cst.CSTNode) -> None:
+        other = above.right if above.left is node else above.left
+        if is_tensor(self._subject, other) or not self._is_number(other):
+            if not isinstance(above.operator, _OPERATORS):
+                self._refuse(above)
+            self._check_dtype(other)
+            return
+        divides = isinstance(above.operator, cst.Divide)
+        if isinstance(above.operator, (cst.Add, cst.Subtract, cst.Multiply)) or (
+            divides and above.left is node and _is_nonzero(other)
+        ):
+            self.follow(above)
+        elif divides:
+            raise Divided("Python raises if the number is zero, a tensor does not")
+        else:
+            self._refuse(above)
+
+    def _check_dtype(self, other: cst.CSTNode) -> None:
+        """A Python number takes the dtype of the tensors that it meets; a tensor may widen it."""
+        if self._kind is None:
+            return
+        mine, met = self._kind.dtype, kind_of(self._subject, other)
+        if mine and met.dtype and met.dims and category(met.dtype) >= category(mine):
+            return  # Something with dimensions is not widened within its own category.
+        if mine is not None and met.dtype is not None and met.shape is not None:
+            plain = Kind(("bool", "int64", "float32", "complex64")[category(mine)], (), python=True)
+            as_number = joined_kind([met, plain]).dtype
+            as_tensor = joined_kind([met, Kind(mine, ())]).dtype
+            if as_number != as_tensor:
+                raise Refused(f"as a tensor it would make the result {as_tensor}, not {as_number}")
+        elif not self._subject.program.facts.seen and self._mixes():
+            raise NeedsRun("the result may get another dtype, which the source does not show")
+
+    def _mixes(self) -> bool:
+        """The program computes in several widths, or in one that is not the usual."""
+        dtypes = graph_values(self._subject.program.run).dtypes
+        return bool(dtypes & {"float64", "float16", "bfloat16"}) and len(dtypes - {"bool"}) > 1
+
+    def _comparison(self, part: cst.ComparisonTarget) -> None:
+        whole = self._module.parent(part)
+        assert isinstance(whole, cst.Comparison)
+        sides = [whole.left, *(each.comparator for each in whole.comparisons)]
+        if len(sides) != 2 or not any(is_tensor(self._subject, side) for side in sides):
+            raise Refused("the number is compared, and Python uses the result")
+
+    def _argument(self, arg: cst.Arg) -> None:
+        call = self._module.parent(arg)
+        assert isinstance(call, (cst.Call, cst.ClassDef))
+        name = operator_of(self._module, call) if isinstance(call, cst.Call) else None
+        if name is None or not isinstance(call, cst.Call):
+            self._refuse(call)
+            return
+        plain = name.removesuffix("_")
+        bounds = [each for each in call.args if each.keyword is not None]
+        if plain in _ABSORBING or (plain in _BOUNDED and len(call.args) + len(bounds) <= 2):
+            return
+        if plain in _BOUNDED and len(call.args) <= 2 and len(bounds) == 1:
+            return
+        self._refuse(call)
+
+    def _tensor(self, target: cst.CSTNode, above: cst.CSTNode) -> None:
+        if is_tensor(self._subject, target) is False or self._is_number(target):
+            self._refuse(above)
+
+    def _is_number(self, node: cst.CSTNode) -> bool:
+        """A Python number, as far as can be seen."""
+        if is_static(self._subject, node) or read_from(self._module, node) is not None:
+            return True
+        if isinstance(node, cst.Attribute):
+            return self._is_number_attribute(node)
+        if isinstance(node, cst.BinaryOperation):
+            return self._is_number(node.left) and self._is_number(node.right)
+        if not isinstance(node, cst.Name) or facts_of(self._subject, node):
+            return False
+        if node.value in self._names:
+            return True
+        given = [
+            each.value
+            for each in self._module.walk(self._subject.function.body)
+            if isinstance(each, cst.Assign)
+            and any(isinstance(t, cst.Name) and t.value == node.value for t in targets(each))
+        ]
+        return any(isinstance(value, (cst.Integer, cst.Float)) for value in given)
+
+    def _is_number_attribute(self, node: cst.Attribute) -> bool:
+        """`self.mean`, where the file sets it to a number; raises where that cannot be told."""
+        if facts_of(self._subject, node) or is_buffer(self._module, node):
+            return False
+        given = [
+            each.value
+            for each in self._module.walk()
+            if isinstance(each, cst.Assign)
+            and any(self._module.code(t) == self._module.code(node) for t in targets(each))
+        ]
+        if any(isinstance(value, (cst.Integer, cst.Float)) for value in given):
+            return True
+        if any(is_tensor(self._subject, value) or _makes_parameter(value) for value in given):
+            return False
+        shown = short(self._module, node)
+        raise NeedsRun(f"the source does not show whether `{shown}` is a tensor or a number")
+
+    def _refuse(self, above: cst.CSTNode | None) -> None:
+        shown = f" in `{short(self._module, above)}`" if above is not None else ""
+        raise Refused(f"a Python number is needed{shown}")
+
+
+_IN_PLACE = kinds(lambda: (cst.AddAssign, cst.SubtractAssign, cst.MultiplyAssign, cst.DivideAssign))
+_OPERATORS = kinds(lambda: (cst.Add, cst.Subtract, cst.Multiply, cst.Divide, cst.Power))
+
+
+def _makes_parameter(node: cst.CSTNode) -> bool:
+    func = node.func if isinstance(node, cst.Call) else None
+    last = func.attr if isinstance(func, cst.Attribute) else func
+    return isinstance(last, cst.Name) and last.value in ("Parameter", "Buffer")
+
+
+def _is_nonzero(node: cst.CSTNode) -> bool:
+    return isinstance(node, (cst.Integer, cst.Float)) and float(node.evaluated_value) != 0.0

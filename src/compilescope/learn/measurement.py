@@ -1,0 +1,77 @@
+"""Time and memory, measured the way that lessons teach: repeated, interleaved, medians."""
+
+from __future__ import annotations
+
+import statistics
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from time import perf_counter
+from typing import Any
+
+_LEAST_S = 0.0005
+"""A sample shorter than this would measure the clock. Chosen."""
+# Chosen: a learner waits half a second for a comparison, unless its runs take longer.
+_ENOUGH_S = 0.5
+_MOST_RUNS = 100
+
+
+def median_ms(functions: Mapping[str, Callable[[], Any]], runs: int = 15) -> dict[str, float]:
+    """The median time of one call of each, in milliseconds.
+
+    Each is called once first. Then they take turns, so that a machine that slows down for a moment
+    slows all of them down: `runs` times at least, more often where that takes no time. A function
+    that takes microseconds is called many times in a sample.
+    """
+    repeats = {name: _repeats(function) for name, function in functions.items()}
+    samples: dict[str, list[float]] = {name: [] for name in functions}
+    names, begun, done = list(functions), perf_counter(), 0
+    while done < runs or (done < _MOST_RUNS and perf_counter() - begun < _ENOUGH_S):
+        # Another one begins each round: what interrupts us in a rhythm meets each in turn.
+        first = done % max(len(names), 1)
+        for name in names[first:] + names[:first]:
+            samples[name].append(_seconds(functions[name], repeats[name]) / repeats[name])
+        done += 1
+    return {name: 1000 * statistics.median(taken) for name, taken in samples.items()}
+
+
+def first_call_seconds(function: Callable[..., Any], *args: Any, **kwargs: Any) -> float:
+    """How long one call takes, measured once: a first call can't be repeated."""
+    return _seconds(lambda: function(*args, **kwargs), 1)
+
+
+def fresh_cache() -> AbstractContextManager[None]:
+    """Within this block nothing compiled before is found, in memory or on disk."""
+    from compilescope.torchapi.compilation.fresh import fresh_cache as fresh
+
+    return fresh()
+
+
+def peak_bytes(function: Callable[..., Any], *args: Any, **kwargs: Any) -> int:
+    """The most memory in tensors at any moment of the call, beyond what was there before; what the
+    call returns counts."""
+    from compilescope.torchapi.allocations import peak_bytes as peak
+
+    return peak(function, *args, **kwargs)
+
+
+def _repeats(function: Callable[[], Any]) -> int:
+    function()
+    once = _seconds(function, 1)
+    return max(1, round(_LEAST_S / once)) if once > 0 else 1000
+
+
+def _seconds(function: Callable[[], Any], repeats: int) -> float:
+    _synchronize()
+    begin = perf_counter()
+    for _ in range(repeats):
+        function()
+    _synchronize()
+    return perf_counter() - begin
+
+
+def _synchronize() -> None:
+    """A GPU works on after a call has returned."""
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_initialized():
+        torch.cuda.synchronize()

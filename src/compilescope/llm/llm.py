@@ -1,0 +1,243 @@
+"""Asks a language model about one cause.
+
+`ask` never fails because of the network, the server or the answer: it returns a sentence instead.
+What comes back is untrusted: printable text of limited length, and no more.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import email.utils
+import json
+import socket
+import ssl
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from urllib.parse import urljoin, urlsplit
+
+from compilescope.llm.answer import (
+    NoAnswer,
+    ServerError,
+    Unreadable,
+    message_in,
+    read_answer,
+)
+from compilescope.llm.http_request import ModelRequest, ServerRefused, TooLong, answer_lines
+from compilescope.llm.llm_cache import entry_for, read_entry, write_entry
+from compilescope.llm.prompt import CauseQuestion, printable, prompt_for, request_for
+from compilescope.llm.server import ModelSettings, same_server
+
+_REDIRECTS = (301, 302, 303, 307, 308)
+
+
+class _Problem(Exception):
+    """One sentence on why there are no words."""
+
+
+@dataclass(frozen=True)
+class ModelReply:
+    """What came of a question: either words or a problem."""
+
+    words: str | None
+    problem: str | None
+    """One sentence, when there are no words."""
+    model: str
+    cached: bool = False
+    """The words are from an earlier time; nothing was sent."""
+
+
+def problem_of(settings: ModelSettings) -> str | None:
+    """Why these settings cannot work, before anything leaves the machine; None where they can."""
+    if settings.url is None:
+        return (
+            "No model server is set: set OPENAI_API_KEY or GEMINI_API_KEY, or name a server with "
+            "--llm-url or COMPILESCOPE_LLM_URL."
+        )
+    if not settings.model:
+        return "No model is set: name one with --llm-model or COMPILESCOPE_LLM_MODEL."
+    try:
+        parts = urlsplit(settings.url)
+        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        usable = False
+    url = settings.url
+    if not usable or not (url.isascii() and url.isprintable()) or " " in url:
+        return (
+            "The model URL (--llm-url or COMPILESCOPE_LLM_URL) is not an http or https URL; it is "
+            "one such as http://localhost:11434/v1."
+        )
+    if "@" in parts.netloc or parts.query or parts.fragment:
+        # Such parts often hold a secret, and addresses end up in logs.
+        return (
+            "The model URL must not contain a user name or a query; put the secret in "
+            "COMPILESCOPE_LLM_KEY."
+        )
+    if settings.key and not (settings.key.isascii() and settings.key.isprintable()):
+        return f"{_key_name(settings)} contains characters that are not allowed in a key."
+    return None
+
+
+def ask(
+    question: CauseQuestion, settings: ModelSettings, on_text: Callable[[str], None] | None = None
+) -> ModelReply:
+    """Ask, or take the kept answer. `on_text` gets the words piece by piece as they come."""
+    model = settings.model or ""
+    problem = problem_of(settings)
+    if problem is not None:
+        return ModelReply(None, problem, model)
+    entry = entry_for(settings.cache_dir, settings.url or "", model, prompt_for(question))
+    kept = read_entry(entry)
+    if kept is not None:
+        words = printable(kept)
+        if on_text:
+            on_text(words)
+        return ModelReply(words, None, model, cached=True)
+    try:
+        request = request_for(question, settings)
+        words = _ask_server(request, settings, on_text or (lambda _: None))
+    except _Problem as said:
+        return ModelReply(None, str(said), model)
+    write_entry(entry, words)
+    return ModelReply(words, None, model)
+
+
+def _ask_server(
+    request: ModelRequest, settings: ModelSettings, on_text: Callable[[str], None]
+) -> str:
+    deadline = time.monotonic() + settings.timeout_s
+    for attempt in (1, 2):
+        failed: Exception
+        try:
+            # Closed by hand: a traceback would keep the generator, and its connection, alive.
+            with contextlib.closing(answer_lines(request, settings.key, deadline)) as lines:
+                # A server that echoes what it was sent would otherwise put the key into the cache.
+                return _without_key(read_answer(_marked(lines), on_text), settings)
+        except NoAnswer as nothing:
+            raise _Problem(str(nothing).replace("{model}", settings.model or "")) from None
+        except _Failed as wrapped:
+            failed = wrapped.error
+        except (ServerError, Unreadable) as error:
+            failed = error
+        wait_s = _retry_after_s(failed)
+        if attempt == 2 or wait_s is None or time.monotonic() + wait_s >= deadline:
+            raise _problem_for(failed, settings) from None
+        time.sleep(wait_s)
+    raise AssertionError("the second attempt returns or raises")
+
+
+class _Failed(Exception):
+    """The server or the way to it failed. Not so what a caller raises while it is told words."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.error = error
+
+
+def _marked(lines: Iterator[bytes]) -> Iterator[bytes]:
+    try:
+        yield from lines
+    except Exception as error:  # Of the thread that talks to the server: a border.
+        raise _Failed(error) from None
+
+
+def _retry_after_s(error: Exception) -> float | None:
+    """How long a server that is asked too often wants us to wait, if it says so."""
+    if not isinstance(error, ServerRefused) or error.status != 429:
+        return None
+    text = str(error.headers.get("retry-after") or "")
+    if text.isascii() and text.isdigit():
+        return float(text)
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(text).timestamp() - time.time())
+    except (ValueError, TypeError):
+        return None
+
+
+def _problem_for(error: Exception, settings: ModelSettings) -> _Problem:
+    """The sentence for what went wrong."""
+    server = f"The model's server at {urlsplit(settings.url or '').netloc}"
+    if isinstance(error, TimeoutError):
+        return _Problem(f"{server} did not finish its answer within {settings.timeout_s:g} s.")
+    if isinstance(error, ServerRefused):
+        return _Problem(f"{server} {_refusal(error, settings)}.")
+    if isinstance(error, TooLong):
+        return _Problem(f"{server} sent an answer that is too long; the rest was not read.")
+    if isinstance(error, ServerError):
+        return _Problem(f"{server} failed with an error{_quoted(str(error), settings)}.")
+    if isinstance(error, OSError):
+        return _Problem(f"{server} {_unreachable(error)}.")
+    # Bad JSON in the stream, a line cut by the network, an answer that is no HTTP.
+    kind = str(error) if isinstance(error, Unreadable) else type(error).__name__
+    return _Problem(f"{server} sent an unreadable answer ({kind}).")
+
+
+def _refusal(error: ServerRefused, settings: ModelSettings) -> str:
+    status = error.status
+    said = _quoted(_said(error.body), settings)
+    if status in _REDIRECTS:
+        return f"{_redirect(error, settings)} (HTTP {status}); redirects are not followed"
+    if status in (401, 403):
+        # What it said is left out: some servers quote the key.
+        return _key_words(settings, status)
+    if status == 404:
+        return f"has no model {settings.model!r}, or its URL is wrong (HTTP 404){said}"
+    if status == 429:
+        return f"accepts no more requests for now: rate limit or quota (HTTP 429){said}"
+    if status >= 500:
+        return f"has an internal error (HTTP {status}){said}"
+    return f"rejected the request (HTTP {status}){said}"
+
+
+def _redirect(error: ServerRefused, settings: ModelSettings) -> str:
+    url = settings.url or ""
+    try:
+        to = urljoin(url, printable(str(error.headers.get("location") or "")).strip())
+        host = urlsplit(to).netloc.rpartition("@")[2]
+    except ValueError:
+        host = ""
+    if not host:
+        return "redirects to an invalid address"
+    if same_server(to, url):
+        return "redirects to another address on the same server"
+    return f"redirects to another server, {host[:100]}"
+
+
+def _key_words(settings: ModelSettings, status: int) -> str:
+    if settings.key:
+        return f"rejected the key (HTTP {status}): check {_key_name(settings)}"
+    kept = (
+        f"; {settings.withheld} is for another server and was not sent" if settings.withheld else ""
+    )
+    return f"needs a key (HTTP {status}): set COMPILESCOPE_LLM_KEY{kept}"
+
+
+def _key_name(settings: ModelSettings) -> str:
+    return settings.key_name or "COMPILESCOPE_LLM_KEY"
+
+
+def _unreachable(error: OSError) -> str:
+    if isinstance(error, socket.gaierror):
+        return "was not found: the name is unknown, or there is no network"
+    if isinstance(error, ConnectionRefusedError):
+        return "is not running: the connection was refused"
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return "has a certificate that cannot be verified"
+    return "could not be reached, or closed the connection"
+
+
+def _said(body: bytes) -> str:
+    try:
+        return message_in(json.loads(body))
+    except (ValueError, RecursionError):
+        return ""
+
+
+def _quoted(text: str, settings: ModelSettings) -> str:
+    """The server's own words, made fit to stand in a sentence."""
+    text = " ".join(printable(_without_key(text, settings)).split()).rstrip(".")
+    return f': "{text[:200]}"' if text else ""
+
+
+def _without_key(text: str, settings: ModelSettings) -> str:
+    return text.replace(settings.key, "[key]") if settings.key else text

@@ -1,0 +1,199 @@
+"""From a cause to a question for a language model: our facts, PyTorch's own words, an excerpt.
+
+Folders are left out of every path. With redaction the question is made from the redacted run, so
+that none of the user's names is in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from compilescope.analysis.digest import Digest, digest
+from compilescope.analysis.findings import Finding, findings, recompile_findings
+from compilescope.errors import ToolError
+from compilescope.findings.breaks import Site
+from compilescope.findings.failures import Failure
+from compilescope.llm.prompt import CauseQuestion, prompt_for
+from compilescope.model.artifacts import MemoryArtifacts
+from compilescope.model.fingerprint import relative_file
+from compilescope.model.run import Run
+from compilescope.registry.table import Entry, load_registry
+from compilescope.source.spots import Sources
+
+# Chosen: lines around the cause, and letters of PyTorch's words: a question stays small and tells
+# no more of a program than needed.
+_AROUND = 6
+_MOST_CONTEXT = 2000
+_MOST_MESSAGE = 4000
+_FOLDERS = re.compile(
+    r"(?<![\w/\\.:~])(?:file://|~|[A-Za-z]:)?[/\\](?:[^\s/\\\"'`<>|:*?,;()\[\]{}]+[/\\])+"
+)
+"""All of an absolute path but its last part. An address of the web is none: it has a host."""
+_PLACEHOLDER = re.compile(r"<[^<>]*>")
+
+
+def questions_for(
+    run: Run, seen: Digest, causes: Sequence[Finding], *, redacted: bool = False
+) -> list[CauseQuestion]:
+    """One for each cause, in the same order."""
+    if redacted:
+        return _redacted(run, causes)
+    sources = Sources(run)
+    return [_question(run, seen, finding, sources) for finding in causes]
+
+
+def _redacted(run: Run, causes: Sequence[Finding]) -> list[CauseQuestion]:
+    """The same causes of the redacted run, whose events keep their ids."""
+    from compilescope.sharing.redaction.check import a_few, leaked_names
+    from compilescope.sharing.redaction.run import redact
+
+    redaction = redact(run, MemoryArtifacts())
+    other, seen = redaction.run, digest(redaction.run)
+    known = {(found.kind, found.because): found for found in findings(seen)}
+    sources = Sources(other)
+    questions = []
+    for finding in causes:
+        alike = known.get((finding.kind, finding.because)) if finding.because else None
+        if alike is None:
+            raise ToolError(
+                f"The cause {finding.title!r} can't be redacted, so nothing was sent.",
+                hint="Ask without --llm-redact, or about another cause with --cause.",
+            )
+        questions.append(_question(other, seen, alike, sources))
+    texts = (prompt_for(question)[1]["content"] for question in questions)
+    leaked = leaked_names(redaction, texts)
+    if leaked:
+        raise ToolError(
+            f"Redaction would have left names of yours, such as {a_few(leaked)}, so "
+            "nothing was sent.",
+            hint="This is a bug in compilescope; please report it.",
+        )
+    return questions
+
+
+def _question(run: Run, seen: Digest, finding: Finding, sources: Sources) -> CauseQuestion:
+    cause = "\n".join(_facts(finding, seen))
+    pytorch = "\n".join(_of_pytorch(finding, seen))
+    return CauseQuestion(
+        _without_folders(cause, run),
+        _excerpt(sources, finding),
+        seen.torch or "unknown",
+        _without_folders(pytorch, run),
+    )
+
+
+def _facts(finding: Finding, seen: Digest) -> Iterator[str]:
+    """What compilescope itself knows."""
+    site = _site(finding, seen)
+    yield f"Kind: {finding.kind} ({finding.rule})"
+    if site is not None and site.category:
+        yield f"Category: {site.category}"
+    yield f"What: {finding.title}"
+    if finding.file:
+        file = relative_file(finding.file, seen.root)
+        yield f"Place: {file}, line {finding.line}, in {finding.function}"
+    if finding.message:
+        yield f"Why: {finding.message}"
+    if site is not None:
+        yield f"Result: {site.outcome}"
+    if finding.remedy:
+        yield f"Suggested by compilescope: {finding.remedy}"
+    yield f"Times: {finding.count}"
+
+
+def _site(finding: Finding, seen: Digest) -> Site | None:
+    if finding.kind != "break":
+        return None
+    return next((site for site in seen.sites if site.fingerprint == finding.fingerprint), None)
+
+
+def _failure(finding: Finding, seen: Digest) -> Failure | None:
+    if finding.kind != "failure" or not finding.because:
+        return None
+    return next((f for f in seen.failures if set(f.because) & set(finding.because)), None)
+
+
+def _of_pytorch(finding: Finding, seen: Digest) -> Iterator[str]:
+    """What PyTorch said when it happened, then what its table of graph breaks adds."""
+    site, failure = _site(finding, seen), _failure(finding, seen)
+    said: list[str] = []
+    gb_id = None
+    if site is not None:
+        gb_id = site.gb_id
+        said += [f"Graph break: {site.gb_type} ({site.gb_id or 'no ID'})"]
+        said += [f"Explanation: {site.explanation}"] if site.explanation else []
+        said += _hints(site.hints)
+        said += [f"Context: {site.context[:_MOST_CONTEXT]}"] if site.context else []
+    elif failure is not None:
+        gb_id = failure.gb_id
+        said += [f"Error: {failure.error}: {failure.message.strip()[:_MOST_MESSAGE]}"]
+        said += _hints(failure.hints)
+    elif finding.kind == "recompile":
+        said += _guards(finding, seen)
+    yield from said
+    yield from _of_table(gb_id, "\n".join(said))
+
+
+def _hints(hints: Iterable[str]) -> list[str]:
+    return [f"Hint: {hint}" for hint in hints]
+
+
+def _guards(finding: Finding, seen: Digest) -> list[str]:
+    """The guards that failed, as PyTorch writes them."""
+    said = []
+    for frame in seen.recompiles:
+        found = zip(recompile_findings(frame, seen.root), frame.causes, strict=False)
+        for each, cause in found:
+            if each.fingerprint == finding.fingerprint and cause.guard:
+                values = f" (expected {cause.expected or '?'}, got {cause.actual or '?'})"
+                said.append(f"Failed guard: {cause.guard}{values}")
+    return list(dict.fromkeys(said))
+
+
+def _of_table(gb_id: str | None, said: str) -> Iterator[str]:
+    """The table's newest wording, as far as it was not said already."""
+    entry = _entry(gb_id)
+    if entry is None:
+        return
+    variant = entry.variants[0]
+    lines = [f"Explanation: {variant.explanation}"] if variant.explanation else []
+    lines += _hints(variant.hints)
+    new = [line for line in lines if not _is_said(line.partition(": ")[2], said)]
+    if new:
+        yield f"From PyTorch's table of graph breaks, {entry.gb_id} ({entry.title}):"
+        yield from new
+
+
+def _is_said(wording: str, said: str) -> bool:
+    """The table has placeholders where the message had names."""
+    pieces = (re.escape(piece) for piece in _PLACEHOLDER.split(wording))
+    return re.search(".*?".join(pieces), said) is not None
+
+
+def _entry(gb_id: str | None) -> Entry | None:
+    if gb_id is None:
+        return None
+    try:
+        return load_registry().get(gb_id)
+    except ToolError:
+        return None  # No torch here: what was recorded is enough.
+
+
+def _excerpt(sources: Sources, finding: Finding) -> str:
+    lines = sources.lines(finding.file) if finding.file else []
+    if not 0 < finding.line <= len(lines):
+        return f"> {finding.line}: {finding.source}" if finding.source else ""
+    first, last = max(1, finding.line - _AROUND), min(len(lines), finding.line + _AROUND)
+    return "\n".join(
+        f"{'>' if number == finding.line else ' '} {number}: {lines[number - 1]}"
+        for number in range(first, last + 1)
+    )
+
+
+def _without_folders(text: str, run: Run) -> str:
+    """The folders of the run first: they may have spaces, which end a path elsewhere."""
+    for folder in (run.header.root, run.header.cwd):
+        if len(folder) > 1:
+            text = text.replace(f"{folder.rstrip('/')}/", "").replace(folder, ".")
+    return _FOLDERS.sub("", text)

@@ -1,0 +1,143 @@
+"""Repros of compilations that failed under `compilescope run --repro`.
+
+In the program only the graph is put aside, within limits. All else happens when it has ended.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from compilescope.errors import ToolError
+from compilescope.minify.engine import NotInteresting, ReductionLimits, ReductionProgress
+from compilescope.minify.graph.candidate import op_count
+from compilescope.minify.graph.record import RECORD, SKIPPED, FailingGraph, read_record
+from compilescope.minify.repro_events import REPROS, tell_run
+from compilescope.minify.sandbox import Sandbox
+from compilescope.model.bodies import CompileFailed, ReproWritten
+from compilescope.model.run import Run, read_run
+
+if TYPE_CHECKING:
+    from compilescope.minify.graph.minifier import Minified
+
+FOLDER = "failures"
+# Chosen, not measured: what a user waits for after a failed run, and what it may leave on disk.
+_MOST_BYTES = 256 << 20
+_MOST_FAILURES = 10
+_MOST_S = 300.0
+_MEMORY_BYTES = 8 << 30
+_WORD = re.compile(r"[^a-z0-9]+")
+
+
+def keep_failure(run: Path, error: BaseException) -> None:
+    """Called in the program, with what a backend raised: puts the graph aside."""
+    from compilescope.minify.graph.catcher import keep_failed
+
+    keep_failed(run / FOLDER / str(os.getpid()), error, _MOST_FAILURES, _MOST_BYTES)
+
+
+def write_repros(run: Path, note: Callable[[str], None] = lambda doing: None) -> None:
+    """Make a script of each graph that was put aside, and tell the run what became of it."""
+    folder = run / FOLDER
+    homes = sorted(path.parent for path in folder.glob(f"*/*/{RECORD}"))
+    try:
+        events = _ids(read_run(run))
+        written = _written(run, homes, events, note) if homes else {}
+        for because, reason in _skipped(folder, events):
+            written.setdefault(because, ReproWritten(because, reason=reason))
+        tell_run(run, written.values())
+    finally:
+        # It holds the user's weights: nothing of it stays but what a script needs.
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _ids(run: Run) -> dict[tuple[int, str | None], str]:
+    """(process, compile id) -> the failure's event."""
+    return {(event.pid, event.compile_id): event.id for event, _ in run.of(CompileFailed)}
+
+
+def _written(
+    run: Path,
+    homes: list[Path],
+    events: Mapping[tuple[int, str | None], str],
+    note: Callable[[str], None],
+) -> dict[str, ReproWritten]:
+    from compilescope.minify.graph.minifier import warm_for
+
+    found: dict[str, ReproWritten] = {}
+    end = time.monotonic() + _MOST_S
+    with Sandbox(120.0, _MEMORY_BYTES, warm=warm_for(run / FOLDER)) as sandbox:
+        for number, home in enumerate(homes):
+            record = read_record(home)
+            because = events.get((record.pid, record.compile_id))
+            if because is None:
+                continue
+            left = (end - time.monotonic()) / (len(homes) - number)
+            if left <= 0:
+                found[because] = ReproWritten(because, reason="the time for repros ran out")
+                continue
+            doing = f"repro {number + 1} of {len(homes)}"
+            note(doing)
+
+            def tell(now: ReductionProgress, doing: str = doing) -> None:
+                note(f"{doing}: {now.size[0]} operations, {now.calls} runs")
+
+            made = _minified(home, run / REPROS / _name(record, because), sandbox, left, tell)
+            found[because] = _told(made, run, because, op_count(record.graph))
+    return found
+
+
+def _name(record: FailingGraph, because: str) -> str:
+    model = _WORD.sub("-", record.setting.model.lower()).strip("-")[:40] or "graph"
+    return f"{model}-{_WORD.sub('-', because)}.py"
+
+
+def _minified(
+    home: Path,
+    path: Path,
+    sandbox: Sandbox,
+    left_s: float,
+    tell: Callable[[ReductionProgress], None],
+) -> Minified | str:
+    """What came of it, or why nothing did."""
+    from compilescope.minify.graph.minifier import minify_graph
+
+    try:
+        limits = ReductionLimits(time_s=left_s)
+        return minify_graph(home, path, sandbox, limits=limits, progress=tell)
+    except NotInteresting:
+        return "on its own, in a fresh process, the graph compiles or fails differently"
+    except ToolError as error:
+        return error.message.rstrip(".")
+
+
+def _told(made: Minified | str, run: Path, because: str, before: int) -> ReproWritten:
+    if isinstance(made, str):
+        return ReproWritten(because, reason=made, ops_before=before)
+    if made.repro.path is None:
+        return ReproWritten(because, reason=made.repro.reason, ops_before=before)
+    inside = made.repro.path.relative_to(run).as_posix()
+    ops = op_count(made.reduction.best.graph)
+    return ReproWritten(because, inside, ops=ops, ops_before=before)
+
+
+def _skipped(folder: Path, events: Mapping[tuple[int, str | None], str]) -> list[tuple[str, str]]:
+    """Failures of which no graph could be put aside."""
+    found = []
+    for file in folder.glob(f"*/{SKIPPED}"):
+        with suppress(OSError, msgspec.MsgspecError):
+            for compile_id, reason in msgspec.json.decode(
+                file.read_bytes(), type=list[tuple[str | None, str]]
+            ):
+                because = events.get((int(file.parent.name), compile_id))
+                if because is not None:
+                    found.append((because, reason))
+    return found

@@ -1,0 +1,37 @@
+"""Imported by the warm process before it forks: compiles once, so that no candidate pays for it.
+
+What stays of it are imported modules. Autograd is left alone: its engine does not survive a fork.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+
+import torch
+
+from compilescope.minify.graph import catcher as catcher
+from compilescope.minify.graph import tasks as tasks
+from compilescope.minify.violations import kinds as kinds
+from compilescope.tensors import rounding as rounding
+
+
+def _warm_up() -> None:
+    with contextlib.suppress(ImportError):
+        import tqdm
+
+        # Progress bars inside torch start a thread, and a process with threads cannot be forked.
+        tqdm.tqdm.monitor_interval = 0
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    with torch.no_grad():
+        for backend in ("eager", "aot_eager"):
+            torch.compile(lambda x: x.sin() + 1, backend=backend)(torch.ones(2))
+    torch.compiler.reset()
+    torch.set_num_threads(threads)
+    # What is here stays: a candidate's collector need not look at it, nor copy its pages.
+    gc.collect()
+    gc.freeze()
+
+
+_warm_up()

@@ -1,0 +1,169 @@
+"""Bodies of a search for fixes: every attempt on a finding, and what they came to together.
+
+`fix` makes them, a run keeps them, and every view draws these very records.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from compilescope.model.body import EventBody
+
+FixVerdict = Literal["verified", "rejected", "unverified"]
+CheckVerdict = Literal["pass", "fail", "unknown"]
+
+
+class FixCheck(msgspec.Struct, frozen=True):
+    """One question that was asked of a version of the program."""
+
+    name: str
+    """`breaks`, `recompiles`, `eager`, `failures`, `operators`, `output`, `exit`, `values`, ..."""
+    verdict: CheckVerdict
+    words: str
+
+
+class Losses(msgspec.Struct, frozen=True):
+    """What a run lost, in numbers."""
+
+    breaks: int = 0
+    recompiles: int = 0
+    graphs: int = 0
+    operators: int = 0
+    """Captured by Dynamo, each compiled function counted once however often it was compiled."""
+    eager: int = 0
+    """Functions, or rests of functions, that run eagerly."""
+    failures: int = 0
+
+
+class Spread(msgspec.Struct, frozen=True):
+    """Some measurements of one thing, in seconds."""
+
+    median: float
+    low: float
+    high: float
+    rounds: int
+
+
+class Timed(msgspec.Struct, frozen=True):
+    """How long one version took; None where it could not be timed."""
+
+    steady: Spread | None = None
+    """A warm call of each compiled region, summed over the regions: the mean of a process' calls,
+    and of these the median."""
+    first: Spread | None = None
+    """The first calls of all regions, compilation included."""
+    whole: Spread | None = None
+    """The whole process; from a warm one, without what `Times.imports` says."""
+
+
+class Times(msgspec.Struct, frozen=True):
+    """Two versions, run by turns."""
+
+    before: Timed = Timed()
+    after: Timed = Timed()
+    reason: str = ""
+    """Why something could not be timed."""
+    imports: bool = True
+    """Is starting Python and importing torch part of `whole`?"""
+
+    @property
+    def slower(self) -> bool | None:
+        """Is the second one slower in steady state, beyond the spread of both? None: unknown."""
+        old, new = self.before.steady, self.after.steady
+        if old is None or new is None:
+            return None
+        return new.low > old.high
+
+    @property
+    def warm_call(self) -> tuple[float, float] | None:
+        """Seconds before and after; None where it was not timed."""
+        old, new = self.before.steady, self.after.steady
+        return (old.median, new.median) if old is not None and new is not None else None
+
+
+class FixAttempt(EventBody, frozen=True):
+    """One fix that was tried on one finding, and what came of it.
+
+    Version 0.1 stored it without what follows `diff`.
+    """
+
+    fix: str
+    """Its id; empty where none fitted."""
+    title: str
+    verdict: FixVerdict
+    because: str = ""
+    """Id of an event of the finding; empty where only an earlier fix uncovered it."""
+    cause: str = ""
+    """The finding's title."""
+    reason: str = ""
+    """Why it is not verified; why it was left out, where it was."""
+    states: str = ""
+    """What a user could see change with it."""
+    kept: bool = False
+    """It is part of what was handed out."""
+    diff: str = ""
+    """Of this fix alone."""
+    finding: Literal["break", "recompile", "failure", ""] = ""
+    """The finding's kind."""
+    fingerprint: str = ""
+    """The finding's."""
+    rule: str = ""
+    """What was lost: `print-call`, `recompile/size-change`; else the graph-break id."""
+    file: str = ""
+    line: int = 0
+    """In the version that was tried: an earlier round may have moved it."""
+    function: str = ""
+    source: str = ""
+    own: bool = False
+    """In the user's own files."""
+    safe: bool = False
+    breaks_before: int = 0
+    breaks_after: int | None = None
+    """None where it never ran to its end."""
+    recompiles_before: int = 0
+    recompiles_after: int | None = None
+    checks: tuple[FixCheck, ...] = ()
+    times: Times | None = None
+    """Of this fix alone, held against the version it was tried on; None where not timed."""
+    refused: tuple[tuple[str, str], ...] = ()
+    """Other fixes for the finding that did not fit, and why."""
+    round: int = 1
+
+
+class FixLeft(msgspec.Struct, frozen=True):
+    """Something that is lost with all that was kept, too."""
+
+    place: str
+    why: str
+
+
+class FixOutcome(EventBody, frozen=True):
+    """What a search for fixes came to: all that was kept, verified together."""
+
+    verdict: FixVerdict
+    reason: str = ""
+    """Why it is not verified."""
+    changes: str = ""
+    """Artifact: the files before and after, as a JSON list of FixedFile; empty: none changes."""
+    environment: dict[str, str] = msgspec.field(default_factory=dict)
+    """Variables that the program must be started with."""
+    before: Losses = Losses()
+    """Of the program as it was."""
+    after: Losses = Losses()
+    """Of the program with all that was kept."""
+    warm_call: tuple[float, float] | None = None
+    """Seconds of a warm call before and after; None where it was not timed."""
+    notes: tuple[str, ...] = ()
+    left: tuple[FixLeft, ...] = ()
+
+
+class FixedFile(msgspec.Struct, frozen=True):
+    """A file that a fix changes. Whole texts: a diff could be read otherwise than it was meant."""
+
+    path: str
+    """Absolute."""
+    original: str
+    """As it was read, without a byte order mark."""
+    fixed: str

@@ -1,0 +1,26 @@
+"""A frame that is compiled again and again: past a number of times, what is alike is counted only.
+
+torch's own limit is 8 compilations of a frame, so only programs that raise it come this far.
+"""
+
+from __future__ import annotations
+
+from compilescope.texts import whole_number
+
+MOST_WALKED = 16
+"""Compilations of a frame after which its cache entries are no longer walked one by one. Chosen:
+twice torch's limit; what capture then costs is shown by benchmarks/storms.py."""
+MOST_KEPT = 32
+"""Compilations of a frame after which neither graphs nor guards are written out. Chosen: four times
+torch's limit, likewise."""
+
+
+def compilation_number(compile_id: str | None) -> int:
+    """How often torch had compiled the frame before: `17` in `0/17_1`; 0 where it is not known."""
+    number = (compile_id or "").rpartition("/")[2].partition("_")[0]
+    return whole_number(number) or 0
+
+
+def frame_number(compile_id: str | None) -> str:
+    """The frame itself: `0` in `0/17_1`."""
+    return (compile_id or "").rpartition("/")[0]

@@ -1,0 +1,82 @@
+"""What processes that fork children share: is it safe to fork, and how a child and its own end."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import select
+import signal
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any, NoReturn
+
+_PR_SET_PDEATHSIG = 1
+
+
+def fork_is_safe() -> bool:
+    """Threads are lost in a fork, and so is what a device's driver holds."""
+    torch = sys.modules.get("torch")
+    started = torch is not None and torch.cuda.is_initialized()
+    return threading.active_count() == 1 and not started
+
+
+def die_with_parent() -> None:
+    """In a child: no parent, no child."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def in_a_fork(task: Callable[[], None], limit_s: float) -> None:
+    """Until it ends. A crash or the time limit ends the fork alone."""
+    child = os.fork()
+    if child == 0:
+        _run_and_leave(task, limit_s)
+    os.waitpid(child, 0)
+
+
+def _run_and_leave(task: Callable[[], None], limit_s: float) -> NoReturn:
+    status = 1
+    try:
+        die_with_parent()
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_REAL, limit_s)
+        task()
+        status = 0
+    finally:
+        # Nothing of the parent's may run twice: no exit handler, no caller's `finally`.
+        os._exit(status)
+
+
+def kill_group(pid: int) -> None:
+    """A child and what it started, never ourselves."""
+    for kill in (os.killpg, os.kill) if pid != os.getpid() else ():
+        with suppress(OSError):
+            kill(pid, signal.SIGKILL)
+
+
+class ChildBell:
+    """Rings when a child ends, so that one wait does for children and for orders."""
+
+    def __init__(self) -> None:
+        self._wake, self._woken = os.pipe()
+        os.set_blocking(self._woken, False)
+        signal.set_wakeup_fd(self._woken, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+
+    def wait(self, watched: Sequence[Any], seconds: float | None = None) -> list[Any]:
+        """Until a child ends or one of `watched` has something to read: those that have."""
+        ready, _, _ = select.select([*watched, self._wake], [], [], seconds)
+        if self._wake in ready:
+            os.read(self._wake, 4096)
+            ready.remove(self._wake)
+        return ready
+
+    def leave(self) -> None:
+        """In the child: its own children are its own affair."""
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        for descriptor in (self._wake, self._woken):
+            with suppress(OSError):
+                os.close(descriptor)

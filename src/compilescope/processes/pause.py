@@ -1,0 +1,88 @@
+"""Ctrl-Z: what a command has started stops and continues with it.
+
+Its programs run in sessions of their own, which a terminal does not reach; they would go on while
+the command sleeps. Time in which it was stopped is not on any limit: see `deadline.clock`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+import time
+from collections.abc import Collection, Iterator
+
+from compilescope.processes.deadline import note_pause
+from compilescope.processes.table import descendants
+
+_MOST_LOOKS = 20
+"""Chosen: a bound, for a program that starts processes faster than we stop them."""
+_STDERR = 2
+_SHOW_CURSOR = b"\x1b[?25h"
+
+
+@contextlib.contextmanager
+def stopping_together(spared: Collection[int] = ()) -> Iterator[None]:
+    """`spared` processes go on, so that they notice if the command is killed meanwhile."""
+    in_main = threading.current_thread() is threading.main_thread()
+    number = getattr(signal, "SIGTSTP", None)
+    if number is None or not in_main or signal.getsignal(number) != signal.SIG_DFL:
+        yield  # A shell without job control has it ignored.
+        return
+
+    def stop(*_: object) -> None:
+        signal.signal(number, signal.SIG_DFL)
+        try:
+            _stop_with(frozenset(spared))
+        finally:
+            signal.signal(number, stop)
+
+    signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        signal.signal(number, signal.SIG_DFL)
+
+
+def _stop_with(spared: frozenset[int]) -> None:
+    stopped: list[int] = []
+    begun = time.monotonic()
+    try:
+        # Until there are no new ones: some start others while we look.
+        for _ in range(_MOST_LOOKS):
+            found = [pid for pid in descendants(os.getpid()) if _may_stop(pid, spared, stopped)]
+            if not found:
+                break
+            for pid in found:
+                _send(pid, signal.SIGSTOP)
+            stopped += found
+        _show_cursor()
+        os.kill(os.getpid(), signal.SIGTSTP)  # Until somebody continues us; at once, if nobody can.
+    finally:
+        for pid in stopped:
+            _send(pid, signal.SIGCONT)
+        note_pause(time.monotonic() - begun)
+
+
+def _may_stop(pid: int, spared: frozenset[int], stopped: list[int]) -> bool:
+    """What was stopped before us, by itself or by a user, stays so when we continue."""
+    return pid not in spared and pid not in stopped and not _is_stopped(pid)
+
+
+def _is_stopped(pid: int) -> bool:
+    with contextlib.suppress(OSError, IndexError), open(f"/proc/{pid}/stat", "rb") as file:
+        return file.read().rpartition(b")")[2].split()[0] in (b"T", b"t", b"Z", b"X")
+    return False
+
+
+def _send(pid: int, number: int) -> None:
+    with contextlib.suppress(OSError):
+        os.kill(pid, number)
+
+
+def _show_cursor() -> None:
+    """A progress bar hides it."""
+    with contextlib.suppress(OSError):
+        if os.isatty(_STDERR):
+            os.write(_STDERR, _SHOW_CURSOR)

@@ -1,0 +1,31 @@
+"""Capture in this process: hooks on, recorder running, both undone at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from compilescope.recorder.journal import Journal
+from compilescope.recorder.recorder import Recorder
+from compilescope.torchapi.hook import Watch
+from compilescope.torchapi.install import hooked
+
+
+@contextmanager
+def recording(
+    journal: Journal,
+    *,
+    ir: bool = False,
+    calls: bool = False,
+    time: bool = False,
+) -> Iterator[Recorder]:
+    """Everything torch.compile does within the block goes to `journal`."""
+    recorder = Recorder(journal)
+    recorder.start()
+    try:
+        watch = Watch(recorder, ir=ir, calls=calls, time=time)
+        with hooked(watch):
+            yield recorder
+    finally:
+        recorder.end()
+        journal.close()

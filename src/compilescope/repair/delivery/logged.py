@@ -1,0 +1,389 @@
+"""The script of `logs --script`: a log's program with fixes for what the log shows.
+
+The program is run here, on plain torch where its device is missing, and its fixes are searched and
+verified as `fix` does it. A cause that only the log shows gets the first fix that fits, which is
+listed apart as unverified: with it the program must still run as before, where it runs here at all.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath, PureWindowsPath
+
+from compilescope.analysis.digest import digest
+from compilescope.analysis.findings import findings
+from compilescope.errors import ToolError
+from compilescope.fixes.fix import Fix
+from compilescope.fixes.here import Here
+from compilescope.fixes.merge import merge
+from compilescope.fixes.patch import Patch
+from compilescope.fixes.unproven import LoggedCause, in_words, logged_causes
+from compilescope.model.fix_search import FixAttempt, Losses
+from compilescope.model.run import Run, read_run
+from compilescope.recorder.target import Target
+from compilescope.repair.delivery.emitter import Emitted, ScriptPlan, emit, plan_script
+from compilescope.repair.delivery.script import LOG_MARK
+from compilescope.repair.search.budget import SPENT
+from compilescope.repair.search.options import SearchOptions
+from compilescope.repair.search.outcome import SearchResult
+from compilescope.repair.search.places import main_file
+from compilescope.repair.search.rounds import search
+from compilescope.repair.trials.printed_output import compare_output
+from compilescope.repair.trials.version import Version
+from compilescope.repair.trials.watched import CapturedRun
+from compilescope.repair.trials.workbench import Workbench
+from compilescope.torchapi.plain_torch import PlainTorch
+
+_MOVE = "Move it away first, or overwrite it with --force."
+_HERE = "here"
+_PLAIN = "here on plain torch"
+_PATHS = (PurePosixPath, PureWindowsPath)
+_NOTHING = Losses()
+
+
+@dataclass(frozen=True)
+class LoggedScript:
+    """What came of it."""
+
+    path: str | None = None
+    """None: there was nothing to put into a script, or it did not hold."""
+    command: str = ""
+    done: tuple[str, ...] = ()
+    """In the script and verified."""
+    unverified: tuple[str, ...] = ()
+    """In the script and unverified."""
+    left: tuple[str, ...] = ()
+    """To do by hand."""
+    where: str = ""
+    """Where `done` was verified."""
+    reason: str = ""
+    """Why nothing, or not all of it, could be verified; why there is no script."""
+
+
+@dataclass(frozen=True)
+class _Proposed:
+    cause: LoggedCause
+    fix: Fix
+    patch: Patch
+    why: str = ""
+    """Why it is unverified, where that is not so of all."""
+
+    @property
+    def words(self) -> str:
+        words = in_words(self.cause, self.fix, self.patch)
+        return f"{words} Unverified: {self.why}." if self.why else words
+
+
+@dataclass
+class _Searched:
+    """What a search on the program showed here."""
+
+    outcome: SearchResult = field(default_factory=lambda: SearchResult(_NOTHING, _NOTHING, ()))
+    shown: frozenset[str] = frozenset()
+    """Fingerprints of what the program loses here."""
+    reason: str = ""
+    """Why the program could not be run; empty where it ran to its end."""
+
+
+def plan_logged(target: Target, *, force: bool = False) -> ScriptPlan:
+    """Raises `ToolError` where the script cannot be written."""
+    target.check()
+    plan = plan_script(target, None)
+    plan.check(force=force, hint=_MOVE)
+    return plan
+
+
+def fix_from_log(
+    target: Target,
+    run: Run,
+    wishes: SearchOptions,
+    folders: tuple[str, ...] = (),
+    *,
+    force: bool = False,
+) -> LoggedScript:
+    """`target` is the log's program as it is here."""
+    plan = plan_logged(target, force=force)
+    here = Here(main_file(target), run.header.root, folders)
+    causes = logged_causes(run, here)
+    searched = _search(target, wishes)
+    outcome = searched.outcome
+    kept = {each.fingerprint: each for each in outcome.attempts if each.kept}
+    more = _propose_rest(causes, searched)
+    dropped: dict[str, str] = {}
+    if more:
+        wishes.progress("checking unverified fixes", 0, 0)
+        more, dropped = _runnable(target, searched, more, wishes)
+    more, files = _merged(outcome, more)
+    left = tuple(_left(causes, searched, more, dropped))
+    if not files and not outcome.environment:
+        reason = searched.reason and f"the program could not be run here: {searched.reason}"
+        return LoggedScript(left=left, reason=reason or "no automatic fix applies")
+    where = _PLAIN if wishes.plain and _missing() else _HERE
+    done = tuple(_verified_words(each, causes) for each in kept.values())
+    whole = replace(
+        outcome,
+        files=files,
+        originals=_originals(files, outcome),
+        environment={**outcome.environment, **_environment(more)},
+    )
+    return _emit(plan, whole, target, wishes, searched, done, more, left, where)
+
+
+def _search(target: Target, wishes: SearchOptions) -> _Searched:
+    if importlib.util.find_spec("torch") is None:
+        return _Searched(reason="torch is not installed")
+    with tempfile.TemporaryDirectory(prefix="compilescope-") as home:
+        try:
+            outcome = search(target, replace(wishes, home=Path(home), timed=False))
+        except ToolError as error:
+            return _Searched(reason=_clause(error.message))
+        shown = frozenset[str]()
+        if outcome.run:
+            seen = digest(read_run(Path(home) / outcome.run))
+            shown = frozenset(each.fingerprint for each in findings(seen))
+    failed = [text for text in outcome.notes if "nothing could be verified" in text]
+    if failed and not outcome.attempts:
+        words = failed[0].replace(", so nothing could be verified", "")
+        return _Searched(reason=_clause(words.replace("The program itself", "it")))
+    return _Searched(outcome, shown)
+
+
+def _clause(sentence: str) -> str:
+    text = " ".join(sentence.split()).rstrip(".")
+    return text[:1].lower() + text[1:]
+
+
+def _propose_rest(causes: list[LoggedCause], searched: _Searched) -> list[_Proposed]:
+    """For causes that a run here does not show, or whose fixes it cannot verify."""
+    absent = "" if searched.reason else "the graph break does not occur when the program runs here"
+    attempts = searched.outcome.attempts
+    found = []
+    for cause in causes:
+        if _is_fixed(cause, attempts):
+            continue
+        if cause.fingerprint not in searched.shown:
+            chosen, why = cause.propose(), absent
+        else:
+            chosen, why = _unsettled(cause, attempts)
+        if chosen is not None:
+            found.append(_Proposed(cause, *chosen, why))
+    return found
+
+
+def _is_fixed(cause: LoggedCause, attempts: tuple[FixAttempt, ...]) -> bool:
+    """A value that torch_xla reads on the host is a graph break on plain torch, by another name."""
+    site = cause.subject.site
+    if site is None or site.rule != "xla/host-read":
+        return any(each.kept and each.fingerprint == cause.fingerprint for each in attempts)
+    return any(
+        each.kept
+        and (each.file, each.function) == (site.file, site.function)
+        and (each.line == site.line or each.source.strip() == site.source.strip())
+        for each in attempts
+    )
+
+
+def _unsettled(
+    cause: LoggedCause, attempts: tuple[FixAttempt, ...]
+) -> tuple[tuple[Fix, Patch] | None, str]:
+    """The first fix that ran and wins something, but could not be checked to the end."""
+    for each in attempts:
+        same = each.fingerprint == cause.fingerprint and each.round == 1
+        if not same or not each.fix or each.verdict != "unverified" or each.breaks_after is None:
+            continue
+        gain = (each.breaks_before, each.recompiles_before)
+        if (each.breaks_after, each.recompiles_after or 0) < gain:
+            return cause.propose(only=each.fix), each.reason.rstrip(".")
+    return None, ""
+
+
+def _runnable(
+    target: Target, searched: _Searched, proposed: list[_Proposed], wishes: SearchOptions
+) -> tuple[list[_Proposed], dict[str, str]]:
+    """Those with which the program, or at least an import of what they change, still runs; and
+    why the others don't, by the cause."""
+    if importlib.util.find_spec("torch") is None:
+        return proposed, {}
+    good, bad = [], {}
+    with Workbench(target, limit_s=wishes.limit_s, stdin=wishes.stdin, plain=wishes.plain) as bench:
+        checks = _Checks(bench, not searched.reason, wishes)
+        for each in proposed:
+            problem = checks.problem(each.patch)
+            if problem:
+                bad[each.cause.fingerprint] = f"{each.fix.title}: rejected, {problem}"
+            else:
+                good.append(each)
+    return good, bad
+
+
+@dataclass(frozen=True)
+class _Checks:
+    """Runs a patch alone."""
+
+    bench: Workbench
+    runs: bool
+    """The program itself runs here."""
+    wishes: SearchOptions
+
+    def problem(self, patch: Patch) -> str:
+        """Empty where nothing speaks against it."""
+        version = Version().with_patch(patch)
+        if self.runs:
+            return _worse(self.bench.watch(Version()), self.bench.watch(version), patch)
+        for file in version.files:
+            if file != main_file(self.bench.target) and self._stops_importing(file, version):
+                return f"with it, {os.path.basename(file)} cannot be imported"
+        return ""
+
+    def _stops_importing(self, file: str, version: Version) -> bool:
+        target = Target("code", (_LOADING.format(path=file),))
+        with Workbench(target, limit_s=self.wishes.limit_s, plain=self.wishes.plain) as bench:
+            if not bench.watch(version).exit_status:
+                return False
+            return not bench.watch(Version()).exit_status
+
+
+_LOADING = """
+import sys
+from importlib.util import find_spec
+path = {path!r}
+parts = path.replace("\\\\", "/").removesuffix(".py").removesuffix("/__init__").split("/")
+for start in range(len(parts) - 1, 0, -1):
+    name = ".".join(parts[start:])
+    try:
+        spec = find_spec(name)
+    except (ImportError, ValueError):
+        continue
+    if spec is not None and spec.origin == path:
+        __import__(name)
+        break
+"""
+
+
+def _worse(before: CapturedRun, after: CapturedRun, patch: Patch) -> str:
+    if after.timed_out:
+        return "the program did not finish in time with it"
+    if after.exit_status != before.exit_status:
+        return f"with it the program ends with status {after.exit_status}"
+    printed = compare_output(before.stdout, after.stdout, patch.allows)
+    return "" if printed.verdict == "pass" else "with it the program prints something different"
+
+
+def _merged(
+    outcome: SearchResult, proposed: list[_Proposed]
+) -> tuple[list[_Proposed], dict[str, str]]:
+    """All that goes together; what was verified comes first."""
+    patches: list[Mapping[str, str]] = [outcome.files, *(each.patch.files for each in proposed)]
+    paths = {file for patch in patches for file in patch}
+    bases = {file: outcome.originals.get(file) or _read(file) for file in paths}
+    files, kept = merge(bases, patches)
+    return [proposed[number - 1] for number in kept if number], files
+
+
+def _originals(files: Mapping[str, str], outcome: SearchResult) -> dict[str, str]:
+    return {file: outcome.originals.get(file) or _read(file) for file in files}
+
+
+def _read(file: str) -> str:
+    with open(file, encoding="utf-8-sig", newline="") as stream:
+        return stream.read()
+
+
+def _environment(proposed: list[_Proposed]) -> dict[str, str]:
+    return {name: value for each in proposed for name, value in each.patch.environment.items()}
+
+
+def _left(
+    causes: list[LoggedCause],
+    searched: _Searched,
+    proposed: list[_Proposed],
+    dropped: Mapping[str, str],
+) -> list[str]:
+    """Causes of the log that the script leaves as they are, each with the best reason known."""
+    attempts = searched.outcome.attempts
+    fixed = {each.cause.fingerprint for each in proposed}
+    fixed |= {each.fingerprint for each in causes if _is_fixed(each, attempts)}
+    still = {each.place for each in searched.outcome.left}
+    reasons = {each.fingerprint: each for each in attempts if not each.kept}
+    found = []
+    for cause in causes:
+        finding = cause.subject.finding
+        if cause.fingerprint in fixed:
+            continue
+        gone = cause.fingerprint in searched.shown and f"{finding.file}:{finding.line}" not in still
+        if gone and cause.fingerprint not in reasons:
+            continue  # Went away with another one.
+        found.append(f"{cause.place}: {_why_left(cause, reasons, dropped)}")
+    return found
+
+
+def _why_left(
+    cause: LoggedCause, reasons: Mapping[str, FixAttempt], dropped: Mapping[str, str]
+) -> str:
+    if cause.fingerprint in dropped:
+        return f"{dropped[cause.fingerprint]}. {cause.remedy}"
+    tried = reasons.get(cause.fingerprint)
+    if tried is not None and tried.reason == SPENT:
+        return f"{SPENT}. {cause.remedy}"
+    if tried is not None and tried.fix:
+        return f"{tried.title}: {tried.verdict}, {tried.reason.rstrip('.')}. {cause.remedy}"
+    file = cause.subject.finding.file
+    # Guards name torch's own files by a path within torch.
+    if not cause.found and any(kind(file).is_absolute() for kind in _PATHS):
+        name = os.path.basename(file)
+        return f"{name} is not here with the line that the log shows. {cause.remedy}"
+    return cause.remedy
+
+
+def _verified_words(attempt: FixAttempt, causes: list[LoggedCause]) -> str:
+    """Named as the log names it, where the log shows it."""
+    cause = next((each for each in causes if each.fingerprint == attempt.fingerprint), None)
+    place = f"{os.path.basename(attempt.file)}:{attempt.line} {attempt.rule}"
+    place = cause.place if cause is not None else place
+    return " ".join(f"{place}: {attempt.title}. {attempt.states}".split())
+
+
+def _missing() -> bool:
+    return any(importlib.util.find_spec(name) is None for name in PlainTorch.PACKAGES)
+
+
+def _emit(
+    plan: ScriptPlan,
+    outcome: SearchResult,
+    target: Target,
+    wishes: SearchOptions,
+    searched: _Searched,
+    done: tuple[str, ...],
+    proposed: list[_Proposed],
+    left: tuple[str, ...],
+    where: str,
+) -> LoggedScript:
+    unverified = tuple(each.words for each in proposed)
+    emitted: Emitted = emit(
+        plan,
+        outcome,
+        target,
+        wishes,
+        done,
+        unverified=unverified,
+        left=left,
+        mark=LOG_MARK,
+        where=where,
+        why_unverified=searched.reason and f"the program could not be run here: {searched.reason}",
+        proven=not searched.reason,
+    )
+    if emitted.path is None:
+        return LoggedScript(left=left, reason=f"when the script ran, {emitted.proof.words}")
+    return LoggedScript(
+        path=emitted.path,
+        command=plan.command,
+        done=done,
+        unverified=unverified,
+        left=left,
+        where=where,
+        reason=searched.reason,
+    )

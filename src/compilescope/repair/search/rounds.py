@@ -1,0 +1,370 @@
+"""The search itself: run, propose, prove each fix alone, put the proven ones together, run again.
+
+A mended break may uncover the next one, so it goes in rounds, each on top of what was kept before,
+until a round wins nothing. What is handed out was proven as a whole against the original.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+
+from compilescope.analysis.findings import findings
+from compilescope.errors import ToolError
+from compilescope.fixes.merge import merge
+from compilescope.fixes.subject import Program
+from compilescope.fixes.subjects import subjects_of
+from compilescope.model.fix_search import Times
+from compilescope.processes.deadline import Deadline, OutOfTime
+from compilescope.recorder.target import Target
+from compilescope.repair.search.attempts import Tried, TryLog, try_subject
+from compilescope.repair.search.budget import SPENT, Budget
+from compilescope.repair.search.options import SearchOptions
+from compilescope.repair.search.outcome import SearchResult
+from compilescope.repair.search.places import main_file
+from compilescope.repair.search.steps import (
+    SearchStep,
+    ending_of,
+    environment_of,
+    has_vanished,
+    last_words,
+    losses_in_words,
+    step_of,
+    still_lost,
+)
+from compilescope.repair.search.stored_search import keep_run
+from compilescope.repair.trials.baseline import TrialBaseline
+from compilescope.repair.trials.loss_checks import same_losses
+from compilescope.repair.trials.losses import losses_of
+from compilescope.repair.trials.timing import measure
+from compilescope.repair.trials.verification import Verification
+from compilescope.repair.trials.verifier import confirm, verify
+from compilescope.repair.trials.version import Version
+from compilescope.repair.trials.warm.parent import WarmParent
+from compilescope.repair.trials.watched import CapturedRun
+from compilescope.repair.trials.workbench import Workbench
+
+_ROUNDS, _ROUNDS_ALONE = 3, 2
+"""Of timing: all fixes together, and each alone. Chosen: a round runs both versions once more, and
+three are the fewest of which one is in the middle."""
+
+
+def search(target: Target, wishes: SearchOptions, warm: WarmParent | None = None) -> SearchResult:
+    """Raises `ToolError` where the program cannot be run at all. `warm`: a process for trials that
+    other searches use too."""
+    target.check()
+    wishes.check()
+    deadline = wishes.deadline or Deadline(wishes.budget_s)
+    with (
+        WarmParent() as own,
+        Workbench(
+            target,
+            compile_names=wishes.compile_names,
+            backend=wishes.backend,
+            limit_s=wishes.limit_s,
+            stdin=wishes.stdin,
+            seed=wishes.seed,
+            plain=wishes.plain,
+            warm=warm or own,
+            deadline=deadline,
+        ) as bench,
+    ):
+        budget = Budget(deadline, bench, wishes.following)
+        with budget.whole():
+            return _Search(target, wishes, bench, budget).run()
+
+
+@dataclass
+class _Search:
+    target: Target
+    wishes: SearchOptions
+    bench: Workbench
+    budget: Budget
+    log: TryLog = field(default_factory=TryLog)
+    cut: list[str] = field(default_factory=list)
+    """What the budget ended."""
+
+    def run(self) -> SearchResult:
+        wishes = self.wishes
+        first = self._first()
+        notes = self._look_over(first)
+        original = TrialBaseline(self.bench, Version(), first)
+        steps = [SearchStep(Version(), first)]
+        # Nothing can be proven on a program that does not come to its end by itself.
+        if not original.unusable:
+            try:
+                with self.budget.searching():
+                    self._rounds(original, steps)
+            except OutOfTime:
+                self.cut.append("the search")
+        steps, proof = self._prove(original, steps)
+        times = None
+        if wishes.timed and len(steps) > 1:
+            times = self._times(steps)
+        return self._outcome(first, steps, proof, times, notes)
+
+    def _rounds(self, base: TrialBaseline, steps: list[SearchStep]) -> None:
+        for number in range(1, self.wishes.most_rounds + 1):
+            self.log.round = number
+            step = self._round(base, steps[-1].watched)
+            if step is None:
+                break
+            steps.append(step)
+            base = TrialBaseline(self.bench, step.version, step.watched)
+
+    # Before anything is tried
+
+    def _first(self) -> CapturedRun:
+        """The run that all else is held against."""
+        self.wishes.progress("running the program", 0, 0)
+        try:
+            first = self.bench.watch(Version())
+            if not self.bench.cold and (first.exit_status or not first.digest.graphs):
+                # Before it is said that a program fails, or compiles nothing, a fresh process is
+                # asked: it is the one that its user knows.
+                fresh = self.bench.watch(Version(), fresh=True)
+                same = same_losses(first.digest, fresh.digest)
+                if not same or ending_of(first) != ending_of(fresh):
+                    self.bench.cool("it behaves differently in a fresh process")
+                first = fresh
+        except OutOfTime:
+            raise ToolError(
+                "The time budget ran out before the program had run once.",
+                hint="Raise --budget, or use a shorter run of the program.",
+            ) from None
+        self.wishes.tell(f"ran the program: {losses_in_words(first)}")
+        return first
+
+    def _look_over(self, first: CapturedRun) -> list[str]:
+        if first.timed_out:
+            raise ToolError(
+                f"The program did not finish within {self.wishes.limit_s:g} s.",
+                hint="Raise --limit, or use a shorter run of the program.",
+            )
+        seen = first.digest
+        if not seen.torch and not seen.graphs and first.exit_status:
+            raise ToolError(
+                f"The program failed before it reached torch: {last_words(first)}.",
+                hint="Does it run without compilescope, with the same arguments?",
+            )
+        notes = []
+        if first.exit_status and not seen.failures:
+            how = f"with status {first.exit_status}"
+            how = how if first.exit_status > 0 else f"on signal {-first.exit_status}"
+            notes.append(
+                f"The program itself ends {how} ({last_words(first)}), so nothing could be "
+                "verified."
+            )
+        if not seen.graphs and not findings(seen):
+            notes.append(
+                "Nothing was compiled. If the program never calls torch.compile, --compile-all "
+                "compiles its outermost modules."
+            )
+        return notes
+
+    # One round
+
+    def _program(self, base: TrialBaseline, watched: CapturedRun) -> Program:
+        main = main_file(self.target)
+        return Program(watched.run, watched.digest, main, dict(base.version.files))
+
+    def _round(self, base: TrialBaseline, watched: CapturedRun) -> SearchStep | None:
+        program = self._program(base, watched)
+        subjects = [each for each in subjects_of(program) if self.wishes.wants(each)]
+        if not subjects:
+            return None
+        places = {(each.file, each.line) for each in subjects if os.path.isabs(each.file)}
+        self.wishes.progress("recording values", 0, 0)
+        if not self.budget.is_spent:
+            with suppress(OutOfTime):
+                program = replace(program, facts=self.bench.survey(base.version, places))
+        won: list[Tried] = []
+        for number, subject in enumerate(subjects):
+            subject = replace(subject, program=program)
+            what = f"{os.path.basename(subject.file)}:{subject.line} {subject.finding.title}"
+            self.wishes.progress(what, number, len(subjects))
+            if any(has_vanished(subject, each.verification) for each in won):
+                continue
+            tried = try_subject(subject, base, self.wishes, self.log, self.budget)
+            if tried is not None:
+                won.append(tried)
+        if not won:
+            return None
+        try:
+            with self.budget.joining():
+                return self._together(base, program, won)
+        except OutOfTime:
+            for tried in won[1:]:
+                self.log.drop(tried, "the time budget ran out before it was tried with the others")
+            return self._together(base, program, won[:1])  # Runs nothing.
+
+    def _together(
+        self, base: TrialBaseline, program: Program, won: list[Tried]
+    ) -> SearchStep | None:
+        """The fixes that were each proven alone, as many of them as go together."""
+        kept, step = self._joined(base, program, won)
+        if step is None and len(kept) > 1:
+            self.wishes.progress("combining fixes", 0, 0)
+            kept, step = self._one_by_one(base, program, won)
+        if step is None:
+            return None
+        for tried in kept:
+            self.log.keep(tried)
+        return step
+
+    def _joined(
+        self, base: TrialBaseline, program: Program, won: list[Tried]
+    ) -> tuple[list[Tried], SearchStep | None]:
+        bases = {file: program.text(file) for tried in won for file in tried.patch.files}
+        files, numbers = merge(bases, [tried.patch.files for tried in won])
+        kept = [won[number] for number in numbers]
+        version = Version(
+            {**base.version.files, **files},
+            {**base.version.environment, **environment_of(kept)},
+        )
+        if len(kept) == 1:
+            return kept, step_of(version, kept, kept[0].verification)
+        verification = verify(
+            self.bench,
+            base,
+            version,
+            gone={tried.subject.finding.fingerprint for tried in kept},
+            patch_allows=frozenset().union(*(tried.patch.allows for tried in kept)),
+            states=" ".join(tried.patch.states for tried in kept if tried.patch.states),
+        )
+        return kept, step_of(version, kept, verification)
+
+    def _one_by_one(
+        self, base: TrialBaseline, program: Program, won: list[Tried]
+    ) -> tuple[list[Tried], SearchStep | None]:
+        """Those that fail beside the ones before them are dropped."""
+        kept, step = self._joined(base, program, won[:1])
+        for tried in won[1:]:
+            more, joined = self._joined(base, program, [*kept, tried])
+            if joined is not None and len(more) > len(kept):
+                kept, step = more, joined
+            elif len(more) > len(kept):
+                self.log.drop(tried, "it works alone, but not together with the other fixes")
+        return kept, step
+
+    # All of it
+
+    def _prove(
+        self, original: TrialBaseline, steps: list[SearchStep]
+    ) -> tuple[list[SearchStep], Verification | None]:
+        """The longest chain of rounds that holds as a whole against the original."""
+        while len(steps) > 1:
+            proof = self._proof(original, steps)
+            if proof is not None and proof.verdict == "verified":
+                if not self.cut or "fresh" not in self.cut[-1]:
+                    self.wishes.tell("verified in a fresh process")
+                return [
+                    *steps[:-1],
+                    replace(steps[-1], watched=proof.watched or steps[-1].watched),
+                ], proof
+            reason = (
+                proof.reason
+                if proof is not None
+                else "the time budget ran out before it was verified"
+            )
+            for tried in steps[-1].kept:
+                self.log.drop(tried, f"not verified with all fixes together: {reason}")
+            steps = steps[:-1]
+        return steps, None
+
+    def _proof(self, original: TrialBaseline, steps: list[SearchStep]) -> Verification | None:
+        """None where there is no time for it."""
+        kept = [tried for step in steps for tried in step.kept]
+        asked: dict[str, Any] = {
+            "gone": {tried.subject.finding.fingerprint for tried in steps[1].kept},
+            "patch_allows": frozenset().union(*(tried.patch.allows for tried in kept)),
+            "states": " ".join(tried.patch.states for tried in kept if tried.patch.states),
+        }
+        version = steps[-1].version
+        self.wishes.progress("verifying all fixes together", 0, 0)
+        # The first step was held against the original itself.
+        proof = steps[1].verification if len(steps) == 2 else None
+        if proof is None:
+            try:
+                with self.budget.joining():
+                    proof = verify(self.bench, original, version, **asked)
+            except OutOfTime:
+                return None
+        if proof.verdict == "verified" and not self.bench.cold:
+            self.wishes.progress("verifying in a fresh process", 0, 0)
+            try:
+                fresh = confirm(self.bench, original, version, **asked)
+            except OutOfTime:
+                # It has passed every check in forks of a warm process: that is not thrown away.
+                self.cut.append("the check in a fresh process")
+                return proof
+            checks = fresh.checks if fresh.verdict != "verified" else proof.checks
+            proof = msgspec.structs.replace(fresh, checks=checks, notes=proof.notes)
+        return proof
+
+    def _times(self, steps: list[SearchStep]) -> Times | None:
+        """Of all together; and of each alone, where there are several and there is time."""
+        kept = [(before, tried) for before, after in pairwise(steps) for tried in after.kept]
+        self.wishes.progress("timing", 0, len(kept))
+        times = self._measured(Version(), steps[-1].version, _ROUNDS)
+        for number, (before, tried) in enumerate(kept, 1):
+            alone = times
+            if len(kept) > 1:
+                self.wishes.progress("timing", number, len(kept))
+                version = before.version.with_patch(tried.patch)
+                alone = self._measured(before.version, version, _ROUNDS_ALONE)
+            if alone is not None:
+                self.log.time(tried, alone)
+        return times
+
+    def _measured(self, before: Version, after: Version, rounds: int) -> Times | None:
+        """None where there is no time for it."""
+        if not self.budget.allows(2 * rounds):
+            return None
+        try:
+            return measure(self.bench, before, after, rounds=rounds)
+        except OutOfTime:
+            return None
+
+    def _not_tried(self) -> list[str]:
+        skipped = len({each.fingerprint for each in self.log.attempts() if each.reason == SPENT})
+        budget = f"The time budget of {self.budget.seconds or 0:g} s"
+        notes = [f"{budget} ended {what}." for what in self.cut]
+        if skipped:
+            causes = "1 cause was" if skipped == 1 else f"{skipped} causes were"
+            notes.append(f"{budget} ran out: {causes} not fully tried.")
+        return notes
+
+    def _outcome(
+        self,
+        first: CapturedRun,
+        steps: list[SearchStep],
+        proof: Verification | None,
+        times: Times | None,
+        notes: list[str],
+    ) -> SearchResult:
+        last = steps[-1]
+        home = self.wishes.home
+        files = dict(last.version.files)
+        untouched = self._program(TrialBaseline(self.bench, Version(), first), first)
+        outcome = SearchResult(
+            before=losses_of(first.digest, first.operators),
+            after=losses_of(last.watched.digest, last.watched.operators),
+            attempts=tuple(self.log.attempts()),
+            files=files,
+            originals={file: untouched.text(file) for file in files},
+            environment=dict(last.version.environment),
+            main=main_file(self.target),
+            verdict=proof.verdict if proof is not None else "unverified",
+            reason=proof.reason if proof is not None else "",
+            times=times,
+            notes=(*notes, *self._not_tried()),
+            left=tuple(still_lost(last.watched, self.log.attempts())),
+        )
+        run = keep_run(first.folder, home, outcome) if home is not None else None
+        return replace(outcome, run=run.name) if run is not None else outcome

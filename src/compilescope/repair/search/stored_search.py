@@ -1,0 +1,65 @@
+"""Keeps the original's run with the attempts to fix it, so that a report can show both.
+
+The fix that was verified is part of it, and can be applied later.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from pathlib import Path
+
+from compilescope.fixes.stored import store_files
+from compilescope.model.artifacts import Artifacts, DiskArtifacts
+from compilescope.model.bodies import Body, FixOutcome
+from compilescope.model.event import Event, encode
+from compilescope.model.eventfile import EventFile
+from compilescope.model.home import make_home, note_made
+from compilescope.model.provenance import seal_fix
+from compilescope.processes.guard import transient
+from compilescope.repair.search.outcome import SearchResult
+from compilescope.sharing.archive import ARTIFACTS
+
+
+def keep_run(folder: Path, home: Path, outcome: SearchResult) -> Path | None:
+    """Copy the run to the user's own; None where that cannot be written."""
+    target = home.absolute() / folder.name
+    try:
+        make_home(target.parent)
+        # Under its own name only when it is whole.
+        with transient(target.with_name(f".{folder.name}.part")) as part:
+            shutil.copytree(folder, part)
+            tell_outcome(part, outcome)
+            part.rename(target)
+    except OSError:
+        return None
+    note_made(target)
+    return target
+
+
+def tell_outcome(run: Path, outcome: SearchResult) -> None:
+    """Append what became of each attempt, and of all together."""
+    kept = _outcome(outcome, DiskArtifacts(run / ARTIFACTS))
+    bodies: list[Body] = [*outcome.attempts, kept]
+    file, name = EventFile.claim(run, 0)
+    for number, body in enumerate(bodies):
+        event = Event(id=f"{name}.{number}", time_ns=time.time_ns(), pid=os.getpid(), body=body)
+        file.write(encode(event))
+    file.close()
+    changes = DiskArtifacts(run / ARTIFACTS).get(kept.changes) or ""
+    seal_fix(run, run.name, kept.verdict, changes)
+
+
+def _outcome(outcome: SearchResult, artifacts: Artifacts) -> FixOutcome:
+    return FixOutcome(
+        verdict=outcome.verdict,
+        reason=outcome.reason,
+        changes=store_files(outcome.files, outcome.originals, artifacts),
+        environment=outcome.environment,
+        before=outcome.before,
+        after=outcome.after,
+        warm_call=outcome.times.warm_call if outcome.times is not None else None,
+        notes=outcome.notes,
+        left=outcome.left,
+    )

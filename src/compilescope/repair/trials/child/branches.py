@@ -1,0 +1,165 @@
+"""Which lines and which sides of branches an eager call goes through.
+
+In the user's own files, and in some others.
+
+By opcode: `a if c else b` and `a and b` lie in one line. Branches that a tensor decides are marked.
+"""
+
+from __future__ import annotations
+
+import dis
+import itertools
+import os
+import sys
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any, NamedTuple
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from compilescope.torchapi.stacks import origin
+
+_OUR_ROOT = str(Path(__file__).absolute().parents[3]) + os.sep
+_CONDITIONAL = ("POP_JUMP", "JUMP_IF_TRUE_OR_POP", "JUMP_IF_FALSE_OR_POP")
+_NO_CODE = ("CACHE", "EXTENDED_ARG", "NOT_TAKEN")
+
+
+@dataclass(eq=False)
+class SourceBranch:
+    """One condition in the source."""
+
+    line: int
+    function: str
+    column: int | None = None
+    sides: set[bool] = field(default_factory=set)
+    """What the condition was."""
+    by_tensor: bool = False
+
+
+class _Jump(NamedTuple):
+    """An instruction that decides by it."""
+
+    branch: SourceBranch
+    goes_on: int
+    """The instruction after it."""
+    jumps_if: bool
+
+
+class Coverage:
+    """What was gone through so far."""
+
+    def __init__(self, files: Collection[str]) -> None:
+        """`files`: beside the user's own."""
+        self.lines: dict[str, set[int]] = {}
+        self._files = set(files)
+        self._wanted: dict[str, bool] = {}
+        self._codes: dict[CodeType, dict[int, _Jump]] = {}
+
+    def branches(self) -> list[tuple[str, SourceBranch]]:
+        found: dict[int, tuple[str, SourceBranch]] = {}
+        for code, jumps in self._codes.items():
+            for jump in jumps.values():
+                found[id(jump.branch)] = (code.co_filename, jump.branch)
+        return list(found.values())
+
+    @property
+    def sides(self) -> int:
+        """How many sides of branches were seen: grows with each new one."""
+        return sum(len(branch.sides) for _, branch in self.branches())
+
+    def _jumps(self, code: CodeType) -> dict[int, _Jump]:
+        if code not in self._codes:
+            self._codes[code] = _jumps(code)
+        return self._codes[code]
+
+    def __enter__(self) -> Coverage:
+        self._before = sys.gettrace()
+        self._watch = _Tests(self)
+        self._watch.__enter__()
+        sys.settrace(self._call)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        sys.settrace(self._before)
+        self._watch.__exit__(*error)
+
+    def _call(self, frame: FrameType, event: str, arg: Any) -> Any:
+        file = frame.f_code.co_filename
+        if not self._wants(file):
+            return None
+        lines = self.lines.setdefault(file, set())
+        jumps = self._jumps(frame.f_code)
+        frame.f_trace_opcodes = bool(jumps)
+        last: _Jump | None = None
+
+        def trace(frame: FrameType, event: str, arg: Any) -> Any:
+            nonlocal last
+            if event == "line":
+                lines.add(frame.f_lineno)
+            elif event == "opcode":
+                if last is not None:
+                    jumped = frame.f_lasti != last.goes_on
+                    last.branch.sides.add(jumped == last.jumps_if)
+                last = jumps.get(frame.f_lasti)
+            return trace
+
+        return trace
+
+    def _wants(self, file: str) -> bool:
+        found = self._wanted.get(file)
+        if found is None:
+            own = origin(file) == "user" and not file.startswith(_OUR_ROOT)
+            found = self._wanted[file] = own or file in self._files
+        return found
+
+    def tested(self, code: CodeType, offset: int) -> None:
+        """A tensor was asked for its truth here."""
+        jumps = self._codes.get(code)
+        if not jumps:
+            return
+        # From Python 3.12 on a jump follows an instruction of its own that asks.
+        later = [at for at in jumps if offset <= at <= offset + 16]
+        if later:
+            jumps[min(later)].branch.by_tensor = True
+
+
+class _Tests(TorchFunctionMode):  # type: ignore[misc]
+    def __init__(self, coverage: Coverage) -> None:
+        super().__init__()
+        self._coverage = coverage
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if getattr(func, "__name__", "") == "__bool__" and func is torch.Tensor.__bool__:
+            frame = sys._getframe(1)
+            self._coverage.tested(frame.f_code, frame.f_lasti)
+        return func(*args, **(kwargs or {}))
+
+
+def _jumps(code: CodeType) -> dict[int, _Jump]:
+    found: dict[int, _Jump] = {}
+    instructions = [i for i in dis.get_instructions(code) if i.opname not in _NO_CODE]
+    twins: dict[Any, SourceBranch] = {}
+    before = ""
+    line = code.co_firstlineno
+    for here, following in itertools.pairwise(instructions):
+        place = getattr(here, "positions", None)
+        if place is not None and place.lineno is not None:
+            line = place.lineno
+        elif place is None and here.starts_line:
+            line = here.starts_line
+        # How a `with` leaves by an exception is no branch of anybody's.
+        leaves = before == "WITH_EXCEPT_START"
+        before = here.opname if here.opname != "TO_BOOL" else before
+        if here.opname.startswith(_CONDITIONAL) and not leaves:
+            column = place.col_offset if place is not None else None
+            # `is None` jumps too: IF_NONE, IF_NOT_NONE.
+            jumps_if = "IF_FALSE" not in here.opname and "NOT_NONE" not in here.opname
+            branch = SourceBranch(line, code.co_name, column)
+            if place is not None:
+                # A loop asks twice: before it begins, and after each round.
+                branch = twins.setdefault((line, column), branch)
+            found[here.offset] = _Jump(branch, following.offset, jumps_if)
+    return found

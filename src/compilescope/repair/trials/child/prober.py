@@ -1,0 +1,282 @@
+"""Lets the program run eagerly, and asks the first calls of each of its regions again and again.
+
+The program itself sees nothing of it: state, random numbers and streams are as they were.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from compilescope.diff.runs.trial import TrialOutcome, TrialValue
+from compilescope.repair.trials.child.branches import Coverage
+from compilescope.repair.trials.child.endless import Endless, ending_within
+from compilescope.repair.trials.child.iterators import renewing, settled
+from compilescope.repair.trials.child.kept_outcomes import OutcomeKeeper, claim, size_of
+from compilescope.repair.trials.child.notes import describe_error, random_state
+from compilescope.repair.trials.child.recipes import InputRecipe, more_recipes, usual_recipes
+from compilescope.repair.trials.child.replay import Replay
+from compilescope.repair.trials.child.signatures import described, forms_of, signature_of
+from compilescope.tensors.structure import argument_leaves, take_apart
+from compilescope.torchapi.regions import CompiledRegion, Regions
+
+_T = TypeVar("_T")
+_REGIONS = 24
+"""Chosen, as the limits below (docs/verifying.md lists them): what is beyond is left out, and the
+notes say so. Every region costs its replays, eager and compiled."""
+_CALLS = 4
+"""Of one region. Chosen: only calls with other shapes or kinds of arguments count, but for the
+second."""
+_BYTES = 4 << 30
+"""Of numbers on disk, for one probe. Chosen: space against how much of a large model is
+compared."""
+_TRAIL = 1000
+"""So many calls of a region are followed. Chosen: all of them are written anew at every
+doubling."""
+_HUNT_S = 20.0
+"""For all regions together. Chosen: time that is only spent where a side of a branch was never
+taken, against patches that stay unverified because of it."""
+_PATIENCE_S, _PATIENCE = 5.0, 20
+"""Made-up inputs may take so many seconds, and so many times what the recorded ones took. Chosen: a
+loop that does not end must cost little, and a busy machine must not look like one."""
+_EXACT = ("recorded", "values", "scaled", "first-size", "shifted")
+
+
+class Prober:
+    """Records regions as they are called."""
+
+    def __init__(self, wishes: dict[str, Any]) -> None:
+        self._folder = Path(wishes["folder"])
+        self._compiled = bool(wishes["compiled"])
+        self._sizes = bool(wishes["sizes"])
+        self._seconds = float(wishes["seconds"])
+        self._like = {(p["region"], p["call"]): p for p in wishes["like"] or ()}
+        self._follows = wishes["like"] is not None
+        self._places: list[tuple[str, int]] = [(file, line) for file, line in wishes["focus"]]
+        self._coverage = Coverage({file for file, _ in self._places})
+        self._regions = Regions(self._on_call)
+        self._keeper = OutcomeKeeper(self._folder)
+        self._calls: dict[CompiledRegion, int] = {}
+        self._signatures: dict[CompiledRegion, set[Any]] = {}
+        self._record: dict[str, Any] = {
+            "calls": [],
+            "left_out": [],
+            "regions": [],
+            "trails": {},
+        }
+        self._spent = self._hunted = 0.0
+        self._patience_s = _PATIENCE_S
+        self._claimed: bool | None = None
+        self._pid = os.getpid()
+        self._lock = threading.Lock()
+
+    def begin(self) -> None:
+        self._regions.install()
+        atexit.register(self._end)
+
+    def _on_call(
+        self, region: CompiledRegion, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        entry = None
+        if self._lock.acquire(blocking=False):
+            try:
+                entry = self._ask(region, args, kwargs)
+            finally:
+                self._lock.release()
+        with self._regions.calling("eager"):
+            if entry is None:
+                result = region.eager(*args, **kwargs)
+            else:
+                result = self._real_call(region, args, kwargs, entry)
+        self._follow(region, result)
+        return result
+
+    def _follow(self, region: CompiledRegion, result: Any) -> None:
+        """Keep the size of what a call gave, so that a later one that goes astray is found."""
+        trail = self._record["trails"].setdefault(str(region.number), [])
+        if self._claimed and len(trail) < _TRAIL:
+            trail.append(size_of(result))
+            # At every doubling: the last calls of a long program may go untold, not its first ones.
+            if len(trail) & (len(trail) - 1) == 0:
+                self._keeper.write(self._record)
+
+    def _end(self) -> None:
+        # A forked child has the record too, but it is its parent's to write.
+        if self._claimed and os.getpid() == self._pid:
+            self._keeper.write(self._record)
+
+    def _real_call(
+        self, region: CompiledRegion, args: Any, kwargs: Any, entry: dict[str, Any]
+    ) -> Any:
+        """What the program itself gets: kept too, to see whether a replay is like it."""
+        try:
+            result = region.eager(*args, **kwargs)
+        except Exception as error:
+            entry["real"] = {"error": describe_error(error)}
+            self._keeper.write(self._record)
+            raise
+        # The border to values of any kind: what cannot be kept is not compared.
+        with contextlib.suppress(Exception):
+            apart = take_apart(result)
+            entry["real"] = {"error": None, **self._kept_leaves(apart.leaves, apart.containers)}
+        self._keeper.write(self._record)
+        return result
+
+    def _kept_leaves(self, leaves: dict[str, Any], containers: dict[str, str]) -> dict[str, Any]:
+        values = {path: TrialValue("output", leaf) for path, leaf in leaves.items()}
+        return {"file": self._keeper.keep(TrialOutcome(values=values)), "containers": containers}
+
+    def _ask(
+        self, region: CompiledRegion, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> dict[str, Any] | None:
+        """The entry of this call in the record; None where it is not recorded."""
+        if self._claimed is None:
+            self._claimed = claim(self._folder)
+        number = self._calls[region] = self._calls.get(region, 0) + 1
+        if number == 1 and self._claimed:
+            self._record["regions"].append(region.name)
+        if not self._claimed or not self._wanted(region, number, args, kwargs):
+            return None
+        entry: dict[str, Any] = {
+            "region": region.number,
+            "name": region.name,
+            "call": number,
+            "replays": [],
+            "left_out": "",
+        }
+        self._record["calls"].append(entry)
+        begun = time.monotonic()
+        replay: Replay | None = None
+        try:
+            like = self._like.get((region.number, number))
+            args, kwargs, places = settled(args, kwargs)
+            again = renewing(region, places)
+            replay = Replay(self._regions, again, (args, kwargs), self._keeper, like)
+            entry["inputs"] = self._kept_leaves(argument_leaves(args, kwargs), {})
+            entry["forms"] = forms_of(args, kwargs)
+            if like is not None:
+                entry["held"] = self._kept_leaves(replay.held(like["changed"]), {})
+            entry["random"] = random_state()
+            self._ask_all(replay, entry, begun)
+        except Exception as error:  # The border: whatever a program's objects do to a replay.
+            words = " ".join(str(error).split())[:300]
+            entry["left_out"] = f"{type(error).__name__}: {words}"
+        finally:
+            if replay is not None:
+                replay.restore()
+                entry["shared"] = replay.arguments.shared
+            self._spent += time.monotonic() - begun
+            self._record["coverage"] = described(self._coverage)
+        return entry
+
+    def _wanted(self, region: CompiledRegion, number: int, args: Any, kwargs: Any) -> bool:
+        if self._follows:
+            return (region.number, number) in self._like
+        known = self._signatures.setdefault(region, set())
+        signature = signature_of(args, kwargs)
+        if len(known) >= _CALLS or (signature in known and number > 2):
+            return False
+        reason = ""
+        if region.number >= _REGIONS:
+            reason = f"more than {_REGIONS} regions"
+        elif self._spent > self._seconds:
+            reason = f"more than {self._seconds:g} s of replays"
+        elif self._keeper.kept_bytes > _BYTES:
+            reason = f"more than {_BYTES >> 30} GiB of numbers"
+        if reason:
+            if reason not in self._record["left_out"]:
+                self._record["left_out"].append(reason)
+            return False
+        known.add(signature)
+        return True
+
+    def _ask_all(self, replay: Replay, entry: dict[str, Any], begun: float) -> None:
+        first = entry["call"] == 1
+        for recipe, compile_too in self._recipes(replay, entry, first):
+            if recipe.kind != "recorded" and self._is_late(begun):
+                entry["left_out_recipes"] = entry.get("left_out_recipes", 0) + 1
+                continue
+            kept = self._within(
+                entry,
+                recipe,
+                lambda: replay.eagerly(recipe, None if self._compiled else self._coverage),  # noqa: B023
+            )
+            if kept is None:
+                continue
+            entry["replays"].append(kept)
+            if self._compiled and compile_too:
+                entry["replays"].append(replay.compiled(recipe))
+            if not self._compiled and kept["error"] is None and recipe.kind in _EXACT:
+                exact = replay.exactly(recipe)
+                if exact is not None:
+                    entry["replays"].append(exact)
+        if first and not self._compiled and not self._follows:
+            self._hunt(replay, entry)
+
+    def _recipes(
+        self, replay: Replay, entry: dict[str, Any], first: bool
+    ) -> list[tuple[InputRecipe, bool]]:
+        if self._follows:
+            found = self._like[entry["region"], entry["call"]]["recipes"]
+            return [(InputRecipe(*recipe), bool(safe)) for recipe, safe in found]
+        usual = usual_recipes(replay.arguments, sizes=self._sizes, first=first)
+        return [(recipe, True) for recipe in usual]
+
+    def _is_late(self, begun: float) -> bool:
+        return self._spent + time.monotonic() - begun > self._seconds
+
+    def _hunt(self, replay: Replay, entry: dict[str, Any]) -> None:
+        """Look for inputs that take sides of branches which nothing took so far."""
+        if not replay.arguments.tensors():
+            return
+        for recipe in more_recipes():
+            if not self._one_sided() or self._hunted > _HUNT_S:
+                return
+            begun = time.monotonic()
+            seen = self._coverage.sides
+            self._within(entry, recipe, lambda: replay.glance(recipe, self._coverage))  # noqa: B023
+            if self._coverage.sides > seen:
+                entry["replays"].append(replay.eagerly(recipe))
+            self._hunted += time.monotonic() - begun
+
+    def _within(
+        self, entry: dict[str, Any], recipe: InputRecipe, ask: Callable[[], _T]
+    ) -> _T | None:
+        """What it gives; None where it does not end on inputs that we made up. Then no side of a
+        branch counts as taken that only this took."""
+        begun = time.monotonic()
+        made_up = recipe.kind != "recorded" and not self._follows
+        known = {id(branch): set(branch.sides) for _, branch in self._coverage.branches()}
+        try:
+            with ending_within(self._patience_s if made_up else None):
+                found = ask()
+        except Endless:
+            for _, branch in self._coverage.branches():
+                branch.sides.intersection_update(known.get(id(branch), ()))
+            entry.setdefault("endless", []).append(recipe.words())
+            return None
+        if recipe.kind == "recorded":
+            self._patience_s = max(_PATIENCE_S, _PATIENCE * (time.monotonic() - begun))
+        return found
+
+    def _one_sided(self) -> bool:
+        """Is there a branch, near what a fix may change, of which one side was never taken?"""
+        near = {(file, function) for file, function in self._functions()}
+        return any(
+            len(branch.sides) == 1 and (branch.by_tensor or (file, branch.function) in near)
+            for file, branch in self._coverage.branches()
+        )
+
+    def _functions(self) -> set[tuple[str, str]]:
+        lines = set(self._places)
+        return {
+            (file, branch.function)
+            for file, branch in self._coverage.branches()
+            if (file, branch.line) in lines
+        }

@@ -1,0 +1,158 @@
+"""One recorded call of a region, called again: from the same state, on copies of its arguments."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from compilescope.diff.runs.model_state import State
+from compilescope.diff.runs.modes import Randomness
+from compilescope.diff.runs.sides import believed, survey, widened
+from compilescope.diff.runs.trial import AFTER, TrialOutcome, TrialPlan, run
+from compilescope.errors import ToolError
+from compilescope.repair.trials.child.branches import Coverage
+from compilescope.repair.trials.child.kept_outcomes import OutcomeKeeper
+from compilescope.repair.trials.child.notes import CallNotes, describe_error
+from compilescope.repair.trials.child.recipes import InputRecipe, prepare
+from compilescope.repair.trials.child.surroundings import CallSurroundings
+from compilescope.tensors.copies import CopiedArguments
+from compilescope.tensors.structure import MISSING
+from compilescope.torchapi.compilation.settings import roomy_caches
+from compilescope.torchapi.regions import CompiledRegion, Regions, Versions, model_of
+
+
+class Replay:
+    """What a region was given at one call, kept until it has been asked everything."""
+
+    def __init__(
+        self,
+        regions: Regions,
+        region: CompiledRegion,
+        call: tuple[tuple[Any, ...], dict[str, Any]],
+        keeper: OutcomeKeeper,
+        like: dict[str, Any] | None = None,
+    ) -> None:
+        """`like`: what the plan of another version's probe says of this call."""
+        self._regions = regions
+        self._region = region
+        self._keeper = keeper
+        self._state = State(model_of(region.eager), call)
+        self._around_it = CallSurroundings()
+        self._randomness = Randomness()
+        self._versions = Versions(self._state.holdings.tensors.values())
+        self.arguments = CopiedArguments(*call, self._state.own)
+        self.train = False
+        """The outputs require a gradient, so gradients are compared too."""
+        self._decided = like is not None
+        if like is not None:
+            self.train = bool(like["train"])
+        self._forms: dict[str, str] = like["forms"] if like is not None else {}
+
+    def restore(self) -> None:
+        """As if nothing had been called."""
+        self._state.restore()
+        self._around_it.restore()
+        self._versions.restore()
+        self._randomness.restore()
+
+    def held(self, changed: list[str]) -> dict[str, Any]:
+        """What the state had before the call where the other version's call left a change."""
+        found = {path: self._state.before(path.removesuffix(AFTER)) for path in changed}
+        return {path: value for path, value in found.items() if value is not MISSING}
+
+    def eagerly(self, recipe: InputRecipe, coverage: Coverage | None = None) -> dict[str, Any]:
+        if self._decided and self.train and recipe.kind == "recorded":
+            # As many calls as where it was decided: some things are printed only once.
+            first = self._plan(recipe)
+            first.train = False
+            self._kept(first, recipe, "eager", coverage)
+        plan = self._plan(recipe)
+        kept = self._kept(plan, recipe, "eager", coverage)
+        if not self._decided and recipe.kind == "recorded" and any(kept["gradients"].values()):
+            self.train = True
+            trained = self._kept(self._plan(recipe), recipe, "eager", coverage)
+            if trained["error"] is None:
+                return trained
+            # The region has gone backward itself: its gradients are what it leaves behind.
+            self.train = False
+        return kept
+
+    def glance(self, recipe: InputRecipe, coverage: Coverage) -> None:
+        """Only to see which branches it takes."""
+        plan = self._plan(recipe)
+        plan.train = False
+        notes = CallNotes(self._region.eager, self._state)
+        run(plan, notes, around=lambda: self._around("eager", notes, coverage))
+
+    def compiled(self, recipe: InputRecipe) -> dict[str, Any]:
+        with roomy_caches():
+            return self._kept(self._plan(recipe), recipe, "compiled", None)
+
+    def exactly(self, recipe: InputRecipe) -> dict[str, Any] | None:
+        """In float64; None where there is no such run, or nobody would believe it."""
+        plan = self._plan(recipe)
+        silent = CallNotes(self._region.eager, self._state)
+        with silent.listening(), self._regions.calling("eager"):
+            reference, seen = survey(plan)
+            if reference.error is not None:
+                return None
+            exact, _, _ = widened(plan, seen)
+            if exact is None:
+                return None
+            exact, _ = believed(reference, exact, lambda: run(plan, plan.model, nudged=True))
+        kept = self._described(recipe, "exact", silent, exact)
+        kept["reduction"] = seen.reduction
+        return kept
+
+    def _plan(self, recipe: InputRecipe) -> TrialPlan:
+        args, kwargs = prepare(self.arguments, recipe, self._forms)
+        return TrialPlan(
+            model=self._region.eager,
+            state=self._state,
+            arguments=CopiedArguments(args, kwargs, self._state.own),
+            randomness=self._randomness,
+            train=self.train,
+        )
+
+    def _kept(
+        self, plan: TrialPlan, recipe: InputRecipe, mode: Any, coverage: Coverage | None
+    ) -> dict[str, Any]:
+        call = self._region.eager if mode == "eager" else self._region.compiled
+        notes = CallNotes(call, self._state)
+        self._around_it.restore()
+        outcome = run(plan, notes, around=lambda: self._around(mode, notes, coverage))
+        notes.surroundings = self._around_it.changes()
+        self._around_it.restore()
+        if isinstance(outcome.error, ToolError):
+            if not (outcome.values and plan.train):
+                raise outcome.error
+            # On these inputs no output requires a gradient, which is not the program's error.
+            plan.train = False
+            return self._kept(plan, recipe, mode, coverage)
+        return self._described(recipe, mode, notes, outcome)
+
+    @contextlib.contextmanager
+    def _around(self, mode: Any, notes: CallNotes, coverage: Coverage | None) -> Iterator[None]:
+        with self._regions.calling(mode), notes.listening(), coverage or contextlib.nullcontext():
+            yield
+
+    def _described(
+        self, recipe: InputRecipe, mode: str, notes: CallNotes, outcome: TrialOutcome
+    ) -> dict[str, Any]:
+        error = outcome.error
+        return {
+            "recipe": list(recipe),
+            "mode": mode,
+            "file": self._keeper.keep(outcome),
+            "containers": outcome.containers,
+            "error": describe_error(error) if error is not None else None,
+            "aliases": notes.aliases,
+            "gradients": notes.gradients,
+            "printed": notes.printed,
+            "surroundings": notes.surroundings,
+            "changed": [name for name, value in outcome.values.items() if value.kind == "change"],
+            "random": notes.random,
+            "train": self.train,
+            "seconds": round(outcome.seconds, 6),
+        }

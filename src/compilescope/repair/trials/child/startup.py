@@ -1,0 +1,44 @@
+"""How a process of a program that is tried begins: seeds, new texts, and what is asked of it."""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from typing import Any
+
+from compilescope.repair.trials.child.imports import after_import
+from compilescope.repair.trials.child.overlay import Overlay
+from compilescope.settings import read_trial
+from compilescope.torchapi.plain_torch import PlainTorch
+
+
+def begin() -> Overlay:
+    """Read what the workbench wrote, and do it. Gives the texts that lie over files now."""
+    path = read_trial()
+    if path is None:
+        return Overlay({})
+    trial = json.loads(path.read_text(encoding="utf-8"))
+    overlay = Overlay(trial["files"])
+    overlay.install()
+    plain = PlainTorch() if trial.get("plain") else None
+    if plain is not None and plain.install():
+        after_import("torch", plain.add_backends)
+    seed = trial["seed"]
+    random.seed(seed)
+    after_import("numpy.random", lambda: sys.modules["numpy.random"].seed(seed % 2**32))
+    after_import("torch", lambda: _torch_is_there(trial))
+    return overlay
+
+
+def _torch_is_there(trial: dict[str, Any]) -> None:
+    from compilescope.repair.trials.child import tasks
+    from compilescope.torchapi.first_imports import LARGE
+
+    for name in LARGE:
+        after_import(name, lambda: None)  # Watched imports are quicker.
+    tasks.seed_torch(trial["seed"])
+    if trial["eager_random"]:
+        tasks.draw_as_eager()
+    if trial.get("probe") or trial.get("survey"):
+        tasks.begin(trial)

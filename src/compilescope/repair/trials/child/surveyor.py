@@ -1,0 +1,127 @@
+"""Facts about the variables of some functions, while the program runs eagerly.
+
+Bounded: some calls of each function, some values of each name; what a value is, never the value,
+but for short constants.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import msgspec
+
+from compilescope.model.values import ValueFact
+from compilescope.repair.trials.child.kept_outcomes import claim
+from compilescope.torchapi.regions import Regions
+from compilescope.torchapi.values import NOTHING, stored_attribute, value_fact
+
+_CALLS = 40
+"""Of one function; later ones go by untraced. Chosen: tracing slows every line down, and a value
+that only changes later is not seen."""
+_FACTS = 6
+"""Of one name at one line; further kinds of values are not told to the fixes. Chosen: it is looked
+through for every variable at every line."""
+
+
+class Surveyor:
+    """Traces the functions around some lines."""
+
+    def __init__(self, wishes: dict[str, Any]) -> None:
+        self._folder = Path(wishes["folder"])
+        self._places: dict[str, list[int]] = {}
+        for file, line in wishes["places"]:
+            self._places.setdefault(file, []).append(line)
+        self._regions = Regions(self._call_eagerly)
+        self._wanted: dict[CodeType, bool] = {}
+        self._calls: dict[CodeType, int] = {}
+        self._seen: dict[str, dict[int, dict[str, list[ValueFact]]]] = {}
+
+    def begin(self) -> None:
+        self._regions.install()
+        threading.settrace(self._trace)
+        # torch was imported in the middle of the program: what runs already is traced too.
+        frame: FrameType | None = sys._getframe()
+        while frame is not None:
+            if self._is_wanted(frame.f_code):
+                frame.f_trace = self._local
+            frame = frame.f_back
+        sys.settrace(self._trace)
+        atexit.register(self._write)
+
+    def _call_eagerly(self, region: Any, args: Any, kwargs: Any) -> Any:
+        with self._regions.calling("eager"):
+            return region.eager(*args, **kwargs)
+
+    def _trace(self, frame: FrameType, event: str, arg: Any) -> Any:
+        code = frame.f_code
+        if not self._is_wanted(code):
+            return None
+        count = self._calls[code] = self._calls.get(code, 0) + 1
+        return self._local if count <= _CALLS else None
+
+    def _is_wanted(self, code: CodeType) -> bool:
+        found = self._wanted.get(code)
+        if found is None:
+            lines = self._places.get(code.co_filename)
+            found = self._wanted[code] = bool(lines) and _covers(code, lines or [])
+        return found
+
+    def _local(self, frame: FrameType, event: str, arg: Any) -> Any:
+        if event == "line":
+            # The border: looking at the program's objects may run code of theirs.
+            try:
+                self._note(frame)
+            except Exception:
+                return None
+        return self._local
+
+    def _note(self, frame: FrameType) -> None:
+        here = self._seen.setdefault(frame.f_code.co_filename, {}).setdefault(frame.f_lineno, {})
+        for name, value in _names(frame):
+            facts = here.setdefault(name, [])
+            if len(facts) < _FACTS:
+                fact = value_fact(value)
+                if fact not in facts:
+                    facts.append(fact)
+
+    def _write(self) -> None:
+        sys.settrace(None)
+        threading.settrace(None)
+        if self._seen and claim(self._folder):
+            part = self._folder / "facts.json.part"
+            part.write_bytes(msgspec.json.encode({"seen": self._seen}))
+            os.replace(part, self._folder / "facts.json")
+
+
+def _covers(code: CodeType, lines: list[int]) -> bool:
+    """Does the function contain one of the lines? The innermost one does for its own."""
+    own = [line for _, _, line in code.co_lines() if line is not None]
+    if not own:
+        return False
+    if code.co_name == "<module>":
+        return any(line in own for line in lines)
+    return any(min(own) <= line <= max(own) for line in lines)
+
+
+def _names(frame: FrameType) -> Iterator[tuple[str, Any]]:
+    """Locals, attributes one step deep that the function names, and globals that it names."""
+    named = frame.f_code.co_names
+    for name, value in list(frame.f_locals.items()):
+        if frame.f_code.co_name == "<module>" and name not in named:
+            continue
+        yield name, value
+        for attribute in named:
+            held = stored_attribute(value, attribute)
+            if held is not NOTHING:
+                yield f"{name}.{attribute}", held
+    if frame.f_locals is not frame.f_globals:
+        for name in named:
+            if name in frame.f_globals and name not in frame.f_locals:
+                yield name, frame.f_globals[name]

@@ -1,0 +1,33 @@
+"""Begins what a process does beside running the program: replaying regions, or taking facts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from compilescope.repair.trials.child.imports import after_import
+from compilescope.torchapi.autocompile import compile_modules
+from compilescope.torchapi.compilation.settings import use_eager_random_numbers
+
+
+def begin(trial: dict[str, Any]) -> None:
+    """torch has just been imported, and nothing of the program's has been compiled yet."""
+    if trial.get("probe"):
+        from compilescope.repair.trials.child.prober import Prober
+
+        Prober(trial["probe"]).begin()
+    elif trial.get("survey"):
+        from compilescope.repair.trials.child.surveyor import Surveyor
+
+        Surveyor(trial["survey"]).begin()
+    compile_modules(tuple(trial["compile_names"]), trial["backend"])
+
+
+def draw_as_eager() -> None:
+    """Before Inductor compiles anything, if it ever does."""
+    after_import("torch._inductor.config", use_eager_random_numbers)
+
+
+def seed_torch(seed: int) -> None:
+    torch.manual_seed(seed)

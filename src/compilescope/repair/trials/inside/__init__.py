@@ -1,1 +1,0 @@
-"""What runs within the processes of a program that is tried."""

@@ -1,0 +1,116 @@
+"""Counts what a run lost to graph breaks and fallbacks, so that two versions can be compared.
+
+Operators of a function count once, by its largest graph: how often it was compiled is no gain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from compilescope.analysis.digest import Digest
+from compilescope.errors import ToolError
+from compilescope.model.bodies import GraphCaptured
+from compilescope.model.fix_search import Losses
+from compilescope.model.graph import Graph, Node, decode_graph
+from compilescope.model.run import Run
+from compilescope.model.stack import CodeRef, origin_of
+
+
+def count_operators(run: Run) -> int:
+    """Operators that Dynamo captured, those in the branches of a `cond` too.
+
+    Each piece of a function counts once: by its largest graph, however often it was compiled. A
+    function that was inlined twice counts twice, as the graph has it.
+    """
+    largest: dict[object, int] = {}
+    for number, (body, graph) in enumerate(_graphs(run)):
+        key: object = body.frame if body.frame is not None else number
+        ops = sum(1 for _ in operators(graph)) if graph is not None else body.ops or 0
+        largest[key] = max(largest.get(key, 0), ops)
+    return sum(largest.values())
+
+
+def captured_lines(run: Run, *, newest: bool = False) -> dict[tuple[str, int], str]:
+    """The lines of which operators were captured, and the function of each. `newest`: only by the
+    last compilation of each piece, as the first call may do what no other does."""
+    graphs = list(_graphs(run))
+    if newest:
+        last = {body.frame or number: graph for number, (body, graph) in enumerate(graphs)}
+        kept = {id(graph) for graph in last.values()}
+        graphs = [(body, graph) for body, graph in graphs if id(graph) in kept]
+    found: dict[tuple[str, int], str] = {}
+    for _, graph in graphs:
+        if graph is None:
+            continue
+        for node in operators(graph):
+            if node.frame is not None:
+                found[node.frame.file, node.frame.line] = node.frame.function
+            if node.stack is not None and node.stack < len(graph.stacks):
+                for frame in graph.stacks[node.stack]:
+                    found.setdefault((frame.file, frame.line), frame.function)
+    return found
+
+
+def compiled_functions(run: Run) -> set[CodeRef]:
+    """The functions of which some part was compiled as a frame of its own."""
+    return {
+        CodeRef(body.frame.file, body.frame.line, body.frame.function)
+        for body, _ in _graphs(run)
+        if body.frame is not None
+    }
+
+
+def has_symbolic_sizes(run: Run) -> bool:
+    """Was anything compiled for more than one size?"""
+    return any(
+        isinstance(size, str)
+        for _, graph in _graphs(run)
+        if graph is not None
+        for node in graph.nodes
+        if node.op == "placeholder"
+        for tensor in node.outputs
+        for size in tensor.shape
+    )
+
+
+def operators(graph: Graph) -> Iterator[Node]:
+    """Nodes that compute, also within others."""
+    for node in graph.nodes:
+        if node.op.startswith("call_"):
+            yield node
+        for inner in node.graphs:
+            yield from operators(inner)
+
+
+def losses_of(digest: Digest, ops: int, *, distinct: bool = False) -> Losses:
+    """`distinct`: a line that stands twice in a function, as a fix may write it, breaks once."""
+    breaks = {site.fingerprint for site in digest.sites} if distinct else digest.sites
+    return Losses(
+        breaks=len(breaks),
+        recompiles=sum(frame.count for frame in digest.recompiles),
+        graphs=digest.graphs,
+        operators=ops,
+        eager=len(digest.eager_frames),
+        failures=len(digest.failures),
+    )
+
+
+def _graphs(run: Run) -> Iterator[tuple[GraphCaptured, Graph | None]]:
+    for _, body in run.of(GraphCaptured):
+        if body.stage == "dynamo" and not _is_pythons_own(body):
+            yield body, _graph(run, body)
+
+
+def _is_pythons_own(body: GraphCaptured) -> bool:
+    """Formatting a tensor for a log may be compiled too: nobody's loss if it no longer is."""
+    return body.frame is not None and origin_of(body.frame.file) == "stdlib"
+
+
+def _graph(run: Run, body: GraphCaptured) -> Graph | None:
+    if body.graph is None:
+        return None
+    try:
+        text = run.artifacts.get(body.graph)
+        return decode_graph(text) if text is not None else None
+    except (ToolError, ValueError):
+        return None

@@ -1,0 +1,238 @@
+"""The checks of replays: the original alone, a version with it, and the original with itself.
+
+It reads tensors, so it needs torch: it is asked where torch is imported already, by JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from compilescope.fixes.patch import Allowance
+from compilescope.model.fix_search import FixCheck
+from compilescope.repair.trials.child.recipes import RECORDED, InputRecipe
+from compilescope.repair.trials.drift import astray, differs_from_itself
+from compilescope.repair.trials.replays import (
+    Judge,
+    ReplayDifference,
+    Replays,
+    same_kinds,
+    same_values,
+    unlike,
+)
+from compilescope.repair.trials.verification import ComparedValues
+from compilescope.repair.trials.version import Version
+from compilescope.repair.trials.watched import ReplayedRun, read_record
+
+_NAMES = {
+    "values": "values",
+    "errors": "exceptions",
+    "aliases": "memory",
+    "gradients": "gradients",
+    "random": "random numbers",
+    "printed": "printed by regions",
+    "surroundings": "global state",
+}
+
+
+class NeedsCompiled(Exception):
+    """The original's regions, compiled, have to be replayed too before anybody can say."""
+
+
+def judge_original(asked: dict[str, Any]) -> Any:
+    """`original`: can its calls be made again at all, with the same outcome?"""
+    found = ComparedValues()
+    probed = _probed(asked["original"])
+    for call in probed.calls:
+        if call["left_out"]:
+            found.unknown(f"{call['name']} cannot be replayed: {call['left_out']}")
+        elif call.get("shared"):
+            names = ", ".join(call["shared"])
+            found.unknown(f"{call['name']} cannot be replayed: {names} cannot be copied")
+        elif _is_unlike(probed, call):
+            found.unknown(f"{call['name']} returns something different when it is called again")
+        for words in call.get("endless", ()):
+            found.notes.append(f"{call['name']} does not finish on {words}: skipped")
+    return msgspec.to_builtins(found)
+
+
+def judge_version(asked: dict[str, Any]) -> Any:
+    """`version` against `original`; None where that takes the original `compiled` too."""
+    found = ComparedValues()
+    original, probed = _probed(asked["original"]), _probed(asked["version"])
+    compiled = _probed(asked["compiled"]) if asked["compiled"] is not None else None
+    allows: frozenset[Allowance] = frozenset(asked["allows"])
+    comparison = _Comparison(original, compiled, probed, allows, found)
+    try:
+        comparison.compare_all()
+    except NeedsCompiled:
+        return None
+    if not found.is_settled and "other-random-numbers" not in allows:
+        wrong = astray(original, probed)
+        if wrong:
+            found.checks.append(FixCheck("calls", "fail", wrong))
+    if probed.exit_status != original.exit_status and not found.is_settled:
+        found.unknown("the program ends differently when its regions are replayed")
+    if not found.is_settled:
+        comparison.tell()
+    return msgspec.to_builtins(found)
+
+
+def judge_itself(asked: dict[str, Any]) -> str:
+    """`first` and `again` are probes of one version: how they differ."""
+    return differs_from_itself(_probed(asked["first"]), _probed(asked["again"]))
+
+
+def _probed(asked: dict[str, Any]) -> ReplayedRun:
+    folder = Path(asked["folder"])
+    return ReplayedRun(Version(), folder, read_record(folder), exit_status=asked["exit_status"])
+
+
+def _is_unlike(probed: ReplayedRun, call: dict[str, Any]) -> bool:
+    """Does a replay on the recorded inputs not give what the program itself got?"""
+    replays = Replays(probed, call)
+    replay, real = replays.get(tuple(InputRecipe(RECORDED)), "eager"), call.get("real")
+    if replay is None or real is None:
+        return True
+    if (replay["error"] is None) != (real["error"] is None):
+        return True
+    if real["error"] is not None:
+        return False
+    kept, got = replays.read(replay), replays.read(real)
+    outputs = {p: v for p, v in kept.outcome.values.items() if v.kind == "output"}
+    kept.outcome.values = {p: v for p, v in outputs.items() if p in got.outcome.values}
+    return bool(unlike(kept, got))
+
+
+class _Comparison:
+    def __init__(
+        self,
+        original: ReplayedRun,
+        compiled: ReplayedRun | None,
+        probed: ReplayedRun,
+        allows: frozenset[Allowance],
+        found: ComparedValues,
+    ) -> None:
+        self._original = original
+        self._compiled = compiled
+        self._probed = probed
+        self._allows = allows
+        self._judge = Judge(allows)
+        self._found = found
+        self._theirs = {(c["region"], c["call"]): c for c in probed.calls}
+        self._asked = 0
+
+    def compare_all(self) -> None:
+        for call in self._original.calls:
+            other = self._theirs.get((call["region"], call["call"]))
+            if other is None:
+                words = f"call {call['call']} of {call['name']} is missing: the program takes "
+                self._fail("regions", f"{words}another path")
+                return
+            if other["left_out"]:
+                self._found.unknown(f"{call['name']}: {other['left_out']}")
+                return
+            if other.get("left_out_recipes"):
+                self._found.notes.append(f"{other['left_out_recipes']} sets of inputs skipped")
+            self._compare_call(call, other)
+            if self._found.is_settled:
+                return
+
+    def tell(self) -> None:
+        regions = len({call["region"] for call in self._original.calls})
+        words = f"equal on {self._asked} sets of inputs to {regions} compiled regions"
+        self._found.checks.append(FixCheck("values", "pass", words))
+
+    def _fail(self, name: str, words: str) -> None:
+        self._found.checks.append(FixCheck(name, "fail", words))
+
+    def _compare_call(self, call: dict[str, Any], other: dict[str, Any]) -> None:
+        ours, theirs = Replays(self._original, call), Replays(self._probed, other)
+        if not self._compare_inputs(call, (ours, call["inputs"]), (theirs, other["inputs"])):
+            return
+        for recipe in ours.recipes:
+            wanted = ours.get(recipe, "eager")
+            if wanted is None:
+                continue
+            exact = ours.get(recipe, "exact")
+            for mode in ("eager", "compiled"):
+                replay = theirs.get(recipe, mode)
+                if replay is None:
+                    if mode == "compiled" and recipe[0] == RECORDED:
+                        self._found.unknown(f"{call['name']} was not replayed in compiled mode")
+                        return
+                    continue
+                self._asked += mode == "compiled"
+                wrong = self._judge.differences((ours, wanted), (theirs, replay), exact)
+                wrong = list(self._weighed(call, recipe, wrong, (theirs, replay)))
+                if wrong:
+                    self._report(call, recipe, mode, wrong)
+                    return
+
+    def _compare_inputs(self, call: dict[str, Any], ours: Any, theirs: Any) -> bool:
+        if not same_kinds(ours, theirs):
+            # It may well be right; but what other inputs would be alike nobody can say.
+            self._found.unknown(f"{call['name']} is called with different kinds of arguments")
+            return False
+        words = same_values(ours, theirs)
+        if words:
+            self._fail("inputs", f"{call['name']} is called with different inputs: {words}")
+        return not words
+
+    def _weighed(
+        self,
+        call: dict[str, Any],
+        recipe: tuple[Any, ...],
+        wrong: list[ReplayDifference],
+        found: tuple[Replays, dict[str, Any]],
+    ) -> Iterator[ReplayDifference]:
+        """Those that compiling the original does not make as well, and that chance does not."""
+        if wrong and "other-random-numbers" in self._allows and _draws(call):
+            wrong = [d for d in wrong if not (d.aspect == "values" and _is_number_only(d))]
+            self._found.notes.append(f"{call['name']} draws random numbers: values not compared")
+        if not wrong:
+            return
+        if self._compiled is None:
+            raise NeedsCompiled
+        compiled = {(c["region"], c["call"]): c for c in self._compiled.calls}
+        known = compiled.get((call["region"], call["call"]))
+        original = Replays(self._compiled, known) if known is not None else None
+        replay = original.get(recipe, "compiled") if original is not None else None
+        if original is None or replay is None:
+            yield from wrong
+            return
+        left = self._judge.differences((original, replay), found)
+        same = {(d.aspect, d.path) for d in left}
+        # Which numbers are next is compared between eager runs only: compiling says nothing.
+        kept = [d for d in wrong if d.aspect == "random" or (d.aspect, d.path) in same]
+        yield from kept
+        if not left and not kept:
+            on = InputRecipe(*recipe).words()
+            words = f"{call['name']} on {on}: compiling it makes a difference"
+            self._found.notes.append(f"{words} without the patch too ({wrong[0].words})")
+
+    def _report(
+        self,
+        call: dict[str, Any],
+        recipe: tuple[Any, ...],
+        mode: str,
+        wrong: list[ReplayDifference],
+    ) -> None:
+        wrong = sorted(wrong, key=lambda difference: difference.verdict != "fail")
+        first = wrong[0]
+        inputs = InputRecipe(*recipe).words()
+        how = "" if mode == "eager" else ", compiled"
+        words = f"{call['name']} on {inputs}{how}: {first.words}"
+        self._found.checks.append(FixCheck(_NAMES[first.aspect], first.verdict, words))
+
+
+def _draws(call: dict[str, Any]) -> bool:
+    """Does it draw random numbers?"""
+    return any(r["random"] not in ("", call["random"]) for r in call["replays"])
+
+
+def _is_number_only(difference: ReplayDifference) -> bool:
+    return "elements" in difference.words or "error" in difference.words

@@ -1,0 +1,323 @@
+"""A document that fits: on a terminal so many lines, in a comment so many bytes.
+
+What goes is whole: items and rows from the end of the longest list, which is the least expensive
+end; then sections from the last one. A diff is never cut in two. The last line says what shows the
+rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import msgspec
+
+from compilescope.report.blocks import (
+    Block,
+    Branch,
+    Diff,
+    Document,
+    Facts,
+    Fold,
+    Heatmap,
+    Item,
+    Listing,
+    Matrix,
+    Panes,
+    Paragraph,
+    Part,
+    Quote,
+    Span,
+    Table,
+    Timeline,
+    Tree,
+    note,
+    words,
+)
+
+Measure = Callable[[Document], int]
+_WHOLE = (Fold, Timeline, Panes, Heatmap, Listing)
+_FEWEST_ROWS = 2
+"""Of a list, and of blocks in an item. Chosen: with fewer they would say nothing; then the whole
+section goes."""
+_CUT = note("…")
+_SPARE = ("Or:", "Cost:", "More:", "PyTorch:")
+"""What an item says besides where, why and what to change."""
+_CAUSES = ("summary", "health", "log", "failures", "breaks", "recompiles", "eager", "causes")
+"""Sections that come first where not all have room."""
+
+
+def fit_lines(document: Document, most: int, measure: Measure, rest: str = "") -> Document:
+    """At most so many lines, as `measure` counts them. `rest` is the command that shows everything,
+    for a document that does not say so itself."""
+    if not _is_long(document, most) and measure(document) <= most:
+        return document
+    return _Fitting(document, most, measure, rest).fitted()
+
+
+def _is_long(document: Document, most: int) -> bool:
+    """Some list has more entries than there may be lines: no need to draw them all to know."""
+    return any(
+        len(block.rows) > most if isinstance(block, Table | Facts) else len(blocks) > most
+        for part in document.parts
+        for _, blocks in _runs(part.blocks)
+        for block in blocks[:1]
+    )
+
+
+class _Stretch(msgspec.Struct):
+    """Items side by side, or the rows of one block: what can lose entries from its end."""
+
+    part: int
+    first: int
+    """Of its blocks."""
+    blocks: tuple[Block, ...]
+    heights: list[int]
+    """Of each entry."""
+    total: int
+    """How many entries there were at first."""
+    least: int
+
+    @property
+    def height(self) -> int:
+        return sum(self.heights)
+
+    def drawn(self) -> list[Block]:
+        kept = len(self.heights)
+        left_out = self.total - kept
+        shown: list[Block] = []
+        if isinstance(self.blocks[0], Item):
+            shown += self.blocks[:kept]
+        elif isinstance(self.blocks[0], Table | Matrix | Facts | Tree):
+            shown += [_first_rows(self.blocks[0], kept)] if kept else []
+        elif kept:
+            return list(self.blocks)
+        if left_out and isinstance(self.blocks[0], Item | Table | Matrix | Facts | Tree):
+            shown.append(note(f"and {left_out} more" if kept else f"{left_out} not shown"))
+        return shown
+
+
+class _Fitting:
+    """Drops entries until the document fits."""
+
+    def __init__(self, document: Document, most: int, measure: Measure, rest: str) -> None:
+        self._document, self._most, self._measure, self._rest = document, most, measure, rest
+        self._empty = measure(Document("", "", ()))
+        self._stretches = [
+            self._stretch(number, first, blocks)
+            for number, part in enumerate(document.parts)
+            for first, blocks in _runs(part.blocks)
+        ]
+        self._gone: set[int] = set()
+        self._shrunk = False
+
+    def fitted(self) -> Document:
+        made = self._made()
+        while (over := self._measure(made) - self._most) > 0:
+            done = self._shrink(over) or self._trim(over, self._most // 2)
+            if not (done or self._drop_last_part() or self._trim(over, 0)):
+                # What is left is whole or nothing: better too long than without its point.
+                return made if self._gone or self._shrunk else self._document
+            made = self._made()
+        return made
+
+    def _stretch(self, part: int, first: int, blocks: tuple[Block, ...]) -> _Stretch:
+        one = blocks[0]
+        if isinstance(one, Item):
+            shown = [self._height(block) for block in blocks[: self._most]]
+            return _Stretch(part, first, blocks, shown, len(blocks), 1)
+        if isinstance(one, Tree):
+            nodes = sum(1 for _ in _nodes(one.branches))
+            each = max(1, self._height(one) // max(nodes, 1))
+            return _Stretch(part, first, blocks, [each] * nodes, nodes, _FEWEST_ROWS)
+        if isinstance(one, Table | Matrix | Facts):
+            total = len(one.rows)
+            base = self._height(_first_rows(one, 1)) - 1
+            shown = [
+                self._height(_only_row(one, number)) - base
+                for number in range(min(total, self._most))
+            ]
+            return _Stretch(part, first, blocks, shown, total, _FEWEST_ROWS)
+        return _Stretch(part, first, blocks, [self._height(one)], 1, 0)
+
+    def _height(self, block: Block) -> int:
+        return self._measure(Document("", "", (Part("", "", (block,)),))) - self._empty
+
+    def _shrink(self, over: int) -> bool:
+        """About so many lines, from the end of whichever list is the longest."""
+        done = 0
+        while done < over:
+            able = [each for each in self._stretches if len(each.heights) > each.least]
+            if not able:
+                break
+            longest = max(able, key=lambda each: each.height)
+            done += longest.heights.pop()
+        self._shrunk |= done > 0
+        return done > 0
+
+    def _drop_last_part(self) -> bool:
+        """Of those that hold lists and have a title for the last line to name. The first part
+        stays: it says what the answer is."""
+        parts = self._document.parts
+        able = [each.part for each in self._stretches if each.part and parts[each.part].title]
+        able = able if self._rest else []
+        if not able:
+            return False
+        self._gone.add(able[-1])
+        self._stretches = [each for each in self._stretches if each.part != able[-1]]
+        return True
+
+    def _trim(self, over: int, higher: int) -> bool:
+        """Whole blocks from the end of the tallest item that is higher than this."""
+        able = [
+            (height, each, number)
+            for each in self._stretches
+            for number, (height, block) in enumerate(zip(each.heights, each.blocks, strict=False))
+            if isinstance(block, Item) and len(block.blocks) > _FEWEST_ROWS and height > higher
+        ]
+        if not able:
+            return False
+        _, stretch, number = max(able, key=lambda found: found[0])
+        item = stretch.blocks[number]
+        assert isinstance(item, Item)
+        inside, done = [block for block in item.blocks if block != _CUT], 0
+        while done < over and len(inside) >= _FEWEST_ROWS:
+            done += self._height(inside.pop(_least_needed(inside)))
+        trimmed = msgspec.structs.replace(item, blocks=(*inside, _CUT))
+        blocks = list(stretch.blocks)
+        blocks[number] = trimmed
+        stretch.blocks = tuple(blocks)
+        stretch.heights[number] = self._height(trimmed)
+        self._shrunk |= done > 0
+        return done > 0
+
+    def _made(self) -> Document:
+        parts: list[Part] = []
+        for number, part in enumerate(self._document.parts):
+            if number in self._gone:
+                continue
+            blocks: list[Block] = []
+            at = 0
+            for each in self._stretches:
+                if each.part == number:
+                    blocks += [*part.blocks[at : each.first], *each.drawn()]
+                    at = each.first + len(each.blocks)
+            blocks += part.blocks[at:]
+            parts.append(msgspec.structs.replace(part, blocks=tuple(blocks)))
+        titles = [self._document.parts[number].title for number in sorted(self._gone)]
+        named = [title for title in titles if title]
+        absent = f"Not shown: {', '.join(named)}." if named else ""
+        if self._rest:
+            last = Paragraph(words("Everything: ", Span(self._rest, "code")), unwrapped=True)
+            lead = [note(absent)] if absent else []
+            parts.append(Part("rest", "", (*lead, last)))
+        return msgspec.structs.replace(self._document, parts=tuple(parts))
+
+
+def _least_needed(blocks: Sequence[Block]) -> int:
+    """The last block that an item can best do without: asides, then reasons; what to try stays as
+    long as it can, and its diff with it."""
+    spare = [
+        number
+        for number, block in enumerate(blocks)
+        if isinstance(block, Fold | Quote)
+        or (isinstance(block, Paragraph) and block.hanging in _SPARE)
+    ]
+    reasons = [
+        number
+        for number, block in enumerate(blocks)
+        if isinstance(block, Paragraph) and not block.hanging
+    ]
+    other = [number for number, block in enumerate(blocks) if not isinstance(block, Diff)]
+    return (spare or reasons or other or [len(blocks) - 1])[-1]
+
+
+def _runs(blocks: Sequence[Block]) -> Iterator[tuple[int, tuple[Block, ...]]]:
+    """Where each stretch begins, and its blocks."""
+    at = 0
+    while at < len(blocks):
+        end = at + 1
+        if isinstance(blocks[at], Item):
+            while end < len(blocks) and isinstance(blocks[end], Item):
+                end += 1
+        if isinstance(blocks[at], (Item, Table, Matrix, Facts, Tree, *_WHOLE)):
+            yield at, tuple(blocks[at:end])
+        at = end
+
+
+def _first_rows(block: Table | Matrix | Facts | Tree, kept: int) -> Table | Matrix | Facts | Tree:
+    if isinstance(block, Tree):
+        return Tree(_pruned(block.branches, [kept]))
+    return msgspec.structs.replace(block, rows=block.rows[:kept])
+
+
+def _pruned(branches: Iterable[Branch], left: list[int]) -> tuple[Branch, ...]:
+    """The first nodes in the order in which they are drawn, as many as are `left`."""
+    kept = []
+    for branch in branches:
+        if left[0] <= 0:
+            break
+        left[0] -= 1
+        below = _pruned(branch.branches, left)
+        kept.append(msgspec.structs.replace(branch, branches=below))
+    return tuple(kept)
+
+
+def _nodes(branches: Iterable[Branch]) -> Iterator[Branch]:
+    for branch in branches:
+        yield branch
+        yield from _nodes(branch.branches)
+
+
+def _only_row(block: Table | Matrix | Facts, number: int) -> Table | Matrix | Facts:
+    return msgspec.structs.replace(block, rows=block.rows[number : number + 1])
+
+
+def fit_bytes(document: Document, most: int, draw: Callable[[Document], str], rest: str) -> str:
+    """Markdown of at most so many bytes: causes first, whole blocks only; the rest is named."""
+    ordered = msgspec.structs.replace(document, parts=tuple(sorted(document.parts, key=_rank)))
+    if _size(ordered, draw) <= most:
+        return draw(ordered)
+    names = [part.title or part.id for part in ordered.parts]
+    longest = [f"{name} (1000 of 1000)" for name in names]
+    room = most - _size(_with_rest(document, (), longest, rest), draw)
+    parts: list[Part] = []
+    left_out: list[str] = []
+    for part, name in zip(ordered.parts, names, strict=True):
+        room -= _size(Document("", "", (msgspec.structs.replace(part, blocks=()),)), draw)
+        kept, room = _first_blocks(part.blocks, room, draw)
+        lost = len(part.blocks) - len(kept)
+        if kept:
+            parts.append(msgspec.structs.replace(part, blocks=kept))
+        if lost:
+            left_out.append(f"{name} ({lost} of {len(part.blocks)})" if kept else name)
+    return draw(_with_rest(document, parts, left_out, rest))
+
+
+def _first_blocks(
+    blocks: Iterable[Block], room: int, draw: Callable[[Document], str]
+) -> tuple[tuple[Block, ...], int]:
+    """Those that have room, and the room that is left; none after the first without."""
+    kept: list[Block] = []
+    for block in blocks:
+        size = _size(Document("", "", (Part("", "", (block,)),)), draw)
+        if size > room:
+            break
+        room -= size
+        kept.append(block)
+    return tuple(kept), room
+
+
+def _size(document: Document, draw: Callable[[Document], str]) -> int:
+    return len(draw(document).encode())
+
+
+def _rank(part: Part) -> int:
+    return _CAUSES.index(part.id) if part.id in _CAUSES else len(_CAUSES)
+
+
+def _with_rest(
+    document: Document, parts: Iterable[Part], left_out: Iterable[str], rest: str
+) -> Document:
+    absent = f"Left out for size: {', '.join(left_out)}. Everything: "
+    last = Paragraph(words(absent, Span(rest, "code")))
+    return msgspec.structs.replace(document, parts=(*parts, Part("rest", "", (last,))))

@@ -1,0 +1,1 @@
+"""Templates as Python: what draws most pages, without Jinja."""

@@ -1,0 +1,11 @@
+import torch
+
+w = torch.ones(3, requires_grad=True)
+
+def step(x):
+    loss = (x * w).sum()
+    loss.backward()
+    return loss
+
+torch.compile(step, backend="eager")(torch.ones(3))
+print(w.grad)

@@ -1,0 +1,8 @@
+import torch
+
+def f(x, n):
+    for _ in range(n):
+        x = x * 2
+    return x
+
+print(torch.compile(f, backend="eager")(torch.ones(3), int(torch.tensor(2))))

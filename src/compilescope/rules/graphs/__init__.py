@@ -1,1 +1,0 @@
-"""Portable graphs: where they come from, what they lack, what they hold."""

@@ -1,0 +1,62 @@
+"""Two arguments are the same object in one call and different objects in another."""
+
+from __future__ import annotations
+
+from compilescope.findings.remedy import Remedy, judgement, source
+from compilescope.patterns import late
+from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.recompiles._subjects import called, shown
+
+_IS = late(r"^(?P<one>\S+) is (?P<two>\S+)$")
+_DUPLICATES = late(r'"([^"]+)"')
+
+
+def _applies(miss: GuardFailure) -> bool:
+    if miss.cause.subject == "aliasing of arguments" or miss.cause.guard.startswith(
+        "Duplicate tensors"
+    ):
+        return True
+    return miss.cause.kind == "SHAPE" and _IS.match(miss.cause.subject) is not None
+
+
+def _pair(miss: GuardFailure) -> list[str]:
+    match = _IS.match(miss.cause.subject)
+    names = [match["one"], match["two"]] if match else _DUPLICATES.findall(miss.cause.guard)
+    return [shown(name) for name in names]
+
+
+def _listed(names: list[str]) -> str:
+    return " and ".join(f"`{name}`" for name in names) or "two arguments"
+
+
+def _why(miss: GuardFailure) -> str:
+    names = _listed(_pair(miss))
+    if _IS.match(miss.cause.subject):
+        change = f"{names} were the same object; now they are two objects"
+    else:
+        change = f"{names} were different tensors; now they are the same one"
+    return (
+        f"When `{called(miss)}` was compiled, {change}. A write to one shows through the other, so "
+        "Dynamo doesn't let the two cases share a graph."
+    )
+
+
+def _remedies(miss: GuardFailure) -> list[Remedy]:
+    names = _pair(miss)
+    last = f"`{names[-1]}`" if names else "one of them"
+    return [
+        source(
+            f"If nothing writes to them, pass a copy of {last} when both are the same tensor. If "
+            f"they are meant to be the same, let `{called(miss)}` take it once."
+        ),
+        judgement("Otherwise, leave it: there are only two cases, and each is compiled once."),
+    ]
+
+
+RULE = GuardRule(
+    id="aliasing",
+    order=100,
+    applies=_applies,
+    why=_why,
+    remedies=_remedies,
+)

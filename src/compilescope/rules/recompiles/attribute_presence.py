@@ -1,0 +1,65 @@
+"""An object has an attribute in one call and lacks it in another."""
+
+from __future__ import annotations
+
+import re
+
+from compilescope.findings.remedy import Remedy, source
+from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.recompiles._advice import leave
+from compilescope.rules.recompiles._subjects import called, reader, shown
+
+_HAS = re.compile(r"^(?P<no>not )?hasattr\((?P<object>.+), '(?P<name>\w+)'\)")
+_FAILED = re.compile(r"^getattr failed on source (?P<object>.+)$")
+_KINDS = ("NO_HASATTR", "HASATTR", "NOT_PRESENT_IN_GENERIC_DICT", "ACCESSOR")
+
+
+def _applies(miss: GuardFailure) -> bool:
+    has = _HAS.match(miss.cause.guard) or _FAILED.match(miss.cause.guard)
+    return miss.cause.kind in _KINDS or has is not None
+
+
+def _parts(miss: GuardFailure) -> tuple[str, str]:
+    """(object, attribute), the attribute empty where torch does not name it"""
+    match = _HAS.match(miss.cause.guard)
+    if match:
+        return shown(match["object"]), match["name"]
+    failed = _FAILED.match(miss.cause.guard)
+    if failed:
+        return shown(failed["object"]), ""
+    owner, dot, name = miss.cause.subject.rpartition(".")
+    return (shown(owner), name) if dot else (shown(miss.cause.subject), "")
+
+
+def _why(miss: GuardFailure) -> str:
+    owner, name = _parts(miss)
+    what = f"attribute `{name}`" if name else "an attribute that the code reads"
+    match = _HAS.match(miss.cause.guard)
+    change = "had no" if match and match["no"] else "had the"
+    now = "has it" if match and match["no"] else "lacks it"
+    if not name:
+        change, now = "had", "lacks it"
+    return (
+        f"When `{called(miss)}` was compiled, `{owner}` {change} {what}; now it {now}. "
+        f"{reader(miss)} depends on it, so each case has its own graph."
+    )
+
+
+def _remedies(miss: GuardFailure) -> list[Remedy]:
+    owner, name = _parts(miss)
+    return [
+        source(
+            f"Give every `{owner}` the attribute{f' `{name}`' if name else ''} from the start, "
+            "with a neutral value as the default, and don't add or delete it between calls."
+        ),
+        leave(miss, "of the two cases"),
+    ]
+
+
+RULE = GuardRule(
+    id="attribute-presence",
+    order=370,
+    applies=_applies,
+    why=_why,
+    remedies=_remedies,
+)

@@ -1,0 +1,73 @@
+"""One function compiled with two backends, or with two settings of one backend."""
+
+from __future__ import annotations
+
+from compilescope.findings.remedy import Remedy, judgement, source
+from compilescope.patterns import late
+from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.recompiles._subjects import called, cut
+
+_WRAPPED = late(
+    r"backend: _TorchCompile\w*\(compiler='(?P<name>[^']*)', dynamic=(?P<dynamic>\w+)\)"
+)
+_BARE = late(r"(?:Cached|New) backend: (?P<name>.{1,400}?) \(id=")
+
+
+def _applies(miss: GuardFailure) -> bool:
+    return miss.cause.subject == "the backend" or miss.cause.guard.startswith("BACKEND_MATCH")
+
+
+def _backends(miss: GuardFailure) -> list[str]:
+    """The earlier backend and the new one, as far as torch tells them."""
+    wrapped = _WRAPPED.findall(miss.cause.guard)
+    if len(wrapped) == 2:
+        (one, was), (two, now) = wrapped
+        if was != now:
+            return [f"{one} with dynamic={was}", f"{two} with dynamic={now}"]
+        return [one, two]
+    return [cut(name) for name in _BARE.findall(miss.cause.guard)]
+
+
+def _why(miss: GuardFailure) -> str:
+    function, backends = called(miss), _backends(miss)
+    if len(backends) != 2:
+        return (
+            f"`{function}` was compiled before for another backend or with other torch.compile "
+            "settings."
+        )
+    if backends[0] == backends[1]:
+        return (
+            f"`{function}` was compiled before for the backend `{backends[0]}`, and now for "
+            "another object of the same name. Dynamo compares backends by identity."
+        )
+    return (
+        f"`{function}` was compiled before for the backend `{backends[0]}`, and is now called "
+        f"through a torch.compile with `{backends[1]}`. Each compilation serves one backend."
+    )
+
+
+def _remedies(miss: GuardFailure) -> list[Remedy]:
+    function, backends = called(miss), _backends(miss)
+    if len(backends) == 2 and backends[0] == backends[1]:
+        return [
+            source(
+                f"Create the backend `{backends[0]}` once, outside the loop or function that calls "
+                "torch.compile, and pass that same object each time."
+            )
+        ]
+    return [
+        source(
+            f"Call `torch.compile({function}, ...)` once, with one backend and one set of options, "
+            "and reuse what it returns."
+        ),
+        judgement(f"If you need both, leave it: `{function}` is compiled once for each."),
+    ]
+
+
+RULE = GuardRule(
+    id="backend-change",
+    order=20,
+    applies=_applies,
+    why=_why,
+    remedies=_remedies,
+)

@@ -1,0 +1,77 @@
+"""A variable of the enclosing function has changed."""
+
+from __future__ import annotations
+
+import re
+
+from compilescope.findings.remedy import Remedy, source
+from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.recompiles._advice import leave
+from compilescope.rules.recompiles._subjects import (
+    both,
+    called,
+    cut,
+    is_closed_over,
+    is_path,
+    line_of,
+    shown,
+)
+
+_CELL = re.compile(r"^(?P<function>.+)\.__closure__\[\d+\]\.cell_contents$")
+
+
+def _applies(miss: GuardFailure) -> bool:
+    subject = miss.cause.subject
+    if miss.cause.kind in ("TENSOR_MATCH", "SHAPE"):
+        return False
+    if _CELL.match(subject):
+        return True
+    return subject.isidentifier() and is_path(subject) and is_closed_over(miss, subject)
+
+
+def _name(miss: GuardFailure) -> str:
+    match = _CELL.match(miss.cause.subject)
+    return (
+        f"a variable that `{shown(match['function'])}` closes over"
+        if match
+        else f"`{miss.cause.subject}`"
+    )
+
+
+def _why(miss: GuardFailure) -> str:
+    line = line_of(miss)
+    where = f" in `{line}`" if line else ""
+    return (
+        f"`{called(miss)}` uses {_name(miss)}{where}, which belongs to the enclosing function. It "
+        f"was {cut(miss.cause.expected)} at compilation and is {cut(miss.cause.actual)} now. All "
+        "closures made from one `def` share its compilations."
+    )
+
+
+def _remedies(miss: GuardFailure) -> list[Remedy]:
+    if both(miss, "int", "float"):
+        first = source(
+            f"Make {_what(miss)} an argument of `{called(miss)}`, and compile `{called(miss)}` "
+            "once. If it is only used in arithmetic, pass it as a tensor, which may change "
+            "freely."
+        )
+    else:
+        first = source(
+            f"Write a function for each case that {_what(miss)} selects, and compile each: "
+            "functions with their own `def` don't share compilations."
+        )
+    return [first, leave(miss, "value")]
+
+
+def _what(miss: GuardFailure) -> str:
+    match = _CELL.match(miss.cause.subject)
+    return f"what `{shown(match['function'])}` closes over" if match else f"`{miss.cause.subject}`"
+
+
+RULE = GuardRule(
+    id="closure-change",
+    order=410,
+    applies=_applies,
+    why=_why,
+    remedies=_remedies,
+)

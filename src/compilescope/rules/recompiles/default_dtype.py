@@ -1,0 +1,39 @@
+"""The default dtype changed."""
+
+from __future__ import annotations
+
+from compilescope.findings.remedy import Remedy, source
+from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.recompiles._dtypes import dtype_of_code
+from compilescope.rules.recompiles._subjects import called
+
+
+def _applies(miss: GuardFailure) -> bool:
+    return miss.cause.subject == "default_dtype"
+
+
+def _why(miss: GuardFailure) -> str:
+    was, now = dtype_of_code(miss.cause.expected), dtype_of_code(miss.cause.actual)
+    return (
+        f"The default dtype was {was} when `{called(miss)}` was compiled and is {now} now. New "
+        "tensors and results of Python numbers use it, so every graph depends on it."
+    )
+
+
+def _remedies(miss: GuardFailure) -> list[Remedy]:
+    return [
+        source(
+            f"Set the default dtype once, before the first call of `{called(miss)}`, and don't "
+            "change it. Code that changes it temporarily, such as a loader, should be done by "
+            "then."
+        )
+    ]
+
+
+RULE = GuardRule(
+    id="default-dtype",
+    order=60,
+    applies=_applies,
+    why=_why,
+    remedies=_remedies,
+)

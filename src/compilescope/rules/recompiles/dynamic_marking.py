@@ -1,0 +1,48 @@
+"""A tensor is marked dynamic or static after the first call."""
+
+from __future__ import annotations
+
+from compilescope.findings.remedy import Remedy, source
+from compilescope.patterns import late
+from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.recompiles._subjects import called, shown
+
+_MARK = late(r"(?:hasattr|getattr)\((?P<tensor>[^,]{1,400}), '_dynamo_\w*indices'")
+
+
+def _applies(miss: GuardFailure) -> bool:
+    return (
+        miss.cause.kind == "DIMENSION_DYNAMIC_MARKING_GUARD"
+        or _MARK.search(miss.cause.guard) is not None
+    )
+
+
+def _tensor(miss: GuardFailure) -> str:
+    match = _MARK.search(miss.cause.guard)
+    return shown(match["tensor"] if match else miss.cause.subject)
+
+
+def _why(miss: GuardFailure) -> str:
+    return (
+        f"`{_tensor(miss)}` has marks (mark_dynamic, mark_static, mark_unbacked) that it didn't "
+        f"have when `{called(miss)}` was compiled. The mark calls for another graph, so Dynamo "
+        "recompiles."
+    )
+
+
+def _remedies(miss: GuardFailure) -> list[Remedy]:
+    return [
+        source(
+            f"Mark `{_tensor(miss)}` before the first call of `{called(miss)}`, with the same "
+            "dimensions each time. That graph then serves calls without the mark too."
+        )
+    ]
+
+
+RULE = GuardRule(
+    id="dynamic-marking",
+    order=110,
+    applies=_applies,
+    why=_why,
+    remedies=_remedies,
+)

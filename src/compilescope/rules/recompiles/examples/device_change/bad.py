@@ -1,0 +1,8 @@
+import torch
+
+@torch.compile(backend="eager")
+def f(x):
+    return x * 2
+
+f(torch.ones(3))
+f(torch.ones(3, device="meta"))

@@ -1,0 +1,8 @@
+import torch
+
+@torch.compile(backend="eager")
+def f(x, g):
+    return g(x)
+
+print(f(torch.ones(3), lambda x: x + 1))
+print(f(torch.ones(3), lambda x: x * 2))

@@ -1,0 +1,13 @@
+import torch
+
+class Layer(torch.nn.Module):
+    def __init__(self, layer_idx):
+        super().__init__()
+        self.layer_idx = layer_idx
+
+    def forward(self, x, cache):
+        return x + cache[self.layer_idx]
+
+cache = [torch.ones(3) for _ in range(3)]
+for index in range(3):
+    print(torch.compile(Layer(index), backend="eager")(torch.ones(3), cache))

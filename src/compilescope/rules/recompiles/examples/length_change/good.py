@@ -1,0 +1,9 @@
+import torch
+
+@torch.compile(backend="eager")
+def f(xs):
+    return torch.stack(xs).sum(0)
+
+for length in (2, 3, 4):
+    xs = [torch.ones(3) for _ in range(length)]
+    print(f(xs + [torch.zeros(3) for _ in range(4 - length)]))

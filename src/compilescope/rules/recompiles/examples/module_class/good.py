@@ -1,0 +1,21 @@
+import torch
+
+class Block(torch.nn.Module):
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, x):
+        return self.inner(x)
+
+class All(torch.nn.Module):
+    def __init__(self, parts):
+        super().__init__()
+        self.parts = torch.nn.ModuleList(parts)
+
+    def forward(self, x):
+        return [part(x) for part in self.parts]
+
+both = All([Block(torch.nn.ReLU()), Block(torch.nn.Tanh())])
+for result in torch.compile(both, backend="eager")(torch.ones(3)):
+    print(result)

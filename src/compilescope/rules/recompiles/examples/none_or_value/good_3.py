@@ -1,0 +1,15 @@
+import torch
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cache = torch.zeros(3)
+
+    def forward(self, x):
+        y = x * 2 + self.cache
+        self.cache = y
+        return y
+
+compiled = torch.compile(Net(), backend="eager")
+print(compiled(torch.ones(3)))
+print(compiled(torch.ones(3)))

@@ -1,0 +1,8 @@
+import torch
+
+@torch.compile(backend="eager", dynamic=True)
+def f(x, scales, n):
+    return x * scales[n]
+
+for n in (2, 3, 4):
+    print(f(torch.ones(3), [1.5, 2.5, 3.5, 4.5, 5.5], n))

@@ -1,0 +1,8 @@
+import torch
+
+@torch.compile(backend="eager")
+def f(x):
+    return x * 2
+
+print(f(torch.ones(6, 3)))
+print(f(torch.ones(2, 3, 3)))

@@ -1,0 +1,74 @@
+"""A float that changes."""
+
+from __future__ import annotations
+
+import re
+
+from compilescope.findings.remedy import Remedy, source
+from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.recompiles._advice import each_way, leave, varies_by_itself
+from compilescope.rules.recompiles._subjects import (
+    both,
+    called,
+    condition,
+    line_of,
+    member,
+    named,
+    of_a_module,
+    reader,
+    shown,
+    uses,
+)
+
+_NAN = re.compile(r"isnan\((?P<name>[^()]+)\)")
+
+
+def _applies(miss: GuardFailure) -> bool:
+    return both(miss, "float") or _NAN.search(miss.cause.guard) is not None
+
+
+def _name(miss: GuardFailure) -> str:
+    match = _NAN.search(miss.cause.guard)
+    return shown(match["name"]) if match else named(miss)
+
+
+def _why(miss: GuardFailure) -> str:
+    was = "nan" if _NAN.search(miss.cause.guard) else miss.cause.expected
+    return (
+        f"`{called(miss)}` was compiled with `{_name(miss)}` = {was} as a constant; this call has "
+        f"{miss.cause.actual}, and {reader(miss)} reads it. Dynamo makes a float dynamic after a "
+        "second value, unless `dynamic=False` forbids it or the code needs the number itself."
+    )
+
+
+def _remedies(miss: GuardFailure) -> list[Remedy]:
+    name, line = _name(miss), line_of(miss)
+    found = uses(miss, member(miss.cause.subject))
+    if "math" in found:
+        return [
+            source(
+                f"Do the `math` of `{line}` in the caller, and pass the result to `{called(miss)}` "
+                "as a tensor, whose value is not part of the graph."
+            ),
+            leave(miss, f"`{name}`"),
+        ]
+    if "branch" in found:
+        return [each_way(name, condition(miss))]
+    if of_a_module(miss.cause.subject):
+        return [
+            source(
+                f"If it is only used in arithmetic, keep `{name}` in a tensor (float64 keeps all "
+                "its digits): a tensor's value is not part of the graph."
+            ),
+            varies_by_itself(name),
+        ]
+    return [varies_by_itself(name)]
+
+
+RULE = GuardRule(
+    id="float-change",
+    order=470,
+    applies=_applies,
+    why=_why,
+    remedies=_remedies,
+)

@@ -1,0 +1,47 @@
+"""An int argument that changes."""
+
+from __future__ import annotations
+
+from compilescope.findings.remedy import Remedy, source
+from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.recompiles._advice import each_way, leave, varies_by_itself
+from compilescope.rules.recompiles._subjects import both, called, condition, member, named, uses
+
+
+def _applies(miss: GuardFailure) -> bool:
+    return both(miss, "int")
+
+
+def _why(miss: GuardFailure) -> str:
+    return (
+        f"`{called(miss)}` was compiled with `{named(miss)}` = {miss.cause.expected} as a "
+        f"constant; this call has {miss.cause.actual}. Dynamo makes an int dynamic after a second "
+        "value, unless `dynamic=False` forbids it or the code needs the number itself."
+    )
+
+
+def _remedies(miss: GuardFailure) -> list[Remedy]:
+    name = named(miss)
+    found = uses(miss, member(miss.cause.subject))
+    if "index" in found:
+        return [
+            source(
+                f"Pick the entry in the caller, and pass that to `{called(miss)}` instead of "
+                f"`{name}`. Pass a number as a tensor, whose value is not part of the graph."
+            ),
+            leave(miss, f"`{name}`"),
+        ]
+    if "range" in found:
+        return [leave(miss, f"`{name}`, whose loop is unrolled")]
+    if "branch" in found:
+        return [each_way(name, condition(miss))]
+    return [varies_by_itself(name, " (except for 0 and 1)")]
+
+
+RULE = GuardRule(
+    id="int-change",
+    order=460,
+    applies=_applies,
+    why=_why,
+    remedies=_remedies,
+)

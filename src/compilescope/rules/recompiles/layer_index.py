@@ -1,0 +1,54 @@
+"""Layers that know their own index share one compiled function."""
+
+from __future__ import annotations
+
+from compilescope.findings.remedy import Remedy, source
+from compilescope.patterns import late
+from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.recompiles._advice import leave, one_module
+from compilescope.rules.recompiles._subjects import both, called, line_of, member, shown, uses
+
+_INDEX = late(
+    r"^(?:(?:layer|block|stage|expert|depth|head|group)_?)?(?:idx|index|id|num|number|no)$|^(?:layer|block|stage)$"
+)
+
+
+def _applies(miss: GuardFailure) -> bool:
+    subject = miss.cause.subject
+    return (
+        "." in subject
+        and both(miss, "int")
+        and _INDEX.match(member(subject)) is not None
+        and miss.cause.kind != "SHAPE"
+    )
+
+
+def _why(miss: GuardFailure) -> str:
+    return (
+        f"`{called(miss)}` was compiled for a layer with `{shown(miss.cause.subject)}` = "
+        f"{miss.cause.expected}; this one has {miss.cause.actual}. All layers of a class share the "
+        f"code of `{called(miss)}`, and the number is a constant in each graph: one compilation "
+        "per layer, up to the recompile limit."
+    )
+
+
+def _remedies(miss: GuardFailure) -> list[Remedy]:
+    name = member(miss.cause.subject)
+    if "index" not in uses(miss, name):
+        return [one_module(miss), leave(miss, f"`{name}`")]
+    return [
+        source(
+            f"In the caller, select what `{line_of(miss)}` picks by `{name}`, and pass only that: "
+            "one graph then serves all layers."
+        ),
+        one_module(miss),
+    ]
+
+
+RULE = GuardRule(
+    id="layer-index",
+    order=390,
+    applies=_applies,
+    why=_why,
+    remedies=_remedies,
+)

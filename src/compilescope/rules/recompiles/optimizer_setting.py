@@ -1,0 +1,49 @@
+"""A learning rate or other optimizer setting, changed by a schedule."""
+
+from __future__ import annotations
+
+import re
+
+from compilescope.findings.remedy import Remedy, source
+from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.recompiles._advice import leave
+from compilescope.rules.recompiles._subjects import called, shown
+
+_SETTING = re.compile(r"\.param_groups\[\d+\]\['(?P<name>\w+)'\]")
+
+
+def _name(miss: GuardFailure) -> str:
+    match = _SETTING.search(miss.cause.subject)
+    return match["name"] if match else ""
+
+
+def _applies(miss: GuardFailure) -> bool:
+    return _name(miss) != ""
+
+
+def _why(miss: GuardFailure) -> str:
+    return (
+        f"`{shown(miss.cause.subject)}` was {miss.cause.expected} when `{called(miss)}` was "
+        f"compiled and is {miss.cause.actual} now: the schedule changed a Python number that is a "
+        "constant in the graph."
+    )
+
+
+def _remedies(miss: GuardFailure) -> list[Remedy]:
+    name = _name(miss)
+    return [
+        source(
+            f"Keep the optimizer's step out of compiled code, or read `{name}` in the caller and "
+            f"pass it to `{called(miss)}` as a tensor."
+        ),
+        leave(miss, f"value of `{name}`"),
+    ]
+
+
+RULE = GuardRule(
+    id="optimizer-setting",
+    order=380,
+    applies=_applies,
+    why=_why,
+    remedies=_remedies,
+)

@@ -1,0 +1,63 @@
+"""A tensor requires grad in one call and not in another."""
+
+from __future__ import annotations
+
+from compilescope.findings.remedy import Remedy, judgement, source
+from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.recompiles._subjects import called, of_a_module, shown, wrapper_note
+
+_SUFFIX = ".requires_grad"
+
+
+def _applies(miss: GuardFailure) -> bool:
+    return miss.cause.subject.endswith(_SUFFIX) and miss.cause.kind == "TENSOR_MATCH"
+
+
+def _tensor(miss: GuardFailure) -> str:
+    return shown(miss.cause.subject.removesuffix(_SUFFIX))
+
+
+def _why(miss: GuardFailure) -> str:
+    was, now = (
+        ("did not require", "requires")
+        if miss.cause.actual == "True"
+        else ("required", "does not require")
+    )
+    return (
+        f"`{_tensor(miss)}` {was} grad when `{called(miss)}` was compiled and {now} it now. This "
+        "decides whether the graph gets a backward, so each case has its own "
+        f"graph.{wrapper_note(miss)}"
+    )
+
+
+def _remedies(miss: GuardFailure) -> list[Remedy]:
+    tensor, function = _tensor(miss), called(miss)
+    if of_a_module(miss.cause.subject):
+        return [
+            source(
+                f"Freeze or unfreeze `{tensor}` before the first call of `{function}`, if it stays "
+                "that way."
+            ),
+            judgement(
+                "Leave it for a schedule that unfreezes layer by layer: one compilation per stage "
+                "is right."
+            ),
+        ]
+    return [
+        judgement(
+            "Leave it if you need both: two compilations are right, and there won't be a third."
+        ),
+        source(
+            f"Pass `{tensor}.detach()` in every call, if no gradient should flow through it (this "
+            "makes no copy)."
+        ),
+    ]
+
+
+RULE = GuardRule(
+    id="requires-grad-change",
+    order=160,
+    applies=_applies,
+    why=_why,
+    remedies=_remedies,
+)

@@ -1,0 +1,57 @@
+"""A dimension of a tensor changes size."""
+
+from __future__ import annotations
+
+from compilescope.findings.remedy import Remedy, source
+from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.recompiles._advice import varies_by_itself
+from compilescope.rules.recompiles._subjects import called, shown, size_of, wrapper_note
+
+
+def _applies(miss: GuardFailure) -> bool:
+    return size_of(miss.cause.subject) is not None and miss.cause.kind != "SHAPE"
+
+
+def _parts(miss: GuardFailure) -> tuple[str, int]:
+    return size_of(miss.cause.subject) or (miss.cause.subject, 0)
+
+
+def _again(miss: GuardFailure) -> str:
+    """The values told are the first that failed; more may have."""
+    if miss.cause.count < 2:
+        return ""
+    return (
+        f" It failed in {miss.cause.count} recompiles: other sizes followed, and a dynamic graph "
+        "never serves 0 or 1."
+    )
+
+
+def _why(miss: GuardFailure) -> str:
+    tensor, dim = _parts(miss)
+    return (
+        f"`{called(miss)}` was compiled for a `{shown(tensor)}` whose dimension {dim} is "
+        f"{miss.cause.expected}; this call has {miss.cause.actual}. Dynamo treats a size as a "
+        "constant until it sees a second one; with `dynamic=False`, "
+        f"always.{_again(miss)}{wrapper_note(miss)}"
+    )
+
+
+def _remedies(miss: GuardFailure) -> list[Remedy]:
+    tensor, dim = _parts(miss)
+    text = shown(tensor)
+    return [
+        source(
+            f"Use one size or a few: pad dimension {dim} of `{text}` and crop the result, if "
+            f"`{called(miss)}` can ignore the padding, or drop a last, smaller batch."
+        ),
+        varies_by_itself(f"{text}.shape[{dim}]"),
+    ]
+
+
+RULE = GuardRule(
+    id="size-change",
+    order=220,
+    applies=_applies,
+    why=_why,
+    remedies=_remedies,
+)

@@ -1,0 +1,51 @@
+"""A tensor has a different memory layout."""
+
+from __future__ import annotations
+
+from compilescope.findings.remedy import Remedy, judgement
+from compilescope.patterns import late
+from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.recompiles._subjects import called, shown, wrapper_note
+
+_STRIDE = late(r"(?<![^\s,()])(?P<tensor>[^\s,()]+)\.stride\(\)\[(?P<dim>\d{1,9})\]")
+
+
+def _applies(miss: GuardFailure) -> bool:
+    return _STRIDE.search(miss.cause.subject) is not None
+
+
+def _tensor(miss: GuardFailure) -> str:
+    match = _STRIDE.search(miss.cause.subject)
+    return shown(match["tensor"]) if match else "the tensor"
+
+
+def _why(miss: GuardFailure) -> str:
+    if miss.cause.kind == "SHAPE":
+        change = f"`{shown(miss.cause.guard)}` held then and doesn't now"
+    else:
+        change = (
+            f"`{shown(miss.cause.subject)}` was {miss.cause.expected} and is {miss.cause.actual}"
+        )
+    return (
+        f"The memory layout of `{_tensor(miss)}` has changed since `{called(miss)}` was compiled: "
+        f"{change} (for example, one is a transposed, sliced or expanded view, or channels-last). "
+        f"Kernels are specific to the layout.{wrapper_note(miss)}"
+    )
+
+
+def _remedies(miss: GuardFailure) -> list[Remedy]:
+    return [
+        judgement(
+            f"Convert `{_tensor(miss)}` to one layout where it is created, if a copy there is "
+            f"cheap. Otherwise, leave it: `{called(miss)}` is compiled once for each layout."
+        )
+    ]
+
+
+RULE = GuardRule(
+    id="stride-change",
+    order=180,
+    applies=_applies,
+    why=_why,
+    remedies=_remedies,
+)

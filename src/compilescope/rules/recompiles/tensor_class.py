@@ -1,0 +1,55 @@
+"""A tensor of a different class: a Parameter, a subclass."""
+
+from __future__ import annotations
+
+from compilescope.findings.remedy import Remedy, source
+from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.recompiles._advice import leave
+from compilescope.rules.recompiles._subjects import called, inside, shown
+
+_PLAIN = ("bool", "complex", "dict", "float", "int", "list", "str", "tuple")
+"""Not a tensor at all."""
+
+
+def _applies(miss: GuardFailure) -> bool:
+    tensors = miss.cause.kind == "TENSOR_MATCH" and miss.cause.actual not in _PLAIN
+    return tensors and bool(inside(miss.cause.subject, "type"))
+
+
+def _why(miss: GuardFailure) -> str:
+    name = shown(inside(miss.cause.subject, "type"))
+    return (
+        f"`{name}` was a {miss.cause.expected} when `{called(miss)}` was compiled and is a "
+        f"{miss.cause.actual} now. A tensor class can change what operations do, so each has its "
+        "own graph."
+    )
+
+
+def _remedies(miss: GuardFailure) -> list[Remedy]:
+    name = shown(inside(miss.cause.subject, "type"))
+    classes = {miss.cause.expected, miss.cause.actual}
+    cases = leave(miss, "class")
+    if "Parameter" in classes:
+        return [
+            source(
+                f"If it is a Parameter, pass a view of it, `{name}.view_as({name})`: an ordinary "
+                "tensor on the same memory, through which gradients reach the parameter."
+            ),
+            cases,
+        ]
+    return [
+        cases,
+        source(
+            f"Or pass `{name}.as_subclass(torch.Tensor)`, a plain tensor on the same memory, if "
+            f"`{called(miss)}` needs nothing that the subclass adds."
+        ),
+    ]
+
+
+RULE = GuardRule(
+    id="tensor-class",
+    order=310,
+    applies=_applies,
+    why=_why,
+    remedies=_remedies,
+)

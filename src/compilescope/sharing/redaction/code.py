@@ -1,0 +1,175 @@
+"""Redacts code and what is written like it: expressions, guards, values, node targets.
+
+Every redaction is a list of edits, so that whoever knows a column of the old text can find it in
+the new one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from compilescope.sharing.redaction.lexer import NUMBER, Token, tokens
+from compilescope.sharing.redaction.names import Context, Names
+from compilescope.sharing.redaction.numbers import Numbers
+
+Edit = tuple[int, int, str]
+"""Start, end, and what stands there instead."""
+
+_NOT_PLAIN = re.compile(r"[^\x00-\x7f]|[#\\]|[rbuftRBUFT]['\"]|\"\"\"|'''|\s[\r\n]")
+"""What only the lexer knows: strings with a prefix, of many lines, with escapes; comments."""
+_PLAIN = re.compile(
+    rf"['\"](?P<string>(?<=')[^'\n]*|(?<=\")[^\"\n]*)['\"]?|(?P<name>[^\W\d]\w*)"
+    rf"|(?P<number>{NUMBER.pattern})"
+)
+_DOTTED = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
+_PUNCTUATION = re.compile(r"[^\w\x80-\U0010ffff\"'\\{}]{0,4}|\\[nrt]")
+_SPECIFICATION = re.compile(r"[<>=^]?[-+ ]?[#0]?\d*[,_]?(?:\.\d*)?[a-zA-Z%]?")
+_MADE = re.compile(r"<(?:module|lambda|listcomp|dictcomp|setcomp|genexpr|string)>")
+
+
+def apply(text: str, edits: Iterable[Edit]) -> str:
+    """The text after its edits, which are in order and do not overlap."""
+    out: list[str] = []
+    at = 0
+    for start, end, new in edits:
+        out += (text[at:start], new)
+        at = end
+    return "".join((*out, text[at:]))
+
+
+@dataclass
+class Words:
+    """The tables behind every redaction of one run."""
+
+    names: Names = field(default_factory=Names)
+    numbers: Numbers = field(default_factory=Numbers)
+    _functions: dict[str, str] = field(default_factory=dict)
+
+    def settle(self) -> None:
+        """The whole run has been seen: from here on it is redacted."""
+        self._functions.clear()
+        self.names.settle()
+        self.numbers.settle()
+
+    def code(self, text: str, context: Context = "code") -> str:
+        """An expression, a guard, a value."""
+        if _NOT_PLAIN.search(text) is None:
+            return self._plain_code(text, context)
+        return apply(text, self.edits(text, tokens(text), context, indices=True))
+
+    def _plain_code(self, text: str, context: Context) -> str:
+        """As `edits` does it, for nearly all code that is not in files: without tokens."""
+        root = ""
+        told = self.names.told(context)
+
+        def redacted(match: re.Match[str]) -> str:
+            nonlocal root
+            word = match[0]
+            if match.lastgroup == "string":
+                inside, end = match["string"], word[len(match["string"]) + 1 :]
+                kept = not inside or _is_small(inside)
+                return word if kept else f"{word[0]}{self.string(inside, context)}{end}"
+            before = _before(text, match.start())
+            if match.lastgroup == "name":
+                known = told.get(word) if before not in (".", "!") else None
+                if known is not None:
+                    root = word
+                    return known
+                new, root = self._name(word, root if before == "." else "", before, context)
+                return new
+            index = before == "[" and _is_index(word, text, match.end())
+            return word if index else self.numbers.redact(word)
+
+        return _PLAIN.sub(redacted, text)
+
+    def edits(
+        self, text: str, parts: Iterable[Token], context: Context = "code", *, indices: bool = False
+    ) -> Iterator[Edit]:
+        """The edits of these tokens. A comment goes; `indices` in brackets stay."""
+        root, before, last = "", "", ""
+        for token in parts:
+            word = text[token.start : token.end]
+            if token.kind == "space":
+                continue
+            new = word
+            if token.kind == "name":
+                new, root = self._name(word, root if before == "." else "", before, context)
+            elif token.kind == "number":
+                index = indices and last == "[" and _is_index(word, text, token.end)
+                new = word if index else self.numbers.redact(word)
+            elif token.kind == "fragment":
+                new = self._fragment(word, token, context, indices)
+            elif token.kind == "comment":
+                new = ""
+            if new != word:
+                yield token.start, token.end, new
+            before, last = word[-1:], word
+
+    def _name(self, word: str, root: str, before: str, context: Context) -> tuple[str, str]:
+        """The new word, and the root of the dotted name that it belongs to."""
+        if before == "!" and word in ("r", "s", "a"):
+            return word, ""  # Of `{value!r}`.
+        if root:
+            return self.names.after_dot(word, root, context), root
+        return self.names.redact(word, context), word if before != "." else ""
+
+    def _fragment(self, word: str, token: Token, context: Context, indices: bool) -> str:
+        if not token.quote:
+            kept = _SPECIFICATION.fullmatch(word)
+            return word if kept else self.names.replace(word, "text", "text")
+        if indices and _is_small(word):
+            return word  # Of `_modules['3']`.
+        return self.string(word, context)
+
+    def function(self, name: str) -> str:
+        """A function's name; `<lambda>` and the like stay."""
+        new = self._functions.get(name)
+        if new is None:
+            made = _MADE.fullmatch(name) is not None
+            if not made:
+                self.names.kinds.setdefault(name, "f")
+            new = self._functions[name] = name if made else self.code(name)
+        return new
+
+    def string(self, content: str, context: Context = "code") -> str:
+        """What a string holds: names in it are names, any other text gets a number."""
+        if _DOTTED.fullmatch(content):
+            return self.dotted(content, context)
+        if content.isdecimal() and content.isascii():
+            return self.numbers.redact(content)
+        if _PUNCTUATION.fullmatch(content):
+            return content
+        if context == "code":
+            self.names.note_text(content)
+        return self.names.replace(content, "text", "text")
+
+    def dotted(self, name: str, context: Context = "code") -> str:
+        if "." not in name:
+            return self.names.redact(name, context)
+        told = self.names.told(context)
+        whole = told.get(name)
+        if whole is None:
+            root, *parts = name.split(".")
+            new = [self.names.after_dot(part, root, context) for part in parts]
+            whole = told[name] = ".".join([self.names.redact(root, context), *new])
+        return whole
+
+
+def _before(text: str, at: int) -> str:
+    """The last letter before a place that is no blank; empty where there is none."""
+    before = text[at - 1 : at]
+    while before.isspace():
+        at -= 1
+        before = text[at - 1 : at]
+    return before
+
+
+def _is_index(word: str, text: str, end: int) -> bool:
+    return _is_small(word) and text[end : end + 1] == "]"
+
+
+def _is_small(word: str) -> bool:
+    """An index of a layer, a dimension or an argument says nothing; an item's number might."""
+    return word.isdecimal() and word.isascii() and len(word) <= 2

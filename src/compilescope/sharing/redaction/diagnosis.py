@@ -1,0 +1,76 @@
+"""What the rules say of a run, without a name in it: equal before and after redaction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from compilescope.analysis.digest import Digest
+from compilescope.analysis.findings import findings
+from compilescope.findings.remedy import Remedy
+from compilescope.model.stack import origin_of
+
+
+def diagnosis(digest: Digest) -> dict[str, list[Any]]:
+    """Everything that must not change, by what it is about."""
+    places: dict[str, int] = {}
+    for number, site in enumerate(digest.sites):
+        places.setdefault(site.fingerprint, number)
+    return {
+        "counts": [
+            (name, getattr(digest, name))
+            for name in (
+                *("exit_status", "signal", "graphs", "regions", "graph_ops"),
+                *("break_events", "events", "unread", "tool_faults", "coverage", "guards"),
+                *("compile_seconds", "phases_seconds", "hidden_breaks_possible", "kernels"),
+                *("caches", "stances", "unknown_events", "processes"),
+            )
+        ],
+        "breaks": [
+            (
+                *(site.gb_id, site.category, site.rule, site.outcome, site.line, site.events),
+                *(site.frames, site.ranks, site.in_torch, site.lost_ms, origin_of(site.file)),
+                *(len(site.tests), len(site.hints), len(site.wrappers), len(site.gave_up)),
+                *(site.column is None, site.end_column is None, _kinds(site.remedy), site.because),
+                places.get(site.consequence_of or ""),
+            )
+            for site in digest.sites
+        ],
+        "eager functions": [
+            (f.line, f.cause, f.gb_id, f.rest_only, f.may_hide_breaks, f.events, f.because)
+            for f in digest.eager_frames
+        ],
+        "recompiles": [
+            (
+                *(frame.line, frame.count, frame.resumed_at, frame.limit_hit, frame.because),
+                [(c.rule, c.kind, c.line, c.count, _kinds(c.remedy)) for c in frame.causes],
+            )
+            for frame in digest.recompiles
+        ],
+        "failures": [
+            (
+                *(f.gb_id, f.phase, f.line, f.suppressed, f.count, f.category, f.because),
+                _kinds(f.remedy),
+            )
+            for f in digest.failures
+        ],
+        "skips": [
+            len(digest.unexplained_skips),
+            sorted(digest.cudagraph_skips.values()),
+            [(region.line, region.calls, region.coverage) for region in digest.region_costs],
+        ],
+        "findings": [
+            (finding.kind, finding.level, finding.line, finding.count)
+            for finding in findings(digest)
+        ],
+    }
+
+
+def changed(before: Digest, after: Digest) -> list[str]:
+    """What the rules see otherwise in the second; empty where they say the same."""
+    one, two = diagnosis(before), diagnosis(after)
+    return [name for name in one if one[name] != two[name]]
+
+
+def _kinds(remedies: Iterable[Remedy]) -> list[str]:
+    return [remedy.kind for remedy in remedies]

@@ -1,0 +1,127 @@
+"""The files of a run, redacted, and the places in them: frames, code objects, single lines."""
+
+from __future__ import annotations
+
+import msgspec
+
+from compilescope.model.python_text import LARGEST
+from compilescope.model.stack import CodeRef, Frame
+from compilescope.sharing.redaction.code import Words
+from compilescope.sharing.redaction.paths import is_public_file, redact_path
+from compilescope.sharing.redaction.source import RedactedLine, RedactedSource, redacted_line
+
+_OMITTED = "# This file is too large to redact."
+
+
+def is_too_large(source: str) -> bool:
+    """Does it say nothing to any rule, since none can parse it?"""
+    return len(source) > LARGEST
+
+
+class Files:
+    """Source by file. Frames of torch and of well-known packages keep their lines."""
+
+    def __init__(self, words: Words, sources: dict[str, str]) -> None:
+        self._words = words
+        self._sources = sources
+        self._redacted: dict[str, RedactedSource] = {}
+        self._frames: dict[Frame, Frame] = {}
+        self._code_refs: dict[CodeRef, CodeRef] = {}
+        self._lone_lines: dict[str, RedactedLine] = {}
+        self.kept: set[str] = set()
+        """Lines and names of public code that stay to the letter."""
+
+    def forget(self) -> None:
+        for done in (self._redacted, self._frames, self._code_refs, self._lone_lines):
+            done.clear()
+
+    def source(self, text: str) -> RedactedSource:
+        if text not in self._redacted:
+            self._redacted[text] = RedactedSource(self._words, text)
+        return self._redacted[text]
+
+    def whole(self, text: str) -> str:
+        """The redacted file; of one that is too large only the number of lines."""
+        if is_too_large(text):
+            self.kept.add(_OMITTED)
+            return _OMITTED + "\n" * text.count("\n")
+        return self.source(text).text
+
+    def frame(self, frame: Frame) -> Frame:
+        new = self._frames.get(frame)
+        if new is None:
+            new = self._frames[frame] = self._frame(frame)
+        return new
+
+    def _frame(self, frame: Frame) -> Frame:
+        file = redact_path(self._words.names, frame.file)
+        if self._is_public(frame):
+            self.kept |= {frame.function, frame.source}
+            return msgspec.structs.replace(frame, file=file)
+        line, source = self._line(frame.file, frame.line, frame.source)
+        column, end = frame.column, frame.end_column
+        if column is not None:
+            column = line.column(column)
+        if end is not None:
+            whole = source is not None and frame.source == line.old
+            if whole and source is not None:
+                end = source.end_column(frame.line, frame.column, end)
+            else:
+                end = line.column(end)
+        return msgspec.structs.replace(
+            frame,
+            file=file,
+            function=self._words.function(frame.function),
+            column=column,
+            end_column=end,
+            source=line.new,
+        )
+
+    def code_ref(self, code: CodeRef) -> CodeRef:
+        new = self._code_refs.get(code)
+        if new is None:
+            new = self._code_refs[code] = self._code_ref(code)
+        return new
+
+    def _code_ref(self, code: CodeRef) -> CodeRef:
+        file = redact_path(self._words.names, code.file)
+        if is_public_file(code.file):
+            self.kept.add(code.function)
+            return msgspec.structs.replace(code, file=file)
+        return msgspec.structs.replace(
+            code, file=file, function=self._words.function(code.function)
+        )
+
+    def line_of(self, file: str, number: int, text: str) -> str:
+        """A line that a message quotes."""
+        if is_public_file(file):
+            self.kept.add(text)
+            return text
+        return self._line(file, number, text)[0].new
+
+    def _line(
+        self, file: str, number: int, text: str
+    ) -> tuple[RedactedLine, RedactedSource | None]:
+        """The line as it is in the redacted file. One that is not in the file stands alone."""
+        known = self._sources.get(file)
+        if known is not None and is_too_large(known):
+            known = None
+        source = self.source(known) if known is not None else None
+        line = source.line(number) if source is not None else None
+        if line is not None and source is not None:
+            if line.old.rstrip() == text.rstrip():
+                return line, source
+            if line.old.strip() == text.strip():
+                # Torch strips the lines that it notes in graphs.
+                return _stripped(line), source
+        lone = self._lone_lines.get(text)
+        if lone is None:
+            lone = self._lone_lines[text] = redacted_line(self._words, text)
+        return lone, None
+
+    def _is_public(self, frame: Frame) -> bool:
+        return is_public_file(frame.file) or (frame.origin == "torch" and "/torch/" in frame.file)
+
+
+def _stripped(line: RedactedLine) -> RedactedLine:
+    return RedactedLine(line.old.strip(), [(0, len(line.old.strip()), line.new.strip())])

@@ -1,0 +1,182 @@
+"""The first look at a run, before anything is redacted: it learns what the names are.
+
+Which names are functions, classes and modules, what is imported from well-known packages, which
+numbers are sizes of tensors.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from compilescope.model.bodies import FailedGuard
+from compilescope.model.python_text import LARGEST, parse_python
+from compilescope.sharing.redaction import vocabulary
+from compilescope.sharing.redaction.code import Words
+from compilescope.sharing.redaction.lexer import tokens
+from compilescope.sharing.redaction.names import Kind, Names
+
+_DEFINED: dict[str, Kind] = {"class": "C", "def": "f"}
+_IMPORT = re.compile(r"^[ \t]*(?:import|from)[ \t]+[^\n]+", re.M)
+_SIZES = re.compile(
+    r"(?:size|stride|shape)(?:=[\[(]|\":\[)([^\])]{0,400})[\])]"  # of guards, values, JSON
+    r"|\"\w+((?:\[[^\]\"]*\])+)\w*(?::\d+)?\""  # of a graph's text: "f32[4, 8][8, 1]cpu"
+)
+_STRUCTURAL = re.compile(
+    r"dims?|dim\d|axis|size|sizes|stride|padding|dilation|groups|kernel_size|output_padding|start"
+    r"|end|step|index|k|n|chunks|sections|split_size|diagonal|offset|reduction|num_\w+|length"
+    r"|padding_idx|dtype|layout|memory_format|output_size|normalized_shape|storage_offset|correction"
+)
+_NAME = re.compile(r"[^\W\d]\w*")
+_SIZE = re.compile(r"(?<!\d)\d{1,18}(?!\d)")
+_IS_SIZE = re.compile(r"\.(?:size|stride)\(\)\[\d+\]$|\.dim\(\)$")
+
+
+def collect_sizes(words: Words, text: str) -> None:
+    """Sizes and strides of tensors stay as they are: they are the structure of a graph."""
+    for match in _SIZES.finditer(text):
+        for size in _SIZE.findall(match[1] or match[2] or ""):
+            words.numbers.keep(int(size))
+
+
+def is_structural(argument: str) -> bool:
+    """Is a whole number of this name part of a graph's structure? One of a list always is."""
+    return not argument or _STRUCTURAL.fullmatch(argument) is not None
+
+
+def collect_graph(words: Words, value: Any) -> None:
+    """The constants that are structure, in a graph's JSON."""
+    if isinstance(value, list):
+        for item in value:
+            collect_graph(words, item)
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            constants = item if name == "constants" and isinstance(item, dict) else {}
+            for argument, constant in constants.items():
+                listed = constant if isinstance(constant, list) else [constant]
+                structural = is_structural(argument) or isinstance(constant, list)
+                for number in listed:
+                    if structural and type(number) is int:
+                        words.numbers.keep(number)
+            collect_graph(words, item)
+
+
+def collect_values(words: Words, failed: FailedGuard) -> None:
+    """The same for the values that broke a guard on a size."""
+    for subject, value in zip(failed.subject.split(", "), failed.actual.split(", "), strict=False):
+        if _IS_SIZE.search(subject):
+            for size in _SIZE.findall(f"{value} {failed.expected}"[:40]):
+                words.numbers.keep(int(size))
+    for value in (failed.expected, failed.actual):
+        collect_sizes(words, value)
+
+
+def collect_library(names: Names, text: str) -> None:
+    """The source of a well-known package: every name in it, and every string that is like one."""
+    if len(text) > LARGEST:
+        return
+    for token in tokens(text):
+        word = text[token.start : token.end]
+        if token.kind == "name" or (token.kind == "fragment" and word.isidentifier()):
+            names.public.add(word)
+
+
+def collect_source(names: Names, text: str, own_parts: set[str]) -> None:
+    """A file of the user's. `own_parts` are names of files and folders that are the user's too."""
+    if len(text) > LARGEST:
+        return  # Nothing of it is shown, and what is not known to be public is replaced.
+    before = ""
+    for token in tokens(text):
+        if token.kind != "name":
+            before = before if token.kind == "space" else ""
+            continue
+        word = text[token.start : token.end]
+        if before in _DEFINED:
+            names.kinds.setdefault(word, _DEFINED[before])
+        before = word
+    for statement in _imports(text):
+        if isinstance(statement, ast.ImportFrom):
+            _collect_from(names, statement, own_parts)
+        else:
+            for alias in statement.names:
+                _collect_import(names, alias.name, alias.asname, own_parts)
+
+
+def _imports(text: str) -> Iterator[ast.Import | ast.ImportFrom]:
+    """Of a file that does not parse, the lines that do."""
+    whole = _parsed(text)
+    lines = () if whole else (_parsed(match[0].strip()) for match in _IMPORT.finditer(text))
+    for tree in (whole, *lines):
+        for node in ast.walk(tree) if tree is not None else ():
+            if isinstance(node, (ast.Import, ast.ImportFrom)):
+                yield node
+
+
+def _parsed(text: str) -> ast.AST | None:
+    try:
+        return parse_python(text)
+    except SyntaxError:
+        return None
+
+
+def _is_public(root: str, own_parts: set[str]) -> bool:
+    """A file of the user's may have a public name, and is not public for that."""
+    if root in vocabulary.roots():
+        return True
+    return vocabulary.is_public_package(root) and root not in own_parts
+
+
+def _collect_import(names: Names, name: str, alias: str | None, own_parts: set[str]) -> None:
+    root = name.split(".", 1)[0]
+    if not _is_public(root, own_parts):
+        for part in name.split("."):
+            names.kinds.setdefault(part, "m")
+        return
+    names.public.add(root)
+    (names.roots if _is_listed(root) else names.modules).update((root, alias or root))
+
+
+def _collect_from(names: Names, node: ast.ImportFrom, own_parts: set[str]) -> None:
+    module = node.module or ""
+    root = module.split(".", 1)[0]
+    if node.level or not _is_public(root, own_parts):
+        for part in filter(None, module.split(".")):
+            names.kinds.setdefault(part, "m")
+        return
+    _collect_import(names, root, None, own_parts)
+    listed = _is_listed(root)
+    for alias in node.names:
+        if listed and alias.name not in vocabulary.dotted():
+            continue  # In the list of all that is public, or not the module's own.
+        names.public.add(alias.name)
+        (names.roots if listed else names.modules).add(alias.asname or alias.name)
+
+
+def _is_listed(root: str) -> bool:
+    """All of its public names are known; of Python's own modules nothing else counts as public."""
+    return root in vocabulary.roots() or root in sys.stdlib_module_names
+
+
+def bound_names(text: str) -> set[str]:
+    """Names that a file binds otherwise than by an import.
+
+    What is a package in one file may be a variable in another: then what follows its dot is the
+    user's. In a file that does not parse any name may be bound.
+    """
+    if len(text) > LARGEST:
+        return set(_NAME.findall(text))
+    tree = _parsed(text)
+    if tree is None:
+        return {text[t.start : t.end] for t in tokens(text) if t.kind == "name"}
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        elif isinstance(node, ast.arg):
+            found.add(node.arg)
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            found.add(node.name)
+    return found

@@ -1,0 +1,321 @@
+"""Redacts the record itself: every event, by the table of policies, and the artifacts it names.
+
+A run is walked twice, the first time to learn its names and numbers.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any, TypeVar, cast
+
+import msgspec
+
+from compilescope.model.artifacts import Artifacts, artifact_name
+from compilescope.model.bodies import CompileFailed, FailedGuard, Guard, Unknown
+from compilescope.model.event import Event
+from compilescope.model.graph import Call, Graph, KernelOrigins, Origins
+from compilescope.model.guard_text import decode_guards
+from compilescope.model.stack import CodeRef, Frame
+from compilescope.sharing.redaction.code import Words
+from compilescope.sharing.redaction.files import Files
+from compilescope.sharing.redaction.first_look import is_structural
+from compilescope.sharing.redaction.paths import redact_path
+from compilescope.sharing.redaction.policies import POLICIES, Policy
+from compilescope.sharing.redaction.prose import Prose
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+_PHRASES = re.compile(
+    r"dispatch keys of |the same object|aliasing of arguments|the backend|the guarded object"
+    r"|torch function modes|default device|global state|<function |<code of | object>|\(shape="
+    r"|\.\.\. \d+ in all|getattr failed on source |KeyError on | got deallocated"
+)
+_COMMENT = re.compile(r"(\s{2,80}# )")
+_LINE = re.compile(
+    r"(?P<file>[^\n]+?)(?P<line>:\d+ in )(?P<function>[^\s(]+|<\w+>)(?P<rest>.*)", re.S
+)
+_OPTION = re.compile(r"(--?)([^=]+)(=?)(.*)", re.S)
+_VERSION = re.compile(r"\d[\w.]*(?:\+(?:cpu|cu\d+|rocm[\d.]+|xpu|git[0-9a-f]+)(?!\w))?")
+_TORCHS_KINDS = ("OTHER", "WEAKREF", "ACCESSOR")
+_OUR_VALUES = frozenset(("alive", "gone", "present", "changed", "another", "unchanged"))
+
+
+_encoder = msgspec.json.Encoder()
+_STRUCTS: dict[str, type[msgspec.Struct]] = {
+    "artifact-graph": Graph,
+    "artifact-origins": Origins,
+    "artifact-kernels": KernelOrigins,
+}
+_NOTHING = "{}"
+
+
+class Records:
+    """Every struct of the record, redacted."""
+
+    def __init__(self, words: Words, files: Files, prose: Prose, texts: Texts) -> None:
+        self._words = words
+        self._files = files
+        self._prose = prose
+        self._texts = texts
+        self._done: dict[tuple[str, str], str] = {}
+        self.kept: set[str] = {
+            name for each in (Frame, CodeRef, Event, FailedGuard) for name in each.__struct_fields__
+        }
+        """Texts that stay to the letter."""
+        self._types: set[type[msgspec.Struct]] = set()
+
+    def event(self, event: Event) -> Event:
+        body = event.body
+        # Nobody knows what a kind of another version holds: that there was one is all that stays.
+        new = Unknown({"kind": "Redacted"}) if isinstance(body, Unknown) else self.struct(body)
+        test = event.test and self.text(event.test, "test")
+        stack = tuple(self._files.frame(frame) for frame in event.stack)
+        self.kept |= {event.id, event.compile_id or ""}
+        return msgspec.structs.replace(event, body=new, test=test, stack=stack)
+
+    def struct(self, struct: S) -> S:
+        """The same struct with other words."""
+        if type(struct) not in self._types:
+            self._types.add(type(struct))
+            self.kept.update((type(struct).__name__, *struct.__struct_fields__))
+        if isinstance(struct, Frame):
+            return cast(S, self._files.frame(struct))
+        if isinstance(struct, CodeRef):
+            return cast(S, self._files.code_ref(struct))
+        if isinstance(struct, FailedGuard):
+            return cast(S, self._failed_guard(struct))
+        if isinstance(struct, Call):
+            return cast(S, self._call(struct))
+        policies = POLICIES.get(type(struct).__name__, {})
+        changes: dict[str, Any] = {}
+        for field in struct.__struct_fields__:
+            policy = policies.get(field, "code")
+            if isinstance(struct, CompileFailed) and field == "message" and struct.gb_type:
+                policy = "sentences"
+            old = getattr(struct, field)
+            new = self._value(old, policy)
+            if new is not old:
+                changes[field] = new
+        return msgspec.structs.replace(struct, **changes) if changes else struct
+
+    def _value(self, value: Any, policy: Policy) -> Any:
+        if isinstance(value, str):
+            return self.text(value, policy)
+        if isinstance(value, msgspec.Struct):
+            return self.struct(value)
+        if isinstance(value, tuple):
+            return tuple(self._value(item, policy) for item in value)
+        if isinstance(value, dict):
+            return {self._value(k, policy): self._value(v, policy) for k, v in value.items()}
+        return value
+
+    def text(self, text: str, policy: Policy) -> str:
+        """A text of the record, by its policy."""
+        if policy == "keep" or not text:
+            self.kept.add(text)
+            return text
+        key = (policy, text)
+        if key not in self._done:
+            self._done[key] = self._redacted(text, policy)
+        return self._done[key]
+
+    def _redacted(self, text: str, policy: Policy) -> str:
+        words, prose = self._words, self._prose
+        if policy == "dropped":
+            return ""
+        if policy.startswith("artifact-"):
+            return self._artifact(text, policy)
+        if policy == "key":
+            return words.names.replace(text, "key", "key")
+        if policy == "path":
+            return redact_path(words.names, text)
+        if policy == "guard":
+            return self.guard(text)
+        simple = {
+            "code": words.code,
+            "title": prose.title,
+            "sentences": prose.sentences,
+            "context": prose.debug_context,
+            "message": prose.message,
+            "generated": prose.generated,
+            "reason": self._reason,
+            "argument": self._argument,
+            "test": self._test,
+            "version": _version,
+        }
+        return simple[policy](text)
+
+    def _artifact(self, name: str, policy: Policy) -> str:
+        return self._texts.redacted(name, policy, self)
+
+    def guard(self, text: str, *, torchs: bool = False) -> str:
+        """A condition. Our own words and torch's about it stay."""
+        if text.startswith("___check_global_state()"):
+            self.kept.add(text)
+            return text
+        out: list[str] = []
+        at = 0
+        for match in (*_PHRASES.finditer(text), None):
+            part = text[at : match.start() if match else len(text)]
+            out.append(self._words.code(part, "quoted" if torchs else "code"))
+            if match:
+                self.kept.add(match[0])
+                out.append(match[0])
+                at = match.end()
+        return "".join(out)
+
+    def _failed_guard(self, failed: FailedGuard) -> FailedGuard:
+        self.kept.add(failed.kind)
+        if failed.kind == "GLOBAL_STATE":
+            self.kept |= {failed.guard, failed.subject, failed.expected, failed.actual}
+            return failed
+        torchs = failed.kind in _TORCHS_KINDS
+
+        def value(text: str) -> str:
+            if text in _OUR_VALUES:
+                self.kept.add(text)
+                return text
+            return self.guard(text, torchs=torchs)
+
+        return msgspec.structs.replace(
+            failed,
+            guard=self.guard(failed.guard, torchs=torchs),
+            subject=self.guard(failed.subject, torchs=torchs),
+            expected=value(failed.expected),
+            actual=value(failed.actual),
+            frame=failed.frame and self._files.frame(failed.frame),
+        )
+
+    def _call(self, call: Call) -> Call:
+        """An operator's call. Torch's operators have torch's names for their arguments."""
+        own = call.op.startswith(("aten.", "prims."))
+        constants = {
+            name if own else self.text(name, "generated"): self._constant(name, value)
+            for name, value in call.constants.items()
+        }
+        self.kept.update(constants if own else ())
+        return msgspec.structs.replace(
+            call,
+            op=self.text(call.op, "generated"),
+            inputs=self._value(call.inputs, "generated"),
+            outputs=self._value(call.outputs, "generated"),
+            constants=constants,
+        )
+
+    def _constant(self, name: str, value: Any) -> Any:
+        """Dimensions, strides and the like are the structure of a graph; factors are the user's."""
+        if isinstance(value, str):
+            return self.text(value, "generated")
+        if isinstance(value, (list, tuple)):
+            return [self._constant("" if type(item) is int else name, item) for item in value]
+        if type(value) is int and is_structural(name):
+            return value
+        if type(value) in (int, float) and math.isfinite(value):
+            new = self._words.numbers.redact(repr(abs(value)))
+            return type(value)(new) if value >= 0 else -type(value)(new)
+        return value if value is None or isinstance(value, (bool, float)) else None
+
+    def guards(self, guards: list[Guard]) -> list[Guard]:
+        done: dict[Guard, Guard] = {}
+        for guard in guards:
+            if guard not in done:
+                done[guard] = self.struct(guard)
+        return [done[guard] for guard in guards]
+
+    def _reason(self, text: str) -> str:
+        """`n == 0.5    # return x + n  # model.py:41 in forward (HINT: ...)`"""
+        first, *parts = _COMMENT.split(text)
+        out = [self.guard(first, torchs=True)]
+        for part in parts:
+            match = _LINE.fullmatch(part)
+            if _COMMENT.fullmatch(part):
+                out.append(part)
+            elif match is not None:
+                file = redact_path(self._words.names, match["file"])
+                function = self._words.function(match["function"])
+                rest = self._prose.sentences(match["rest"])
+                out.append(f"{file}{match['line']}{function}{rest}")
+            else:
+                out.append(self._words.code(part))
+        return "".join(out)
+
+    def _argument(self, text: str) -> str:
+        """A word of a command line: a path, an option, or something of the user's."""
+        option = _OPTION.fullmatch(text)
+        if option is not None:
+            dash, name, equals, value = option.groups()
+            new = name if len(name) == 1 else self._words.names.replace(name, "v", "option")
+            return f"{dash}{new}{equals}{self._argument(value) if value else ''}"
+        if "/" in text or "\\" in text or text.endswith(".py"):
+            path, colons, node = text.partition("::")
+            return redact_path(self._words.names, path) + colons + self._node(node)
+        return self._words.string(text)
+
+    def _test(self, text: str) -> str:
+        path, colons, node = text.partition("::")
+        return redact_path(self._words.names, path) + colons + self._node(node)
+
+    def _node(self, node: str) -> str:
+        """`TestModel::test_forward[cpu-3]`"""
+        names, bracket, parameter = node.partition("[")
+        new = "::".join(self._words.string(name) for name in names.split("::")) if names else ""
+        if not bracket:
+            return new
+        inside = self._words.names.replace(parameter.removesuffix("]"), "text", "text")
+        return f"{new}[{inside}]"
+
+
+class Texts:
+    """From the name of an artifact to the name of the redacted one.
+
+    Names are hashes of what they stand for, so they change.
+    """
+
+    def __init__(
+        self, old: Artifacts, new: Artifacts, files: Files, prose: Prose, public: set[str]
+    ) -> None:
+        """`public` are the sources of well-known packages: they stay."""
+        self._old = old
+        self._new = new
+        self._files = files
+        self._prose = prose
+        self._public = public
+        self._done: dict[tuple[str, str], str] = {}
+
+    def redacted(self, name: str, policy: Policy, records: Records) -> str:
+        key = (name, policy)
+        if key not in self._done:
+            self._done[key] = self._put(name, policy, records)
+        return self._done[key]
+
+    def _put(self, name: str, policy: Policy, records: Records) -> str:
+        text = self._old.get(name)
+        kind = name.rpartition(".")[2]
+        kind = kind if kind.isalpha() and kind.islower() and kind.isascii() else "txt"
+        if text is None:
+            # The name alone would tell what the missing text was, to who can guess it.
+            return artifact_name(f"missing {len(self._done)}", kind)
+        return self._new.put(self._text(text, name, policy, records), kind)
+
+    def _text(self, text: str, name: str, policy: Policy, records: Records) -> str:
+        if policy == "artifact-source":
+            if name in self._public:
+                self._files.kept.add(text)
+                return text
+            return self._files.whole(text)
+        if policy == "artifact-generated":
+            return self._prose.generated(text)
+        try:
+            if policy == "artifact-guards":
+                return _encoder.encode(records.guards(decode_guards(text))).decode()
+            struct = msgspec.json.decode(text, type=_STRUCTS[policy])
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            return _NOTHING
+        return _encoder.encode(records.struct(struct)).decode()
+
+
+def _version(text: str) -> str:
+    """A version without the label of a local build, but for those that PyTorch gives."""
+    match = _VERSION.match(text)
+    return match[0] if match else ""

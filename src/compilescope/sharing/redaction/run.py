@@ -1,0 +1,164 @@
+"""Redacts a run: out comes an ordinary run that every command opens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from compilescope.model.artifacts import Artifacts, artifact_name
+from compilescope.model.bodies import CompileFailed, FailedGuard, SourceSeen
+from compilescope.model.event import Event
+from compilescope.model.header import RunHeader
+from compilescope.model.home import new_run_id
+from compilescope.model.run import Run
+from compilescope.model.stack import CodeRef, Frame
+from compilescope.sharing.archive import Progress
+from compilescope.sharing.redaction.code import Words
+from compilescope.sharing.redaction.files import Files
+from compilescope.sharing.redaction.first_look import (
+    bound_names,
+    collect_graph,
+    collect_library,
+    collect_sizes,
+    collect_source,
+    collect_values,
+)
+from compilescope.sharing.redaction.paths import is_public_file, parts_of
+from compilescope.sharing.redaction.policies import POLICIES
+from compilescope.sharing.redaction.prose import Prose
+from compilescope.sharing.redaction.records import Records, Texts
+
+_HOST = "host"
+
+
+@dataclass(frozen=True)
+class Redaction:
+    """A run without the user's names."""
+
+    run: Run
+    words: Words
+    kept: frozenset[str]
+    """Texts that stayed to the letter: of public code, and of the record's own vocabulary."""
+
+
+class _Nowhere:
+    """For texts that are only redacted in order to learn their words."""
+
+    def put(self, text: str, kind: str) -> str:
+        return artifact_name(text, kind)
+
+    def get(self, name: str) -> str | None:
+        return None
+
+    def size(self, name: str) -> int:
+        return 0
+
+
+def redact(run: Run, artifacts: Artifacts, progress: Progress | None = None) -> Redaction:
+    """The redacted run; its texts are put into `artifacts`."""
+    words = Words()
+    sources = _sources(run)
+    structs = list(_structs(run))
+    paths = _paths(run, structs)
+    _collect(words, run, sources, paths, structs)
+    del structs
+    files = Files(words, {file: text for file, (_, text) in sources.items()})
+    prose = Prose(words, files.line_of, sorted(paths))
+    public = {name for file, (name, _) in sources.items() if is_public_file(file)}
+
+    def records(target: Artifacts) -> Records:
+        return Records(words, files, prose, Texts(run.artifacts, target, files, prose, public))
+
+    total = 2 * len(run.events)
+    _redact(records(_Nowhere()), run, lambda done: progress and progress(done, total))
+    words.settle()
+    files.forget()
+    prose.forget()
+    redacting = records(artifacts)
+    half = len(run.events)
+    header, events = _redact(redacting, run, lambda done: progress and progress(half + done, total))
+    redacted = Run(header, events, artifacts, unread=run.unread, torn=run.torn)
+    return Redaction(redacted, words, frozenset(files.kept | prose.kept | redacting.kept))
+
+
+def _redact(
+    records: Records, run: Run, note: Callable[[int], object]
+) -> tuple[RunHeader, list[Event]]:
+    header = records.struct(run.header)
+    # The id says what was run, the host where.
+    header = msgspec.structs.replace(header, run=new_run_id("redacted"), host=_HOST)
+    events = []
+    for number, event in enumerate(run.events, 1):
+        events.append(records.event(event))
+        note(number)
+    return header, events
+
+
+def _sources(run: Run) -> dict[str, tuple[str, str]]:
+    """File -> (artifact, text); the first that was seen of each."""
+    found: dict[str, tuple[str, str]] = {}
+    for _, body in run.of(SourceSeen):
+        if body.file not in found:
+            text = run.artifacts.get(body.artifact)
+            if text is not None:
+                found[body.file] = (body.artifact, text)
+    return found
+
+
+def _paths(run: Run, structs: Iterable[msgspec.Struct]) -> set[str]:
+    found = {run.header.cwd, run.header.root}
+    for struct in structs:
+        if isinstance(struct, (Frame, CodeRef, SourceSeen)):
+            found.add(struct.file)
+    return {path for path in found if path}
+
+
+def _structs(run: Run) -> Iterator[msgspec.Struct]:
+    """Every struct of every event, each once."""
+    seen: set[int] = set()
+    stack: list[Any] = [event for event in run.events]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, tuple):
+            stack.extend(value)
+        elif isinstance(value, msgspec.Struct) and id(value) not in seen:
+            seen.add(id(value))
+            yield value
+            stack.extend(getattr(value, field) for field in value.__struct_fields__)
+
+
+def _collect(
+    words: Words,
+    run: Run,
+    sources: dict[str, tuple[str, str]],
+    paths: set[str],
+    structs: Iterable[msgspec.Struct],
+) -> None:
+    own = {part for path in paths if not is_public_file(path) for part in parts_of(path)}
+    bound: set[str] = set()
+    for file, (_, text) in sources.items():
+        if is_public_file(file):
+            collect_library(words.names, text)
+        else:
+            collect_source(words.names, text, own)
+            bound |= bound_names(text)
+    words.names.modules -= bound
+    names: set[str] = set()
+    for struct in structs:
+        if isinstance(struct, FailedGuard):
+            collect_values(words, struct)
+        if isinstance(struct, CompileFailed):
+            collect_sizes(words, struct.message)
+        for field, policy in POLICIES.get(type(struct).__name__, {}).items():
+            if policy.startswith("artifact-") and policy != "artifact-source":
+                names.add(getattr(struct, field) or "")
+    for name in names:
+        text = run.artifacts.get(name) or ""
+        collect_sizes(words, text)
+        if '"constants"' in text:
+            with suppress(msgspec.DecodeError, RecursionError):
+                collect_graph(words, msgspec.json.decode(text))

@@ -1,0 +1,177 @@
+"""Redacts the user's source: same lines, same syntax, other names; no comment, no docstring.
+
+Of every line it knows where each column went.
+"""
+
+from __future__ import annotations
+
+import ast
+import bisect
+import re
+from collections.abc import Iterator
+from functools import cached_property
+from itertools import accumulate
+
+from compilescope.model.fingerprint import normalised
+from compilescope.model.python_text import parse_python
+from compilescope.sharing.redaction.code import Edit, Words, apply
+from compilescope.sharing.redaction.lexer import Token, tokens
+
+_BLANKS = re.compile(r"(?<![ \t])[ \t]*$")
+
+
+class RedactedLine:
+    """One line before and after."""
+
+    def __init__(self, old: str, edits: list[Edit], mark: str = "") -> None:
+        self.old = old
+        self._edits = edits
+        self.new = apply(old, edits) + mark
+
+    def column(self, old: int) -> int:
+        """Where a column went. Beyond the line it stays as far beyond."""
+        number = bisect.bisect_left(self._edits, old, key=lambda edit: edit[0])
+        if not number:
+            return old
+        start, end, new = self._edits[number - 1]
+        before = self._shifts[number - 1]
+        return start + before if old < end else old + before + len(new) - (end - start)
+
+    @cached_property
+    def _shifts(self) -> list[int]:
+        """How far each edit lies from where it was: a long line is asked for many columns."""
+        grown = (len(new) - (end - start) for start, end, new in self._edits)
+        return [0, *accumulate(grown)]
+
+
+def redacted_line(words: Words, old: str) -> RedactedLine:
+    """A line of which the file is not known."""
+    return RedactedLine(old, list(_edits(words, old, list(tokens(old)))))
+
+
+class RedactedSource:
+    """A file before and after."""
+
+    def __init__(self, words: Words, text: str) -> None:
+        self._text = text
+        starts = [0, *(match.end() for match in re.finditer("\n", text))]
+        by_line: list[list[Edit]] = [[] for _ in starts]
+        joined: set[int] = set()
+        every = list(tokens(text))
+        for start, end, new in _edits(words, text, every):
+            at = bisect.bisect_right(starts, start) - 1
+            by_line[at].append((start - starts[at], end - starts[at], new))
+        for token in every:
+            if token.kind == "fragment" and "\n" in text[token.start : token.end]:
+                first = bisect.bisect_right(starts, token.start) - 1
+                joined |= set(range(first, bisect.bisect_right(starts, token.end)))
+        self.lines: list[RedactedLine] = []
+        told: dict[str, str] = {}
+        for number, old in enumerate(text.split("\n")):
+            line = RedactedLine(old, by_line[number])
+            free = number not in joined and not line.new.endswith("\\")
+            if free and line.new.strip(" \t\"'") and _is_told_apart(told, line):
+                line = RedactedLine(old, by_line[number], f"  # {number + 1}")
+            self.lines.append(line)
+
+    @property
+    def text(self) -> str:
+        return "\n".join(line.new for line in self.lines)
+
+    def line(self, number: int) -> RedactedLine | None:
+        """By its number, from 1 on."""
+        return self.lines[number - 1] if 0 < number <= len(self.lines) else None
+
+    def end_column(self, number: int, column: int | None, end: int) -> int:
+        """Where the end of an expression went that may lie on a later line."""
+        line = self.lines[number - 1]
+        if column is not None:
+            start, stop = _byte(line.old, column), _byte(line.old, end)
+            ends = self._ends.get((number, start), [])
+            if (number, stop) not in ends:
+                for last, last_stop in ends:
+                    if last > number and last_stop == stop and last <= len(self.lines):
+                        later = self.lines[last - 1]
+                        old = len(later.old.encode()[:stop].decode(errors="ignore"))
+                        return later.column(old)
+        return line.column(end)
+
+    @cached_property
+    def _ends(self) -> dict[tuple[int, int], list[tuple[int, int]]]:
+        """Where an expression begins -> where those end that begin there."""
+        try:
+            tree = parse_python(self._text)
+        except SyntaxError:
+            return {}
+        ends: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.expr):
+                place = (node.end_lineno or node.lineno, node.end_col_offset or 0)
+                ends.setdefault((node.lineno, node.col_offset), []).append(place)
+        return ends
+
+
+def _is_told_apart(told: dict[str, str], line: RedactedLine) -> bool:
+    """Were two lines different that are the same now? A fingerprint must not take them for one."""
+    before = told.setdefault(normalised(line.new), normalised(line.old))
+    return before != normalised(line.old)
+
+
+def _byte(line: str, column: int) -> int:
+    if column > len(line) or line.isascii():
+        return column
+    return len(line[:column].encode())
+
+
+def _edits(words: Words, text: str, every: list[Token]) -> Iterator[Edit]:
+    """In order, each within one line."""
+    documents = _documents(text, every)
+    rest = [token for token in every if token.start not in documents]
+    found = [*words.edits(text, rest), *((*documents[start], "") for start in documents)]
+    for start, end, new in sorted(found):
+        old = text[start:end]
+        if old.startswith("#") and not new:
+            # The blanks before a comment go with it.
+            line = text.rfind("\n", 0, start) + 1
+            blanks = _BLANKS.search(text, line, start)
+            yield blanks.start() if blanks else start, end, ""
+        elif "\n" in old:
+            yield from _line_by_line(start, old, new)
+        else:
+            yield start, end, new
+
+
+def _line_by_line(start: int, old: str, new: str) -> Iterator[Edit]:
+    for number, line in enumerate(old.split("\n")):
+        goes_on = line.endswith("\\")
+        yield start, start + len(line), (new if number == 0 else "") + ("\\" if goes_on else "")
+        start += len(line) + 1
+
+
+def _documents(text: str, every: list[Token]) -> dict[int, tuple[int, int]]:
+    """Strings that stand alone as statements: start -> (start, end)."""
+    found: dict[int, tuple[int, int]] = {}
+    depth, fresh, last = 0, True, ""
+    for number, token in enumerate(every):
+        word = text[token.start : token.end]
+        if token.kind == "space":
+            if word == "\n":
+                fresh = depth == 0 and last != "\\"
+            continue
+        if token.kind == "fragment" and token.whole and fresh and _ends_there(text, every, number):
+            found[token.start] = (token.start, token.end)
+        depth = max(0, depth + (word in "([{") - (word in ")]}")) if len(word) == 1 else depth
+        fresh = fresh and token.kind in ("quote", "comment")
+        last = word[-1:]
+    return found
+
+
+def _ends_there(text: str, every: list[Token], number: int) -> bool:
+    """Does nothing but the closing quote follow on the line?"""
+    for later in range(number + 2, len(every)):
+        token = every[later]
+        if token.kind == "comment" or text[token.start : token.end] == "\n":
+            return True
+        if token.kind != "space":
+            return False
+    return True

@@ -1,0 +1,211 @@
+"""Which names a function reads and sets, before and after a statement.
+
+Cautious: a read that may come later counts as one, a name that may not be set counts as not set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from compilescope.source.syntax.module import SourceModule
+from compilescope.source.trees import cst, kinds
+
+_LOOPS = kinds(lambda: (cst.For, cst.While))
+_INNER = kinds(lambda: (cst.FunctionDef, cst.Lambda, cst.ClassDef))
+
+
+def targets(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """What a statement assigns to: names, attributes, subscripts; of tuples, their parts."""
+    if isinstance(node, cst.Assign):
+        for each in node.targets:
+            yield from _flat(each.target)
+    elif isinstance(node, (cst.AugAssign, cst.AnnAssign, cst.For, cst.CompFor, cst.NamedExpr)):
+        yield from _flat(node.target)
+    elif isinstance(node, cst.AsName):
+        yield from _flat(node.name)
+    elif isinstance(node, cst.Del):
+        yield from _flat(node.target)
+
+
+def _flat(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    if isinstance(node, (cst.Tuple, cst.List)):
+        for element in node.elements:
+            yield from _flat(element.value)
+    else:
+        yield node
+
+
+def names_set(module: SourceModule, node: cst.CSTNode) -> list[str]:
+    """Plain names that are assigned within, in order; not those of functions within."""
+    found: dict[str, None] = {}
+    for each in _own(module, node):
+        for target in targets(each):
+            if isinstance(target, cst.Name):
+                found[target.value] = None
+        if isinstance(each, (cst.FunctionDef, cst.ClassDef)):
+            found[each.name.value] = None
+    return list(found)
+
+
+def names_read(module: SourceModule, node: cst.CSTNode) -> set[str]:
+    """Plain names that are read within, also by functions within."""
+    return {each.value for each in reads(module, node)}
+
+
+def reads(module: SourceModule, node: cst.CSTNode) -> Iterator[cst.Name]:
+    written = {
+        id(target)
+        for each in module.walk(node)
+        if not isinstance(each, cst.AugAssign)
+        for target in targets(each)
+    }
+    for each in module.walk(node):
+        if isinstance(each, cst.Name) and id(each) not in written and module.names_in(each):
+            yield each
+
+
+def _own(module: SourceModule, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """A node and what lies within, without the bodies of functions and classes."""
+    stack = [node]
+    while stack:
+        current = stack.pop()
+        yield current
+        if current is node or not isinstance(current, _INNER):
+            stack.extend(reversed(current.children))
+
+
+def is_read_later(
+    module: SourceModule, function: cst.FunctionDef, statement: cst.CSTNode, name: str
+) -> bool:
+    """After the statement, or in the next turn of a loop around it, or by an inner function."""
+    end = module.position(statement).end
+    inside = {id(each) for each in module.walk(statement)}
+    loop = module.around(statement, *_LOOPS)
+    for each in reads(module, function.body):
+        if each.value != name or id(each) in inside:
+            continue
+        start = module.position(each).start
+        if (start.line, start.column) >= (end.line, end.column):
+            return True
+        if loop is not None and _is_within(module, each, loop):
+            return True
+        if module.function_of(each) is not function:
+            return True
+    return False
+
+
+def _is_within(module: SourceModule, node: cst.CSTNode, above: cst.CSTNode) -> bool:
+    return any(each is above for each in module.ancestors(node))
+
+
+def parameters(function: cst.FunctionDef) -> list[str]:
+    every = function.params
+    found = [p.name.value for p in (*every.posonly_params, *every.params, *every.kwonly_params)]
+    for star in (every.star_arg, every.star_kwarg):
+        if isinstance(star, cst.Param):
+            found.append(star.name.value)
+    return found
+
+
+def is_set_before(
+    module: SourceModule, function: cst.FunctionDef, statement: cst.CSTNode, name: str
+) -> bool:
+    """A parameter, or set on every way to the statement."""
+    if name in parameters(function):
+        return True
+    current: cst.CSTNode = statement
+    for above in module.ancestors(statement):
+        if isinstance(above, cst.IndentedBlock):
+            for each in above.body:
+                if each is current:
+                    break
+                if _surely_sets(module, each, name):
+                    return True
+        elif name in _names_of_header(module, above):
+            return True
+        if above is function:
+            return False
+        current = above if isinstance(above, cst.BaseStatement) else current
+    return False
+
+
+def needs_value(module: SourceModule, block: Sequence[cst.CSTNode], name: str) -> bool:
+    """A block that sets the name may read it before, or may leave it as it was."""
+    for node in block:
+        if name in names_read(module, node):
+            return name in {each for other in block for each in names_set(module, other)}
+        if isinstance(node, cst.BaseSmallStatement):
+            if name in names_set(module, node):
+                return False
+        elif _surely_sets(module, node, name):
+            return False
+        elif name in names_set(module, node):
+            return True
+    return False
+
+
+def _names_of_header(module: SourceModule, statement: cst.CSTNode) -> list[str]:
+    """What `for x in ...:` and `with ... as x:` set before their body."""
+    if isinstance(statement, cst.With):
+        return [name for item in statement.items for name in names_set(module, item)]
+    if isinstance(statement, cst.For):
+        return [each.value for each in targets(statement) if isinstance(each, cst.Name)]
+    return []
+
+
+def only_value(
+    module: SourceModule, function: cst.FunctionDef, name: str
+) -> cst.BaseExpression | None:
+    """The expression that a local name is set to, where there is but one."""
+    if name in parameters(function):
+        return None
+    found: list[cst.BaseExpression | None] = []
+    for each in _own(module, function):
+        if any(isinstance(t, cst.Name) and t.value == name for t in targets(each)):
+            plain = isinstance(each, cst.Assign) and isinstance(each.targets[0].target, cst.Name)
+            found.append(each.value if plain else None)  # type: ignore[attr-defined]
+    return found[0] if len(found) == 1 else None
+
+
+def _surely_sets(module: SourceModule, statement: cst.CSTNode, name: str) -> bool:
+    if isinstance(statement, cst.SimpleStatementLine):
+        if any(isinstance(part, cst.Del) for part in statement.body):
+            return False
+        return name in names_set(module, statement)
+    if isinstance(statement, cst.With):
+        return any(_surely_sets(module, each, name) for each in statement.body.body)
+    if isinstance(statement, cst.If):
+        both = [statement.body, statement.orelse]
+        return all(
+            block is not None
+            and (
+                _surely_sets(module, block, name)
+                if isinstance(block, cst.If)
+                else _block_sets(module, block, name)
+            )
+            for block in both
+        )
+    return isinstance(statement, (cst.FunctionDef, cst.ClassDef)) and statement.name.value == name
+
+
+def _block_sets(module: SourceModule, block: cst.CSTNode, name: str) -> bool:
+    body = block.body if isinstance(block, cst.Else) else block
+    inside = getattr(body, "body", ())
+    return any(_surely_sets(module, each, name) for each in inside) or _leaves(inside)
+
+
+def _leaves(body: object) -> bool:
+    """It ends with a `return` or a `raise`: what comes after is not reached from it."""
+    last = body[-1] if body else None  # type: ignore[index]
+    if not isinstance(last, cst.SimpleStatementLine) or not last.body:
+        return False
+    return isinstance(last.body[-1], (cst.Return, cst.Raise, cst.Continue, cst.Break))
+
+
+def declared_elsewhere(module: SourceModule, function: cst.FunctionDef) -> set[str]:
+    """Names that the function declares `global` or `nonlocal`."""
+    found: set[str] = set()
+    for each in _own(module, function):
+        if isinstance(each, (cst.Global, cst.Nonlocal)):
+            found |= {item.name.value for item in each.names}
+    return found

@@ -1,0 +1,320 @@
+"""The user's source around a place: the expression, its statement, its function.
+
+Works from the text that the run kept; where there is none, from the one line of the stack.
+"""
+
+from __future__ import annotations
+
+import ast
+
+import msgspec
+
+from compilescope.model.python_text import parse_python
+from compilescope.model.run import Run
+from compilescope.source.parsed_file import Node, ParsedFile, ParsedLine
+
+_Nodes = list[Node]
+_MOST_LETTERS = 700_000
+"""Of texts that are kept, parsed or as lines. Chosen: a tree takes a hundred times its text's
+memory, so 70 MB."""
+
+
+class Place(msgspec.Struct, frozen=True):
+    """A line, and a stretch of it where columns are known."""
+
+    file: str
+    line: int
+    column: int | None = None
+    end_column: int | None = None
+    source: str = ""
+
+
+class Stretch(msgspec.Struct, frozen=True):
+    """Where an expression begins on its line and where it ends, in characters."""
+
+    column: int | None = None
+    end_line: int | None = None
+    end_column: int | None = None
+    """On `end_line`: the first that no longer belongs to it."""
+
+
+class SourceSpot(msgspec.Struct, frozen=True):
+    """What stands at a place."""
+
+    place: Place
+    expression: ast.expr | None = None
+    """The expression that begins at the column."""
+    statement: ast.stmt | None = None
+    function: ast.FunctionDef | ast.AsyncFunctionDef | None = None
+    ancestors: tuple[ast.AST, ...] = ()
+    """From the expression's parent outwards."""
+
+    @property
+    def text(self) -> str:
+        """The expression as its author wrote it."""
+        if self.expression is not None:
+            return ast.unparse(self.expression)
+        if isinstance(self.statement, (ast.If, ast.While, ast.Assert)):
+            return ast.unparse(self.statement.test)
+        source, column = self.place.source, self.place.column
+        if column is not None and self.place.end_column is not None:
+            return source[column : self.place.end_column]
+        return source.strip()
+
+    @property
+    def in_finally(self) -> bool:
+        for node in self._inside_function():
+            if isinstance(node, ast.Try) and node.finalbody:
+                return self.place.line >= node.finalbody[0].lineno
+        return False
+
+    @property
+    def in_comprehension(self) -> bool:
+        kinds = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+        own = isinstance(self.expression, kinds)
+        return own or any(isinstance(node, kinds) for node in self._inside_function())
+
+    def enclosing(self, *kinds: type[ast.AST]) -> ast.AST | None:
+        """The nearest ancestor of one of these kinds, within the function."""
+        return next((node for node in self._inside_function() if isinstance(node, kinds)), None)
+
+    def _inside_function(self) -> list[ast.AST]:
+        found: list[ast.AST] = []
+        for node in self.ancestors:
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+                break
+            found.append(node)
+        return found
+
+
+class Sources(msgspec.Struct):
+    """The files of a run, parsed once each as long as they are not too many to keep: whoever looks
+    at thousands of places looks at them file by file."""
+
+    run: Run
+    _lines: dict[str, list[str]] = msgspec.field(default_factory=dict)
+    _files: dict[str, ParsedFile | None] = msgspec.field(default_factory=dict)
+    _letters: dict[str, int] = msgspec.field(default_factory=dict)
+    """Of the texts of those, the oldest first."""
+    _all_letters: int = 0
+
+    def lines(self, file: str) -> list[str]:
+        if file not in self._lines:
+            self._lines[file] = self._text(file).splitlines()
+        return self._lines[file]
+
+    def _text(self, file: str) -> str:
+        text = self.run.source_of(file) or ""
+        if file not in self._letters:
+            while self._letters and self._all_letters + len(text) > _MOST_LETTERS:
+                self._forget(next(iter(self._letters)))
+            self._letters[file] = len(text)
+            self._all_letters += len(text)
+        return text
+
+    def _forget(self, file: str) -> None:
+        self._all_letters -= self._letters.pop(file)
+        self._lines.pop(file, None)
+        self._files.pop(file, None)
+
+    def spot(self, place: Place) -> SourceSpot:
+        parsed = self._parsed(place.file)
+        if parsed is None:
+            return _from_line(place)
+        line = parsed.line(place.line)
+        nodes = line.nodes
+        start = _byte(place.source, place.column)
+        end = _byte(place.source, place.end_column)
+        expression, ancestors = _expression(nodes, place.line, start, end)
+        if expression is None:
+            expression, ancestors = _method(line.attributes, place.line, start, end)
+        if expression is None:
+            expression, ancestors = _tested(nodes, start, end)
+        if expression is None:
+            statements = [(n, a) for n, a in nodes if isinstance(n, ast.stmt)]
+            if not statements:
+                return _from_line(place)
+            statement, ancestors = statements[-1]
+            return SourceSpot(place, None, _stmt(statement), _function(ancestors), ancestors)
+        owner = next((n for n in ancestors if isinstance(n, ast.stmt)), None)
+        return SourceSpot(place, expression, owner, _function(ancestors), ancestors)
+
+    def stretch(self, spot: SourceSpot) -> Stretch:
+        """The expression from its begin to its end.
+
+        torch gives the columns without the line of the end, those of a whole `if` for its test,
+        and after a break now and then those of another line: such columns are worth nothing.
+        """
+        place = spot.place
+        if place.column is None:
+            return Stretch()
+        parsed = self._parsed(place.file)
+        line = parsed.line(place.line) if parsed is not None else ParsedLine()
+        nodes = line.nodes
+        if parsed and spot.expression is not None and spot.expression.end_lineno is not None:
+            return self._reaching(place, spot.expression)
+        start, end = _byte(place.source, place.column), _byte(place.source, place.end_column)
+        if parsed is not None and start not in line.starts:
+            return Stretch()
+        statement = _statement(nodes, start, end)
+        if statement is not None:
+            return self._reaching(place, statement)
+        return _on_line(spot, whole=not _is_compound(nodes, start))
+
+    def _reaching(self, place: Place, node: ast.expr | ast.stmt) -> Stretch:
+        """To the end of an expression. Its begin stays where torch saw it, if that is within."""
+        assert node.end_lineno is not None and node.end_col_offset is not None
+        column = place.column
+        if node.lineno == place.line:
+            column = _character(place.source, node.col_offset)
+        lines = self.lines(place.file)
+        last = lines[node.end_lineno - 1] if node.end_lineno <= len(lines) else ""
+        return Stretch(column, node.end_lineno, _character(last, node.end_col_offset))
+
+    def _parsed(self, file: str) -> ParsedFile | None:
+        """None where there is no text of it that can be parsed."""
+        if file not in self._files:
+            self._files[file] = _parse(self._text(file))
+        return self._files[file]
+
+
+def _parse(text: str) -> ParsedFile | None:
+    try:
+        tree = parse_python(text)
+    except SyntaxError:
+        return None
+    return ParsedFile(tree) if tree.body else None
+
+
+def _expression(
+    nodes: _Nodes, line: int, start: int | None, end: int | None
+) -> tuple[ast.expr | None, tuple[ast.AST, ...]]:
+    if start is None:
+        return None, ()
+    here = [(n, a) for n, a in nodes if isinstance(n, ast.expr) and n.col_offset == start]
+    exact = [(n, a) for n, a in here if n.end_lineno == line and n.end_col_offset == end]
+    # Without a known end the outermost expression is meant: the one with the fewest ancestors.
+    # An expression of several lines ends at its column of a later line.
+    later = [(n, a) for n, a in here if (n.end_lineno or line) > line and n.end_col_offset == end]
+    candidates = exact or later or (here if end is None else [])
+    if not candidates:
+        return None, ()
+    node, ancestors = min(candidates, key=lambda item: len(item[1]))
+    assert isinstance(node, ast.expr)
+    return node, ancestors
+
+
+def _method(
+    attributes: _Nodes, line: int, start: int | None, end: int | None
+) -> tuple[ast.expr | None, tuple[ast.AST, ...]]:
+    """The call of a method whose name stands on a later line than what it is called on.
+
+    There Python says where the name begins, and not where the expression does.
+    """
+    for node, ancestors in attributes:
+        assert isinstance(node, ast.Attribute) and node.end_col_offset is not None
+        if node.lineno == line or node.end_col_offset - len(node.attr.encode()) != start:
+            continue
+        above = ancestors[0] if ancestors else None
+        if isinstance(above, ast.Call) and above.func is node and end != node.end_col_offset:
+            return above, ancestors[1:]
+        return node, ancestors
+    return None, ()
+
+
+def _tested(
+    nodes: _Nodes, start: int | None, end: int | None
+) -> tuple[ast.expr | None, tuple[ast.AST, ...]]:
+    """The test of the `if` or `while` whose columns these are: Python jumps for the whole of it."""
+    for node, ancestors in nodes:
+        if not isinstance(node, (ast.If, ast.While)):
+            continue
+        if node.col_offset == start and end in (None, node.end_col_offset):
+            return node.test, (node, *ancestors)
+    return None, ()
+
+
+def _statement(nodes: _Nodes, start: int | None, end: int | None) -> ast.stmt | None:
+    """The statement without a body that begins and ends at these columns."""
+    for node, _ in nodes:
+        if not isinstance(node, ast.stmt) or hasattr(node, "body"):
+            continue
+        if (node.col_offset, node.end_col_offset) == (start, end):
+            return node
+    return None
+
+
+def _on_line(spot: SourceSpot, *, whole: bool) -> Stretch:
+    """As far as the one line tells. `whole`: its columns may be those of an expression."""
+    place, statement = spot.place, spot.statement
+    source, column, end = place.source, place.column, place.end_column
+    indent = len(source) - len(source.lstrip())
+    if isinstance(statement, (ast.If, ast.While)) and column == indent:
+        test = statement.test
+        if source[indent:].startswith(_KEYWORDS) and test.lineno == test.end_lineno == 1:
+            stop = indent + _character(source[indent:], test.end_col_offset or 0)
+            start = indent + _character(source[indent:], test.col_offset)
+            return Stretch(start, place.line, stop)
+    width = len(source.rstrip().rstrip(":"))
+    if column is None or column >= width:
+        return Stretch(column, place.line, end)  # The line itself is not known.
+    fits = whole and end is not None and column < end <= width
+    return Stretch(column, place.line, end if fits else width)
+
+
+_KEYWORDS = ("if", "while")
+
+
+def _is_compound(nodes: _Nodes, start: int | None) -> bool:
+    """Does a statement with a body begin there? Its columns end with its body."""
+    return any(
+        isinstance(node, ast.stmt) and hasattr(node, "body") and node.col_offset == start
+        for node, _ in nodes
+    )
+
+
+def _from_line(place: Place) -> SourceSpot:
+    """All there is: one line of text. A header line is completed so that it parses."""
+    text = place.source.strip()
+    for candidate in (text, f"{text}\n    pass", f"if 1:\n    pass\n{text}\n    pass"):
+        try:
+            body = parse_python(candidate).body
+        except SyntaxError:
+            continue
+        if not body:
+            continue
+        statement = body[-1]
+        return SourceSpot(place, _part(statement, place), statement, None, (statement,))
+    return SourceSpot(place)
+
+
+def _part(statement: ast.stmt, place: Place) -> ast.expr | None:
+    if place.column is None or place.end_column is None:
+        return None
+    indent = len(place.source) - len(place.source.lstrip())
+    start, end = place.column - indent, place.end_column - indent
+    for node in ast.walk(statement):
+        if isinstance(node, ast.expr) and (node.col_offset, node.end_col_offset) == (start, end):
+            return node
+    return None
+
+
+def _byte(source: str, column: int | None) -> int | None:
+    if column is None or column > len(source):
+        return column  # Beyond this line: the column of a later one.
+    return len(source[:column].encode())
+
+
+def _character(source: str, offset: int) -> int:
+    return len(source.encode()[:offset].decode(errors="ignore"))
+
+
+def _stmt(node: ast.AST | None) -> ast.stmt | None:
+    return node if isinstance(node, ast.stmt) else None
+
+
+def _function(ancestors: tuple[ast.AST, ...]) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+    for node in ancestors:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return node
+    return None

@@ -1,0 +1,138 @@
+"""The task of a sweep's job: one program under capture, read and counted where it ran."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from compilescope.analysis.digest import Digest, digest
+from compilescope.analysis.findings import Finding, findings
+from compilescope.model.bodies import ProcessStarted
+from compilescope.model.header import RunHeader, write_header
+from compilescope.model.jobs import JobCause, JobState
+from compilescope.model.run import Run, read_run
+from compilescope.processes.outcome import ProcessEnd
+from compilescope.recorder.launcher import begin, ended_header
+from compilescope.scale.job import Desk, Verdict
+from compilescope.scale.work import state_of
+from compilescope.settings import Settings
+from compilescope.sweep.extras import extras
+from compilescope.sweep.program import ProgramRequest
+from compilescope.sweep.transformers_classes import UNBUILT_STATUS
+
+# Chosen: one job's line in a store of thousands stays small; its run has everything.
+_MOST_CAUSES = 500
+_LONGEST_TEXT = 600
+_NOT_COMPILED = "Nothing was compiled."
+
+
+def capture(payload: dict[str, Any], desk: Desk) -> Verdict:
+    """Run the program, and say how it ended and what was found until then."""
+    asked = msgspec.convert(payload, ProgramRequest)
+    settings = Settings(
+        home=desk.folder / "runs",
+        compile_names=("*",) if asked.compile_all else (),
+        compile_backend=(asked.backend or None) if asked.compile_all else None,
+    )
+    target = asked.target()
+    begun = begin(target, settings)
+    environment = begun.environment | asked.environment()
+    ended = desk.run(begun.command, environment, cwd=target.folder)
+    run = _read(begun.folder, ended_header(begun.header, ended.status))
+    desk.keep(begun.folder)
+    seen = digest(run)
+    state = _state(ended, asked)
+    causes = findings(seen)
+    value: dict[str, Any] = {"seconds": ended.seconds, **_counted(seen, causes, state)}
+    value["causes"] = [_cause(each, asked) for each in causes[:_MOST_CAUSES]]
+    reasons = [_reason(state, ended, seen)]
+    if len(causes) > _MOST_CAUSES:
+        reasons.append(f"Only {_MOST_CAUSES} of its {len(causes)} causes are kept.")
+    if state == "ok":
+        more, remarks = extras(asked, desk, bool(causes))
+        value |= more
+        reasons += remarks
+    return Verdict(state=state, reason=" ".join(filter(None, reasons)), value=value)
+
+
+def _read(folder: Path, header: RunHeader) -> Run:
+    """With the program's own process named, which nobody but its parent can tell."""
+    run = read_run(folder, header=header)
+    own = (event.pid for event, body in run.of(ProcessStarted) if body.parent_pid == os.getpid())
+    run.header = msgspec.structs.replace(header, main_pid=next(own, None))
+    write_header(folder, run.header)
+    return run
+
+
+def _state(ended: ProcessEnd, asked: ProgramRequest) -> JobState:
+    if asked.program.kind == "transformers" and ended.status == UNBUILT_STATUS:
+        return "unbuilt"
+    return state_of(ended)
+
+
+def _reason(state: JobState, ended: ProcessEnd, seen: Digest) -> str:
+    if state == "ok":
+        if seen.torch is None:
+            return seen.no_torch
+        return "" if seen.graphs or findings(seen) else _NOT_COMPILED
+    if state == "unbuilt":
+        lines = ended.stderr.decode(errors="replace").strip().splitlines()
+        return _short(lines[-1].strip()) if lines else "It could not be built."
+    raised = seen.ended
+    if state == "failed" and raised.exception:
+        at = f" ({os.path.basename(raised.file)}:{raised.line})" if raised.file else ""
+        return _short(f"{raised.exception}{at}")
+    return _short(ended.reason)
+
+
+def _counted(seen: Digest, causes: Iterable[Finding], state: JobState) -> dict[str, Any]:
+    """Nothing is known of a program that never imported torch, or died before, or had no model to
+    compile."""
+    if seen.torch is None:
+        return {}
+    if state == "unbuilt":
+        return {"torch": seen.torch}
+    return {
+        "torch": seen.torch,
+        "graphs": seen.graphs,
+        "breaks": len(seen.sites),
+        # A recompile that the limit refused left no other trace where it was the first.
+        "recompiles": sum(max(frame.count, int(frame.limit_hit)) for frame in seen.recompiles),
+        "eager": len(seen.eager_frames),
+        "failures": sum(each.kind == "failure" for each in causes),
+        "compile_seconds": seen.compile_seconds,
+    }
+
+
+def _cause(finding: Finding, asked: ProgramRequest) -> JobCause:
+    return JobCause(
+        kind=finding.kind,
+        rule=finding.rule,
+        fingerprint=finding.fingerprint,
+        title=_short(finding.title),
+        message=_short(finding.message),
+        level=finding.level,
+        file=_at_home(finding.file, asked),
+        line=finding.line,
+        function=finding.function,
+        source=_short(finding.source),
+        count=finding.count,
+        seconds=finding.seconds,
+    )
+
+
+def _at_home(file: str, asked: ProgramRequest) -> str:
+    """A file of the sweep's folder as it is called on the driver's machine."""
+    here = str(asked.here.resolve())
+    if asked.shipped and file.startswith(here + os.sep):
+        return os.path.join(asked.base, os.path.relpath(file, here))
+    return file
+
+
+def _short(text: str) -> str:
+    """A sweep keeps thousands of them."""
+    return text if len(text) <= _LONGEST_TEXT else text[: _LONGEST_TEXT - 1] + "…"

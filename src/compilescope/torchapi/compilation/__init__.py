@@ -1,0 +1,1 @@
+"""The compilation at work now, those that came before, and the settings that we change for one."""

@@ -1,1 +1,0 @@
-"""The compilation at work now: its id, model, modes, and refusing it."""

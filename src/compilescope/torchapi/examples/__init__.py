@@ -1,1 +1,0 @@
-"""What a small program needs of torch to run as if it were alone in the process."""

@@ -1,1 +1,0 @@
-"""The compiled regions of a program: what torch.compile gives back, and each call of it."""

@@ -1,0 +1,90 @@
+"""What commands do not import: starting up is most of what a small command costs."""
+
+from __future__ import annotations
+
+import json
+import lzma
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from compilescope import settings
+from compilescope.patterns import late
+from compilescope.processes import guard_process
+
+GOLDEN = Path(__file__).parent.parent / "logs" / "golden"
+_COMMAND = """
+import contextlib, io, json, sys
+from compilescope.cli.main import main
+sys.argv = ["compilescope", *sys.argv[1:]]
+try:
+    with contextlib.redirect_stdout(io.StringIO()):
+        main()
+except SystemExit as ended:
+    assert not ended.code, ended.code
+print(json.dumps(sorted(sys.modules)))
+"""
+_NEVER = {
+    "asyncio", "email", "http", "importlib.metadata", "libcst", "multiprocessing", "numpy",
+    "psutil", "pygments", "ssl", "torch", "unittest", "urllib.request", "xml",
+}  # fmt: skip
+_SELDOM = {
+    "compilescope.processes.guard", "html", "secrets", "socket", "subprocess", "tempfile",
+    "zipfile",
+}  # fmt: skip
+_NO_VIEW = {
+    *_NEVER, "compilescope.fixes", "compilescope.logs", "compilescope.analysis.digest", "jinja2",
+}  # fmt: skip
+
+
+_MOST_MODULES = 400
+"""Of ours, for a trace whose source is not here. Each costs about a third of a millisecond."""
+
+
+def _imported(*command: str) -> set[str]:
+    arguments = [sys.executable, "-c", _COMMAND, *command]
+    done = subprocess.run(arguments, capture_output=True, text=True, check=True)
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+def test_importing_every_fix_does_not_import_what_parses() -> None:
+    code = (
+        "import sys; from compilescope.fixes.catalogue import all_fixes; "
+        "assert all_fixes() and 'libcst' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("command", ["--help", "list"])
+def test_small_commands_load_no_view(command: str, tmp_path: Path) -> None:
+    options = ["--dir", str(tmp_path)] if command == "list" else []
+    assert not _imported(command, *options) & _NO_VIEW
+
+
+def test_a_trace_loads_neither_the_console_readers_nor_what_parses_and_colours(
+    tmp_path: Path,
+) -> None:
+    """Its sources are not here, so no fix can look at a tree; the page has graphs with code."""
+    log = tmp_path / "trace.log"
+    log.write_bytes(lzma.decompress((GOLDEN / "torch_trace_inductor.log.xz").read_bytes()))
+    page = tmp_path / "page.html"
+    loaded = _imported("logs", str(log), "--dir", str(tmp_path), "--report", str(page))
+    assert not loaded & {*_NEVER, *_SELDOM, "jinja2", "rich", "compilescope.logs.text.engine"}
+    assert page.stat().st_size > 100_000
+    assert len([name for name in loaded if name.startswith("compilescope")]) <= _MOST_MODULES
+
+
+def test_names_that_settings_repeats_are_those_of_the_guard() -> None:
+    assert settings.GUARD == guard_process.VARIABLE
+
+
+def test_a_late_expression_is_compiled_once_it_is_used() -> None:
+    found = late(r"(\d+)", re.ASCII)
+    assert "search" not in vars(found)
+    assert found.search("a12").group(1) == "12"  # type: ignore[union-attr]
+    assert found.sub("x", "1 2") == "x x" and found.groups == 1 and found.pattern == r"(\d+)"
+    assert vars(found)["search"].__self__ is re.compile(r"(\d+)", re.ASCII)
+    assert not hasattr(found, "no_such_method")

@@ -1,0 +1,71 @@
+"""Lines that would take a reader minutes or gigabytes, were it not bounded: each is simply read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from compilescope.logs.reader import OUR_FAULT, read_logs
+from logs.traces import read_bytes, record
+
+STAMP = b"V1115 00:00:01.000000 4242 torch/_dynamo/x.py:12] [0/0] "
+TAGS = (b"[rank0]: ", b"[default0]: ", b"[1,2]<stdout>:", b"(W pid=1) ", b"(a b=c, pid=1) ")
+STARTS = (
+    STAMP + b"[__recompiles] ",
+    STAMP + b"[__graph_breaks] Graph break in user code at ",
+    STAMP + b"[__guards] TREE_GUARD_MANAGER:\n" + STAMP + b"[__guards] +- ",
+    STAMP + b"[__graph_code] def forward(self",
+    STAMP + b"Step 2: calling compiler function ",
+    STAMP + b"skipping: f (reason: ",
+    STAMP + b"COMPILING GRAPH due to GraphCompileReason(reason='a', user_stack=[",
+    b"Compilation Analysis: ",
+    b"pt-xla-profiler: ",
+    b"loc(",
+    b"#loc1 = loc(",
+)
+PARTS = (
+    b" ",
+    b"(",
+    b"[a",
+    b"a",
+    b", file: a",
+    b"<FrameSummary file a, line 1 in ",
+    b"Graph break (",
+)
+
+
+def faults(data: bytes, folder: Path) -> list[str]:
+    log = folder / "some.log"
+    log.write_bytes(data)
+    found = read_logs([str(log)], folder / "home").sources
+    return [text for one in found for text in one.problems if OUR_FAULT in text]
+
+
+@pytest.mark.parametrize("tag", TAGS)
+def test_many_tags_before_a_line(tag: bytes, tmp_path: Path) -> None:
+    """Two ways to read a tag are two to the power of their number for all of them."""
+    lines = (tag * 60 + b"text\n", tag * 60 + STAMP + b"text\n")
+    assert not faults(STAMP + b"x\n" + b"".join(lines) * 5, tmp_path)
+
+
+def test_long_lines(tmp_path: Path) -> None:
+    lines = [start + part * (15_000 // len(part)) for start in STARTS for part in PARTS]
+    assert not faults(b"\n".join(lines), tmp_path)
+
+
+def test_numbers_of_too_many_digits(tmp_path: Path) -> None:
+    digits = b"9" * 5000
+    module = (
+        b"module @a {\n  func.func @main() {\n    %0 = a.b loc(#loc1)\n  }\n}\n"
+        b'#loc1 = loc("f"("a.py":' + digits + b":1))\n"
+    )
+    text = "2026-01-01 00:00:00.000 (   1.000s) [        1A2B3C4]module_builder.cc:1     1| MLIR\n"
+    assert not faults(text.encode() + module, tmp_path)
+
+
+def test_more_processes_than_any_job_has(tmp_path: Path) -> None:
+    data = b"".join(record("str", ["a", 0], pid=pid, frame=None) for pid in range(5000))
+    _, source = read_bytes(data, tmp_path / "run")
+    assert source.tally.records == 4096
+    assert source.tally.unread == 5000 - 4096

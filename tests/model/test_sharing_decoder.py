@@ -1,0 +1,63 @@
+"""Lines read with what is equal in them shared: the events are those that `decode` gives."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builders import event, frame
+from compilescope.model.bodies import CompileTime
+from compilescope.model.equal_values import SharingDecoder
+from compilescope.model.event import UnreadableLine, decode, encode
+from compilescope.model.run import read_run
+from compilescope.model.stack import CodeRef
+from samples import RUNS, full_run, store
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_every_kind_of_event_reads_as_before(name: str) -> None:
+    decoder = SharingDecoder()
+    lines = [encode(each) for each in RUNS[name].events]
+    for line in [*lines, *lines]:
+        assert decoder.decode(line) == decode(line)
+
+
+def test_equal_stacks_and_bodies_are_one_object() -> None:
+    decoder, body = SharingDecoder(), full_run().events[2].body
+    one, other = (
+        decoder.decode(encode(event(body, number=number, stack=(frame(), frame(9)))))
+        for number in (1, 2)
+    )
+    assert one.id != other.id
+    assert one.stack is other.stack and one.body is other.body
+
+
+@given(st.binary(max_size=200))
+def test_garbage_is_unreadable_here_too(line: bytes) -> None:
+    with pytest.raises(UnreadableLine):
+        SharingDecoder().decode(line)
+
+
+@pytest.mark.parametrize("space", ["", " ", "\t"])
+@pytest.mark.parametrize("field", ['"pid":', '"line":', '"duration_ns":'])
+def test_numbers_that_only_python_holds_are_unreadable_here_too(field: str, space: str) -> None:
+    """Whatever field they are in: rules divide and multiply them."""
+    body = CompileTime(5, frame=CodeRef("a.py", 1, "f"))
+    line = encode(event(body, stack=(frame(),))).decode()
+    assert field in line
+    number = re.search(f"{field}-?\\d+", line)
+    assert number is not None
+    long = line.replace(number[0], f"{field}{space}{10**30}").encode()
+    for read in (decode, SharingDecoder().decode):
+        with pytest.raises(UnreadableLine, match="too large"):
+            read(long)
+
+
+def test_events_are_found_by_their_ids_in_order_of_time(tmp_path: Path) -> None:
+    run = read_run(store(full_run(), tmp_path, "abc123-full"))
+    wanted = [each.id for each in run.events[3:6]]
+    assert [each.id for each in run.events_with([*reversed(wanted), "9.9"])] == wanted

@@ -1,0 +1,269 @@
+"""Nothing of a command outlives it: these kill one, and look at what is left."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from compilescope.cli.signals import ended_in_order
+from compilescope.errors import ToolError, as_limit
+from compilescope.processes import guard, guard_process
+from compilescope.processes.guard import (
+    FileChange,
+    claimed,
+    guarded,
+    journal,
+    lasting_folder,
+    restore_interrupted,
+    transient,
+)
+from compilescope.processes.guard_process import remove
+from waiting import until
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+
+COMMAND = """
+import os, subprocess, sys, tempfile, time
+from pathlib import Path
+from compilescope.processes.guard import guarded, transient
+
+with guarded(), transient(Path("half")) as half:
+    half.write_text("half")
+    tempfile.mkdtemp()
+    deaf = "import signal, tempfile, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
+    deaf += "tempfile.mkdtemp(); print(flush=True); time.sleep(600)"
+    child = subprocess.Popen(
+        [sys.executable, "-c", deaf], stdout=subprocess.PIPE, start_new_session=True
+    )
+    child.stdout.readline()
+    daemon = "(setsid sleep 600 >/dev/null & echo $!) "
+    pid = int(subprocess.run(["sh", "-c", daemon], stdout=subprocess.PIPE).stdout)
+    lost = subprocess.Popen(["sleep", "600"], env={}, start_new_session=True).pid
+    time.sleep(float(sys.argv[1]))
+    Path("ready").write_text(f"{child.pid} {pid} {lost}")
+    time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_whatever_ends_a_command_leaves_nothing(
+    number: int, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    temporary, work = Path(tempfile.mkdtemp(dir="/tmp", prefix="t")), tmp_path / "work"
+    request.addfinalizer(lambda: shutil.rmtree(temporary))
+    work.mkdir()
+    # The guard looks now and then for those that forget the environment they were started with.
+    command = [sys.executable, "-c", COMMAND, "1.5"]
+    around = {**os.environ, "TMPDIR": str(temporary)}
+    process = subprocess.Popen(command, cwd=work, env=around, stderr=subprocess.DEVNULL)
+    request.addfinalizer(process.kill)
+    until(lambda: (work / "ready").exists() and (work / "ready").read_text().count(" ") == 2)
+    pids = list(map(int, (work / "ready").read_text().split()))
+    assert all(map(_runs, pids)) and any(temporary.iterdir())
+    process.send_signal(number)
+    process.wait()
+    until(lambda: not any(map(_runs, pids)))
+    until(lambda: not any(temporary.iterdir()) and not (work / "half").exists())
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def test_what_a_program_has_in_the_temporary_folder_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    (tmp_path / "mine.txt").write_text("mine")
+    inside = "import tempfile; print(open(tempfile.gettempdir() + '/mine.txt').read())"
+    before = dict(os.environ)
+    with guarded(), guarded():
+        assert tempfile.gettempdir() != str(tmp_path) == lasting_folder()
+        said = subprocess.run([sys.executable, "-I", "-c", inside], stdout=subprocess.PIPE)
+    monkeypatch.setattr("compilescope.processes.guard._SOCKET_FITS", 1000)
+    with guarded():
+        linked = subprocess.run([sys.executable, "-c", inside], stdout=subprocess.PIPE)
+    assert said.stdout == linked.stdout == b"mine\n"
+    assert dict(os.environ) == before and tempfile.gettempdir() == str(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+
+
+WRITE = """
+import os, signal, sys
+from contextlib import nullcontext
+from compilescope.processes.guard import guarded
+from compilescope.repair.delivery.file_changes import write_files
+
+replace, names = os.replace, []
+def fatal(source, target):
+    replace(source, target)
+    names.append(str(target))
+    if names[-1].endswith("b.py"):
+        os.kill(os.getpid(), signal.SIGKILL)
+os.replace = fatal
+files = {os.path.abspath(name): "new" for name in ("a.py", "b.py", "c.py")}
+with guarded() if sys.argv[1] == "guarded" else nullcontext():
+    write_files(files, {})
+"""
+
+
+@pytest.mark.parametrize("how", ["guarded", "alone"])
+def test_a_set_of_files_is_replaced_as_one(
+    how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    work = tmp_path / "work"
+    work.mkdir()
+    for name in ("a.py", "b.py", "c.py"):
+        (work / name).write_text(f"old {name}")
+    done = subprocess.run([sys.executable, "-c", WRITE, how], cwd=work, check=False)
+    assert done.returncode == -signal.SIGKILL
+    if how == "alone":
+        assert (work / "a.py").read_text() == "new" and (work / "c.py").read_text() == "old c.py"
+        (work / "b.py").write_text("mine since")
+        assert restore_interrupted() == [str(work / "a.py")]
+        assert (work / "b.py").read_text() == "mine since"
+        (work / "b.py").write_text("old b.py")
+    until(lambda: not any((tmp_path / "state").rglob(".*.journal")))
+    assert sorted(path.name for path in work.iterdir()) == ["a.py", "b.py", "c.py"]
+    assert all(path.read_text() == f"old {path.name}" for path in work.iterdir())
+
+
+def test_what_a_killed_guard_left_goes_with_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    for name in ("compilescope-dead", "compilescope-site", "compilescope-made", "mine"):
+        (tmp_path / name).mkdir()
+    with claimed(str(tmp_path / "compilescope-site")):
+        assert not guard_process.is_free(str(tmp_path / "compilescope-site" / ".guard"))
+    (tmp_path / "mine" / ".guard").touch()
+    (tmp_path / "compilescope-dead" / ".guard").write_text("abcd")
+    marks = {"COMPILESCOPE_GUARD": "abcd"}, {"COMPILESCOPE_GUARD": "abc"}
+    dead, other = (subprocess.Popen(["sleep", "600"], env=mark) for mark in marks)
+    try:
+        with guarded():
+            pass
+        assert dead.wait(60) == -signal.SIGKILL and other.poll() is None
+    finally:
+        dead.kill()
+        other.kill()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["compilescope-made", "mine"]
+
+
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_the_guard_ends_what_a_second_interrupt_left(
+    interrupted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+
+    def end_children(but: object) -> None:
+        if interrupted:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(guard, "end_children", end_children)
+    monkeypatch.setattr(guard._Guard, "say", lambda self, what, value="": said.append(what))
+    with contextlib.suppress(KeyboardInterrupt), guarded():
+        pass
+    assert ("end" in said) is not interrupted
+
+
+def test_a_journal_in_use_is_let_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    path = tmp_path / "a.py"
+    path.write_text("new")
+    with journal([FileChange(path, tmp_path / "part", None, b"new")]):
+        assert restore_interrupted() == []
+    assert path.read_text() == "new"
+    assert not any((tmp_path / "state" / "compilescope" / "journals").iterdir())
+
+
+def test_a_damaged_journal_harms_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    folder = tmp_path / "compilescope" / "journals"
+    folder.mkdir(parents=True)
+    for number, text in enumerate(("", "{", '{"files": 3}', '{"files": [{"path": 1}]}', "[]")):
+        (folder / f".{number}.journal").write_text(text)
+    assert restore_interrupted() == []
+
+
+def test_what_is_transient_goes(tmp_path: Path) -> None:
+    with transient(tmp_path / "folder") as folder:
+        folder.mkdir()
+        (folder / "file").write_text("x")
+    with transient(tmp_path / "none"):
+        pass
+    assert not any(tmp_path.iterdir())
+
+
+REMOVE = """
+import resource, sys
+from compilescope.processes.guard_process import remove
+resource.setrlimit(resource.RLIMIT_NOFILE, (6, 6))
+remove(sys.argv[1])
+"""
+
+
+def test_few_open_files_are_enough_to_remove_a_deep_folder(tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "kept").touch()
+    deepest = tmp_path.joinpath("gone", *"abcdefghijkl")
+    deepest.mkdir(parents=True)
+    (deepest / "file").touch()
+    (deepest / "link").symlink_to(mine)
+    deepest.chmod(0o500)
+    script = tmp_path / "remove.py"
+    script.write_text(REMOVE)
+    subprocess.run([sys.executable, script, tmp_path / "gone"], check=True)
+    assert not (tmp_path / "gone").exists() and (mine / "kept").exists()
+
+
+def test_a_link_is_removed_and_not_what_it_leads_to(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "kept").touch()
+    (tmp_path / "link").symlink_to(tmp_path / "mine")
+    remove(str(tmp_path / "link"))
+    assert not (tmp_path / "link").exists() and (tmp_path / "mine" / "kept").exists()
+
+
+def test_without_a_guard_nothing_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/nonexistent/python")
+    with pytest.raises(ToolError, match="Cannot start"), guarded():
+        raise AssertionError("it ran")
+
+
+def test_limits_of_the_system_are_one_sentence() -> None:
+    for error in (
+        OSError(errno.EMFILE, "Too many open files"),
+        BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable"),
+        OSError(errno.ENOSPC, "No space left on device", "/disk/file"),
+        RuntimeError("can't start new thread"),
+    ):
+        limit = as_limit(error)
+        assert limit is not None and limit.message.endswith("."), error
+    for other in (FileNotFoundError(errno.ENOENT, "x"), RuntimeError("x"), ValueError("x")):
+        assert as_limit(other) is None
+
+
+def test_what_nohup_ignores_stays_ignored() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with ended_in_order():
+            assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+            assert signal.getsignal(signal.SIGTERM) not in (signal.SIG_IGN, signal.SIG_DFL)
+    finally:
+        signal.signal(signal.SIGHUP, before)

@@ -1,0 +1,124 @@
+"""Runs with more causes than anyone reads: counts stay exact, what is left out is named."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from builders import event, frame, run_of
+from compilescope.findings.advice import is_not_tried
+from compilescope.model.bodies import CompileFailed, GraphBreak
+from compilescope.model.run import Run
+from compilescope.model.stack import CodeRef
+from compilescope.report.document import report_document
+from compilescope.report.explanation import fitted_explanation
+from compilescope.report.first_items import MOST_ITEMS
+from compilescope.report.render.page import to_page
+from compilescope.report.render.terminal import to_text
+from compilescope.report.section import Reading
+
+CAUSES = MOST_ITEMS + 5
+
+
+def many_breaks() -> Run:
+    return run_of(
+        *(
+            event(
+                GraphBreak("Data-dependent branching", "GB0170", frame=CodeRef("/a.py", n, "f")),
+                number=n,
+                stack=(frame(n, file="/a.py", source=f"if h{n}.mean() > 0:"),),
+            )
+            for n in range(1, CAUSES + 1)
+        )
+    )
+
+
+def many_failures() -> Run:
+    return run_of(
+        *(
+            event(
+                CompileFailed(
+                    "RuntimeError", f"no {n}", backend="b", frame=CodeRef("/a.py", n, f"f{n}")
+                ),
+                number=n,
+                stack=(frame(n, file="/a.py", source=f"h{n}.mean()"),),
+            )
+            for n in range(1, CAUSES + 1)
+        )
+    )
+
+
+@pytest.fixture
+def long_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every run here is a long one."""
+    monkeypatch.setattr("compilescope.fixes.advice._LONG", 2)
+
+
+def test_a_page_draws_the_first_breaks_and_names_the_rest() -> None:
+    page = to_page([report_document(Reading(many_breaks(), full=True, page=True))])
+    assert "and 5 more: " in page
+    assert "compilescope show --all --section breaks abc123-model" in page
+
+
+def test_the_whole_report_draws_them_all() -> None:
+    text = to_text(report_document(Reading(many_breaks(), full=True), "breaks"))
+    assert f"if h{CAUSES}.mean() > 0:" in text
+    assert "more:" not in text
+
+
+def test_a_report_in_full_names_what_nobody_would_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("compilescope.report.first_items.MOST_IN_FULL", 10)
+    text = to_text(report_document(Reading(many_breaks(), full=True), "breaks"))
+    assert "if h10.mean() > 0:" in text
+    assert "if h11.mean() > 0:" not in text
+    assert f"and {CAUSES - 10} more; see --json" in text
+
+
+def test_no_link_leads_to_an_entry_that_is_not_drawn() -> None:
+    page = to_page([report_document(Reading(many_failures(), full=True, page=True))])
+    links = set(re.findall(r'href="#([^"]*)"', page))
+    assert links
+    assert links <= set(re.findall(r'id="([^"]*)"', page))
+    assert "compilescope show --all --section failures abc123-model" in page
+
+
+def test_a_page_says_how_many_causes_the_fixes_were_asked_about(long_runs: None) -> None:
+    page = to_page([report_document(Reading(many_breaks(), full=True, page=True, asked=2))])
+    assert f"looked for fixes for 2 of {CAUSES} causes" in page
+
+
+def test_a_short_run_is_asked_about_in_full() -> None:
+    reading = Reading(many_breaks(), asked=2)
+    assert not any(is_not_tried(each.advice) for each in reading.causes)
+
+
+def test_one_cause_of_a_long_run_is_asked_about_on_its_own(long_runs: None) -> None:
+    reading = Reading(many_breaks(), asked=2, only=CAUSES)
+    untried = [is_not_tried(each.advice) for each in reading.causes]
+    assert untried == [True] * (CAUSES - 1) + [False]
+
+
+def test_what_was_not_tried_names_the_command_that_tries(long_runs: None) -> None:
+    first, *others = Reading(many_breaks(), asked=2).causes[-1].advice
+    assert (first.fix, first.status, first.diff) == (None, "not tried", "")
+    assert f"`compilescope explain abc123-model --cause {CAUSES}`" in first.text
+    assert {each.status for each in others} == {"by hand"}
+
+
+def test_what_the_fixes_were_not_asked_about_is_said(long_runs: None) -> None:
+    text = to_text(report_document(Reading(many_breaks(), asked=2), "causes"))
+    rows = [line for line in text.splitlines() if "a.py:" in line]
+    assert len(rows) == CAUSES
+    assert ["not tried" in row for row in rows] == [number > 2 for number in range(1, CAUSES + 1)]
+
+
+def test_an_explanation_counts_the_causes_that_it_does_not_draw() -> None:
+    drawn = fitted_explanation(
+        Reading(many_breaks(), asked=2), 40, lambda each: to_text(each).count("\n"), "ONE", "REST"
+    )
+    text = to_text(drawn)
+    assert text.count("\n") <= 40
+    listed = [line for line in text.splitlines() if "a.py:" in line]
+    (more,) = [line for line in text.splitlines() if line.strip().startswith("and ")]
+    assert int(more.split()[1]) == CAUSES - len(listed)

@@ -1,0 +1,80 @@
+"""Pages are drawn by templates that were written as Python: the same characters as by Jinja."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from compilescope.report.blocks import Block, Heatmap, Matrix, Measures, Quote, Trend, TrendPoint
+from compilescope.report.document import report_document
+from compilescope.report.render import html
+from compilescope.report.render.jinja_templates import jinja_drawing
+from compilescope.report.render.page import to_page
+from compilescope.report.section import Reading
+from report.template_code import TARGET, modules, names
+from samples import HOSTILE, RUNS
+
+POINTS = tuple(TrendPoint(f"day {n} {HOSTILE}", n, f"{n} ms", 0.5, 9.0, "/x") for n in (1.0, 2.0))
+BLOCKS: tuple[Block, ...] = (
+    Heatmap(("<x", "0189"), "1", HOSTILE, "odd"),
+    Matrix(HOSTILE, (("a", HOSTILE), ("b", "")), ((HOSTILE, (0, 3)), ("m", (1, 0))), ("/x", "")),
+    Measures(HOSTILE, ((HOSTILE, 1.0, "1 ms"), ("b", 2.0, "2 ms")), ((0.5, 1.5), None)),
+    Quote(HOSTILE, HOSTILE),
+    Trend(HOSTILE, POINTS),
+    Trend("", POINTS, compact=True),
+)
+
+
+def by_jinja(name: str) -> Callable[[dict[str, Any]], str]:
+    return jinja_drawing(name)
+
+
+@pytest.fixture
+def both(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], str]], set[str]]:
+    """Draws twice, compares, and says which templates were drawn."""
+
+    def draw(make: Callable[[], str]) -> set[str]:
+        drawn: set[str] = set()
+        written = html._drawing
+
+        def noted(name: str) -> Callable[[dict[str, Any]], str]:
+            drawn.add(name)
+            return written(name)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(html, "_drawing", noted)
+            ours = make()
+            patch.setattr(html, "_drawing", by_jinja)
+            assert make() == ours
+        return drawn
+
+    return draw
+
+
+def test_the_code_is_that_of_the_templates() -> None:
+    for file, text in modules().items():
+        assert (TARGET / file).read_text() == text, "Run python tests/report/template_code.py"
+
+
+def test_no_template_is_left_to_jinja() -> None:
+    for name in names():
+        assert html._drawing(name).__module__.startswith("compilescope.report.render.drawn"), name
+
+
+def test_a_template_that_was_changed_is_drawn_by_jinja(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, drawing = html._DRAWN["blocks/quote"]
+    monkeypatch.setitem(html._DRAWN, "blocks/quote", ("0" * 16, drawing))
+    changed = html._drawing.__wrapped__("blocks/quote")
+    assert "jinja2" in changed.__module__
+
+
+def test_both_print_the_same(both: Callable[[Callable[[], str]], set[str]]) -> None:
+    drawn: set[str] = set()
+    for run in RUNS.values():
+        document = report_document(Reading(run, full=True, page=True))
+        drawn |= both(lambda made=document: to_page([made]))  # type: ignore[misc]
+        drawn |= both(lambda made=document: html.to_html(made))  # type: ignore[misc]
+    drawn |= both(lambda: html.to_fragment(BLOCKS))
+    assert drawn == set(names())
