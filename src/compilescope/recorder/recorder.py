@@ -99,7 +99,7 @@ def text_with_cells(text: str, names: Mapping[str, str]) -> str:
 _MOST_FAULTS = 20
 """Of one hook. Chosen: one that always fails must not hide the faults of another."""
 _LARGEST_SOURCE = 4_000_000
-"""Letters of one file. Chosen: no person wrote a longer one, and a run keeps each."""
+"""Letters of one file. Chosen: a source written by hand is far shorter, and a run keeps each."""
 _live: weakref.WeakSet[Recorder] = weakref.WeakSet()
 
 

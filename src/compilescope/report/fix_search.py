@@ -33,7 +33,7 @@ _MOST_CAUSES = 4
 _MOST_OTHERS = 2
 _MOST_PLACE = 20
 _MOST_REASON = 140
-"""Letters. Chosen: with these the table fits 100 columns, and a reason two lines."""
+"""Letters. Chosen: a place keeps its file and line, a reason its first sentence."""
 _ENOUGH = 0.02
 """Share of the time before, below which a difference is none even where the rounds of both lie
 apart. Chosen, not measured: a few rounds on one machine can't tell so little."""
