@@ -184,32 +184,41 @@ if job == 0:
 for _ in range(2):
     _, status = os.waitpid(job, os.WUNTRACED)
     print("stopped by", os.WSTOPSIG(status), flush=True)
-    os.killpg(job, signal.SIGCONT)
+    os.CONTINUE(job, signal.SIGCONT)
 _, status = os.waitpid(job, 0)
 os.tcsetpgrp(0, os.getpgrp())
 print("status", os.waitstatus_to_exitcode(status), flush=True)
 """
 STOPPED = """
-import signal
+import signal, time
 signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCONT})
-for time in "first", "second":
-    print(time, "time", flush=True)
+for which in "first", "second":
+    print(which, "time", flush=True)
     signal.sigwait({signal.SIGCONT})
+    time.sleep(PAUSE)
 raise SystemExit(7)
 """
 
 
-def test_ctrl_z_stops_the_job_as_a_shell_sees_it_without_us(tmp_path: Path) -> None:
-    captured = captured_command(tmp_path, "-q", "-c", STOPPED)
-    plain = [sys.executable, "-c", STOPPED]
-    assert stopped_at_a_terminal(captured) == stopped_at_a_terminal(plain)
+# By `fg` or by `kill -CONT` of the job's process; the second Ctrl-Z at once, or while the launcher
+# still asks for whom the first continuation was meant.
+@pytest.mark.parametrize("pause", [0, 0.005])
+@pytest.mark.parametrize("way", ["killpg", "kill"])
+def test_ctrl_z_stops_the_job_as_a_shell_sees_it_without_us(
+    tmp_path: Path, way: str, pause: float
+) -> None:
+    program = STOPPED.replace("PAUSE", str(pause))
+    captured = captured_command(tmp_path, "-q", "-c", program)
+    plain = [sys.executable, "-c", program]
+    assert stopped_at_a_terminal(captured, way) == stopped_at_a_terminal(plain, way)
 
 
-def stopped_at_a_terminal(command: list[str]) -> list[bytes]:
+def stopped_at_a_terminal(command: list[str], way: str) -> list[bytes]:
     """The words at a terminal where a command is stopped twice, as by Ctrl-Z, and continued."""
     pid, terminal = pty.fork()
     if pid == 0:
-        os.execve(sys.executable, [sys.executable, "-c", SHELL, *command], environment())
+        shell = SHELL.replace("CONTINUE", way)
+        os.execve(sys.executable, [sys.executable, "-c", shell, *command], environment())
     said = read_until(terminal, b"first time\r\n")
     os.write(terminal, b"\x1a")
     said += read_until(terminal, b"second time\r\n")

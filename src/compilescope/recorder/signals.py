@@ -105,6 +105,8 @@ class SignalRelay:
 
     def _stop_along(self, pid: int, number: int) -> None:
         """Until whoever controls the job lets us continue, or the program alone."""
+        if self._canary is not None:
+            self._canary.renew()  # What it heard so far stopped the program; now listen for more.
         self._waker = os.fork()
         if self._waker == 0:
             _wake_with(pid)
@@ -162,12 +164,18 @@ class _Canary:
                 masks = [line for line in status if line.startswith(("SigPnd", "ShdPnd"))]
         except OSError:
             return False
-        got = any(int(mask.split()[1], 16) >> (number - 1) & 1 for mask in masks)
+        # A stop that follows a SIGCONT takes it back where it is still pending, as it is here.
+        signs = (number, *_STOPPING) if number == signal.SIGCONT else (number,)
+        pending = [int(mask.split()[1], 16) for mask in masks]
+        got = any(mask >> (sign - 1) & 1 for mask in pending for sign in signs if sign)
         if got:
-            # Pending signals of one kind do not add up: begin anew for the next.
-            self.release()
-            self.__init__()  # type: ignore[misc]
+            self.renew()  # Pending signals of one kind do not add up: begin anew for the next.
         return got
+
+    def renew(self) -> None:
+        """As if it had heard nothing yet."""
+        self.release()
+        self.__init__()  # type: ignore[misc]
 
     def release(self) -> None:
         os.close(self._writing)
