@@ -24,7 +24,13 @@ from pathlib import Path
 
 HERE = Path(__file__).parent.parent
 PROGRAMS = HERE / "tests" / "fixes" / "programs"
-SMALL = ("data_print_step", "flow_gate", "py_cached_table", "again_step_counter", "flow_trap_alias")
+SMALL = (
+    "print_in_step",
+    "sum_gate",
+    "cached_property_table",
+    "step_counter",
+    "trap_branch_aliases_argument",
+)
 
 
 @dataclass(frozen=True)

@@ -1,29 +1,36 @@
 """Inputs of a few megabytes that could cost far more, each read within limits of time and memory.
 
     python benchmarks/hostile_sizes.py [--mb 10] [--only NAME...] [--list] [--what runs logs zips]
+                                       [--commands NAME...] [--screen]
 
 Run folders: every kind of event, thousands of times the same, or with other names each time, or few
 with very long texts; one long line, a stack of 100,000 frames, a graph of 200,000 nodes, source
 code nested as deep as it is long, an artifact that every event names. Logs: lines of one
-character, one line, a line of each real log repeated, or the end of one repeated within it. Zips:
-bombs, lists of files that lie. On each, the commands that would read it run in forked children;
-reported are exceptions and children above the limits (10 s of CPU, 300 MB over the parent).
+character, one line, a line of each real log repeated, or the end of one repeated within it, whole
+real logs repeated with other numbers. Zips: bombs, lists of files that lie. On each, the commands
+that would read it run in forked children; PASS or MISSED: no exception, and no child above the
+limits (10 s of CPU, 300 MB over the parent). With --screen a case is first run at a fifth of its
+size, and at its full size only if it could miss a limit there were its cost to grow as the square.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gzip
 import itertools
 import json
 import lzma
 import random
+import re
 import shutil
 import sys
 import tempfile
 import typing
+import warnings
 import zipfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
@@ -32,11 +39,12 @@ import msgspec
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "benchmarks" / "subjects"))
 
-from limited import MOST_MB, MOST_S, run_commands, warm_up  # noqa: E402
+from limited import MOST_MB, MOST_S, Outcome, run_commands, warm_up  # noqa: E402
 
 from compilescope.model import bodies  # noqa: E402
 from compilescope.model.artifacts import DiskArtifacts  # noqa: E402
 from compilescope.model.event import Event, encode  # noqa: E402
+from compilescope.model.eventfile import LONGEST_LINE  # noqa: E402
 from compilescope.model.header import RunHeader, write_header  # noqa: E402
 from compilescope.model.stack import CodeRef, Frame  # noqa: E402
 
@@ -57,7 +65,9 @@ COMMANDS = {
     "redact": ["export", "run", "--redact", "-o", "plain.zip"],
     "import": ["import", "run.zip", "--dir", "home"],
     "check": ["check", "--run", "run"],
-    "check md": ["check", "--run", "run", "--format", "md"],
+    "junit": ["check", "--run", "run", "--junit", "page.xml", "--sarif", "gate.sarif", "--force"],
+    "explain json": ["explain", "run", "--json"],
+    "list files": ["list", "--dir", ".", "--artifacts", "--json"],
     "compare": ["compare", "run", "run"],
     "compare all": ["compare", "run", "run", "--all"],
     "sec guards": ["show", "run", "--section", "guards", "--all"],
@@ -167,6 +177,26 @@ def of_kind(kind: type, *, size: int, distinct: bool) -> Callable[[HostileRun], 
             }
 
         run.fill(one)
+
+    return make
+
+
+def huge_of_kind(kind: type) -> Callable[[HostileRun], None]:
+    """A single event, as long as a line may be, shared out among its texts."""
+
+    def make(run: HostileRun) -> None:
+        asked = 0
+
+        def counted() -> str:
+            nonlocal asked
+            asked += 1
+            return "x"
+
+        sample(kind, counted)
+        most = min(run.size, LONGEST_LINE) // 2 // max(asked, 1)
+        for part in ("abc(d). ", "x", "\n"):
+            text = (part * (most // len(part) + 1))[: most // (2 if part == "\n" else 1)]
+            run.event(sample(kind, lambda text=text: text), compile_id="0/0", stack=(frame(),))
 
     return make
 
@@ -777,6 +807,135 @@ def said_strings(run: HostileRun) -> None:
     run.fill(one)
 
 
+def long_paths(run: HostileRun) -> None:
+    """Files in folders in folders."""
+    deep = "/u" + "/very_long_folder_name" * 200
+
+    def one(number: int) -> tuple[Any, dict[str, Any]]:
+        code = CodeRef(f"{deep}/m{number}.py", 5, "forward")
+        return graph_break(frame=code, within=code), {"stack": (frame(6, code.file),)}
+
+    run.fill(one)
+
+
+def long_functions(run: HostileRun) -> None:
+    def one(number: int) -> tuple[Any, dict[str, Any]]:
+        code = CodeRef("/u/a.py", number, "torch_dynamo_resume_in_" * 300 + f"f_at_{number}")
+        return graph_break(frame=code, within=code), {"stack": (frame(number),)}
+
+    run.fill(one)
+
+
+def long_guards(run: HostileRun) -> None:
+    """Conditions as long as a line may be, of each form that is taken apart."""
+    code = CodeRef("/u/a.py", 5, "forward")
+    for number, part in enumerate(_CONDITIONS):
+        text = part * (run.size // len(_CONDITIONS) // 4 // len(part))
+        failed = bodies.FailedGuard(text, text[:200_000], text, text, "SHAPE")
+        missed = bodies.CacheEntryMiss("0/0", (failed,), f"{text[:500_000]}  # a  # a.py:3 in f")
+        run.event(bodies.Recompile(code, (missed,)), compile_id=f"0/{number}", stack=(frame(),))
+
+
+_CONDITIONS = (
+    "x and ",
+    "(",
+    "L['x'][",
+    "not ",
+    "x.size()[0] == ",
+    "'",
+    "f(",
+    "a.b",
+    "  # ",
+    "L['",
+    "1",
+    " ",
+    "Eq(s0, ",
+    "___check_obj_id(",
+)
+
+
+def many_hints(run: HostileRun) -> None:
+    hints = tuple(f"Do this: {number}." for number in range(run.size // 60))
+    run.event(graph_break(hints=hints), stack=(frame(),))
+    run.event(graph_break(hints=(hints[0],) * (run.size // 60)), stack=(frame(9),))
+
+
+def one_file_seen_often(run: HostileRun) -> None:
+    def one(number: int) -> tuple[Any, dict[str, Any]]:
+        text = run.artifacts.put(f"def f(x):\n    return x + {number % 50}\n", "py")
+        return bodies.SourceSeen("/u/a.py", text), {}
+
+    run.event(graph_break(), stack=(frame(2),))
+    run.fill(one)
+
+
+def own_graphs(run: HostileRun) -> None:
+    """Each compilation with texts of its own: a graph, guards, code."""
+
+    def one(number: int) -> tuple[Any, dict[str, Any]]:
+        text = f"class G:\n    def forward(self, x{number}):\n        return x{number} + 1\n"
+        name = run.artifacts.put(text, "txt")
+        guards = run.artifacts.put(f"+- GuardManager: source=L['x{number}']\n", "guardtree")
+        fields = {"compile_id": f"{number // 2}/0", "stack": (frame(number % 9000 + 1),)}
+        if number % 2:
+            return bodies.GuardSet(1, {"SHAPE": 1}, guards, CodeRef("/u/a.py", 5, "f")), fields
+        return _captured(run, text=name), fields
+
+    run.size //= 2  # The texts are as long again.
+    run.fill(one)
+
+
+def small_files_beside(run: HostileRun) -> None:
+    """The files of a run that are not its events."""
+    many = range(run.size // 30)
+    lines = "".join(f"{n} failed reason {n}\n{n} start\n" for n in many)
+    (run.folder / "processes").write_text(lines)
+    tags = json.dumps({"tags": [f"t{n}" for n in many], "note": "x" * run.size})
+    (run.folder / "labels.json").write_text(tags)
+    made = "".join(json.dumps({"kind": "report", "path": f"/u/{n}.html"}) + "\n" for n in many)
+    (run.folder / "products.jsonl").write_text(made)
+    run.event(graph_break(), stack=(frame(),))
+
+
+def times_apart(run: HostileRun) -> None:
+    """As far apart as numbers allow, and of lengths that overflow."""
+    code = CodeRef("/u/a.py", 5, "forward")
+
+    def one(number: int) -> tuple[Any, dict[str, Any]]:
+        at = (number * 7919 % 10007) * (2**63 // 10007) * (-1) ** number
+        body = (
+            bodies.CompileTime(2**62, {"a": 2**62}, frame=code),
+            bodies.CompilePhases((bodies.Phase("dynamo", at, 2**62),)),
+        )[number % 2]
+        return body, {"compile_id": f"{number}/0", "time_ns": at}
+
+    run.fill(one)
+
+
+def odd_letters(run: HostileRun) -> None:
+    """Of which pages and terminals make several, or none."""
+    texts = (
+        "\u202e",
+        "\ufffe",
+        "\U0001f469\u200d",
+        "\x1b[2J",
+        "&",
+        "<script>",
+        "]]>",
+        "\x00",
+        "e\u0301",
+    )
+
+    def one(number: int) -> tuple[Any, dict[str, Any]]:
+        text = texts[number % len(texts)] * 1000
+        code = CodeRef(f"/u/{text[:40]}{number}.py", 5, text[:100])
+        return graph_break(context=text, explanation=text, frame=code, within=code), {
+            "stack": (frame(number, code.file, text),)
+        }
+
+    run.fill(one)
+
+
 RUNS: dict[str, Callable[[HostileRun], None]] = {
     make.__name__: make
     for make in (
@@ -835,6 +994,15 @@ RUNS: dict[str, Callable[[HostileRun], None]] = {
         many_tests,
         known_paths,
         said_strings,
+        long_paths,
+        long_functions,
+        long_guards,
+        many_hints,
+        one_file_seen_often,
+        own_graphs,
+        small_files_beside,
+        times_apart,
+        odd_letters,
     )
 }
 RUNS |= {f"nested_{name}": nested_source(name) for name in _NESTED}
@@ -842,6 +1010,7 @@ for _kind in get_args(bodies.Body):
     RUNS[f"same_{_kind.__name__}"] = of_kind(_kind, size=0, distinct=False)
     RUNS[f"other_{_kind.__name__}"] = of_kind(_kind, size=0, distinct=True)
     RUNS[f"long_{_kind.__name__}"] = of_kind(_kind, size=100_000, distinct=True)
+    RUNS[f"huge_{_kind.__name__}"] = huge_of_kind(_kind)
 
 
 def golden_lines(seed: int) -> Iterator[tuple[str, bytes]]:
@@ -953,6 +1122,121 @@ LOGS: dict[str, Callable[[int], bytes]] = {
 }
 
 
+def _module(locs: Callable[[int], str], used: Callable[[int], int]) -> Callable[[int], bytes]:
+    """An MLIR module whose operations name its locations."""
+
+    def make(size: int) -> bytes:
+        head = lzma.decompress(
+            (GOLDEN / "console" / "ttlike.c02_item.head.log.xz").read_bytes()
+        ).splitlines(keepends=True)
+        start = next(n for n, line in enumerate(head) if line.startswith(b"#loc"))
+        many = size // 120
+        lines = [f"#loc{n} = loc({locs(n)})\n" for n in range(many)]
+        lines += ["module @SyncTensorsGraph.12 {\n"]
+        lines += [
+            f"    %{n} = stablehlo.add %1, %2 : f32 loc(#loc{used(n)})\n" for n in range(many)
+        ]
+        return b"".join(head[:start]) + "".join(lines).encode() + b"}\n"
+
+    return make
+
+
+def _place_or(text: str) -> Callable[[int], str]:
+    return lambda n: text.format(n, n - 1) if n else '"f"("/u/a.py":8:0)'
+
+
+LOGS |= {
+    "locs_callers": _module(_place_or("callsite(#loc0 at #loc{1})"), lambda n: n),
+    "locs_callees": _module(_place_or("callsite(#loc{1} at #loc0)"), lambda n: n),
+    "locs_doubled": _module(_place_or("callsite(#loc{1} at #loc{1})"), lambda n: n),
+    "locs_backwards": _module(_place_or("callsite(#loc{1} at #loc0)"), lambda n: 20_000 - n),
+    "locs_names": _module(_place_or('"f{0}"(#loc{1})'), lambda n: n),
+    "locs_fused": _module(_place_or("fused[#loc{1}, #loc{1}, #loc0]"), lambda n: n),
+    "locs_circle": _module(lambda n: f"callsite(#loc{n + 1} at #loc{n // 2})", lambda n: n),
+    "chromium_nested": lambda size: trace_log(
+        size,
+        "chromium_event",
+        lambda n: {},
+        lambda n: json.dumps(
+            {
+                "name": "dynamo",
+                "ts": n,
+                "ph": "B" if n < size // 500 else "E",
+                "pid": 0,
+                "args": {"compile_id": f"{n}/0"},
+            }
+        ).encode(),
+    ),
+    "chromium_open": lambda size: trace_log(
+        size,
+        "chromium_event",
+        lambda n: {},
+        lambda n: b'{"name": "n%d", "ts": %d, "ph": "B", "pid": 0, "args": {}}' % (n, n),
+    ),
+    "output_graphs": lambda size: trace_log(
+        size,
+        "dynamo_output_graph",
+        lambda n: {"sizes": {"a": [n]}},
+        lambda n: (
+            b"class GraphModule(torch.nn.Module):\n    def forward(self, x):\n"
+            b"        y = x + %d\n        return (y,)" % n
+        ),
+    ),
+    "symbols": lambda size: trace_log(
+        size, "create_symbol", lambda n: {"symbol": f"s{n}", "val": str(n), "sources": [f"L{n}"]}
+    ),
+    "guards_added": lambda size: trace_log(
+        size, "guard_added_fast", lambda n: {"expr": "s0 + " * 40 + str(n), "stack": [{"line": n}]}
+    ),
+    "huge_numbers_in_records": lambda size: trace_log(
+        size,
+        "dynamo_start",
+        lambda n: {"stack": [{"line": 10**300, "name": -n, "filename": 9**99}]},
+    ),
+    "long_names": lambda size: trace_log(
+        size,
+        "dynamo_start",
+        lambda n: {"stack": [{"line": 1, "name": "f" * 9000, "filename": "/u" * 9000}]},
+    ),
+    "text_guards": lambda size: (
+        _stamp(1)
+        + b"[0/0] [__guards] TREE_GUARD_MANAGER:\n"
+        + b"".join(
+            _stamp(n) + b"[0/0] [__guards] +- LAMBDA_GUARD: L['x'].size()[0] == %d  # y = x\n" % n
+            for n in range(size // 120)
+        )
+    ),
+    "text_recompiles": lambda size: b"".join(
+        _stamp(n)
+        + b"[0/%d] [__recompiles] Recompiling function f in /u/a.py:%d\n" % (n, n % 9)
+        + _stamp(n)
+        + b"[0/%d] [__recompiles]     triggered by the following guard failure(s):\n" % n
+        + _stamp(n)
+        + b"[0/%d] [__recompiles]     - 0/0: x.size()[0] == %d\n" % (n, n)
+        for n in range(size // 330)
+    ),
+    "text_stack": lambda size: (
+        _stamp(1)
+        + b"[0/0] [__graph_breaks] Graph break in user code at /u/a.py:1\n"
+        + b"".join(
+            _stamp(1) + b'[0/0] [__graph_breaks]   File "/u/%d.py", line %d, in f\n' % (n, n)
+            for n in range(size // 110)
+        )
+    ),
+    "traceback_frames": lambda size: (
+        b"Traceback (most recent call last):\n"
+        + b"".join(
+            b'  File "/u/%d.py", line %d, in f\n    y = x\n' % (n, n) for n in range(size // 45)
+        )
+        + b"RuntimeError: no\n"
+    ),
+    "tracebacks": lambda size: (
+        b'Traceback (most recent call last):\n  File "/u/a.py", line 3, in f\n'
+        b"    y = x\nRuntimeError: no\n" * (size // 90)
+    ),
+    "carriage_lines": lambda size: b"10%|#| 1/10\r" * (size // 12),
+}
+
 _STARTS = {
     "only": b"",
     "torch_logs": _stamp(1) + b"[0/0] [__graph_breaks] Graph break in user code at ",
@@ -1001,7 +1285,7 @@ LOGS |= {
 }
 
 
-def near_matches(line: bytes, size: int, seed: int) -> bytes:
+def near_matches(line: bytes, seed: int, size: int) -> bytes:
     """A line again and again, each time with a letter too few."""
     rng = random.Random(seed)
     gone = [rng.randrange(len(line)) for _ in range(200)] if line else [0]
@@ -1009,10 +1293,23 @@ def near_matches(line: bytes, size: int, seed: int) -> bytes:
     return some * (size // len(some))
 
 
-def packed_logs(name: str, size: int, folder: Path) -> None:
+_NUMBER = re.compile(rb"(?<=[\s/\[@])\d{1,2}(?=[\s/\]:,])")
+
+
+def again(data: bytes, size: int, *, numbered: bool = False) -> bytes:
+    """Again and again; `numbered`: with other numbers each time."""
+    if not numbered:
+        return data * (size // max(len(data), 1) + 1)
+    parts: list[bytes] = []
+    while sum(map(len, parts)) < size:
+        more = len(parts)
+        parts.append(_NUMBER.sub(lambda found, n=more: b"%d" % (int(found[0]) + n), data))
+    return b"".join(parts)
+
+
+def packed_logs(opener: Callable[..., Any], log: Path, size: int) -> None:
     """Logs that unpack to a thousand times their size."""
-    opener = gzip.open if name == "gz" else lzma.open
-    with opener(folder / "some.log", "wb") as file:
+    with opener(log, "wb") as file:
         for _ in range(300):
             file.write(b"\n" * size)
 
@@ -1056,8 +1353,59 @@ def zip_shared_data(target: Path, size: int) -> None:
     zip_small.rename(target)
 
 
+def zip_many_artifacts(target: Path, size: int) -> None:
+    with zipfile.ZipFile(target, "w") as archive:
+        archive.writestr("run.json", '{"schema":1,"run":"r","tool":"1"}')
+        archive.writestr("events-0.jsonl", b"")
+        for number in range(size // 190):
+            archive.writestr(f"artifacts/{number:040x}.txt", b"")
+
+
+def zip_same_name(target: Path, size: int) -> None:
+    with warnings.catch_warnings(), zipfile.ZipFile(target, "w") as archive:
+        warnings.simplefilter("ignore")
+        archive.writestr("run.json", '{"schema":1,"run":"r","tool":"1"}')
+        for _ in range(size // 120):
+            archive.writestr("events-0.jsonl", b"")
+
+
+def zip_long_names(target: Path, size: int) -> None:
+    with zipfile.ZipFile(target, "w") as archive:
+        archive.writestr("run.json", '{"schema":1,"run":"r","tool":"1"}')
+        for number in range(size // 120_000):
+            archive.writestr("x/" * 30_000 + str(number), b"")
+
+
+def zip_long_comment(target: Path, size: int) -> None:
+    """The mark of a list's end, again and again."""
+    with zipfile.ZipFile(target, "w") as archive:
+        archive.writestr("run.json", '{"schema":1,"run":"r","tool":"1"}')
+        archive.comment = b"PK\5\6" * 16_000
+    with target.open("ab") as file:
+        file.write(b"PK\5\6" * (size // 4))
+
+
+def zip_long_header(target: Path, size: int) -> None:
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        words = json.dumps(["x"] * (size * 20 // 4))
+        text = f'{{"schema":1,"run":"r","tool":"1","command":{words}}}'
+        archive.writestr("run.json", text)
+        archive.writestr("events-0.jsonl", b"")
+
+
 ZIPS = {
-    make.__name__: make for make in (zip_bomb, zip_of_small_bombs, zip_many_files, zip_shared_data)
+    make.__name__: make
+    for make in (
+        zip_bomb,
+        zip_of_small_bombs,
+        zip_many_files,
+        zip_shared_data,
+        zip_many_artifacts,
+        zip_same_name,
+        zip_long_names,
+        zip_long_comment,
+        zip_long_header,
+    )
 }
 
 
@@ -1065,10 +1413,10 @@ class Report:
     """What was found so far."""
 
     def __init__(self) -> None:
-        self.bad = self.ran = 0
-        self.lines: list[str] = []
+        self.ran = 0
+        self.missed: list[str] = []
 
-    def run(self, case: str, name: str, command: list[str], folder: Path) -> bool:
+    def run(self, case: str, name: str, command: list[str], folder: Path) -> Outcome:
         outcome = run_commands([command], folder)
         self.ran += 1
         problems = outcome.problems()
@@ -1076,57 +1424,142 @@ class Report:
         if name == "html" and page.exists() and page.stat().st_size > LARGEST_PAGE:
             problems.append(f"a page of {page.stat().st_size / 1e6:.0f} MB")
         line = f"{case:28} {name:12} {outcome.seconds:6.1f} s {outcome.megabytes:6.0f} MB"
-        print(f"{line}  status {outcome.status}", *problems, sep="\n      ", flush=True)
+        verdict = "MISSED" if problems else "PASS"
+        print(
+            f"{line}  {verdict:6}  status {outcome.status}", *problems, sep="\n      ", flush=True
+        )
         if problems:
-            self.bad += 1
-            self.lines.append(f"{line}  {problems[0].splitlines()[-1]}")
-        return not problems
+            self.missed.append(f"{line}  {problems[0].splitlines()[-1]}")
+        return outcome
 
 
-def check_runs(report: Report, size: int, chosen: Callable[[str], bool], only: list[str]) -> None:
+_SCREEN = 5
+"""How much smaller a case is at first."""
+
+
+def may_miss(small: Outcome) -> bool:
+    """Could it miss a limit at its full size? Time may grow as the square; memory that does so
+    takes its time to fill."""
+    return bool(
+        small.problems()
+        or small.seconds * _SCREEN**2 > MOST_S
+        or small.megabytes * _SCREEN > MOST_MB / 2
+    )
+
+
+def check_runs(
+    report: Report, size: int, chosen: Callable[[str], bool], only: list[str], *, screen: bool
+) -> None:
     for name, make in RUNS.items():
         if not chosen(name):
             continue
-        with tempfile.TemporaryDirectory() as scratch:
-            run = HostileRun(Path(scratch), size)
-            make(run)
-            run.close()
-            for command, words in COMMANDS.items():
-                if not only or command in only:
-                    report.run(name, command, words, Path(scratch))
+        commands = [each for each in COMMANDS if not only or each in only]
+        if screen:
+            with hostile_run(make, size // _SCREEN) as folder:
+                small = {each: run_commands([COMMANDS[each]], folder) for each in commands}
+            commands = _worth_running(report, name, small)
+            if not commands:
+                continue
+        with hostile_run(make, size) as folder:
+            if "import" in commands and "export" not in commands:
+                run_commands([COMMANDS["export"]], folder)
+            for each in commands:
+                report.run(name, each, COMMANDS[each], folder)
 
 
-def check_logs(report: Report, size: int, chosen: Callable[[str], bool], seed: int) -> None:
-    def read(name: str, write: Callable[[Path], object]) -> None:
-        if not chosen(name):
-            return
-        with tempfile.TemporaryDirectory() as scratch:
-            folder = Path(scratch)
-            write(folder)
-            report.run(name, "logs", ["logs", "some.log", "-o", "run"], folder)
-            report.run(name, "logs --json", ["logs", "some.log", "--json", "-o", "2"], folder)
-            if (folder / "run").exists():
-                report.run(name, "html", COMMANDS["html"], folder)
+def _worth_running(report: Report, case: str, small: dict[str, Outcome]) -> list[str]:
+    """Of the commands that were run at a fifth of the size, those to run at the full size."""
+    found = [name for name, outcome in small.items() if may_miss(outcome)]
+    report.ran += len(small) - len(found)
+    most = max((one.seconds for one in small.values()), default=0)
+    told = ", ".join(found) or "none, PASS"
+    print(f"{case:28} at a fifth: at most {most:.1f} s; to run in full: {told}", flush=True)
+    return found
+
+
+@contextlib.contextmanager
+def hostile_run(make: Callable[[HostileRun], None], size: int) -> Iterator[Path]:
+    """The folder in which the run is."""
+    with tempfile.TemporaryDirectory() as scratch:
+        run = HostileRun(Path(scratch), size)
+        make(run)
+        run.close()
+        yield Path(scratch)
+
+
+def log_cases(seed: int) -> Iterator[tuple[str, Callable[[Path, int], object]]]:
+    """A name, and what writes the log or the folder of logs."""
+
+    def written(make: Callable[[int], bytes]) -> Callable[[Path, int], object]:
+        return lambda log, size: log.write_bytes(make(size))
 
     for name, make in LOGS.items():
-        read(name, lambda folder, make=make: (folder / "some.log").write_bytes(make(size)))
-    for name in ("gz", "xz"):
-        read(name, lambda folder, name=name: packed_logs(name, size, folder))
+        yield name, written(make)
+    yield "gz", partial(packed_logs, gzip.open)
+    yield "xz", partial(packed_logs, lzma.open)
+    yield "log_folder", log_folder
+    for path in sorted(GOLDEN.rglob("*.xz")):
+        name = path.name.removesuffix(".log.xz")
+        data = lzma.decompress(path.read_bytes())
+        yield f"again.{name}", written(partial(again, data))
+        yield f"other.{name}", written(partial(again, data, numbered=True))
     for number, (name, line) in enumerate(golden_lines(seed)):
-        many = (line + b"\n") * (size // (len(line) + 1))
-        read(f"lines{number}.{name}", lambda folder, data=many: _write(folder, data))
-        half = line[: len(line) // 2]
+        near = partial(near_matches, line, seed + number)
         end = line[len(line) // 2 :] or b" "
-        long = half + end * (size // len(end))
-        read(f"long{number}.{name}", lambda folder, data=long: _write(folder, data))
-        near = near_matches(line, size, seed + number)
-        read(f"near{number}.{name}", lambda folder, data=near: _write(folder, data))
-        packed = gzip.compress(near, 1)
-        read(f"packed{number}.{name}", lambda folder, data=packed: _write(folder, data))
+        yield f"lines{number}.{name}", written(partial(again, line + b"\n"))
+        yield f"long{number}.{name}", written(one_endless(line[: len(line) // 2], end))
+        yield f"near{number}.{name}", written(near)
+        yield (
+            f"packed{number}.{name}",
+            written(lambda size, near=near: gzip.compress(near(size), 1)),
+        )
 
 
-def _write(folder: Path, data: bytes) -> None:
-    (folder / "some.log").write_bytes(data)
+_LOG_COMMANDS = {
+    "logs": ["logs", "some.log", "-o", "run"],
+    "logs --json": ["logs", "some.log", "--json", "-o", "2"],
+    "html": COMMANDS["html"],
+    "redact": COMMANDS["redact"],
+}
+
+
+def check_logs(
+    report: Report,
+    size: int,
+    chosen: Callable[[str], bool],
+    only: list[str],
+    *,
+    seed: int,
+    screen: bool,
+) -> None:
+    for name, write in log_cases(seed):
+        if not chosen(name):
+            continue
+        commands = [each for each in _LOG_COMMANDS if not only or each in only]
+        if screen:
+            small = {}
+            with tempfile.TemporaryDirectory() as scratch:
+                write(Path(scratch, "some.log"), size // _SCREEN)
+                for each in commands:
+                    if each.startswith("logs") or Path(scratch, "run").exists():
+                        small[each] = run_commands([_LOG_COMMANDS[each]], Path(scratch))
+            commands = _worth_running(report, name, small)
+        if commands:
+            with tempfile.TemporaryDirectory() as scratch:
+                write(Path(scratch, "some.log"), size)
+                if "logs" not in commands:
+                    run_commands([_LOG_COMMANDS["logs"]], Path(scratch))
+                for each in commands:
+                    if each.startswith("logs") or Path(scratch, "run").exists():
+                        report.run(name, each, _LOG_COMMANDS[each], Path(scratch))
+
+
+def log_folder(folder: Path, size: int) -> None:
+    """Hardly a line in each of very many."""
+    folder.mkdir()
+    for number in range(size // 500):
+        text = _stamp(number) + b"[0/0] [__graph_breaks] Graph break in user code at /u/a.py:1\n"
+        (folder / f"rank{number}.log").write_bytes(text)
 
 
 def check_zips(report: Report, size: int, chosen: Callable[[str], bool]) -> None:
@@ -1149,6 +1582,7 @@ def main() -> int:
     parser.add_argument("--commands", nargs="*", default=[], help="Only these, of a run folder.")
     parser.add_argument("--what", nargs="*", default=["runs", "logs", "zips"])
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--screen", action="store_true", help="Small first; see above.")
     parser.add_argument("--list", action="store_true")
     asked = parser.parse_args()
     if asked.list:
@@ -1162,14 +1596,15 @@ def main() -> int:
         return not asked.only or name.startswith(tuple(asked.only))
 
     if "runs" in asked.what:
-        check_runs(report, size, chosen, asked.commands)
+        check_runs(report, size, chosen, asked.commands, screen=asked.screen)
     if "logs" in asked.what:
-        check_logs(report, size, chosen, asked.seed)
+        check_logs(report, size, chosen, asked.commands, seed=asked.seed, screen=asked.screen)
     if "zips" in asked.what:
         check_zips(report, size, chosen)
-    print(f"\n{report.ran} commands, {report.bad} above {MOST_S} s or {MOST_MB} MB, or failed:")
-    print(*report.lines, sep="\n")
-    return 1 if report.bad else 0
+    limits = f"{MOST_S} s or {MOST_MB} MB"
+    print(f"\n{report.ran} commands, {len(report.missed)} above {limits}, or failed:")
+    print(*report.missed, sep="\n")
+    return 1 if report.missed else 0
 
 
 if __name__ == "__main__":

@@ -1,16 +1,19 @@
 """Reads TORCH_TRACE files from 1 MB to 1 GB, side by side with tlparse.
 
     python benchmarks/logs_throughput.py [--sizes 1 10 100 300 1000] [--traces DIR] [--keep DIR]
+    python benchmarks/logs_throughput.py --start-up [--traces DIR] [--repeat 9]
     python benchmarks/logs_throughput.py --logs FILE... --repeat 9
 
 Both are commands as a user calls them: `compilescope logs FILE -o RUN --report PAGE.html` reads
 FILE into a run on disk and writes the HTML report of that run; tlparse is `tlparse FILE -o DIR
 --no-browser`. Both read the same file, in turns where it is read several times (`--repeat`, for
-small files); the medians count. Times are wall and CPU seconds, memory is the largest resident
-size, output is all that was written. `--logs` reads files as they are. Without it the files are
-made of real traces (`--traces`, a folder of them; else a few programs are run under TORCH_TRACE) by
-`subjects/long_trace.py`. `--small` makes them of programs with many small compilations instead,
-`--profile` shows where the time goes.
+small files); the medians count. `--start-up` is a row of sizes from 0.05 to 9 MB, where starting
+Python and importing modules is most of what we take; where several files are read, a table of the
+ratios comes last. Times are wall and CPU seconds, memory is the largest resident size, output is
+all that was written. `--logs` reads files as they are. Without it the files are made of real traces
+(`--traces`, a folder of them; else a few programs are run under TORCH_TRACE) by
+`subjects/long_trace.py`; those smaller than a trace are its first records. `--small` makes them of
+programs with many small compilations instead, `--profile` shows where the time goes.
 """
 
 from __future__ import annotations
@@ -29,7 +32,10 @@ from statistics import median
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "benchmarks" / "subjects"))
 
-from long_trace import read_all, stretch  # noqa: E402
+from long_trace import read_all, shorten, stretch  # noqa: E402
+
+_SMALL_SIZES = (0.05, 0.5, 2, 4, 9)
+"""MB. From a single tiny graph to where the modules no longer matter."""
 
 _PROGRAMS = """
 import sys, torch
@@ -102,7 +108,8 @@ def real_traces(folder: Path, small: bool) -> list[bytes]:
     return list(read_all(folder))
 
 
-def compare(log: Path, folder: Path, tlparse: str | None, repeat: int) -> None:
+def compare(log: Path, folder: Path, tlparse: str | None, repeat: int) -> tuple[str, float] | None:
+    """Prints both; the trace's size in words, and how many times as fast we are by CPU."""
     run, page, theirs = folder / "run", folder / "report.html", folder / "tlparse"
     our_command = [*_OURS, str(log), "-o", str(run), "--report", str(page)]
     their_command = [str(tlparse), str(log), "-o", str(theirs), "--overwrite", "--no-browser"]
@@ -123,6 +130,8 @@ def compare(log: Path, folder: Path, tlparse: str | None, repeat: int) -> None:
             f"{other.cpu_s / ours.cpu_s:.2f} times by CPU",
             flush=True,
         )
+        return f"{size:.2f} MB", other.cpu_s / ours.cpu_s
+    return None
 
 
 def _median(all_: list[Measured]) -> Measured:
@@ -154,14 +163,19 @@ def profile(log: Path, folder: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sizes", type=int, nargs="+", default=[1, 10, 100, 300, 1000])
+    parser.add_argument("--sizes", type=float, nargs="+", default=[1, 10, 100, 300, 1000])
+    parser.add_argument("--start-up", action="store_true", help="Sizes from 0.05 to 9 MB.")
     parser.add_argument("--traces", type=Path, help="Real traces to make the files of.")
     parser.add_argument("--small", action="store_true", help="Many small compilations.")
     parser.add_argument("--keep", type=Path, help="Where the files are made and left.")
     parser.add_argument("--profile", action="store_true")
     parser.add_argument("--logs", type=Path, nargs="+", help="Read these, as they are.")
-    parser.add_argument("--repeat", type=int, default=1, help="Read each file so often.")
+    parser.add_argument("--repeat", type=int, help="Read each file so often.")
     options = parser.parse_args()
+    if options.start_up:
+        options.sizes = _SMALL_SIZES
+    repeat = options.repeat or (9 if options.start_up else 1)
+    ratios = []
     beside = Path(sys.executable).parent / "tlparse"
     tlparse = str(beside) if beside.exists() else shutil.which("tlparse")
     if tlparse is None:
@@ -170,21 +184,40 @@ def main() -> None:
         folder = options.keep or Path(made)
         folder.mkdir(parents=True, exist_ok=True)
         for log in options.logs or ():
-            compare(log, folder, tlparse, options.repeat)
+            ratios.append(compare(log, folder, tlparse, repeat))
         if options.logs:
+            _tell(ratios)
             return
         given = options.traces
         traces = list(read_all(given)) if given else real_traces(folder / "real", options.small)
         for size in options.sizes:
-            log = folder / f"trace-{size}mb.log"
+            log = folder / f"trace-{size:g}mb.log"
             if not log.exists():
-                stretch(traces, size * 10**6, log)
+                _make(traces, int(size * 10**6), log)
             if options.profile:
                 profile(log, folder)
             else:
-                compare(log, folder, tlparse, options.repeat)
+                ratios.append(compare(log, folder, tlparse, repeat))
             if options.keep is None:
                 log.unlink()
+    _tell(ratios)
+
+
+def _make(traces: list[bytes], size: int, log: Path) -> None:
+    """Of the trace that is nearest in size, where one trace has enough."""
+    enough = [trace for trace in traces if len(trace) >= size]
+    if enough:
+        shorten(min(enough, key=len), size, log)
+    else:
+        stretch(traces, size, log)
+
+
+def _tell(ratios: list[tuple[str, float] | None]) -> None:
+    """tlparse's CPU seconds / ours, a column for each trace."""
+    known = [each for each in ratios if each is not None]
+    if len(known) > 1:
+        print("\ntrace        " + " ".join(f"{size:>10}" for size, _ in known))
+        print("tlparse/ours " + " ".join(f"{ratio:>10.2f}" for _, ratio in known))
 
 
 if __name__ == "__main__":

@@ -281,7 +281,7 @@ def _draw(place: Path) -> None:
     """What the dashboard makes of the run."""
     from compilescope.dashboard.runs.fix_runs import read_fix_run
     from compilescope.dashboard.runs.entry import look
-    from compilescope.dashboard.drawing.run import draw_run
+    from compilescope.dashboard.drawings import draw_run
     from compilescope.model.eventfile import event_files
     from compilescope.model.run import read_run
     from compilescope.analysis.figures import figures

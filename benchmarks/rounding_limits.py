@@ -1,4 +1,4 @@
-"""How far the limits of `tensors/rounding.py`, `diff/false_alarms.py`, `diff/runs/sides.py` and
+"""How far the limits of `tensors/rounding.py`, `diff/rounds.py`, `diff/runs/sides.py` and
 `diff/localize/verdicts.py` are from what rounding does, and from what mistakes do.
 
 Takes the operations of tests/tensors/test_rounding.py, each written another way and wrongly,
@@ -25,7 +25,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "tensors"))
 from test_rounding import DTYPES, RIGHT, WRONG
 
-from compilescope.diff import false_alarms
+from compilescope.diff import rounds
 from compilescope.diff.localize import verdicts
 from compilescope.diff.runs import sides
 from compilescope.tensors import rounding
@@ -132,7 +132,7 @@ def narrowed_figures(case: Case) -> Iterator[tuple[str, float | None, bool]]:
     # Some of the other ways compute in float32 on purpose: only those in float64 count as right.
     other = case.other(*wide)
     apart = relative_distance(reference, other)
-    if apart is not None and apart < false_alarms._SURE:
+    if apart is not None and apart < rounds._SURE:
         yield name, ratio(apart, moved), True
     yield name, ratio(relative_distance(reference, narrow), moved), False
 
@@ -142,13 +142,13 @@ LIMITS: dict[str, str] = {
     "worst pool by what is allowed, 16 bits": "1: floors, _AS_LARGE, _AS_MEAN, _AS_SLICE",
     "worst pool by what fails, float32": "1: _SURELY_LARGE, _SURELY_MEAN",
     "worst pool by what fails, 16 bits": "1: _SURELY_LARGE, _SURELY_MEAN",
-    "difference by the answer to 1 ulp (float32)": f"1 passes, {false_alarms._UNSURE} unknown",
+    "difference by the answer to 1 ulp (float32)": f"1 passes, {rounds._UNSURE} unknown",
     "float64 run: distance by its limit, float32": "1: _FAR, _FARTHEST",
     "float64 run: distance by its limit, 16 bits": "1: _FAR, _FARTHEST",
     "float64 run: distance by the answer to 1 ulp, float32": f"{sides._WIDE_GROWTH}",
     "float64 run: distance by the answer to 1 ulp, 16 bits": f"{sides._NARROW_GROWTH}",
     "difference by what 3 jittered runs do": f"{verdicts._AS_FAR}",
-    "float64: difference by the answer to 1 ulp": f"{false_alarms._GROWTH:g}",
+    "float64: difference by the answer to 1 ulp": f"{rounds._GROWTH:g}",
 }
 
 

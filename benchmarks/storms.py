@@ -1,27 +1,32 @@
 """What capture costs a program that does one thing over and over: CPU time, side by side.
 
-    python benchmarks/storms.py [--count 1000] [--rounds 3] [--only KIND] [--backend eager]
-        [--clocks | --pairs] [--json]
+    python benchmarks/storms.py [--count 1000] [--minutes 10] [--warm 48] [--only KIND]
+        [--backend eager] [--json]
+    python benchmarks/storms.py --whole [--rounds 3] | --clocks
 
-Every kind of `subjects/storm.py` runs plain and under `compilescope run -q`, in turns; a round
-starts with the other one each time. `storm` is the CPU time of the program's own process from
-torch's compiler loaded to the last call: its ratio is what the bar of 1.05 is about. `whole` is
-user and system time of everything that was started, from `os.wait4`: interpreter, imports and the
-launcher too. Ratios are taken within a round; the figure is their median. `size` is the run on
-disk, `show` the CPU time of `compilescope show` of it.
+For every kind of `subjects/storm.py`, one process puts the hooks on and off again all the time,
+so a busy machine is busy for both: `ratio` is the median, over pairs of neighbouring groups, of the
+CPU time of a compilation with hooks to that without, with its 95 % confidence interval; `late` is
+that of the last third, where there are the most cache entries. What capture costs is linear in the
+number of recompiles if `late` is no larger. A kind ends after `--count` compilations or its share
+of `--minutes`, and says how far it came.
+
+With `--whole`, every kind runs plain and under `compilescope run -q`, in turns; a round starts with
+the other one each time. `storm` is the CPU time of the program's own process from torch's compiler
+loaded to the last call: its ratio is what the bar of 1.05 is about. `whole` is user and system time
+of everything that was started, from `os.wait4`: interpreter, imports and the launcher too. Ratios
+are taken within a round; the figure is their median. `size` is the run on disk, `show` the CPU time
+of `compilescope show` of it. With a count of 1000 this takes hours.
 
 With `--clocks`, hooks are clocked in a process of their own instead (see `capture_overhead.py`):
 `hooks` is 1 + their time / the rest of the storm. Other processes do not disturb that figure.
-
-With `--pairs`, one process puts the hooks on and off again all the time: `ratio` is the median CPU
-time of a compilation with hooks to that without, after `--warm` compilations. That takes a fraction
-of the time, and a busy machine is busy for both.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import subprocess
 import sys
@@ -108,8 +113,9 @@ def clocked(kind: str, args: argparse.Namespace) -> dict[str, Any]:
 
 def paired(kind: str, args: argparse.Namespace) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="storm-") as name:
-        counts = [str(args.warm), str(args.count), args.backend]
-        return call([str(SUBJECTS / "storm_pairs.py"), kind, *counts], Path(name))[1]
+        seconds = 60 * args.minutes / len(args.only or KINDS)
+        words = [kind, str(args.warm), str(args.count), args.backend, str(seconds)]
+        return call([str(SUBJECTS / "storm_pairs.py"), *words], Path(name))[1]
 
 
 def rounds_of(kind: str, args: argparse.Namespace) -> list[dict[str, Sample]]:
@@ -142,28 +148,41 @@ def clock_line(kind: str, found: dict[str, Any]) -> str:
 
 
 def pair_line(kind: str, found: dict[str, Any]) -> str:
-    plain, captured = median(found["without"]), median(found["with"])
-    ratio = captured / plain
+    ratios = [pair["with"] / pair["without"] for pair in found["pairs"]]
+    plain = median(pair["without"] for pair in found["pairs"])
+    low, high = median_interval(ratios)
     return (
-        f"{kind:10} {1000 * plain:8.1f} ms  ratio {ratio:.4f}  of {len(found['with'])} pairs  "
-        f"{'PASS' if ratio <= BAR else 'over'}"
+        f"{kind:10} {1000 * plain:8.1f} ms  ratio {median(ratios):.3f} [{low:.3f}, {high:.3f}]  "
+        f"late {median(ratios[-math.ceil(len(ratios) / 3) :]):.3f}  {len(ratios)} pairs in "
+        f"{found['compilations']}  {'PASS' if median(ratios) <= BAR else 'over'}"
     )
+
+
+def median_interval(values: list[float]) -> tuple[float, float]:
+    """Between two of the values: whatever their distribution, the chance that half of all such
+    values lie below the lower or above the upper one is 5 % at most. Of few values it is all."""
+    ordered, outside, cut = sorted(values), 0.0, 0
+    while 2 * (outside := outside + math.comb(len(values), cut) / 2 ** len(values)) <= 0.05:
+        cut += 1
+    cut = max(cut - 1, 0)
+    return ordered[cut], ordered[-1 - cut]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("--count", type=int, default=1000, help="how often (1000)")
-    parser.add_argument("--rounds", type=int, default=3, help="plain and captured (3)")
+    parser.add_argument("--minutes", type=float, default=10, help="for all kinds together (10)")
+    parser.add_argument("--rounds", type=int, default=3, help="with --whole (3)")
     parser.add_argument("--only", action="append", choices=KINDS, metavar="KIND")
     parser.add_argument("--backend", default="eager")
+    parser.add_argument("--whole", action="store_true", help="each in processes of its own")
     parser.add_argument("--clocks", action="store_true", help="time in the hooks alone")
-    parser.add_argument("--pairs", action="store_true", help="hooks on and off in one process")
     parser.add_argument("--warm", type=int, default=48, help="compilations before the pairs (48)")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
-    ways: Any = (rounds_of, line)
-    if args.clocks or args.pairs:
-        ways = (clocked, clock_line) if args.clocks else (paired, pair_line)
+    ways: Any = (paired, pair_line)
+    if args.clocks or args.whole:
+        ways = (clocked, clock_line) if args.clocks else (rounds_of, line)
     results: dict[str, Any] = {}
     for kind in args.only or KINDS:
         measure, words = ways

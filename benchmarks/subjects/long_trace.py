@@ -1,4 +1,4 @@
-"""Long TORCH_TRACE files, made of real ones as a long job would have written them.
+"""Long TORCH_TRACE files, made of real ones as a long job would have written them; short ones too.
 
 A copy of a trace stands for a later stretch of the job: frames and times go on counting, sizes and
 the names made from them differ as they do from one recompile to the next, hashes are right again.
@@ -46,6 +46,17 @@ def stretch(traces: list[bytes], size: int, target: Path) -> int:
                 if written >= size:
                     break
             round_ += 1
+    return written
+
+
+def shorten(trace: bytes, size: int, target: Path) -> int:
+    """Write a trace's first records, at least `size` bytes of them: a job that ended early."""
+    written = 0
+    with target.open("wb") as file:
+        for record in _records(trace):
+            written += file.write(record + b"\n")
+            if written >= size:
+                break
     return written
 
 

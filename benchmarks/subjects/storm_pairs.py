@@ -1,9 +1,10 @@
-"""A storm in which capture comes and goes: `storm_pairs.py KIND WARM COUNT BACKEND`.
+"""A storm in which capture comes and goes: `storm_pairs.py KIND WARM COUNT BACKEND SECONDS`.
 
 After WARM compilations, COUNT are made in groups, in turns with and without hooks, all in one
-process: both meet the same cache entries, caches and neighbours. The first of a group is left out,
-for what putting hooks on and taking them off has moved. The file named by BENCHMARK_OUT gets the
-CPU seconds of each of the others, `with` hooks and `without`.
+process: both meet the same cache entries, caches and neighbours. After SECONDS it ends early. The
+median of a group passes over its first one, which pays for hooks put on or taken off. The file
+named by BENCHMARK_OUT gets, for each pair of groups, the CPU seconds of a compilation `without`
+hooks and `with` them, and how many compilations there were in all.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ import json
 import os
 import sys
 import tempfile
-from time import process_time
+from statistics import median
+from time import monotonic, process_time
 from typing import Any
 
 import storm
@@ -24,30 +26,35 @@ import compilescope
 _GROUP = 6
 
 
-def main(kind: str, warm: str, count: str, backend: str) -> None:
+def main(kind: str, warm: str, count: str, backend: str, seconds: str) -> None:
+    end = monotonic() + float(seconds)
     torch.set_num_threads(1)
     storm.raise_limits()
     torch.compile(lambda x: x.sin(), backend=backend)(torch.ones(8))
     call = storm.KINDS[kind](backend)
     number = int(warm)
+    pairs: list[dict[str, float]] = []
     with tempfile.TemporaryDirectory() as folder:
         with compilescope.capture(dir=folder):
             for each in range(number):
                 call(each)
-        spent: dict[str, list[float]] = {"without": [], "with": []}
-        for group in range(2 * max(int(count) // (2 * _GROUP), 1)):
+        while not pairs or (number < int(warm) + int(count) and monotonic() < end):
+            pair = {}
             # A pair begins with the other one each time.
-            way = ("without", "with")[(group + group // 2) % 2]
-            capture: Any = compilescope.capture(dir=folder)
-            with capture if way == "with" else contextlib.nullcontext():
-                call(number)
-                for each in range(number + 1, number + _GROUP):
-                    start = process_time()
-                    call(each)
-                    spent[way].append(process_time() - start)
-            number += _GROUP
+            for way in ("without", "with")[:: 1 if len(pairs) % 2 else -1]:
+                capture: Any = compilescope.capture(dir=folder)
+                with capture if way == "with" else contextlib.nullcontext():
+                    pair[way] = median(seconds_of(call, number + each) for each in range(_GROUP))
+                number += _GROUP
+            pairs.append(pair)
     with open(os.environ["BENCHMARK_OUT"], "w") as file:
-        json.dump(spent, file)
+        json.dump({"pairs": pairs, "compilations": number}, file)
+
+
+def seconds_of(call: storm.Call, number: int) -> float:
+    start = process_time()
+    call(number)
+    return process_time() - start
 
 
 if __name__ == "__main__":
