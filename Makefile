@@ -6,8 +6,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-# Half the cores would idle without it; the tests are made to run side by side.
-JOBS ?= $(shell $(PYTHON) -c "import os; print(len(os.sched_getaffinity(0)))")
+# One more than there are cores: the tests are made to run side by side, and a quarter of their time
+# they wait for a child, a browser or a limit.
+JOBS ?= $(shell $(PYTHON) -c "import os; print(len(os.sched_getaffinity(0)) + 1)")
 
 .PHONY: demo test test-all lint format system clean
 

@@ -21,6 +21,9 @@ from compilescope.processes import deadline
 # What the tests start is no user's program: it leaves no run where it happens to be started.
 os.environ["COMPILESCOPE_AUTO_RUN"] = "0"
 
+# A pool of compile workers imports torch once more, for the one kernel that a test compiles.
+os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
+
 # Nor is the user's own state touched, such as the secret that recorded runs are sealed with.
 os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="compilescope-state-")
 atexit.register(shutil.rmtree, os.environ["XDG_STATE_HOME"], ignore_errors=True)
@@ -46,7 +49,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         # Never imported.
         data = re.compile(r"/((registry|rules/\w+|fixes/\w+)/examples|lessons|programs)/")
-        compileall.compile_dir(SOURCES, rx=data, quiet=2)
+        compileall.compile_dir(SOURCES, rx=data, quiet=2, workers=0)
 
 
 def pytest_collection_finish() -> None:

@@ -13,8 +13,7 @@ from builders import event, frame, run_of
 from compilescope.model.bodies import TensorDiff, Violation
 from compilescope.model.outcomes import ErrorGrid, WorstValue
 from compilescope.model.run import Run
-from compilescope.scale.engine import Finished
-from compilescope.scale.job import JobResult
+from compilescope.scale.job import Finished, JobResult
 from compilescope.scale.store import Store
 from compilescope.sharing.archive import write_archive
 from compilescope.sweep.record import write_place

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import msgspec
 
-from compilescope.findings.breaks import Site
+from compilescope.findings.breaks import BreakFinding
 from compilescope.fixes.diffs import file_diff
-from compilescope.minify.logged import stock_example, xla_example
-from compilescope.minify.logged.stock_example import example_parts
+from compilescope.minify.logged import example_scripts
+from compilescope.minify.logged.example_scripts import example_parts
 from compilescope.minify.logged.words import file_name
-from compilescope.minify.script.ending import ending_source, exits
+from compilescope.minify.script.conclusion import ending_source, exits
 from compilescope.minify.script.graph_source import _one_line as graph_comment
-from compilescope.minify.source.causes import SourceCause
+from compilescope.minify.source.findings import SourceFinding
 from compilescope.minify.source.script import Story, finished_script
 from compilescope.repair.delivery.script import ScriptRecipe, make_script
 from hostile import HALF, Makers, steering
@@ -58,8 +58,8 @@ def test_a_fixed_script_runs_the_program_alone() -> None:
     assert not steering(text)
 
 
-def a_site() -> Site:
-    made: Site = Makers(sane_keys=False).struct(Site)
+def a_site() -> BreakFinding:
+    made: BreakFinding = Makers(sane_keys=False).struct(BreakFinding)
     hostile = {name: bad() for name in ("gb_id", "gb_type", "file", "function", "source", "why")}
     return msgspec.structs.replace(made, **hostile)
 
@@ -68,13 +68,15 @@ def test_a_logs_repro_runs_our_example_alone() -> None:
     site = a_site()
     parts = example_parts("scalar-extraction") or example_parts("data-dependent-branch")
     for each in parts[:1]:
-        text = stock_example._text(site, each, file_name(site), "Verified.", bad())
+        text = example_scripts._text(site, each, file_name(site), "Verified.", bad())
         assert not calls(text) and not steering(text)
-    words = map(stock_example.one_line, (site.gb_type, site.file, site.source))
-    program = xla_example._PROGRAMS["host-read"]
+    words = map(example_scripts.one_line, (site.gb_type, site.file, site.source))
+    program = example_scripts._PROGRAMS["host-read"]
     names = dict(zip(("kind", "place", "source"), words, strict=True))
     names |= {"exits": exits("graph break"), "ending": ending_source()}
-    text = xla_example._SCRIPT.format(**names, program=program, verified="", name=file_name(site))
+    text = example_scripts._XLA_SCRIPT.format(
+        **names, program=program, verified="", name=file_name(site)
+    )
     assert not calls(text) and not steering(text)
 
 
@@ -85,7 +87,7 @@ def test_a_repro_is_written_where_it_was_asked_for(tmp_path: Path) -> None:
 
 
 def test_a_small_programs_head_is_a_docstring() -> None:
-    made: SourceCause = Makers(sane_keys=False).struct(SourceCause)
+    made: SourceFinding = Makers(sane_keys=False).struct(SourceFinding)
     texts = {name: bad() for name in ("what", "reason", "gb_id", "guard", "title")}
     cause = msgspec.structs.replace(made, kind="break", **texts)
     story = Story(found_in=bad(), torch="2.13", lines_before=3, needs=(bad(),))

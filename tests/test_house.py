@@ -7,27 +7,29 @@ import re
 from collections.abc import Collection
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
 
 import pytest
 
+from parsed_source import nodes_of, tree_of
 from test_architecture import PACKAGE, ROOT, sources
 
 
 @cache
-def _modules() -> dict[str, ast.Module]:
+def _modules() -> dict[str, Path]:
     """Every module of ours that is imported by name; programs that are data are not."""
     found = {}
     for path in sources():
         parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
         parts = parts[:-1] if parts[-1] == "__init__" else parts
-        found[".".join(parts)] = ast.parse(path.read_text())
+        found[".".join(parts)] = path
     return found
 
 
-def _imports(tree: ast.Module, modules: Collection[str]) -> set[str]:
+def _imports(path: Path, modules: Collection[str]) -> set[str]:
     """Ours that a module imports, wherever it does: also inside functions, and for types."""
     found = set()
-    for node in ast.walk(tree):
+    for node in nodes_of(path):
         if isinstance(node, ast.ImportFrom) and node.module:
             for name in node.names:
                 inner = f"{node.module}.{name.name}"
@@ -40,7 +42,7 @@ def _imports(tree: ast.Module, modules: Collection[str]) -> set[str]:
 @cache
 def _graph() -> dict[str, set[str]]:
     modules = _modules()
-    return {name: _imports(tree, modules) - {name} for name, tree in modules.items()}
+    return {name: _imports(path, modules) - {name} for name, path in modules.items()}
 
 
 def test_no_modules_import_each_other() -> None:
@@ -60,8 +62,8 @@ SAME_THING = {
 
 def test_no_class_name_means_two_things() -> None:
     found: dict[str, list[str]] = {}
-    for name, tree in _modules().items():
-        for node in tree.body:
+    for name, path in _modules().items():
+        for node in tree_of(path).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 found.setdefault(node.name, []).append(name)
     twice = {name: where for name, where in found.items() if len(where) > 1}
@@ -75,7 +77,9 @@ def test_every_module_can_be_reached() -> None:
     graph = _graph()
     reached: set[str] = set()
     todo = ["compilescope", "compilescope.__main__", "compilescope.pytest_plugin"]
-    todo += [name for name, tree in modules.items() if _is_member(tree) or _is_started(name)]
+    todo += [
+        name for name, path in modules.items() if _is_member(tree_of(path)) or _is_started(name)
+    ]
     while todo:
         name = todo.pop()
         if name in reached:
@@ -109,9 +113,9 @@ def _is_started(name: str) -> bool:
     return ".boot." in name
 
 
-def _named(name: str, tree: ast.Module) -> set[str]:
+def _named(name: str, path: Path) -> set[str]:
     """Modules in texts: what is started with -m or loaded by name, and scripts run by path."""
-    values = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
+    values = (node.value for node in nodes_of(path) if isinstance(node, ast.Constant))
     texts = [value for value in values if isinstance(value, str)]
     named = {found for text in texts for found in re.findall(r"compilescope(?:\.\w+)+", text)}
     beside = name.rpartition(".")[0]

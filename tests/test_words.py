@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 import pytest
 
+from parsed_source import nodes_of
+
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "compilescope"
 DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -70,11 +72,11 @@ class Text(NamedTuple):
     words: str
 
 
-def _docstrings(tree: ast.AST) -> set[int]:
+def _docstrings(nodes: list[ast.AST]) -> set[int]:
     """Constants that stand alone as a statement: no user reads them."""
     return {
         id(statement.value)
-        for node in ast.walk(tree)
+        for node in nodes
         for statement in _statements(node)
         if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
     }
@@ -85,11 +87,11 @@ def _statements(node: ast.AST) -> list[ast.stmt]:
     return body if isinstance(body, list) else []
 
 
-def _helps(tree: ast.AST) -> set[int]:
+def _helps(nodes: list[ast.AST]) -> set[int]:
     """Docstrings of click commands."""
     return {
         id(node.body[0].value)
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.FunctionDef)
         and any(
             "command" in ast.dump(each) or "group" in ast.dump(each) for each in node.decorator_list
@@ -99,10 +101,10 @@ def _helps(tree: ast.AST) -> set[int]:
 
 
 def _constants(path: Path) -> Iterator[Text]:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    silent = _docstrings(tree) - _helps(tree)
+    nodes = nodes_of(path)
+    silent = _docstrings(nodes) - _helps(nodes)
     # The example programs and regular expressions of rules are code, not words.
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             words = node.value
             if id(node) in silent or words in DOCUMENTED or _is_code(words):

@@ -122,7 +122,9 @@ class Capture:
 
     def to_json(self) -> str:
         """The digest as JSON, the same that the command line gives."""
-        return plain_json(self.digest)
+        from compilescope.analysis.json_form import digest_json
+
+        return plain_json(digest_json(self.digest))
 
     def _repr_html_(self) -> str:
         from compilescope.report.render.html import to_html
@@ -193,8 +195,8 @@ def _asked(
     url: str | None,
     redact: bool,
 ) -> Explanation:
-    from compilescope.llm.answers import function_speaker, replies, server_speaker
     from compilescope.llm.question import questions_for
+    from compilescope.llm.replies import function_speaker, replies, server_speaker
     from compilescope.llm.server import model_settings
     from compilescope.report.quotes import model_quote
 

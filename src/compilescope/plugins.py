@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Container
 from types import ModuleType
 from typing import TypeVar
 
@@ -16,11 +17,19 @@ T = TypeVar("T")
 
 
 def discover(
-    package: ModuleType, attribute: str, kind: type[T], *, several: str | None = None
+    package: ModuleType,
+    attribute: str,
+    kind: type[T],
+    *,
+    several: str | None = None,
+    without: Container[str] = (),
 ) -> list[T]:
-    """The objects of each public module of `package`, in order of module name; see `carried`."""
+    """The objects of each public module of `package`, in order of module name; see `carried`.
+    Modules called as those in `without` are not imported."""
     found: dict[str, T] = {}
     for module in public_modules(package):
+        if module in without:
+            continue
         for each in carried(f"{package.__name__}.{module}", attribute, kind, several=several):
             key = str(getattr(each, "id", None) or getattr(each, "name", module))
             if key in found:

@@ -6,11 +6,11 @@ is an error: a limit that nobody reads is a limit that never fails.
 
 from __future__ import annotations
 
+import stat
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from compilescope.errors import ToolError
 
@@ -20,8 +20,7 @@ _MOST = 10**18
 """Nobody counts further, and it can be divided and printed."""
 
 
-@dataclass(frozen=True)
-class Project:
+class Project(NamedTuple):
     """The limits of the gate, and where links lead. None: the project does not say."""
 
     file: Path | None = None
@@ -62,8 +61,11 @@ def read_project(folder: Path | None = None) -> Project:
 def _table(file: Path) -> dict[str, Any] | None:
     """The table in `file`; None where there is no such file, or no such table in it."""
     try:
+        # Where a folder or a pipe has its name, there is no such file.
+        if not stat.S_ISREG(file.stat().st_mode):
+            return None
         text = file.read_bytes().decode()
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except UnicodeDecodeError:
         raise ToolError(f"{file} is not valid TOML: it is not UTF-8.") from None

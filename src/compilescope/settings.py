@@ -11,6 +11,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from compilescope.errors import ToolError
 
@@ -29,8 +30,7 @@ AUTO_RUN = "COMPILESCOPE_AUTO_RUN"
 """0: a program that uses our backends without `compilescope run` leaves no run."""
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(NamedTuple):
     """What the environment asks of this process."""
 
     home: Path = Path(DEFAULT_DIR)
@@ -204,8 +204,7 @@ def github_workspace() -> str:
     return os.environ.get("GITHUB_WORKSPACE", "")
 
 
-@dataclass(frozen=True)
-class MockSettings:
+class MockSettings(NamedTuple):
     """What the environment asks of the mock backends."""
 
     strict: bool | None = None
@@ -248,8 +247,7 @@ def read_mock_settings(environment: Mapping[str, str] | None = None) -> MockSett
     )
 
 
-@dataclass(frozen=True)
-class MiniSettings:
+class MiniSettings(NamedTuple):
     """What the environment asks of the small compiler."""
 
     off: tuple[str, ...] = ()

@@ -6,8 +6,8 @@ A test fails when one of these holds after all, so that the list stays true.
 from __future__ import annotations
 
 SHORTFALLS: dict[str, str] = {
-    "fixes/py_probe_leaf": "the break goes and uncovers another at the same line: two fixes are "
-    "needed, and the first advice is one",
+    "fixes/gradient_at_inner_leaf": "the break goes and uncovers another at the same line: two "
+    "fixes are needed, and the first advice is one",
     "models/gpt2_training": "once the first call is eager, layers that share code are compiled one "
     "by one",
     "models/longformer_script": "the field of the config does not lead around the break",

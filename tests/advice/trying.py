@@ -15,8 +15,11 @@ from typing import Any, Literal
 from advice.comparing import as_stated, difference, names_difference, steady
 from advice.running import Program, Ran, WarmProcess
 from compilescope.analysis.digest import Digest, digest
-from compilescope.analysis.findings import Finding, findings
+from compilescope.analysis.findings import findings
 from compilescope.findings.advice import Advice
+from compilescope.findings.breaks import BreakFinding
+from compilescope.findings.failures import FailureFinding
+from compilescope.findings.finding import Finding
 from compilescope.fixes.advice import advised
 from compilescope.fixes.catalogue import fixes_for
 from compilescope.fixes.diffs import patch_diff
@@ -94,8 +97,8 @@ class Trial:
             program=self.program.name,
             corpus=self.program.corpus,
             kind=finding.kind,
-            rule=_rule_of(finding, self.original.digest),
-            gb_id=finding.rule if finding.rule.startswith("GB") else "",
+            rule=_rule_of(finding),
+            gb_id=finding.rule_id if finding.rule_id.startswith("GB") else "",
             place=f"{Path(finding.file).name}:{finding.line}",
             title=finding.title,
             own=finding.own,
@@ -204,14 +207,12 @@ class _Version:
         return self.warm.run(self.program, self.folder, "compiled")
 
 
-def _rule_of(finding: Finding, seen: Digest) -> str:
-    for site in seen.sites:
-        if finding.kind == "break" and site.fingerprint == finding.fingerprint:
-            return site.rule or f"category/{site.category or 'none'}"
-    for failure in seen.failures:
-        if finding.kind == "failure" and failure.because == finding.because:
-            return f"failure/{failure.rule or failure.category or failure.error}"
-    return finding.rule
+def _rule_of(finding: Finding) -> str:
+    if isinstance(finding, BreakFinding):
+        return finding.rule or f"category/{finding.category or 'none'}"
+    if isinstance(finding, FailureFinding):
+        return f"failure/{finding.rule or finding.category or finding.error}"
+    return finding.rule_id
 
 
 def _crash(before: _Version, after: _Version, kind: str) -> str:
@@ -232,7 +233,7 @@ def _key(finding: Finding) -> tuple[str, str, str]:
     subject = finding.title
     if finding.kind == "break" and finding.column is not None:
         subject = finding.source[finding.column : finding.end_column]
-    return (finding.kind, finding.rule, subject)
+    return (finding.kind, finding.rule_id, subject)
 
 
 def _still_there(before: _Version, after: _Version, finding: Finding) -> str:

@@ -67,7 +67,7 @@ def test_the_defaults_are_as_shown() -> None:
     assert rows == {
         "MOCK_STRICT": "1",
         "MOCK_ALIGNMENT": "1",
-        "MOCK_ALIGNMENT_DIMS": MockSettings.alignment_dims,
+        "MOCK_ALIGNMENT_DIMS": MockSettings().alignment_dims,
         "MOCK_MAX_MEMORY": shown_bytes(usual.device.memory.peak_bytes),
     }
     assert not usual.device.shapes.alignment

@@ -10,7 +10,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from compilescope.bench import own_models  # noqa: E402
+from compilescope.bench import model  # noqa: E402
 from compilescope.bench.built import Built, class_loss, squares_loss  # noqa: E402
 from compilescope.bench.model import (  # noqa: E402
     Model,
@@ -215,13 +215,13 @@ def test_own_file_that_is_wrong(own: str, given: dict[str, Any], words: str) -> 
 
 def test_entry_points(own: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(Path(own).parent))
-    group = own_models.GROUP
+    group = model.GROUP
     entries = [
         EntryPoint("tiny", "my_own_models:build", group),
         EntryPoint("broken", "my_absent_package:build", group),
         EntryPoint("bert", "my_own_models:fixed", group),
     ]
-    monkeypatch.setattr(own_models, "entry_points", lambda group: entries)
+    monkeypatch.setattr(model, "entry_points", lambda group: entries)
     found = {model.name: model for model in all_models()}
     assert unavailable(found["tiny"]) == ""
     assert find_model("tiny").build(False, 4).args[0].shape[0] == 4

@@ -14,8 +14,7 @@ import torch
 
 from compilescope.bench.protocol import WorkerRequest
 from compilescope.bench.spec import Spec
-from compilescope.bench.timing import LEAST_S, CudaClock, warm_up
-from compilescope.bench.worker_tasks import WorkerTasks, survey
+from compilescope.bench.worker_tasks import LEAST_S, CudaClock, WorkerTasks, survey, warm_up
 from compilescope.errors import ToolError
 
 pytestmark = pytest.mark.torch

@@ -44,6 +44,17 @@ def test_what_could_not_be_written_is_written_once_it_can(tmp_path: Path) -> Non
     assert (file.lost, path.read_bytes()) == (0, b"first\nsecond\nthird\n")
 
 
+def test_a_line_with_more_to_follow_is_written_with_what_follows(tmp_path: Path) -> None:
+    file, _ = EventFile.claim(tmp_path, 0)
+    path = tmp_path / "events-0.jsonl"
+    file.write(b"guards", more=True)
+    assert path.read_bytes() == b""
+    file.write(b"time")
+    assert path.read_bytes() == b"guards\ntime\n"
+    file.write(b"last", more=True)
+    assert (file.lost, path.read_bytes()) == (0, b"guards\ntime\nlast\n"), "nothing followed"
+
+
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="descriptors are counted in /proc")
 def test_no_descriptor_is_held_between_writes(tmp_path: Path) -> None:
     before = os.listdir("/proc/self/fd")

@@ -9,7 +9,15 @@ from pathlib import Path
 import pytest
 
 from capture.faults import finding_faults
-from capture.harness import PROGRAMS, assert_transparent, captured_command, finish, show, start
+from capture.harness import (
+    PROGRAMS,
+    Ended,
+    assert_transparent,
+    captured_command,
+    finish,
+    show,
+    start,
+)
 
 pytestmark = pytest.mark.torch
 
@@ -39,25 +47,30 @@ def passing_hooks(monkeypatch: pytest.MonkeyPatch):
     torch._dynamo.reset()
 
 
-plainly: list[object] = []
-"""What the program prints without us, once it is known."""
+_plainly: list[tuple[str, str]] = []
+
+
+@pytest.fixture
+def plainly(passing_hooks, capsys: pytest.CaptureFixture[str]) -> tuple[str, str]:
+    """What the program prints without us: found once."""
+    import torch
+
+    if not _plainly:
+        passing_hooks.main()
+        _plainly.append(capsys.readouterr())
+        torch._dynamo.reset()
+    return _plainly[0]
 
 
 @pytest.mark.parametrize("planted", [*sorted(HOOKS), "all"])
-def test_fault_in_one_hook(planted, passing_hooks, monkeypatch, capsys) -> None:
-    import torch
-
+def test_fault_in_one_hook(planted, passing_hooks, plainly, monkeypatch, capsys) -> None:
     import compilescope
 
-    if not plainly:
-        passing_hooks.main()
-        plainly.append(capsys.readouterr())
-        torch._dynamo.reset()
     monkeypatch.setattr(install, "discover", finding_faults(planted))
     with compilescope.capture() as run:
         passing_hooks.main()
     captured = capsys.readouterr()
-    assert [captured] == plainly
+    assert captured == plainly
     seen = run.digest
     assert seen.tool_faults >= 1
     faulty = {fault.where for fault in seen.faults}
@@ -86,10 +99,11 @@ def test_faults_in_inductors_hooks(cxx, passing_hooks, monkeypatch, tmp_path) ->
     assert {fault.where for fault in run.digest.faults} >= IN_INDUCTOR
 
 
-def test_faults_everywhere_in_a_program(tmp_path: Path) -> None:
-    plain = start([sys.executable, "faulty_hooks.py"])
-    captured = start(captured_command(tmp_path, "-q", "faulty_hooks.py"))
-    assert_transparent(finish(plain), finish(captured))
+def test_faults_everywhere_in_a_program(tmp_path: Path, plainly: tuple[str, str]) -> None:
+    captured = finish(start(captured_command(tmp_path, "-q", "faulty_hooks.py")))
+    # The program is started once, not twice: it prints the same in this process.
+    stdout, stderr = plainly
+    assert_transparent(Ended(0, stdout.encode(), stderr.encode()), captured)
     seen = show(tmp_path)
     assert seen["tool_faults"] >= 5
     assert seen["graphs"] == 0

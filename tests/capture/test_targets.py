@@ -44,15 +44,19 @@ def test_pytest_names_the_test(tmp_path: Path) -> None:
     }
 
 
+# It ends with a mistake of its own: the traceback, too, is as it was.
+PROGRAM = ("eager_only.py", "-q", "x", "raise")
+
+
 @pytest.fixture(scope="module")
 def uncompiled() -> Ended:
-    return finish(start([sys.executable, "eager_only.py", "-q", "x"]))
+    ended = finish(start([sys.executable, *PROGRAM]))
+    assert ended.status == 1 and b"my own mistake" in ended.stderr
+    return ended
 
 
 def test_compile_all_takes_the_outermost_modules(tmp_path: Path, uncompiled: Ended) -> None:
-    ended = run_captured(
-        tmp_path, "-q", "--compile-all", "--backend", "eager", "eager_only.py", "-q", "x"
-    )
+    ended = run_captured(tmp_path, "-q", "--compile-all", "--backend", "eager", *PROGRAM)
     assert ended == uncompiled
     functions = [name for _, name in functions_of(latest_run(tmp_path))]
     # One compilation of Net, ended by its print; its blocks are inlined, not compiled apart.
@@ -62,34 +66,15 @@ def test_compile_all_takes_the_outermost_modules(tmp_path: Path, uncompiled: End
     assert [site["source"].strip() for site in seen["sites"]] == ['print("half way")']
 
 
-@pytest.mark.parametrize(
-    ("names", "functions"),
-    [
-        (("Block",), {"forward"}),
-        (
-            ("loss_of", "Net.score", "parcel.maths.triple"),
-            {"loss_of", "score", "triple"},
-        ),
-    ],
-    ids=["class", "functions"],
-)
-def test_compile_by_name(
-    tmp_path: Path, uncompiled: Ended, names: tuple[str, ...], functions: set[str]
-) -> None:
+def test_compile_by_name(tmp_path: Path, uncompiled: Ended) -> None:
+    """A class, and functions: of a module, of a class, of another file."""
+    names = ("Block", "loss_of", "Net.score", "parcel.maths.triple")
     options = [word for name in names for word in ("--compile", name)]
-    ended = run_captured(tmp_path, "-q", *options, "--backend", "eager", "eager_only.py", "-q", "x")
+    ended = run_captured(tmp_path, "-q", *options, "--backend", "eager", *PROGRAM)
     assert ended == uncompiled
-    assert {name for _, name in functions_of(latest_run(tmp_path))} == functions
-
-
-def test_compiled_function_that_raises_shows_the_programs_traceback(tmp_path: Path) -> None:
-    options = ("-q", "--compile", "loss_of", "--backend", "eager")
-    plain = start([sys.executable, "eager_only.py", "raise"])
-    ended = run_captured(tmp_path, *options, "eager_only.py", "raise")
-    expected = finish(plain)
-    assert (ended.status, ended.stdout) == (1, expected.stdout)
     assert OUR_CODE not in ended.stderr
-    assert ended.stderr == expected.stderr
+    run = latest_run(tmp_path)
+    assert {name for _, name in functions_of(run)} == {"forward", "loss_of", "score", "triple"}
 
 
 @pytest.mark.slow

@@ -8,10 +8,15 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from compilescope import settings
+from compilescope.logs.trace.record import TraceLine
+from compilescope.model.bodies import Body
+from compilescope.model.event import Envelope
+from compilescope.model.header import RunHeader
 from compilescope.patterns import late
 from compilescope.processes import guard_process
 
@@ -40,7 +45,7 @@ _NO_VIEW = {
 }  # fmt: skip
 
 
-_MOST_MODULES = 400
+_MOST_MODULES = 376
 """Of ours, for a trace whose source is not here. Each costs about a third of a millisecond."""
 
 
@@ -77,6 +82,13 @@ def test_a_trace_loads_neither_the_console_readers_nor_what_parses_and_colours(
     assert len([name for name in loaded if name.startswith("compilescope")]) <= _MOST_MODULES
 
 
+@pytest.mark.parametrize("kind", [*get_args(Body), Envelope, TraceLine, RunHeader])
+def test_what_msgspec_decodes_has_its_annotations_evaluated(kind: type) -> None:
+    """Texts of annotations, as `from __future__ import annotations` leaves them, are evaluated one
+    by one in every process: for the bodies alone that took 8 ms."""
+    assert not [name for name, each in kind.__annotations__.items() if isinstance(each, str)]
+
+
 def test_names_that_settings_repeats_are_those_of_the_guard() -> None:
     assert settings.GUARD == guard_process.VARIABLE
 
@@ -88,3 +100,33 @@ def test_a_late_expression_is_compiled_once_it_is_used() -> None:
     assert found.sub("x", "1 2") == "x x" and found.groups == 1 and found.pattern == r"(\d+)"
     assert vars(found)["search"].__self__ is re.compile(r"(\d+)", re.ASCII)
     assert not hasattr(found, "no_such_method")
+
+
+def test_a_trace_that_loses_nothing_loads_no_fix_and_no_rule(tmp_path: Path) -> None:
+    whole = lzma.decompress((GOLDEN / "torch_trace_inductor.log.xz").read_bytes())
+    log = tmp_path / "trace.log"
+    log.write_bytes(whole[: whole.rindex(b"\nV", 0, whole.index(b"dynamo_graph_break_reason"))])
+    page = tmp_path / "page.html"
+    loaded = _imported("logs", str(log), "--dir", str(tmp_path), "--report", str(page))
+    rooms = (
+        "compilescope.fixes.advice",
+        "compilescope.rules.breaks.",
+        "compilescope.fixes.breaks.",
+    )
+    assert not [name for name in loaded if name.startswith(rooms)]
+
+
+def test_a_command_ends_as_python_would(tmp_path: Path) -> None:
+    """Its process is not taken apart, but what asked to be told of its end is."""
+    code = (
+        "import atexit, sys; atexit.register(print, 'told', flush=True); "
+        "from compilescope.__main__ import command; command()"
+    )
+
+    def ended(*words: str) -> tuple[int, str]:
+        run = [sys.executable, "-c", code, *words]
+        done = subprocess.run(run, capture_output=True, text=True, cwd=tmp_path)
+        return done.returncode, done.stdout
+
+    assert ended("list") == (0, "told\n")
+    assert ended("show") == (2, "told\n")

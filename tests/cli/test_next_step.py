@@ -11,7 +11,7 @@ import pytest
 
 from builders import event, frame, run_of
 from compilescope.analysis.digest import Digest, digest
-from compilescope.cli.commands.run.next_step import ProgramRun, next_step
+from compilescope.cli.commands.run import ProgramRun, next_step
 from compilescope.cli.main import group
 from compilescope.cli.program import Words
 from compilescope.findings.advice import Advice

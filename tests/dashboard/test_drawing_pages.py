@@ -18,7 +18,7 @@ from starlette.exceptions import HTTPException
 
 import samples
 from compilescope.dashboard.addresses import Missing
-from compilescope.dashboard.drawing.workers import (
+from compilescope.dashboard.drawing_workers import (
     DrawingWorkers,
     DrawnPage,
     PageCache,
@@ -154,7 +154,7 @@ def test_answers_are_kept_up_to_a_size() -> None:
 
 _KILLED = """
 import asyncio, os, signal
-from compilescope.dashboard.drawing.workers import DrawingWorkers
+from compilescope.dashboard.drawing_workers import DrawingWorkers
 
 async def main():
     print(await DrawingWorkers(workers=1).draw(os.getpid), flush=True)

@@ -15,7 +15,7 @@ import pytest
 import samples
 from axe_checks import grave_findings
 from browsing import focus_walk, looking
-from compilescope.dashboard.runs.actions import build_of, script_of
+from compilescope.dashboard.pages.run import build_of, script_of
 from compilescope.dashboard.server.options import BrowserLimits
 from compilescope.model.header import FILE_NAME
 from compilescope.model.provenance import SEALS

@@ -20,9 +20,8 @@ from typing import Any
 import pytest
 
 from compilescope.errors import ToolError
-from compilescope.llm import llm, llm_cache
+from compilescope.llm import replies
 from compilescope.llm.answer import CUT_NOTE, MAX_ANSWER_CHARS
-from compilescope.llm.llm import ask
 from compilescope.llm.prompt import (
     MAX_LINE_CHARS,
     MAX_QUESTION_CHARS,
@@ -31,6 +30,7 @@ from compilescope.llm.prompt import (
     prompt_for,
     request_for,
 )
+from compilescope.llm.replies import ask
 from compilescope.llm.server import GEMINI_URL, OPENAI_URL, ModelSettings, model_settings
 from compilescope.settings import read_model_variables
 
@@ -146,7 +146,7 @@ def dripping(piece: bytes, start: bool = True) -> Behaviour:
             handler.start()
         else:
             handler.wfile.write(b"HTTP/1.1 200 OK\r\n")
-        for _ in range(200):
+        for _ in range(2400):
             if start:
                 handler.chunk(piece)
             else:
@@ -281,7 +281,7 @@ def test_words_come_piece_by_piece(server: Server, settings: ModelSettings) -> N
     def behave(handler: Handler) -> None:
         handler.start()
         handler.piece("Because ")
-        second.wait(5)
+        second.wait(60)
         handler.piece("of item.\n", "stop")
         handler.done()
 
@@ -295,7 +295,7 @@ def test_words_come_piece_by_piece(server: Server, settings: ModelSettings) -> N
 
     reply = ask(QUESTION, settings, on_text)
     assert pieces == ["Because ", "of item.\n"]
-    assert reply == llm.ModelReply("Because of item.", None, "tiny", cached=False)
+    assert reply == replies.ModelReply("Because of item.", None, "tiny", cached=False)
 
 
 def test_answers_are_plain_text(server: Server, settings: ModelSettings) -> None:
@@ -406,9 +406,9 @@ def test_a_cache_that_cannot_be_written_is_no_error(
 
 
 def test_entries_keep_every_line_end(tmp_path: Path) -> None:
-    entry = llm_cache.entry_for(tmp_path, "u", "m", [{"role": "user", "content": "é"}])
-    llm_cache.write_entry(entry, "é\r\n\n x\n")
-    assert llm_cache.read_entry(entry) == "é\r\n\n x\n"
+    entry = replies.entry_for(tmp_path, "u", "m", [{"role": "user", "content": "é"}])
+    replies.write_entry(entry, "é\r\n\n x\n")
+    assert replies.read_entry(entry) == "é\r\n\n x\n"
 
 
 # What goes wrong
@@ -541,8 +541,8 @@ def test_slow_answers_end_in_time(
     began = time.monotonic()
     problem = problem_of(replace(settings, timeout_s=0.6))
     assert "did not finish its answer within 0.6 s" in problem
-    # The whole answer would take ten seconds, and the machine may be busy.
-    assert time.monotonic() - began < 8
+    # The whole answer would take two minutes; how busy the machine is does not matter here.
+    assert time.monotonic() - began < 60
     assert len(server.requests) <= 1
     assert _workers_end_within(30), "nobody is left behind to listen"
 
@@ -639,7 +639,7 @@ def test_ctrl_c_passes_through(server: Server, settings: ModelSettings, tmp_path
     server.behaviours = [dripping(b": keep-alive\n\n")]
     code = f"""
         from pathlib import Path
-        from compilescope.llm.llm import ask
+        from compilescope.llm.replies import ask
         from compilescope.llm.prompt import CauseQuestion
         from compilescope.llm.server import ModelSettings
         cache = Path({str(tmp_path)!r})

@@ -81,7 +81,7 @@ def test_kinds_follow_from_how_it_is_written(
 
     module = SourceModule(subject.file, text)
     subject.program._modules[subject.file] = module
-    fresh = Subject(subject.finding, subject.program, site=subject.site)
+    fresh = Subject(subject.finding, subject.program)
     node = next(
         each
         for each in module.walk()

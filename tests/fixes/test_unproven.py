@@ -10,7 +10,7 @@ import pytest
 from builders import ROOT, event, frame, run_of
 from compilescope.errors import ToolError
 from compilescope.fixes.here import Here, main_of_log
-from compilescope.fixes.unproven import in_words, logged_causes
+from compilescope.fixes.unproven import in_words, logged_subjects
 from compilescope.model.bodies import GraphBreak
 from compilescope.model.run import Run
 
@@ -62,7 +62,7 @@ def written(folder: Path) -> Here:
 def test_a_cause_is_found_in_the_script_and_proposed_there(tmp_path: Path) -> None:
     here = written(tmp_path)
     run = logged((7, '    print("y", y.shape)'), (8, "    done = print(y) or y"))
-    first, second = logged_causes(run, here)
+    first, second = logged_subjects(run, here)
     assert first.place == "train.py:7 GB0059" and first.found
     chosen = first.propose()
     assert chosen is not None and set(chosen[1].files) == {here.main}
@@ -71,7 +71,7 @@ def test_a_cause_is_found_in_the_script_and_proposed_there(tmp_path: Path) -> No
 
 
 def test_a_line_that_is_not_the_logs_is_not_touched(tmp_path: Path) -> None:
-    (cause,) = logged_causes(logged((7, "    print(other)")), written(tmp_path))
+    (cause,) = logged_subjects(logged((7, "    print(other)")), written(tmp_path))
     assert not cause.found and cause.propose() is None
 
 
@@ -85,7 +85,7 @@ def test_a_package_is_found_where_it_is_installed(
     monkeypatch.setattr(sys, "path", [*sys.path, str(module.parent.parent)])
     file = "/opt/venv/lib/python3.12/site-packages/nets/block.py"
     run = logged((7, 'print("block", s.i, x.shape)'), (8, "print(s, x.shape)"), file=file)
-    for cause in logged_causes(run, here):
+    for cause in logged_subjects(run, here):
         assert cause.subject.finding.file == str(module)
         chosen = cause.propose()
         # Whatever it is called, a module is nothing that an operator can be handed.
@@ -124,4 +124,4 @@ def test_a_script_that_cannot_be_read(tmp_path: Path, text: str | None) -> None:
     if text is not None:
         script.write_text(text)
     with pytest.raises(ToolError, match="Cannot change"):
-        logged_causes(logged(), Here(str(script)))
+        logged_subjects(logged(), Here(str(script)))

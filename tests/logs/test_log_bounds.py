@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 
 import pytest
 
 from compilescope.logs.reader import OUR_FAULT, read_logs
+from compilescope.logs.text.mlir.locs import Locs
 from logs.traces import read_bytes, record
 
 STAMP = b"V1115 00:00:01.000000 4242 torch/_dynamo/x.py:12] [0/0] "
@@ -69,3 +71,20 @@ def test_more_processes_than_any_job_has(tmp_path: Path) -> None:
     _, source = read_bytes(data, tmp_path / "run")
     assert source.tally.records == 4096
     assert source.tally.unread == 5000 - 4096
+
+
+def test_locations_that_lead_to_one_another_take_no_more_than_their_length() -> None:
+    """Each has the one before it as its callee, or twice: their frames would be as many as the
+    square of their number."""
+    for form in (b"callsite(#loc%d at #loc0)", b"callsite(#loc%d at #loc%d)"):
+        locs = Locs()
+        locs.add(b'#loc0 = loc("f"("/u/a.py":8:0))')
+        for number in range(1, 2000):
+            inner = form % ((number - 1,) * form.count(b"%d"))
+            locs.add(b"#loc%d = loc(%s)" % (number, inner))
+        tracemalloc.start()
+        for number in range(2000):
+            assert 1 <= len(locs.stack(f"#loc{number}")) <= 400
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert peak < 20_000_000

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from compilescope.analysis.digest import Digest, digest
-from compilescope.findings.breaks import Site
+from compilescope.findings.breaks import BreakFinding
 from compilescope.model.run import read_run
 from logs.consoles import read
 from logs.test_zoo_traces import DOZEN
@@ -52,7 +52,7 @@ LACKS: dict[str, dict[str, str]] = {
 """Where the log with all flags on says less than the live capture, and why."""
 
 
-def places(seen: Digest, columns: bool) -> dict[tuple[Any, ...], Site]:
+def places(seen: Digest, columns: bool) -> dict[tuple[Any, ...], BreakFinding]:
     return {
         (s.gb_type, s.gb_id, s.file, s.line, *([s.column] if columns else [])): s
         for s in seen.sites

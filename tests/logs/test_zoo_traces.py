@@ -39,7 +39,7 @@ def facts(seen: Digest) -> dict[str, Any]:
     """What the two must agree on."""
     return {
         "breaks": {
-            (s.file, s.line, s.column, s.gb_type, s.gb_id, s.outcome, s.wrappers, s.events, s.rule)
+            (s.file, s.line, s.column, s.gb_type, s.gb_id, s.outcome, s.wrappers, s.count, s.rule)
             for s in seen.sites
         },
         "recompiles": {
@@ -47,7 +47,7 @@ def facts(seen: Digest) -> dict[str, Any]:
             for f in seen.recompiles
         },
         "causes": {
-            (f.line, c.guard, c.subject, c.expected, c.actual, c.kind, c.count, c.rule)
+            (f.line, c.guard, c.subject, c.expected, c.actual, c.guard_kind, c.count, c.rule)
             for f in seen.recompiles
             for c in f.causes
         },

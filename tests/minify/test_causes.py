@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from compilescope.minify.source.causes import SourceCause, lasting, lasting_guard, path_end
+from compilescope.minify.source.findings import (
+    SourceFinding,
+    lasting,
+    lasting_guard,
+    path_end,
+    source_finding,
+)
 from compilescope.minify.source.script import Story, finished_script, tidy
 
 
@@ -55,9 +61,9 @@ def test_what_torch_says_of_a_guard_without_its_values() -> None:
     assert lasting_guard("0/1: n == 3  # return x * n  # a.py:3 in f") == "n =="
 
 
-def _cause(**given: str) -> SourceCause:
+def _cause(**given: str) -> SourceFinding:
     words = {"what": "Some break", "file": "a.py", "function": "f", "source": "", "title": "f: x"}
-    return SourceCause(**{"kind": "break", "line": 3, **words, **given})  # type: ignore[arg-type]
+    return source_finding(**{"kind": "break", "line": 3, **words, **given})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("guarded", [False, True])

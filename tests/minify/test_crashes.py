@@ -13,9 +13,9 @@ import pytest
 
 from compilescope.minify.sandbox import TaskResult
 from compilescope.minify.script.embedded.crashes import crash_sign
-from compilescope.minify.source.causes import SourceCause
 from compilescope.minify.source.choice import choose
 from compilescope.minify.source.crashes import died, how_known, is_of_compiler
+from compilescope.minify.source.findings import SourceFinding, source_finding
 from compilescope.minify.source.messages import TrialResult
 from compilescope.minify.source.program_sandbox import seen_in
 from compilescope.minify.source.script import Story, finished_script
@@ -82,37 +82,37 @@ def test_the_backends_own_error_is_at_the_bottom() -> None:
     assert sign[:3] == ("BackendCompilerFailed", "NotImplementedError", "no room for inputs")
 
 
-def _cause(kind: Any, **given: Any) -> SourceCause:
+def _cause(kind: Any, **given: Any) -> SourceFinding:
     plain = {"what": "t", "file": "p.py", "line": 1, "function": "f", "source": "", "title": "t"}
-    return SourceCause(kind=kind, **{**plain, **given})
+    return source_finding(kind, **{**plain, **given})
 
 
 def test_the_crash_comes_first() -> None:
-    crash = _cause("crash", line=9, error="UserError", what="UserError")
+    crash = _cause("failure", line=9, error="UserError", what="UserError")
     broke = _cause("break", line=3)
     same = _cause("break", line=9, error="UserError")
     choice = choose(TrialResult((broke, same, crash), "UserError"), None, None)
-    assert choice is not None and choice.cause is crash
+    assert choice is not None and choice.finding is crash
     assert choice.others == (broke,), "what fullgraph=True made an error is that crash"
     asked = choose(TrialResult((broke, same, crash), "UserError"), "break", None)
-    assert asked is not None and asked.cause.kind == "break"
+    assert asked is not None and asked.finding.kind == "break"
 
 
 def test_a_signal_is_a_crash_and_a_lack_of_memory_is_none() -> None:
     seen = seen_in(TaskResult("crashed", signal=signal.SIGSEGV))
     assert isinstance(seen, TrialResult) and seen.error == "SIGSEGV"
-    assert seen.causes[0].key == died(signal.SIGSEGV).key  # type: ignore[union-attr]
+    assert seen.findings[0] == died(signal.SIGSEGV)  # type: ignore[union-attr]
     assert seen_in(TaskResult("memory", signal=signal.SIGKILL)) == "crashed"
     assert seen_in(TaskResult("crashed", signal=signal.SIGTERM)) == "crashed"
     assert seen_in(TaskResult("crashed", exit_code=3)) == "crashed"
 
 
 def test_how_it_is_known_is_said() -> None:
-    crash = _cause("crash", what="TorchRuntimeError", reason="RuntimeError: no", subject="trace")
+    crash = _cause("failure", what="TorchRuntimeError", reason="RuntimeError: no", subject="trace")
     words = how_known(crash)
     assert "TorchRuntimeError" in words and "root cause (RuntimeError: no)" in words
     assert is_of_compiler(crash) and "without torch.compile" not in words
-    own = _cause("crash", what="KeyError", reason="KeyError: 'a'", subject="run")
+    own = _cause("failure", what="KeyError", reason="KeyError: 'a'", subject="run")
     assert not is_of_compiler(own) and "no exception without torch.compile" in how_known(own)
 
 
@@ -122,7 +122,7 @@ RAISES = "import torch\ndef failure(x):\n    raise KeyError('a{b}')\nfailure(1)\
 
 @pytest.mark.parametrize("guarded", [False, True])
 def test_a_script_tells_the_crash_from_others_and_from_none(tmp_path: Path, guarded: bool) -> None:
-    crash = _cause("crash", what="KeyError", reason="KeyError: 'a{b}'", subject="run")
+    crash = _cause("failure", what="KeyError", reason="KeyError: 'a{b}'", subject="run")
     script = finished_script(RAISES, crash, STORY, guarded=guarded)
     assert "compilescope" not in script
     assert _status(script, tmp_path) == 1

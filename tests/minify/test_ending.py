@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.minify.script.ending import (
+from compilescope.minify.script.conclusion import (
     ENDING_IMPORTS,
     FIXED,
     INCONCLUSIVE,
@@ -18,7 +18,7 @@ from compilescope.minify.script.ending import (
     shows_bug,
 )
 from compilescope.minify.script.verification import why_not_shown
-from compilescope.minify.source.causes import SourceCause
+from compilescope.minify.source.findings import source_finding
 from compilescope.minify.source.script import Story, finished_script
 from compilescope.outputs import is_repro
 
@@ -60,8 +60,8 @@ def test_every_kind_says_what_its_status_means() -> None:
 
 
 def test_a_program_may_have_the_names_of_the_ending(tmp_path: Path) -> None:
-    crash = SourceCause(
-        kind="crash",
+    crash = source_finding(
+        "failure",
         what="KeyError",
         reason="KeyError: 'a'",
         subject="run",

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from builders import ROOT, event, frame, run_of
-from compilescope.findings.breaks import Site, break_sites
+from compilescope.findings.breaks import BreakFinding, break_sites
 from compilescope.minify.logged.user_program import OwnProgram, write_own
 from compilescope.model.bodies import GraphBreak
 from compilescope.torchapi.plain_torch import PlainTorch
@@ -61,7 +61,7 @@ for epoch in range(int(sys.argv[1])):
 LINE = 16
 
 
-def site(line: int = LINE, function: str = "scaled") -> Site:
+def site(line: int = LINE, function: str = "scaled") -> BreakFinding:
     body = GraphBreak("Data-dependent branching", gb_id="GB0170")
     where = frame(line, file=f"{ROOT}/train.py", function=function, source="if v.mean() > 0:")
     (found,) = break_sites(run_of(event(body, number=1, stack=(where,))))

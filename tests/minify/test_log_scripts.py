@@ -13,8 +13,8 @@ import pytest
 
 from builders import ROOT, event, frame, run_of
 from compilescope import plugins
-from compilescope.findings.breaks import Site, break_sites
-from compilescope.minify.logged.stock_example import example_parts, taken_apart, write_stock_repro
+from compilescope.findings.breaks import BreakFinding, break_sites
+from compilescope.minify.logged.example_scripts import example_parts, taken_apart, write_stock_repro
 from compilescope.model.bodies import GraphBreak
 from compilescope.rules import breaks
 from compilescope.rules.causes.rule import BreakRule
@@ -24,7 +24,7 @@ NOT_ONE_CALL = {"exception-in-finally"}
 """Rules whose examples are no single call of one compiled function."""
 
 
-def site(rule: str, *, line: int = 3, code: str = "print(x)", **fields: object) -> Site:
+def site(rule: str, *, line: int = 3, code: str = "print(x)", **fields: object) -> BreakFinding:
     body = GraphBreak("Failed to trace builtin operator", gb_id="GB0059")
     where = frame(line, file=f"{ROOT}/train.py", source=f"    {code}")
     (found,) = break_sites(run_of(event(body, number=1, stack=(where,))))

@@ -12,16 +12,16 @@ from typing import Any
 
 import pytest
 
-from compilescope.minify.source.causes import SourceCause
 from compilescope.minify.source.choice import choose
+from compilescope.minify.source.findings import SourceFinding, source_finding
 from compilescope.minify.source.messages import TrialResult
 from compilescope.minify.source.minifier import MinifyOptions, SourceRepro, minimise
 from compilescope.minify.source.program import read_program
 from compilescope.minify.source.program_sandbox import (
-    CauseJudge,
+    FindingJudge,
     ProgramFiles,
     ProgramSandbox,
-    find_cause,
+    find_again,
     seen_in,
 )
 from compilescope.settings import fresh_environment
@@ -40,9 +40,9 @@ def _minimised(path: Path, *words: str, predicate: str | None = None) -> SourceR
         assert isinstance(seen, TrialResult)
         choice = choose(seen, predicate, None)
         assert choice is not None
-        repro = minimise(program, choice.cause, stage, MinifyOptions(jobs=2))
+        repro = minimise(program, choice.finding, stage, MinifyOptions(jobs=2))
     assert repro.reason == "" and repro.script
-    assert repro.cause.key == choice.cause.key
+    assert repro.cause.fingerprint == choice.finding.fingerprint
     return repro
 
 
@@ -125,11 +125,11 @@ HOSTILE = {
 
 @pytest.mark.slow
 def test_candidates_are_survived() -> None:
-    wanted = SourceCause(
-        kind="break", what="x", file="x.py", line=1, function="f", source="", title="x"
+    wanted = source_finding(
+        "break", what="x", file="x.py", line=1, function="f", source="", title="x"
     )
     with ProgramSandbox(ProgramFiles(), limit_s=15, memory_bytes=GIB) as stage:
-        judge = CauseJudge(stage, wanted, frozenset())
+        judge = FindingJudge(stage, wanted, frozenset())
         for what, text in HOSTILE.items():
             assert judge.judge(text) in ("timeout", "crashed", "lost", "invalid"), what
             assert judge.judge("print('still here')") == "lost"
@@ -198,10 +198,10 @@ def test_a_module_with_relative_imports_and_arguments(tmp_path: Path) -> None:
 
 
 def test_a_cause_is_found_again_whatever_stands_around_it() -> None:
-    def cause(**given: Any) -> SourceCause:
+    def cause(**given: Any) -> SourceFinding:
         plain = {"kind": "break", "what": "t", "file": "", "line": 1, "function": "f"}
-        return SourceCause(**{**plain, "source": "", "title": "", **given})
+        return source_finding(**{**plain, "source": "", "title": "", **given})
 
     seen = TrialResult((cause(call="print", line=3), cause(call="item", line=9)))
-    assert find_cause(seen, cause(call="item", line=40, function="g")) is seen.causes[1]
-    assert find_cause(seen, cause(call="open")) is None
+    assert find_again(seen, cause(call="item", line=40, function="g")) is seen.findings[1]
+    assert find_again(seen, cause(call="open")) is None

@@ -21,7 +21,6 @@ from compilescope import (  # noqa: E402
     ShapeConstraint,
     UnsupportedOpsConstraint,
 )
-from compilescope.analysis.violations import recorded_violations  # noqa: E402
 from compilescope.backends.mock.backend import (  # noqa: E402
     CheckedModule,
     MadeRepros,
@@ -30,6 +29,7 @@ from compilescope.backends.mock.backend import (  # noqa: E402
 )
 from compilescope.backends.mock.configuration import configure  # noqa: E402
 from compilescope.findings.failures import failures  # noqa: E402
+from compilescope.findings.violations import violations  # noqa: E402
 from compilescope.minify.graph.candidate import op_count  # noqa: E402
 from compilescope.minify.graph.record import write_record  # noqa: E402
 from compilescope.minify.violations.kinds import facts, setting_of  # noqa: E402
@@ -136,7 +136,7 @@ def test_a_run_names_the_script_of_each_violation(tmp_path: Path) -> None:
     backend = MockBackend(configure(constraints=constraints), reproduce)
     with compilescope.capture() as live, pytest.raises(ConstraintError):
         torch.compile(wave, backend=backend)(torch.randn(3))
-    found = recorded_violations(live.run)
+    found = violations(live.run)
     assert [each.repro for each in found] == [str(tmp_path / "first.py"), ""]
     assert found[1].no_repro == "no time was left"
     text = to_text(violations_document("run", Reading(live.run)))

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.model.artifacts import DiskArtifacts, artifact_name
+from compilescope.model import packs
+from compilescope.model.artifacts import DiskArtifacts, PackedArtifacts, artifact_name
 from compilescope.model.packs import Pack, PackWriter
 
 
@@ -102,3 +103,44 @@ def test_exported_imported_and_redacted_like_any_run(tmp_path: Path) -> None:
     redaction = redact(run, DiskArtifacts(tmp_path / "redacted"))
     assert len(digest(redaction.run).sites) == 3
     assert all("ada" not in event.stack[-1].file for event in redaction.run.events if event.stack)
+
+
+class _CountingPack(Pack):
+    """Knows how often a block was read."""
+
+    reads = 0
+
+    def stored_block(self, block: int) -> tuple[bytes, int]:
+        self.reads += 1
+        return super().stored_block(block)
+
+
+def test_a_large_block_is_unpacked_once_for_all_its_texts(tmp_path: Path) -> None:
+    short = [f"short {n}" for n in range(20)]
+    pack = _CountingPack(write(tmp_path, *short, "large " * 500_000))
+    digests = [bytes.fromhex(artifact_name(text, "py").partition(".")[0]) for text in short]
+    assert [pack.get(digest) for digest in digests] == [text.encode() for text in short]
+    assert pack.reads == 1
+
+
+def test_what_a_pack_unpacks_to_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packs, "_MOST_UNPACKED", 10_000_000)
+    monkeypatch.setattr(packs, "_MOST_TIMES", 0)
+    texts = [f"{n}" * 3_000_000 for n in range(5)]
+    pack = Pack(write(tmp_path, *texts, "short"))
+    found = [pack.get(bytes.fromhex(artifact_name(text, "py").partition(".")[0])) for text in texts]
+    assert [text and text[:1] for text in found] == [b"0", b"1", b"2", None, None]
+    digest = bytes.fromhex(artifact_name("short", "py").partition(".")[0])
+    assert pack.get(digest) == b"short"
+
+
+def test_packed_artifacts_are_read_as_others_are(tmp_path: Path) -> None:
+    texts = ["a", "\udc80", "b" * 1_000_000, "a"]
+    packed = PackedArtifacts(tmp_path, files=1)
+    names = [packed.put(text, "txt") for text in texts]
+    path = packed.close()
+    assert path is not None
+    assert [DiskArtifacts(tmp_path).get(name) for name in names] == texts
+    known = [text.decode("utf-8", "surrogatepass") for text in Pack(path).texts()]
+    assert sorted(known) == sorted(texts[1:3])
+    assert (tmp_path / names[0]).read_text() == "a"

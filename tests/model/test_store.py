@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,8 @@ from compilescope.model.event import encode
 from compilescope.model.eventfile import EventFile
 from compilescope.model.header import SCHEMA, RunHeader, read_header, write_header
 from compilescope.model.home import create_run, find_run, list_runs, new_run_id
+from compilescope.model.plain_files import read_given
+from compilescope.model.presence import read_presence
 from compilescope.model.run import read_run
 
 STARTED = ProcessStarted(argv=("a.py",), python="3.11", torch="2.13.0", parent_pid=1)
@@ -149,3 +153,55 @@ def test_artifacts_are_content_addressed(tmp_path: Path) -> None:
 def test_an_artifact_name_leads_nowhere_else(tmp_path: Path, name: str) -> None:
     (tmp_path / "run.json").write_text("secret")
     assert DiskArtifacts(tmp_path / "artifacts").get(name) is None
+
+
+def test_one_unreadable_event_file_does_not_hide_the_others(tmp_path: Path) -> None:
+    folder = make_run(tmp_path, "abc", ended_ns=1)
+    write_events(folder, STARTED, CudagraphSkip("cpu"), ProcessEnded())
+    (folder / "events-1.jsonl").mkdir()  # As unreadable to root as to anybody.
+    os.mkfifo(folder / "events-2.jsonl")
+    run = read_run(folder)
+    assert run.count(CudagraphSkip) == 1
+    assert [name.partition(" ")[0] for name in run.unread_files] == [
+        "events-1.jsonl",
+        "events-2.jsonl",
+    ]
+    assert run.cut_short == (
+        "events-1.jsonl (Not a plain file) and 1 more event files could not be read"
+    )
+    assert run.narrowed(lambda event: False).unread_files == run.unread_files
+
+
+def test_a_run_without_any_readable_event_file_says_so(tmp_path: Path) -> None:
+    folder = make_run(tmp_path, "abc")
+    (folder / "events-0.jsonl").mkdir()
+    with pytest.raises(ToolError, match="cannot be read: Not a plain file"):
+        read_run(folder)
+
+
+def test_a_given_file_may_be_a_pipe_that_somebody_writes_to(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(OSError, match="nobody writes to"):
+        read_given(pipe)
+    with pytest.raises(IsADirectoryError):
+        read_given(tmp_path)
+    with pytest.raises(OSError, match="too large"):
+        read_given(Path("/dev/zero"), most=100)
+    reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    with open(pipe, "wb") as writer:
+        os.close(reading)
+        with ThreadPoolExecutor(1) as pool:
+            found = pool.submit(read_given, pipe)
+            time.sleep(0.05)
+            writer.write(b"late")
+            writer.close()
+            assert found.result() == b"late"
+
+
+def test_why_processes_could_not_be_recorded_is_told_once_each(tmp_path: Path) -> None:
+    lines = [f"{pid} failed no {pid % 3}{'!' * 500}" for pid in range(2000)]
+    (tmp_path / "processes").write_text("\n".join(lines))
+    presence = read_presence(tmp_path)
+    assert presence is not None
+    assert [reason[:4] for reason in presence.failed] == ["no 0", "no 1", "no 2"]

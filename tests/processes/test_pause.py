@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
+import json
 import os
+import pty
+import queue
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
+from compilescope.bench.protocol import RunTime
+from compilescope.bench.worker_process import WorkerProcess
 from compilescope.minify.sandbox import Sandbox, TaskResult
 from compilescope.processes import deadline
 from compilescope.processes.deadline import Deadline, clock, note_pause, pauses
 from waiting import until
 
-COMMAND = """
+COMMAND = r"""
 import os, sys
 from pathlib import Path
 from compilescope.cli.signals import ended_in_order
 from compilescope.processes.guard import children
 from compilescope.processes.child import run_process
 
-code = "import os, time; p = os.fork(); time.sleep(1); p and os.waitpid(p, 0)"
+go = os.path.abspath("go")
+code = "import os, time; p = os.fork()\n"
+code += f"while not os.path.exists({go!r}): time.sleep(0.02)\n"
+code += "p and os.waitpid(p, 0)"
 
 def started(pid):
     Path("new").write_text(" ".join(map(str, (pid, *(children() - {pid})))))
@@ -51,6 +60,7 @@ def test_children_stop_and_continue_with_their_command(
     until(lambda: _state(command.pid) == "T" and _state(program) == "T")
     assert _state(guard) != "T", "it must notice if the command is killed now"
     command.send_signal(signal.SIGCONT)
+    (tmp_path / "go").touch()
     assert command.wait() == 0
     assert (tmp_path / "ended").read_text() == "0 False"
 
@@ -113,3 +123,97 @@ def test_a_task_that_was_stopped_is_run_again(monkeypatch: pytest.MonkeyPatch) -
         assert sandbox.run("any:task").is_done
         answers[:] = [TaskResult("timeout")]
         assert sandbox.run("any:task").status == "timeout"
+
+
+SHELL = """
+import os, signal, sys
+# As a shell with job control: it sees the job stop, and continues it (`fg`) when it is told.
+signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+job = os.fork()
+if job == 0:
+    os.setpgid(0, 0)
+    os.tcsetpgrp(0, os.getpgrp())
+    signal.signal(signal.SIGTTOU, signal.SIG_DFL)
+    os.execv(sys.executable, sys.argv[1:])
+_, status = os.waitpid(job, os.WUNTRACED)
+assert os.WIFSTOPPED(status), status
+open("stopped", "w").close()
+while not os.path.exists("fg"):
+    signal.sigtimedwait([], 0.05)
+os.killpg(job, signal.SIGCONT)
+_, status = os.waitpid(job, 0)
+os.tcsetpgrp(0, os.getpgrp())
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
+PROGRAM = """
+import os, time
+if not os: import torch  # A sweep of a folder takes programs that use it.
+from pathlib import Path
+here = Path(__file__).parent.parent
+(here / "new").write_text(str(os.getpid()))
+os.rename(here / "new", here / "pid")
+while not (here / "fg").exists():
+    time.sleep(0.05)
+"""
+LIMIT_S = 15
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+def test_a_sweep_that_is_stopped_at_a_terminal_has_no_timeouts(tmp_path: Path) -> None:
+    """The worker processes keep the time of their programs."""
+    (tmp_path / "programs").mkdir()
+    (tmp_path / "programs" / "waits.py").write_text(PROGRAM)
+    words = ["sweep", "programs", "--jobs", "1", "--timeout", str(LIMIT_S), "--dir", "runs"]
+    shell, terminal = pty.fork()
+    if shell == 0:
+        # The child of a fork in a test session may only become something else.
+        os.chdir(tmp_path)
+        command = [sys.executable, "-m", "compilescope", *words]
+        os.execv(sys.executable, [sys.executable, "-c", SHELL, *command])
+    shown: list[bytes] = []
+    threading.Thread(target=_read_all, args=(terminal, shown), daemon=True).start()
+    until((tmp_path / "pid").exists)
+    program = int((tmp_path / "pid").read_text())
+    os.write(terminal, b"\x1a")
+    until((tmp_path / "stopped").exists)
+    assert _state(program) == "T"
+    time.sleep(LIMIT_S + 1)  # Longer than its limit.
+    assert _state(program) == "T"
+    (tmp_path / "fg").touch()
+    _, status = os.waitpid(shell, 0)
+    assert os.waitstatus_to_exitcode(status) == 0, b"".join(shown).decode()
+    listed = [sys.executable, "-m", "compilescope", "show", "--dir", "runs", "--json"]
+    found = json.loads(subprocess.check_output(listed, cwd=tmp_path))
+    assert [job["state"] for job in found["jobs"]] == ["ok"]
+    assert found["jobs"][0]["seconds"] < LIMIT_S
+
+
+def _read_all(terminal: int, shown: list[bytes]) -> None:
+    while True:
+        try:
+            shown.append(os.read(terminal, 4096))
+        except OSError:
+            return  # Its last process has left.
+
+
+def test_an_answer_may_come_after_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The limit of a benchmark's process, which is kept here, does not run while all is stopped."""
+    monkeypatch.setattr(deadline, "_stopped_s", 0.0)
+    worker = object.__new__(WorkerProcess)
+    worker.limit_s = 0.3
+    worker._replies = queue.Queue()
+
+    def answer() -> None:
+        until(lambda: asked)
+        note_pause(600)  # As if all had been stopped since it was asked, and before.
+        time.sleep(1)
+        worker._replies.put(b'{"value": {"ms": 1.5}}\n')
+
+    asked: list[float] = []
+    get = worker._replies.get
+    monkeypatch.setattr(worker._replies, "get", lambda **how: asked.append(0) or get(**how))
+    thread = threading.Thread(target=answer)
+    thread.start()
+    assert worker.hear("run", RunTime).ms == 1.5
+    thread.join()

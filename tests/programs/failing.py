@@ -64,6 +64,11 @@ def half(x):
     return torch.sin(x) * x
 
 
+@torch.compile(backend="eager")
+def misshapen(x, y):
+    return x.view(7) + y
+
+
 x = torch.ones(3)
 show_error(whole, x)
 show_error(unlucky, x)
@@ -77,4 +82,4 @@ for n in range(4):
     storm(x, n + 0.5)
 branching(x)
 show_error(lambda: half(x.clone().requires_grad_()).sum().backward())
-whole(x)
+misshapen(torch.ones(5), torch.ones(4))

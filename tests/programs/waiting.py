@@ -11,7 +11,6 @@ import torch
 how = sys.argv[1]
 
 
-@torch.compile(backend="eager")
 def early(x):
     print("breaking", flush=True)
     return x + 1
@@ -24,7 +23,8 @@ def terminated(number, frame):
 
 if how == "handler":
     signal.signal(signal.SIGTERM, terminated)
-early(torch.ones(2))
+if how not in ("count", "uncompiled"):
+    torch.compile(early, backend="eager")(torch.ones(2))
 if how == "count":
     # The interpreter joins signals that come close together; the wakeup descriptor counts them.
     reading, writing = os.pipe()

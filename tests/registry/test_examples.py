@@ -209,7 +209,11 @@ def test_a_bad_list_of_unreachable_ids_is_one_sentence(tmp_path: Path, text: str
         ),
         ("    return help_of_fixed(x)", "    return x", ""),
         ("    return help_of_fixed(x)", "    return 2 * x", "result differs"),
-        ("    return help_of_fixed(x)", "    return x.sum().item() + x", "fixed form has Site"),
+        (
+            "    return help_of_fixed(x)",
+            "    return x.sum().item() + x",
+            "fixed form has GB0124 at line",
+        ),
         ("    return help_of_fixed(x)", "    return x @ torch.ones(2)", "fixed form raised"),
     ],
 )

@@ -10,6 +10,7 @@ from compilescope.errors import ToolError
 from compilescope.registry import taxonomy as module
 from compilescope.registry.table import Registry, load_registry
 from compilescope.registry.taxonomy import CATEGORY_IDS, Taxonomy, load_taxonomy, read_taxonomy
+from registry import taxonomy_json
 
 TEXT = Path(module.__file__).with_name("taxonomy.toml").read_text(encoding="utf-8")
 # Which also take sites whose id says something else, by what the user's line does.
@@ -24,6 +25,12 @@ def table() -> Registry:
 @pytest.fixture(scope="module")
 def taxonomy() -> Taxonomy:
     return load_taxonomy()
+
+
+def test_what_commands_read_is_what_the_file_says(taxonomy: Taxonomy) -> None:
+    renew = "run: python tests/registry/taxonomy_json.py"
+    assert taxonomy_json.TARGET.read_bytes() == taxonomy_json.ready(), renew
+    assert taxonomy.categories == read_taxonomy(taxonomy_json.SOURCE).categories
 
 
 def test_every_installed_id_has_a_category(table: Registry, taxonomy: Taxonomy) -> None:

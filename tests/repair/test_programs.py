@@ -20,13 +20,13 @@ from compilescope.repair.trials.warm.parent import WarmParent
 pytestmark = [pytest.mark.torch]
 PROGRAMS = Path(__file__).parent.parent / "fixes" / "programs"
 QUICK = {
-    "again_trap_grad_needed",
-    "data_trap_random_choice",
-    "flow_check_finite",
-    "flow_trap_alias",
-    "py_trap_class_state",
+    "trap_one_call_trains",
+    "trap_random_choice",
+    "finite_check_raises",
+    "trap_branch_aliases_argument",
+    "trap_class_state",
 }
-"""Of every kind a trap, and one that is fixed. The others are slow: a search runs a program
+"""Some traps, and one that is fixed. The others are slow: a search runs a program
 many times."""
 
 

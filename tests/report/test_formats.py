@@ -13,7 +13,7 @@ from builders import event, run_of
 from compilescope.model.bodies import FixOutcome, GraphCaptured
 from compilescope.model.fix_search import Losses
 from compilescope.report.blocks import Document, Excerpt, Part
-from compilescope.report.document import all_sections, report_document
+from compilescope.report.document import ABOUT, all_sections, report_document
 from compilescope.report.render.html import to_html
 from compilescope.report.render.markdown import to_markdown
 from compilescope.report.render.page import to_page
@@ -230,6 +230,15 @@ def test_verdicts() -> None:
     assert "1 graph, no graph breaks, no recompiles." in clean
     assert "Nothing was compiled." in to_text(document("empty", full=False))
     assert "Truncated" in to_text(document("nothing", full=False))
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_section_that_is_not_imported_has_nothing_to_say(name: str) -> None:
+    asked = {section.id for section in all_sections(RUNS[name])}
+    for section in all_sections():
+        if section.id not in asked:
+            assert not section.build(Reading(RUNS[name], full=True)), section.id
+    assert len(asked) >= len(all_sections()) - len(ABOUT)
 
 
 def test_sections_are_ordered_and_unique() -> None:

@@ -16,7 +16,7 @@ import pytest
 import samples
 from compilescope.analysis.gate.terms import GateLimits
 from compilescope.analysis.gate.verdict import Judgement, judge
-from compilescope.cli.commands.show.sections import DETAILED, section_of
+from compilescope.cli.commands.show import DETAILED, section_of
 from compilescope.cli.main import main
 from compilescope.dashboard.live.moments import kind_of, moment
 from compilescope.model.header import RunHeader

@@ -120,7 +120,7 @@ def test_annotations_name_the_line() -> None:
 def test_properties_and_messages_are_escaped() -> None:
     finding = judged(run_of(graph(), a_break())).against[0]
     hostile = msgspec.structs.replace(
-        finding, title="a%b:c,d\r\ne", message="1%2\r\n::error::x", remedy="", file="/w/a,b:%.py"
+        finding, gb_type="a%b:c,d\r\ne", why="1%2\r\n::error::x", remedy=(), file="/w/a,b:%.py"
     )
     check = judged(run_of(graph(), a_break())).checks[0]
     check = msgspec.structs.replace(check, findings=(hostile,))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.cli.commands.report.formats import draw
+from compilescope.cli.report_formats import draw
 from compilescope.logs.reader import read_logs
 from compilescope.model.run import Run, read_run
 from compilescope.report.explanation import explanation

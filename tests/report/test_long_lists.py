@@ -13,10 +13,9 @@ from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef
 from compilescope.report.document import report_document
 from compilescope.report.explanation import fitted_explanation
-from compilescope.report.first_items import MOST_ITEMS
 from compilescope.report.render.page import to_page
 from compilescope.report.render.terminal import to_text
-from compilescope.report.section import Reading
+from compilescope.report.section import MOST_ITEMS, Reading
 
 CAUSES = MOST_ITEMS + 5
 
@@ -52,7 +51,7 @@ def many_failures() -> Run:
 @pytest.fixture
 def long_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every run here is a long one."""
-    monkeypatch.setattr("compilescope.fixes.advice._LONG", 2)
+    monkeypatch.setattr("compilescope.analysis.brief._LONG", 2)
 
 
 def test_a_page_draws_the_first_breaks_and_names_the_rest() -> None:
@@ -68,7 +67,7 @@ def test_the_whole_report_draws_them_all() -> None:
 
 
 def test_a_report_in_full_names_what_nobody_would_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("compilescope.report.first_items.MOST_IN_FULL", 10)
+    monkeypatch.setattr("compilescope.report.section.MOST_IN_FULL", 10)
     text = to_text(report_document(Reading(many_breaks(), full=True), "breaks"))
     assert "if h10.mean() > 0:" in text
     assert "if h11.mean() > 0:" not in text

@@ -11,7 +11,7 @@ import pytest
 
 from builders import ROOT, event, frame, run_of
 from compilescope.analysis.digest import digest
-from compilescope.analysis.findings import distinct, site_finding
+from compilescope.analysis.findings import distinct
 from compilescope.analysis.ranks import compare_ranks
 from compilescope.analysis.timeline.lanes import timeline
 from compilescope.analysis.timeline.phase_times import phase_times
@@ -154,8 +154,7 @@ def test_an_expression_of_several_lines_is_underlined_in_all_of_them() -> None:
 
 def test_the_same_cause_over_and_over_is_joined_once() -> None:
     run = run_of(event(broken(8), compile_id="0/0", stack=(at(8),)))
-    (site,) = digest(run).sites
-    one = site_finding(site)
+    (one,) = digest(run).sites
     (joined,) = distinct([one] * 300)
     assert joined.count == 300 * one.count
     assert joined.because == one.because

@@ -12,7 +12,7 @@ from builders import event, frame, run_of
 from compilescope.analysis.digest import digest
 from compilescope.analysis.gate.verdict import NOTHING_LOST, judge
 from compilescope.analysis.overview import Judged, Overview, overview
-from compilescope.cli.commands.report.formats import draw
+from compilescope.cli.report_formats import draw
 from compilescope.model.bodies import Body, GraphCaptured, Measurement, TensorDiff, Violation
 from compilescope.model.run import Run
 from samples import CODE, RUNS

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from builders import ROOT, event, run_of
-from compilescope.analysis.findings import Finding
+from compilescope.findings.finding import Finding, ToldFinding
 from compilescope.model.bodies import CompileFailed, ToolFault
 from compilescope.model.run import Run
 from compilescope.report.blocks import Document
@@ -104,7 +104,7 @@ def test_results_say_what_was_found() -> None:
     assert len(by_print) == len(found) == 5
     for finding in found:
         result = by_print[finding.fingerprint]
-        assert (result["ruleId"], result["level"]) == (finding.rule, finding.level)
+        assert (result["ruleId"], result["level"]) == (finding.rule_id, finding.level)
         assert finding.title in result["message"]["text"]
         [location] = result["locations"]
         physical = location["physicalLocation"]
@@ -220,15 +220,24 @@ def test_what_users_write_is_inert() -> None:
 
 
 def test_odd_columns_and_lines(validate: Any) -> None:
-    base = document(full_run()).findings[0]
+    base = ToldFinding(
+        kind="failure",
+        rule_id="failure/RuntimeError",
+        fingerprint="f",
+        title="forward compilation failed",
+        message="no such op",
+        level="error",
+        file="/work/project/model.py",
+        line=8,
+    )
     odd: list[Finding] = [
         msgspec.structs.replace(base, line=0),
         msgspec.structs.replace(base, column=5, end_column=5),
         msgspec.structs.replace(base, column=None, end_column=9),
         msgspec.structs.replace(base, column=-1),
         msgspec.structs.replace(base, count=0),
-        msgspec.structs.replace(base, title="", message="", remedy="", source="", function=""),
-        msgspec.structs.replace(base, rule=""),
-        msgspec.structs.replace(base, rule=HOSTILE),
+        msgspec.structs.replace(base, title="", message="", first_step="", source="", function=""),
+        msgspec.structs.replace(base, rule_id=""),
+        msgspec.structs.replace(base, rule_id=HOSTILE),
     ]
     validate(to_sarif([document(full_run(), findings=tuple(odd))]))

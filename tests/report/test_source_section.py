@@ -118,9 +118,7 @@ def test_time_has_a_column_and_a_heat_of_its_own() -> None:
     reading = Reading(run, full=True)
     seen = digest(run)
     costs = zip(seen.sites, ((4.0, None), (1.0, 0.5)), strict=True)
-    sites = tuple(
-        msgspec.structs.replace(site, lost_ms=ms, retrace_seconds=s) for site, (ms, s) in costs
-    )
+    sites = tuple(msgspec.structs.replace(site, lost_ms=ms, seconds=s) for site, (ms, s) in costs)
     reading.__dict__["digest"] = msgspec.structs.replace(seen, sites=sites)
     (block,) = files_of(report_document(reading))
     assert block.columns == ("Breaks", "Compile time", "Outside graphs")

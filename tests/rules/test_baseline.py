@@ -147,3 +147,11 @@ def test_unknown_fields_of_this_schema_are_passed_over(tmp_path: Path) -> None:
     entry = {"kind": "break", "fingerprint": "f", "note": "ask Ada"}
     path.write_text(json.dumps({"schema": 1, "team": "x", "findings": [entry, entry]}))
     assert len(read_baseline(path).findings) == 2
+
+
+def test_a_pipe_that_nobody_writes_to_is_one_sentence(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ToolError, match=r"Cannot read the baseline .*nobody writes to"):
+        read_baseline(tmp_path / "pipe")
+    with pytest.raises(ToolError, match=r"Cannot read the baseline .*directory"):
+        read_baseline(tmp_path)

@@ -14,7 +14,6 @@ from compilescope.analysis.compile_shares import compile_shares
 from compilescope.analysis.digest import digest
 from compilescope.analysis.findings import by_cost, findings
 from compilescope.findings.breaks import break_sites
-from compilescope.fixes import advice
 from compilescope.model.bodies import (
     CacheEntryMiss,
     CompileFailed,
@@ -126,7 +125,7 @@ def test_all_of_a_drawn_file_is_as_in_the_whole_digest(run: Run) -> None:
 def test_a_page_of_a_long_run_explains_what_its_sections_draw(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(advice, "_LONG", 10)
+    monkeypatch.setattr("compilescope.analysis.brief._LONG", 10)
     monkeypatch.setattr(section, "MOST_ITEMS", 4)
     monkeypatch.setattr(section, "MOST_FILES", 3)
 

@@ -88,7 +88,7 @@ def test_only_tracing_that_was_thrown_away_counts(last_attempt: int, seconds: fl
         ),
         event(CompilePhases(phases), compile_id="0/0"),
     )
-    assert digest(run).sites[0].retrace_seconds == seconds
+    assert digest(run).sites[0].seconds == seconds
 
 
 def test_the_same_change_in_every_layer_is_one_cause() -> None:

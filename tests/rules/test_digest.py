@@ -31,7 +31,7 @@ def test_one_site_however_often_it_is_reported() -> None:
     other_rank = {"rank": 1, "pid": 101}
     seen = digest(run_of(a_break(1), a_break(2), a_break(3, **other_rank)))
     assert seen.break_events == 3
-    assert [(s.line, s.column, s.events, s.ranks) for s in seen.sites] == [(8, 11, 3, (0, 1))]
+    assert [(s.line, s.column, s.count, s.ranks) for s in seen.sites] == [(8, 11, 3, (0, 1))]
 
 
 def test_two_expressions_of_one_line_are_two_sites() -> None:

@@ -134,7 +134,7 @@ def test_an_eager_function_is_charged_to_what_made_it_eager() -> None:
 
 def test_a_backend_that_declines_without_an_error_is_a_finding() -> None:
     run = seen(graph(), an_eager_function("backend", "Dynamo decided to skip the frame"))
-    assert [f.rule for f in findings(run)] == ["eager/backend"]
+    assert [f.rule_id for f in findings(run)] == ["eager/backend"]
     suppressed = event(FrameSkipped(CODE, "backend", "?", because="0.2"), number=600)
     failed = seen(graph(), a_failure(), suppressed)
     assert [f.kind for f in findings(failed)] == ["failure"]

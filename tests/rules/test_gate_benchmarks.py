@@ -69,7 +69,7 @@ def test_rows_without_figures_decide_nothing() -> None:
 
 def test_errors_and_wrong_results_are_failures() -> None:
     found = findings(digest(benchmark_run()))
-    assert [(f.rule, f.title.partition(":")[0]) for f in found] == [
+    assert [(f.rule_id, f.title.partition(":")[0]) for f in found] == [
         ("bench/kerneldiff", "resnet on inductor"),
         ("bench/failed", "resnet on compilescope_mini"),
     ]

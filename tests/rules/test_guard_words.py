@@ -11,10 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from builders import ROOT
-from compilescope.findings.recompiles import RecompileCause, RecompiledFrame
+from compilescope.findings.recompiles import RecompileFinding
+from compilescope.model.stack import CodeRef
 from compilescope.plugins import discover
 from compilescope.rules import recompiles as guards
-from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.causes.rule import GuardRule, RecompileCase
 from compilescope.rules.recompiles import _subjects as subjects
 from compilescope.source.spots import Place, SourceSpot
 from rules.written_by_fixes import said_by_a_fix
@@ -33,31 +34,25 @@ def miss(
     program: str = "",
     function: str = "forward",
     resumed_at: int | None = None,
-) -> GuardFailure:
+) -> RecompileCase:
     """A failed guard, as if made by `source`, a line of `program`."""
-    cause = RecompileCause(
+    finding = RecompileFinding(
         guard=guard or f"{subject} == {expected}",
         subject=subject,
         expected=expected,
         actual=actual,
-        kind=kind,
-        file=f"{ROOT}/model.py" if source else None,
-        line=8 if source else None,
-        source=source,
-        count=1,
-    )
-    frame = RecompiledFrame(
-        file=f"{ROOT}/model.py",
-        line=7,
-        function=function,
-        count=1,
-        resumed_at=resumed_at,
+        guard_kind=kind,
+        compiled=CodeRef(f"{ROOT}/model.py", 7, function, resumed_at),
         limit_hit=False,
-        causes=(cause,),
-        ranks=(0,),
+        is_placed=bool(source),
+        file=f"{ROOT}/model.py",
+        line=8 if source else 7,
+        function=function,
+        source=source,
+        fingerprint="",
         because=("0.1",),
     )
-    return GuardFailure(cause, frame, spot(program or source, source))
+    return RecompileCase(finding, spot(program or source, source))
 
 
 def spot(program: str, source: str) -> SourceSpot:
@@ -78,11 +73,11 @@ def spot(program: str, source: str) -> SourceSpot:
     return SourceSpot(place)
 
 
-def rule_of(case: GuardFailure) -> GuardRule:
+def rule_of(case: RecompileCase) -> GuardRule:
     return next(rule for rule in RULES if rule.applies(case))
 
 
-def words(case: GuardFailure) -> str:
+def words(case: RecompileCase) -> str:
     rule = rule_of(case)
     return "\n".join([rule.why(case), *(remedy.text for remedy in rule.remedies(case))])
 
@@ -104,7 +99,7 @@ class Case:
     """A failed guard, the rule that should explain it, and words that should stand in its text."""
 
     rule: str
-    miss: GuardFailure
+    miss: RecompileCase
     says: tuple[str, ...] = ()
 
 
@@ -405,7 +400,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.rule}-{case.miss.cause.subject}")
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.rule}-{case.miss.finding.subject}")
 def test_the_pattern_is_known_and_its_words_are_the_users(case: Case) -> None:
     assert rule_of(case.miss).id == case.rule
     told = words(case.miss)
@@ -413,7 +408,7 @@ def test_the_pattern_is_known_and_its_words_are_the_users(case: Case) -> None:
         assert part in told
     remedies = rule_of(case.miss).remedies(case.miss)
     assert 1 <= len(remedies) <= 2
-    keys = {"recompile", f"recompile/{case.rule}", f"recompile/{case.miss.cause.kind}"}
+    keys = {"recompile", f"recompile/{case.rule}", f"recompile/{case.miss.finding.guard_kind}"}
     for remedy in remedies:
         assert not said_by_a_fix(remedy.text, keys, ""), remedy.text
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from builders import ROOT, event, frame, run_of
 from compilescope.analysis.digest import digest
 from compilescope.analysis.line_costs import LineAmount, captured_lines, file_losses, stripes
-from compilescope.findings.eager import EagerFrame
+from compilescope.findings.eager import EagerFinding
 from compilescope.model.bodies import (
     CacheEntryMiss,
     CompileFailed,
@@ -107,10 +107,10 @@ def test_lines_in_graphs_are_those_of_their_operations() -> None:
     assert captured_lines(run) == {CODE.file: {7, 20}}
 
 
-def eager(line: int, cause: str = "graph-break", *, rest: bool = False) -> EagerFrame:
-    return EagerFrame(
+def eager(line: int, cause: str = "graph-break", *, rest: bool = False) -> EagerFinding:
+    return EagerFinding(
         file=CODE.file, line=line, function="f", reason="r", cause=cause, gb_id=None,
-        rest_only=rest, may_hide_breaks=False, events=1, ranks=(0,), because=("0.1",),
+        rest_only=rest, may_hide_breaks=False, fingerprint="", ranks=(0,), because=("0.1",),
     )  # fmt: skip
 
 

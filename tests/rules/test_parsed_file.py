@@ -6,8 +6,8 @@ import ast
 
 import pytest
 
-from compilescope.source import parsed_file
-from compilescope.source.parsed_file import ParsedFile
+from compilescope.source import spots
+from compilescope.source.spots import ParsedFile
 
 TEXT = '''
 import torch; x = 1
@@ -47,7 +47,7 @@ def test_a_line_alone_and_among_all(monkeypatch: pytest.MonkeyPatch) -> None:
     tree = ast.parse(TEXT)
     numbers = range(TEXT.count("\n") + 2)
     alone = [ParsedFile(tree).line(number) for number in numbers]
-    monkeypatch.setattr(parsed_file, "_MOST_STEPS", -1)
+    monkeypatch.setattr(spots, "_MOST_STEPS", -1)
     whole = ParsedFile(tree)
     assert alone == [whole.line(number) for number in numbers]
     assert sum(len(line.nodes) for line in alone) > 50

@@ -100,14 +100,12 @@ def _form(frame: Frame, sources: Sources) -> list[str]:
 
 def scan(folder: Path) -> list[str]:
     """Secrets that are still in the files of a run, with a little of what stands around them."""
-    found = []
-    for path in sorted(folder.rglob("*")):
-        text = path.read_bytes().decode("utf-8", "replace") if path.is_file() else ""
-        for secret in (secret_programs.MARK, *secret_programs.NUMBERS):
-            at = text.lower().find(secret)
-            if at >= 0:
-                found.append(f"{path.name}: {text[max(0, at - 60) : at + 40]!r}")
-    return found
+    return [
+        f"{path.name}: {words!r}"
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+        for words in secret_programs.leaks(path.read_bytes().decode("utf-8", "replace"))
+    ]
 
 
 def redacted_on_disk(run: Run, folder: Path) -> Path:
@@ -125,6 +123,10 @@ def test_no_secret_is_left(tmp_path: Path) -> None:
     before = digest(run)
     # The program is worth the scan: it has all sorts of losses.
     assert len(before.sites) >= 8 and len(before.recompiles) >= 4 and len(before.failures) >= 3
+    (tmp_path / "open").mkdir()
+    write_run(tmp_path / "open", run)
+    plain = "".join(scan(tmp_path / "open"))
+    assert all(number in plain for number in ("7654321", "918273", "1111117", "5557771"))
     assert scan(redacted_on_disk(run, tmp_path / "redacted")) == []
     assert_same_diagnosis(run)
 

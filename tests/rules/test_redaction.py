@@ -606,3 +606,18 @@ def test_what_stays_of_a_path_is_public(path: str) -> None:
         event(GraphBreak(gb_type="A", explanation=f"See {path}.", frame=own, within=own)),
     )
     redacted(run)
+
+
+def test_the_end_of_an_artifacts_name_may_be_a_word_of_the_users() -> None:
+    artifacts = MemoryArtifacts()
+    kept = artifacts.put("def f(x):\n    return x\n", "projectzebra")
+    seen = [
+        event(SourceSeen(f"{ROOT}/a.py", kept)),
+        event(SourceSeen(f"{ROOT}/b.py", f"{'0' * 40}.projectzebra"), id="0.9"),
+        event(SourceSeen(f"{ROOT}/c.py", artifacts.put("y = 1\n", "py")), id="0.10"),
+    ]
+    whole = run_of(*seen)
+    done, text = redacted(Run(whole.header, whole.events, artifacts))
+    assert "projectzebra" not in text
+    ends = [body.artifact.partition(".")[2] for _, body in done.run.of(SourceSeen)]
+    assert ends == ["txt", "txt", "py"]

@@ -98,7 +98,9 @@ def findings(rule: BreakRule | GuardRule, program: str) -> tuple[tuple[Fired, ..
             causes = [cause for frame in run.recompiles for cause in frame.causes]
             found = [
                 Fired(
-                    frozenset({"recompile", f"recompile/{rule.id}", f"recompile/{cause.kind}"}),
+                    frozenset(
+                        {"recompile", f"recompile/{rule.id}", f"recompile/{cause.guard_kind}"}
+                    ),
                     cause.why,
                     cause.remedy,
                 )

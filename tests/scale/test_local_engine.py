@@ -12,10 +12,8 @@ from pathlib import Path
 import pytest
 
 from compilescope.errors import ToolError
-from compilescope.scale.devices import Devices
-from compilescope.scale.engine import Finished, JobProgress
-from compilescope.scale.job import Job, JobLimits, JobResult
-from compilescope.scale.local_engine import LocalEngine
+from compilescope.scale.job import Finished, Job, JobLimits, JobProgress, JobResult
+from compilescope.scale.local_engine import Devices, LocalEngine
 from gone import is_gone
 from scale.quick_tasks import make
 

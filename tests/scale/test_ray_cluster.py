@@ -15,8 +15,7 @@ import psutil
 import pytest
 
 from compilescope.errors import ToolError
-from compilescope.scale.engine import Finished, JobProgress
-from compilescope.scale.job import Job, JobLimits, JobResult
+from compilescope.scale.job import Finished, Job, JobLimits, JobProgress, JobResult
 from compilescope.scale.local_engine import LocalEngine
 from compilescope.scale.ray_engine import RayEngine
 from compilescope.scale.store import Store

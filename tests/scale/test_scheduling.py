@@ -12,11 +12,9 @@ from hypothesis import strategies as st
 
 from compilescope.errors import ToolError
 from compilescope.model.benchmarked import Machine
-from compilescope.scale.engine import Finished, JobProgress
-from compilescope.scale.job import Job, JobResult
-from compilescope.scale.place import StorePlace
+from compilescope.scale.job import Finished, Job, JobProgress, JobResult
 from compilescope.scale.schedule import run_jobs
-from compilescope.scale.store import Store, plan_of
+from compilescope.scale.store import Store, StorePlace, plan_of
 
 
 class DriverDied(Exception):

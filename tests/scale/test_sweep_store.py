@@ -13,11 +13,8 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 from compilescope.errors import ToolError
-from compilescope.scale.engine import Finished
-from compilescope.scale.job import Job, JobResult
-from compilescope.scale.lease import Holder, Lease
-from compilescope.scale.place import StorePlace
-from compilescope.scale.store import Store, StorePlan, key_of, plan_of
+from compilescope.scale.job import Finished, Job, JobResult
+from compilescope.scale.store import Holder, Lease, Store, StorePlace, StorePlan, key_of, plan_of
 
 _JOBS = [Job(name=name, task="m:f") for name in ("a", "b", "A", "a b/ü", "a b\\ü", "..", "")]
 

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.scale.engine import Finished
-from compilescope.scale.job import Job, JobLimits
+from compilescope.scale.job import Finished, Job, JobLimits
 from compilescope.scale.work import work
 from gone import is_gone
 from scale.quick_tasks import make

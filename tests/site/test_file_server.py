@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.site.file_server import FileServer
+from compilescope.site.preview import FileServer
 
 _PATIENCE_S = 60.0
 

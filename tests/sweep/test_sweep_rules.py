@@ -91,7 +91,7 @@ def test_limits_apply_to_sums_and_jobs_that_are_not_ok_are_failures() -> None:
     found = {check.name: check.found for check in judgement.checks if check.limit is not None}
     assert found == {"unbuilt": 1, "breaks": 3, "recompiles": 3, "eager": 1, "failures": 5}
     assert judgement.outcome == "fail"
-    rules = {finding.rule for finding in judgement.against}
+    rules = {finding.rule_id for finding in judgement.against}
     assert "job/timeout" in rules and "job/lost" not in rules
 
 
@@ -100,7 +100,7 @@ def test_a_failed_compilation_that_ended_its_job_counts_once() -> None:
     judgement = judged(job("a", "failed", causes=(failed,), failures=1, graphs=1))
     failures = next(check for check in judgement.checks if check.name == "failures")
     assert failures.found == 1
-    assert [finding.rule for finding in failures.findings] == ["failure/RuntimeError"]
+    assert [finding.rule_id for finding in failures.findings] == ["failure/RuntimeError"]
 
 
 def test_what_was_not_tried_is_never_a_pass() -> None:
@@ -116,7 +116,7 @@ def test_a_baseline_accepts_causes_failed_jobs_and_models_that_cannot_be_built()
     assert judged(*jobs, baseline=known(*jobs[:2])).outcome == "unknown"
     assert judged(*jobs, baseline=known(*jobs[1:])).outcome == "fail"
     worse = (jobs[0], job("b", "crashed"), jobs[2])
-    assert [f.rule for f in judged(*worse, baseline=known(*jobs)).new] == ["job/crashed"]
+    assert [f.rule_id for f in judged(*worse, baseline=known(*jobs)).new] == ["job/crashed"]
 
 
 def test_a_sweep_is_no_program_without_torch() -> None:

@@ -189,6 +189,10 @@ WORDS = (
     "a == b == {n}",
     "q{n} == 3",
     "not v",
+    "not v  # if a == b",
+    "not v\nUser stack trace:\n  File {n}  # a",
+    "GLOBAL_STATE changed: grad_mode ",
+    "GLOBAL_STATE changed: grad_mode autocast(cpu)_enabled ",
 )
 
 
@@ -202,7 +206,7 @@ def test_an_entry_is_counted_alike_whatever_came_before_it(seed: int) -> None:
         reason = f"0/{number}: {random.choice(words).format(n=random.randint(0, 99))}"
         for misses in ways:
             misses.storm = True
-        ways[1]._alike = ""
+        ways[1]._beginnings = []
         folded = [misses.fold(None, reason) for misses in ways]
         assert folded[0] == folded[1], reason
         for misses in ways if not folded[0] else ():

@@ -11,11 +11,7 @@ pytestmark = pytest.mark.torch
 
 pytest.importorskip("torch")
 
-from compilescope.torchapi.times.timing import (  # noqa: E402
-    GraphTotals,
-    RegionTotals,
-    Timing,
-)
+from compilescope.torchapi.times.region_times import GraphTotals, RegionTotals, Timing  # noqa: E402
 
 
 class Sink:

@@ -47,7 +47,7 @@ def break_reasons(run: Run) -> list[BreakReason]:
             line=site.line,
             function=site.function,
             source=site.source,
-            count=site.events,
+            count=site.count,
         )
         for site in break_sites(run)
     ]

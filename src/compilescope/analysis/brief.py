@@ -12,31 +12,35 @@ from typing import TypeVar
 import msgspec
 
 from compilescope.analysis.digest import Digest, digest
-from compilescope.analysis.findings import (
-    Finding,
-    FindingKind,
-    by_cost,
-    failure_fingerprint,
-    findings,
-    recompile_fingerprints,
-)
+from compilescope.analysis.findings import by_cost, findings
 from compilescope.analysis.line_costs import file_losses
-from compilescope.findings.breaks import Site
-from compilescope.findings.failures import Failure
+from compilescope.findings.breaks import BreakFinding
+from compilescope.findings.failures import FailureFinding
+from compilescope.findings.finding import Finding
 from compilescope.findings.recompiles import RecompiledFrame
+from compilescope.model.finding_kinds import FindingKind
 from compilescope.model.run import Run
 from compilescope.model.uncollected import uncollected
 from compilescope.rules.causes.device_words import DEVICE_RULES
 from compilescope.rules.causes.explanations import (
     explained_failure,
-    explained_miss,
-    explained_recompiles,
+    explained_frame,
     explained_site,
     placed_site,
 )
 from compilescope.source.spots import Sources
 
-_Entry = TypeVar("_Entry", Site, RecompiledFrame, Failure)
+_Entry = TypeVar("_Entry", BreakFinding, RecompiledFrame, FailureFinding)
+_MOST_OF_FILE = 300
+"""Entries of one list that are explained in a file, the first ones. Chosen: as many as the longest
+file has that someone wrote; generated ones have tens of thousands, on lines that no page draws."""
+_LONG = 20_000
+"""Events. Chosen: a report of such a run is slow as it is (benchmarks/big_runs.py has 100,000)."""
+
+
+def is_long(run: Run) -> bool:
+    """So many events that a report has little time for anything else."""
+    return len(run.events) > _LONG
 
 
 @uncollected()
@@ -45,7 +49,7 @@ def brief_digest(run: Run, is_drawn: Callable[[int], bool]) -> Digest:
     fix looks at, have their category, their reason, their remedies and their stretch of source."""
     seen = digest(run, explained=False)
     found = [each for n, each in enumerate(by_cost(findings(seen)), 1) if is_drawn(n)]
-    brief = _Brief(seen.root, Sources(run), found)
+    brief = _Brief(Sources(run), found)
     return msgspec.structs.replace(
         seen,
         sites=tuple(map(brief.site, seen.sites)),
@@ -73,17 +77,25 @@ def digest_of_files(run: Run, most_entries: int, most_files: int) -> Digest:
     sources = Sources(run)
     # File by file: not every file's tree is kept.
     by_file = sorted(files)
+    worst = {(each.kind, each.fingerprint) for each in found[:most_entries]}
+
+    def is_worst(entry: BreakFinding | RecompiledFrame | FailureFinding) -> bool:
+        """Of thousands of entries that are one cause the first is."""
+        names = worst.intersection(_names(entry))
+        worst.difference_update(names)
+        return bool(names)
+
     sites = {
         number: site if site.rule in DEVICE_RULES else explained_site(site, sources)
-        for number, site in _of_files(seen.sites, by_file)
+        for number, site in _of_files(seen.sites, by_file, is_worst)
     }
     frames = {
-        number: next(iter(explained_recompiles([frame], sources)))
-        for number, frame in _of_files(seen.recompiles, by_file)
+        number: explained_frame(frame, sources)
+        for number, frame in _of_files(seen.recompiles, by_file, is_worst)
     }
     failed = {
         number: explained_failure(failure, sources)
-        for number, failure in _of_files(seen.failures, by_file)
+        for number, failure in _of_files(seen.failures, by_file, is_worst)
     }
     return msgspec.structs.replace(
         seen,
@@ -93,24 +105,34 @@ def digest_of_files(run: Run, most_entries: int, most_files: int) -> Digest:
     )
 
 
-def _of_files(entries: Sequence[_Entry], files: Iterable[str]) -> Iterator[tuple[int, _Entry]]:
-    """Those of one file after the other, each with its index."""
+def _names(entry: BreakFinding | RecompiledFrame | FailureFinding) -> list[tuple[FindingKind, str]]:
+    """Of the causes that it is, or a part of."""
+    findings = entry.causes if isinstance(entry, RecompiledFrame) else (entry,)
+    return [(each.kind, each.fingerprint) for each in findings]
+
+
+def _of_files(
+    entries: Sequence[_Entry], files: Iterable[str], is_worst: Callable[[_Entry], bool]
+) -> Iterator[tuple[int, _Entry]]:
+    """Those of one file after the other, each with its index; of very many in a file the first and
+    the worst."""
     lying: dict[str, list[tuple[int, _Entry]]] = {}
     for number, entry in enumerate(entries):
-        lying.setdefault(entry.file, []).append((number, entry))
+        others = lying.setdefault(entry.file, [])
+        if len(others) < _MOST_OF_FILE or is_worst(entry):
+            others.append((number, entry))
     for file in files:
         yield from lying.get(file, ())
 
 
 class _Brief:
-    def __init__(self, root: str, sources: Sources, drawn: Iterable[Finding]) -> None:
-        self._root = root
+    def __init__(self, sources: Sources, drawn: Iterable[Finding]) -> None:
         self._sources = sources
         self._left = {(each.kind, each.fingerprint) for each in drawn}
         """Of several with one name, which are one cause, the first is what is drawn."""
         self._files = {each.file for each in drawn}
 
-    def site(self, site: Site) -> Site:
+    def site(self, site: BreakFinding) -> BreakFinding:
         if site.rule in DEVICE_RULES:
             return site
         if self._takes("break", site.fingerprint):
@@ -120,14 +142,12 @@ class _Brief:
 
     def frame(self, frame: RecompiledFrame) -> RecompiledFrame:
         """With all causes or none: a fix looks at what else failed."""
-        names = recompile_fingerprints(frame, self._root)
-        if not any([self._takes("recompile", name) for name in names]):
+        if not any([self._takes("recompile", each.fingerprint) for each in frame.causes]):
             return frame
-        causes = tuple(explained_miss(cause, frame, self._sources) for cause in frame.causes)
-        return msgspec.structs.replace(frame, causes=causes)
+        return explained_frame(frame, self._sources)
 
-    def failure(self, failure: Failure) -> Failure:
-        if not self._takes("failure", failure_fingerprint(failure, self._root)):
+    def failure(self, failure: FailureFinding) -> FailureFinding:
+        if not self._takes("failure", failure.fingerprint):
             return failure
         return explained_failure(failure, self._sources)
 

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from compilescope.analysis.digest import Digest
-from compilescope.analysis.findings import Finding, findings
+from compilescope.analysis.findings import findings
 from compilescope.analysis.renamed_files import cause_in, renamed_files
+from compilescope.findings.finding import Finding
 from compilescope.model.fingerprint import relative_file
 
 
@@ -152,7 +153,7 @@ def _rewritten(
         # The folder may differ between machines and checkouts; the file's name does not.
         name = names[side](finding.file)
         name = files.get(name, name) if side == 0 else name
-        return finding.kind, finding.rule, name.rsplit("/", 1)[-1], finding.function
+        return finding.kind, finding.rule_id, name.rsplit("/", 1)[-1], finding.function
 
     return _matched(
         [(place(each, 0), each) for each in gone], [(place(each, 1), each) for each in came]

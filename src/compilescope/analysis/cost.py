@@ -13,7 +13,7 @@ from itertools import accumulate, islice
 
 import msgspec
 
-from compilescope.findings.breaks import Site
+from compilescope.findings.breaks import BreakFinding
 from compilescope.model.bodies import GraphBreak, GraphTime, HookUnavailable, RegionTime, ToolFault
 from compilescope.model.event import Event
 from compilescope.model.run import Run
@@ -64,7 +64,7 @@ def region_costs(run: Run) -> list[RegionCost]:
     return sorted(costs, key=lambda cost: cost.inside_ms - cost.total_ms)
 
 
-def lost_by_site(run: Run, sites: Iterable[Site]) -> dict[str, float]:
+def lost_by_site(run: Run, sites: Iterable[BreakFinding]) -> dict[str, float]:
     """Fingerprint -> milliseconds outside graphs because of that break, in steady state.
 
     Empty where nothing was timed, or too much shares too many times. A site that is missing was not
@@ -180,7 +180,7 @@ class _Graphless:
 class _Ledger:
     """Who is charged for what."""
 
-    def __init__(self, run: Run, sites: Iterable[Site]) -> None:
+    def __init__(self, run: Run, sites: Iterable[BreakFinding]) -> None:
         self._run = run
         owners = {event_id: site.fingerprint for site in sites for event_id in site.because}
         breaks = [

@@ -6,20 +6,19 @@ import msgspec
 
 from compilescope.analysis.absence import without_torch
 from compilescope.analysis.benchmarks import benchmarks
-from compilescope.analysis.cost import (
-    RegionCost,
-    coverage,
-    lost_by_site,
-    no_coverage,
-    region_costs,
-)
+from compilescope.analysis.cost import RegionCost, coverage, lost_by_site, no_coverage, region_costs
 from compilescope.analysis.ended import Ended, how_it_ended
 from compilescope.analysis.logged.device_breaks import device_sites
 from compilescope.analysis.logged.graph_counts import graph_count
-from compilescope.findings.breaks import Site, break_sites
+from compilescope.findings.breaks import BreakFinding, break_sites
 from compilescope.findings.compile_cost import retrace_seconds
-from compilescope.findings.eager import EagerFrame, UnexplainedSkip, eager_frames, unexplained_skips
-from compilescope.findings.failures import Failure, failures
+from compilescope.findings.eager import (
+    EagerFinding,
+    UnexplainedSkip,
+    eager_frames,
+    unexplained_skips,
+)
+from compilescope.findings.failures import FailureFinding, failures
 from compilescope.findings.recompiles import RecompiledFrame, recompiled_frames
 from compilescope.model import bodies
 from compilescope.model.run import Run
@@ -88,6 +87,8 @@ class Digest(msgspec.Struct, frozen=True, kw_only=True):
     break_events: int
     events: int
     unread: int
+    unread_files: tuple[str, ...]
+    """Event files that could not be read, each with the reason."""
     tool_faults: int
     cut_short: bool
     cut_short_reason: str | None
@@ -101,13 +102,13 @@ class Digest(msgspec.Struct, frozen=True, kw_only=True):
     compile_seconds: float
     """Wall time of all compilations, summed over threads and processes."""
     phases_seconds: dict[str, float]
-    sites: tuple[Site, ...]
+    sites: tuple[BreakFinding, ...]
     hidden_breaks_possible: bool
     """Frames were given up at a break: the sites are "at least these"."""
-    eager_frames: tuple[EagerFrame, ...]
+    eager_frames: tuple[EagerFinding, ...]
     unexplained_skips: tuple[UnexplainedSkip, ...]
     recompiles: tuple[RecompiledFrame, ...]
-    failures: tuple[Failure, ...]
+    failures: tuple[FailureFinding, ...]
     caches: dict[str, CacheCount]
     cudagraph_skips: dict[str, int]
     """Reason -> how often."""
@@ -154,9 +155,10 @@ def digest(run: Run, *, explained: bool = True) -> Digest:
         graphs=counted.graphs + sum(job.graphs or 0 for job in jobs),
         regions=counted.expected,
         graph_ops=sum(body.ops or 0 for body in graphs),
-        break_events=sum(site.events for site in sites),
+        break_events=sum(site.count for site in sites),
         events=len(run.events),
         unread=run.unread,
+        unread_files=run.unread_files,
         tool_faults=run.count(bodies.ToolFault),
         cut_short=cut_short is not None,
         cut_short_reason=cut_short,
@@ -198,14 +200,14 @@ def digest(run: Run, *, explained: bool = True) -> Digest:
     )
 
 
-def _with_losses(run: Run, sites: list[Site]) -> list[Site]:
+def _with_losses(run: Run, sites: list[BreakFinding]) -> list[BreakFinding]:
     lost = lost_by_site(run, sites)
     spent = retrace_seconds(run)
     return [
         msgspec.structs.replace(
             site,
             lost_ms=lost.get(site.fingerprint),
-            retrace_seconds=round(sum(known), 4)
+            seconds=round(sum(known), 4)
             if (known := [spent[event] for event in site.because if event in spent])
             else None,
         )

@@ -6,9 +6,9 @@ A function that none of them explains is a cause of its own.
 from __future__ import annotations
 
 from compilescope.analysis.digest import Digest
-from compilescope.findings.breaks import Site
-from compilescope.findings.eager import EagerFrame
-from compilescope.findings.failures import Failure
+from compilescope.findings.breaks import BreakFinding
+from compilescope.findings.eager import EagerFinding
+from compilescope.findings.failures import FailureFinding
 from compilescope.findings.recompiles import RecompiledFrame
 from compilescope.model.stack import origin_of
 
@@ -22,7 +22,7 @@ class Behind:
     """
 
     def __init__(self, digest: Digest) -> None:
-        self._sites: dict[_Key, dict[int, Site]] = {}
+        self._sites: dict[_Key, dict[int, BreakFinding]] = {}
         for number, site in enumerate(digest.sites):
             for key in _gave_up(site):
                 self._sites.setdefault(key, {})[number] = site
@@ -30,12 +30,12 @@ class Behind:
         for again in digest.recompiles:
             if again.limit_hit:
                 self._recompiles.setdefault((again.file, again.function), []).append(again)
-        self._failures: dict[_Key, list[Failure]] = {}
+        self._failures: dict[_Key, list[FailureFinding]] = {}
         for failure in digest.failures:
             if failure.suppressed:
                 self._failures.setdefault((failure.file, failure.function), []).append(failure)
 
-    def is_known(self, frame: EagerFrame) -> bool:
+    def is_known(self, frame: EagerFinding) -> bool:
         """Is it eager for a reason that a break, a recompile or a failure tells already?"""
         return bool(
             any(key in self._sites for key in _break_keys(frame))
@@ -43,26 +43,26 @@ class Behind:
             or self.failures(frame)
         )
 
-    def sites(self, frame: EagerFrame) -> list[Site]:
+    def sites(self, frame: EagerFinding) -> list[BreakFinding]:
         """In the digest's order."""
-        found: dict[int, Site] = {}
+        found: dict[int, BreakFinding] = {}
         for key in _break_keys(frame):
             found |= self._sites.get(key, {})
         return [found[number] for number in sorted(found)]
 
-    def recompiles(self, frame: EagerFrame) -> list[RecompiledFrame]:
+    def recompiles(self, frame: EagerFinding) -> list[RecompiledFrame]:
         if frame.cause != "recompile-limit":
             return []
         return self._recompiles.get((frame.file, frame.function), [])
 
-    def failures(self, frame: EagerFrame) -> list[Failure]:
+    def failures(self, frame: EagerFinding) -> list[FailureFinding]:
         # A backend may also decline a graph without an error; then the function is all there is.
         if frame.cause not in ("backend", "error"):
             return []
         return self._failures.get((frame.file, frame.function), [])
 
 
-def _gave_up(site: Site) -> list[_Key]:
+def _gave_up(site: BreakFinding) -> list[_Key]:
     """Where torch wrote the code, the eager function is shown as the user's call of it."""
     return [
         (site.gb_type,)
@@ -72,7 +72,7 @@ def _gave_up(site: Site) -> list[_Key]:
     ]
 
 
-def _break_keys(frame: EagerFrame) -> list[_Key]:
+def _break_keys(frame: EagerFinding) -> list[_Key]:
     if frame.cause != "graph-break":
         return []
     return [(frame.reason,), (frame.reason, frame.file, frame.line, frame.function)]

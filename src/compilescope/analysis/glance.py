@@ -10,6 +10,7 @@ from pathlib import Path
 
 from compilescope.analysis.ended import Ended, how_it_ended
 from compilescope.model.artifacts import MemoryArtifacts
+from compilescope.model.event import Event
 from compilescope.model.eventfile import event_files, last_events
 from compilescope.model.header import RunHeader, signal_name
 from compilescope.model.run import Run, is_live
@@ -35,12 +36,19 @@ def status_of(header: RunHeader, *, live: bool | None = None) -> str:
 
 def ended_by_the_last_lines(folder: Path, header: RunHeader) -> Ended:
     """How it ended; a run may be large."""
-    last = []
-    with contextlib.suppress(OSError):
-        # An exception is told of only where there may have been one.
-        if header.exit_status != 0:
-            last = [event for file in event_files(folder) for event in last_events(file)]
+    # An exception is told of only where there may have been one.
+    last = _last_events(folder) if header.exit_status != 0 else []
     return how_it_ended(Run(header, last, MemoryArtifacts(), live=is_live(header)))
+
+
+def _last_events(folder: Path) -> list[Event]:
+    """Of every file that can be read."""
+    found: list[Event] = []
+    with contextlib.suppress(OSError):
+        for file in event_files(folder):
+            with contextlib.suppress(OSError):
+                found += last_events(file)
+    return found
 
 
 def program_of(header: RunHeader) -> str:

@@ -12,14 +12,9 @@ from typing import Literal
 import msgspec
 
 from compilescope.analysis.digest import Digest
-from compilescope.analysis.findings import (
-    Finding,
-    failure_finding,
-    is_own,
-    recompile_findings,
-    site_finding,
-)
-from compilescope.findings.eager import EagerFrame
+from compilescope.findings.eager import EagerFinding
+from compilescope.findings.finding import Finding, is_own
+from compilescope.findings.recompiles import recompile_findings
 from compilescope.model.bodies import GraphCaptured
 from compilescope.model.graph import Graph, Node, decode_graph
 from compilescope.model.run import Run
@@ -45,7 +40,7 @@ class LineLoss(msgspec.Struct, frozen=True, kw_only=True):
     line: int
     causes: tuple[Finding, ...] = ()
     """Breaks, recompiles and failures on it, costliest first."""
-    eager: tuple[EagerFrame, ...] = ()
+    eager: tuple[EagerFinding, ...] = ()
     """Functions that begin on it and run eagerly, entirely or from a break on."""
     breaks: int = 0
     """Reports of graph breaks."""
@@ -79,7 +74,7 @@ class FileLoss(msgspec.Struct, frozen=True, kw_only=True):
 def file_losses(digest: Digest) -> list[FileLoss]:
     """The user's own files first, costliest first, then by how many lines lost something."""
     causes: dict[str, dict[int, list[Finding]]] = {}
-    eager: dict[str, dict[int, list[EagerFrame]]] = {}
+    eager: dict[str, dict[int, list[EagerFinding]]] = {}
     for finding in _causes(digest):
         if finding.file and finding.line > 0:
             causes.setdefault(finding.file, {}).setdefault(finding.line, []).append(finding)
@@ -95,14 +90,14 @@ def file_losses(digest: Digest) -> list[FileLoss]:
 
 def _causes(digest: Digest) -> Iterator[Finding]:
     """Each at its own line: `findings` makes one of a value that several lines look at."""
-    yield from (failure_finding(failure, digest.root) for failure in digest.failures)
-    yield from map(site_finding, digest.sites)
+    yield from digest.failures
+    yield from digest.sites
     for frame in digest.recompiles:
         yield from recompile_findings(frame, digest.root)
 
 
 def _lines(
-    causes: dict[int, list[Finding]], eager: dict[int, list[EagerFrame]]
+    causes: dict[int, list[Finding]], eager: dict[int, list[EagerFinding]]
 ) -> tuple[LineLoss, ...]:
     return tuple(
         _line(number, causes.get(number, []), eager.get(number, []))
@@ -110,7 +105,7 @@ def _lines(
     )
 
 
-def _line(number: int, found: list[Finding], eager: list[EagerFrame]) -> LineLoss:
+def _line(number: int, found: list[Finding], eager: list[EagerFinding]) -> LineLoss:
     breaks = [each for each in found if each.kind == "break"]
     recompiles = _frames([each for each in found if each.kind == "recompile"])
     lost = [each.lost_ms for each in found if each.lost_ms is not None]
@@ -178,7 +173,7 @@ def captured_lines(run: Run) -> dict[str, set[int]]:
 
 
 def stripes(
-    eager: Iterable[EagerFrame], captured: set[int], spans: Iterable[tuple[int, int]]
+    eager: Iterable[EagerFinding], captured: set[int], spans: Iterable[tuple[int, int]]
 ) -> dict[int, Stripe]:
     """Line -> how it ran, for the lines of one file of which that is known.
 

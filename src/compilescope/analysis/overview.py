@@ -14,6 +14,8 @@ from compilescope.analysis.digest import Digest
 from compilescope.analysis.findings import findings
 from compilescope.analysis.gate.verdict import Judgement
 from compilescope.analysis.glance import program_of, status_of
+from compilescope.findings.differences import differences
+from compilescope.findings.violations import violations
 from compilescope.model.bodies import GraphCaptured, Measurement, TensorDiff, Violation
 from compilescope.model.run import Run
 
@@ -208,7 +210,7 @@ def _tally(
 
 
 def _worst_violations(each: Judged) -> tuple[float, str]:
-    errors = [body for _, body in each.run.of(Violation) if body.severity == "error"]
+    errors = [found for found in violations(each.run) if found.level == "error"]
     if not errors:
         rows = [row for row in each.seen.benchmarks if row.violations]
         worst = max(rows, key=lambda row: row.violations or 0)
@@ -221,11 +223,10 @@ def _worst_violations(each: Judged) -> tuple[float, str]:
 
 
 def _worst_number(each: Judged) -> tuple[float, str]:
-    wrong = [body for _, body in each.run.of(TensorDiff) if body.verdict == "fail"]
+    wrong = [found for found in differences(each.run) if found.level == "error"]
     if wrong:
-        # Values without a figure, such as another shape or NaN on one side, are the worst.
-        body = max(wrong, key=_error_of)
-        error = _error_of(body)
+        worst = max(wrong, key=lambda found: found.largest_error)
+        body, error = worst.diff, worst.largest_error
         said = f"max error {error:.3g}" if error != float("inf") else body.reason or "differs"
         of = f"{body.model} " if body.model else ""
         return error, f"{of}{body.path}: {said} ({body.test or 'test'} vs. {body.reference})"
@@ -233,12 +234,6 @@ def _worst_number(each: Judged) -> tuple[float, str]:
              if row.kerneldiff == "fail"]  # fmt: skip
     names += [job.name for job in each.seen.jobs if job.kerneldiff == "fail"]
     return 0.0, f"{names[0]} differs from eager mode"
-
-
-def _error_of(body: TensorDiff) -> float:
-    if body.metrics.get("disagreeing"):
-        return float("inf")
-    return body.metrics.get("max_abs", float("inf"))
 
 
 def _worst_verdict(each: Judged) -> tuple[float, str]:

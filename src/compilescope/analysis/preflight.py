@@ -12,33 +12,13 @@ import msgspec
 
 from compilescope.analysis.digest import Digest
 from compilescope.analysis.recorded_graphs import NotChecked, RecordedGraph, recorded_graphs
+from compilescope.findings.violations import ViolationFinding, violation
+from compilescope.model.bodies import Violation
 from compilescope.model.device import Device
 from compilescope.model.run import Run
-from compilescope.model.stack import Frame
 from compilescope.rules.hardware.checks import check_graph, constraints_of
-from compilescope.rules.hardware.constraint import Breach, Constraint
+from compilescope.rules.hardware.constraint import Constraint
 from compilescope.rules.hardware.memory import Peak, peak_memory
-
-
-class PreflightViolation(msgspec.Struct, frozen=True, kw_only=True):
-    """One node of one graph that a device refuses, or cannot be judged."""
-
-    rule: str
-    op: str
-    file: str
-    line: int
-    function: str
-    source: str
-    found: str
-    allowed: str
-    remedy: str
-    severity: str
-    stage: str
-    graph: str
-    """The compile id."""
-    model: str
-    """The function at which the program entered compiled code."""
-    node: str
 
 
 class DeviceReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,8 +26,8 @@ class DeviceReport(msgspec.Struct, frozen=True, kw_only=True):
 
     device: str
     title: str
-    violations: tuple[PreflightViolation, ...]
-    unknown: tuple[PreflightViolation, ...]
+    violations: tuple[ViolationFinding, ...]
+    unknown: tuple[ViolationFinding, ...]
     """What could not be told."""
     not_checked: tuple[NotChecked, ...]
     graphs: int
@@ -72,17 +52,17 @@ def preflight(run: Run, seen: Digest, devices: Iterable[Device]) -> list[DeviceR
     """Every graph that was recorded, against each device."""
     graphs, unread = recorded_graphs(run)
     missing = (*unread, *_eager(seen))
-    return [_report(device, graphs, missing) for device in devices]
+    return [_report(device, graphs, missing, run.header.root) for device in devices]
 
 
 def _report(
-    device: Device, graphs: Sequence[RecordedGraph], missing: tuple[NotChecked, ...]
+    device: Device, graphs: Sequence[RecordedGraph], missing: tuple[NotChecked, ...], root: str
 ) -> DeviceReport:
     constraints = constraints_of(device)
-    found: list[PreflightViolation] = []
+    found: list[ViolationFinding] = []
     ops = refused = 0
     for staged in graphs:
-        breaches = list(_check(staged, constraints))
+        breaches = list(_check(staged, device, constraints, root))
         found += breaches
         ops += staged.graph.ops
         computing = {node.name for node in staged.graph.nodes if node.op.startswith("call_")}
@@ -109,30 +89,23 @@ def _bytes(peak: Peak) -> int:
 
 
 def _check(
-    staged: RecordedGraph, constraints: Sequence[Constraint]
-) -> Iterator[PreflightViolation]:
+    staged: RecordedGraph, device: Device, constraints: Sequence[Constraint], root: str
+) -> Iterator[ViolationFinding]:
     for breach in check_graph(staged.graph, constraints, called_at=staged.called_at):
-        yield _violation(breach, staged)
-
-
-def _violation(breach: Breach, staged: RecordedGraph) -> PreflightViolation:
-    frame = breach.frame or Frame("", 0, "")
-    return PreflightViolation(
-        rule=breach.rule,
-        op=breach.op,
-        file=frame.file,
-        line=frame.line,
-        function=frame.function,
-        source=frame.source.strip(),
-        found=breach.found,
-        allowed=breach.allowed,
-        remedy=breach.remedy,
-        severity=breach.severity,
-        stage=staged.stage,
-        graph=staged.compile_id,
-        model=staged.model,
-        node=breach.node,
-    )
+        said = Violation(
+            rule=breach.rule,
+            device=device.name,
+            op=breach.op,
+            found=breach.found,
+            allowed=breach.allowed,
+            severity=breach.severity,
+            remedy=breach.remedy,
+            stage=staged.stage,
+            model=staged.model,
+            node=breach.node,
+        )
+        found = violation(said, breach.frame, root)
+        yield msgspec.structs.replace(found, graph=staged.compile_id)
 
 
 def _eager(seen: Digest) -> Iterator[NotChecked]:

@@ -11,12 +11,13 @@ from itertools import zip_longest
 import msgspec
 
 from compilescope.analysis.digest import digest
-from compilescope.analysis.findings import Finding, findings
+from compilescope.analysis.findings import findings
 from compilescope.analysis.logged.device_breaks import device_sites
 from compilescope.analysis.logged.graph_counts import graph_count
 from compilescope.findings.breaks import break_sites
 from compilescope.findings.eager import eager_frames
 from compilescope.findings.failures import failures
+from compilescope.findings.finding import Finding
 from compilescope.findings.recompiles import recompiled_frames
 from compilescope.model.bodies import (
     CompileFailed,
@@ -117,6 +118,7 @@ def _by_rank(run: Run, ranks: list[int]) -> dict[int, Run]:
             list(own.values()),
             run.artifacts,
             unread=run.unread,
+            unread_files=run.unread_files,
             torn=run.torn,
             live=run.live,
         )

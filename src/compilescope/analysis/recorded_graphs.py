@@ -14,6 +14,7 @@ from compilescope.analysis.stages.collect import StagedGraph, staged_graphs
 from compilescope.analysis.stages.line_links import Family, ReadStage
 from compilescope.analysis.stages.reader import StageReader
 from compilescope.analysis.stages.tensors import portable_graphs
+from compilescope.model.bodies import GraphStage
 from compilescope.model.graph import Graph
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef, Frame, origin_of
@@ -32,7 +33,7 @@ class NotChecked(msgspec.Struct, frozen=True, kw_only=True):
 class RecordedGraph(msgspec.Struct, frozen=True, kw_only=True):
     """A graph as it was recorded, at one stage."""
 
-    stage: str
+    stage: GraphStage
     graph: Graph
     compile_id: str
     model: str
@@ -61,7 +62,7 @@ def recorded_graphs(run: Run) -> tuple[list[RecordedGraph], list[NotChecked]]:
     return found, missing
 
 
-def _recorded(stage: str, graph: Graph, staged: StagedGraph) -> RecordedGraph:
+def _recorded(stage: GraphStage, graph: Graph, staged: StagedGraph) -> RecordedGraph:
     body = staged.body
     code = (body.region or body.frame) if body is not None else None
     return RecordedGraph(
@@ -86,7 +87,7 @@ def _backward(staged: StagedGraph, caught: Graph, reader: StageReader) -> Iterat
                 msgspec.structs.replace(node, frame=lines.get(node.name) or node.frame)
                 for node in graph.nodes
             )
-            yield _recorded(read.stage.kind, Graph(tuple(nodes)), staged)
+            yield _recorded("aot_backward", Graph(tuple(nodes)), staged)
 
 
 def _lines(read: ReadStage, family: Family, caught: Graph) -> dict[str, Frame]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from compilescope.analysis.findings import Finding
+from compilescope.findings.finding import Finding
 from compilescope.model.fingerprint import normalised
 
 _MODULE = re.compile(r"__import_\w+")
@@ -52,7 +52,7 @@ def cause_in(finding: Finding, file: str) -> tuple[str, ...]:
     """What makes it this cause, in a file of that name."""
     by_line = finding.kind in ("break", "failure")
     said = normalised(finding.source) if by_line else _MODULE.sub("__import", finding.title)
-    return file, finding.kind, finding.rule, finding.function, said
+    return file, finding.kind, finding.rule_id, finding.function, said
 
 
 def _by_file(

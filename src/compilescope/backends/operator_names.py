@@ -53,7 +53,7 @@ def examine_operators(file: DeviceFile) -> NamedOperators:
     problems: list[DeviceFileProblem] = []
     notes: list[DeviceFileProblem] = []
     unchecked: list[str] = []
-    known = _Known.now()
+    known = _KnownOperators.now()
     for placed in file.patterns:
         if not is_pattern(placed.name):
             continue  # That is a problem of its own.
@@ -108,7 +108,7 @@ def warn_of(sentences: Iterable[str]) -> None:
             log.warning("%s", sentence)
 
 
-class _Known(NamedTuple):
+class _KnownOperators(NamedTuple):
     """Operators of this torch."""
 
     overloads: frozenset[str]
@@ -117,13 +117,13 @@ class _Known(NamedTuple):
     libraries: frozenset[str]
 
     @classmethod
-    def now(cls) -> _Known:
+    def now(cls) -> _KnownOperators:
         known = known_operators()
         bases = frozenset(".".join(op.split(".")[:2]) for op in known)
         return cls(known, bases, frozenset(op.partition(".")[0] for op in known))
 
 
-def _unknown(placed: Placed, known: _Known, guess: bool) -> DeviceFileProblem | None:
+def _unknown(placed: Placed, known: _KnownOperators, guess: bool) -> DeviceFileProblem | None:
     name = placed.name
     full = canonical(name)
     if full in known.bases or full in known.overloads or is_torch_name(name):

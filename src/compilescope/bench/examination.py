@@ -18,7 +18,7 @@ import msgspec
 import torch
 
 from compilescope.analysis.digest import Digest, digest
-from compilescope.analysis.preflight import DeviceReport, PreflightViolation, preflight
+from compilescope.analysis.preflight import DeviceReport, preflight
 from compilescope.backends.device_files import find_device
 from compilescope.bench.memory_room import COPIES, SHARE, free_bytes
 from compilescope.bench.model import Prepared, prepared
@@ -29,6 +29,7 @@ from compilescope.diff.harness import KernelDiffHarness
 from compilescope.diff.report import DiffReport, tensor_diff
 from compilescope.diff.runs.failures import describe_failure
 from compilescope.errors import ToolError
+from compilescope.findings.violations import ViolationFinding
 from compilescope.model import bodies
 from compilescope.model.header import RunHeader
 from compilescope.model.run import Run
@@ -144,7 +145,7 @@ def _unchecked(report: DeviceReport) -> list[str]:
     if not report.graphs:
         said.append(f"Unknown on {report.device}: no graph was recorded.")
     if report.unknown:
-        rules = _listed(tuple(each.rule for each in report.unknown))
+        rules = _listed(tuple(each.rule or "" for each in report.unknown))
         said.append(f"Unknown on {report.device} in {len(report.unknown)} places: {rules}.")
     if report.not_checked:
         names = _listed(tuple(each.what for each in report.not_checked))
@@ -159,22 +160,24 @@ def _listed(names: tuple[str, ...]) -> str:
     return f"{shown} and {more} more" if more > 0 else shown
 
 
-def _first_errors(report: DeviceReport) -> list[PreflightViolation]:
+def _first_errors(report: DeviceReport) -> list[ViolationFinding]:
     found = (*report.violations, *report.unknown)
     return sorted(found, key=lambda each: each.severity != "error")[:_MOST_VIOLATIONS]
 
 
-def _stack(found: PreflightViolation) -> tuple[Frame, ...]:
+def _stack(found: ViolationFinding) -> tuple[Frame, ...]:
     """The line, unless it is only the line of ours that calls the model."""
     file = Path(found.file)
     ours = _PACKAGE in file.parents and _MODELS not in file.parents
     if not found.file or ours:
         return ()
     origin = origin_of(found.file)
-    return (Frame(found.file, found.line, found.function, source=found.source, origin=origin),)
+    return (
+        Frame(found.file, found.line, found.function, source=found.source.strip(), origin=origin),
+    )
 
 
-def _violation(found: PreflightViolation, device: str, spec: Spec) -> bodies.Violation:
+def _violation(found: ViolationFinding, device: str, spec: Spec) -> bodies.Violation:
     return msgspec.convert(
         {
             "rule": found.rule,
@@ -183,7 +186,7 @@ def _violation(found: PreflightViolation, device: str, spec: Spec) -> bodies.Vio
             "found": found.found,
             "allowed": found.allowed,
             "severity": found.severity,
-            "remedy": found.remedy,
+            "remedy": found.first_step,
             "stage": found.stage,
             "model": spec.model,
             "node": found.node,

@@ -27,6 +27,7 @@ from compilescope.bench.worker_process import WorkerFailed, WorkerProcess
 from compilescope.model.benchmarked import Benchmark
 from compilescope.model.bodies import Body, Violation
 from compilescope.model.stack import Frame
+from compilescope.processes.deadline import pauses
 
 T = TypeVar("T")
 Stack = tuple[Frame, ...]
@@ -251,8 +252,14 @@ class ModelBench:
         """None where the process failed: the track knows why, and the others carry on."""
         self._heard(BenchStep(track.spec.model, track.backend, doing, self._done, self._total))
         self._done += 1
+        stopped = pauses()
         try:
-            return worker.hear(verb, answer)
+            said = worker.hear(verb, answer)
+            while verb == "run" and pauses() != stopped:
+                # Ctrl-Z came into it: nobody knows to the millisecond how long it took.
+                stopped = pauses()
+                said = worker.ask(verb, answer)
+            return said
         except WorkerFailed as failure:
             worker.end(patience_s=0.0)
             self._failed(track, verb, f"{failure.sentence} {failure.hint}".rstrip())

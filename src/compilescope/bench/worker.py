@@ -1,6 +1,7 @@
 """The process that one backend of one model is measured in: `python -m compilescope.bench.worker`.
 
-Requests come on stdin, replies go to what was stdout; what the model prints goes to stderr.
+Requests come on stdin, replies go to what was stdout; what the model prints goes to stderr. Its one
+argument is the ledger of `processes.pause`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import msgspec
 
 from compilescope.bench.protocol import WorkerReply, WorkerRequest
 from compilescope.errors import ToolError
+from compilescope.processes.pause import keep_time_with
 
 _MOST = 300
 """Characters of an error's own words. Chosen: a line or two of a table."""
@@ -25,6 +27,7 @@ _MOST = 300
 
 def main() -> None:
     source, target = _channel()
+    keep_time_with(int(sys.argv[1]))
     _offer_for_sacrifice()
     waiting: queue.Queue[bytes] = queue.Queue()
     # A thread: a driver that dies is noticed also in the middle of a step.

@@ -18,7 +18,9 @@ from compilescope.bench.protocol import Verb, WorkerReply, WorkerRequest
 from compilescope.bench.spec import Spec
 from compilescope.errors import ToolError
 from compilescope.processes.child import end_process
+from compilescope.processes.deadline import clock
 from compilescope.processes.outcome import kernel_kills, last_line, status_words
+from compilescope.processes.pause import ledger
 from compilescope.settings import bench_environment
 
 T = TypeVar("T")
@@ -58,7 +60,8 @@ class WorkerProcess:
         with log.open("ab") as errors:
             try:
                 self._process = subprocess.Popen(
-                    _COMMAND,
+                    (*_COMMAND, str(ledger())),
+                    pass_fds=[ledger()],
                     env=bench_environment(caches),
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
@@ -96,13 +99,12 @@ class WorkerProcess:
 
     def hear(self, verb: Verb, answer: type[T]) -> T:
         """What it says; WorkerFailed where it says an error, dies, or says nothing."""
-        try:
-            said = self._replies.get(timeout=self.limit_s)
-        except queue.Empty:
+        said = self._reply()
+        if said is None:
             self.end(patience_s=0.0)
             raise WorkerFailed(
                 f"No answer for {self.limit_s:g} s while {_DOING[verb]} (see --timeout)."
-            ) from None
+            )
         if not said:
             raise WorkerFailed(self._death(verb))
         reply = msgspec.json.decode(said, type=WorkerReply)
@@ -121,6 +123,17 @@ class WorkerProcess:
             with contextlib.suppress(BrokenPipeError):
                 process.stdin.close()
         end_process(process, patience_s)
+
+    def _reply(self) -> bytes | None:
+        """None where there is none within the limit, on which no time counts in which we were
+        stopped; empty where the process has closed its end."""
+        until = clock() + self.limit_s
+        while True:
+            try:
+                return self._replies.get(timeout=max(until - clock(), 0.0))
+            except queue.Empty:
+                if clock() >= until:
+                    return None
 
     def _read(self) -> None:
         assert self._process.stdout is not None

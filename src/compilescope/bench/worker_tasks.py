@@ -1,8 +1,13 @@
-"""What a worker does when it is asked: check names, build a model, call it, time it, examine it."""
+"""What a worker does when it is asked: check names, build a model, call it, time it, examine it.
+
+Times are taken by torch.utils.benchmark; on a GPU by its own clock.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+import statistics
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
@@ -24,12 +29,82 @@ from compilescope.bench.protocol import (
     WorkerRequest,
 )
 from compilescope.bench.spec import EAGER, Spec
-from compilescope.bench.timing import is_cuda, once, run_ms, timer_for, wait_for, warm_up
 from compilescope.model.benchmarked import Machine
+from compilescope.processes.deadline import clock
 from compilescope.scale.machine import this_machine
 from compilescope.settings import read_mini_settings
 from compilescope.torchapi.allocations import peak_bytes
 from compilescope.torchapi.trials.backends import find_backend
+
+LEAST_S = 0.1
+"""A run takes at least this long, so that neither the clock nor the loop shows in it. Chosen."""
+LEAST_CUDA_S = 0.2
+"""On a GPU, where a call of a few milliseconds is mostly the host's launching of kernels: one delay
+of the host more or less would be a good part of a short run. Chosen."""
+
+
+class CudaClock:
+    """Seconds by the events of a CUDA device.
+
+    Between two events their distance is a 32-bit float of milliseconds: read against one event at
+    the start of all, a millisecond would be lost after some hours. So neighbours are added up.
+    """
+
+    def __init__(self) -> None:
+        self._seconds = 0.0
+        self._last = self._event()
+
+    def __call__(self) -> float:
+        now = self._event()
+        self._seconds += self._last.elapsed_time(now) / 1000
+        self._last = now
+        return self._seconds
+
+    @staticmethod
+    def _event() -> Any:
+        event = torch.cuda.Event(enable_timing=True)
+        event.record()
+        event.synchronize()
+        return event
+
+
+def once(step: Callable[[], Any], device: str) -> float:
+    """Seconds of one call, whatever it has to compile."""
+    wait_for(device)
+    begun = clock()
+    step()
+    wait_for(device)
+    return clock() - begun
+
+
+def warm_up(step: Callable[[], Any], device: str, times: int) -> int:
+    """How many calls a run is made of."""
+    seconds = [once(step, device) for _ in range(times)]
+    # Of the later ones: CUDA graphs are recorded in the second call.
+    usual = statistics.median(seconds[len(seconds) // 2 :])
+    least = LEAST_CUDA_S if is_cuda(device) else LEAST_S
+    return max(1, math.ceil(least / max(usual, 1e-7)))
+
+
+def timer_for(step: Callable[[], Any], device: str) -> Timer:
+    own: dict[str, Any] = {"timer": CudaClock()} if is_cuda(device) else {}
+    return Timer("step()", globals={"step": step}, num_threads=torch.get_num_threads(), **own)
+
+
+def run_ms(timer: Timer, calls: int) -> float:
+    """Milliseconds a call. Timer makes two calls before it looks at the clock, which bring back
+    what the other processes drove out of the caches."""
+    return float(timer.timeit(calls).mean) * 1000
+
+
+def wait_for(device: str) -> None:
+    if is_cuda(device):
+        torch.cuda.synchronize()
+
+
+def is_cuda(device: str) -> bool:
+    return str(torch.device(device).type) == "cuda"
+
 
 _CONTEXT_BYTES = 600 << 20
 """That a process takes of a GPU beyond its tensors. Chosen, not measured: a bound for CUDA's

@@ -14,7 +14,7 @@ from compilescope.cli.options import print_json
 from compilescope.errors import ToolError
 
 if TYPE_CHECKING:
-    from compilescope.analysis.findings import Finding
+    from compilescope.findings.finding import Finding
     from compilescope.llm.prompt import CauseQuestion
     from compilescope.llm.server import ModelSettings
     from compilescope.report.blocks import Quote
@@ -81,8 +81,7 @@ class LlmOptions:
 
 def ask_model(wanted: LlmOptions, reading: Reading, causes: Numbered) -> dict[str, Quote]:
     """Fingerprint -> a model's words. A problem is one sentence on stderr, and ends the asking."""
-    from compilescope.llm.answers import replies, server_speaker
-    from compilescope.llm.llm import problem_of
+    from compilescope.llm.replies import problem_of, replies, server_speaker
     from compilescope.report.quotes import model_quote
 
     settings = wanted.settings
@@ -122,8 +121,8 @@ def show_requests(
     as_json: bool = False,
 ) -> None:
     """What would be sent, to the byte, and nothing is."""
-    from compilescope.llm.llm import problem_of
     from compilescope.llm.prompt import request_for
+    from compilescope.llm.replies import problem_of
 
     settings = wanted.settings
     problem = problem_of(settings)

@@ -14,8 +14,7 @@ from typing import NoReturn
 import click
 
 from compilescope.cli import commands
-from compilescope.cli.broken_streams import leave, open_streams, say, settle_streams
-from compilescope.cli.streams import guard_streams
+from compilescope.cli.streams import guard_streams, leave, open_streams, say, settle_streams
 from compilescope.errors import ToolError, as_limit
 from compilescope.processes.child_signal import hear_children
 from compilescope.processes.deadline import begin_command
@@ -35,7 +34,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
 `GROUP`; here is only the order within each."""
 
 
-class _Group(click.Group):
+class _CommandGroup(click.Group):
     """Commands under headings, each imported when it is asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -69,7 +68,7 @@ def _module(name: str) -> ModuleType:
 
 
 @click.group(
-    cls=_Group,
+    cls=_CommandGroup,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="A debugger for torch.compile: run a program unmodified and see every graph break, "
     "recompile and fallback to eager, and how to fix it.",

@@ -11,16 +11,23 @@ import msgspec
 
 if TYPE_CHECKING:
     from compilescope.analysis.benchmark_changes import BenchmarkComparison
-    from compilescope.analysis.digest import Digest
+    from compilescope.analysis.comparison import RunComparison
     from compilescope.analysis.sweeps import Regressions, Sweep
 
 
-def digest_value(seen: Digest) -> Any:
-    """As `show --json` prints it."""
-    if not seen.benchmarks:
-        return seen
-    rows = [msgspec.structs.asdict(row) for row in seen.benchmarks]
-    return {**msgspec.structs.asdict(seen), "benchmarks": rows}
+def run_comparison_value(seen: RunComparison) -> dict[str, Any]:
+    """Two runs of a program compared."""
+    from compilescope.analysis.json_form import finding_json, findings_json
+
+    value = msgspec.structs.asdict(seen)
+    for name in ("gone", "new"):
+        value[name] = findings_json(value[name])
+    for name in ("moved", "changed"):
+        value[name] = [
+            {"before": finding_json(each.before), "after": finding_json(each.after)}
+            for each in value[name]
+        ]
+    return value
 
 
 def comparison_value(seen: BenchmarkComparison) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from urllib.parse import quote, urlencode
 
 from compilescope.errors import ToolError
@@ -46,8 +45,7 @@ def _quoted(name: str) -> str:
     return quote(name, safe="", errors="replace")
 
 
-@dataclass(frozen=True)
-class RegistryPages(Pages):
+class RegistryPages(Pages, frozen=True):
     """Graph breaks are explained on the dashboard's own pages."""
 
     def url(self, gb_id: str | None) -> str:

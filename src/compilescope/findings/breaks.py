@@ -2,42 +2,32 @@
 
 from __future__ import annotations
 
-import msgspec
-
-from compilescope.findings.advice import Advice
-from compilescope.findings.remedy import Remedy
+from compilescope.findings.finding import Finding
 from compilescope.model.bodies import GraphBreak
 from compilescope.model.event import Event
+from compilescope.model.finding_kinds import FindingKind, Level
 from compilescope.model.fingerprint import fingerprint
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef, origin_of
 
 
-class Site(msgspec.Struct, frozen=True, kw_only=True):
-    """A place in the user's code at which Dynamo had to stop."""
+class BreakFinding(Finding, frozen=True, kw_only=True):
+    """A place in the user's code at which Dynamo had to stop.
+
+    `count` is how often it was reported: recompiles, resume functions and other callers repeat it.
+    `seconds` is the compile time of the tracing that it threw away.
+    """
 
     gb_id: str | None
     gb_type: str
-    file: str
-    line: int
-    column: int | None
-    end_column: int | None
-    """On `end_line`."""
-    end_line: int | None = None
-    """The line that the expression ends on."""
-    function: str
-    source: str
     explanation: str
     hints: tuple[str, ...]
     context: str
     """PyTorch's own debug context."""
     wrappers: tuple[str, ...]
     """What was reported around the root cause."""
-    events: int
-    """How often it was reported: recompiles, resume functions and other callers repeat it."""
     frames: int
     """In how many code objects."""
-    ranks: tuple[int, ...]
     tests: tuple[str, ...]
     outcome: str
     """The worst that followed: `frame-eager`, `rest-eager` or `resumed`."""
@@ -45,30 +35,46 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     """The functions that run eagerly because of it."""
     in_torch: bool
     """The function that was being compiled is torch's own."""
-    fingerprint: str
-    because: tuple[str, ...]
-    """Ids of the events behind it."""
-    category: str = ""
-    """Of the registry's taxonomy."""
-    rule: str | None = None
-    """The rule that explains it; None where only its category does."""
-    why: str = ""
-    remedy: tuple[Remedy, ...] = ()
-    """What a person can do by hand; `advice` says what to do first."""
-    advice: tuple[Advice, ...] = ()
-    """Best first. Empty until the fixes were asked."""
     consequence_of: str | None = None
     """Fingerprint of the earlier break that this one is an echo of."""
-    lost_ms: float | None = None
-    """Time lost outside compiled graphs because of it; None where nothing was timed."""
-    retrace_seconds: float | None = None
-    """Compile time of the tracing that it threw away; None where that was not told."""
+
+    @property
+    def kind(self) -> FindingKind:
+        return "break"
+
+    @property
+    def rule_id(self) -> str:
+        # A break that no hook of Dynamo's reports is named as its rule is: `xla/host-read`.
+        told_by_log = self.rule is not None and "/" in self.rule
+        return self.gb_id or (self.rule if told_by_log else None) or "unregistered-break"
+
+    @property
+    def title(self) -> str:
+        return self.gb_type
+
+    @property
+    def message(self) -> str:
+        return self.why or self.explanation
+
+    @property
+    def level(self) -> Level:
+        return "note" if self.consequence_of else "warning"
+
+    @property
+    def events(self) -> int:
+        """As JSON and Python users know `count`."""
+        return self.count
+
+    @property
+    def retrace_seconds(self) -> float | None:
+        """As JSON and Python users know `seconds`."""
+        return self.seconds
 
 
 _WORST_FIRST = ("frame-eager", "rest-eager", "resumed", "unknown")
 
 
-def break_sites(run: Run) -> list[Site]:
+def break_sites(run: Run) -> list[BreakFinding]:
     """In order of appearance."""
     groups: dict[tuple[object, ...], list[tuple[Event, GraphBreak]]] = {}
     for event, body in run.of(GraphBreak):
@@ -83,12 +89,12 @@ def site_key(event: Event, body: GraphBreak) -> tuple[object, ...]:
     return (body.gb_type, *place)
 
 
-def _site(members: list[tuple[Event, GraphBreak]], root: str) -> Site:
+def _site(members: list[tuple[Event, GraphBreak]], root: str) -> BreakFinding:
     event, body = members[0]
     frame = event.site
     code = body.frame
     outcomes = {member.outcome for _, member in members}
-    return Site(
+    return BreakFinding(
         gb_id=body.gb_id,
         gb_type=body.gb_type,
         file=frame.file if frame else (code.file if code else ""),
@@ -101,7 +107,7 @@ def _site(members: list[tuple[Event, GraphBreak]], root: str) -> Site:
         hints=body.hints,
         context=body.context,
         wrappers=body.wrappers,
-        events=len(members),
+        count=len(members),
         frames=len({member.frame for _, member in members}),
         ranks=tuple(sorted({member.rank for member, _ in members})),
         tests=tuple(sorted({member.test for member, _ in members if member.test})),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from compilescope.model.event import Event
 
 Process = tuple[str, int]
@@ -11,18 +13,23 @@ CompileKey = tuple[Process, int, str]
 
 
 def process_of(event: Event) -> Process:
-    return event.id.rpartition(".")[0], event.pid
+    return _process(event.id.rpartition(".")[0], event.pid)
+
+
+@functools.lru_cache(1 << 12)
+def _process(name: str, pid: int) -> Process:
+    """One for all its events: views keep a key for each compilation."""
+    return name, pid
 
 
 def compile_key(event: Event, compile_id: str | None) -> CompileKey | None:
     if compile_id is None:
         return None
-    # Written out: this is asked of every event of a long run, several times.
-    return (event.id.rpartition(".")[0], event.pid), event.epoch, compile_id.split("_", 1)[0]
+    return process_of(event), event.epoch, without_attempt(compile_id)
 
 
 def without_attempt(compile_id: str) -> str:
-    return compile_id.split("_", 1)[0]
+    return compile_id.partition("_")[0]
 
 
 def frame_number(compile_id: str) -> str:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import msgspec
 
+from compilescope.findings.finding import Finding
 from compilescope.model.bodies import FrameSkipped, GraphBreak
+from compilescope.model.finding_kinds import FindingKind
+from compilescope.model.fingerprint import fingerprint
 from compilescope.model.run import Run
-from compilescope.model.stack import CodeRef, shown_code
+from compilescope.model.stack import CodeRef, Frame, shown_code
 
 
-class EagerFrame(msgspec.Struct, frozen=True, kw_only=True):
+class EagerFinding(Finding, frozen=True, kw_only=True):
     """A function, or the rest of one, that Dynamo gave up."""
 
-    file: str
-    line: int
-    function: str
     reason: str
     cause: str
     gb_id: str | None
@@ -22,9 +22,27 @@ class EagerFrame(msgspec.Struct, frozen=True, kw_only=True):
     """True where the part before the break is compiled."""
     may_hide_breaks: bool
     """Dynamo stopped looking: what comes after the break was never traced."""
-    events: int
-    ranks: tuple[int, ...]
-    because: tuple[str, ...]
+
+    @property
+    def kind(self) -> FindingKind:
+        return "eager"
+
+    @property
+    def rule_id(self) -> str:
+        return f"eager/{self.cause}"
+
+    @property
+    def title(self) -> str:
+        return f"{self.function} runs eagerly"
+
+    @property
+    def message(self) -> str:
+        return self.reason
+
+    @property
+    def events(self) -> int:
+        """As JSON and Python users know `count`."""
+        return self.count
 
 
 class _Group(msgspec.Struct):
@@ -39,7 +57,7 @@ class _Group(msgspec.Struct):
 _HIDING = ("graph-break", "generator")
 
 
-def eager_frames(run: Run) -> list[EagerFrame]:
+def eager_frames(run: Run) -> list[EagerFinding]:
     """Frames lost for a reason that is known and not harmless."""
     groups: dict[tuple[str, int, str, str, bool], _Group] = {}
 
@@ -72,7 +90,7 @@ def eager_frames(run: Run) -> list[EagerFrame]:
             )
             add(shown_code(broken.frame, event.stack), rest, entry)
     return [
-        EagerFrame(
+        EagerFinding(
             file=file,
             line=line,
             function=function,
@@ -81,9 +99,12 @@ def eager_frames(run: Run) -> list[EagerFrame]:
             gb_id=group.gb_id,
             rest_only=rest,
             may_hide_breaks=group.hides,
-            events=len(group.ids),
+            count=len(group.ids),
             ranks=tuple(sorted(group.ranks)),
             because=tuple(group.ids),
+            fingerprint=fingerprint(
+                f"eager {group.cause}", Frame(file, line, function), run.header.root
+            ),
         )
         for (file, line, function, reason, rest), group in groups.items()
     ]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from compilescope.findings.advice import Advice
-from compilescope.findings.remedy import Remedy
+from compilescope.findings.finding import Finding
 from compilescope.model.bodies import (
     CompileFailed,
     CompileTime,
@@ -15,20 +14,26 @@ from compilescope.model.bodies import (
 )
 from compilescope.model.error_text import graph_break_link, innermost_cause
 from compilescope.model.event import Event
+from compilescope.model.finding_kinds import FindingKind, Level
+from compilescope.model.fingerprint import fingerprint
 from compilescope.model.run import Run
-from compilescope.model.stack import CodeRef
+from compilescope.model.stack import CodeRef, Frame
 
 _CompileKey = tuple[int, int, str]
 """A process, an epoch of it and a compile id."""
 
 
-class Failure(msgspec.Struct, frozen=True, kw_only=True):
-    """An error of the compiler, or of the program under it."""
+class FailureFinding(Finding, frozen=True, kw_only=True):
+    """An error of the compiler, or of the program under it.
+
+    `rule` explains the graph break that fullgraph=True made an error.
+    """
 
     error: str
     cause: str = ""
     """The innermost error in one line: `RuntimeError: The size of tensor a (5) must match ...`."""
-    message: str
+    text: str
+    """The error's own, in full."""
     link: str = ""
     """The page that torch's message leads to."""
     phase: str
@@ -36,42 +41,52 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     gb_type: str | None
     hints: tuple[str, ...]
     backend: str | None
-    file: str
-    line: int
-    column: int | None
-    end_column: int | None
-    """On `end_line`."""
-    end_line: int | None = None
-    """The line that the expression ends on."""
-    function: str
-    source: str
     suppressed: bool
     """True where the program went on in eager mode."""
-    count: int
-    ranks: tuple[int, ...]
-    because: tuple[str, ...]
     repro: str = ""
     """A script that shows it, within the run's folder."""
     no_repro: str = ""
     """Why there is none, where one was asked for."""
-    category: str = ""
-    rule: str | None = None
-    """The rule that explains it: of the graph break that fullgraph=True made an error."""
-    why: str = ""
-    remedy: tuple[Remedy, ...] = ()
-    """What a person can do by hand; `advice` says what to do first."""
-    advice: tuple[Advice, ...] = ()
-    """Best first. Empty until the fixes were asked."""
+
+    @property
+    def kind(self) -> FindingKind:
+        return "failure"
+
+    @property
+    def rule_id(self) -> str:
+        return self.gb_id or f"failure/{self.error}"
+
+    @property
+    def title(self) -> str:
+        return f"{self.phase} compilation failed: {self.gb_type or self.error}"
+
+    @property
+    def message(self) -> str:
+        why = self.why or self.text.strip()
+        inner = _inner_error(self.text, self.gb_type)
+        return why if (self.cause or inner) in why else f"{why.rstrip(': ')}: {inner}"
+
+    @property
+    def level(self) -> Level:
+        return "error"
 
 
-def failures(run: Run) -> list[Failure]:
+def _inner_error(text: str, gb_type: str | None) -> str:
+    """`RuntimeError: no such op`, of a backend's error that Dynamo wraps in one of its own."""
+    lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
+    if gb_type is None and len(lines) > 1 and lines[0].endswith(" raised:"):
+        return lines[1]
+    return ""
+
+
+def failures(run: Run) -> list[FailureFinding]:
     suppressed = {body.because for _, body in run.of(FrameSkipped) if body.because}
     groups: dict[tuple[object, ...], list[tuple[Event, CompileFailed]]] = {}
     for event, body in run.of(CompileFailed):
         groups.setdefault(failure_key(event, body), []).append((event, body))
     frames = _frames_by_compile_id(run)
     written = _repros(run)
-    found = [_failure(members, suppressed, frames) for members in groups.values()]
+    found = [_failure(members, suppressed, frames, run.header.root) for members in groups.values()]
     return [_with_repro(failure, written) for failure in found]
 
 
@@ -97,7 +112,7 @@ def failure_key(event: Event, body: CompileFailed) -> tuple[object, ...]:
     return (body.error, body.phase, body.gb_type, *place)
 
 
-def _with_repro(failure: Failure, written: dict[str, ReproWritten]) -> Failure:
+def _with_repro(failure: FailureFinding, written: dict[str, ReproWritten]) -> FailureFinding:
     """One that there is goes before reasons why there is none."""
     asked = [written[event] for event in failure.because if event in written]
     for body in sorted(asked, key=lambda each: not each.path):
@@ -122,7 +137,8 @@ def _failure(
     members: list[tuple[Event, CompileFailed]],
     suppressed: set[str],
     frames: dict[_CompileKey, CodeRef],
-) -> Failure:
+    root: str,
+) -> FailureFinding:
     event, body = members[0]
     frame = event.site
     code = body.frame
@@ -130,22 +146,29 @@ def _failure(
         code = frames.get((event.pid, event.epoch, _without_attempt(event.compile_id)))
     # Old records, and those of logs, have it in the message alone.
     link, linked_id = graph_break_link(body.message)
-    return Failure(
+    file = frame.file if frame else (code.file if code else "")
+    line = frame.line if frame else (code.line if code else 0)
+    function = frame.function if frame else (code.function if code else "")
+    source = frame.source if frame else ""
+    inner = _inner_error(body.message, body.gb_type).split(":")[0]
+    name = f"failure {body.phase} {body.gb_type or body.error} {inner}".rstrip()
+    return FailureFinding(
         error=body.error,
         cause=body.cause or innermost_cause(body.message),
-        message=body.message,
+        text=body.message,
         link=body.link or link,
         phase=body.phase,
         gb_id=body.gb_id or linked_id,
         gb_type=body.gb_type,
         hints=body.hints,
         backend=body.backend,
-        file=frame.file if frame else (code.file if code else ""),
-        line=frame.line if frame else (code.line if code else 0),
+        file=file,
+        line=line,
         column=frame.column if frame else None,
         end_column=frame.end_column if frame else None,
-        function=frame.function if frame else (code.function if code else ""),
-        source=frame.source if frame else "",
+        function=function,
+        source=source,
+        fingerprint=fingerprint(name, Frame(file, line, function, source=source), root),
         suppressed=event.id in suppressed,
         count=len(members),
         ranks=tuple(sorted({member.rank for member, _ in members})),

@@ -2,48 +2,80 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable
 
 import msgspec
 
-from compilescope.findings.advice import Advice
 from compilescope.findings.compile_cost import recompile_seconds
-from compilescope.findings.remedy import Remedy
+from compilescope.findings.finding import Finding
 from compilescope.model.bodies import FailedGuard, GraphBreak, Recompile
 from compilescope.model.event import Event
+from compilescope.model.finding_kinds import FindingKind, Level
+from compilescope.model.fingerprint import fingerprint
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef, Frame, shown_code
+from compilescope.patterns import late
 
 
-class RecompileCause(msgspec.Struct, frozen=True, kw_only=True):
-    """A guard that failed."""
+class RecompileFinding(Finding, frozen=True, kw_only=True):
+    """A guard that failed, in a function that was compiled again because of it.
+
+    `count` is in how many recompiles it failed, `seconds` the compile time of those: guards that
+    failed together share it. `because` are all recompiles of the function.
+    """
 
     guard: str
+    """Empty where torch named none: the function alone is known."""
     subject: str
     expected: str
     actual: str
     """The value that failed it first."""
-    kind: str
-    file: str | None
-    line: int | None
-    """The user's line that made Dynamo install the guard."""
-    source: str
-    count: int
-    """In how many recompiles it failed."""
+    guard_kind: str
+    compiled: CodeRef
+    """The function that was compiled again."""
+    limit_hit: bool
+    """Dynamo gave that function up."""
+    is_placed: bool
+    """The place is the user's line that made Dynamo install the guard, else the function's."""
     also: tuple[str, ...] = ()
     """Other values of its kind that failed in the very same recompiles by the very same change: the
     key of every layer of a cache that grew."""
-    seconds: float | None = None
-    """Compile time of those recompiles; None where it was not told. Guards that failed together
-    share it."""
-    rule: str | None = None
-    """The rule that explains it."""
-    why: str = ""
-    remedy: tuple[Remedy, ...] = ()
-    """What a person can do by hand; `advice` says what to do first."""
-    advice: tuple[Advice, ...] = ()
-    """Best first. Empty until the fixes were asked."""
+
+    @property
+    def kind(self) -> FindingKind:
+        return "recompile"
+
+    @property
+    def is_named(self) -> bool:
+        """Did torch name the guard?"""
+        return bool(self.guard or self.subject)
+
+    @property
+    def rule_id(self) -> str:
+        return f"recompile/{self.rule or self.guard_kind or 'unknown'}"
+
+    @property
+    def title(self) -> str:
+        # No values here: the next run has others, and the cause is the same.
+        return f"{self.function} recompiles" + (f": {self.subject}" if self.subject else "")
+
+    @property
+    def message(self) -> str:
+        return self.why or self._change()
+
+    @property
+    def level(self) -> Level:
+        return "error" if self.limit_hit else "warning"
+
+    def _change(self) -> str:
+        if not self.guard:
+            return f"{self.function} was compiled more than once; torch reported no failed guard."
+        if not (self.expected or self.actual):
+            return f"The guard {self.guard} failed."
+        expected, actual = self.expected or "?", self.actual or "?"
+        return f"The guard {self.guard} failed: expected {expected}, got {actual}."
 
 
 class RecompiledFrame(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,14 +92,20 @@ class RecompiledFrame(msgspec.Struct, frozen=True, kw_only=True):
     """For the part of the function after a graph break: the line at which it goes on."""
     limit_hit: bool
     """Dynamo gave up: from here on, calls that fit no compilation run eagerly."""
-    causes: tuple[RecompileCause, ...]
+    causes: tuple[RecompileFinding, ...]
     ranks: tuple[int, ...]
     because: tuple[str, ...]
     folded: int = 0
     """Cache entries, over all recompiles, of which only the first failed guard was compared with
     that of a listed one: there may be more behind a cause than its count says."""
 
+    @property
+    def code(self) -> CodeRef:
+        return CodeRef(self.file, self.line, self.function, self.resumed_at)
 
+
+# What differs from run to run in Dynamo's names: addresses, ids, counters, lines to resume at.
+_PASSING = late(r"0x[0-9a-fA-F]+|\b\d{9,}\b|(?<=___)\d+|(?<=__resume_at_)\d+_\d+")
 _INDEX = re.compile(r"\[\d+\]")
 _STACK_VALUE = re.compile(r"___stack\d+")
 _Member = tuple[Event, Recompile]
@@ -78,22 +116,13 @@ def recompiled_frames(run: Run) -> list[RecompiledFrame]:
     groups: dict[CodeRef, list[_Member]] = {}
     for event, body in run.of(Recompile):
         groups.setdefault(shown_code(body.frame, event.stack), []).append((event, body))
+    if not groups:
+        return []
     broken_at = _expressions_at_breaks(run)
     spent = recompile_seconds(run)
+    root = run.header.root
     frames = [
-        RecompiledFrame(
-            file=code.file,
-            line=code.line,
-            function=code.function,
-            resumed_at=code.resumed_at,
-            count=sum(not body.refused for _, body in members),
-            seconds=_seconds(spent, [event.id for event, _ in members]),
-            limit_hit=any(body.refused == "limit" for _, body in members),
-            causes=_causes(members, broken_at.get((code.file, code.resumed_at), ""), spent),
-            ranks=tuple(sorted({event.rank for event, _ in members})),
-            because=tuple(event.id for event, _ in members),
-            folded=sum(_folded(body) for _, body in members),
-        )
+        _frame(code, members, broken_at.get((code.file, code.resumed_at), ""), spent, root)
         for code, members in groups.items()
     ]
     shown = [frame for frame in frames if frame.count or frame.limit_hit]
@@ -130,9 +159,64 @@ def _place(failed: FailedGuard, event: Event) -> Frame | None:
     return failed.frame
 
 
+def recompile_findings(frame: RecompiledFrame, root: str) -> tuple[RecompileFinding, ...]:
+    """The guards that made one function compile again; where torch named none, the function."""
+    if frame.causes:
+        return frame.causes
+    unknown = RecompileFinding(
+        guard="",
+        subject="",
+        expected="",
+        actual="",
+        guard_kind="",
+        compiled=frame.code,
+        limit_hit=frame.limit_hit,
+        is_placed=False,
+        file=frame.file,
+        line=frame.line,
+        function=frame.function,
+        fingerprint=_fingerprint("", "", frame.file, frame.function, root),
+        count=max(frame.count, int(frame.limit_hit)),
+        ranks=frame.ranks,
+        because=frame.because,
+    )
+    return (unknown,)
+
+
+@functools.lru_cache(1 << 15)
+def _fingerprint(kind: str, subject: str, file: str, function: str, root: str) -> str:
+    """The value names the cause: which of its function's lines looks at it is no part of that."""
+    subject = _PASSING.sub("N", subject)
+    return fingerprint(f"recompile {kind} {subject}", Frame(file, 0, function), root)
+
+
+def _frame(
+    code: CodeRef, members: list[_Member], broken: str, spent: dict[str, float], root: str
+) -> RecompiledFrame:
+    empty = RecompiledFrame(
+        file=code.file,
+        line=code.line,
+        function=code.function,
+        resumed_at=code.resumed_at,
+        count=sum(not body.refused for _, body in members),
+        seconds=_seconds(spent, [event.id for event, _ in members]),
+        limit_hit=any(body.refused == "limit" for _, body in members),
+        causes=(),
+        ranks=tuple(sorted({event.rank for event, _ in members})),
+        because=tuple(event.id for event, _ in members),
+        folded=sum(_folded(body) for _, body in members),
+    )
+    causes = _causes(empty, members, broken, spent, root)
+    return msgspec.structs.replace(empty, causes=causes)
+
+
 def _causes(
-    members: list[_Member], broken: str, spent: dict[str, float]
-) -> tuple[RecompileCause, ...]:
+    frame: RecompiledFrame,
+    members: list[_Member],
+    broken: str,
+    spent: dict[str, float],
+    root: str,
+) -> tuple[RecompileFinding, ...]:
     first: dict[str, tuple[FailedGuard, Frame | None]] = {}
     hits: dict[str, set[str]] = {}
     for event, body in members:
@@ -144,23 +228,34 @@ def _causes(
     one = _families(first, hits)
     # The value of the broken expression is what Dynamo left on top of the stack.
     top = max(_STACK_VALUE.findall(" ".join(first)), default="") if broken else ""
-    causes = [
-        RecompileCause(
-            guard=failed.guard.replace(top, broken) if top else failed.guard,
-            subject=subject.replace(top, broken) if top else subject,
-            expected=failed.expected,
-            actual=failed.actual,
-            kind=failed.kind,
-            file=frame.file if frame else None,
-            line=frame.line if frame else None,
-            source=frame.source.strip() if frame else "",
-            count=len(hits[subject]),
-            also=tuple(others),
-            seconds=_seconds(spent, hits[subject]),
+    code = frame.code
+    causes = []
+    for subject, others in one.items():
+        failed, place = first[subject]
+        named = subject.replace(top, broken) if top else subject
+        file = (place.file if place else "") or code.file
+        causes.append(
+            RecompileFinding(
+                guard=failed.guard.replace(top, broken) if top else failed.guard,
+                subject=named,
+                expected=failed.expected,
+                actual=failed.actual,
+                guard_kind=failed.kind,
+                compiled=code,
+                limit_hit=frame.limit_hit,
+                is_placed=place is not None,
+                file=file,
+                line=(place.line if place else 0) or code.line,
+                function=code.function,
+                source=place.source.strip() if place else "",
+                fingerprint=_fingerprint(failed.kind, named, file, code.function, root),
+                count=len(hits[subject]),
+                ranks=frame.ranks,
+                because=frame.because,
+                also=tuple(others),
+                seconds=_seconds(spent, hits[subject]),
+            )
         )
-        for subject, others in one.items()
-        for failed, frame in [first[subject]]
-    ]
     return tuple(sorted(causes, key=lambda cause: (-(cause.seconds or 0.0), -cause.count)))
 
 

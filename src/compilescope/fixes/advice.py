@@ -14,22 +14,14 @@ from functools import cached_property, partial
 
 import msgspec
 
+from compilescope.analysis.brief import is_long
 from compilescope.analysis.digest import Digest
-from compilescope.analysis.findings import (
-    Finding,
-    FindingKind,
-    by_cost,
-    failure_finding,
-    failure_fingerprint,
-    findings,
-    recompile_findings,
-    recompile_fingerprints,
-    site_finding,
-)
+from compilescope.analysis.findings import by_cost, findings
 from compilescope.findings.advice import Advice, is_not_tried
-from compilescope.findings.breaks import Site
-from compilescope.findings.failures import Failure
-from compilescope.findings.recompiles import RecompileCause, RecompiledFrame
+from compilescope.findings.breaks import BreakFinding
+from compilescope.findings.failures import FailureFinding
+from compilescope.findings.finding import Finding
+from compilescope.findings.recompiles import RecompiledFrame, RecompileFinding
 from compilescope.findings.remedy import Remedy
 from compilescope.fixes.diffs import patch_diff
 from compilescope.fixes.fix import Fix
@@ -71,18 +63,11 @@ _KEEPS_VALUES = frozenset(
 )
 
 
-_LONG = 20_000
-"""Events. Chosen, as the two below: a report of such a run is slow as it is (benchmarks/big_runs.py
-has 100,000), so its advice looks less far."""
 _LARGEST_OF_LONG = 120_000
-"""Letters of a file that may be parsed, in such a run."""
+"""Letters of a file that may be parsed, in a long run. Chosen, as the one below: a report of such a
+run is slow as it is, so its advice looks less far."""
 _CALLERS_OF_LONG = 12
 """Files that may lead to a cause whose callers are looked at, in such a run."""
-
-
-def is_long(run: Run) -> bool:
-    """So many events that a report has little time for anything else."""
-    return len(run.events) > _LONG
 
 
 @uncollected()
@@ -144,28 +129,19 @@ class _Adviser(msgspec.Struct, dict=True):
         """There is only so much source that is parsed: it is for the most expensive causes."""
         asking: list[tuple[int, Callable[[], object]]] = []
         for failure in self.seen.failures:
-            name = failure_fingerprint(failure, self.seen.root)
-            asking.append((self._numbered("failure", name), partial(self.failure, failure)))
+            asking.append((self._number(failure), partial(self.failure, failure)))
         for site in self.seen.sites:
-            number = self._numbered("break", site.fingerprint)
-            asking.append((number, partial(self.site, site)))
+            asking.append((self._number(site), partial(self.site, site)))
         for frame in self.seen.recompiles:
-            for name in self._names_of(frame):
-                number = self._numbered("recompile", name)
-                asking.append((number, partial(self.frame, frame)))
+            for cause in frame.causes:
+                asking.append((self._number(cause), partial(self.frame, frame)))
         wanted = [each for each in asking if self._is_wanted(each[0])]
         for _, ask in sorted(wanted, key=lambda each: each[0]):
             ask()
 
-    def _names_of(self, frame: RecompiledFrame) -> list[str]:
-        return recompile_fingerprints(frame, self.seen.root) if frame.causes else []
-
     def _number(self, finding: Finding) -> int:
-        return self._numbered(finding.kind, finding.fingerprint)
-
-    def _numbered(self, kind: FindingKind, name: str) -> int:
         """0 for what is no cause of its own: it is asked about as the first ones are."""
-        return self.numbers.get((kind, name), 0)
+        return self.numbers.get((finding.kind, finding.fingerprint), 0)
 
     def _is_asked(self, finding: Finding) -> bool:
         return self._is_wanted(self._number(finding))
@@ -174,12 +150,12 @@ class _Adviser(msgspec.Struct, dict=True):
         return number <= self.last_asked if self.only is None else number == self.only
 
     @cached_property
-    def sites_by_name(self) -> dict[str, Site]:
+    def sites_by_name(self) -> dict[str, BreakFinding]:
         return {site.fingerprint: site for site in reversed(self.seen.sites)}
 
     @cached_property
-    def sites_by_line(self) -> dict[tuple[str, int | None], list[Site]]:
-        found: dict[tuple[str, int | None], list[Site]] = {}
+    def sites_by_line(self) -> dict[tuple[str, int | None], list[BreakFinding]]:
+        found: dict[tuple[str, int | None], list[BreakFinding]] = {}
         for site in self.seen.sites:
             found.setdefault((site.file, site.line), []).append(site)
         return found
@@ -211,7 +187,7 @@ class _Adviser(msgspec.Struct, dict=True):
             return ""
         return shlex.join(["compilescope", "fix", *command])
 
-    def site(self, site: Site) -> Site:
+    def site(self, site: BreakFinding) -> BreakFinding:
         if site.consequence_of is not None:
             root = self.sites_by_name[site.consequence_of]
             where = f"{os.path.basename(root.file)}:{root.line}"
@@ -222,100 +198,73 @@ class _Adviser(msgspec.Struct, dict=True):
             advice = (*self._lazy(site), *off_dynamo(site))
             if len(advice) > len(site.remedy):
                 advice = tuple(without_refusal(advice, site))
-        elif not self._is_wanted(self._numbered("break", site.fingerprint)):
-            advice = self._unasked("break", site.fingerprint, site.remedy)
         else:
-            advice = self._advice(Subject(site_finding(site), self.program, site=site), site.remedy)
+            advice = self._advice(site)
         return msgspec.structs.replace(site, advice=advice)
 
-    def _lazy(self, site: Site) -> Iterator[Advice]:
+    def _lazy(self, site: BreakFinding) -> Iterator[Advice]:
         """Changes that keep a value on the device: what Dynamo can trace, torch_xla can record."""
         if site.rule != "xla/host-read" or not site.source.strip():
             return
-        if not self._is_asked(site_finding(site)):
-            yield self._not_tried(self._numbered("break", site.fingerprint))
+        if not self._is_asked(site):
+            yield self._not_tried(self._number(site))
             return
         stops = self.program.stops
         for rule in _READING_RULES:
-            alike = msgspec.structs.replace(site, rule=rule)
-            subject = Subject(site_finding(site), self.program, site=alike)
+            subject = Subject(msgspec.structs.replace(site, rule=rule), self.program)
             for fix, patch in proposals_for(subject, most=_MOST_PROPOSALS).made:
                 if fix.id in _KEEPS_VALUES and not patch.needs_human:
                     yield self._proposed(subject, fix, patch)
                     return
         if self.program.stops > stops:
-            yield self._not_tried(self._numbered("break", site.fingerprint))
+            yield self._not_tried(self._number(site))
 
     def frame(self, frame: RecompiledFrame) -> RecompiledFrame:
-        names = self._names_of(frame)
-        asked = any(self._is_wanted(self._numbered("recompile", name)) for name in names)
-        if not asked and all(cause.rule != _BROKEN_VALUE for cause in frame.causes):
-            causes = [
-                msgspec.structs.replace(
-                    cause, advice=self._unasked("recompile", name, cause.remedy)
-                )
-                for cause, name in zip(frame.causes, names, strict=True)
-            ]
-            return msgspec.structs.replace(frame, causes=tuple(causes))
-        found = recompile_findings(frame, self.seen.root) if frame.causes else []
-        causes = [
-            msgspec.structs.replace(
-                cause,
-                advice=self._of_cause(
-                    Subject(finding, self.program, cause=cause, frame=frame), cause, frame
-                ),
-            )
-            for cause, finding in zip(frame.causes, found, strict=True)
-        ]
-        return msgspec.structs.replace(frame, causes=tuple(causes))
+        causes = tuple(
+            msgspec.structs.replace(cause, advice=self._of_cause(cause)) for cause in frame.causes
+        )
+        return msgspec.structs.replace(frame, causes=causes)
 
-    def _of_cause(
-        self, subject: Subject, cause: RecompileCause, frame: RecompiledFrame
-    ) -> tuple[Advice, ...]:
+    def _of_cause(self, cause: RecompileFinding) -> tuple[Advice, ...]:
         """For a value that a break brought into Python the changes that mend the break: without
         it there is no rest of the function to compile again."""
-        breaks = list(self._of_the_break(cause, frame))
+        breaks = list(self._of_the_break(cause))
         for advice in breaks:
             if advice[0].diff and advice[0].fix not in _STILL_A_VALUE:
                 return advice
-        own = self._advice(subject, cause.remedy)
+        own = self._advice(cause)
         if own and own[0].diff:
             return own
         # What would mend the break would mend this, and nobody looked.
         return next((advice for advice in breaks if is_not_tried(advice)), own)
 
-    def _of_the_break(
-        self, cause: RecompileCause, frame: RecompiledFrame
-    ) -> Iterator[tuple[Advice, ...]]:
+    def _of_the_break(self, cause: RecompileFinding) -> Iterator[tuple[Advice, ...]]:
         if cause.rule != _BROKEN_VALUE:
             return
-        for site in self.sites_by_line.get((frame.file, frame.resumed_at), ()):
+        code = cause.compiled
+        for site in self.sites_by_line.get((code.file, code.resumed_at), ()):
             advice = self.site(site).advice
             if advice and site.consequence_of is None:
                 yield advice
 
-    def failure(self, failure: Failure) -> Failure:
-        name = failure_fingerprint(failure, self.seen.root)
-        if not self._is_wanted(self._numbered("failure", name)):
-            advice = self._unasked("failure", name, failure.remedy)
-            return msgspec.structs.replace(failure, advice=advice)
-        finding = failure_finding(failure, self.seen.root)
-        subject = Subject(finding, self.program, failure=failure)
-        return msgspec.structs.replace(failure, advice=self._advice(subject, failure.remedy))
+    def failure(self, failure: FailureFinding) -> FailureFinding:
+        return msgspec.structs.replace(failure, advice=self._advice(failure))
 
-    def _advice(self, subject: Subject, remedies: tuple[Remedy, ...]) -> tuple[Advice, ...]:
+    def _advice(self, finding: Finding) -> tuple[Advice, ...]:
         """One value guarded in two parts of a function, or a line that breaks twice, is one cause:
         it is asked about once."""
-        key = (subject.finding.kind, subject.finding.fingerprint)
+        key = (finding.kind, finding.fingerprint)
         if key not in self._known:
-            self._known[key] = tuple(self._ask(subject, remedies))
+            self._known[key] = tuple(self._ask(finding))
         return self._known[key]
 
-    def _ask(self, subject: Subject, remedies: tuple[Remedy, ...]) -> Iterator[Advice]:
-        if not self._is_asked(subject.finding):
-            yield from self._unasked(subject.finding.kind, subject.finding.fingerprint, remedies)
+    def _ask(self, finding: Finding) -> Iterator[Advice]:
+        if not self._is_asked(finding):
+            # Most causes of a long run are such: nothing else is made of them.
+            yield self._not_tried(self._number(finding))
+            yield from (by_hand(remedy.text) for remedy in finding.remedy)
             return
-        tried = self._tried(subject.finding)
+        tried = self._tried(finding)
         verified = [
             Advice(each.fix, "proven", each.diff, sentence(each.title, each.states))
             for each in tried
@@ -324,27 +273,17 @@ class _Adviser(msgspec.Struct, dict=True):
         yield from verified
         spoken = {each.fix for each in tried if each.verdict != "unverified"}
         stops = self.program.stops
+        subject = Subject(finding, self.program)
         proposals = proposals_for(subject, most=_MOST_PROPOSALS + len(spoken))
         made = [(fix, patch) for fix, patch in proposals.made if fix.id not in spoken]
         offered = [self._proposed(subject, fix, patch) for fix, patch in made]
         if self.program.stops > stops and not any(each.diff for each in (*verified, *offered)):
-            yield self._not_tried(self._number(subject.finding))
+            yield self._not_tried(self._number(finding))
             yield from offered
-            yield from (by_hand(remedy.text) for remedy in remedies)
+            yield from (by_hand(remedy.text) for remedy in finding.remedy)
             return
         yield from sorted(offered, key=lambda advice: not advice.diff)
-        yield from self._words(proposals, remedies, alone=not offered)
-
-    def _unasked(
-        self, kind: FindingKind, name: str, remedies: tuple[Remedy, ...]
-    ) -> tuple[Advice, ...]:
-        """As `_advice` of a cause that is not asked about. Most of a long run are such: nothing
-        else is made of them."""
-        key = (kind, name)
-        if key not in self._known:
-            untried = self._not_tried(self._numbered(kind, name))
-            self._known[key] = (untried, *(by_hand(each.text) for each in remedies))
-        return self._known[key]
+        yield from self._words(proposals, finding.remedy, alone=not offered)
 
     def _not_tried(self, number: int) -> Advice:
         which = f" --cause {number}" if number else ""
@@ -443,14 +382,14 @@ def _letters(file: str, program: Program) -> int:
         return 0
 
 
-def without_refusal(advice: tuple[Advice, ...], site: Site) -> Iterator[Advice]:
+def without_refusal(advice: tuple[Advice, ...], site: BreakFinding) -> Iterator[Advice]:
     """A change comes first, so nothing is left to excuse."""
     for each in advice:
         plain = each.text.endswith(site.remedy[0].text)
         yield by_hand(site.remedy[0].text) if plain else each
 
 
-def off_dynamo(site: Site) -> Iterator[Advice]:
+def off_dynamo(site: BreakFinding) -> Iterator[Advice]:
     """Fixes change what Dynamo traces; this graph ended for another reason."""
     first, *others = site.remedy
     reason = DEVICE_RULES[site.rule or ""].by_hand

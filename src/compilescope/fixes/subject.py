@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import NoReturn
 
 from compilescope.analysis.digest import Digest
-from compilescope.analysis.findings import Finding
-from compilescope.findings.breaks import Site
-from compilescope.findings.failures import Failure
-from compilescope.findings.recompiles import RecompileCause, RecompiledFrame
+from compilescope.findings.breaks import BreakFinding
+from compilescope.findings.failures import FailureFinding
+from compilescope.findings.finding import Finding
+from compilescope.findings.recompiles import RecompileFinding
 from compilescope.fixes.values.facts import ValueFact, ValueFacts
 from compilescope.fixes.values.graph_values import seen_at
 from compilescope.model.plain_files import LARGEST_SOURCE, read_source
 from compilescope.model.run import Run
-from compilescope.model.stack import cell_of, origin_of
+from compilescope.model.stack import CodeRef, cell_of, origin_of
 from compilescope.source.refusals import NotTried, Refused
 from compilescope.source.syntax.module import SourceModule
 from compilescope.source.trees import cst
@@ -125,17 +125,10 @@ class Program:
 
 @dataclass(frozen=True)
 class Subject:
-    """A break site, a recompile's cause or a failed compilation, and the program around it."""
+    """A finding that a fix is sought for, and the program around it."""
 
     finding: Finding
     program: Program
-    site: Site | None = None
-    """Of a graph break."""
-    cause: RecompileCause | None = None
-    """Of a recompile: the guard that failed."""
-    frame: RecompiledFrame | None = None
-    """The function that was compiled again."""
-    failure: Failure | None = None
 
     @property
     def file(self) -> str:
@@ -148,24 +141,43 @@ class Subject:
     @property
     def rule(self) -> str:
         """`print-call`, `recompile/size-change`; empty where no rule explains it."""
-        if self.cause is not None:
-            return f"recompile/{self.cause.rule or self.cause.kind or 'unknown'}"
-        broken = self.site or self.failure
-        return (broken.rule or "") if broken is not None else ""
+        if isinstance(self.finding, RecompileFinding):
+            return self.finding.rule_id if self.finding.is_named else ""
+        return self.finding.rule or ""
 
     @property
     def keys(self) -> frozenset[str]:
         """What a fix may name it by: `print-call`, `GB0124`, `category/logging`,
         `recompile/size-change`, `recompile`."""
         found = {self.rule}
-        if self.site is not None:
-            found |= {self.site.gb_id or "", f"category/{self.site.category}"}
-        if self.cause is not None:
-            found |= {"recompile", f"recompile/{self.cause.kind}"}
-        if self.failure is not None and self.failure.gb_type is not None:
+        match self.finding:
+            case RecompileFinding(is_named=True, guard_kind=kind):
+                found |= {"recompile", f"recompile/{kind}"}
             # A break that fullgraph=True made an error is mended as any other.
-            found |= {self.failure.gb_id or "", f"category/{self.failure.category}"}
+            case (
+                BreakFinding(gb_id=gb_id, category=category)
+                | FailureFinding(gb_id=gb_id, category=category, gb_type=str())
+            ):
+                found |= {gb_id or "", f"category/{category}"}
         return frozenset(found - {"", "category/"})
+
+    @property
+    def recompile(self) -> RecompileFinding | None:
+        """The guard that failed; None of another kind, and where torch named none."""
+        finding = self.finding
+        return finding if isinstance(finding, RecompileFinding) and finding.is_named else None
+
+    @property
+    def frame(self) -> CodeRef | None:
+        """The function that was compiled again because of it."""
+        return self.recompile.compiled if self.recompile is not None else None
+
+    @cached_property
+    def guards(self) -> tuple[RecompileFinding, ...]:
+        """All that failed in the function that was compiled again."""
+        first = self.finding.because[:1] if self.recompile is not None else ()
+        frames = self.program.digest.recompiles if first else ()
+        return next((frame.causes for frame in frames if frame.because[:1] == first), ())
 
     @cached_property
     def module(self) -> SourceModule:

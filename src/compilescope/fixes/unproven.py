@@ -13,6 +13,7 @@ import msgspec
 
 from compilescope.analysis.digest import digest
 from compilescope.errors import ToolError
+from compilescope.findings.breaks import BreakFinding
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.here import Here
 from compilescope.fixes.patch import Patch
@@ -28,7 +29,7 @@ not fill the list."""
 
 
 @dataclass(frozen=True)
-class LoggedCause:
+class LoggedSubject:
     """One cause of a log, with its place here."""
 
     subject: Subject
@@ -44,13 +45,13 @@ class LoggedCause:
     def place(self) -> str:
         """`train.py:7 GB0059`."""
         finding = self.subject.finding
-        name = self.subject.site.gb_id if self.subject.site is not None else ""
+        name = finding.gb_id if isinstance(finding, BreakFinding) else ""
         return f"{PurePath(finding.file).name}:{finding.line} {name or ''}".rstrip()
 
     @property
     def remedy(self) -> str:
         """What a person can do."""
-        return " ".join(self.subject.finding.remedy.split()) or "no fix is known"
+        return " ".join(self.subject.finding.first_step.split()) or "no fix is known"
 
     def propose(self, only: str = "") -> tuple[Fix, Patch] | None:
         """The first fix that fits, or the one with that id. Without a run, nothing is switched off
@@ -65,7 +66,7 @@ class LoggedCause:
         return None
 
 
-def logged_causes(run: Run, here: Here) -> list[LoggedCause]:
+def logged_subjects(run: Run, here: Here) -> list[LoggedSubject]:
     """Raises `ToolError` if the script cannot be read."""
     program = Program(run, digest(run), here.main)
     try:
@@ -76,16 +77,15 @@ def logged_causes(run: Run, here: Here) -> list[LoggedCause]:
     return [_placed(subject, here) for subject in subjects_of(program)]
 
 
-def _placed(subject: Subject, here: Here) -> LoggedCause:
+def _placed(subject: Subject, here: Here) -> LoggedSubject:
     finding = subject.finding
     path = here.find(finding.file, finding.line, finding.source)
     if path is None:
-        return LoggedCause(subject, found=False)
-    site = subject.site and msgspec.structs.replace(subject.site, file=path)
-    placed = replace(subject, finding=msgspec.structs.replace(finding, file=path), site=site)
-    return LoggedCause(placed, found=True)
+        return LoggedSubject(subject, found=False)
+    placed = replace(subject, finding=msgspec.structs.replace(finding, file=path))
+    return LoggedSubject(placed, found=True)
 
 
-def in_words(cause: LoggedCause, fix: Fix, patch: Patch) -> str:
+def in_words(cause: LoggedSubject, fix: Fix, patch: Patch) -> str:
     """For a list of changes."""
     return " ".join(f"{cause.place}: {fix.title}. {patch.states}".split())

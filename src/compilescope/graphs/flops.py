@@ -17,7 +17,7 @@ Value = Shape | bool | str | list[bool] | None
 """An argument: the shape of a tensor, or a plain value."""
 
 
-class _Call:
+class _OperatorCall:
     """A call with its arguments by position or by name."""
 
     def __init__(
@@ -57,10 +57,10 @@ def _known(value: Value) -> tuple[int, ...]:
     return tuple(size for size in value if isinstance(size, int))
 
 
-def _product(first: int, *names: str) -> Callable[[_Call], int]:
+def _product(first: int, *names: str) -> Callable[[_OperatorCall], int]:
     """A matrix product: each element of the result is a sum over the first matrix's last size."""
 
-    def count(call: _Call) -> int:
+    def count(call: _OperatorCall) -> int:
         left = call.shape(first, *names)
         if not left:
             raise _Unknown
@@ -69,7 +69,7 @@ def _product(first: int, *names: str) -> Callable[[_Call], int]:
     return count
 
 
-def _batch_sum(call: _Call) -> int:
+def _batch_sum(call: _OperatorCall) -> int:
     batch, _, inner = call.shape(1, "batch1")
     return 2 * math.prod(call.out) * inner * batch
 
@@ -83,7 +83,7 @@ def _convolve(over: Sequence[int], weight: Sequence[int]) -> int:
     return 2 * batch * math.prod(over[-spatial:]) * math.prod(weight)
 
 
-def _convolution(call: _Call) -> int:
+def _convolution(call: _OperatorCall) -> int:
     transposed = call.value(6, "transposed")
     if not isinstance(transposed, bool):
         raise _Unknown
@@ -91,15 +91,15 @@ def _convolution(call: _Call) -> int:
     return _convolve(over, call.shape(1, "weight"))
 
 
-def _plain_convolution(call: _Call) -> int:
+def _plain_convolution(call: _OperatorCall) -> int:
     return _convolve(call.out, call.shape(1, "weight"))
 
 
-def _transposed_convolution(call: _Call) -> int:
+def _transposed_convolution(call: _OperatorCall) -> int:
     return _convolve(call.shape(0, "input"), call.shape(1, "weight"))
 
 
-def _convolution_backward(call: _Call) -> int:
+def _convolution_backward(call: _OperatorCall) -> int:
     """Each gradient asked for takes as much as the forward pass did."""
     transposed, wanted = call.value(7, "transposed"), call.value(10, "output_mask")
     if not isinstance(transposed, bool) or not isinstance(wanted, list):
@@ -108,14 +108,14 @@ def _convolution_backward(call: _Call) -> int:
     return _convolve(over, call.shape(2, "weight")) * sum(wanted[:2])
 
 
-def _attention(call: _Call) -> int:
+def _attention(call: _OperatorCall) -> int:
     """Scores, then their product with the values. A causal mask saves nothing here."""
     query, key = call.shape(0, "query"), call.shape(1, "key")
     value = call.shape(2, "value")
     return _attend(query, key, value, products=(1, 1))
 
 
-def _attention_backward(call: _Call) -> int:
+def _attention_backward(call: _OperatorCall) -> int:
     """Scores once more, then the gradients: of values, of scores, of queries and keys."""
     query, key = call.shape(1, "query"), call.shape(2, "key")
     return _attend(query, key, call.shape(3, "value"), products=(3, 2))
@@ -131,7 +131,7 @@ def _attend(
     return points * (products[0] * width + products[1] * value[-1])
 
 
-def _einsum(call: _Call) -> int:
+def _einsum(call: _OperatorCall) -> int:
     """Two operands, and no index that only one of them has and the result lacks."""
     equation, *operands = call.texts
     if not isinstance(equation, str) or len(operands) != 2 or "..." in equation:
@@ -152,13 +152,13 @@ def _einsum(call: _Call) -> int:
     return 2 * math.prod(sizes.values())
 
 
-def _undecided(call: _Call) -> int:
+def _undecided(call: _OperatorCall) -> int:
     raise _Unknown
 
 
 _FIRST = _product(0, "input", "self", "mat1")
 _SECOND = _product(1, "mat1", "batch1", "mat")
-_FORMULAS: dict[str, Callable[[_Call], int]] = {
+_FORMULAS: dict[str, Callable[[_OperatorCall], int]] = {
     **dict.fromkeys(
         ("mm", "bmm", "matmul", "linear", "mv", "dot", "_scaled_mm", "_int_mm"), _FIRST
     ),
@@ -222,7 +222,7 @@ def count_flops(node: Node, tensors: Mapping[str, TensorInfo]) -> int | None:
         return None
 
 
-def _read(node: Node, tensors: Mapping[str, TensorInfo]) -> _Call:
+def _read(node: Node, tensors: Mapping[str, TensorInfo]) -> _OperatorCall:
     tree = parse_expression(f"f({node.arguments})")
     if not isinstance(tree, ast.Call):
         raise _Unknown
@@ -230,7 +230,7 @@ def _read(node: Node, tensors: Mapping[str, TensorInfo]) -> _Call:
     named = {
         keyword.arg: _value(keyword.value, tensors) for keyword in tree.keywords if keyword.arg
     }
-    return _Call(positional, named, node.outputs[0].shape if node.outputs else None)
+    return _OperatorCall(positional, named, node.outputs[0].shape if node.outputs else None)
 
 
 def _value(argument: ast.expr, tensors: Mapping[str, TensorInfo]) -> Value:

@@ -10,10 +10,12 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from compilescope.analysis.digest import Digest, digest
-from compilescope.analysis.findings import Finding, findings, recompile_findings
+from compilescope.analysis.findings import findings
 from compilescope.errors import ToolError
-from compilescope.findings.breaks import Site
-from compilescope.findings.failures import Failure
+from compilescope.findings.breaks import BreakFinding
+from compilescope.findings.failures import FailureFinding
+from compilescope.findings.finding import Finding
+from compilescope.findings.recompiles import RecompileFinding
 from compilescope.llm.prompt import CauseQuestion, prompt_for
 from compilescope.model.artifacts import MemoryArtifacts
 from compilescope.model.fingerprint import relative_file
@@ -73,7 +75,7 @@ def _redacted(run: Run, causes: Sequence[Finding]) -> list[CauseQuestion]:
 
 
 def _question(run: Run, seen: Digest, finding: Finding, sources: Sources) -> CauseQuestion:
-    cause = "\n".join(_facts(finding, seen))
+    cause = "\n".join(_facts(finding, seen.root))
     pytorch = "\n".join(_of_pytorch(finding, seen))
     return CauseQuestion(
         _without_folders(cause, run),
@@ -83,54 +85,41 @@ def _question(run: Run, seen: Digest, finding: Finding, sources: Sources) -> Cau
     )
 
 
-def _facts(finding: Finding, seen: Digest) -> Iterator[str]:
+def _facts(finding: Finding, root: str) -> Iterator[str]:
     """What compilescope itself knows."""
-    site = _site(finding, seen)
-    yield f"Kind: {finding.kind} ({finding.rule})"
-    if site is not None and site.category:
-        yield f"Category: {site.category}"
+    yield f"Kind: {finding.kind} ({finding.rule_id})"
+    if isinstance(finding, BreakFinding) and finding.category:
+        yield f"Category: {finding.category}"
     yield f"What: {finding.title}"
     if finding.file:
-        file = relative_file(finding.file, seen.root)
+        file = relative_file(finding.file, root)
         yield f"Place: {file}, line {finding.line}, in {finding.function}"
     if finding.message:
         yield f"Why: {finding.message}"
-    if site is not None:
-        yield f"Result: {site.outcome}"
-    if finding.remedy:
-        yield f"Suggested by compilescope: {finding.remedy}"
+    if isinstance(finding, BreakFinding):
+        yield f"Result: {finding.outcome}"
+    if finding.first_step:
+        yield f"Suggested by compilescope: {finding.first_step}"
     yield f"Times: {finding.count}"
-
-
-def _site(finding: Finding, seen: Digest) -> Site | None:
-    if finding.kind != "break":
-        return None
-    return next((site for site in seen.sites if site.fingerprint == finding.fingerprint), None)
-
-
-def _failure(finding: Finding, seen: Digest) -> Failure | None:
-    if finding.kind != "failure" or not finding.because:
-        return None
-    return next((f for f in seen.failures if set(f.because) & set(finding.because)), None)
 
 
 def _of_pytorch(finding: Finding, seen: Digest) -> Iterator[str]:
     """What PyTorch said when it happened, then what its table of graph breaks adds."""
-    site, failure = _site(finding, seen), _failure(finding, seen)
     said: list[str] = []
     gb_id = None
-    if site is not None:
-        gb_id = site.gb_id
-        said += [f"Graph break: {site.gb_type} ({site.gb_id or 'no ID'})"]
-        said += [f"Explanation: {site.explanation}"] if site.explanation else []
-        said += _hints(site.hints)
-        said += [f"Context: {site.context[:_MOST_CONTEXT]}"] if site.context else []
-    elif failure is not None:
-        gb_id = failure.gb_id
-        said += [f"Error: {failure.error}: {failure.message.strip()[:_MOST_MESSAGE]}"]
-        said += _hints(failure.hints)
-    elif finding.kind == "recompile":
-        said += _guards(finding, seen)
+    match finding:
+        case BreakFinding():
+            gb_id = finding.gb_id
+            said += [f"Graph break: {finding.gb_type} ({gb_id or 'no ID'})"]
+            said += [f"Explanation: {finding.explanation}"] if finding.explanation else []
+            said += _hints(finding.hints)
+            said += [f"Context: {finding.context[:_MOST_CONTEXT]}"] if finding.context else []
+        case FailureFinding():
+            gb_id = finding.gb_id
+            said += [f"Error: {finding.error}: {finding.text.strip()[:_MOST_MESSAGE]}"]
+            said += _hints(finding.hints)
+        case RecompileFinding():
+            said += _guards(finding, seen)
     yield from said
     yield from _of_table(gb_id, "\n".join(said))
 
@@ -139,15 +128,13 @@ def _hints(hints: Iterable[str]) -> list[str]:
     return [f"Hint: {hint}" for hint in hints]
 
 
-def _guards(finding: Finding, seen: Digest) -> list[str]:
-    """The guards that failed, as PyTorch writes them."""
+def _guards(finding: RecompileFinding, seen: Digest) -> list[str]:
+    """The guards that failed, as PyTorch writes them: a value may be guarded in several parts."""
     said = []
-    for frame in seen.recompiles:
-        found = zip(recompile_findings(frame, seen.root), frame.causes, strict=False)
-        for each, cause in found:
-            if each.fingerprint == finding.fingerprint and cause.guard:
-                values = f" (expected {cause.expected or '?'}, got {cause.actual or '?'})"
-                said.append(f"Failed guard: {cause.guard}{values}")
+    for each in (cause for frame in seen.recompiles for cause in frame.causes):
+        if each.fingerprint == finding.fingerprint and each.guard:
+            values = f" (expected {each.expected or '?'}, got {each.actual or '?'})"
+            said.append(f"Failed guard: {each.guard}{values}")
     return list(dict.fromkeys(said))
 
 

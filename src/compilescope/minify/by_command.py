@@ -23,6 +23,7 @@ from compilescope.minify.engine import Pass, Reduction, ReductionLimits, reduce
 from compilescope.minify.judgements import Outcome
 from compilescope.minify.source.candidate import parse
 from compilescope.minify.source.minifier import all_passes
+from compilescope.model.plain_files import read_given
 from compilescope.processes.child import run_within
 from compilescope.processes.deadline import Deadline, OutOfTime
 
@@ -166,6 +167,6 @@ def reduce_file(
 
 def read_any(path: Path) -> str:
     try:
-        return path.read_bytes().decode("utf-8", "surrogateescape")
+        return read_given(path).decode("utf-8", "surrogateescape")
     except OSError as error:
         raise ToolError(f"{path} cannot be read: {error.strerror}.") from None

@@ -54,7 +54,7 @@ class Bench(Generic[C]):
         with self._lock:
             known = self._answers.get(text)
             if known is not None:
-                return _Known(known)
+                return _KnownAnswer(known)
             if self._pool is None:
                 return _Waiting(lambda: self._answer(candidate, text))
             future = self._under_way.get(text)
@@ -73,7 +73,7 @@ class Bench(Generic[C]):
         return outcome
 
 
-class _Known:
+class _KnownAnswer:
     def __init__(self, outcome: Outcome) -> None:
         self._outcome = outcome
 
@@ -126,7 +126,7 @@ class Speculation(Generic[C]):
             if candidate is None:
                 break
             self._reply = False
-            pending = self._bench.ask(candidate) if smaller(candidate) else _Known("lost")
+            pending = self._bench.ask(candidate) if smaller(candidate) else _KnownAnswer("lost")
             self._ahead.append(Proposal(candidate, pending))
         return self._ahead[0] if self._ahead else None
 

@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Protocol
 
 from compilescope.model.own_files import make_folder, write_new
-from compilescope.model.packs import SUFFIX, Pack
+from compilescope.model.packs import SUFFIX, Pack, PackWriter
 from compilescope.model.plain_files import open_plain
 from compilescope.patterns import late
 
+KINDS = frozenset(("txt", "py", "json", "jsonl", "guards", "guardtree"))
+"""What artifacts are, by the ends of their names; any other end is not of our making."""
 _NAME = late(r"^[0-9a-f]{40}\.[a-z]+$")
 
 
@@ -129,6 +131,42 @@ class DiskArtifacts:
                 except UnicodeDecodeError:
                     return None
         return None
+
+
+class PackedArtifacts:
+    """As `DiskArtifacts` for so many texts, which anyone can look at; more go into one pack, which
+    is there once `close` was called. A file for each of very many short texts takes far longer to
+    write, to read and to archive than the text."""
+
+    def __init__(self, folder: Path, files: int = 2000) -> None:
+        """`files`: chosen, far above what most runs hold."""
+        self._folder = folder
+        self._room = files
+        self._files = DiskArtifacts(folder)
+        self._names: set[str] = set()
+        self._pack: PackWriter | None = None
+
+    def put(self, text: str, kind: str) -> str:
+        data = text.encode("utf-8", "surrogatepass")
+        name = _name_of(data, kind)
+        if name not in self._names:
+            self._names.add(name)
+            if len(self._names) <= self._room:
+                return self._files.put(text, kind)
+            if self._pack is None:
+                self._pack = PackWriter(self._folder)
+            self._pack.put(data)
+        return name
+
+    def get(self, name: str) -> str | None:
+        return self._files.get(name)
+
+    def size(self, name: str) -> int:
+        return self._files.size(name)
+
+    def close(self) -> Path | None:
+        """The pack; None where there is none."""
+        return self._pack.close() if self._pack is not None else None
 
 
 def _digest(name: str) -> bytes:

@@ -1,7 +1,5 @@
 """Bodies of a benchmark: one model on one backend, and the machine that it was measured on."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import msgspec

@@ -4,8 +4,6 @@ A source appends them, a rule reads them. A kind that this version does not know
 `Unknown` and is kept whole.
 """
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 import msgspec
@@ -96,7 +94,7 @@ class GuardSet(EventBody, frozen=True):
     frame: CodeRef | None = None
 
 
-class Guard(msgspec.Struct, frozen=True, omit_defaults=True):
+class Guard(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """One guard of a cache entry."""
 
     source: str
@@ -108,7 +106,7 @@ class Guard(msgspec.Struct, frozen=True, omit_defaults=True):
     """The user's stack that made Dynamo install it, outermost first."""
 
 
-class FailedGuard(msgspec.Struct, frozen=True, omit_defaults=True):
+class FailedGuard(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """A guard that did not hold, and the value that broke it."""
 
     guard: str
@@ -122,7 +120,7 @@ class FailedGuard(msgspec.Struct, frozen=True, omit_defaults=True):
     """The user's line that made Dynamo install the guard."""
 
 
-class CacheEntryMiss(msgspec.Struct, frozen=True, omit_defaults=True):
+class CacheEntryMiss(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """An earlier compilation of the frame that could not be used again."""
 
     compile_id: str
@@ -207,7 +205,7 @@ class CompileTime(EventBody, frozen=True):
     """Why Dynamo traced the frame again from its start."""
 
 
-class Phase(msgspec.Struct, frozen=True, omit_defaults=True):
+class Phase(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """A stretch of a compilation that torch itself times, under torch's own name."""
 
     name: str

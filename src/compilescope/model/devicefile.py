@@ -6,6 +6,7 @@ let everything pass.
 
 from __future__ import annotations
 
+import errno
 import re
 import shlex
 import sys
@@ -25,6 +26,7 @@ from compilescope.model.device_problems import (
     structure_problems,
 )
 from compilescope.model.device_remains import sound_part
+from compilescope.model.plain_files import read_given
 from compilescope.model.toml_lines import Path as KeyPath
 from compilescope.model.toml_lines import key_lines
 
@@ -82,13 +84,12 @@ def read_device(path: Path) -> Device:
 
 def read_text(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            data = file.read(_MOST_BYTES + 1)
-        if len(data) > _MOST_BYTES:
-            raise ToolError(f"{path} is larger than 1 MiB, so it is not a device file.")
         # Some editors of Windows begin a file with a mark, which TOML does not know.
-        return data.decode("utf-8-sig")
+        return read_given(path, most=_MOST_BYTES).decode("utf-8-sig")
     except OSError as error:
+        if error.errno == errno.EFBIG:
+            message = f"{path} is larger than 1 MiB, so it is not a device file."
+            raise ToolError(message) from None
         raise ToolError(f"The device file {path} cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError:
         raise ToolError(f"The device file {path} is not UTF-8 text.") from None

@@ -16,10 +16,12 @@ from msgspec.structs import force_setattr
 from compilescope.model.bodies import (
     Body,
     CompilePhases,
+    CompileTime,
+    FailedGuard,
     GraphBreak,
     Recompile,
 )
-from compilescope.model.event import LONG_NUMBER, Event, UnreadableLine, decode
+from compilescope.model.event import Event, UnreadableLine, decode, may_have_long_number
 from compilescope.model.stack import Frame
 
 T = TypeVar("T")
@@ -29,7 +31,11 @@ forgotten, which costs time and changes nothing."""
 _MOST_SHARED = 200_000
 """Values. Chosen likewise."""
 _CODE_FIELDS = ("frame", "region", "within")
-_BREAK_FIELDS = ("gb_type", "explanation", "context", "hints", "wrappers")
+_TEXT_FIELDS = {
+    GraphBreak: ("gb_type", "gb_id", "explanation", "context", "hints", "wrappers", "error"),
+    CompileTime: ("restarts",),
+}
+_GUARD_FIELDS = ("guard", "subject", "expected", "actual", "kind", "frame")
 _FRAME_FIELDS = ("file", "function", "source")
 _PHASE_FIELDS = ("name", "detail", "compile_id")
 _BROKEN = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -60,7 +66,7 @@ class _Careful:
         self._decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(kind)
 
     def decode(self, text: bytes) -> Any:
-        if LONG_NUMBER.search(text):
+        if may_have_long_number(text):
             raise msgspec.DecodeError("perhaps a number is too large")
         return self._decoder.decode(text)
 
@@ -123,7 +129,7 @@ class SharingDecoder:
         return Event(
             id=read.id,
             time_ns=read.time_ns,
-            pid=read.pid,
+            pid=one(read.pid, read.pid),
             rank=read.rank,
             thread=one(read.thread, read.thread),
             epoch=read.epoch,
@@ -163,12 +169,24 @@ class SharingDecoder:
             force_setattr(body, "values", {k: self._one(v, v) for k, v in body.values.items()})
         elif isinstance(body, Recompile):
             for entry in body.entries:
-                failed = tuple([self._one(each, each) for each in entry.failed])
+                failed = tuple([self._guard(each) for each in entry.failed])
                 force_setattr(entry, "failed", self._one(failed, failed))
                 force_setattr(entry, "reason", self._one(entry.reason, entry.reason))
+        elif isinstance(body, CompileTime):
+            force_setattr(
+                body, "phases_us", {self._one(k, k): v for k, v in body.phases_us.items()}
+            )
         elif isinstance(body, CompilePhases):
             for phase in body.phases:
                 self._share_fields(phase, _PHASE_FIELDS)
+
+    def _guard(self, failed: FailedGuard) -> FailedGuard:
+        found = self._one(failed, failed)
+        if found is failed:
+            self._share_fields(failed, _GUARD_FIELDS)
+            if failed.frame is not None:
+                self._share_fields(failed.frame, _FRAME_FIELDS)
+        return found
 
     def _share_fields(self, record: msgspec.Struct, names: tuple[str, ...]) -> None:
         for name in names:
@@ -180,6 +198,6 @@ class SharingDecoder:
 
 @functools.cache
 def _fields_shared(kind: type[Body]) -> tuple[str, ...]:
-    """Names of code objects; of a break, whose words are long, those too."""
-    known = (*_CODE_FIELDS, *(_BREAK_FIELDS if kind is GraphBreak else ()))
+    """Names of code objects, and what torch says in the same long words again and again."""
+    known = (*_CODE_FIELDS, *_TEXT_FIELDS.get(kind, ()))
     return tuple(name for name in kind.__struct_fields__ if name in known)

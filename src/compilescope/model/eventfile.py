@@ -71,16 +71,22 @@ class EventFile:
 
     @property
     def lost(self) -> int:
-        """Lines that are not in the file."""
-        return self._dropped + self._waiting.count(b"\n")
+        """Lines that cannot be brought into the file."""
+        with self._lock:
+            if self._waiting:
+                self._write_waiting()
+            return self._dropped + self._waiting.count(b"\n")
 
-    def write(self, line: bytes) -> None:
+    def write(self, line: bytes, more: bool = False) -> None:
+        """Append a line. One that has `more` to follow waits for it: to open the file takes longer
+        than to write."""
         with self._lock:
             if self._waiting and len(self._waiting) + len(line) > _MOST_WAITING:
                 self._dropped += 1
             else:
                 self._waiting += line + b"\n"
-            self._write_waiting()
+            if not more:
+                self._write_waiting()
 
     def _write_waiting(self) -> None:
         """What cannot be written now may be later: descriptors come free, and so does space."""

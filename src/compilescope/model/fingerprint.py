@@ -35,6 +35,7 @@ def normalised(source: str) -> str:
     return " ".join(source.split())
 
 
+@functools.lru_cache(1 << 12)
 def fingerprint(rule: str, frame: Frame | None, root: str) -> str:
     """Sixteen hex digits."""
     parts = [rule]

@@ -3,13 +3,12 @@
 `fix` makes them, a run keeps them, and every view draws these very records.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import msgspec
 
 from compilescope.model.body import EventBody
+from compilescope.model.finding_kinds import FindingKind
 
 FixVerdict = Literal["verified", "rejected", "unverified"]
 CheckVerdict = Literal["pass", "fail", "unknown"]
@@ -105,7 +104,7 @@ class FixAttempt(EventBody, frozen=True):
     """It is part of what was handed out."""
     diff: str = ""
     """Of this fix alone."""
-    finding: Literal["break", "recompile", "failure", ""] = ""
+    finding: FindingKind | Literal[""] = ""
     """The finding's kind."""
     fingerprint: str = ""
     """The finding's."""
@@ -130,6 +129,10 @@ class FixAttempt(EventBody, frozen=True):
     refused: tuple[tuple[str, str], ...] = ()
     """Other fixes for the finding that did not fit, and why."""
     round: int = 1
+    inputs: tuple[str, ...] = ()
+    """The sets of inputs that the verdict rests on, in words; none where nothing was replayed."""
+    notes: tuple[str, ...] = ()
+    """What was not compared, and why."""
 
 
 class FixLeft(msgspec.Struct, frozen=True):

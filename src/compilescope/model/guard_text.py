@@ -46,11 +46,14 @@ _guards = msgspec.json.Decoder(list[Guard])
 
 def readable(expression: str) -> str:
     """`L['x']` is `x` to the person who wrote it."""
-    return _KEYS.sub(r"\1.keys()", _LOCAL.sub(r"\1", expression))
+    # A look first, here and below: this runs in the user's program, for each guard that failed.
+    if "L['" in expression:
+        expression = _LOCAL.sub(r"\1", expression)
+    return _KEYS.sub(r"\1.keys()", expression) if "dict.keys" in expression else expression
 
 
 def without_comment(check: str) -> str:
-    return _COMMENT.sub("", check).strip()
+    return (_COMMENT.sub("", check) if "# " in check else check).strip()
 
 
 def decode_guards(text: str, files: Iterable[str] = ()) -> list[Guard]:

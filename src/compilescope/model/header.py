@@ -4,8 +4,6 @@ Written when the run begins and once more, as a whole, when it ends. A header wi
 a run that goes on or was cut short.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,12 +1,11 @@
 """Bodies of a sweep: how each of its jobs ended, and what it found."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import msgspec
 
 from compilescope.model.body import EventBody
+from compilescope.model.finding_kinds import FindingKind, Level
 
 JobState = Literal["ok", "failed", "crashed", "timeout", "memory", "unbuilt", "lost", "cancelled"]
 """Exactly one for each job.
@@ -19,14 +18,14 @@ tried again. `cancelled`: the sweep was stopped before it ended.
 
 
 class JobCause(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """A finding of one job, as `analysis.findings.Finding` has it."""
+    """A finding of one job, as `findings.finding.Finding` has it."""
 
-    kind: Literal["break", "recompile", "eager", "failure"]
+    kind: FindingKind
     rule: str
     fingerprint: str
     title: str = ""
     message: str = ""
-    level: Literal["error", "warning", "note"] = "warning"
+    level: Level = "warning"
     file: str = ""
     line: int = 0
     function: str = ""

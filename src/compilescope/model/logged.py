@@ -1,7 +1,5 @@
 """Bodies of what only logs tell: what a log is, and the graphs that XLA compilers were handed."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import msgspec

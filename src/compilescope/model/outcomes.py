@@ -1,7 +1,5 @@
 """Bodies of what was found or measured rather than seen: devices, numbers, repros."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import msgspec

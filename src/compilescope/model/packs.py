@@ -15,6 +15,7 @@ import struct
 import zlib
 from array import array
 from collections import OrderedDict, deque
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
@@ -32,12 +33,17 @@ _ENTRY = struct.Struct(f"<{DIGEST_BYTES}sIII")
 _BLOCK_BYTES = 1 << 17
 """Chosen: a larger block packs better, but whoever reads one text unpacks its block."""
 _BLOCKS_KEPT = 16
-"""Unpacked. Chosen: 8 MiB at most, since none above four times the usual size is kept."""
+"""Unpacked. Chosen: 8 MiB at most, since of those above four times the usual size one is kept."""
 _MOST_WAITING = 8
 """Blocks that wait for the packing thread. Chosen: a mebibyte of memory, unless texts are large."""
-LARGEST_TEXT = 1 << 28
+LARGEST_TEXT = 1 << 26
 """Bytes of a block, unpacked. Chosen: far above any graph or code, for it bounds the memory that a
-stranger's pack can take."""
+stranger's pack can take, three times: the block, the text and its letters."""
+_LARGE = 4 * _BLOCK_BYTES
+_MOST_UNPACKED = 1 << 30
+_MOST_TIMES = 200
+"""Bytes of large blocks that are unpacked from one pack, or so many times its length where that is
+more. Chosen: it bounds the time that a stranger's pack can take, to seconds for ten megabytes."""
 
 
 class PackWriter:
@@ -163,6 +169,8 @@ class Pack:
         """Raises ValueError or OSError where the file is no whole pack."""
         self._path = path
         self._unpacked: OrderedDict[int, bytes] = OrderedDict()
+        self._large: tuple[int, bytes] | None = None
+        """The large block that was unpacked last."""
         with open_plain(path) as file:
             size = file.seek(0, os.SEEK_END)
             if size < _FOOT.size:
@@ -177,6 +185,7 @@ class Pack:
             self._blocks = file.read(blocks * _BLOCK.size)
             self._index = file.read(texts * _ENTRY.size)
         self._end = table
+        self._large_left = max(_MOST_UNPACKED, _MOST_TIMES * size)
         self._texts = texts
 
     def get(self, digest: bytes) -> bytes | None:
@@ -213,14 +222,23 @@ class Pack:
         if known is not None:
             self._unpacked.move_to_end(block)
             return known
+        if self._large is not None and self._large[0] == block:
+            return self._large[1]
+        self._large = None
         try:
             stored, size = self.stored_block(block)
+            if size > _LARGE:
+                self._large_left -= min(size, LARGEST_TEXT)
+                if self._large_left < 0:
+                    return None
             # No more than it says it holds, whatever it unpacks to.
             data = zlib.decompressobj().decompress(stored, min(size, LARGEST_TEXT) or 1)
         except (OSError, ValueError, struct.error, zlib.error):
             return None
-        # One large text is a block of its own: it must not stay, let alone sixteen of them.
-        if len(data) <= 4 * _BLOCK_BYTES:
+        # One large text is a block of its own: sixteen of them must not stay.
+        if len(data) > _LARGE:
+            self._large = (block, data)
+        else:
             self._unpacked[block] = data
             if len(self._unpacked) > _BLOCKS_KEPT:
                 self._unpacked.popitem(last=False)
@@ -234,6 +252,13 @@ class Pack:
         with open_plain(self._path) as file:
             file.seek(at)
             return file.read(length), size
+
+    def texts(self) -> Iterator[bytes]:
+        """Every text, block by block."""
+        for block, entries in self.blocks():
+            data = self._unpack(block) or b""
+            for _, start, length in entries:
+                yield data[start : start + length]
 
     def blocks(self) -> list[tuple[int, list[tuple[bytes, int, int]]]]:
         """Every block with the texts in it: (digest, start, length), in their order."""

@@ -11,6 +11,9 @@ import stat
 from pathlib import Path
 from typing import BinaryIO
 
+_CHUNK = 1 << 20
+LARGEST_GIVEN = 64 << 20
+"""Bytes. Chosen: far above what a person writes by hand or a tool keeps in one file for us."""
 LARGEST_SOURCE = 4 << 20
 """Bytes. Chosen: a source written by hand is far shorter, and it bounds memory."""
 
@@ -33,6 +36,28 @@ def read_plain(path: Path, *, links: bool = True, most: int = -1) -> bytes:
     """All of it, or its first bytes, `most` of them."""
     with open_plain(path, links=links) as file:
         return file.read(most)
+
+
+def read_given(path: Path, *, most: int = LARGEST_GIVEN) -> bytes:
+    """A file that the user names: a plain one, or a pipe that somebody writes to, such as
+    `<(command)`. OSError where there is nothing to read, or more than `most` bytes."""
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+    with open(os.open(path, flags | getattr(os, "O_BINARY", 0)), "rb", buffering=0) as file:
+        mode = os.fstat(file.fileno()).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        # Nothing yet is None, while an end without a beginning is a pipe without a writer.
+        first = file.read(_CHUNK)
+        if first == b"" and stat.S_ISFIFO(mode):
+            raise OSError(errno.EPIPE, "It is a pipe that nobody writes to", str(path))
+        if hasattr(os, "set_blocking"):
+            os.set_blocking(file.fileno(), True)
+        data = bytearray(first or b"")
+        while len(data) <= most and (more := file.read(_CHUNK)):
+            data += more
+    if len(data) > most:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
+    return bytes(data)
 
 
 def read_source(file: str) -> bytes:

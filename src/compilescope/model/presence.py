@@ -45,14 +45,14 @@ def read_presence(folder: Path) -> Presence | None:
     except OSError:
         return None
     said: dict[str, set[int]] = {"start": set(), "end": set(), "torch": set()}
-    failed: list[str] = []
+    failed: dict[str, None] = {}  # In their order, each once.
     for line in lines:
         pid, _, what = line.partition(" ")
         kind, _, reason = what.partition(" ")
         if kind in said and pid.isascii() and pid.isdigit():
             said[kind].add(int(pid[:20]))
-        elif kind == "failed" and reason not in failed:
-            failed.append(reason[:400])
+        elif kind == "failed":
+            failed[reason[:400]] = None
     return Presence(
         frozenset(said["start"]), frozenset(said["end"]), frozenset(said["torch"]), tuple(failed)
     )

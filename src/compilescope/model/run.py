@@ -29,6 +29,7 @@ class Run:
         artifacts: Artifacts,
         *,
         unread: int = 0,
+        unread_files: tuple[str, ...] = (),
         torn: bool = False,
         live: bool = False,
         presence: Presence | None = None,
@@ -38,6 +39,8 @@ class Run:
         self.artifacts = artifacts
         self.unread = unread
         """Lines that could not be read."""
+        self.unread_files = unread_files
+        """Event files that could not be read, or not to their end, each with the reason."""
         self.torn = torn
         self.live = live
         """True while it is still being written."""
@@ -85,6 +88,7 @@ class Run:
             list(kept.values()),
             self.artifacts,
             unread=self.unread,
+            unread_files=self.unread_files,
             torn=self.torn,
             live=self.live,
             presence=self.presence,
@@ -118,6 +122,9 @@ class Run:
             return None
         if self.header.signal is not None:
             return f"the program was killed by {signal_name(self.header.signal)}"
+        if self.unread_files:
+            first, more = self.unread_files[0], len(self.unread_files) - 1
+            return f"{first}{f' and {more} more event files' if more else ''} could not be read"
         if self.torn or self.unread:
             return (
                 "an event file ends in the middle of a line"
@@ -161,10 +168,17 @@ def read_run(folder: Path, *, header: RunHeader | None = None, live: bool | None
     header = header if header is not None else read_header(folder)
     reader = EventReader()
     events: list[Event] = []
+    unread_files: list[str] = []
     try:
+        files = event_files(folder)
         with uncollected():
-            for path in event_files(folder):
-                events.extend(reader.read(path))
+            for path in files:
+                try:
+                    events.extend(reader.read(path))
+                except OSError as error:
+                    unread_files.append(f"{path.name} ({error.strerror})")
+                    if len(unread_files) == len(files):
+                        raise
     except OSError as error:
         raise ToolError(f"The run in {folder} cannot be read: {error.strerror}.") from None
     return Run(
@@ -172,6 +186,7 @@ def read_run(folder: Path, *, header: RunHeader | None = None, live: bool | None
         events,
         DiskArtifacts(folder / "artifacts"),
         unread=reader.unread,
+        unread_files=tuple(unread_files),
         torn=bool(reader.torn_files),
         live=is_live(header) if live is None else live,
         presence=read_presence(folder),

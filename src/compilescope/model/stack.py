@@ -3,8 +3,6 @@
 Lines count from 1, columns from 0, as in Python's own `ast`. `None` means "not known".
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterable
 from typing import Literal
@@ -22,7 +20,7 @@ _CELL = late(r"^<ipython-input-([1-9]\d{0,8})-\w+>$")
 _STDLIB = late(r"[/\\]lib[/\\]python3\.\d+[/\\]")
 
 
-class Frame(msgspec.Struct, frozen=True, omit_defaults=True):
+class Frame(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """One line of a stack."""
 
     file: str
@@ -36,7 +34,7 @@ class Frame(msgspec.Struct, frozen=True, omit_defaults=True):
     origin: Origin = "user"
 
 
-class CodeRef(msgspec.Struct, frozen=True, omit_defaults=True):
+class CodeRef(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """A code object: what Dynamo compiles, skips and recompiles."""
 
     file: str
@@ -95,6 +93,8 @@ def innermost_user_frame(stack: Iterable[Frame]) -> Frame | None:
     them is the one the reader can change.
     """
     frames = list(stack)
+    if frames and frames[-1].origin == "user":
+        return frames[-1]  # Nearly all are so, and this is asked of every event.
     for wanted in (("user", "library"), ("stdlib", "generated"), ("torch",)):
         for frame in reversed(frames):
             if frame.origin in wanted:

@@ -1,7 +1,5 @@
 """Bodies of what a timed run measured: calls of graphs and of regions."""
 
-from __future__ import annotations
-
 from compilescope.model.body import EventBody
 from compilescope.model.stack import CodeRef
 

@@ -1,7 +1,5 @@
 """Bodies of what a structured trace (TORCH_TRACE) tells beside what a live capture sees."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import msgspec

@@ -1,7 +1,5 @@
 """What a variable of the user's held: its kind, dtype and shape, never the value itself."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import msgspec
@@ -9,7 +7,7 @@ import msgspec
 ValueKind = Literal["tensor", "parameter", "module", "array", "number", "text", "none", "other"]
 
 
-class ValueFact(msgspec.Struct, frozen=True, omit_defaults=True):
+class ValueFact(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """One value that a name was seen to have."""
 
     kind: ValueKind

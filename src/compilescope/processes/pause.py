@@ -1,7 +1,8 @@
 """Ctrl-Z: what a command has started stops and continues with it.
 
 Its programs run in sessions of their own, which a terminal does not reach; they would go on while
-the command sleeps. Time in which it was stopped is not on any limit: see `deadline.clock`.
+the command sleeps. Time in which it was stopped is not on any limit: see `deadline.clock`. A child
+that keeps time itself learns of it from a ledger, for nobody can tell how long he slept.
 """
 
 from __future__ import annotations
@@ -9,9 +10,11 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import tempfile
 import threading
 import time
 from collections.abc import Collection, Iterator
+from typing import IO
 
 from compilescope.processes.deadline import note_pause
 from compilescope.processes.table import descendants
@@ -20,6 +23,8 @@ _MOST_LOOKS = 20
 """Chosen: a bound, for a program that starts processes faster than we stop them."""
 _STDERR = 2
 _SHOW_CURSOR = b"\x1b[?25h"
+_MOST_DIGITS = 64
+"""Bytes of a number in the ledger, and more."""
 
 
 @contextlib.contextmanager
@@ -60,9 +65,48 @@ def _stop_with(spared: frozenset[int]) -> None:
         _show_cursor()
         os.kill(os.getpid(), signal.SIGTSTP)  # Until somebody continues us; at once, if nobody can.
     finally:
+        seconds = time.monotonic() - begun
+        note_pause(seconds)
+        _write_down(seconds)  # Before they go on: they look at once.
         for pid in stopped:
             _send(pid, signal.SIGCONT)
-        note_pause(time.monotonic() - begun)
+
+
+_ledger: IO[bytes] | None = None
+
+
+def ledger() -> int:
+    """The descriptor of a file that says for how many seconds this command was stopped so far: for
+    children, which give it to `keep_time_with`."""
+    global _ledger
+    if _ledger is None:
+        _ledger = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
+    return _ledger.fileno()
+
+
+def _write_down(seconds: float) -> None:
+    if _ledger is not None:
+        with contextlib.suppress(OSError):
+            os.pwrite(ledger(), f"{_noted(ledger()) + seconds:.6f}".encode(), 0)
+
+
+def keep_time_with(descriptor: int) -> None:
+    """In a child with limits of its own: `deadline.clock` stands still while its command does."""
+    number = getattr(signal, "SIGCONT", None)
+    known = _noted(descriptor)
+
+    def continued(*_: object) -> None:
+        nonlocal known
+        before, known = known, _noted(descriptor)
+        if known > before:
+            note_pause(known - before)
+
+    if number is not None:
+        signal.signal(number, continued)
+
+
+def _noted(descriptor: int) -> float:
+    return float(os.pread(descriptor, _MOST_DIGITS, 0) or 0)
 
 
 def _may_stop(pid: int, spared: frozenset[int], stopped: list[int]) -> bool:

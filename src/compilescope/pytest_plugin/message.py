@@ -6,9 +6,10 @@ from collections.abc import Iterable
 
 from compilescope.analysis.digest import Digest, digest
 from compilescope.analysis.dynamo_graphs import captured_graphs
-from compilescope.analysis.findings import Finding, findings
+from compilescope.analysis.findings import findings
 from compilescope.analysis.gate.counts import each_once
 from compilescope.analysis.gate.verdict import GateCheck, judge
+from compilescope.findings.finding import Finding
 from compilescope.fixes.advice import advised
 from compilescope.model.run import Run
 from compilescope.pytest_plugin.marker import TestLimits

@@ -1,7 +1,9 @@
 """`pytest --compilescope`: one run for the whole session, also where xdist spreads it.
 
 The controller makes the run's folder, hands it to its workers, ends the run and tells of it; each
-process that runs tests appends an event file of its own, from the moment torch is imported.
+process that runs tests appends an event file of its own. Recording begins as soon as the tests have
+imported torch, and not before: importing it for them would change the order of their imports, and
+cost those who never need it.
 """
 
 from __future__ import annotations
@@ -10,9 +12,12 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Generator
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -21,7 +26,6 @@ import pytest
 from compilescope.errors import ToolError
 from compilescope.model.header import RunHeader, write_header
 from compilescope.model.home import create_run, new_run_id
-from compilescope.pytest_plugin.arrival import once_imported
 from compilescope.settings import read_settings
 from compilescope.texts import visible
 from compilescope.version import VERSION
@@ -29,6 +33,61 @@ from compilescope.version import VERSION
 if TYPE_CHECKING:
     from compilescope.pytest_plugin.check import Gate, GateResult
     from compilescope.pytest_plugin.window import SharedJournal
+
+
+@contextmanager
+def once_imported(name: str, action: Callable[[], None]) -> Iterator[None]:
+    """Call `action` once the module is there: now, or within the block, or never."""
+    if name in sys.modules:
+        action()
+        yield
+        return
+    finder = _Arrival(name, action)
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        finder.leave()
+
+
+class _Arrival(MetaPathFinder):
+    """Finds nothing itself: it lets the others find, and acts once their module has run."""
+
+    def __init__(self, name: str, action: Callable[[], None]) -> None:
+        self._name = name
+        self._action = action
+
+    def leave(self) -> None:
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname != self._name:
+            return None
+        for finder in sys.meta_path:
+            if finder is self or not hasattr(finder, "find_spec"):
+                continue
+            spec = finder.find_spec(fullname, path, target)
+            if spec is not None:
+                if spec.loader is not None:
+                    self._follow(spec.loader)
+                return spec
+        return None
+
+    def _follow(self, loader: Loader) -> None:
+        exec_module = loader.exec_module
+
+        def exec_then_act(module: ModuleType) -> None:
+            del loader.exec_module  # The loader is the module's own again.
+            exec_module(module)
+            # An import that failed may be tried again: only now is the waiting over.
+            self.leave()
+            self._action()
+
+        loader.exec_module = exec_then_act  # type: ignore[method-assign]
+
 
 _FOLDER, _TIMED = "compilescope_folder", "compilescope_timed"
 

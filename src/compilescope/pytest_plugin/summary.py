@@ -10,11 +10,12 @@ import msgspec
 import pytest
 
 from compilescope.analysis.digest import Digest
-from compilescope.analysis.findings import Finding, findings
+from compilescope.analysis.findings import findings
 from compilescope.errors import ToolError
 from compilescope.findings.breaks import break_sites
 from compilescope.findings.eager import eager_frames
 from compilescope.findings.failures import failures
+from compilescope.findings.finding import Finding
 from compilescope.findings.recompiles import recompiled_frames
 from compilescope.model.bodies import CompileTime, GraphCaptured, ProcessStarted
 from compilescope.model.event import Event

@@ -52,7 +52,7 @@ def decorate(source: str | bytes, file: str, names: set[str]) -> types.CodeType:
     return compile(ast.fix_missing_locations(tree), file, "exec")
 
 
-class _Loader(SourceFileLoader):
+class _DecoratingLoader(SourceFileLoader):
     """Compiles a module with its named functions decorated, past the cache of byte code."""
 
     def __init__(self, fullname: str, path: str, names: set[str]) -> None:
@@ -68,7 +68,7 @@ class _Loader(SourceFileLoader):
         super().exec_module(module)
 
 
-class _Finder:
+class _DecoratingFinder:
     def __init__(self, wanted: dict[str, set[str]]) -> None:
         self._wanted = wanted
 
@@ -79,7 +79,7 @@ class _Finder:
         spec = importlib.util.find_spec(fullname)
         if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
             sys.exit(f"compilescope: error: module {fullname} has no Python source.")
-        spec.loader = _Loader(fullname, spec.origin, names)
+        spec.loader = _DecoratingLoader(fullname, spec.origin, names)
         return spec
 
 
@@ -105,7 +105,7 @@ def main(arguments: list[str]) -> None:
         module, _, function = name.partition(":")
         wanted.setdefault(module, set()).add(function)
     own = wanted.pop("", set())
-    sys.meta_path.insert(0, _Finder(wanted))
+    sys.meta_path.insert(0, _DecoratingFinder(wanted))
     if arguments[1] == "-m":
         sys.path.insert(0, os.getcwd())
         spec = importlib.util.find_spec(arguments[2])

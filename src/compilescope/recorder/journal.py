@@ -6,8 +6,13 @@ from pathlib import Path
 from typing import Protocol
 
 from compilescope.model.artifacts import Artifacts, DiskArtifacts, MemoryArtifacts
+from compilescope.model.bodies import GuardSet, Recompile
 from compilescope.model.event import Event, encode
 from compilescope.model.eventfile import EventFile
+
+_NOT_LAST = (GuardSet, Recompile)
+"""What a compilation tells before it ends: its `CompileTime` follows within it, and both are
+written in one go."""
 
 
 class Journal(Protocol):
@@ -39,7 +44,7 @@ class DiskJournal:
 
     def append(self, event: Event) -> None:
         if self._file is not None:
-            self._file.write(encode(event))
+            self._file.write(encode(event), more=isinstance(event.body, _NOT_LAST))
 
     @property
     def lost(self) -> int:

@@ -13,7 +13,7 @@ import socket
 import subprocess
 import time
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
@@ -72,7 +72,7 @@ def begin(target: Target, settings: Settings) -> Begun:
     )
     folder = create_run(settings.home.absolute(), header)
     begin_presence(folder)
-    environment = child_environment(replace(settings, run_dir=folder), _HERE / "boot")
+    environment = child_environment(settings._replace(run_dir=folder), _HERE / "boot")
     return Begun(folder, header, command, environment)
 
 

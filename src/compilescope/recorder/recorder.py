@@ -3,11 +3,10 @@
 Lives inside the user's program, so it never raises and never prints. A forked child begins a
 file of its own with its first event; one that compiles nothing leaves none.
 
-Notebook cells by their numbers.
-
-A kernel compiles each cell under the name of a file that never exists; only IPython knows which
-cell it is, and only while it runs. The record names such code as IPython's own prompt does:
-`<ipython-input-3-...>`."""
+A notebook's kernel compiles each cell under the name of a file that never exists; only IPython
+knows which cell it is, and only while it runs. The record names such code as IPython's own prompt
+does: `<ipython-input-3-...>`.
+"""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from compilescope.errors import ToolError
+from compilescope.model.plain_files import read_given
 from compilescope.registry.difference import wordings
 from compilescope.registry.table import Registry, normal_id
 
@@ -130,7 +131,7 @@ def with_table(history: History, table: Registry, torch: str) -> History:
 def load_history(path: Path = HISTORY) -> History:
     """The history that comes with this version, or that of a file."""
     try:
-        history = msgspec.json.decode(path.read_bytes(), type=History)
+        history = msgspec.json.decode(read_given(path), type=History)
     except OSError as error:
         why = error.strerror or str(error)
         raise ToolError(f"The history {path} could not be read: {why}.") from None

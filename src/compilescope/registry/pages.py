@@ -6,9 +6,10 @@ The one place that decides it, for reports, explanations and the gate.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
+
+import msgspec
 
 from compilescope.errors import ToolError
 from compilescope.registry.table import normal_id
@@ -18,8 +19,7 @@ _PYTORCH = "https://meta-pytorch.github.io/compile-graph-break-site/gb/"
 """As `torch._dynamo.exc.get_gbid_documentation_link` of torch 2.13 has it."""
 
 
-@dataclass(frozen=True)
-class Pages:
+class Pages(msgspec.Struct, frozen=True):
     """Knows the page of each id."""
 
     site: str = ""

@@ -6,6 +6,7 @@ variants: the table keeps the words of earlier versions, the newest first.
 
 from __future__ import annotations
 
+import errno
 import importlib.machinery
 import importlib.util
 import re
@@ -16,6 +17,7 @@ from pathlib import Path
 import msgspec
 
 from compilescope.errors import ToolError
+from compilescope.model.plain_files import read_given
 from compilescope.patterns import late
 from compilescope.registry.sentences import clean_context, clean_explanation, is_code, join_hints
 
@@ -203,18 +205,17 @@ def _torch_folders() -> Iterator[Path]:
 
 def _read(path: Path) -> bytes:
     try:
-        if path.stat().st_size > BIGGEST_BYTES:
-            limit = BIGGEST_BYTES // 1024 // 1024
-            raise ToolError(f"{path} is larger than {limit} MB: too large for a graph-break table.")
-        with path.open("rb") as stream:
-            data = stream.read(BIGGEST_BYTES + 1)
+        return read_given(path, most=BIGGEST_BYTES)
     except FileNotFoundError:
         raise ToolError(f"There is no file {path}.") from None
     except IsADirectoryError:
         raise ToolError(f"{path} is a folder, not a graph-break table.") from None
     except OSError as error:
+        if error.errno == errno.EFBIG:
+            limit = BIGGEST_BYTES // 1024 // 1024
+            message = f"{path} is larger than {limit} MB: too large for a graph-break table."
+            raise ToolError(message) from None
         raise ToolError(f"{path} could not be read: {error.strerror or error}.") from None
-    return data
 
 
 def _decode(data: bytes, path: str) -> dict[str, list[RawVariant]]:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from compilescope.analysis.findings import Finding
 from compilescope.findings.advice import Advice, Status
+from compilescope.findings.finding import Finding
 from compilescope.report.blocks import Block, Diff, Fold, Paragraph, note, prose, words
 from compilescope.report.render.diffs import diff_kind
 
@@ -83,7 +83,7 @@ def _drawn(
 def advice_text(finding: Finding) -> str:
     """What to try first, as plain text: for formats that carry sentences."""
     if not finding.advice:
-        return f"By hand: {finding.remedy}" if finding.remedy else ""
+        return f"By hand: {finding.first_step}" if finding.first_step else ""
     first = finding.advice[0]
     label = _LABELS[first.status]
     if not first.diff:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from compilescope.analysis.findings import Finding
+from compilescope.findings.finding import Finding
 from compilescope.report.record import ShownRun as ShownRun
 from compilescope.report.record import Style as Style
 from compilescope.report.source_lines import GutterCell as GutterCell

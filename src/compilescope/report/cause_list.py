@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compilescope.analysis.findings import Finding
+from compilescope.findings.finding import Finding
 from compilescope.report.blocks import Span, Table, Words, words
 from compilescope.report.places import anchor_of, brief_place, count
 from compilescope.report.render.spans import duration
@@ -64,6 +64,6 @@ def _fix(finding: Finding) -> Words:
         return words(Span("verified" if first.status == "proven" else "yes", "good"))
     if first is not None and first.status == "not tried":
         return words(Span("not tried", "dim"))
-    if first is not None or finding.remedy:
+    if first is not None or finding.first_step:
         return words(Span("by hand", "dim"))
     return words(Span("none", "dim"))

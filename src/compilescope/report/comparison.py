@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compilescope.analysis.comparison import Changed, ComparedFigure, Moved, Renamed, RunComparison
-from compilescope.analysis.findings import Finding
+from compilescope.findings.finding import Finding
 from compilescope.report.blocks import (
     Block,
     Document,
@@ -132,4 +132,4 @@ def _where(finding: Finding, root: str) -> Words:
 
 
 def _rule(finding: Finding) -> Words:
-    return words(Span(finding.rule, "bad" if finding.level == "error" else "warn"))
+    return words(Span(finding.rule_id, "bad" if finding.level == "error" else "warn"))

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import msgspec
 
 from compilescope.analysis.digest import digest
-from compilescope.analysis.preflight import PreflightViolation, preflight
-from compilescope.model.bodies import Violation
+from compilescope.analysis.preflight import preflight
+from compilescope.findings.violations import ViolationFinding, violations
 from compilescope.model.device import Device
 from compilescope.model.run import Run
 from compilescope.report.blocks import (
@@ -28,8 +28,6 @@ from compilescope.report.places import count, place
 
 Url = Callable[[str], str]
 _STYLES: dict[str, Style] = {"error": "bad", "warning": "warn", "unknown": "dim"}
-_SHARED = ("rule", "op", "found", "allowed", "severity", "remedy", "stage", "node")
-"""What a check of a program says in the same words as a run."""
 # Chosen: kinds of refusals, and runs that have them; the rest is counted.
 _MOST_KINDS = 20
 _MOST_RUNS = 8
@@ -40,43 +38,40 @@ class RefusedRun(NamedTuple):
 
     run: str
     program: str
-    body: Violation
+    finding: ViolationFinding
     place: str
 
     @property
     def model(self) -> str:
-        return self.body.model or self.program
+        return self.finding.model or self.program
 
 
 def refused(runs: Iterable[tuple[str, Run]], device: str = "") -> list[RefusedRun]:
     """Of runs with the names of their programs: every violation, or those of one device."""
     found = []
     for program, run in runs:
-        for event, body in run.of(Violation):
-            if device and body.device != device:
-                continue
-            site = event.site
-            where = place(site.file, site.line, run.header.root) if site else ""
-            found.append(RefusedRun(run.header.run, program, body, where))
+        for finding in violations(run):
+            if not device or finding.device == device:
+                found.append(RefusedRun(run.header.run, program, finding, _place(finding, run)))
     return found
 
 
 def checked(runs: Iterable[tuple[str, Run]], devices: Sequence[Device]) -> list[RefusedRun]:
     """What devices would not support of the graphs that runs recorded, as `preflight` says it."""
     return [
-        RefusedRun(run.header.run, program, _body(report.device, found), _place(found, run))
+        RefusedRun(run.header.run, program, _unnamed(found), _place(found, run))
         for program, run in runs
         for report in preflight(run, digest(run), devices)
         for found in (*report.violations, *report.unknown)
     ]
 
 
-def _body(device: str, found: PreflightViolation) -> Violation:
-    given = {name: getattr(found, name) for name in _SHARED}
-    return msgspec.convert({**given, "device": device}, Violation, strict=False)
+def _unnamed(found: ViolationFinding) -> ViolationFinding:
+    """A check names the function that was compiled; here programs are told apart."""
+    return msgspec.structs.replace(found, model="")
 
 
-def _place(found: PreflightViolation, run: Run) -> str:
+def _place(found: ViolationFinding, run: Run) -> str:
     return place(found.file, found.line, run.header.root) if found.file else ""
 
 
@@ -86,7 +81,7 @@ def devices_table(
     """Those that are shipped, then those that only runs know."""
     by_device: dict[str, list[RefusedRun]] = {}
     for each in violations:
-        by_device.setdefault(each.body.device, []).append(each)
+        by_device.setdefault(each.finding.device, []).append(each)
     titles = {device.name: device.title for device in devices}
     names = [*titles, *sorted(set(by_device) - set(titles))]
     rows = tuple(
@@ -102,7 +97,7 @@ def devices_table(
 
 
 def _counts(members: Sequence[RefusedRun]) -> tuple[Words, ...]:
-    severities = Counter[str](each.body.severity for each in members)
+    severities = Counter[str](each.finding.severity for each in members)
     return (
         *(_number(severities[name], _STYLES[name]) for name in _STYLES),
         _number(len({each.model for each in members}), "plain"),
@@ -126,12 +121,12 @@ def model_items(violations: Sequence[RefusedRun], run_url: Url) -> list[Block]:
 
 
 def _errors(members: Sequence[RefusedRun]) -> int:
-    return sum(each.body.severity == "error" for each in members)
+    return sum(each.finding.severity == "error" for each in members)
 
 
 def _item(number: int, model: str, members: Sequence[RefusedRun], run_url: Url) -> Item:
     runs = list(dict.fromkeys(each.run for each in members))
-    unclear = sum(each.body.severity == "unknown" for each in members)
+    unclear = sum(each.finding.severity == "unknown" for each in members)
     found = count(len(members) - unclear, "violation")
     more = f" and {count(unclear, 'inconclusive check')}" if unclear else ""
     spans: list[str | Span] = [f"{found}{more} in {count(len(runs), 'run')}: "]
@@ -151,8 +146,8 @@ def _kinds(members: Sequence[RefusedRun]) -> list[Block]:
     """The same refusal of the same line once, with how often."""
     kinds: dict[tuple[str, ...], list[RefusedRun]] = {}
     for each in members:
-        body = each.body
-        key = (body.severity, body.rule, body.op, body.allowed, each.place)
+        said = each.finding
+        key = (said.severity, said.rule or "", said.op, said.allowed, each.place)
         kinds.setdefault(key, []).append(each)
     ordered = sorted(kinds.items(), key=lambda kind: (kind[0][0] != "error", -len(kind[1])))
     rows = tuple(
@@ -161,7 +156,7 @@ def _kinds(members: Sequence[RefusedRun]) -> list[Block]:
             words(Span(op, "code")),
             words(f"found {_found(alike)}; allowed {allowed}"),
             words(where or "-"),
-            prose(alike[0].body.remedy),
+            prose(alike[0].finding.first_step),
             words(str(len(alike))),
         )
         for (severity, rule, op, allowed, where), alike in ordered[:_MOST_KINDS]
@@ -173,5 +168,5 @@ def _kinds(members: Sequence[RefusedRun]) -> list[Block]:
 
 
 def _found(alike: Sequence[RefusedRun]) -> str:
-    different = list(dict.fromkeys(each.body.found for each in alike))
+    different = list(dict.fromkeys(each.finding.found for each in alike))
     return different[0] + (f" and {len(different) - 1} more" if different[1:] else "")

@@ -4,6 +4,15 @@ from __future__ import annotations
 
 from compilescope.analysis.devices import devices
 from compilescope.analysis.gate.doubts import doubts
+from compilescope.model.bodies import (
+    Benchmark,
+    JobEnded,
+    Machine,
+    Measurement,
+    TensorDiff,
+    Violation,
+)
+from compilescope.model.run import Run
 from compilescope.model.uncollected import uncollected
 from compilescope.plugins import discover
 from compilescope.report import sections
@@ -13,16 +22,33 @@ from compilescope.report.repeats import without_repeats
 from compilescope.report.section import Reading, Section
 from compilescope.report.source_links import with_lines
 
+ABOUT = {
+    "benchmarks": (Benchmark, Machine),
+    "diffs": (TensorDiff,),
+    "measurements": (Measurement,),
+    "sweep": (JobEnded, Machine),
+    "violations": (Violation,),
+}
+"""Modules of sections about events that few runs have: without one of them there is nothing to say,
+and the module is not imported."""
 
-def all_sections() -> list[Section]:
-    return sorted(discover(sections, "SECTION", Section), key=lambda section: section.order)
+
+def all_sections(run: Run | None = None) -> list[Section]:
+    """In their order; of those that `ABOUT` names, only what this run has events for."""
+    silent = {
+        name
+        for name, kinds in ABOUT.items()
+        if run is not None and not any(run.count(kind) for kind in kinds)
+    }
+    found = discover(sections, "SECTION", Section, without=silent)
+    return sorted(found, key=lambda section: section.order)
 
 
 @uncollected()
 def report_document(reading: Reading, only: str = "") -> Document:
     """The whole story, or what a user sees first; or the section with the id `only`, alone."""
     parts = []
-    for section in all_sections():
+    for section in all_sections(reading.run):
         if (only and section.id != only) or not (reading.full or section.in_summary):
             continue
         blocks = tuple(section.build(reading))

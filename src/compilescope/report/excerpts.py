@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from compilescope.analysis.findings import Finding
-from compilescope.findings.breaks import Site
-from compilescope.findings.failures import Failure
+from compilescope.findings.breaks import BreakFinding
+from compilescope.findings.failures import FailureFinding
+from compilescope.findings.finding import Finding
 from compilescope.report.blocks import Block, Excerpt, Listing
 from compilescope.source.spots import Sources
 
@@ -14,14 +14,14 @@ _MOST_LINES = 12
 """Of an expression that goes on and on. Chosen likewise."""
 
 
-def excerpt(found: Site | Failure | Finding) -> Excerpt:
+def excerpt(found: BreakFinding | FailureFinding | Finding) -> Excerpt:
     """The line. An expression of several lines is marked up to the end of the first."""
     several = found.end_line is not None and found.end_line > found.line
     end = len(found.source.rstrip()) if several else found.end_column
     return Excerpt(found.source, found.column, end)
 
 
-def listing(found: Site | Failure, sources: Sources) -> list[Block]:
+def listing(found: BreakFinding | FailureFinding, sources: Sources) -> list[Block]:
     """The whole expression, and some lines around it."""
     end = found.end_line or found.line
     blocks = lines_at(

@@ -7,11 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from compilescope.analysis.digest import Digest
-from compilescope.analysis.findings import Finding, failure_finding, recompile_findings
-from compilescope.findings.breaks import Site
-from compilescope.findings.eager import EagerFrame
-from compilescope.findings.failures import Failure
-from compilescope.findings.recompiles import RecompileCause, RecompiledFrame
+from compilescope.findings.breaks import BreakFinding
+from compilescope.findings.eager import EagerFinding
+from compilescope.findings.failures import FailureFinding
+from compilescope.findings.recompiles import RecompiledFrame, RecompileFinding, recompile_findings
 from compilescope.model.stack import origin_of
 from compilescope.model.storms import MOST_KEPT
 from compilescope.report.advice import advice_blocks
@@ -101,7 +100,7 @@ _AROUND_LIST = 7
 """Lines of the list of other causes besides its rows: heading, columns, what shows the rest."""
 
 
-def break_explanation(reading: Reading, sites: Sequence[tuple[int, Site]]) -> Document:
+def break_explanation(reading: Reading, sites: Sequence[tuple[int, BreakFinding]]) -> Document:
     """These graph breaks, each with its number among the breaks."""
     items = tuple(site_item(number, site, reading) for number, site in sites)
     return _document(reading, [Part("breaks", "Graph breaks", items)])
@@ -120,39 +119,28 @@ def cause_names(reading: Reading) -> dict[str, str]:
 
 def cause_item(number: int, reading: Reading, names: Mapping[str, str]) -> Item:
     """Cause `number` in full, whatever its kind."""
-    finding, seen = reading.causes[number - 1], reading.digest
-    if seen.jobs or seen.benchmarks:
-        item = finding_item(number, finding, reading.root, reading.pages)
-        said = quoted(reading, finding.fingerprint)
-        return msgspec.structs.replace(item, blocks=(*item.blocks, *said))
-    if finding.kind == "break":
-        sites = reading.sites_of[finding.fingerprint]
-        return site_item(number, sites[0], reading, names, sites[1:])
-    if finding.kind == "failure":
-        failed = next(
-            f
-            for f in seen.failures
-            if f.because[:1] == finding.because[:1]
-            and f.because == finding.because[: len(f.because)]
-        )
-        return failure_item(number, failed, reading, f"cause {number}")
-    if finding.kind == "eager":
-        frame = next(
-            f
-            for f in seen.eager_frames
-            if f.because[:1] == finding.because[:1]
-            and f.because == finding.because[: len(f.because)]
-        )
-        return eager_item(number, frame, reading, finding.remedy, finding.fingerprint)
-    return _recompile_cause_item(number, finding, reading)
+    finding = reading.causes[number - 1]
+    match finding:
+        case BreakFinding():
+            first, *alike = reading.sites_of[finding.fingerprint]
+            return site_item(number, first, reading, names, alike)
+        case FailureFinding():
+            return failure_item(number, finding, reading, f"cause {number}")
+        case EagerFinding():
+            return eager_item(number, finding, reading)
+        case RecompileFinding():
+            return _recompile_cause_item(number, finding, reading)
+    item = finding_item(number, finding, reading.root, reading.pages)
+    said = quoted(reading, finding.fingerprint)
+    return msgspec.structs.replace(item, blocks=(*item.blocks, *said))
 
 
 def site_item(
     number: int,
-    site: Site,
+    site: BreakFinding,
     reading: Reading,
     names: Mapping[str, str] | None = None,
-    alike: Sequence[Site] = (),
+    alike: Sequence[BreakFinding] = (),
 ) -> Item:
     """A break; `names` is what it and others are called by fingerprint."""
     seen = reading.digest
@@ -195,16 +183,16 @@ def _whose(file: str) -> str:
     return "whose:yours" if origin_of(file) == "user" else "whose:library"
 
 
-def _cost(site: Site, digest: Digest) -> Words:
+def _cost(site: BreakFinding, digest: Digest) -> Words:
     """What the break costs, as far as it was recorded."""
     if site.rule in DEVICE_RULES and site.context:
         return words(Span(f"{site.context}.", "dim"))
     parts = []
     if site.lost_ms is not None:
         parts.append(f"{site.lost_ms:.1f} ms outside compiled graphs")
-    if site.retrace_seconds is not None:
-        parts.append(f"{duration(site.retrace_seconds * 1e9)} of tracing thrown away")
-    parts.append(f"reported {count(site.events, 'time')} in {count(site.frames, 'function')}")
+    if site.seconds is not None:
+        parts.append(f"{duration(site.seconds * 1e9)} of tracing thrown away")
+    parts.append(f"reported {count(site.count, 'time')} in {count(site.frames, 'function')}")
     if len(site.ranks) > 1:
         parts.append(f"on ranks {first_few(map(str, site.ranks))}")
     if site.tests:
@@ -224,17 +212,15 @@ def _cost(site: Site, digest: Digest) -> Words:
     return words(Span("; ".join(parts) + ".", "dim"))
 
 
-def eager_item(
-    number: int, frame: EagerFrame, reading: Reading, remedy: str = "", fingerprint: str = ""
-) -> Item:
+def eager_item(number: int, frame: EagerFinding, reading: Reading) -> Item:
     """A function that Dynamo fell back to eager for."""
     where = Span(place(frame.file, frame.line, reading.root), "strong")
     share = "runs eagerly after the break" if frame.rest_only else "runs eagerly"
     gb_id = f"{frame.gb_id} " if frame.gb_id else ""
     blocks: list[Block] = [Paragraph(words(f"{gb_id}{frame.reason}"))]
-    if remedy:
-        blocks.append(Paragraph(prose(remedy), "By hand:"))
-    blocks += quoted(reading, fingerprint)
+    if frame.first_step:
+        blocks.append(Paragraph(prose(frame.first_step), "By hand:"))
+    blocks += quoted(reading, frame.fingerprint)
     left, right = words(where, f" {frame.function}"), words(Span(share, "warn"))
     anchor = f"eager-{frame.because[0]}"
     return Item(str(number), left, right, tuple(blocks), anchor, ("kind:eager",))
@@ -280,11 +266,11 @@ def _folded(frame: RecompiledFrame) -> list[Block]:
     return [note(text)]
 
 
-def _recompile_cause_item(number: int, finding: Finding, reading: Reading) -> Item:
+def _recompile_cause_item(number: int, finding: RecompileFinding, reading: Reading) -> Item:
     """One value whose guards failed, wherever they are: each line of its is part of one cause."""
     behind = reading.recompiles_of[finding.fingerprint]
     blocks: list[Block] = []
-    causes = [cause for _, cause in behind if cause is not None]
+    causes = [cause for _, cause in behind if cause.is_named]
     if causes:
         alone = len(causes) == 1
         blocks += _failed_guard(causes[0], reading, f"cause {number}", alone=alone)
@@ -293,7 +279,7 @@ def _recompile_cause_item(number: int, finding: Finding, reading: Reading) -> It
     elsewhere = [
         place(cause.file, cause.line, reading.root)
         for cause in causes[1:]
-        if cause.file and cause.line and (cause.file, cause.line) != (finding.file, finding.line)
+        if cause.is_placed and (cause.file, cause.line) != (finding.file, finding.line)
     ]
     if elsewhere:
         blocks.append(note(f"also guarded at {first_few(dict.fromkeys(elsewhere))}"))
@@ -322,7 +308,7 @@ def recompile_cost(frame: RecompiledFrame) -> str:
 
 
 def _failed_guard(
-    cause: RecompileCause, reading: Reading, where: str, *, alone: bool = False
+    cause: RecompileFinding, reading: Reading, where: str, *, alone: bool = False
 ) -> list[Block]:
     """With its part of the cost, unless it is alone: then the item says that."""
     if cause.expected or cause.actual:
@@ -337,14 +323,14 @@ def _failed_guard(
     blocks: list[Block] = [
         Paragraph(words(Span(cause.subject, "code"), change, Span(times, "dim")), "-")
     ]
-    if cause.file and cause.line:
+    if cause.is_placed:
         blocks += lines_at(reading.sources, cause.file, cause.line, cause.source)
     if cause.why:
         blocks.append(Paragraph(prose(cause.why), "Why:"))
     return blocks + advice_blocks(cause.advice, reading.told, where, brief=False)
 
 
-def failure_item(number: int, failure: Failure, reading: Reading, where: str = "") -> Item:
+def failure_item(number: int, failure: FailureFinding, reading: Reading, where: str = "") -> Item:
     """A compilation that raised."""
     at = place(failure.file, failure.line, reading.root) if failure.file else "unknown place"
     left = words(Span(at, "strong"), f" in {failure.function}" if failure.function else "")
@@ -358,18 +344,18 @@ def failure_item(number: int, failure: Failure, reading: Reading, where: str = "
     blocks += repro_words(failure, reading.run.header.cwd)
     blocks.append(note(fate(failure)))
     blocks += page_link(failure.gb_id, reading.pages, failure.link)
-    blocks += quoted(reading, failure_finding(failure, reading.root).fingerprint)
+    blocks += quoted(reading, failure.fingerprint)
     if reading.full:
         blocks += folded_stacks(failure.because, reading)
     tags = ("kind:failure", f"category:{failure.category}", _whose(failure.file))
     return Item(str(number), left, right, tuple(blocks), failure_anchor(failure), tags)
 
 
-def failure_anchor(failure: Failure) -> str:
+def failure_anchor(failure: FailureFinding) -> str:
     return f"failure-{failure.because[0]}" if failure.because else ""
 
 
-def fate(failure: Failure) -> str:
+def fate(failure: FailureFinding) -> str:
     """In which compilation it failed, how often, and what became of the program."""
     end = "suppressed: the function runs eagerly" if failure.suppressed else "raised to the program"
     backend = f" with backend {failure.backend}" if failure.backend else ""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from compilescope.findings.failures import Failure
+from compilescope.findings.failures import FailureFinding
 from compilescope.report.blocks import Block, Paragraph, Span, prose, words
 from compilescope.report.places import first_line, repro_place
 
 
-def why_it_failed(failure: Failure, hanging: str = "") -> list[Block]:
-    why = failure.why or first_line(failure.message)
+def why_it_failed(failure: FailureFinding, hanging: str = "") -> list[Block]:
+    why = failure.why or first_line(failure.text)
     if not failure.cause:
         return [Paragraph(prose(why), hanging)]
     blocks: list[Block] = [Paragraph(words(Span(failure.cause, "strong")))]
@@ -18,7 +18,7 @@ def why_it_failed(failure: Failure, hanging: str = "") -> list[Block]:
     return blocks
 
 
-def repro_words(failure: Failure, cwd: str = "") -> list[Block]:
+def repro_words(failure: FailureFinding, cwd: str = "") -> list[Block]:
     """The script that shows it, or why there is none, where one was asked for."""
     if failure.repro:
         path, inside = repro_place(failure.repro, cwd)

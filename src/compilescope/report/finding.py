@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compilescope.analysis.findings import Finding
+from compilescope.findings.finding import Finding
 from compilescope.registry.pages import Pages
 from compilescope.report.advice import Told, advice_blocks
 from compilescope.report.blocks import Block, Item, Paragraph, Span, prose, words
@@ -23,17 +23,17 @@ def finding_item(number: int, finding: Finding, root: str, pages: Pages | None =
         blocks.append(Paragraph(prose(why)))
     if finding.advice:
         blocks += advice_blocks(finding.advice, Told(), "", brief=True)
-    elif finding.remedy:
-        blocks.append(Paragraph(prose(first_line(finding.remedy)), "By hand:"))
-    blocks += page_link(finding.rule if finding.rule.startswith("GB") else None, pages)
+    elif finding.first_step:
+        blocks.append(Paragraph(prose(first_line(finding.first_step)), "By hand:"))
+    blocks += page_link(finding.rule_id if finding.rule_id.startswith("GB") else None, pages)
     at = place(finding.file, finding.line, root) if finding.file else "unknown place"
     at = finding.title if _is_named(finding) else at
     left = words(Span(at, "strong"), f" in {finding.function}" if finding.function else "")
-    right = words(Span(finding.rule, "bad" if finding.level == "error" else "warn"))
+    right = words(Span(finding.rule_id, "bad" if finding.level == "error" else "warn"))
     tags = (f"kind:{finding.kind}",)
     return Item(str(number), left, right, tuple(blocks), finding.fingerprint, tags)
 
 
 def _is_named(finding: Finding) -> bool:
     """A job or a benchmark: its title names it, and it has no place in any file."""
-    return finding.rule.startswith(("job/", "bench/"))
+    return finding.rule_id.startswith(("job/", "bench/"))

@@ -7,18 +7,16 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from compilescope.report.blocks import Block, Paragraph, Span, note, words
-from compilescope.report.section import MOST_ITEMS, Reading
+from compilescope.report.section import Reading
 
 T = TypeVar("T")
-MOST_IN_FULL = 1_000
-"""Entries of a section in full: nobody reads more, and JSON has them all. Chosen."""
 
 
 def first_items(
     reading: Reading, found: Sequence[T], draw: Callable[[int, T], Block], section: str
 ) -> list[Block]:
-    """Each drawn with its number, from 1; on a page only the first ones."""
-    most = MOST_ITEMS if reading.page else MOST_IN_FULL
+    """Each drawn with its number, from 1; of very many only the first ones."""
+    most = reading.most_items
     blocks = [draw(number, each) for number, each in enumerate(found[:most], 1)]
     if len(found) > most:
         blocks.append(_more(reading, len(found) - most, section))

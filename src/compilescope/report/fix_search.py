@@ -95,6 +95,9 @@ def fixing_document(fixing: Fixing) -> Document:
     if rows:
         head.append(_table(rows))
     parts = [Part("verdict", "", tuple(head))]
+    inputs = dict.fromkeys(words for row in rows if row[0].kept for words in row[0].inputs)
+    if inputs:
+        parts.append(Part("inputs", "Compared with the original on", (note(", ".join(inputs)),)))
     stated = [row[0] for row in rows if row[0].kept and row[0].states]
     if stated:
         parts.append(Part("states", "Changes you may notice", tuple(map(_stated, stated))))
@@ -146,7 +149,8 @@ def clause(reason: str) -> str:
 
 
 def _reason(attempt: FixAttempt) -> str:
-    return "" if attempt.reason == attempt.states else clause(attempt.reason)
+    """Why it was not used; of one that is used, what it changes is said elsewhere."""
+    return "" if attempt.kept and attempt.reason == attempt.states else clause(attempt.reason)
 
 
 def _place(attempt: FixAttempt, root: str) -> str:
@@ -237,8 +241,12 @@ def _open_item(number: int, row: _Row, root: str, told: set[tuple[str, str]]) ->
     blocks: list[Block] = []
     if first.source:
         blocks.append(Excerpt(first.source))
-    head = words(Span(_fix(first), "strong"), ": ") if _fix(first) else ()
-    blocks.append(Paragraph((*head, *prose(_sentence(_reason(first))))))
+    fix, reason = _fix(first), _reason(first)
+    if reason:
+        head = words(Span(fix, "strong"), ": ") if fix else ()
+        blocks.append(Paragraph((*head, *prose(_sentence(reason)))))
+    elif fix:
+        blocks.append(Paragraph(words(Span(fix, "strong"))))
     blocks += _also(row, root)
     blocks += _others(first, root, told)
     where = f" in {first.function}" if first.function else ""
@@ -279,8 +287,8 @@ def _others(attempt: FixAttempt, root: str, told: set[tuple[str, str]]) -> list[
 
 
 def _sentence(text: str) -> str:
-    text = text.strip() or "no reason is known"
-    return text[0].upper() + text[1:] + ("" if text.endswith((".", "!", "?", ".)")) else ".")
+    text = text.strip()
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?", ".)")) else ".")
 
 
 def _figures(figures: tuple[FixFigure, ...]) -> Table:

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 
 import msgspec
 
-from compilescope.analysis.findings import Finding, by_cost
+from compilescope.analysis.findings import by_cost
 from compilescope.analysis.gate.verdict import GateCheck, Judgement, Known, Outcome
+from compilescope.findings.finding import Finding
 from compilescope.registry.pages import Pages
 from compilescope.report.blocks import (
     Block,

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterable
 
-from compilescope.analysis.findings import Finding
+from compilescope.findings.finding import Finding
 from compilescope.model.stack import cell_of, origin_of
 
 _PACKAGE = re.compile(r"^.*[/\\](?:site|dist)-packages[/\\]")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compilescope.analysis.preflight import DeviceReport, PreflightViolation
+from compilescope.analysis.preflight import DeviceReport
 from compilescope.analysis.recorded_graphs import NotChecked
+from compilescope.findings.violations import ViolationFinding
 from compilescope.model.byte_counts import shown_bytes
 from compilescope.report.blocks import (
     Block,
@@ -110,9 +111,9 @@ def _verdict(report: DeviceReport) -> Words:
     return words(Span(f"{report.device} supports all of {graphs}.", "good"))
 
 
-def _grouped(found: Sequence[PreflightViolation]) -> list[list[PreflightViolation]]:
+def _grouped(found: Sequence[ViolationFinding]) -> list[list[ViolationFinding]]:
     """The same refusal of the same line, in every graph and layer, most frequent first."""
-    groups: dict[tuple[object, ...], list[PreflightViolation]] = {}
+    groups: dict[tuple[object, ...], list[ViolationFinding]] = {}
     for v in found:
         what = (v.op, v.found) if v.severity != "unknown" else ()
         key = (v.severity, v.rule, v.file, v.line, v.allowed, v.stage, *what)
@@ -120,17 +121,17 @@ def _grouped(found: Sequence[PreflightViolation]) -> list[list[PreflightViolatio
     return sorted(groups.values(), key=lambda members: (members[0].severity, -len(members)))
 
 
-def _item(number: int, members: list[PreflightViolation], root: str) -> Item:
+def _item(number: int, members: list[ViolationFinding], root: str) -> Item:
     first = members[0]
     blocks: list[Block] = []
     if first.source:
-        blocks.append(Excerpt(first.source))
+        blocks.append(Excerpt(first.source.strip()))
     others = len({member.op for member in members}) - 1
     more = f" and {others} more" if others else ""
     taken = f"{more}: found {first.found}; allowed: {first.allowed}"
     blocks.append(Paragraph(words(Span(first.op, "code"), taken)))
-    if first.remedy:
-        blocks.append(Paragraph(prose(first.remedy), "Try:"))
+    if first.first_step:
+        blocks.append(Paragraph(prose(first.first_step), "Try:"))
     where = "backward graph" if first.stage == "aot_backward" else "graph"
     models = ", ".join(dict.fromkeys(member.model for member in members if member.model))
     graphs = len({member.graph for member in members})

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Literal, TypeVar, cast
 
 import msgspec
 
-from compilescope.analysis.brief import brief_digest, digest_of_files
+from compilescope.analysis.brief import brief_digest, digest_of_files, is_long
 from compilescope.analysis.digest import Digest, digest
-from compilescope.analysis.findings import Finding, by_cost, findings, recompile_findings
-from compilescope.findings.breaks import Site
-from compilescope.findings.recompiles import RecompileCause, RecompiledFrame
-from compilescope.fixes.advice import MOST_ASKED, advised, is_long
+from compilescope.analysis.findings import by_cost, findings
+from compilescope.findings.breaks import BreakFinding
+from compilescope.findings.finding import Finding
+from compilescope.findings.recompiles import RecompiledFrame, RecompileFinding, recompile_findings
 from compilescope.model.bodies import LogRead
 from compilescope.model.event import Event
 from compilescope.model.run import Run
@@ -31,6 +31,10 @@ T = TypeVar("T")
 MOST_ITEMS = 60
 """A page must open in any browser: more entries of a section are named, not drawn. Chosen;
 benchmarks/big_runs.py holds a page to 10 s and 3 MB."""
+MOST_IN_FULL = 1_000
+"""Entries of a section in a text: nobody reads more, and JSON has them all. Chosen."""
+_IN_FULL_OF_LONG = 200
+"""The same of a long run, of which each entry takes longer to explain. Chosen; as below."""
 MOST_FILES = 40
 """As many files are drawn with what each line lost. Chosen: likewise."""
 _ASKED_OF_LONG = 40
@@ -48,6 +52,8 @@ class Reading:
     """The whole story, or the summary that a user sees first."""
     page: bool = False
     """Drawn as a page, whose first screen tells the most expensive causes before their time."""
+    text: bool = False
+    """Drawn as a text to read, and no more: nothing is explained that it has no room for."""
     pages: Pages | None = None
     """Where graph breaks are explained at length; None where no link is wanted."""
     jobs_at: str = ""
@@ -71,8 +77,13 @@ class Reading:
     @functools.cached_property
     def digest(self) -> Digest:
         """With what to do about each cause."""
+        seen = self._unadvised()
+        if not (seen.sites or seen.recompiles or seen.failures):
+            return seen  # Nothing to ask the fixes about: they are not imported.
+        from compilescope.fixes.advice import advised
+
         only = self.only if is_long(self.run) else None
-        return advised(self.run, self._unadvised(), self.most_asked, only=only)
+        return advised(self.run, seen, self.most_asked, only=only)
 
     def _unadvised(self) -> Digest:
         most = self.drawn
@@ -80,19 +91,30 @@ class Reading:
             return digest(self.run)
         if most is None:
             # Of a page of causes alone (`explain`) each is drawn.
-            is_report = self.page and self.full
+            is_report = (self.page or self.text) and self.full
             return (
-                digest_of_files(self.run, MOST_ITEMS, MOST_FILES) if is_report else digest(self.run)
+                digest_of_files(self.run, self.most_items, MOST_FILES)
+                if is_report
+                else digest(self.run)
             )
         return brief_digest(self.run, lambda number: number <= most or number == self.only)
 
     @property
     def most_asked(self) -> int:
         """The fixes are asked about causes up to this number."""
+        from compilescope.fixes.advice import MOST_ASKED
+
         if not is_long(self.run):
             return MOST_ASKED
         most = MOST_ASKED if self.asked is None else self.asked
         return min(most, _ASKED_OF_LONG if self.full else _ASKED_FOR_SUMMARY)
+
+    @property
+    def most_items(self) -> int:
+        """Entries of a long list that are drawn."""
+        if self.page:
+            return MOST_ITEMS
+        return _IN_FULL_OF_LONG if self.text and is_long(self.run) else MOST_IN_FULL
 
     @functools.cached_property
     def findings(self) -> list[Finding]:
@@ -105,21 +127,20 @@ class Reading:
         return by_cost(self.findings)
 
     @functools.cached_property
-    def sites_of(self) -> dict[str, list[Site]]:
+    def sites_of(self) -> dict[str, list[BreakFinding]]:
         """Graph breaks by the fingerprint of their cause."""
-        found: dict[str, list[Site]] = {}
+        found: dict[str, list[BreakFinding]] = {}
         for site in self.digest.sites:
             found.setdefault(site.fingerprint, []).append(site)
         return found
 
     @functools.cached_property
-    def recompiles_of(self) -> dict[str, list[tuple[RecompiledFrame, RecompileCause | None]]]:
+    def recompiles_of(self) -> dict[str, list[tuple[RecompiledFrame, RecompileFinding]]]:
         """Recompiled functions and the guards that failed, by the fingerprint of their cause."""
-        found: dict[str, list[tuple[RecompiledFrame, RecompileCause | None]]] = {}
+        found: dict[str, list[tuple[RecompiledFrame, RecompileFinding]]] = {}
         for frame in self.digest.recompiles:
-            each = recompile_findings(frame, self.root)
-            for finding, cause in zip(each, frame.causes or (None,), strict=True):
-                found.setdefault(finding.fingerprint, []).append((frame, cause))
+            for finding in recompile_findings(frame, self.root):
+                found.setdefault(finding.fingerprint, []).append((frame, finding))
         return found
 
     @functools.cached_property

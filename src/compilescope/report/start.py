@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from compilescope.analysis.findings import Finding
 from compilescope.findings.advice import is_not_tried
+from compilescope.findings.finding import Finding
 from compilescope.report.advice import advice_blocks
 from compilescope.report.blocks import (
     Block,
@@ -120,8 +120,8 @@ def _cost(finding: Finding) -> Words:
     costs = []
     if finding.kind == "recompile":
         costs.append(count(finding.count, "recompile"))
-    elif finding.rule.startswith("GB"):
-        costs.append(finding.rule)
+    elif finding.rule_id.startswith("GB"):
+        costs.append(finding.rule_id)
     if finding.lost_ms is not None:
         costs.append(f"{finding.lost_ms:.1f} ms outside graphs")
     elif finding.seconds is not None:

@@ -1,20 +1,23 @@
-"""A job, and how it ended: what a scheduler, its engines and its store speak of.
+"""A job, how it ended, and who runs jobs: what a scheduler, its engines and its store speak of.
 
 A job names a task, `module:function`. A worker calls it with the job's payload and a Desk; what it
 returns is plain JSON. The task starts programs only through the Desk, which holds them to the job's
-limits; whatever they do, the task itself returns.
+limits; whatever they do, the task itself returns. An engine ends every job that it was given, once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
+from compilescope.model.benchmarked import Machine
 from compilescope.model.jobs import JobState
 from compilescope.processes.outcome import ProcessEnd
+
+T = TypeVar("T")
 
 
 class JobLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,3 +82,50 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     state: JobState
     reason: str = ""
     value: dict[str, Any] = {}
+
+
+class JobProgress(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the jobs stand, over all machines."""
+
+    done: int
+    running: tuple[tuple[str, str], ...]
+    """(job, machine), oldest first."""
+    queued: int | None = None
+    """None while the jobs are still being listed."""
+
+
+class Finished(msgspec.Struct, frozen=True):
+    """A job's result, and its archive: a zip file's bytes, empty where nothing was kept."""
+
+    result: JobResult
+    archive: bytes = b""
+
+
+class JobSource(Generic[T]):
+    """The jobs to come, taken one by one, each as what an engine makes of it."""
+
+    def __init__(self, jobs: Iterable[Job], made: Callable[[Job], T]) -> None:
+        self._jobs = iter(jobs)
+        self._made = made
+        self.is_empty = False
+
+    def next(self) -> T | None:
+        job = None if self.is_empty else next(self._jobs, None)
+        self.is_empty = job is None
+        return None if job is None else self._made(job)
+
+
+class Engine(Protocol):
+    """Opened with `with`; leaving it ends everything that it started."""
+
+    def __enter__(self) -> Engine: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def machines(self) -> tuple[Machine, ...]:
+        """The machines that take part, and those that can't, with the reason."""
+        ...
+
+    def run(self, jobs: Iterable[Job], heard: Callable[[JobProgress], None]) -> Iterator[Finished]:
+        """Each job's end, as they come. Takes a job from `jobs` only when there is room for it."""
+        ...

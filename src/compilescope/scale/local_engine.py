@@ -1,4 +1,7 @@
-"""Jobs on this machine: worker processes that are started once and do one job after the other."""
+"""Jobs on this machine: worker processes that are started once and do one job after the other.
+
+GPUs are lent to jobs, whole ones to one job only.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from multiprocessing import Pipe
@@ -19,13 +21,45 @@ from compilescope.errors import ToolError
 from compilescope.model.benchmarked import Machine
 from compilescope.model.jobs import JobState
 from compilescope.processes.child import end_process
+from compilescope.processes.deadline import clock, pauses
 from compilescope.processes.outcome import kernel_kills, last_line, status_words
-from compilescope.scale.devices import Devices
-from compilescope.scale.engine import Finished, JobProgress
-from compilescope.scale.job import Job, JobResult
+from compilescope.processes.pause import ledger
+from compilescope.scale.job import Finished, Job, JobProgress, JobResult, JobSource
 from compilescope.scale.machine import this_machine
 from compilescope.scale.worker import STUCK, JobReply, Order
 from compilescope.settings import current_environment
+
+
+class Devices:
+    """A job has whole ones to itself; jobs that ask for parts of one share it."""
+
+    def __init__(self, count: int, environment: Mapping[str, str]) -> None:
+        named = environment.get("CUDA_VISIBLE_DEVICES")
+        known = [str(index) for index in range(count)]
+        visible = known if named is None else [each.strip() for each in named.split(",")]
+        self._used = {name: 0.0 for name in visible[:count] if name}
+
+    @property
+    def count(self) -> int:
+        return len(self._used)
+
+    def take(self, gpus: float) -> tuple[str, ...] | None:
+        """None: not as many are free now."""
+        share = min(gpus, 1.0)
+        number = max(1, round(gpus)) if gpus > 0 else 0
+        free = [name for name, used in self._used.items() if used + share <= 1.0 + 1e-9]
+        if len(free) < number:
+            return None
+        # The fullest that still has room, so that whole ones stay free.
+        taken = sorted(free, key=lambda name: -self._used[name])[:number]
+        for name in taken:
+            self._used[name] += share
+        return tuple(taken)
+
+    def give_back(self, names: tuple[str, ...], gpus: float) -> None:
+        for name in names:
+            self._used[name] = max(0.0, self._used[name] - min(gpus, 1.0))
+
 
 _ATTEMPTS = 2
 """A worker that dies may have been killed by chance; the second one that dies was not. Chosen."""
@@ -42,7 +76,8 @@ _MOST_STILLBORN = 30
 """Likewise, where they were killed: somebody may kill them by chance. Chosen: ten times as many."""
 _START = (
     "import sys; sys.path[:] = {path!r}\n"
-    "from compilescope.scale.worker import main; main({descriptor}, {driver}, {machine!r}, {task})"
+    "from compilescope.scale.worker import main\n"
+    "main({descriptor}, {ledger}, {driver}, {machine!r}, {task})"
 )
 
 
@@ -80,7 +115,7 @@ class LocalEngine:
         return (self._machine,)
 
     def run(self, jobs: Iterable[Job], heard: Callable[[JobProgress], None]) -> Iterator[Finished]:
-        source = _Source(jobs)
+        source = JobSource(jobs, _Handed)
         try:
             while True:
                 yield from self._hand_out(source)
@@ -102,7 +137,7 @@ class LocalEngine:
         finally:
             self._stop([worker for worker in self._workers if worker.handed])
 
-    def _hand_out(self, source: _Source) -> Iterator[Finished]:
+    def _hand_out(self, source: JobSource[_Handed]) -> Iterator[Finished]:
         """Give jobs to whoever is free; what can't be run here ends at once."""
         while sum(worker.handed is not None for worker in self._workers) < self._most:
             handed = self._again.popleft() if self._again else source.next()
@@ -150,14 +185,17 @@ class LocalEngine:
                 raise ToolError(f"Cannot start a worker process: {worker.last_words()}")
             handed.attempts -= 1
         state, reason = worker.how_it_died()
-        if state != "timeout" and handed.attempts < _ATTEMPTS:
+        # Ctrl-Z came into it. The watch over its task (see `worker`) ran on: this does not count.
+        was_stopped = handed.pauses != pauses()
+        handed.attempts -= was_stopped
+        if was_stopped or (state != "timeout" and handed.attempts < _ATTEMPTS):
             self._again.append(handed)
             return None
         result = JobResult(
             name=handed.job.name,
             state=state,
             reason=reason,
-            overhead_seconds=time.monotonic() - handed.begun,
+            overhead_seconds=clock() - handed.begun,
             attempts=handed.attempts,
             machine=self._machine.name,
         )
@@ -193,7 +231,7 @@ class LocalEngine:
         for worker in leaving:
             worker.stop()
 
-    def _progress(self, source: _Source) -> JobProgress:
+    def _progress(self, source: JobSource[_Handed]) -> JobProgress:
         handed = [worker.handed for worker in self._workers if worker.handed is not None]
         handed.sort(key=lambda each: each.begun)
         return JobProgress(
@@ -209,21 +247,9 @@ class _Handed:
     def __init__(self, job: Job) -> None:
         self.job = job
         self.attempts = 0
-        self.begun = time.monotonic()
+        self.pauses = 0
+        self.begun = clock()
         self.devices: tuple[str, ...] = ()
-
-
-class _Source:
-    """The jobs to come, taken one by one."""
-
-    def __init__(self, jobs: Iterable[Job]) -> None:
-        self._jobs = iter(jobs)
-        self.is_empty = False
-
-    def next(self) -> _Handed | None:
-        job = None if self.is_empty else next(self._jobs, None)
-        self.is_empty = job is None
-        return None if job is None else _Handed(job)
 
 
 class _Worker:
@@ -241,6 +267,7 @@ class _Worker:
         code = _START.format(
             path=sys.path,
             descriptor=theirs.fileno(),
+            ledger=ledger(),
             driver=os.getpid(),
             machine=machine,
             task=task_seconds,
@@ -249,7 +276,7 @@ class _Worker:
             self._process = subprocess.Popen(
                 # -I: a file in the user's folder must not hide a module of ours.
                 [sys.executable, "-I", "-c", code],
-                pass_fds=[theirs.fileno()],
+                pass_fds=[theirs.fileno(), ledger()],
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=self._words,
@@ -260,7 +287,8 @@ class _Worker:
 
     def hand(self, handed: _Handed) -> None:
         handed.attempts += 1
-        handed.begun = time.monotonic()
+        handed.begun = clock()
+        handed.pauses = pauses()
         self.handed = handed
         self._kills = kernel_kills()
         more = {"CUDA_VISIBLE_DEVICES": ",".join(handed.devices)} if handed.devices else {}

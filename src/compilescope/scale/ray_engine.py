@@ -15,8 +15,7 @@ import msgspec
 from compilescope.errors import ToolError
 from compilescope.model.benchmarked import Machine
 from compilescope.model.jobs import JobState
-from compilescope.scale.engine import Finished, JobProgress
-from compilescope.scale.job import Job, JobResult
+from compilescope.scale.job import Finished, Job, JobProgress, JobResult, JobSource
 from compilescope.scale.ray_nodes import Nodes, RayNode, cpus_of, first_line, only_on
 from compilescope.scale.ray_session import RaySession, open_session
 from compilescope.scale.ray_work import do
@@ -89,7 +88,7 @@ class RayEngine:
         return self._machines if self._nodes is None else self._nodes.machines()
 
     def run(self, jobs: Iterable[Job], heard: Callable[[JobProgress], None]) -> Iterator[Finished]:
-        source = _Source(jobs)
+        source = JobSource(jobs, _Flight)
         try:
             while True:
                 yield from self._send(source)
@@ -111,7 +110,7 @@ class RayEngine:
             self._end(list(self._flying))
             self._waiting.clear()
 
-    def _send(self, source: _Source) -> Iterator[Finished]:
+    def _send(self, source: JobSource[_Flight]) -> Iterator[Finished]:
         """Fill the nodes; a job that no node could ever hold ends at once."""
         nodes = self._opened()[1]
         while self._most is None or len(self._flying) < self._most:
@@ -240,7 +239,7 @@ class RayEngine:
             if not refs:
                 return
 
-    def _progress(self, source: _Source) -> JobProgress:
+    def _progress(self, source: JobSource[_Flight]) -> JobProgress:
         flights = sorted(self._flying.values(), key=lambda flight: flight.begun)
         running = tuple((each.job.name, each.node.machine.name) for each in flights if each.node)
         queued = len(self._waiting) if source.is_empty else None
@@ -286,19 +285,6 @@ class _Flight:
             machine=node.machine.name,
         )
         return Finished(result)
-
-
-class _Source:
-    """The jobs to come, taken one by one."""
-
-    def __init__(self, jobs: Iterable[Job]) -> None:
-        self._jobs = iter(jobs)
-        self.is_empty = False
-
-    def next(self) -> _Flight | None:
-        job = None if self.is_empty else next(self._jobs, None)
-        self.is_empty = job is None
-        return None if job is None else _Flight(job)
 
 
 def _too_large(flight: _Flight, usable: list[RayNode]) -> Finished:

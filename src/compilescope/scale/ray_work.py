@@ -17,8 +17,7 @@ import msgspec
 import psutil
 
 from compilescope.errors import ToolError
-from compilescope.scale.engine import Finished
-from compilescope.scale.job import Job, JobResult
+from compilescope.scale.job import Finished, Job, JobResult
 from compilescope.scale.local_engine import LocalEngine
 from compilescope.scale.ray_files import FOLDER
 from compilescope.settings import current_environment

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sized
 import msgspec
 
 from compilescope.errors import ToolError
-from compilescope.scale.engine import Engine, JobProgress
-from compilescope.scale.job import Job, JobResult
+from compilescope.scale.job import Engine, Job, JobProgress, JobResult
 from compilescope.scale.store import Store
 
 _UNFINISHED = ("cancelled",)

@@ -1,31 +1,351 @@
-"""Where a sweep's results are: a plan, a record for each finished job, and what jobs kept.
+"""Where a sweep's results are kept: a plan, a record for each finished job, and what jobs kept.
 
     sweep.json            the plan
     jobs/KEY.json         the result of a finished job; that it exists is what makes it finished
     archives/KEY.zip      what the job kept
     lease.json            the driver that writes here now
 
-Only the driver writes, so nodes need no credentials.
+A store is a folder by URL: local, in memory, or an object store; each file in it is written whole
+or not at all. Only the driver writes, so nodes need no credentials, and only one driver at a time:
+object stores have no locks, so the holder rewrites its lease every few seconds; one that has not
+been rewritten for a minute belongs to nobody, and on the same machine one whose process is gone.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 import re
+import socket
+import threading
+import time
 import uuid
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
 
+import fsspec
 import msgspec
+import psutil
+from fsspec.implementations.local import LocalFileSystem
 
 from compilescope.errors import ToolError
 from compilescope.model.jobs import JobState
-from compilescope.scale.engine import Finished
-from compilescope.scale.job import Job, JobResult
-from compilescope.scale.lease import Lease
-from compilescope.scale.place import StorePlace
+from compilescope.processes.deadline import clock
+from compilescope.scale.job import Finished, Job, JobResult
 from compilescope.version import VERSION
+
+_PACKAGES = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "abfs": "adlfs"}
+_WAITS_S = (0.5, 1.0, 2.0, 4.0)
+"""Between tries of a store that does not answer. Chosen: doubled each time, 7.5 s together: longer
+than a hiccup, shorter than a person's patience."""
+_THREADS = 32
+"""That read from a store over the network. Chosen: each waits for an answer most of the time."""
+_CHUNK = 512
+"""Files that are read ahead. Chosen: it bounds memory, however many jobs a sweep has."""
+_MOST_WORDS = 300
+"""Letters of a store's error. Chosen: some send a page of XML."""
+
+_LATER = "What is in the store stays valid: run again with --resume once the store can be reached."
+
+T = TypeVar("T")
+
+
+class StorePlace:
+    """Small files, each written at once or not at all."""
+
+    def __init__(self, url: str, *, waits_s: tuple[float, ...] = _WAITS_S) -> None:
+        self.url = re.sub(r"//[^/@]*@", "//", url)
+        """As it may be shown: without a password."""
+        self._waits_s = waits_s
+        try:
+            self._system, self._root = fsspec.core.url_to_fs(url)
+        except ImportError as error:
+            raise _no_driver(self.url, error) from None
+        except Exception as error:  # Drivers raise what they like.
+            raise ToolError(f"Cannot open the store {self.url}: {_words(error)}") from None
+
+    @property
+    def is_local(self) -> bool:
+        return isinstance(self._system, LocalFileSystem)
+
+    @property
+    def is_shared(self) -> bool:
+        """Can others write to it while we read? Not to a dictionary of this process."""
+        return "memory" not in _protocols(self._system)
+
+    @property
+    def _is_far(self) -> bool:
+        return self.is_shared and not self.is_local
+
+    def write(self, name: str, data: bytes, *, tries: int | None = None) -> None:
+        """Replaces what is there; a reader finds the old or the new, never half of it."""
+        self._trying("write to", lambda: self._write(self._path(name), data), tries)
+
+    def create(self, name: str, data: bytes) -> bool | None:
+        """Write a file that nobody else has; False: somebody has. None: can't be done here."""
+        if not self.is_local:
+            return None
+        path = self._path(name)
+        aside = Path(f"{path}.{uuid.uuid4().hex}.part")
+        try:
+            aside.parent.mkdir(parents=True, exist_ok=True)
+            aside.write_bytes(data)
+            os.link(aside, path)
+        except FileExistsError:
+            return False
+        except OSError:  # No hard links there, or no way to write: `write` says which.
+            return None
+        finally:
+            with contextlib.suppress(OSError):
+                aside.unlink(missing_ok=True)
+        return True
+
+    def read(self, name: str, *, tries: int | None = None) -> bytes | None:
+        """None: there is no such file."""
+        return self._trying("read", lambda: self._read(self._path(name)), tries)
+
+    def remove(self, name: str) -> None:
+        def remove() -> None:
+            if self._read(self._path(name)) is not None:
+                self._system.rm_file(self._path(name))
+
+        self._trying("write to", remove)
+
+    def names(self, folder: str, suffix: str) -> list[str]:
+        """The files of a folder, by one listing."""
+        found = self._trying("read", lambda: self._listing(self._path(folder)))
+        names = sorted(str(path).rstrip("/").rpartition("/")[2] for path in found)
+        return [f"{folder}/{name}" for name in names if name.endswith(suffix)]
+
+    def read_many(self, names: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+        """Each with its contents, in order; those that are gone meanwhile are left out."""
+        waiting = list(names)
+        with ThreadPoolExecutor(_THREADS if self._is_far else 1) as pool:
+            for start in range(0, len(waiting), _CHUNK):
+                chunk = waiting[start : start + _CHUNK]
+                for name, data in zip(chunk, pool.map(self.read, chunk), strict=True):
+                    if data is not None:
+                        yield name, data
+
+    def _path(self, name: str) -> str:
+        return f"{self._root.rstrip('/')}/{name}"
+
+    def _write(self, path: str, data: bytes) -> None:
+        if not self.is_local:
+            self._system.pipe_file(path, data)
+            return
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        aside = Path(f"{path}.part")
+        aside.write_bytes(data)
+        os.replace(aside, path)
+
+    def _read(self, path: str) -> bytes | None:
+        try:
+            return Path(path).read_bytes() if self.is_local else self._system.cat_file(path)
+        except FileNotFoundError:
+            return None
+
+    def _listing(self, path: str) -> list[str]:
+        self._system.invalidate_cache()
+        try:
+            found: list[str] = self._system.ls(path, detail=False)
+        except FileNotFoundError:
+            return []
+        return found
+
+    def _trying(self, verb: str, act: Callable[[], T], tries: int | None = None) -> T:
+        """A store may be away for a moment; after some tries it is away."""
+        waits = self._waits_s if tries is None else self._waits_s[: tries - 1]
+        for wait_s in (*waits, None):
+            try:
+                return act()
+            except ImportError as error:
+                raise _no_driver(self.url, error) from None
+            except Exception as error:  # Drivers raise what they like.
+                if wait_s is None:
+                    said = f"Cannot {verb} the store {self.url}: {_words(error)}"
+                    raise ToolError(said, _LATER if tries is None else "") from None
+            time.sleep(wait_s)
+        raise AssertionError("the last try returns or raises")
+
+
+def _no_driver(url: str, error: ImportError) -> ToolError:
+    protocol = url.partition("://")[0]
+    package = _PACKAGES.get(protocol, "")
+    if not package:
+        said = f"{protocol}:// stores need a package that is not installed here."
+        return ToolError(said, _words(error))
+    said = f"{protocol}:// stores need {package}, which is not installed here."
+    return ToolError(said, f"Run: pip install {package}")
+
+
+def _protocols(system: Any) -> tuple[str, ...]:
+    named = system.protocol
+    return (named,) if isinstance(named, str) else tuple(named)
+
+
+def _words(error: BaseException) -> str:
+    said = error.strerror if isinstance(error, OSError) else ""
+    said = said or next((line.strip() for line in str(error).splitlines() if line.strip()), "")
+    said = (said or type(error).__name__)[:_MOST_WORDS]
+    return said if said.endswith(".") else f"{said}."
+
+
+_FILE = "lease.json"
+# Chosen: five beats may be missed, by a slow store or a busy machine, before a holder counts as
+# gone; and nobody waits longer than a minute for a store whose sweep was killed.
+_BEAT_S = 10.0
+_STALE_S = 60.0
+# Chosen: how long after writing one looks whether another wrote at the same moment; an object store
+# shows a write later than a disk does.
+_SETTLE_S = 1.0
+_LOCAL_SETTLE_S = 0.2
+
+
+class Holder(msgspec.Struct, frozen=True, kw_only=True):
+    """Who writes to a store."""
+
+    token: str
+    machine: str
+    namespace: str
+    """Process ids mean something within it only."""
+    pid: int
+    started: float
+    """When that process began: ids are used again."""
+    beat: float
+
+
+class Lease:
+    """Taken by `take`, kept by a thread, given back by `release`."""
+
+    def __init__(
+        self,
+        place: StorePlace,
+        *,
+        beat_s: float = _BEAT_S,
+        stale_s: float = _STALE_S,
+        settle_s: float | None = None,
+    ) -> None:
+        self._place = place
+        self._beat_s = beat_s
+        self._stale_s = stale_s
+        far_s = _LOCAL_SETTLE_S if place.is_local else _SETTLE_S
+        self._settle_s = settle_s if settle_s is not None else far_s * place.is_shared
+        self._token = uuid.uuid4().hex
+        self._stop = threading.Event()
+        self._beater: threading.Thread | None = None
+        self._lost = ""
+
+    def take(self) -> str:
+        """A sentence where it was another's, who is gone. A ToolError where another holds it."""
+        held = self._read(tries=1)
+        if held is not None and not _is_gone(held, self._stale_s):
+            raise _taken(held, self._place.url, self._stale_s)
+        try:
+            self._write_first(held)
+        except BaseException:
+            self._remove()
+            raise
+        self._beater = threading.Thread(target=self._beat, name="store-lease", daemon=True)
+        self._beater.start()
+        if held is None:
+            return ""
+        return f"Took over the store from a sweep on {held.machine} that ended without closing it."
+
+    def check(self) -> None:
+        """Before every write: is it still ours?"""
+        if self._lost:
+            raise ToolError(self._lost)
+
+    def release(self) -> None:
+        if self._beater is None:
+            return
+        self._stop.set()
+        self._beater.join()
+        self._beater = None
+        self._remove()
+
+    def _write_first(self, held: Holder | None) -> None:
+        made = self._place.create(_FILE, self._mine()) if held is None else None
+        if made is None:
+            self._place.write(_FILE, self._mine(), tries=1)
+            # Two may have come at once. The later one's lease stays, and the earlier one sees it.
+            time.sleep(self._settle_s)
+        now = self._read(tries=1)
+        if now is None or now.token != self._token:
+            raise _taken(now, self._place.url, self._stale_s)
+
+    def _remove(self) -> None:
+        with contextlib.suppress(ToolError):
+            held = self._read(tries=1)
+            if held is not None and held.token == self._token:
+                self._place.remove(_FILE)
+
+    def _beat(self) -> None:
+        last = clock()
+        while not self._stop.wait(self._beat_s):
+            with contextlib.suppress(ToolError):
+                held = self._read()
+                if held is not None and held.token != self._token:
+                    where = f"{held.machine}, process {held.pid}"
+                    self._lost = f"Another sweep ({where}) took over the store {self._place.url}."
+                    return
+                self._place.write(_FILE, self._mine())
+                last = clock()
+            if clock() - last > self._stale_s:
+                self._lost = f"The store {self._place.url} has been out of reach for too long."
+                return
+
+    def _mine(self) -> bytes:
+        holder = Holder(
+            token=self._token,
+            machine=socket.gethostname(),
+            namespace=_namespace(),
+            pid=os.getpid(),
+            started=_started(os.getpid()),
+            beat=time.time(),
+        )
+        return msgspec.json.encode(holder)
+
+    def _read(self, tries: int | None = None) -> Holder | None:
+        data = self._place.read(_FILE, tries=tries)
+        with contextlib.suppress(msgspec.MsgspecError):
+            return None if data is None else msgspec.json.decode(data, type=Holder)
+        return None
+
+
+def _is_gone(held: Holder, stale_s: float) -> bool:
+    if (held.machine, held.namespace) == (socket.gethostname(), _namespace()):
+        return abs(_started(held.pid) - held.started) > 1
+    return time.time() - held.beat > stale_s
+
+
+def _started(pid: int) -> float:
+    """0: there is no such process."""
+    try:
+        process = psutil.Process(pid)
+        return 0.0 if process.status() == psutil.STATUS_ZOMBIE else float(process.create_time())
+    except psutil.Error:
+        return 0.0
+
+
+def _namespace() -> str:
+    try:
+        return os.readlink("/proc/self/ns/pid")
+    except OSError:
+        return ""
+
+
+def _taken(held: Holder | None, url: str, stale_s: float) -> ToolError:
+    who = f" on {held.machine}, process {held.pid}," if held is not None else ""
+    return ToolError(
+        f"Another sweep{who} is writing to the store {url}.",
+        f"Wait for it to end, or name another store. If its machine died, wait {stale_s:.0f} s.",
+    )
+
 
 _PLAN = "sweep.json"
 # Chosen: letters of a job's name in a file's name, and damaged files that a warning names.
@@ -70,7 +390,7 @@ def key_of(name: str) -> str:
     return f"{plain or 'job'}-{hashlib.sha256(name.encode()).hexdigest()[:16]}"
 
 
-class _Named(msgspec.Struct):
+class _RecordHead(msgspec.Struct):
     """The part of a record that says whose it is: all that resuming needs."""
 
     name: str
@@ -130,7 +450,7 @@ class Store:
         found = set()
         garbled = []
         for path, data in self._records():
-            named = _decoded(data, _Named)
+            named = _decoded(data, _RecordHead)
             if named is not None and path == _record(named.name):
                 found.add(named.name)
             else:

@@ -15,8 +15,8 @@ import msgspec
 import psutil
 
 from compilescope.processes.fork import die_with_parent
-from compilescope.scale.engine import Finished
-from compilescope.scale.job import Job
+from compilescope.processes.pause import keep_time_with
+from compilescope.scale.job import Finished, Job
 from compilescope.scale.work import work
 
 STUCK = "Timeout ("
@@ -41,13 +41,14 @@ class JobReply(msgspec.Struct, frozen=True):
     """The worker has grown too much, and takes no further job."""
 
 
-def main(descriptor: int, driver: int, machine: str, task_seconds: float) -> None:
-    """Until the driver closes its end, or is gone."""
+def main(descriptor: int, ledger: int, driver: int, machine: str, task_seconds: float) -> None:
+    """Until the driver closes its end, or is gone. `ledger`: see `keep_time_with`."""
     die_with_parent()
     if os.getppid() != driver:
         return
     faulthandler.enable()
     signal.signal(signal.SIGTERM, _stop)
+    keep_time_with(ledger)
     with contextlib.suppress(OSError):  # Before the driver, after the programs.
         Path("/proc/self/oom_score_adj").write_text("500")
     try:
@@ -63,14 +64,14 @@ def _serve(driver: Connection, machine: str, task_seconds: float) -> None:
         order = msgspec.msgpack.decode(driver.recv_bytes(), type=Order)
         os.ftruncate(sys.stderr.fileno(), 0)
         os.lseek(sys.stderr.fileno(), 0, os.SEEK_SET)
-        watch = _Watch(order.job, task_seconds)
+        watch = _TaskWatch(order.job, task_seconds)
         finished = work(order.job, machine, environment=order.environment, outside=watch)
         watch(False)
         retires = psutil.Process().memory_info().rss > _MOST_RESIDENT
         driver.send_bytes(msgspec.msgpack.encode(JobReply(finished, retires)))
 
 
-class _Watch:
+class _TaskWatch:
     """A task that hangs outside its programs, even in C code, ends with its worker."""
 
     def __init__(self, job: Job, task_seconds: float) -> None:

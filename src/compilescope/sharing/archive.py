@@ -38,6 +38,10 @@ MEMBER = late(
 
 _OLDEST = (1980, 1, 1, 0, 0, 0)
 _CHUNK = 1 << 20
+_SHORT = 64
+"""Bytes of a file that is not packed. Chosen: hardly fewer packed."""
+_UNREADABLE = b"?\n"
+"""A line that is no event. Short: a run may have millions."""
 _PROCESS = late(r"(\d+)(?::(\d+))?\.\d+")
 
 
@@ -73,7 +77,9 @@ def _write(folder: Path, file: BinaryIO, progress: Progress | None) -> int:
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, size in members:
             info = zipfile.ZipInfo(name, _OLDEST)
-            info.compress_type = zipfile.ZIP_DEFLATED
+            # What packs a file takes longer to set up than a short one takes to read.
+            short = size <= _SHORT
+            info.compress_type = zipfile.ZIP_STORED if short else zipfile.ZIP_DEFLATED
             info.create_system = 3
             info.external_attr = (stat.S_IFREG | 0o644) << 16
             big = size >= zipfile.ZIP64_LIMIT // 2
@@ -130,9 +136,9 @@ def write_run(folder: Path, run: Run) -> None:
         lines.setdefault(name, []).append(encode(event) + b"\n")
     if run.unread or run.torn:
         last = lines.setdefault("events-0.jsonl", [])
-        last += [b"unreadable\n"] * run.unread
+        last.append(_UNREADABLE * run.unread)
         if run.torn and last:
-            last[-1] = last[-1].rstrip(b"\n")
+            last[-1] = last[-1].removesuffix(b"\n")
     try:
         for name, content in lines.items():
             (folder / name).write_bytes(b"".join(content))

@@ -1,10 +1,13 @@
 """Content -> the text of every file of the site, by its path. Writes nothing.
 
-Templates escape all that they print; `words` holds the few things that pass as HTML.
+Templates escape all that they print; `words` holds the few things that pass as HTML. What the
+search of the home page looks into is one block of JSON inside that page: a file of its own would
+have to be fetched, which browsers forbid for pages opened from disk.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,9 +25,56 @@ from compilescope.rules.causes.explanations import break_rules
 from compilescope.site.content import Content, Page
 from compilescope.site.dashboard import dashboard_values
 from compilescope.site.feed import feed_text
-from compilescope.site.search import search_index
 from compilescope.site.words import diff_lines, note_html, python_lines, sentence
+from compilescope.texts import visible
 from compilescope.version import VERSION
+
+_LONGEST = 1500
+"""Letters of one text. Chosen: the whole index is part of the home page."""
+
+
+def search_index(content: Content) -> Markup:
+    """Ids and categories with their words; no character in it can end the block."""
+    categories = [
+        {
+            "id": category.id,
+            "title": category.title,
+            "words": [*content.symptoms[category.id]],
+            "types": list(category.types),
+        }
+        for category in content.taxonomy
+    ]
+    index = {"entries": [_entry(page) for page in content.pages], "categories": categories}
+    text = json.dumps(_clean(index), ensure_ascii=True, separators=(",", ":"))
+    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
+
+
+def _entry(page: Page) -> dict[str, Any]:
+    entry = page.entry
+    found: dict[str, Any] = {
+        "id": entry.gb_id,
+        "types": list(entry.titles),
+        "category": page.category.id if page.category else "",
+        "explanations": list(entry.explanations),
+        "hints": list(entry.hints),
+        "contexts": list(entry.contexts),
+    }
+    if page.example is not None:
+        found["example"] = [page.example.description, page.example.broken]
+    if page.notes:
+        found["note"] = [note.text for note in page.notes]
+    return found
+
+
+def _clean(value: Any) -> Any:
+    if isinstance(value, str):
+        return visible(value[:_LONGEST])
+    if isinstance(value, list):
+        return [_clean(each) for each in value]
+    if isinstance(value, dict):
+        return {name: _clean(each) for name, each in value.items()}
+    return value
+
 
 TEMPLATES = Path(__file__).with_name("templates")
 ASSETS = Path(__file__).with_name("assets")

@@ -1,17 +1,104 @@
 """The user's source around a place: the expression, its statement, its function.
 
-Works from the text that the run kept; where there is none, from the one line of the stack.
+Works from the text that the run kept; where there is none, from the one line of the stack. A file
+is parsed once, and looked at no further than asked.
 """
 
 from __future__ import annotations
 
 import ast
+import functools
+from bisect import bisect_left
+from collections.abc import Iterator
 
 import msgspec
 
 from compilescope.model.python_text import parse_python
 from compilescope.model.run import Run
-from compilescope.source.parsed_file import Node, ParsedFile, ParsedLine
+
+Node = tuple[ast.AST, tuple[ast.AST, ...]]
+"""With its ancestors, its parent first."""
+_MOST_STEPS = 20_000
+"""Nodes looked at for single lines. Chosen: after so many it is cheaper to look at the whole file
+once."""
+
+
+class ParsedLine(msgspec.Struct):
+    nodes: list[Node] = msgspec.field(default_factory=list)
+    """Expressions and statements that begin on it."""
+    attributes: list[Node] = msgspec.field(default_factory=list)
+    """`.name` that ends on it."""
+    starts: set[int] = msgspec.field(default_factory=set)
+    """Where anything begins, in bytes."""
+
+
+class ParsedFile(msgspec.Struct):
+    tree: ast.Module
+    _lines: dict[int, ParsedLine] = msgspec.field(default_factory=dict)
+    _steps: int = 0
+    _is_whole: bool = False
+
+    def line(self, number: int) -> ParsedLine:
+        if number not in self._lines and not self._is_whole:
+            self._is_whole = self._steps > _MOST_STEPS
+            found = self._read(None if self._is_whole else number)
+            self._lines.update(found if self._is_whole else {number: found[number]})
+        return self._lines.get(number) or ParsedLine()
+
+    def _read(self, only: int | None) -> dict[int, ParsedLine]:
+        """Every line; or one, and what else is in the statements around it."""
+        found: dict[int, ParsedLine] = {} if only is None else {only: ParsedLine()}
+        for node, ancestors in _walk(self.tree, only):
+            self._steps += 1
+            number = getattr(node, "lineno", None)
+            if number is not None:
+                line = found.setdefault(number, ParsedLine())
+                line.starts.add(node.col_offset)  # type: ignore[attr-defined]
+                if isinstance(node, (ast.expr, ast.stmt)):
+                    line.nodes.append((node, ancestors))
+            if isinstance(node, ast.Attribute) and node.end_lineno is not None:
+                found.setdefault(node.end_lineno, ParsedLine()).attributes.append((node, ancestors))
+        return found
+
+
+def _walk(tree: ast.Module, only: int | None) -> Iterator[Node]:
+    stack: list[Node] = [(tree, ())]
+    while stack:
+        node, ancestors = stack.pop()
+        yield node, ancestors
+        inner = (node, *ancestors)
+        stack.extend((child, inner) for child in _children(node, only))
+
+
+def _children(node: ast.AST, only: int | None) -> Iterator[ast.AST]:
+    for name in node._fields:
+        value = getattr(node, name, None)
+        if isinstance(value, ast.AST):
+            yield value
+        elif isinstance(value, list) and value:
+            if only is not None and isinstance(value[0], ast.stmt):
+                yield from _around(value, only)
+            else:
+                yield from (each for each in value if isinstance(each, ast.AST))
+
+
+def _around(body: list[ast.stmt], line: int) -> Iterator[ast.stmt]:
+    """The statements that reach over a line: in a body they stand in their order."""
+    for statement in body[bisect_left(body, line, key=_last) :]:
+        if _first(statement) > line:
+            break
+        yield statement
+
+
+def _first(statement: ast.stmt) -> int:
+    """A decorator stands before the line that its function is said to begin on."""
+    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+    return min([statement.lineno, *(each.lineno for each in decorators)])
+
+
+def _last(statement: ast.stmt) -> int:
+    return statement.end_lineno or statement.lineno
+
 
 _Nodes = list[Node]
 _MOST_LETTERS = 700_000
@@ -179,6 +266,8 @@ class Sources(msgspec.Struct):
 
 
 def _parse(text: str) -> ParsedFile | None:
+    if not text:
+        return None
     try:
         tree = parse_python(text)
     except SyntaxError:
@@ -275,17 +364,25 @@ def _is_compound(nodes: _Nodes, start: int | None) -> bool:
 
 def _from_line(place: Place) -> SourceSpot:
     """All there is: one line of text. A header line is completed so that it parses."""
-    text = place.source.strip()
+    statement = _only_statement(place.source.strip())
+    if statement is None:
+        return SourceSpot(place)
+    return SourceSpot(place, _part(statement, place), statement, None, (statement,))
+
+
+@functools.lru_cache(256)
+def _only_statement(text: str) -> ast.stmt | None:
+    """Kept for a while: generated code has one line at thousands of places."""
+    if not text:
+        return None
     for candidate in (text, f"{text}\n    pass", f"if 1:\n    pass\n{text}\n    pass"):
         try:
             body = parse_python(candidate).body
         except SyntaxError:
             continue
-        if not body:
-            continue
-        statement = body[-1]
-        return SourceSpot(place, _part(statement, place), statement, None, (statement,))
-    return SourceSpot(place)
+        if body:
+            return body[-1]
+    return None
 
 
 def _part(statement: ast.stmt, place: Place) -> ast.expr | None:

@@ -6,7 +6,6 @@ Each cause is asked about once, in one stored run that has it.
 from __future__ import annotations
 
 import tempfile
-import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from compilescope.fixes.advice import advised
 from compilescope.fixes.catalogue import all_fixes
 from compilescope.model.jobs import JobCause, JobEnded
 from compilescope.model.run import Run, read_run
+from compilescope.processes.deadline import clock
 from compilescope.scale.store import Store
 from compilescope.sharing.unpack import UnpackLimits, opened
 
@@ -63,11 +63,11 @@ def advise(
                 key = key_of(cause)
                 often[key] = often.get(key, 0) + 1
                 where.setdefault(key, job.name)
-    until = time.monotonic() + seconds
+    until = clock() + seconds
     fixes: dict[Key, str] = {}
     asked: set[Key] = set()
     for key in sorted(often, key=lambda each: -often[each]):
-        if key in asked or time.monotonic() > until:
+        if key in asked or clock() > until:
             continue
         found = _fixes_of(store, where[key])
         asked.update(found)

@@ -1,8 +1,13 @@
-"""The task of a sweep's job: one program under capture, read and counted where it ran."""
+"""The task of a sweep's job: one program under capture, read and counted where it ran.
+
+On request the job also compares numbers, measures speed and looks for fixes, each by the tool's own
+command, as a user would run it.
+"""
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -10,7 +15,8 @@ from typing import Any
 import msgspec
 
 from compilescope.analysis.digest import Digest, digest
-from compilescope.analysis.findings import Finding, findings
+from compilescope.analysis.findings import findings
+from compilescope.findings.finding import Finding
 from compilescope.model.bodies import ProcessStarted
 from compilescope.model.header import RunHeader, write_header
 from compilescope.model.jobs import JobCause, JobState
@@ -19,10 +25,88 @@ from compilescope.processes.outcome import ProcessEnd
 from compilescope.recorder.launcher import begin, ended_header
 from compilescope.scale.job import Desk, Verdict
 from compilescope.scale.work import state_of
-from compilescope.settings import Settings
-from compilescope.sweep.extras import extras
+from compilescope.settings import Settings, fresh_environment
 from compilescope.sweep.program import ProgramRequest
 from compilescope.sweep.transformers_classes import UNBUILT_STATUS
+
+_DEFAULT_BACKEND = "inductor"
+_KERNELDIFF = {0: "pass", 1: "fail"}
+
+
+def extras(asked: ProgramRequest, desk: Desk, has_causes: bool) -> tuple[dict[str, Any], list[str]]:
+    """Values for JobEnded, and a sentence for each thing that could not be done."""
+    value: dict[str, Any] = {}
+    remarks: list[str] = []
+    build = asked.build_function() if asked.diff or asked.bench else ""
+    if (asked.diff or asked.bench) and not build:
+        wanted = " and ".join(
+            name for name, given in (("--diff", asked.diff), ("--bench", asked.bench)) if given
+        )
+        remarks.append(f"{wanted} skipped: the program has no function build().")
+    if asked.diff and build:
+        value["kerneldiff"] = _diff(asked, desk, build)
+    if asked.bench and build:
+        value["speedup"], remark = _bench(asked, desk, build)
+        remarks += [remark] if remark else []
+    if asked.fix and has_causes:
+        value["fixed"] = _fix(asked, desk)
+    return value, remarks
+
+
+def _diff(asked: ProgramRequest, desk: Desk, build: str) -> str:
+    backend = asked.backend or _DEFAULT_BACKEND
+    ended = _compilescope(asked, desk, "diff", build, "--test-backend", backend, "--json")
+    limited = ended.timed_out or ended.out_of_memory
+    return "unknown" if limited else _KERNELDIFF.get(ended.status, "unknown")
+
+
+def _bench(asked: ProgramRequest, desk: Desk, build: str) -> tuple[float | None, str]:
+    backend = asked.backend or _DEFAULT_BACKEND
+    words = ["bench", "--model", build, "--backend", backend, "--no-examine", "--json"]
+    words += ["--device", asked.device] if asked.device else []
+    ended = _compilescope(asked, desk, *words)
+    results = _json(ended).get("results", [])
+    for result in results if isinstance(results, list) else []:
+        if isinstance(result, dict) and result.get("backend") == backend:
+            speedup = result.get("speedup")
+            if isinstance(speedup, float | int):
+                return float(speedup), ""
+    return None, f"--bench gave no figure: {ended.reason or 'no result for ' + backend + '.'}"
+
+
+def _fix(asked: ProgramRequest, desk: Desk) -> str:
+    target = asked.target()
+    words = ["fix", "--no-time", "--json", *(["--compile-all"] if asked.compile_all else [])]
+    if asked.compile_all and asked.backend:
+        words += ["--backend", asked.backend]
+    found = _json(_compilescope(asked, desk, *words, *target.shown))
+    before = _number(found, "breaks_before") + _number(found, "recompiles_before")
+    after = _number(found, "breaks_after") + _number(found, "recompiles_after")
+    if not before or after >= before:
+        return "none"
+    return "verified" if after == 0 else "partly"
+
+
+def _number(found: dict[str, Any], key: str) -> int:
+    value = found.get(key)
+    return value if isinstance(value, int) else 0
+
+
+def _compilescope(asked: ProgramRequest, desk: Desk, *words: str) -> ProcessEnd:
+    environment = fresh_environment() | asked.environment()
+    environment["COMPILESCOPE_DIR"] = str(desk.folder / words[0])
+    command = [sys.executable, "-m", "compilescope", *words]
+    return desk.run(command, environment, cwd=asked.target().folder)
+
+
+def _json(ended: ProcessEnd) -> dict[str, Any]:
+    """Whatever a program printed before it."""
+    try:
+        found = msgspec.json.decode(ended.stdout)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
 
 # Chosen: one job's line in a store of thousands stays small; its run has everything.
 _MOST_CAUSES = 500
@@ -111,7 +195,7 @@ def _counted(seen: Digest, causes: Iterable[Finding], state: JobState) -> dict[s
 def _cause(finding: Finding, asked: ProgramRequest) -> JobCause:
     return JobCause(
         kind=finding.kind,
-        rule=finding.rule,
+        rule=finding.rule_id,
         fingerprint=finding.fingerprint,
         title=_short(finding.title),
         message=_short(finding.message),

@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from compilescope.errors import ToolError
+from compilescope.model.plain_files import read_given, read_plain
 from compilescope.sweep.program import SweepProgram
 from compilescope.sweep.transformers_classes import PROGRAM, find_classes
 from compilescope.texts import one_line
@@ -111,7 +112,7 @@ def left_out_words(left_out: dict[str, int]) -> str:
 
 def _of_list(path: Path) -> Iterator[_Found]:
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = read_given(path).decode("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise ToolError(f"Cannot read the list {path}: {_why(error)}.") from None
     folder = path.absolute().parent
@@ -186,7 +187,7 @@ def _reason(path: Path) -> str:
     if path.stem in _SETUP_FILES or path.stem == "__init__":
         return "setup files" if path.stem != "__init__" else "modules of packages"
     try:
-        text = path.read_text(encoding="utf-8", errors="replace")
+        text = read_plain(path).decode("utf-8", "replace")
     except OSError:
         return "files that cannot be read"
     return "" if _USES_TORCH.search(text) else "files that don't use torch"

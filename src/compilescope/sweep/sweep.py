@@ -20,8 +20,7 @@ from compilescope.model.home import create_run, list_runs, new_run_id, note_made
 from compilescope.model.jobs import JobEnded
 from compilescope.model.provenance import seal_run
 from compilescope.model.run import is_live
-from compilescope.scale.engine import Engine, JobProgress
-from compilescope.scale.job import Job, JobLimits
+from compilescope.scale.job import Engine, Job, JobLimits, JobProgress
 from compilescope.scale.schedule import run_jobs
 from compilescope.scale.store import Store, StorePlan, plan_of
 from compilescope.sweep.advice import ADVICE_SECONDS, advise

@@ -22,7 +22,7 @@ from compilescope.processes.interruptions import let_through
 from compilescope.torchapi.guards.misses import Misses
 from compilescope.torchapi.sinks import Sink
 from compilescope.torchapi.times.phases import PhaseLog
-from compilescope.torchapi.times.timing import Timing
+from compilescope.torchapi.times.region_times import Timing
 from compilescope.torchapi.weak_notes import WeakNotes
 
 _MOST_FAULTS = 10

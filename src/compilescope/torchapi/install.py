@@ -20,7 +20,7 @@ from compilescope.torchapi import hooks as hooks_package
 from compilescope.torchapi.hook import Hook, Watch, observed
 from compilescope.torchapi.sinks import announce
 from compilescope.torchapi.times.phases import PhaseLog
-from compilescope.torchapi.times.timing import Timing
+from compilescope.torchapi.times.region_times import Timing
 
 _Swap = tuple[str, Any, Any]
 """A name, what it is bound to, and what it is to be bound to."""

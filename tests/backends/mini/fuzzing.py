@@ -17,8 +17,8 @@ from typing import Any
 import torch
 from torch.fx import Graph, GraphModule, Interpreter, Node
 
+from compilescope.backends.mini.adapter import CompiledIsland
 from compilescope.backends.mini.builder import Untranslatable
-from compilescope.backends.mini.island import CompiledIsland
 from compilescope.backends.mini.library import Function, Library, MiniError
 from compilescope.backends.mini.translation import Translation, translate
 

@@ -61,6 +61,60 @@ def test_recipes_change_what_they_say() -> None:
     assert made("flag", 0, 4.0, "2")[0][2] == 4
 
 
+def test_integers_beside_those_that_were_seen() -> None:
+    import torch
+
+    from compilescope.repair.trials.child.recipes import InputRecipe, prepare, usual_recipes
+
+    one = torch.tensor(3)
+    kinds = [recipe.kind for recipe in usual_recipes(_arguments(one), sizes=False, first=True)]
+    assert kinds.count("near") == kinds.count("whole") == 2
+    assert "extreme" not in kinds, "a loop of so many turns has no end"
+    several = _arguments(torch.tensor([3, 5], dtype=torch.uint8), one)
+    kinds = [recipe.kind for recipe in usual_recipes(several, sizes=False, first=True)]
+    assert "extreme" in kinds
+
+    def made(kind: str, amount: float) -> list[Any]:
+        return [each.tolist() for each in prepare(several, InputRecipe(kind, 0, amount))[0]]
+
+    assert made("near", 1.0) == [[4, 6], 4]
+    assert made("near", -1.0) == [[2, 4], 2]
+    assert made("whole", 0.0) == [[0, 0], 0]
+    assert made("extreme", 0.0)[1] == 3
+    ends = _arguments(torch.tensor([0, 255], dtype=torch.uint8))
+    assert prepare(ends, InputRecipe("near", 0, 1.0))[0][0].tolist() == [1, 255]
+    assert prepare(ends, InputRecipe("near", 0, -1.0))[0][0].tolist() == [0, 254]
+
+
+def test_weights_move_alike_by_their_names_and_come_back() -> None:
+    import torch
+
+    from compilescope.diff.runs.model_state import State
+    from compilescope.repair.trials.child.moved_state import can_move, movable, move, state_recipes
+
+    model = torch.nn.BatchNorm1d(2).eval()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    state = State(model)
+    names = movable(state)
+    assert {name.rpartition(".")[2] for name in names} == {
+        *("weight", "bias", "running_mean", "running_var")
+    }
+    weights, mode = state_recipes(state)
+    moved = []
+    for _ in range(2):
+        move(state, weights, names)
+        moved.append({name: value.clone() for name, value in model.state_dict().items()})
+        state.restore()
+        assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+    assert all(torch.equal(moved[0][name], moved[1][name]) for name in before)
+    assert not torch.equal(moved[0]["bias"], before["bias"]), "zeros move too"
+    assert not can_move(state, weights, [*names, "another"])
+    move(state, mode, names)
+    assert model.training
+    state.restore()
+    assert not model.training
+
+
 @pytest.fixture
 def module(tmp_path: Path) -> Iterator[ModuleType]:
     made = ModuleType("a_user_module")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ from compilescope.repair.trials.version import Version
 from compilescope.repair.trials.warm.parent import WarmParent
 from compilescope.repair.trials.watched import CapturedRun
 from compilescope.repair.trials.workbench import Workbench
+from gone import is_gone
 
 pytestmark = [
     pytest.mark.torch,
@@ -180,15 +180,14 @@ def test_a_limit_ends_it_with_its_children(warm: WarmParent, tmp_path: Path) -> 
         "                         start_new_session=True)\n"
         "print(child.pid, flush=True)\ntime.sleep(600)\n"
     )
-    with Workbench(Target("script", (str(file),)), warm=warm, limit_s=5) as bench:
-        seen = bench.watch(Version())
-        assert seen.timed_out and seen.exit_status < 0 and not bench.cold
-        state = subprocess.run(
-            ["ps", "-o", "stat=", "-p", seen.stdout.decode().strip()],
-            capture_output=True,
-            text=True,
-        ).stdout.strip()
-        assert state[:1] in ("", "Z")
+    # Where a busy machine has not started the child by then, there is none to be ended.
+    for limit_s in (2, 15, 60):
+        with Workbench(Target("script", (str(file),)), warm=warm, limit_s=limit_s) as bench:
+            seen = bench.watch(Version())
+            assert seen.timed_out and seen.exit_status < 0 and not bench.cold
+        if seen.stdout:
+            break
+    assert is_gone(int(seen.stdout))
     (tmp_path / "next.py").write_text("print(1)\n")
     with Workbench(Target("script", (str(tmp_path / "next.py"),)), warm=warm) as bench:
         assert bench.watch(Version()).stdout == b"1\n" and not bench.cold

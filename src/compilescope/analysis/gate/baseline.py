@@ -12,10 +12,11 @@ from pathlib import Path
 
 import msgspec
 
-from compilescope.analysis.findings import Finding
 from compilescope.analysis.gate.verdict import Known
 from compilescope.errors import ToolError
+from compilescope.findings.finding import Finding
 from compilescope.model.fingerprint import normalised, relative_file
+from compilescope.model.plain_files import read_given
 from compilescope.outputs import output_file
 from compilescope.texts import escaped_json
 
@@ -54,7 +55,7 @@ def _known(finding: Finding, root: str) -> Known:
     return Known(
         kind=finding.kind,
         fingerprint=finding.fingerprint,
-        rule=finding.rule,
+        rule=finding.rule_id,
         title=finding.title,
         file=relative_file(finding.file, root),
         function=finding.function,
@@ -68,7 +69,7 @@ def _order(known: Known) -> tuple[str, ...]:
 
 def read_baseline(path: Path) -> Baseline:
     try:
-        data = json.loads(path.read_bytes())
+        data = json.loads(read_given(path))
     except FileNotFoundError:
         raise ToolError(
             f"There is no baseline {path}.", hint="Create it with --update-baseline."

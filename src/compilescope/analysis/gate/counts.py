@@ -9,14 +9,10 @@ from collections.abc import Callable, Iterable
 
 from compilescope.analysis.digest import Digest
 from compilescope.analysis.eager_causes import Behind
-from compilescope.analysis.findings import (
-    Finding,
-    eager_findings,
-    findings,
-    is_own,
-    recompile_findings,
-)
+from compilescope.analysis.findings import eager_findings, findings
 from compilescope.analysis.sweeps import FAILING, UNKNOWN
+from compilescope.findings.finding import Finding, is_own
+from compilescope.findings.recompiles import recompile_findings
 from compilescope.model.jobs import JobEnded
 
 Count = tuple[int, tuple[Finding, ...]]
@@ -38,7 +34,7 @@ def _swept(name: str) -> Callable[[Digest, bool], Count]:
     def counter(digest: Digest, own: bool) -> Count:
         number = sum(_of_job(name, job, own) for job in digest.jobs)
         kind = _KINDS.get(name, "")
-        return number, tuple(f for f in _of_kind(kind, digest, own) if f.rule not in UNTRIED)
+        return number, tuple(f for f in _of_kind(kind, digest, own) if f.rule_id not in UNTRIED)
 
     return counter
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from compilescope.analysis.findings import Finding
+from compilescope.findings.finding import Finding
 
 Outcome = Literal["pass", "fail", "unknown"]
 

@@ -10,7 +10,7 @@ import math
 import msgspec
 
 from compilescope.analysis.digest import Digest
-from compilescope.analysis.findings import Finding, findings
+from compilescope.analysis.findings import findings
 from compilescope.analysis.gate.benchmarks import benchmark_checks
 from compilescope.analysis.gate.counts import UNTRIED, Count, counters, each_once
 from compilescope.analysis.gate.doubts import blind_spot, doubts
@@ -19,6 +19,7 @@ from compilescope.analysis.gate.terms import NOTHING_WRONG as NOTHING_WRONG
 from compilescope.analysis.gate.terms import GateCheck as GateCheck
 from compilescope.analysis.gate.terms import GateLimits as GateLimits
 from compilescope.analysis.gate.terms import Outcome as Outcome
+from compilescope.findings.finding import Finding
 from compilescope.project import Project
 
 _UNBUILT = "job/unbuilt"
@@ -120,7 +121,7 @@ def judge(
     everything = findings(digest)
     found = [finding for finding in everything if finding.own or not own]
     accepted = {(known.kind, known.fingerprint) for known in baseline}
-    tried = [f for f in found if f.rule not in UNTRIED]  # The others have checks of their own.
+    tried = [f for f in found if f.rule_id not in UNTRIED]  # The others have checks of their own.
     new = tuple(f for f in tried if (f.kind, f.fingerprint) not in accepted)
     checks.append(_baseline_check(digest, new))
     seen = {(finding.kind, finding.fingerprint) for finding in everything}
@@ -136,7 +137,7 @@ def judge(
 def _unbuilt(digest: Digest, baseline: tuple[Known, ...] | None) -> list[GateCheck]:
     """Of a sweep: models that could not be built say nothing, unless a baseline accepts them."""
     accepted = {known.fingerprint for known in baseline or ()}
-    left = [f for f in findings(digest) if f.rule == _UNBUILT and f.fingerprint not in accepted]
+    left = [f for f in findings(digest) if f.rule_id == _UNBUILT and f.fingerprint not in accepted]
     if not digest.jobs or not left:
         return []
     jobs = "job" if len(left) == 1 else "jobs"

@@ -15,8 +15,7 @@ from compilescope.analysis.logged.graph import LoggedGraph
 from compilescope.analysis.logged.graph_counts import count_of
 from compilescope.analysis.logged.graphs import logged_graphs
 from compilescope.analysis.logged.verdict import LogVerdict, judge_log
-from compilescope.findings.advice import something_to_do
-from compilescope.findings.breaks import Site
+from compilescope.findings.breaks import BreakFinding
 from compilescope.model.bodies import ReproWritten, SourceChecked
 from compilescope.model.logged import BreakEcho
 from compilescope.model.run import Run
@@ -127,7 +126,7 @@ def _breaks(
 
 
 def _of_site(
-    site: Site,
+    site: BreakFinding,
     caused: Counter[str],
     echoes: Counter[str | None],
     written: dict[str, ReproWritten],
@@ -135,7 +134,6 @@ def _of_site(
 ) -> LoggedBreak:
     repro = next((written[event] for event in site.because if event in written), None)
     inferred = site.rule == UNREPORTED
-    told = something_to_do(site.advice)
     return LoggedBreak(
         file=site.file,
         line=site.line,
@@ -144,13 +142,13 @@ def _of_site(
         lines=tuple(_around(sources, site)),
         gb_id=site.gb_id,
         reason=site.gb_type,
-        events=0 if inferred else site.events,
+        events=0 if inferred else site.count,
         echoes=sum(echoes[event] for event in site.because),
         graphs=sum(caused[event] for event in site.because),
         inferred=inferred,
         rule=site.rule or "",
         why=site.why,
-        remedy=told.text if told else _first(site),
+        remedy=site.first_step,
         context=site.context if site.rule in DEVICE_RULES else "",
         fingerprint=site.fingerprint,
         repro=repro.path if repro is not None else "",
@@ -158,12 +156,8 @@ def _of_site(
     )
 
 
-def _around(sources: Sources, site: Site) -> Iterator[tuple[int, str]]:
+def _around(sources: Sources, site: BreakFinding) -> Iterator[tuple[int, str]]:
     lines = sources.lines(site.file)
     if 0 < site.line <= len(lines):
         first, last = max(1, site.line - _AROUND), min(len(lines), site.line + _AROUND)
         yield from ((number, lines[number - 1]) for number in range(first, last + 1))
-
-
-def _first(site: Site) -> str:
-    return site.remedy[0].text if site.remedy else ""

@@ -16,7 +16,7 @@ from compilescope.analysis.logged.callers import in_module
 from compilescope.analysis.logged.fallbacks import FallbackOp, base_name, calls, fallback_ops
 from compilescope.analysis.logged.graph import LoggedGraph
 from compilescope.analysis.logged.graphs import logged_graphs
-from compilescope.findings.breaks import Site
+from compilescope.findings.breaks import BreakFinding
 from compilescope.model.bodies import GraphExecuted
 from compilescope.model.event import Event
 from compilescope.model.fingerprint import fingerprint, relative_file
@@ -46,7 +46,7 @@ class _Group(msgspec.Struct):
     events: list[Event] = msgspec.field(default_factory=list)
 
 
-def device_sites(run: Run, sources: Sources) -> list[Site]:
+def device_sites(run: Run, sources: Sources) -> list[BreakFinding]:
     """In order of appearance."""
     if not _is_logged(run):
         return []
@@ -205,7 +205,7 @@ def _site(
     group: _Group,
     run: Run,
     runs: dict[tuple[int, str, tuple[Frame, ...]], int],
-) -> Site:
+) -> BreakFinding:
     rule = DEVICE_RULES[group.rule]
     place = group.place
     stack = group.events[0].stack if group.events else ()
@@ -226,7 +226,7 @@ def _site(
     )
     root = run.header.root
     because = (*(event.id for event in group.events), *group.told)
-    return Site(
+    return BreakFinding(
         gb_id=None,
         gb_type=group.words,
         file=place.file if place is not None else "",
@@ -239,7 +239,7 @@ def _site(
         hints=(),
         context="; ".join(_details(group, seen, root)),
         wrappers=(),
-        events=max(len(group.events), 1),
+        count=max(len(group.events), 1),
         frames=1,
         ranks=tuple(sorted({event.rank for event in group.events} or {0})),
         tests=(),

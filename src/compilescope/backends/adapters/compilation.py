@@ -33,7 +33,7 @@ from compilescope.torchapi.calls.effects import Effects, find_effects, find_inpu
 from compilescope.torchapi.compilation.current import current_compile_id
 from compilescope.torchapi.graphs.described import DynamoLines, describe_graph
 from compilescope.torchapi.graphs.fx import portable
-from compilescope.torchapi.inductor.lowering import compile_through_aot
+from compilescope.torchapi.inductor.graph_compiles import compile_through_aot
 from compilescope.torchapi.sinks import active_sinks
 from compilescope.torchapi.stacks import callers
 

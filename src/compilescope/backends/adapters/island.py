@@ -25,7 +25,7 @@ from compilescope.backends.islands.records import WrongnessCheck
 from compilescope.torchapi.compilation.refusals import BackendRefusal
 from compilescope.torchapi.graphs.described import describe_graph
 from compilescope.torchapi.graphs.values import with_values
-from compilescope.torchapi.inductor.lowering import compile_with_inductor
+from compilescope.torchapi.inductor.graph_compiles import compile_with_inductor
 
 log = logging.getLogger(__name__)
 UNSAID = "silent-fallback"

@@ -76,7 +76,7 @@ def verify(
         for inputs in _twice_where_unclear(rounds, adapter):
             torch.set_rng_state(state)
             wanted = _run(eager, eager, inputs)
-            exact = _Exact(model, inputs, drew=not torch.equal(torch.get_rng_state(), state))
+            exact = _ExactModel(model, inputs, drew=not torch.equal(torch.get_rng_state(), state))
             torch.set_rng_state(state)
             found = _run(compiled, tested, inputs)
             checks += _compared(wanted, found, exact, adapter)
@@ -145,7 +145,7 @@ def _loss(result: torch.Tensor) -> torch.Tensor:
     return (result.flatten() * weights.to(result)[: result.numel()]).sum()
 
 
-class _Exact:
+class _ExactModel:
     """The model run in float64, once it is asked for."""
 
     def __init__(self, model: Callable[..., Any], inputs: Any, drew: bool) -> None:
@@ -191,7 +191,7 @@ def _changed_number(value: torch.Tensor) -> torch.Tensor:
 def _compared(
     wanted: tuple[list[Any], list[Any]],
     found: tuple[list[Any], list[Any]],
-    exact: _Exact,
+    exact: _ExactModel,
     adapter: CheckedBackend,
 ) -> Iterator[WrongnessCheck]:
     for kind, name in enumerate((OUTPUTS, GRADIENTS)):

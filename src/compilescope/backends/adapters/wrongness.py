@@ -163,7 +163,7 @@ class IslandObserver:
         if self._random:
             self._note(NUMBERS, Opinion("unknown", "the device draws its own random numbers"))
             return
-        exact = _Exact(self._piece, inputs)
+        exact = _ExactIsland(self._piece, inputs)
         for number, name in enumerate(self._names):
             result, value = results[number], wanted[number]
             if not _are_tensors(result, value):
@@ -205,7 +205,7 @@ class IslandObserver:
         self._work.ledger.note(check, self._graph, settles=name == CONSTANT)
 
 
-class _Exact:
+class _ExactIsland:
     """An island run in float64, once it is asked for."""
 
     def __init__(self, piece: Piece, inputs: Sequence[Any]) -> None:

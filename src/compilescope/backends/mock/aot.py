@@ -29,7 +29,7 @@ from compilescope.torchapi.compilation.current import (
     is_restart,
 )
 from compilescope.torchapi.graphs.fx import origins, portable
-from compilescope.torchapi.inductor.lowering import aten_graphs
+from compilescope.torchapi.inductor.graph_compiles import aten_graphs
 from compilescope.torchapi.inductor.stages import (
     Direction,
     input_positions,

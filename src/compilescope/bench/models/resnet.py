@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from compilescope.bench.built import Built, Model, class_loss
 
 
-class Block(nn.Module):  # type: ignore[misc]
+class BasicBlock(nn.Module):  # type: ignore[misc]
     """Two 3x3 convolutions and the way around them."""
 
     def __init__(self, taken: int, given: int, stride: int) -> None:
@@ -44,7 +44,7 @@ class ResNet(nn.Module):  # type: ignore[misc]
         blocks: list[nn.Module] = []
         taken = widths[0]
         for number, width in enumerate(widths):
-            blocks += [Block(taken, width, 2 if number else 1), Block(width, width, 1)]
+            blocks += [BasicBlock(taken, width, 2 if number else 1), BasicBlock(width, width, 1)]
             taken = width
         self.blocks = nn.Sequential(*blocks)
         self.pool = nn.AdaptiveAvgPool2d(1)

@@ -73,8 +73,10 @@ def _value(seen: Any) -> Any:
     """As JSON; a record leaves out what is as usual, here a reader finds it."""
     from compilescope.analysis.benchmark_changes import BenchmarkComparison
     from compilescope.analysis.sweeps import Regressions
-    from compilescope.cli.run_json import changes_value, comparison_value
+    from compilescope.cli.run_json import changes_value, comparison_value, run_comparison_value
 
     if isinstance(seen, Regressions):
         return changes_value(seen)
-    return comparison_value(seen) if isinstance(seen, BenchmarkComparison) else seen
+    if isinstance(seen, BenchmarkComparison):
+        return comparison_value(seen)
+    return run_comparison_value(seen)

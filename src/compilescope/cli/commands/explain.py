@@ -27,8 +27,8 @@ from compilescope.cli.sweep_jobs import found_run, job_option
 from compilescope.texts import whole_number
 
 if TYPE_CHECKING:
-    from compilescope.analysis.findings import Finding
-    from compilescope.findings.breaks import Site
+    from compilescope.findings.breaks import BreakFinding
+    from compilescope.findings.finding import Finding
     from compilescope.report.blocks import Document
     from compilescope.report.section import Reading
 
@@ -133,7 +133,7 @@ def _print(document: Document, form: str) -> None:
 
 
 def _asked(
-    reading: Reading, numbers: list[int], sites: list[tuple[int, Site]] | None
+    reading: Reading, numbers: list[int], sites: list[tuple[int, BreakFinding]] | None
 ) -> list[tuple[int, Finding]]:
     """The causes that a model is asked about with their numbers; or these breaks with theirs."""
     if sites is None:
@@ -159,7 +159,7 @@ def _numbers(reading: Reading, cause: int | None) -> list[int]:
 
 def _choose(
     reading: Reading, numbers: list[int], number: int | None, place: str | None
-) -> list[tuple[int, Site]]:
+) -> list[tuple[int, BreakFinding]]:
     """The graph breaks among these causes, or the one of this number, or those at this place."""
     from compilescope.errors import ToolError
 
@@ -184,21 +184,31 @@ def _choose(
     return found
 
 
-def _print_json(reading: Reading, numbers: list[int], chosen: list[tuple[int, Site]]) -> None:
+def _print_json(
+    reading: Reading, numbers: list[int], chosen: list[tuple[int, BreakFinding]]
+) -> None:
+    from compilescope.analysis.json_form import (
+        eager_json,
+        failure_json,
+        recompiled_json,
+        site_json,
+    )
+
     seen = reading.digest
     behind = {event for each in numbers for event in reading.causes[each - 1].because}
     # A function that is eager because of a break or a failure is no cause of its own.
     whole = len(numbers) == len(reading.causes)
+    eager = seen.eager_frames if whole else _behind(seen.eager_frames, behind)
     print_json(
         {
             "run": seen.run,
             "torch": seen.torch,
             "ended": seen.ended,
             "coverage": seen.coverage,
-            "sites": [site for _, site in chosen],
-            "recompiles": _behind(seen.recompiles, behind),
-            "failures": _behind(seen.failures, behind),
-            "eager_frames": seen.eager_frames if whole else _behind(seen.eager_frames, behind),
+            "sites": [site_json(site) for _, site in chosen],
+            "recompiles": [recompiled_json(each) for each in _behind(seen.recompiles, behind)],
+            "failures": [failure_json(each) for each in _behind(seen.failures, behind)],
+            "eager_frames": [eager_json(each) for each in eager],
             "llm": {name: quote.text for name, quote in reading.quotes.items()},
         }
     )

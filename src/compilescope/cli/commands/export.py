@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 import tempfile
 from pathlib import Path
@@ -100,7 +101,8 @@ def _check_target(target: Path, force: bool) -> None:
 def _redacted(run: Run, folder: Path) -> tuple[str, bool]:
     """Write the redacted run into `folder`: its id, and whether the rules say the same of it."""
     from compilescope.analysis.digest import digest
-    from compilescope.model.artifacts import DiskArtifacts
+    from compilescope.model.artifacts import PackedArtifacts
+    from compilescope.model.packs import Pack
     from compilescope.model.run import read_run
     from compilescope.sharing.archive import ARTIFACTS, write_run
     from compilescope.sharing.redaction.check import a_few, leaked_names
@@ -108,13 +110,17 @@ def _redacted(run: Run, folder: Path) -> tuple[str, bool]:
     from compilescope.sharing.redaction.run import redact
 
     try:
+        artifacts = PackedArtifacts(folder / ARTIFACTS)
         with working("export", "redacting") as work:
-            redaction = redact(run, DiskArtifacts(folder / ARTIFACTS), work.percent)
+            redaction = redact(run, artifacts, work.percent)
             write_run(folder, redaction.run)
+        pack = artifacts.close()
     except OSError as error:
         raise ToolError(f"Cannot write the redacted run in {folder}: {error.strerror}.") from None
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    leaked = leaked_names(redaction, (f.read_text("utf-8", "surrogatepass") for f in files))
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file() and path != pack)
+    written = (path.read_bytes() for path in files)
+    texts = itertools.chain(written, Pack(pack).texts() if pack is not None else ())
+    leaked = leaked_names(redaction, (each.decode("utf-8", "surrogatepass") for each in texts))
     if leaked:
         shown = a_few(leaked)
         raise ToolError(

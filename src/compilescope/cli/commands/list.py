@@ -108,7 +108,7 @@ def _labels(path: Path) -> Labels:
         return Labels()
 
 
-class _Row(NamedTuple):
+class _RunLine(NamedTuple):
     """A run in one line, and lines below it: what it raised, what it holds."""
 
     cells: tuple[str, str, str]
@@ -128,7 +128,7 @@ def _print_table(
 
     terminal = sys.stdout.isatty()
     left = room(sys.stdout) - _AROUND if terminal and not everything else None
-    rows: list[_Row] = []
+    rows: list[_RunLine] = []
     for path, header in runs:
         row = _row(path, header, artifacts=artifacts)
         if left is not None:
@@ -156,7 +156,7 @@ def _print_table(
         print(f"and {len(runs) - len(rows)} more\n\nEverything: {rest}")
 
 
-def _row(path: Path, header: RunHeader, *, artifacts: bool) -> _Row:
+def _row(path: Path, header: RunHeader, *, artifacts: bool) -> _RunLine:
     from compilescope.analysis.glance import ended_by_the_last_lines, status_of
     from compilescope.model.holdings import holdings
     from compilescope.report.render.spans import ago
@@ -168,7 +168,7 @@ def _row(path: Path, header: RunHeader, *, artifacts: bool) -> _Row:
     raised = ended_by_the_last_lines(path, header).exception or ""
     below = list(_held(holdings(path))) if artifacts else []
     cells = (one_line(header.run), when, status_of(header))
-    return _Row(cells, command, one_line(raised), below)
+    return _RunLine(cells, command, one_line(raised), below)
 
 
 def _line(cells: tuple[str, ...], widths: list[int], command: str, most: int | None) -> str:

@@ -86,8 +86,9 @@ def COMMAND(target: Words, /, **given: Any) -> int:
             ),
         )
     devices = find_devices(given["devices"])
-    unknown = _unknown_operators(given["devices"])
     record, status = _record(target, given)
+    # It imports torch: a mistake in the words above is told at once.
+    unknown = _unknown_operators(given["devices"])
     with working("preflight", "checking graphs"):
         seen = digest(record)
         reports = preflight(record, seen, devices)
@@ -175,11 +176,12 @@ def _print(record: Run, reports: list[DeviceReport], doubt: str, rest: str) -> N
 
 
 def _print_json(record: Run, reports: list[DeviceReport], doubt: str) -> None:
+    from compilescope.analysis.json_form import device_report_json
 
     value = {
         "run": record.header.run,
         "torch": record.torch_version,
         "doubt": doubt,
-        "devices": {report.device: report for report in reports},
+        "devices": {report.device: device_report_json(report) for report in reports},
     }
     put_json(value)

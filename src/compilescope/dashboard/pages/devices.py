@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from starlette.requests import Request
 from starlette.responses import Response
 
-from compilescope.dashboard.drawing.devices import Named, draw_device, draw_devices
+from compilescope.dashboard.drawings import Named, draw_device, draw_devices
 from compilescope.dashboard.runs.newest import NewestRuns, newest
 from compilescope.dashboard.runs.rows import RunRow
 from compilescope.dashboard.server.page import Address, DashboardPage

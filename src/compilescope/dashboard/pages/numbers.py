@@ -7,7 +7,7 @@ import asyncio
 from starlette.requests import Request
 from starlette.responses import Response
 
-from compilescope.dashboard.drawing.history import draw_numbers
+from compilescope.dashboard.drawings import draw_numbers
 from compilescope.dashboard.runs.newest import newest
 from compilescope.dashboard.server.page import Address, DashboardPage
 from compilescope.dashboard.server.shell import show

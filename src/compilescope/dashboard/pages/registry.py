@@ -13,8 +13,7 @@ from starlette.responses import RedirectResponse, Response
 
 from compilescope.dashboard.addresses import Missing
 from compilescope.dashboard.graph_breaks import RegistryQuery, find
-from compilescope.dashboard.server.page import Address, DashboardPage
-from compilescope.dashboard.server.posted import read_fields
+from compilescope.dashboard.server.page import Address, DashboardPage, read_fields
 from compilescope.dashboard.server.shell import show
 from compilescope.dashboard.server.state import Dashboard, dashboard_of
 from compilescope.errors import ToolError

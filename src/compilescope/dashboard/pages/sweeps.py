@@ -8,8 +8,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from compilescope.dashboard.addresses import jobs_address, run_address
-from compilescope.dashboard.drawing.history import draw_sweeps
-from compilescope.dashboard.drawing.sweep_jobs import draw_job, draw_jobs
+from compilescope.dashboard.drawings import draw_job, draw_jobs, draw_sweeps
 from compilescope.dashboard.runs.newest import newest
 from compilescope.dashboard.server.page import Address, DashboardPage
 from compilescope.dashboard.server.shell import show

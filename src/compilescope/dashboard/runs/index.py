@@ -19,8 +19,7 @@ import msgspec
 from compilescope.dashboard.runs.cache import Cache
 from compilescope.dashboard.runs.entry import RunEntry, look, stamp_of
 from compilescope.dashboard.runs.reader import KnownRun
-from compilescope.dashboard.runs.reader_client import LONGEST_S, Failed
-from compilescope.dashboard.runs.reader_thread import ReadingThread
+from compilescope.dashboard.runs.reader_client import LONGEST_S, Failed, ReadingThread
 from compilescope.dashboard.runs.rows import RunRow, make_row
 from compilescope.model.header import RunHeader
 from compilescope.model.home import is_run_name

@@ -1,4 +1,7 @@
-"""The index's end of the process that reads runs: started when there is work, ended when not."""
+"""How the index has runs read: by a process that is started when there is work, and ended when not.
+
+A thread asks it for one run after the other, newest first, while there are any to read.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,14 @@ import contextlib
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
+from compilescope.dashboard.runs.cache import Cache
 from compilescope.dashboard.runs.entry import RunEntry
 from compilescope.dashboard.runs.reader import KnownRun, ReadRequest
 
@@ -117,3 +123,122 @@ class ReaderClient:
                 stdout=subprocess.PIPE,
             )
         return self._process
+
+
+_AT_ONCE = 16
+"""Runs that the process is asked for at a time; those that come later may be newer. Chosen."""
+_IDLE_S = 10.0
+"""After which thread and process end. Chosen: several requests in a row share one process."""
+
+
+class Index(Protocol):
+    """What the thread needs of the index."""
+
+    home: Path
+    cache: Cache
+    longest_s: float
+
+    def known(self, names: Iterable[str]) -> list[KnownRun]: ...
+    def newest(self, names: Iterable[str], most: int) -> list[str]: ...
+    def found(self, entry: RunEntry, took: float) -> RunEntry | None: ...
+    def failed(self, failed: Failed, took: float) -> RunEntry | None: ...
+
+
+class ReadingThread:
+    """The thread that has runs read, while there are any to read."""
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+        self._reading: ReaderClient | None = None
+        self._changed = threading.Condition()
+        self._wanted: set[str] = set()
+        self._gone: set[str] = set()
+        self._thread: threading.Thread | None = None
+        self._closed = False
+
+    def ask(self, names: Iterable[str]) -> None:
+        with self._changed:
+            self._wanted.update(names)
+            self._go()
+
+    def forget(self, names: Iterable[str]) -> None:
+        with self._changed:
+            self._gone.update(names)
+            self._wanted.difference_update(names)
+            if self._gone:
+                self._go()
+
+    def _go(self) -> None:
+        if self._closed:
+            return
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name="runs", daemon=True)
+            self._thread.start()
+        self._changed.notify()
+
+    def close(self) -> None:
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+            thread = self._thread
+        if self._reading is not None:
+            self._reading.stop()
+        if thread is not None:
+            thread.join()
+
+    def _work(self) -> None:
+        reading = self._reading = ReaderClient(self._index.home, self._index.longest_s)
+        try:
+            while self._work_on(reading):
+                pass
+        finally:
+            with self._changed:
+                if self._thread is threading.current_thread():
+                    self._thread = None  # Whoever asks next starts another.
+            reading.close()
+
+    def _work_on(self, reading: ReaderClient) -> bool:
+        """False: there is nothing to do any more."""
+        with self._changed:
+            if not self._changed.wait_for(self._has_work, timeout=_IDLE_S) or self._closed:
+                self._thread = None
+                return False
+            gone, self._gone = self._gone, set()
+            wanted = list(self._wanted)
+        self._index.cache.forget(gone)
+        self._read(reading, wanted)
+        return True
+
+    def _has_work(self) -> bool:
+        return self._closed or bool(self._wanted or self._gone)
+
+    def _read(self, reading: ReaderClient, wanted: list[str]) -> None:
+        chosen = self._index.newest(wanted, _AT_ONCE)
+        with self._changed:
+            # Where none is chosen they are folders that are no runs, or gone.
+            self._wanted.difference_update(chosen or wanted)
+        if not chosen:
+            return
+        kept = []
+        started = time.monotonic()
+        for answer in reading.read(self._index.known(chosen)):
+            took = time.monotonic() - started
+            started = time.monotonic()
+            if self._closed:
+                break
+            if not isinstance(answer, Failed):
+                kept.append(self._index.found(answer, took))
+            elif not answer.name:
+                self._give_up()
+            else:
+                # Not kept on disk: whatever ended the process, another may come further.
+                self._index.failed(answer, took)
+                done = {entry.name for entry in kept if entry is not None}
+                self.ask(set(chosen) - done - {answer.name})
+        self._index.cache.store(entry for entry in kept if entry is not None)
+
+    def _give_up(self) -> None:
+        """No such process can be started: to try for each run would be no better. The look at
+        everything asks for them again."""
+        with self._changed:
+            self._wanted.clear()

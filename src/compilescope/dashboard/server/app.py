@@ -15,7 +15,7 @@ from starlette.routing import Route
 
 from compilescope.dashboard import pages
 from compilescope.dashboard.addresses import Missing
-from compilescope.dashboard.drawing.workers import StillDrawing
+from compilescope.dashboard.drawing_workers import StillDrawing
 from compilescope.dashboard.pages.sign_in import ask_for_token
 from compilescope.dashboard.server.options import Options
 from compilescope.dashboard.server.page import Address, DashboardPage, Handler

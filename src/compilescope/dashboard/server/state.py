@@ -10,7 +10,7 @@ from pathlib import Path
 from starlette.requests import Request
 
 from compilescope.dashboard.addresses import Missing
-from compilescope.dashboard.drawing.workers import DrawingWorkers
+from compilescope.dashboard.drawing_workers import DrawingWorkers
 from compilescope.dashboard.fields.folders import Folders
 from compilescope.dashboard.graph_breaks import GraphBreaks
 from compilescope.dashboard.jobs.service import Jobs

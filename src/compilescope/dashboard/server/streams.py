@@ -2,7 +2,7 @@
 
 A browser that lost its connection asks again by itself and names the last id it got
 (`Last-Event-ID`), so every update has one that says where to go on from. A viewer who never reads
-costs what one connection may buffer, until the connection is dropped (`connections.py`).
+costs what one connection may buffer, until the connection is dropped (`uvicorn_server`).
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Streams:
                 headers={"retry-after": str(FULL_S)},
             )
         self.open += 1
-        return _Stream(self, _encoded(events, self._stopping))
+        return _EventStream(self, _encoded(events, self._stopping))
 
     def left(self) -> None:
         self.open -= 1
@@ -103,7 +103,7 @@ def resume_offset(request: Request) -> int:
     return int(given or 0)
 
 
-class _Stream(EventSourceResponse):
+class _EventStream(EventSourceResponse):
     def __init__(self, streams: Streams, content: AsyncIterator[bytes]) -> None:
         super().__init__(content, ping=PING_S, sep="\n", send_timeout=streams.send_timeout)
         self._streams = streams

@@ -2,7 +2,7 @@
 
 `localizer` records the graphs of a program and asks the backend about each; `search` narrows one
 that goes wrong down to operations, by `probes` of its parts (`graph_parts`), each of which
-`verdicts` judges; `naming` and `attribution` say of an operation where it comes from, and which
+`verdicts` judges; `names` and `attribution` say of an operation where it comes from, and which
 pass is to blame.
 """
 

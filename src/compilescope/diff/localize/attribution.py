@@ -28,7 +28,7 @@ from compilescope.tensors.copies import copied_values
 from compilescope.tensors.tolerances import ComparisonConfig
 from compilescope.torchapi.compilation.fresh import uncached
 from compilescope.torchapi.inductor.blame import find_blame, noted_code
-from compilescope.torchapi.inductor.lowering import compile_through_aot
+from compilescope.torchapi.inductor.graph_compiles import compile_through_aot
 from compilescope.torchapi.trials.backends import CountedBackend
 
 _LIMIT_S = 180.0

@@ -26,7 +26,7 @@ from compilescope.diff.localize.search import Hunt
 from compilescope.diff.runs import trial
 from compilescope.diff.runs.model_state import BackendState, State
 from compilescope.diff.runs.modes import Randomness, same_world
-from compilescope.diff.runs.training import weights_for
+from compilescope.diff.runs.training_step import weights_for
 from compilescope.errors import ToolError
 from compilescope.tensors.copies import CopiedArguments
 from compilescope.tensors.tolerances import ComparisonConfig

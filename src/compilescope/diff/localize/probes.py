@@ -34,7 +34,7 @@ from compilescope.diff.localize.graph_parts.parts import (
 )
 from compilescope.diff.localize.graph_parts.recorder import GraphRecord, RecordedCall
 from compilescope.diff.localize.verdicts import PartVerdict, WrongResult, compare
-from compilescope.diff.runs.training import weights_for
+from compilescope.diff.runs.training_step import weights_for
 from compilescope.tensors.copies import copied_values
 from compilescope.tensors.tolerances import ComparisonConfig
 from compilescope.torchapi.compilation.fresh import uncached

@@ -16,7 +16,7 @@ import torch
 
 from compilescope.diff.runs.model_state import State
 from compilescope.diff.runs.modes import Randomness, reseed, same_world
-from compilescope.diff.runs.training import Optimizers, differentiate, find_optimizer
+from compilescope.diff.runs.training_step import Optimizers, differentiate, find_optimizer
 from compilescope.tensors.copies import CopiedArguments, Dtypes, is_plain, same_dtype
 from compilescope.tensors.distances import is_same, is_same_value
 from compilescope.tensors.structure import argument_leaves, flatten, take_apart, tensors_of

@@ -8,7 +8,8 @@ the function itself, or its compiled form.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from compilescope.fixes.compilation.run_index import index_of
 from compilescope.fixes.subject import Subject
@@ -22,8 +23,7 @@ _CALLS, _CALLEES = "calls", "callees"
 """Where a module keeps what is sought here."""
 
 
-@dataclass(frozen=True)
-class CallSite:
+class CallSite(msgspec.Struct, frozen=True):
     """One call of a compiled function."""
 
     module: SourceModule
@@ -88,8 +88,10 @@ def _calling_frames(subject: Subject) -> Iterator[Frame]:
         return
     known: set[tuple[str, int, int | None]] = set()
     compiled = index_of(subject.program.run).compiled
-    for event in compiled.get((wanted.file, wanted.line, wanted.function), ()):
-        stack = [frame for frame in event.stack if frame.origin in ("user", "library")]
+    events = compiled.get((wanted.file, wanted.line, wanted.function), ())
+    # Thousands of events share a stack.
+    for frames in {id(event.stack): event.stack for event in events}.values():
+        stack = [frame for frame in frames if frame.origin in ("user", "library")]
         # A library's line at the end: it called something else than what the user called.
         if stack and subject.program.is_own(stack[-1].file):
             place = (stack[-1].file, stack[-1].line, stack[-1].column)

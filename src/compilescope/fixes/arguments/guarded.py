@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compilescope.findings.compile_ids import frame_number
-from compilescope.findings.recompiles import RecompileCause
+from compilescope.findings.recompiles import RecompileFinding
 from compilescope.fixes.compilation.run_index import index_of
 from compilescope.fixes.subject import Subject
 from compilescope.model.bodies import CacheEntryMiss, Recompile
@@ -15,20 +15,20 @@ _ELSEWHERE = ("G[", "___", "self.", "fn.")
 """What is not passed at the call."""
 
 
-def cause_of(subject: Subject) -> RecompileCause:
+def cause_of(subject: Subject) -> RecompileFinding:
     """Of the value that failed. Raises `Refused` where the recompile is likely to go with a break:
     after one, the functions of a library are compiled one by one, and share their code."""
-    if subject.cause is None or subject.frame is None:
+    found = subject.recompile
+    if found is None:
         raise NotMeant("the guard that failed is unknown")
-    if subject.program.digest.sites and not subject.program.is_own(subject.frame.file):
+    if subject.program.digest.sites and not subject.program.is_own(found.compiled.file):
         raise Refused("this recompile may go away once the graph breaks are fixed")
-    return subject.cause
+    return found
 
 
 def check_no_parameter(subject: Subject) -> None:
     """Raises `Refused` where sizes of parameters change too: those stay constants (torch 2.13)."""
-    causes = subject.frame.causes if subject.frame is not None else ()
-    if any(cause.rule == "parameter-size" for cause in causes):
+    if any(guard.rule == "parameter-size" for guard in subject.guards):
         raise Refused("the size of a parameter changes with it and stays constant")
 
 
@@ -45,10 +45,10 @@ def size_of(subject: Subject) -> tuple[str, int]:
 def sizes_with(subject: Subject, dim: int) -> list[str]:
     """The tensor whose size it is, and the others whose size in the same dimension changed with
     it: marked alone, one would be a constant again where the code needs both to be equal."""
-    cause, frame = cause_of(subject), subject.frame
+    cause = cause_of(subject)
     change = (cause.expected, cause.actual)
     found = [size_of(subject)[0]]
-    for other in frame.causes if frame is not None else ():
+    for other in subject.guards:
         tensor, ends, rest = other.subject.rpartition(_SIZE)
         if ends and rest == f"{dim}]" and (other.expected, other.actual) == change:
             found.append(tensor)
@@ -63,11 +63,10 @@ def check_may_vary(subject: Subject) -> None:
     """Raises `Refused` where the value became a constant again although Dynamo had seen it change:
     from the second compilation on it lets such values vary by itself, and what it then made a
     constant all the same would be one under `dynamic=True` too."""
-    cause, frame = cause_of(subject), subject.frame
-    own = frame.because if frame is not None else ()
+    cause = cause_of(subject)
     changed: dict[str, int] = {}
     """By Dynamo's number of the code: the compilation for which the value was first another."""
-    for event in subject.program.run.events_with(own):
+    for event in subject.program.run.events_with(cause.because):
         body = event.body
         if not isinstance(body, Recompile):
             continue
@@ -84,7 +83,7 @@ def check_may_vary(subject: Subject) -> None:
             raise Refused(f"Dynamo keeps `{cause.subject}` constant even after it changed")
 
 
-def _is_first(cause: RecompileCause, entry: CacheEntryMiss) -> bool:
+def _is_first(cause: RecompileFinding, entry: CacheEntryMiss) -> bool:
     """Of the entries that are folded into one, the first failed guard alone is known."""
     return entry.folded > 0 and entry.failed[0].subject == cause.subject
 
@@ -97,15 +96,11 @@ def compilation_number(compile_id: str) -> int:
 
 def numbers_seen(subject: Subject) -> set[int]:
     """Every whole number that failed the guard or that it was made for."""
-    frame, wanted = subject.frame, cause_of(subject).subject
-    found: set[int] = set()
-    if frame is None:
-        return found
-    for body in index_of(subject.program.run).recompiled.get((frame.file, frame.line), ()):
-        for entry in body.entries:
-            for failed in entry.failed:
-                if failed.subject == wanted:
-                    for text in (failed.expected, failed.actual):
-                        if whole_number(text.removeprefix("-")) is not None:
-                            found.add(int(text))
-    return found
+    cause = cause_of(subject)
+    place = cause.compiled
+    seen = index_of(subject.program.run).values_seen(place.file, place.line)
+    return {
+        int(text)
+        for text in seen.get(cause.subject, ())
+        if whole_number(text.removeprefix("-")) is not None
+    }

@@ -5,7 +5,7 @@ What is no argument of the call, as a global or a weight, is refused.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from compilescope.fixes.arguments.calls import CallSite
 from compilescope.fixes.subject import Subject
@@ -20,8 +20,7 @@ _POSITION = late(r"^args\[(\d{1,9})\]")
 _STORED = late(r"\.(?:_modules|_parameters|_buffers)\['")
 
 
-@dataclass(frozen=True)
-class Passed:
+class Passed(msgspec.Struct, frozen=True):
     """What a call passes for the value that a guard is about."""
 
     arg: cst.Arg

@@ -7,6 +7,7 @@ one `torch.where(c, a, b)`. Statement by statement, so a branch may read what it
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from compilescope.fixes.branches.callers import check_not_the_argument
@@ -16,11 +17,13 @@ from compilescope.fixes.branches.numbers import check_numbers
 from compilescope.fixes.subject import Subject
 from compilescope.fixes.values.kinds import check_alike, check_like
 from compilescope.fixes.values.tensors import facts_of, is_static, needs_grad
-from compilescope.source.flow import liveness
+from compilescope.source.flow import liveness, operators
 from compilescope.source.flow.aliasing import check_unchanged, runs_without_grad
-from compilescope.source.flow.purity import first, remarks, short
+from compilescope.source.flow.purity import first, operator_of, remarks, short
 from compilescope.source.refusals import Refused
 from compilescope.source.trees import cst
+
+_BENT = "Where an input is NaN or infinite, a gradient may be NaN that was not before."
 
 
 @dataclass
@@ -147,6 +150,11 @@ class Predication:
     def _check_name(self, effect: Effect) -> None:
         """The name gets a new tensor, where it may have kept another one's."""
         module, function = self.subject.module, self.function
+        if effect.kind == "copy" and not effect.plain:
+            seen = self.subject.facts(effect.target, module.line(self.whole))
+            inside = runs_without_grad(module, self.subject.statement)
+            if not inside and any(fact.requires_grad for fact in seen):
+                raise Refused(f"`{effect.target}` requires a gradient and is changed in place")
         if effect.kind != "name":
             return
         if effect.target in liveness.declared_elsewhere(module, function):
@@ -202,6 +210,33 @@ def _check_seen(subject: Subject, node: cst.CSTNode) -> None:
             python = bool(seen) and all(fact.kind == "number" for fact in seen)
             if python and is_static(subject, each.left):
                 raise Refused(f"`{short(module, each)}` raises on division by zero")
+
+
+def gradient_note(subject: Subject, sides: Sequence[cst.CSTNode]) -> str:
+    """What a user could see change where both sides are computed: for NaN and infinite inputs the
+    derivative of most operators is no number, and `torch.where` multiplies it with zero."""
+    if runs_without_grad(subject.module, subject.statement):
+        return ""
+    if not any(_is_bent(subject, each) for side in sides for each in subject.module.walk(side)):
+        return ""
+    return _BENT if needs_grad(subject, list(sides)) else ""
+
+
+def _is_bent(subject: Subject, node: cst.CSTNode) -> bool:
+    """Does its derivative depend on the values?"""
+    if isinstance(node, cst.BinaryOperation):
+        variable = [not is_static(subject, side) for side in (node.left, node.right)]
+        if isinstance(node.operator, (cst.Divide, cst.Power)):
+            return variable[1] or (variable[0] and isinstance(node.operator, cst.Power))
+        return all(variable) and isinstance(node.operator, (cst.Multiply, cst.MatrixMultiply))
+    if not isinstance(node, cst.Call):
+        return False
+    name = operator_of(subject.module, node)
+    known = operators.FLAT | operators.TRUTHS | operators.INQUIRIES
+    if name in ("mul", "multiply", "div", "divide"):
+        given = [arg.value for arg in node.args]
+        return not all(is_static(subject, each) for each in given[-1:])
+    return name is not None and (operators.out_of_place(name) or name) not in known
 
 
 def check_test(subject: Subject, test: cst.BaseExpression) -> None:

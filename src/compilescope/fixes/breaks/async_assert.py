@@ -70,7 +70,9 @@ def _states(subject: Subject, checks: list[RaisingCheck]) -> str:
     words = []
     others = sorted({check.error for check in checks} - {"RuntimeError"})
     if others:
-        words.append(f"the check raises RuntimeError instead of {' or '.join(others)}")
+        words.append(
+            f"the check raises RuntimeError instead of {' or '.join(others)}, when the graph runs it"
+        )
     lost = [f"`{text}`" for check in checks for text in check.message.left_out]
     if lost:
         words.append(f"its message names {' and '.join(lost)} without the value")

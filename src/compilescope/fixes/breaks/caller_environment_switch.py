@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from compilescope.fixes.compilation.settings import main_edit, put_setting
 from compilescope.fixes.compilation.switches import leaves
@@ -18,8 +19,7 @@ from compilescope.source.trees import cst
 _READS = ("os.getenv", "os.environ.get")
 
 
-@dataclass(frozen=True)
-class _Switch:
+class _Switch(msgspec.Struct, frozen=True):
     name: str
     value: str
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
-from compilescope.fixes.values.tensors import known_tensor
+from compilescope.fixes.values.tensors import known_tensor, needs_grad
 from compilescope.source.refusals import NotMeant, Refused
 from compilescope.source.syntax.edit import Edit
 from compilescope.source.trees import cst, kinds
 
 _NEW = {"copy.deepcopy": "detach().clone()", "copy.copy": "detach()"}
+_DETACHED = "If the tensor requires a gradient, its copy no longer does."
 _ATOMS = kinds(lambda: (cst.Name, cst.Attribute, cst.Subscript, cst.Call))
 
 
@@ -33,7 +34,7 @@ def _propose(subject: Subject) -> Patch:
     if not isinstance(value, _ATOMS) and not value.lpar:
         shown = f"({shown})"
     edit.replace(call, edit.expression(f"{shown}.{_NEW[name]}"))
-    return Patch(edit.files())
+    return Patch(edit.files(), states=_DETACHED if needs_grad(subject, [value]) else "")
 
 
 FIX = Fix(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from compilescope.findings.breaks import BreakFinding
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
@@ -24,7 +25,8 @@ def _propose(subject: Subject) -> Patch:
     )
     if not isinstance(call, cst.Call):
         raise NotMeant("copy.copy is not called here")
-    kind = _COPIED.search(subject.site.context if subject.site is not None else "")
+    found = subject.finding
+    kind = _COPIED.search(found.context if isinstance(found, BreakFinding) else "")
     if kind is None:
         raise NotMeant("what is copied is not a dict, list or set")
     if len(call.args) != 1 or call.args[0].keyword is not None or call.args[0].star:

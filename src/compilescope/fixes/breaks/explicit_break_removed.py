@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from compilescope.findings.breaks import BreakFinding
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
@@ -21,13 +22,13 @@ _DISABLES = {
 
 
 def _propose(subject: Subject) -> Patch:
-    module, node = subject.module, subject.node
+    module, node, found = subject.module, subject.node, subject.finding
     edit = Edit(module)
     if any(module.calls(each, *_BREAKS) for each in module.walk(subject.statement)):
         _drop_call(edit, subject)
         return Patch(edit.files(), needs_human="Is the call to graph_break() there on purpose?")
     call = next((each for each in module.walk(node) if isinstance(each, cst.Call)), None)
-    if call is None or subject.site is None or "disable" not in subject.site.gb_type:
+    if call is None or not isinstance(found, BreakFinding) or "disable" not in found.gb_type:
         raise NotMeant("torch itself requests the break, inside what is called here")
     name = _enable(edit, module, call)
     return Patch(edit.files(), needs_human=f"Is `{name}` still disabled for a reason?")

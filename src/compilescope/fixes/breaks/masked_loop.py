@@ -5,7 +5,7 @@ from __future__ import annotations
 from compilescope.fixes.branches.branch import RULES, branch_of, replace_branch, torch_name, under
 from compilescope.fixes.branches.condition import read_test
 from compilescope.fixes.branches.effects import Effect, parts_of, read_effect
-from compilescope.fixes.branches.predication import check_pure, check_test
+from compilescope.fixes.branches.predication import check_pure, check_test, gradient_note
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
@@ -49,7 +49,7 @@ def _propose(subject: Subject) -> Patch:
     if truth.static and not masked_before:
         raise Refused(f"`{truth.static}` in its condition is not a tensor")
     edit.put_before(loop, f"{work.stopped} = {start}")
-    return Patch(edit.files())
+    return Patch(edit.files(), states=gradient_note(subject, [loop.body]))
 
 
 def _loop(subject: Subject, branch: cst.If) -> cst.For:

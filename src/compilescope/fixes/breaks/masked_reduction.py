@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
+from compilescope.fixes.values.kinds import kind_of
 from compilescope.fixes.values.masks import (
     REDUCTIONS,
     Pick,
@@ -14,17 +15,21 @@ from compilescope.fixes.values.masks import (
     check_lasting,
     check_mask,
     count_of,
+    fill_of,
     pick_of,
     read_elementwise,
     reduction_around,
+    spans,
 )
 from compilescope.fixes.values.scalars import Uses
-from compilescope.fixes.values.tensors import bare, facts_of
+from compilescope.fixes.values.tensors import bare
 from compilescope.source.flow.liveness import reads
-from compilescope.source.refusals import NotMeant, Refused
+from compilescope.source.refusals import NeedsRun, NotMeant, Refused
 from compilescope.source.syntax.edit import Edit, replaced
 from compilescope.source.syntax.module import SourceModule
 from compilescope.source.trees import cst
+
+_NARROW = {"float16", "bfloat16"}
 
 
 def _propose(subject: Subject) -> Patch:
@@ -92,8 +97,7 @@ def _rewrite(
     if pick is not None and counted is not None:
         check_mask(subject, pick)
         Uses(subject).follow(counted)
-        text = _in_brackets(module, by_name or pick.mask)
-        edit.replace(counted, edit.expression(f"{text}.sum()"))
+        edit.replace(counted, edit.expression(_count(subject, edit, pick, by_name or pick.mask)))
         return
     reduction, name, elements = reduction_around(subject, node)
     found = Picked(named=named)
@@ -101,18 +105,18 @@ def _rewrite(
     masks = {module.code(each.mask) for each in found.picks}
     if len(masks) != 1:
         raise Refused("the elements are not all selected by one mask")
-    if name == "mean" and _is_narrow(subject, found):
-        raise Refused("a 16-bit mean is summed in 32 bits, and a plain sum is not")
-    mask = by_name or found.picks[0].mask
-    text = _reduced(edit, name, elements, found, mask)
-    if name == "mean" and not isinstance(
-        module.parent(reduction), (cst.Assign, cst.Return, cst.Arg)
+    text = _reduced(subject, edit, name, elements, found, by_name or found.picks[0].mask)
+    if (
+        name == "mean"
+        and not text.endswith(".dtype)")
+        and not isinstance(module.parent(reduction), (cst.Assign, cst.Return, cst.Arg))
     ):
         text = f"({text})"
     edit.replace(reduction, edit.expression(text))
 
 
 def _reduced(
+    subject: Subject,
     edit: Edit,
     name: str,
     elements: cst.BaseExpression,
@@ -122,7 +126,7 @@ def _reduced(
     module, torch = edit.module, edit.module_name("torch")
     mask, rest = module.code(bare(of)), REDUCTIONS[name]
     alone = found.picks[0].node is elements
-    fill = rest if alone else "1" if found.steep else "0"
+    fill = rest if alone else fill_of(subject, found)
     filled: dict[cst.CSTNode, cst.BaseExpression] = {
         each.node: edit.expression(f"{torch}.where({mask}, {module.code(each.values)}, {fill})")
         for each in found.picks
@@ -132,12 +136,30 @@ def _reduced(
         text = f"{torch}.where({mask}, {text}, {rest})"
     if name != "mean":
         return f"{text}.{name}()"
-    return f"{text}.sum() / {_in_brackets(module, of)}.sum()"
+    return _mean(subject, edit, text, found, _count(subject, edit, found.picks[0], of))
 
 
-def _is_narrow(subject: Subject, found: Picked) -> bool:
-    kinds = {fact.dtype for pick in found.picks for fact in facts_of(subject, pick.values)}
-    return bool(kinds & {"float16", "bfloat16"})
+def _mean(subject: Subject, edit: Edit, text: str, found: Picked, count: str) -> str:
+    """As `mean` does: below 32 bits the sum is one of 32 bits, and only the mean is rounded."""
+    dtypes = {kind_of(subject, pick.values).dtype for pick in found.picks}
+    if None in dtypes:
+        raise NeedsRun("only a run can show in which dtype the mean is summed")
+    if not dtypes & _NARROW:
+        return f"{text}.sum() / {count}"
+    values = found.picks[0].values
+    if len(dtypes) > 1 or not isinstance(values, (cst.Name, cst.Attribute)):
+        raise Refused("a 16-bit mean is summed in 32 bits, and a plain sum is not")
+    torch = edit.module_name("torch")
+    whole = f"{text}.sum(dtype={torch}.float32) / {count}"
+    return f"({whole}).to({edit.module.code(bare(values))}.dtype)"
+
+
+def _count(subject: Subject, edit: Edit, pick: Pick, of: cst.BaseExpression) -> str:
+    """How many are picked; `of` is the mask, or the name that it got."""
+    if spans(subject, pick):
+        return f"{_in_brackets(edit.module, of)}.sum()"
+    torch, code = edit.module_name("torch"), edit.module.code
+    return f"{torch}.broadcast_tensors({code(bare(of))}, {code(bare(pick.values))})[0].sum()"
 
 
 def _in_brackets(module: SourceModule, node: cst.BaseExpression) -> str:

@@ -5,8 +5,15 @@ from __future__ import annotations
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
-from compilescope.fixes.values.masks import Pick, Picked, check_mask, pick_of, read_elementwise
-from compilescope.fixes.values.tensors import bare, is_one_number
+from compilescope.fixes.values.masks import (
+    Pick,
+    Picked,
+    check_mask,
+    fill_of,
+    pick_of,
+    read_elementwise,
+)
+from compilescope.fixes.values.tensors import bare, is_one_number, needs_grad
 from compilescope.source.refusals import NotMeant, Refused
 from compilescope.source.syntax.edit import Edit, replaced
 from compilescope.source.syntax.module import SourceModule
@@ -39,9 +46,16 @@ def _propose(subject: Subject) -> Patch:
     check_mask(subject, written)
     edit = Edit(module)
     value = _value(subject, edit, only.value, written, operator == "/")
-    kept = module.code(written.values)
-    new = f"{kept} {operator} {value}" if operator else value
-    where = f"{edit.module_name('torch')}.where({module.code(bare(written.mask))}, {new}, {kept})"
+    kept, mask = module.code(written.values), module.code(bare(written.mask))
+    torch = edit.module_name("torch")
+    new = value
+    if operator:
+        old = kept
+        if operator in "*/" and not isinstance(only.value, (cst.Integer, cst.Float)):
+            # The gradient of the factor is a sum over all elements: zero times infinity is NaN.
+            old = f"{torch}.where({mask}, {kept}, 1)"
+        new = f"{old} {operator} {value}"
+    where = f"{torch}.where({mask}, {new}, {kept})"
     edit.replace(only, edit.statements(f"{kept}.copy_({where})")[0].body[0])  # type: ignore
     return Patch(edit.files())
 
@@ -52,13 +66,16 @@ def _value(
     """The new values, for all elements."""
     module = subject.module
     if is_one_number(subject, value):
+        constant = isinstance(value, (cst.Integer, cst.Float))
+        if divides and not constant and needs_grad(subject, [value]):
+            raise Refused("where nothing is selected, the gradient of a zero divisor would be NaN")
         return _as_operand(module, value)
     found = Picked()
     read_elementwise(subject, value, found)
     masks = {module.code(each.mask) for each in [written, *found.picks]}
     if len(masks) != 1 or not found.picks:
         raise Refused("what is read and what is written are not selected by the same mask")
-    fill = "1" if found.steep or divides else "0"
+    fill = fill_of(subject, found, divided=divides)
     torch, mask = edit.module_name("torch"), module.code(bare(written.mask))
     filled: dict[cst.CSTNode, cst.BaseExpression] = {
         each.node: edit.expression(f"{torch}.where({mask}, {module.code(each.values)}, {fill})")

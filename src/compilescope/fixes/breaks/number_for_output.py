@@ -5,7 +5,7 @@ from __future__ import annotations
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.statements.custom_operator import outline
-from compilescope.fixes.statements.outputs import is_told_once, output_of
+from compilescope.fixes.statements.outputs import is_told_once, moved_note, output_of
 from compilescope.fixes.subject import Subject
 from compilescope.fixes.values.extraction import Extraction, as_tensor, extraction_at, extraction_of
 from compilescope.fixes.values.scalars import Uses
@@ -38,11 +38,11 @@ def _propose(subject: Subject) -> Patch:
     for found in numbers.values():
         Uses(subject, left).follow(found.node)
         edit.replace(found.node, edit.expression(as_tensor(subject, found.tensor)))
-    for call in calls:
-        kind = output_of(module, call) or "log"
+    kinds = {call: output_of(module, call) or "log" for call in calls}
+    for call, kind in kinds.items():
         verb = "show" if kind == "progress" else kind
         outline(subject, edit, call, verb, frozenset(numbers))
-    return Patch(edit.files())
+    return Patch(edit.files(), states=moved_note(kinds.values()))
 
 
 def _number(subject: Subject, name: str, known: dict[str, Extraction]) -> Extraction | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.statements.custom_operator import outline
-from compilescope.fixes.statements.outputs import is_told_once, output_call, output_of
+from compilescope.fixes.statements.outputs import is_told_once, moved_note, output_call, output_of
 from compilescope.fixes.subject import Subject
 from compilescope.source.refusals import Refused
 from compilescope.source.syntax.edit import Edit
@@ -19,7 +19,7 @@ def _propose(subject: Subject) -> Patch:
         raise Refused("a warning names the line it comes from and is shown once per line")
     edit = Edit(subject.module)
     outline(subject, edit, call, "show" if kind == "progress" else kind)
-    return Patch(edit.files())
+    return Patch(edit.files(), states=moved_note([kind]))
 
 
 FIX = Fix(

@@ -6,7 +6,7 @@ from compilescope.fixes.branches.branch import RULES, branch_of
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.statements.custom_operator import outline
-from compilescope.fixes.statements.outputs import is_told_once, output_of
+from compilescope.fixes.statements.outputs import is_told_once, moved_note, output_of
 from compilescope.fixes.subject import Subject
 from compilescope.source.flow.purity import first, short
 from compilescope.source.refusals import NotMeant, Refused
@@ -27,7 +27,7 @@ def _propose(subject: Subject) -> Patch:
     edit = Edit(subject.module)
     verb = kinds[0] if len(set(kinds)) == 1 and kinds[0] != "progress" else "tell"
     outline(subject, edit, branch, verb)
-    return Patch(edit.files())
+    return Patch(edit.files(), states=moved_note(kinds))
 
 
 def _outputs(subject: Subject, branch: cst.If) -> list[str]:

@@ -17,7 +17,12 @@ from compilescope.fixes.branches.branch import (
 from compilescope.fixes.branches.condition import read_test
 from compilescope.fixes.branches.effects import Effect
 from compilescope.fixes.branches.numbers import check_number, check_uses
-from compilescope.fixes.branches.predication import Predication, check_pure, check_test
+from compilescope.fixes.branches.predication import (
+    Predication,
+    check_pure,
+    check_test,
+    gradient_note,
+)
 from compilescope.fixes.branches.returns import (
     ReturnedSide,
     ReturnedValue,
@@ -46,7 +51,8 @@ def _for_if(subject: Subject) -> Patch:
         raise NotMeant("neither side does anything")
     elsewise = _written(edit, work.branch(whole.orelse)) if truth.static else []
     replace_branch(edit, whole, under(edit, truth, inside, whole, elsewise))
-    return Patch(edit.files())
+    sides = [side for side in (whole.body, whole.orelse) if side is not None]
+    return Patch(edit.files(), states=gradient_note(subject, sides))
 
 
 def _written(edit: Edit, effects: list[Effect]) -> list[cst.BaseStatement]:
@@ -70,7 +76,7 @@ def _for_conditional(subject: Subject) -> Patch:
     edit = Edit(subject.module)
     made = edit.expression(_picked(subject, whole, torch_name(subject, edit)))
     replace_expression(edit, whole, made)
-    return Patch(edit.files())
+    return Patch(edit.files(), states=gradient_note(subject, [whole.body, whole.orelse]))
 
 
 def _picked(subject: Subject, node: cst.IfExp, torch: str) -> str:
@@ -136,6 +142,8 @@ def _for_return(subject: Subject) -> Patch:
         raise NotMeant("neither side returns")
     found = read_returning(module, branch)
     truth = read_test(subject, branch.test)
+    sides = [branch.body, *found.rest, *([branch.orelse] if branch.orelse is not None else [])]
+    states = gradient_note(subject, sides)
     edit = Edit(module)
     work = ReturnedValue(subject, torch_name(subject, edit))
     before = list(found.rest[:-1])
@@ -161,7 +169,7 @@ def _for_return(subject: Subject) -> Patch:
     if before:
         replace_branch(edit, branch, edit.statements(head))
         edit.replace_statement(found.rest[-1], with_comments(module, found.rest[-1], returned))
-        return Patch(edit.files())
+        return Patch(edit.files(), states=states)
     if found.rest and not truth.static:
         lines = [each for each in found.rest[-1].leading_lines if each.comment]  # type: ignore[attr-defined]
         returned[0] = returned[0].with_changes(leading_lines=lines)
@@ -170,7 +178,7 @@ def _for_return(subject: Subject) -> Patch:
     replace_branch(edit, branch, made)
     if found.rest and (not truth.static or truth.joined_by == "or"):
         edit.remove_statement(found.rest[-1])
-    return Patch(edit.files())
+    return Patch(edit.files(), states=states)
 
 
 WHERE_FOR_RETURN = Fix(

@@ -9,13 +9,16 @@ from compilescope.fixes.branches.numbers import counters_of
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
-from compilescope.fixes.values.tensors import is_tensor
+from compilescope.fixes.values.tensors import is_tensor, needs_grad
 from compilescope.source.flow import liveness
-from compilescope.source.flow.purity import short
+from compilescope.source.flow.aliasing import runs_without_grad
+from compilescope.source.flow.purity import first, short
 from compilescope.source.refusals import NotMeant, Refused
 from compilescope.source.syntax.comments import with_comments
 from compilescope.source.syntax.edit import Edit
 from compilescope.source.trees import cst
+
+_STEEP = "Where the derivative of a turn is not finite, a gradient may be NaN that was not before."
 
 
 def _propose(subject: Subject) -> Patch:
@@ -49,7 +52,15 @@ def _propose(subject: Subject) -> Patch:
     ]
     module.block_of(loop)
     edit.replace_statement(loop, with_comments(module, loop, new))
-    return Patch(edit.files())
+    return Patch(edit.files(), states=_STEEP if _is_steep(subject, loop) else "")
+
+
+def _is_steep(subject: Subject, loop: cst.While) -> bool:
+    """torch 2.13 takes the derivative of a turn also where the loop runs none."""
+    steep = first(subject.module, [loop.body], "steep") is not None
+    if not steep or runs_without_grad(subject.module, loop):
+        return False
+    return needs_grad(subject, [loop.body])
 
 
 def _loop(subject: Subject) -> cst.While:

@@ -6,7 +6,8 @@ And whether a line is part of what is compiled: Dynamo forbids there what only a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from compilescope.fixes.compilation.run_index import index_of
 from compilescope.fixes.subject import Subject
@@ -20,8 +21,7 @@ _APPLICATIONS = "applications"
 _COMPILES = ("torch.compile", "torch._dynamo.optimize")
 
 
-@dataclass(frozen=True)
-class Application:
+class Application(msgspec.Struct, frozen=True):
     """A function given to `torch.compile`."""
 
     module: SourceModule

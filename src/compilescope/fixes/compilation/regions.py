@@ -7,13 +7,14 @@ that the file gives to `torch` or to `torch.compile`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
 
-from compilescope.findings.recompiles import RecompiledFrame
+import msgspec
+
 from compilescope.fixes.arguments.calls import callees_of
 from compilescope.fixes.compilation.own_files import own_modules
 from compilescope.fixes.subject import Subject
+from compilescope.model.stack import CodeRef
 from compilescope.source.refusals import Refused
 from compilescope.source.syntax.module import SourceModule
 from compilescope.source.trees import cst
@@ -25,8 +26,7 @@ _SPELLED = ("compile", "optimize")
 _COMPILE = ("torch.compile", "torch.compiler.compile", "torch._dynamo.optimize")
 
 
-@dataclass(frozen=True)
-class Region:
+class Region(msgspec.Struct, frozen=True):
     """One application of torch.compile."""
 
     module: SourceModule
@@ -182,7 +182,7 @@ def _covers(region: Region, file: str, line: int) -> bool:
     return first <= line <= place.end.line
 
 
-def _compiles_function(region: Region, frame: RecompiledFrame) -> bool:
+def _compiles_function(region: Region, frame: CodeRef) -> bool:
     target = region.target
     if isinstance(target, cst.FunctionDef):
         return target.name.value == frame.function
@@ -191,7 +191,7 @@ def _compiles_function(region: Region, frame: RecompiledFrame) -> bool:
     )
 
 
-def _compiles_method(region: Region, frame: RecompiledFrame) -> bool:
+def _compiles_method(region: Region, frame: CodeRef) -> bool:
     """The target is an object of the class that the recompiled method stands in."""
     if region.module.path != frame.file or region.target is None:
         return False

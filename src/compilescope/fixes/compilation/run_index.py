@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
+
+import msgspec
 
 from compilescope.model.bodies import CompileTime, GraphBreak, GraphCaptured, Recompile
 from compilescope.model.event import Event
@@ -14,16 +15,26 @@ Place = tuple[str, int, str]
 """File, first line and name of a function."""
 
 
-@dataclass
-class EventIndex:
+class EventIndex(msgspec.Struct):
     """Events of one run by the code that they are about."""
 
-    compiled: dict[Place, list[Event]] = field(default_factory=dict)
+    compiled: dict[Place, list[Event]] = msgspec.field(default_factory=dict)
     """Compilations and recompiles of each function, as the user sees it."""
-    recompiled: dict[tuple[str, int], list[Recompile]] = field(default_factory=dict)
+    recompiled: dict[tuple[str, int], list[Recompile]] = msgspec.field(default_factory=dict)
     """By file and first line."""
-    traced: set[Place] = field(default_factory=set)
+    traced: set[Place] = msgspec.field(default_factory=set)
     """Every code object that Dynamo looked at."""
+    _values: dict[tuple[str, int], dict[str, set[str]]] = msgspec.field(default_factory=dict)
+
+    def values_seen(self, file: str, line: int) -> dict[str, set[str]]:
+        """Of the function that begins there: to what each guard is about, the values that failed
+        it or that it was made for."""
+        if (file, line) not in self._values:
+            found = self._values[file, line] = {}
+            for body in self.recompiled.get((file, line), ()):
+                for failed in (each for entry in body.entries for each in entry.failed):
+                    found.setdefault(failed.subject, set()).update((failed.expected, failed.actual))
+        return self._values[file, line]
 
 
 _known: WeakKeyDictionary[Run, EventIndex] = WeakKeyDictionary()

@@ -8,7 +8,8 @@ Flags are sought from the line outwards, along the calls that led to it, in whos
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from compilescope.fixes.subject import Subject
 from compilescope.model.bodies import GraphBreak
@@ -21,8 +22,7 @@ _DEEPEST = 12
 """Innermost frames of a stack. Chosen: a flag that decides farther out decides about much else."""
 
 
-@dataclass(frozen=True)
-class Switch:
+class Switch(msgspec.Struct, frozen=True):
     """A flag, and the value with which the line is not reached."""
 
     name: str

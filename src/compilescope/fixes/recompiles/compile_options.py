@@ -156,7 +156,7 @@ ISOLATED_RECOMPILES = Fix(
 
 
 def _raised(subject: Subject) -> Patch:
-    if subject.frame is None or not subject.frame.limit_hit:
+    if subject.recompile is None or not subject.recompile.limit_hit:
         raise NotMeant("the recompile limit was not reached")
     region = region_of(subject)
     if region.argument("recompile_limit") is not None:

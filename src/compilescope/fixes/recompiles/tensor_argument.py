@@ -33,8 +33,7 @@ def _propose(subject: Subject) -> Patch:
         return f"{torch}.tensor({now}{dtype.replace('torch', torch)})"
 
     files = wrap_argument(subject, cause.subject, wrap)
-    assert subject.frame is not None
-    return Patch(files, states=f"`{cause.subject}` is a tensor inside `{subject.frame.function}`.")
+    return Patch(files, states=f"`{cause.subject}` is a tensor inside `{cause.function}`.")
 
 
 def _check_uses(subject: Subject, name: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 from compilescope.fixes.subject import Subject
@@ -61,6 +62,7 @@ def output_of(module: SourceModule, call: cst.CSTNode | None) -> Output | None:
     return None
 
 
+_MOVED = "A log record names the operator's function and line, not the caller's."
 _LOGGERS = ("log", "logger", "writer", "tensorboard", "wandb")
 _BARS = ("bar", "pbar", "progress", "tqdm")
 
@@ -85,6 +87,11 @@ def _is_named_for(module: SourceModule, node: cst.BaseExpression, words: tuple[s
 def is_told_once(call: cst.Call) -> bool:
     """`logger.warning_once(...)`: a repetition is swallowed."""
     return isinstance(call.func, cst.Attribute) and call.func.attr.value in _ONCE
+
+
+def moved_note(kinds: Iterable[str]) -> str:
+    """What a user could see change where a call is moved into a function of its own."""
+    return _MOVED if "log" in kinds else ""
 
 
 def output_call(subject: Subject) -> cst.Call:

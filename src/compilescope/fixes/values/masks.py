@@ -8,12 +8,12 @@ does no harm, and put to rest once more.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from compilescope.fixes.subject import Subject
 from compilescope.fixes.values.facts import ValueFact
-from compilescope.fixes.values.kinds import known_shape
-from compilescope.fixes.values.tensors import facts_of, is_static
+from compilescope.fixes.values.kinds import kind_of, known_shape
+from compilescope.fixes.values.tensors import bare, facts_of, is_static
 from compilescope.source.flow import operators
 from compilescope.source.flow.aliasing import changes_in_place
 from compilescope.source.flow.liveness import targets
@@ -40,6 +40,8 @@ class Pick:
     node: cst.BaseExpression
     values: cst.BaseExpression
     mask: cst.BaseExpression
+    is_index: bool = False
+    """By `[mask]`, which does not broadcast."""
 
 
 @dataclass
@@ -48,6 +50,8 @@ class Picked:
 
     picks: list[Pick] = field(default_factory=list)
     steep: bool = False
+    inverted: bool = False
+    """By `~`, which is another thing for a bool than for a number."""
     named: dict[str, Pick] = field(default_factory=dict)
     """What names stand for, where it was picked before."""
 
@@ -56,7 +60,7 @@ def pick_of(module: SourceModule, node: cst.CSTNode) -> Pick | None:
     if isinstance(node, cst.Subscript) and len(node.slice) == 1:
         index = node.slice[0].slice
         if isinstance(index, cst.Index) and index.star is None:
-            return Pick(node, node.value, index.value)
+            return Pick(node, node.value, index.value, is_index=True)
         return None
     if not isinstance(node, cst.Call) or any(arg.keyword or arg.star for arg in node.args):
         return None
@@ -69,36 +73,67 @@ def pick_of(module: SourceModule, node: cst.CSTNode) -> Pick | None:
 
 
 def check_mask(subject: Subject, pick: Pick) -> None:
-    """Is the mask one truth for every element?"""
+    """Is the mask one truth for every element? That of `masked_select` is: it broadcasts, as
+    `torch.where` does."""
     module = subject.module
     masks, values = facts_of(subject, pick.mask), facts_of(subject, pick.values)
     if any(fact.dtype != "bool" for fact in masks if fact.kind == "tensor"):
         raise Refused(f"`{short(module, pick.mask)}` is not a bool mask")
+    if not pick.is_index or is_elementwise_of(subject, pick.mask, pick.values):
+        return
     if masks and values:
-        if not _are_alike(pick, masks, values):
+        ranks = _ranks(masks), _ranks(values)
+        if ranks[0] == ranks[1] and len(ranks[0]) == 1 and None not in ranks[0]:
+            return  # As an index, a mask of as many dimensions has the same sizes.
+        if not ranks[0] & ranks[1]:
             raise Refused("the mask selects whole rows, not single elements")
-        return
-    if _is_about(module, pick.mask, module.code(pick.values)) or _is_like(subject, pick):
-        return
     raise Refused(f"it is unknown whether `{short(module, pick.mask)}` has one bool per element")
 
 
-def _are_alike(pick: Pick, masks: Sequence[ValueFact], values: Sequence[ValueFact]) -> bool:
-    """As an index, a mask of as many dimensions has the same sizes; `masked_select` broadcasts."""
-    if isinstance(pick.node, cst.Subscript):
-        ranks = {None if fact.shape is None else len(fact.shape) for fact in (*masks, *values)}
-        return len(ranks) == 1 and None not in ranks
+def spans(subject: Subject, pick: Pick) -> bool:
+    """Has the mask itself an element for every one of the values? An index has; that of
+    `masked_select` may have one for a whole row."""
+    if pick.is_index or is_elementwise_of(subject, pick.mask, pick.values):
+        return True
+    masks, values = facts_of(subject, pick.mask), facts_of(subject, pick.values)
     shapes = {known_shape(fact) for fact in (*masks, *values)}
-    return len(shapes) == 1 and None not in shapes
+    return bool(masks and values) and len(shapes) == 1 and None not in shapes
 
 
-def _is_like(subject: Subject, pick: Pick) -> bool:
-    """Was something that the mask is computed of seen with the same sizes as the values?"""
-    shapes = {known_shape(fact) for fact in facts_of(subject, pick.values)} - {None}
-    parts = [each for each in subject.module.walk(pick.mask) if isinstance(each, _NAMES)]
-    if len(shapes) != 1 or isinstance(pick.mask, (cst.Call, cst.Subscript)):
-        return False
-    return any({known_shape(fact) for fact in facts_of(subject, each)} == shapes for each in parts)
+def _ranks(facts: Sequence[ValueFact]) -> set[int | None]:
+    return {None if fact.shape is None else len(fact.shape) for fact in facts}
+
+
+def is_elementwise_of(
+    subject: Subject, mask: cst.BaseExpression, values: cst.BaseExpression
+) -> bool:
+    """`x > 0`, `~torch.isnan(x)`, `(x > 0) & (x < 1)`: a truth of every element of `x`, or of
+    something that was only ever seen with the one size that `x` has."""
+    if isinstance(mask, cst.Comparison):
+        sides = [mask.left, *(each.comparator for each in mask.comparisons)]
+        return any(_is_sized_as(subject, side, values) for side in sides)
+    if isinstance(mask, cst.UnaryOperation):
+        return is_elementwise_of(subject, mask.expression, values)
+    if isinstance(mask, cst.BinaryOperation):
+        sides = [mask.left, mask.right]
+        return any(is_elementwise_of(subject, side, values) for side in sides)
+    truths = operators.TRUTHS - {"any", "all"}
+    if isinstance(mask, cst.Call) and operator_of(subject.module, mask) in truths:
+        given = [arg.value for arg in mask.args[:1]]
+        if isinstance(mask.func, cst.Attribute):
+            given.append(mask.func.value)
+        return any(_is_sized_as(subject, each, values) for each in given)
+    return isinstance(mask, _NAMES) and _is_sized_as(subject, mask, values)
+
+
+def _is_sized_as(subject: Subject, node: cst.BaseExpression, values: cst.BaseExpression) -> bool:
+    code = subject.module.code
+    if code(bare(node)) == code(bare(values)):
+        return True
+    mine, theirs = (
+        {known_shape(fact) for fact in facts_of(subject, each)} for each in (node, values)
+    )
+    return len(mine) == 1 and mine == theirs and None not in mine
 
 
 def check_lasting(subject: Subject, name: str, pick: Pick) -> None:
@@ -114,31 +149,11 @@ def check_lasting(subject: Subject, name: str, pick: Pick) -> None:
         raise Refused("the function changes tensors in place")
 
 
-def _is_about(module: SourceModule, mask: cst.BaseExpression, text: str) -> bool:
-    """`x > 0`, `~torch.isnan(x)`, `(x > 0) & (x < 1)`: a truth of every element of `x`."""
-    if isinstance(mask, cst.Comparison):
-        sides = [mask.left, *(each.comparator for each in mask.comparisons)]
-        return any(module.code(side) == text for side in sides)
-    if isinstance(mask, cst.UnaryOperation):
-        return _is_about(module, mask.expression, text)
-    if isinstance(mask, cst.BinaryOperation):
-        return _is_about(module, mask.left, text) or _is_about(module, mask.right, text)
-    if isinstance(mask, cst.Call) and operator_of(module, mask) in operators.TRUTHS - {
-        "any",
-        "all",
-    }:
-        given = [arg.value for arg in mask.args[:1]]
-        if isinstance(mask.func, cst.Attribute):
-            given.append(mask.func.value)
-        return any(module.code(each) == text for each in given)
-    return False
-
-
 def read_elementwise(subject: Subject, node: cst.BaseExpression, found: Picked) -> None:
     """Gather what an expression picks; raises `Refused` where it is not computed one by one."""
     module = subject.module
     known = found.named.get(node.value) if isinstance(node, cst.Name) else None
-    pick = Pick(node, known.values, known.mask) if known is not None else pick_of(module, node)
+    pick = replace(known, node=node) if known is not None else pick_of(module, node)
     if pick is not None and not is_static(subject, pick.values):
         check_mask(subject, pick)
         found.picks.append(pick)
@@ -147,6 +162,7 @@ def read_elementwise(subject: Subject, node: cst.BaseExpression, found: Picked) 
     elif isinstance(node, cst.UnaryOperation) and isinstance(
         node.operator, (cst.Minus, cst.BitInvert)
     ):
+        found.inverted |= isinstance(node.operator, cst.BitInvert)
         read_elementwise(subject, node.expression, found)
     elif isinstance(node, cst.BinaryOperation):
         _operation(subject, node, found)
@@ -191,6 +207,16 @@ def _call(subject: Subject, call: cst.Call, found: Picked) -> None:
             raise Refused(f"`{short(subject.module, call)}` may be infinite outside the mask")
     for each in given:
         read_elementwise(subject, each, found)
+
+
+def fill_of(subject: Subject, found: Picked, *, divided: bool = False) -> str:
+    """What the elements that are out are while something is computed of all: no dtype may change
+    by it, nor a gradient become infinite."""
+    one = found.steep or divided
+    dtypes = {kind_of(subject, pick.values).dtype for pick in found.picks}
+    if "bool" in dtypes or (found.inverted and None in dtypes):
+        return str(one)
+    return str(int(one))
 
 
 def reduction_around(

@@ -4,8 +4,6 @@ They are half of a trace's records, so they are read with as little as possible:
 the one or two things that torch notes of a phase. Each compilation becomes one event.
 """
 
-from __future__ import annotations
-
 import msgspec
 
 from compilescope.model.bodies import CompilePhases

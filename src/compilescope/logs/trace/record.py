@@ -3,8 +3,6 @@
 Every line of the payload has a TAB before it.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from compilescope.analysis.digest import digest
-from compilescope.findings.breaks import Site
+from compilescope.findings.breaks import BreakFinding
 from compilescope.fixes.here import Here
-from compilescope.minify.logged.stock_example import LogRepro, write_stock_repro
+from compilescope.minify.logged.example_scripts import LogRepro, shows_in_dynamo, write_stock_repro
 from compilescope.minify.logged.user_program import OwnProgram, write_own
-from compilescope.minify.logged.xla_example import shows_in_dynamo
 from compilescope.minify.repro_events import REPROS, tell_run
 from compilescope.model.bodies import ReproWritten
 from compilescope.model.run import read_run
@@ -73,7 +72,7 @@ def write_log_repros(
 
 
 def _write(
-    site: Site, folder: Path, program: OwnProgram | None, here: Here
+    site: BreakFinding, folder: Path, program: OwnProgram | None, here: Here
 ) -> tuple[LogRepro, str]:
     """The repro, and why it is not of the user's program; empty where it is."""
     why = _NO_PROGRAM

@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from compilescope.findings.breaks import Site
+from compilescope.findings.breaks import BreakFinding
 from compilescope.minify.logged.words import file_name, one_line
+from compilescope.minify.script.conclusion import ending_source, exits, shows_bug
 from compilescope.minify.script.embedded import call_source, code_of, user_program
-from compilescope.minify.script.ending import ending_source, exits, shows_bug
 from compilescope.minify.script.verification import ReproResult, write_verified
 from compilescope.processes.child import run_within
 from compilescope.settings import fresh_environment
@@ -133,7 +133,7 @@ class OwnProgram:
 
 
 @dataclass(frozen=True)
-class _Call:
+class _ModuleCall:
     """Which of the calls at the line, and what is known of it."""
 
     number: int
@@ -143,7 +143,7 @@ class _Call:
     several: bool = False
 
 
-def write_own(site: Site, program: OwnProgram, file: str, folder: Path) -> ReproResult:
+def write_own(site: BreakFinding, program: OwnProgram, file: str, folder: Path) -> ReproResult:
     """`file` is the path here of the one that breaks."""
     path = folder / file_name(site)
     reason = ""
@@ -166,20 +166,22 @@ def write_own(site: Site, program: OwnProgram, file: str, folder: Path) -> Repro
     return ReproResult(reason=reason or f"the break did not occur again when {name} ran here")
 
 
-def _ways(call: _Call) -> Iterator[_Call]:
+def _ways(call: _ModuleCall) -> Iterator[_ModuleCall]:
     if call.inputs:
         yield call
-    yield _Call(call.number, call.what)
+    yield _ModuleCall(call.number, call.what)
 
 
 def _described(
-    site: Site, program: OwnProgram, file: str, number: int, folder: Path
-) -> tuple[_Call | None, str]:
+    site: BreakFinding, program: OwnProgram, file: str, number: int, folder: Path
+) -> tuple[_ModuleCall | None, str]:
     """The call, found by a draft that also says what it is called with; and why that does not
     break, or None where the line is never reached."""
     folder.mkdir(parents=True, exist_ok=True)
     draft = folder / f".{file_name(site)}.draft.py"
-    draft.write_text(_text(site, program, file, _Call(number), draft.name, draft=True), "utf-8")
+    draft.write_text(
+        _text(site, program, file, _ModuleCall(number), draft.name, draft=True), "utf-8"
+    )
     try:
         done = run_within(
             [sys.executable, str(draft)],
@@ -201,7 +203,7 @@ def _described(
         return None, _why_not_reached(stderr, program)
     inputs = ", ".join(told["inputs"]) if isinstance(told["inputs"], list) else ""
     what = f"`{told['name']}` ({told['kind']})" if told["name"] else f"`{told['kind']}`"
-    call = _Call(number, what, inputs, told["calls"] > 1)
+    call = _ModuleCall(number, what, inputs, told["calls"] > 1)
     breaks = shows_bug(done.returncode, stderr.splitlines())
     return call, "" if breaks else "the module alone does not break there"
 
@@ -233,7 +235,13 @@ def _last_json(text: str) -> dict[str, Any] | None:
 
 
 def _text(
-    site: Site, program: OwnProgram, file: str, call: _Call, name: str, *, draft: bool = False
+    site: BreakFinding,
+    program: OwnProgram,
+    file: str,
+    call: _ModuleCall,
+    name: str,
+    *,
+    draft: bool = False,
 ) -> str:
     device = program.for_a_device
     copied = [code_of(user_program), *([code_of(plain_torch)] if program.plain else [])]

@@ -11,6 +11,7 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from types import ModuleType
 
+from compilescope.minify.script.conclusion import ENDING_IMPORTS, ending_source, exits
 from compilescope.minify.script.embedded import (
     autograd_function,
     code_of,
@@ -22,7 +23,6 @@ from compilescope.minify.script.embedded import (
 )
 from compilescope.minify.script.embedded import signals as crashes
 from compilescope.minify.script.embedded import violations as refusals
-from compilescope.minify.script.ending import ENDING_IMPORTS, ending_source, exits
 from compilescope.minify.script.graph_source import (
     calls_apply,
     graph_classes,

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from compilescope.minify.script.ending import FIXED, shows_bug
+from compilescope.minify.script.conclusion import FIXED, shows_bug
 from compilescope.processes.child import run_within
 from compilescope.processes.guard import transient
 from compilescope.settings import fresh_environment

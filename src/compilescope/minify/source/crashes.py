@@ -10,9 +10,9 @@ import signal
 import traceback
 
 from compilescope.analysis.digest import Digest
-from compilescope.findings.failures import Failure
+from compilescope.findings.failures import FailureFinding
 from compilescope.minify.script.embedded.crashes import crash_sign, innermost
-from compilescope.minify.source.causes import SourceCause
+from compilescope.minify.source.findings import SourceFinding, source_finding
 from compilescope.model.stack import origin_of
 
 _SIGNALS = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL")
@@ -22,7 +22,7 @@ tail that changes from run to run."""
 _COMPILER = ("torch._dynamo.", "torch._inductor.", "torch._functorch.", "torch.fx.")
 
 
-def crash_of(error: BaseException, digest: Digest) -> SourceCause | None:
+def crash_of(error: BaseException, digest: Digest) -> SourceFinding | None:
     """The exception that ended the program; None where leaving was its own wish."""
     if not isinstance(error, Exception):
         return None
@@ -31,8 +31,8 @@ def crash_of(error: BaseException, digest: Digest) -> SourceCause | None:
     said = f"{inner}: {words}" if words else inner
     real = (str(innermost(error)).strip().splitlines() or [""])[0][:_LONGEST]  # type: ignore[no-untyped-call]
     title = f"{inner}: {real}" if real else inner
-    return SourceCause(
-        kind="crash",
+    return source_finding(
+        "failure",
         what=outer,
         reason=said,
         subject=_phase(error),
@@ -46,20 +46,20 @@ def crash_of(error: BaseException, digest: Digest) -> SourceCause | None:
     )
 
 
-def crash_key(crash: SourceCause) -> tuple[str, str, str, str]:
+def crash_key(crash: SourceFinding) -> tuple[str, str, str, str]:
     """As `crash_sign` has it."""
     inner, _, words = crash.reason.partition(": ")
     return crash.what, inner, words, crash.installed
 
 
-def died(number: int) -> SourceCause | None:
+def died(number: int) -> SourceFinding | None:
     """A process that a signal ended; None for a signal that is no crash."""
     names = {getattr(signal, name): name for name in _SIGNALS if hasattr(signal, name)}
     if number not in names:
         return None
     name = names[number]
-    return SourceCause(
-        kind="crash",
+    return source_finding(
+        "failure",
         what=name,
         reason=str(int(number)),
         subject="signal",
@@ -72,12 +72,12 @@ def died(number: int) -> SourceCause | None:
     )
 
 
-def is_of_compiler(crash: SourceCause) -> bool:
+def is_of_compiler(crash: SourceFinding) -> bool:
     """Can it come from compilation alone? Else a run without any must show that."""
     return crash.subject in ("trace", "backend")
 
 
-def how_known(crash: SourceCause) -> str:
+def how_known(crash: SourceFinding) -> str:
     """By what a smaller program is known to crash in the same way."""
     if crash.subject == "signal":
         return f"the same signal ({crash.what}), and no signal without torch.compile"
@@ -98,7 +98,7 @@ def _place(error: Exception, digest: Digest) -> tuple[str, int, str, str]:
     """The line at which compilation failed; else the last line of the program's own."""
     own = [failure for failure in digest.failures if failure.error == type(error).__name__]
     if own:
-        failure: Failure = own[-1]
+        failure: FailureFinding = own[-1]
         return failure.file, failure.line, failure.function, failure.source.strip()
     frames = traceback.extract_tb(error.__traceback__)
     for frame in reversed(frames):

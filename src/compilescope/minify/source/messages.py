@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from compilescope.minify.source.causes import SourceCause
+from compilescope.minify.source.findings import SourceFinding
 
 TASK = "compilescope.minify.source.trial:try_program"
 ORIGINAL_TASK = "compilescope.minify.source.trial:try_original"
@@ -36,7 +36,7 @@ class Original(msgspec.Struct, frozen=True):
 class TrialResult(msgspec.Struct, frozen=True):
     """What a program showed."""
 
-    causes: tuple[SourceCause, ...]
+    findings: tuple[SourceFinding, ...]
     error: str = ""
     """The class of the exception that it ended with; a status other than 0 counts as one."""
     message: str = ""

@@ -12,19 +12,18 @@ import compilescope.minify.source_passes as source_passes
 from compilescope.errors import ToolError
 from compilescope.minify.engine import Pass, Reduction, ReductionLimits, ReductionProgress, reduce
 from compilescope.minify.source.candidate import SourceCandidate, parse, unbound_names
-from compilescope.minify.source.causes import SourceCause
 from compilescope.minify.source.crashes import is_of_compiler
 from compilescope.minify.source.eager_backend import is_eager, with_eager_backend
+from compilescope.minify.source.findings import SourceFinding
 from compilescope.minify.source.messages import TrialResult
 from compilescope.minify.source.program import SourceProgram
 from compilescope.minify.source.program_sandbox import (
-    CauseJudge,
+    FindingJudge,
     ProgramFiles,
     ProgramSandbox,
-    find_cause,
+    find_again,
 )
-from compilescope.minify.source.script import Story, finished_script, tidy
-from compilescope.minify.source.verification import why_not
+from compilescope.minify.source.script import Story, finished_script, tidy, why_not
 from compilescope.plugins import discover
 from compilescope.processes.deadline import OutOfTime
 
@@ -57,7 +56,7 @@ class SourceRepro:
     """With a script: why no fresh process has verified it."""
     program: str
     """The small program alone."""
-    cause: SourceCause
+    cause: SourceFinding
     reduction: Reduction[SourceCandidate]
     start_lines: int
     needs: dict[str, str]
@@ -79,17 +78,19 @@ def all_passes() -> list[Pass[SourceCandidate]]:
 
 
 def minimise(
-    program: SourceProgram, cause: SourceCause, stage: ProgramSandbox, wishes: MinifyOptions
+    program: SourceProgram, cause: SourceFinding, stage: ProgramSandbox, wishes: MinifyOptions
 ) -> SourceRepro:
     """`cause` as the whole program showed it."""
     start, seen, needs = _start(program, cause, stage)
-    wanted = find_cause(seen, cause)
+    wanted = find_again(seen, cause)
     assert wanted is not None
     allowed = frozenset(filter(None, (seen.error, wanted.error)))
-    judge = CauseJudge(stage, wanted, allowed)
+    judge = FindingJudge(stage, wanted, allowed)
     judge.unbound = unbound_names(start)
-    judge.recompiles = frozenset(each.key for each in seen.causes if each.kind == "recompile")
-    judge.compiled_only = wanted.kind == "crash" and not is_of_compiler(wanted)
+    judge.recompiles = frozenset(
+        each.fingerprint for each in seen.findings if each.predicate == "recompile"
+    )
+    judge.compiled_only = wanted.predicate == "crash" and not is_of_compiler(wanted)
     eager = with_eager_backend(start)
     if eager == start or judge.judge(eager) == "kept":
         start, judge.eager_only = eager, is_eager(eager)
@@ -100,7 +101,7 @@ def minimise(
             judge,
             jobs=wishes.jobs,
             state=wishes.state,
-            purpose=json.dumps([*wanted.key, *sorted(allowed), seen.torch]),
+            purpose=json.dumps([wanted.fingerprint, *sorted(allowed), seen.torch]),
             limits=wishes.limits,
             progress=wishes.progress,
         )
@@ -118,13 +119,13 @@ def checking_s(start_s: float, run_s: float) -> float:
 
 
 def _start(
-    program: SourceProgram, cause: SourceCause, stage: ProgramSandbox
+    program: SourceProgram, cause: SourceFinding, stage: ProgramSandbox
 ) -> tuple[str, TrialResult, dict[str, str]]:
     """The program in one file if that shows the cause too; else as it is."""
     tried: list[str] = []
     for form in (program.in_one_file(), program.as_it_is()):
         seen = stage.look(form.text)
-        if isinstance(seen, TrialResult) and find_cause(seen, cause) is not None:
+        if isinstance(seen, TrialResult) and find_again(seen, cause) is not None:
             return form.text, seen, form.left
         tried.append(_told(seen))
     raise ToolError(
@@ -144,19 +145,19 @@ class _Finish:
     """From the small program to the script that is handed out."""
 
     program: SourceProgram
-    cause: SourceCause
+    cause: SourceFinding
     stage: ProgramSandbox
     needs: dict[str, str]
     lines: int
     torch: str
 
-    def run(self, text: str, known: SourceCause) -> tuple[str, str, SourceCause]:
+    def run(self, text: str, known: SourceFinding) -> tuple[str, str, SourceFinding]:
         """The script, or why there is none; and the cause as the small program shows it. Where
         time runs out, the script is what was tried already, and the reason says so."""
         now = known
         try:
             seen = self.stage.look(text)
-            found = find_cause(seen, self.cause) if isinstance(seen, TrialResult) else None
+            found = find_again(seen, self.cause) if isinstance(seen, TrialResult) else None
             if found is None:
                 return "", "the minified program did not show it a second time", self.cause
             now = found
@@ -164,7 +165,7 @@ class _Finish:
         except OutOfTime:
             return self._script(text, now, guarded=False), LATE, now
 
-    def _verified(self, text: str, now: SourceCause) -> tuple[str, str]:
+    def _verified(self, text: str, now: SourceFinding) -> tuple[str, str]:
         # Away from the user's folders, unless it needs them.
         files = self.stage.surroundings.files
         reason = ""
@@ -179,7 +180,7 @@ class _Finish:
                 break
         return "", reason
 
-    def _script(self, text: str, now: SourceCause, *, guarded: bool) -> str:
+    def _script(self, text: str, now: SourceFinding, *, guarded: bool) -> str:
         cause = self.cause
         found_in = f"{Path(cause.file).name}:{cause.line}, in {cause.function}"
         if not cause.line:

@@ -1,30 +1,239 @@
-"""Which modules of the user's own can be written into the program that imports them, and in order.
+"""A program of several files as one: the user's own modules, written into what imports them.
 
-A module can be moved where that changes nothing. One that cannot stays an import, and so does all
-that it imports: nothing may be there twice.
+The modules are found by reading files, never by importing; only those in the program's own folders
+are the user's, installed packages stay imports. A module can be moved where that changes nothing
+(what its names are bound by, and how they are used, says so). One that cannot stays an import, and
+so does all that it imports: nothing may be there twice.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import libcst as cst
 import libcst.helpers as h
 import libcst.metadata as md
 
-from compilescope.minify.source.nodes import is_docstring, walk
-from compilescope.minify.source.own_modules import Finder, OwnImport, OwnModule
-from compilescope.minify.source.scopes import (
-    bindings,
-    global_bindings,
-    global_names,
-    import_words,
-    is_bound_elsewhere,
-    local_names,
-    only_attributes,
-    rebound_names,
-)
+from compilescope.minify.source.nodes import is_docstring, names_in, walk
+
+
+def scopes(tree: cst.Module) -> list[md.Scope]:
+    wrapper = cst.MetadataWrapper(tree, unsafe_skip_copy=True)
+    found = wrapper.resolve(md.ScopeProvider).values()
+    return [scope for scope in dict.fromkeys(found) if scope is not None]
+
+
+def global_bindings(tree: cst.Module) -> Iterator[md.BaseAssignment]:
+    for scope in scopes(tree):
+        if isinstance(scope, md.GlobalScope):
+            yield from scope.assignments
+
+
+def global_names(tree: cst.Module) -> set[str]:
+    """The names that the module binds."""
+    return {each.name.split(".")[0] for each in global_bindings(tree)}
+
+
+def local_names(tree: cst.Module) -> set[str]:
+    """The names that functions, classes and comprehensions bind for themselves."""
+    return {
+        each.name
+        for scope in scopes(tree)
+        if not isinstance(scope, md.GlobalScope)
+        for each in scope.assignments
+        if isinstance(each, md.Assignment)
+    }
+
+
+def bindings(tree: cst.Module) -> Counter[str]:
+    """Global names, and how often each is bound."""
+    return Counter(each.name for each in global_bindings(tree))
+
+
+def rebound_names(tree: cst.Module) -> set[str]:
+    """Names that a function declares global."""
+    return {
+        item.name.value
+        for node in walk(tree)
+        if isinstance(node, cst.Global)
+        for item in node.names
+    }
+
+
+def is_bound_elsewhere(tree: cst.Module, name: str) -> bool:
+    """Is there anything of this name that no import has made?"""
+    return any(
+        each.name == name and not isinstance(each, md.ImportAssignment)
+        for scope in scopes(tree)
+        for each in scope.assignments
+        if isinstance(each, md.Assignment)
+    )
+
+
+def only_attributes(tree: cst.Module, bound: str, names: set[str]) -> bool:
+    """Is the module only ever asked for names that it defines, and never assigned to?"""
+    assigned = {
+        h.get_full_name_for_node(node.target)
+        for node in walk(tree)
+        if isinstance(node, (cst.AssignTarget, cst.AugAssign, cst.AnnAssign))
+    }
+    if any(name and name.startswith(f"{bound}.") for name in assigned):
+        return False
+    good = sum(
+        isinstance(node, cst.Attribute)
+        and h.get_full_name_for_node(node.value) == bound
+        and node.attr.value in names
+        for node in walk(tree)
+    )
+    return good == _uses(tree, bound)
+
+
+def _uses(tree: cst.Module, bound: str) -> int:
+    """How often the dotted name stands there, outside imports."""
+    nodes = list(walk(tree))
+    imports = [node for node in nodes if isinstance(node, (cst.Import, cst.ImportFrom))]
+    passed = {inner for node in imports for inner in walk(node)}
+    passed |= {node.attr for node in nodes if isinstance(node, cst.Attribute)}
+    passed |= {node.keyword for node in nodes if isinstance(node, cst.Arg) and node.keyword}
+    return sum(
+        isinstance(node, (cst.Attribute, cst.Name))
+        and node not in passed
+        and h.get_full_name_for_node(node) == bound
+        for node in nodes
+    )
+
+
+def import_words(tree: cst.Module) -> dict[str, set[str]]:
+    """Global name -> what it is: the thing imported, or, for all else, the empty word."""
+    found: dict[str, set[str]] = {}
+    for each in global_bindings(tree):
+        words = {""}
+        if isinstance(each, md.ImportAssignment):
+            words = {name.name for name in each.get_qualified_names_for(each.name)}
+        found.setdefault(each.name.split(".")[0], set()).update(words)
+    return found
+
+
+_ASKING = {"__file__", "__path__", "__spec__", "__package__", "__loader__", "globals", "vars"}
+
+
+@dataclass(frozen=True)
+class OwnImport:
+    """An import of an own module."""
+
+    statement: cst.Import | cst.ImportFrom
+    module: str
+    """Absolute name."""
+    names: tuple[tuple[str, str], ...] = ()
+    """(name, bound as) of `from module import ...`; ("*", "*") is all."""
+    bound: str = ""
+    """What `import module` binds, as it is written before an attribute: `package.module`."""
+    on_top: bool = True
+    """It stands at the top level of its file."""
+
+
+@dataclass
+class OwnModule:
+    """One file of the user's."""
+
+    name: str
+    tree: cst.Module
+    package: str = ""
+    """What its relative imports begin from."""
+    imports: list[OwnImport] = field(default_factory=list)
+    problem: str = ""
+    """Why it cannot be written into another one; empty where it can."""
+
+
+class Finder:
+    """Looks for modules in the folders of the program, and nowhere else."""
+
+    def __init__(self, folders: tuple[str, ...]) -> None:
+        self._folders = folders
+        self._known: dict[str, OwnModule | None] = {}
+
+    def find(self, name: str) -> OwnModule | None:
+        if name not in self._known:
+            self._known[name] = None
+            path = self._path(name)
+            if path is not None:
+                self._known[name] = self._read(name, path)
+        return self._known[name]
+
+    def _path(self, name: str) -> Path | None:
+        for folder in self._folders:
+            base = Path(folder, *name.split("."))
+            for path in (base / "__init__.py", base.with_name(f"{base.name}.py")):
+                if path.is_file():
+                    return path
+        return None
+
+    def _read(self, name: str, path: Path) -> OwnModule | None:
+        try:
+            tree = cst.parse_module(path.read_bytes())
+        except (OSError, cst.ParserSyntaxError, UnicodeDecodeError, RecursionError):
+            return None
+        package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+        return OwnModule(name, tree, package)
+
+    def look_into(self, module: OwnModule) -> None:
+        """Find what it imports, and what keeps it from being moved. Once for each module."""
+        on_top = set(_top_imports(module.tree))
+        for node in walk(module.tree):
+            if not isinstance(node, (cst.Import, cst.ImportFrom)):
+                continue
+            module.imports += [
+                replace(each, on_top=node in on_top) for each in self._own(node, module.package)
+            ]
+        asked = [name.value for name in names_in(module.tree) if name.value in _ASKING]
+        if asked:
+            module.problem = f"{module.name} uses {asked[0]}"
+
+    def _own(self, node: cst.Import | cst.ImportFrom, package: str) -> Iterator[OwnImport]:
+        if isinstance(node, cst.Import):
+            for alias in node.names:
+                name = alias.evaluated_name
+                if self.find(name) is not None:
+                    yield OwnImport(node, name, bound=alias.evaluated_alias or name)
+            return
+        base = _absolute(node, package)
+        if isinstance(node.names, cst.ImportStar):
+            if self.find(base) is not None:
+                yield OwnImport(node, base, (("*", "*"),))
+            return
+        plain = []
+        for alias in node.names:
+            name, bound = alias.evaluated_name, alias.evaluated_alias or alias.evaluated_name
+            inner = f"{base}.{name}" if base else name
+            if self.find(inner) is not None and not self._defines(base, name):
+                yield OwnImport(node, inner, bound=bound)
+            else:
+                plain.append((name, bound))
+        if plain and self.find(base) is not None:
+            yield OwnImport(node, base, tuple(plain))
+
+    def _defines(self, module: str, name: str) -> bool:
+        found = self.find(module) if module else None
+        return found is not None and name in global_names(found.tree)
+
+
+def _top_imports(tree: cst.Module) -> Iterator[cst.CSTNode]:
+    for line in tree.body:
+        if isinstance(line, cst.SimpleStatementLine):
+            yield from line.body
+
+
+def _absolute(node: cst.ImportFrom, package: str) -> str:
+    name = (h.get_full_name_for_node(node.module) or "") if node.module else ""
+    if not node.relative:
+        return name
+    parts = package.split(".") if package else []
+    parts = parts[: len(parts) - (len(node.relative) - 1)]
+    return ".".join([*parts, *([name] if name else [])])
 
 
 class Weaver:

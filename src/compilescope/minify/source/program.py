@@ -14,6 +14,7 @@ from compilescope.minify.source.messages import Original
 from compilescope.minify.source.nodes import is_docstring, walk
 from compilescope.minify.source.one_file import Flattened, flatten
 from compilescope.minify.source.program_sandbox import ProgramFiles
+from compilescope.model.plain_files import read_given
 
 _LARGEST_FILES = 64 << 20
 """Bytes of all data files that travel with a program. Chosen: each candidate may need them at hand;
@@ -83,7 +84,7 @@ def _module(words: tuple[str, ...]) -> SourceProgram:
 
 def _text_of(path: Path) -> str:
     try:
-        return path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
+        return read_given(path).decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError:
         raise ToolError(f"{path} is not UTF-8 text.") from None
     except OSError as error:

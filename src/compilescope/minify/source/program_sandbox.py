@@ -15,9 +15,9 @@ import msgspec
 from compilescope.minify.judgements import Outcome
 from compilescope.minify.sandbox import Sandbox, TaskResult
 from compilescope.minify.source.candidate import SourceCandidate, is_valid, unbound_names
-from compilescope.minify.source.causes import SourceCause
 from compilescope.minify.source.crashes import died
 from compilescope.minify.source.eager_backend import is_eager
+from compilescope.minify.source.findings import SourceFinding
 from compilescope.minify.source.messages import (
     ORIGINAL_TASK,
     TASK,
@@ -148,11 +148,11 @@ def lay_out(files: tuple[tuple[str, str], ...], folder: Path) -> tuple[tuple[str
     return tuple(made)
 
 
-class CauseJudge:
+class FindingJudge:
     """Keeps programs that show the same cause and end no worse than the first one did."""
 
     def __init__(
-        self, stage: ProgramSandbox, wanted: SourceCause, allowed_errors: frozenset[str]
+        self, stage: ProgramSandbox, wanted: SourceFinding, allowed_errors: frozenset[str]
     ) -> None:
         self._stage = stage
         self._wanted = wanted
@@ -161,7 +161,7 @@ class CauseJudge:
         """Refuse what would call another backend than "eager": it would take far longer."""
         self.unbound: set[str] = set()
         """Names that nothing binds in the whole program; no others may come."""
-        self.recompiles: frozenset[tuple[str, ...]] | None = None
+        self.recompiles: frozenset[str] | None = None
         """Keys of the whole program's recompiles: for a recompile no others may come, or the guard
         that is looked for would be one of several that fail in the same call."""
         self.seconds = 0.0
@@ -193,16 +193,16 @@ class CauseJudge:
         return isinstance(plain, TrialResult) and not plain.error
 
     def shows(self, seen: TrialResult) -> bool:
-        if seen.error not in self._allowed or find_cause(seen, self._wanted) is None:
+        if seen.error not in self._allowed or find_again(seen, self._wanted) is None:
             return False
-        others = {cause.key for cause in seen.causes if cause.kind == "recompile"}
+        others = {cause.fingerprint for cause in seen.findings if cause.predicate == "recompile"}
         return (
-            self._wanted.kind != "recompile"
+            self._wanted.predicate != "recompile"
             or self.recompiles is None
             or (others <= self.recompiles)
         )
 
 
-def find_cause(seen: TrialResult, wanted: SourceCause) -> SourceCause | None:
+def find_again(seen: TrialResult, wanted: SourceFinding) -> SourceFinding | None:
     """The cause that is the same as `wanted`."""
-    return next((cause for cause in seen.causes if cause.key == wanted.key), None)
+    return next((cause for cause in seen.findings if cause.fingerprint == wanted.fingerprint), None)

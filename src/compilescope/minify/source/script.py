@@ -2,7 +2,11 @@
 
 It listens to what torch itself logs about graph breaks or recompiles, and to the error that
 fullgraph=True makes of a break; of a crash, it looks at how the program ends. It concludes as every
-repro script does (`script.ending`).
+repro script does (`script.conclusion`).
+
+It is handed out only after a fresh process has shown the same cause, by both accounts. By its own:
+run with plain Python, it concludes that the bug is present. And by ours: under capture, in a new
+interpreter, it shows a cause with the same key (of a crash, the program in it that it looks at).
 """
 
 from __future__ import annotations
@@ -10,15 +14,100 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+import subprocess
+import sys
+import tempfile
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
+from compilescope.minify.script.conclusion import conclude, ending_source, exits, shows_bug
 from compilescope.minify.script.embedded import crashes
-from compilescope.minify.script.ending import conclude, ending_source, exits
-from compilescope.minify.source.causes import SourceCause, lasting_guard
 from compilescope.minify.source.crashes import crash_key
+from compilescope.minify.source.findings import SourceFinding, lasting_guard
+from compilescope.minify.source.messages import TrialResult
+from compilescope.minify.source.program_sandbox import (
+    ProgramFiles,
+    ProgramSandbox,
+    find_again,
+    lay_out,
+)
+from compilescope.processes.child import run_within
+from compilescope.processes.deadline import Deadline, OutOfTime
+from compilescope.settings import fresh_environment
 from compilescope.texts import in_docstring
+
+_START_S = 120.0
+"""For importing torch, beside the time of a candidate. Chosen: more than a busy machine takes."""
+_LAST_WORDS = 3
+"""Lines of its output in the reason: enough for an error and its line."""
+
+
+def why_not(
+    script: str,
+    program: str,
+    cause: SourceFinding,
+    surroundings: ProgramFiles,
+    limit_s: float,
+    deadline: Deadline,
+) -> str:
+    """Why it is no repro of what `program` shows; empty if it is one. Raises `OutOfTime`."""
+    # The script lives through the crash that it tells of.
+    shows = program if cause.predicate == "crash" else script
+    return _alone(script, surroundings, limit_s, deadline) or _captured(
+        shows, cause, surroundings, limit_s, deadline
+    )
+
+
+def _alone(script: str, surroundings: ProgramFiles, limit_s: float, deadline: Deadline) -> str:
+    with tempfile.TemporaryDirectory(
+        prefix="compilescope-repro-", ignore_cleanup_errors=True
+    ) as folder:
+        lay_out(surroundings.files, Path(folder))
+        path = Path(folder, "repro.py")
+        path.write_text(script, encoding="utf-8")
+        env = fresh_environment()
+        env["PYTHONPATH"] = ":".join([*surroundings.paths, env["PYTHONPATH"]])
+        try:
+            done = run_within(
+                [sys.executable, str(path)],
+                deadline.limit(limit_s + _START_S),
+                cwd=folder,
+                env=env,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+            )
+        except subprocess.TimeoutExpired:
+            if deadline.is_over:
+                raise OutOfTime from None
+            return (
+                f"on its own in a fresh process it did not finish within {limit_s + _START_S:g} s"
+            )
+    if shows_bug(done.returncode, done.stderr.decode(errors="replace").splitlines()):
+        return ""
+    said = (done.stdout + done.stderr).decode(errors="replace").strip().splitlines()
+    words = " / ".join(said[-_LAST_WORDS:]) or "no message"
+    return f"on its own in a fresh process it exited with {done.returncode} ({words})"
+
+
+def _captured(
+    script: str,
+    cause: SourceFinding,
+    surroundings: ProgramFiles,
+    limit_s: float,
+    deadline: Deadline,
+) -> str:
+    with ProgramSandbox(
+        surroundings, limit_s=limit_s, memory_bytes=None, fork=False, deadline=deadline
+    ) as stage:
+        seen = stage.look(script)
+    if not isinstance(seen, TrialResult):
+        return f"under capture in a fresh process the result was {seen}"
+    if find_again(seen, cause) is None:
+        return "under capture in a fresh process it did not show the same cause"
+    return ""
+
 
 _WIDTH = 88
 _THING = {"break": "graph break", "recompile": "recompile", "crash": "crash"}
@@ -86,7 +175,7 @@ class Story:
     """Own modules that it still imports."""
 
 
-def finished_script(text: str, cause: SourceCause, story: Story, *, guarded: bool) -> str:
+def finished_script(text: str, cause: SourceFinding, story: Story, *, guarded: bool) -> str:
     """`guarded`: all of the program in the main part, not only its last statements."""
     body = ast.parse(text).body
     form = _form(cause)
@@ -153,20 +242,20 @@ class _Form:
     """Names of its own: the program may have taken them."""
 
 
-def _form(cause: SourceCause) -> _Form:
-    if cause.kind == "crash":
+def _form(cause: SourceFinding) -> _Form:
+    if cause.predicate == "crash":
         return _crash_form(cause)
-    artifact, modules = _LOGS[cause.kind]
+    artifact, modules = _LOGS[cause.predicate]
     values = {
         "artifact": artifact,
         "loggers": _listed([f"torch._dynamo.{name}.__{artifact}" for name in modules]),
         "words": _listed(words_of(cause)),
-        "thing": _THING[cause.kind],
+        "thing": _THING[cause.predicate],
     }
     return _Form(_BY_LOG, ("import logging",), values, ending_source(conclude), _VARIABLES)
 
 
-def _crash_form(crash: SourceCause) -> _Form:
+def _crash_form(crash: SourceFinding) -> _Form:
     ending = ending_source(conclude)
     if crash.subject == "signal":
         imports: tuple[str, ...] = ("import os", "import subprocess")
@@ -211,23 +300,23 @@ def _quoted(text: str) -> str:
     return f'"{text}"' if plain else repr(text)
 
 
-def words_of(cause: SourceCause) -> tuple[str, ...]:
+def words_of(cause: SourceFinding) -> tuple[str, ...]:
     """What torch's own report of it says, whatever the program around it."""
-    if cause.kind == "break":
+    if cause.predicate == "break":
         return tuple(dict.fromkeys(filter(None, (cause.what, cause.reason))))
     return ("Recompiling function", *filter(None, [lasting_guard(cause.logged)]))
 
 
-def _head(cause: SourceCause, story: Story) -> str:
-    what = f"Graph break: {cause.what}" if cause.kind == "break" else cause.title
+def _head(cause: SourceFinding, story: Story) -> str:
+    what = f"Graph break: {cause.what}" if cause.predicate == "break" else cause.title
     named = f" ({cause.gb_id})" if cause.gb_id else ""
-    why = f"The guard {cause.guard} fails" if cause.kind == "recompile" else cause.reason
+    why = f"The guard {cause.guard} fails" if cause.predicate == "recompile" else cause.reason
     why += "`" * (why.count("`") % 2)
     origin = f"Minified from {story.lines_before} lines; found in {story.found_in}"
     paragraphs = [
         f"{what}{named}.",
         f"{why.rstrip('.')}. {origin}, with torch {story.torch}.".removeprefix(". "),
-        exits(_THING[cause.kind]),
+        exits(_THING[cause.predicate]),
     ]
     if story.needs:
         paragraphs.append(f"It needs these modules of the author: {', '.join(story.needs)}.")

@@ -18,8 +18,8 @@ from typing import Any
 import msgspec
 
 from compilescope.analysis.digest import digest
-from compilescope.minify.source.causes import SourceCause, causes_of
 from compilescope.minify.source.crashes import crash_of
+from compilescope.minify.source.findings import SourceFinding, findings_of
 from compilescope.minify.source.messages import Original, TrialRequest, TrialResult
 from compilescope.model.header import RunHeader
 from compilescope.model.run import Run
@@ -97,9 +97,9 @@ def _watched(
     header = RunHeader(run="trial", tool=VERSION, root=root)
     record = Run(header, journal.events, journal.artifacts)
     seen = digest(record)
-    crash: SourceCause | None = crash_of(uncaught, seen) if uncaught is not None else None
-    causes = (*filter(None, [crash]), *causes_of(record, seen))
+    crash: SourceFinding | None = crash_of(uncaught, seen) if uncaught is not None else None
+    found = (*filter(None, [crash]), *findings_of(record, seen))
     failed = any(failure.gb_type is None for failure in seen.failures)
     return msgspec.to_builtins(
-        TrialResult(causes, error, message, seen.graphs, seen.torch or "", failed)
+        TrialResult(found, error, message, seen.graphs, seen.torch or "", failed)
     )

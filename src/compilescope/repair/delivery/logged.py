@@ -21,7 +21,7 @@ from compilescope.fixes.fix import Fix
 from compilescope.fixes.here import Here
 from compilescope.fixes.merge import merge
 from compilescope.fixes.patch import Patch
-from compilescope.fixes.unproven import LoggedCause, in_words, logged_causes
+from compilescope.fixes.unproven import LoggedSubject, in_words, logged_subjects
 from compilescope.model.fix_search import FixAttempt, Losses
 from compilescope.model.run import Run, read_run
 from compilescope.recorder.target import Target
@@ -66,7 +66,7 @@ class LoggedScript:
 
 @dataclass(frozen=True)
 class _Proposed:
-    cause: LoggedCause
+    cause: LoggedSubject
     fix: Fix
     patch: Patch
     why: str = ""
@@ -108,7 +108,7 @@ def fix_from_log(
     """`target` is the log's program as it is here."""
     plan = plan_logged(target, force=force)
     here = Here(main_file(target), run.header.root, folders)
-    causes = logged_causes(run, here)
+    causes = logged_subjects(run, here)
     searched = _search(target, wishes)
     outcome = searched.outcome
     kept = {each.fingerprint: each for each in outcome.attempts if each.kept}
@@ -157,7 +157,7 @@ def _clause(sentence: str) -> str:
     return text[:1].lower() + text[1:]
 
 
-def _propose_rest(causes: list[LoggedCause], searched: _Searched) -> list[_Proposed]:
+def _propose_rest(causes: list[LoggedSubject], searched: _Searched) -> list[_Proposed]:
     """For causes that a run here does not show, or whose fixes it cannot verify."""
     absent = "" if searched.reason else "the graph break does not occur when the program runs here"
     attempts = searched.outcome.attempts
@@ -174,10 +174,10 @@ def _propose_rest(causes: list[LoggedCause], searched: _Searched) -> list[_Propo
     return found
 
 
-def _is_fixed(cause: LoggedCause, attempts: tuple[FixAttempt, ...]) -> bool:
+def _is_fixed(cause: LoggedSubject, attempts: tuple[FixAttempt, ...]) -> bool:
     """A value that torch_xla reads on the host is a graph break on plain torch, by another name."""
-    site = cause.subject.site
-    if site is None or site.rule != "xla/host-read":
+    site = cause.subject.finding
+    if site.rule != "xla/host-read":
         return any(each.kept and each.fingerprint == cause.fingerprint for each in attempts)
     return any(
         each.kept
@@ -188,7 +188,7 @@ def _is_fixed(cause: LoggedCause, attempts: tuple[FixAttempt, ...]) -> bool:
 
 
 def _unsettled(
-    cause: LoggedCause, attempts: tuple[FixAttempt, ...]
+    cause: LoggedSubject, attempts: tuple[FixAttempt, ...]
 ) -> tuple[tuple[Fix, Patch] | None, str]:
     """The first fix that ran and wins something, but could not be checked to the end."""
     for each in attempts:
@@ -298,7 +298,7 @@ def _environment(proposed: list[_Proposed]) -> dict[str, str]:
 
 
 def _left(
-    causes: list[LoggedCause],
+    causes: list[LoggedSubject],
     searched: _Searched,
     proposed: list[_Proposed],
     dropped: Mapping[str, str],
@@ -322,7 +322,7 @@ def _left(
 
 
 def _why_left(
-    cause: LoggedCause, reasons: Mapping[str, FixAttempt], dropped: Mapping[str, str]
+    cause: LoggedSubject, reasons: Mapping[str, FixAttempt], dropped: Mapping[str, str]
 ) -> str:
     if cause.fingerprint in dropped:
         return f"{dropped[cause.fingerprint]}. {cause.remedy}"
@@ -339,7 +339,7 @@ def _why_left(
     return cause.remedy
 
 
-def _verified_words(attempt: FixAttempt, causes: list[LoggedCause]) -> str:
+def _verified_words(attempt: FixAttempt, causes: list[LoggedSubject]) -> str:
     """Named as the log names it, where the log shows it."""
     cause = next((each for each in causes if each.fingerprint == attempt.fingerprint), None)
     place = f"{os.path.basename(attempt.file)}:{attempt.line} {attempt.rule}"

@@ -180,21 +180,34 @@ def _attempt(
     number: int,
 ) -> FixAttempt:
     ran = verification.ended
+    states = _stated(patch, verification)
+    noted = verification.verdict == "verified" and verification.reason == patch.states
     return msgspec.structs.replace(
         _common(subject, refused, number),
         fix=fix.id,
         title=fix.title,
         verdict=verification.verdict,
-        reason=verification.reason,
+        reason=states if noted else verification.reason,
         safe=patch.safe,
-        states=patch.states,
+        states=states,
         breaks_before=verification.before.breaks,
         breaks_after=verification.after.breaks if ran else None,
         recompiles_before=verification.before.recompiles,
         recompiles_after=verification.after.recompiles if ran else None,
         checks=verification.checks,
+        inputs=verification.inputs,
+        notes=verification.notes,
         diff=patch_diff(subject, patch),
     )
+
+
+def _stated(patch: Patch, verification: Verification) -> str:
+    """What the patch says that a user could notice, and what only running it shows."""
+    fewer = verification.before.operators - verification.after.operators
+    if not verification.ended or fewer <= 0:
+        return patch.states
+    captured = "1 fewer operator is" if fewer == 1 else f"{fewer} fewer operators are"
+    return f"{patch.states} {captured} captured.".strip()
 
 
 def _nothing(subject: Subject, refused: list[tuple[Fix, Refused]], number: int) -> FixAttempt:
@@ -208,8 +221,8 @@ def _common(subject: Subject, refused: list[tuple[Fix, Refused]], number: int) -
     finding = subject.finding
     seen = subject.program.digest
     return FixAttempt(
-        rule=subject.rule or finding.rule,
-        finding=finding.kind,  # type: ignore[arg-type]
+        rule=subject.rule or finding.rule_id,
+        finding=finding.kind,
         cause=finding.title,
         fingerprint=finding.fingerprint,
         file=finding.file,

@@ -41,7 +41,7 @@ from compilescope.repair.search.stored_search import keep_run
 from compilescope.repair.trials.baseline import TrialBaseline
 from compilescope.repair.trials.loss_checks import same_losses
 from compilescope.repair.trials.losses import losses_of
-from compilescope.repair.trials.timing import measure
+from compilescope.repair.trials.timing import NEVER_WARM, measure
 from compilescope.repair.trials.verification import Verification
 from compilescope.repair.trials.verifier import confirm, verify
 from compilescope.repair.trials.version import Version
@@ -105,7 +105,7 @@ class _Search:
         steps, proof = self._prove(original, steps)
         times = None
         if wishes.timed and len(steps) > 1:
-            times = self._times(steps)
+            times = self._times(steps) if original.calls_again else Times(reason=NEVER_WARM)
         return self._outcome(first, steps, proof, times, notes)
 
     def _rounds(self, base: TrialBaseline, steps: list[SearchStep]) -> None:
@@ -304,7 +304,9 @@ class _Search:
                 self.cut.append("the check in a fresh process")
                 return proof
             checks = fresh.checks if fresh.verdict != "verified" else proof.checks
-            proof = msgspec.structs.replace(fresh, checks=checks, notes=proof.notes)
+            proof = msgspec.structs.replace(
+                fresh, checks=checks, notes=proof.notes, inputs=proof.inputs
+            )
         return proof
 
     def _times(self, steps: list[SearchStep]) -> Times | None:
@@ -314,7 +316,7 @@ class _Search:
         times = self._measured(Version(), steps[-1].version, _ROUNDS)
         for number, (before, tried) in enumerate(kept, 1):
             alone = times
-            if len(kept) > 1:
+            if len(kept) > 1 and times is not None and times.warm_call is not None:
                 self.wishes.progress("timing", number, len(kept))
                 version = before.version.with_patch(tried.patch)
                 alone = self._measured(before.version, version, _ROUNDS_ALONE)

@@ -67,7 +67,7 @@ def still_lost(watched: CapturedRun, attempts: list[FixAttempt]) -> list[FixLeft
     told = []
     for finding in findings(watched.digest):
         place = f"{finding.file}:{finding.line}"
-        why = reasons.get(finding.fingerprint) or finding.remedy or finding.message
+        why = reasons.get(finding.fingerprint) or finding.first_step or finding.message
         told.append(FixLeft(place, why))
     return told
 

@@ -80,6 +80,11 @@ class TrialBaseline:
         )
 
     @property
+    def calls_again(self) -> bool:
+        """Is any region called more than once? Else there is no warm call to time."""
+        return any(len(trail) > 1 for trail in self.probed.record.get("trails", {}).values())
+
+    @property
     def failed_to_compile(self) -> bool:
         """Did it end early only because it could not be compiled?"""
         return self.watched.exit_status != 0 and bool(self.watched.digest.failures)

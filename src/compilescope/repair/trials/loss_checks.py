@@ -9,12 +9,18 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from compilescope.analysis.digest import Digest
-from compilescope.analysis.findings import Finding, findings
-from compilescope.findings.breaks import Site
-from compilescope.findings.eager import EagerFrame
+from compilescope.analysis.findings import findings
+from compilescope.findings.breaks import BreakFinding
+from compilescope.findings.eager import EagerFinding
+from compilescope.findings.finding import Finding
 from compilescope.model.fix_search import FixCheck
 from compilescope.repair.trials.changes import Changes
-from compilescope.repair.trials.losses import captured_lines, compiled_functions, losses_of
+from compilescope.repair.trials.losses import (
+    captured_lines,
+    compiled_functions,
+    guards_on_data,
+    losses_of,
+)
 from compilescope.repair.trials.watched import CapturedRun
 
 
@@ -27,6 +33,7 @@ def check_losses(
         comparison.gone(),
         comparison.breaks(),
         comparison.recompiles(),
+        comparison.guards(),
         comparison.eager(),
         comparison.failures(),
         comparison.operators(),
@@ -50,7 +57,8 @@ class _Comparison:
         left = [self._new[name] for name in self._gone if name in self._new]
         if left:
             found = left[0]
-            words = f"{found.title} is still there, on line {found.line}"
+            # The title comes last: a function that it begins with keeps its case.
+            words = f"on line {found.line} there is still: {found.title}"
             return FixCheck("gone", "fail", words)
         return FixCheck("gone", "pass", "the cause is gone")
 
@@ -70,7 +78,7 @@ class _Comparison:
             return FixCheck("breaks", "pass", words)
         return FixCheck("breaks", "pass", f"{were.breaks} before, {are.breaks} after")
 
-    def _wrong(self, site: Site) -> str:
+    def _wrong(self, site: BreakFinding) -> str:
         """Why a new break counts against the patch; empty where it was only hidden before."""
         if self._changes.is_new(site.file, site.line):
             return "the patch wrote that line"
@@ -94,8 +102,10 @@ class _Comparison:
             for name, found in self._new.items()
             if found.kind == "recompile" and name not in self._old
         ]
-        kinds = [found.rule for found in self._old.values() if found.kind == "recompile"]
-        fresh = [found for found in new if found.rule not in kinds and not self._was_eager(found)]
+        kinds = [found.rule_id for found in self._old.values() if found.kind == "recompile"]
+        fresh = [
+            found for found in new if found.rule_id not in kinds and not self._was_eager(found)
+        ]
         if fresh:
             words = f"a new cause of recompiles: {fresh[0].title} ({fresh[0].message})"
             return FixCheck("recompiles", "fail", words)
@@ -112,6 +122,16 @@ class _Comparison:
         """Was the function that recompiles not compiled at all before?"""
         known = {(code.file, code.function) for code in compiled_functions(self._before.run)}
         return (found.file, found.function) not in known
+
+    def guards(self) -> FixCheck:
+        """A graph that holds for one number out of a tensor: each other one needs another graph,
+        and after the limit there is none."""
+        known = set(guards_on_data(self._before.run))
+        for guard in guards_on_data(self._after.run):
+            if guard not in known:
+                words = f"a graph would serve one value alone: its guard is `{guard}`"
+                return FixCheck("guards", "fail", words)
+        return FixCheck("guards", "pass", "no guard on a value read from data")
 
     def eager(self) -> FixCheck:
         old = {_name(frame) for frame in self._before.digest.eager_frames}
@@ -163,7 +183,7 @@ class _Comparison:
         return FixCheck("operators", "pass", f"{words}: only on lines that the patch replaces")
 
 
-def _name(frame: EagerFrame) -> tuple[str, str, bool]:
+def _name(frame: EagerFinding) -> tuple[str, str, bool]:
     return frame.file, frame.function, frame.rest_only
 
 

@@ -8,12 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from compilescope.analysis.digest import Digest
+from compilescope.analysis.guarded import guarded_graphs
 from compilescope.errors import ToolError
 from compilescope.model.bodies import GraphCaptured
 from compilescope.model.fix_search import Losses
 from compilescope.model.graph import Graph, Node, decode_graph
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef, origin_of
+from compilescope.patterns import late
+
+_ON_DATA = late(r"\.(?:item|tolist)\(\)[^=!<>]*==")
 
 
 def count_operators(run: Run) -> int:
@@ -58,6 +62,13 @@ def compiled_functions(run: Run) -> set[CodeRef]:
         for body, _ in _graphs(run)
         if body.frame is not None
     }
+
+
+def guards_on_data(run: Run) -> Iterator[str]:
+    """The conditions that tie a graph to a number read out of a tensor: `n.item() == 3`."""
+    for graph in guarded_graphs(run):
+        for guard in graph.all:
+            yield from (check for check in guard.checks if _ON_DATA.search(check))
 
 
 def has_symbolic_sizes(run: Run) -> bool:

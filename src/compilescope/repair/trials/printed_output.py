@@ -25,7 +25,7 @@ _RELATIVE = 1e-4
 """Chosen: nearly a thousand units in the last place of float32 (1.2e-7), for what a program prints
 has gone through many roundings. torch itself prints four decimals."""
 _GROWTH = 4.0
-"""Times the spread of the original's own outputs. Chosen, as `_BEYOND` in diff/false_alarms.py: the
+"""Times the spread of the original's own outputs. Chosen, as `_BEYOND` in diff/rounds.py: the
 few runs that are at hand seldom show the whole spread."""
 
 

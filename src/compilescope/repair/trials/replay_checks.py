@@ -165,7 +165,9 @@ class _Comparison:
                         self._found.unknown(f"{call['name']} was not replayed in compiled mode")
                         return
                     continue
-                self._asked += mode == "compiled"
+                if mode == "compiled":
+                    self._asked += 1
+                    self._found.inputs.append(InputRecipe(*recipe).words())
                 wrong = self._judge.differences((ours, wanted), (theirs, replay), exact)
                 wrong = list(self._weighed(call, recipe, wrong, (theirs, replay)))
                 if wrong:

@@ -12,6 +12,8 @@ from compilescope.repair.trials.version import Version
 from compilescope.repair.trials.watched import CapturedRun
 from compilescope.repair.trials.workbench import Workbench
 
+NEVER_WARM = "no compiled region is called again after it is compiled"
+
 
 def measure(bench: Workbench, before: Version, after: Version, *, rounds: int = 3) -> Times:
     """Both by turns, each time with empty caches for what is compiled."""
@@ -24,10 +26,12 @@ def measure(bench: Workbench, before: Version, after: Version, *, rounds: int = 
             if run.timed_out:
                 return Times(reason=f"it did not finish within {bench.limit_s:g} s")
             runs.append(run)
+        if all(_steady_s(run) is None for runs in seen for run in runs):
+            break  # Another round would show no more.
     old, new = (_timed(runs) for runs in seen)
     reason = ""
     if old.steady is None or new.steady is None:
-        reason = "no compiled region is called again after it is compiled"
+        reason = NEVER_WARM
     return Times(old, new, reason, imports=bool(bench.cold))
 
 

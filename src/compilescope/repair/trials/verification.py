@@ -19,6 +19,8 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
     after: Losses = Losses()
     notes: tuple[str, ...] = ()
     """What a reader should know though it decides nothing: inputs left out, sides not taken."""
+    inputs: tuple[str, ...] = ()
+    """The sets of inputs on which its regions were held against the original's, in words."""
     watched: CapturedRun | None = None
     """The run of the version that was tried."""
 
@@ -34,6 +36,7 @@ class ComparedValues(msgspec.Struct):
 
     checks: list[FixCheck] = []
     notes: list[str] = []
+    inputs: list[str] = []
 
     def unknown(self, words: str) -> None:
         self.checks.append(FixCheck("replays", "unknown", words))
@@ -41,6 +44,7 @@ class ComparedValues(msgspec.Struct):
     def add(self, other: ComparedValues) -> None:
         self.checks += other.checks
         self.notes += other.notes
+        self.inputs += other.inputs
 
     @property
     def is_settled(self) -> bool:

@@ -20,7 +20,10 @@ from compilescope.repair.trials.version import Version
 from compilescope.repair.trials.watched import CapturedRun
 from compilescope.repair.trials.workbench import Workbench
 
-_OF_RUNS = ("gone", "breaks", "recompiles", "eager", "failures", "operators", "exit", "output")
+_OF_RUNS = (
+    *("gone", "breaks", "recompiles", "guards", "eager", "failures", "operators"),
+    *("exit", "output"),
+)
 """Checks of what was seen under capture; the others are of replays."""
 _MOST_SAID = 160
 """Letters of a program's last line. Chosen: it is one clause of a sentence."""
@@ -49,6 +52,7 @@ def verify(
         before=before.counts,
         after=losses_of(after.digest, after.operators, distinct=True) if after else Losses(),
         notes=tuple(dict.fromkeys(trial.notes)),
+        inputs=tuple(dict.fromkeys(trial.inputs)),
         watched=after,
     )
 
@@ -101,6 +105,7 @@ class _Trial:
         self.changes = Changes()
         self.checks: list[FixCheck] = []
         self.notes: list[str] = []
+        self.inputs: list[str] = []
         self.after: CapturedRun | None = None
 
     def judge(self, gone: Collection[str]) -> tuple[FixVerdict, str]:
@@ -161,6 +166,7 @@ class _Trial:
         found = compare_values(self._bench, self._before, self._version, self.changes, self._allows)
         self.checks += found.checks
         self.notes += found.notes
+        self.inputs += found.inputs
 
 
 def _ending(after: CapturedRun, wanted: int) -> str:

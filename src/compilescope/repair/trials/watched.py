@@ -68,6 +68,7 @@ class ReplayedRun:
                 "region": call["region"],
                 "call": call["call"],
                 "train": any(replay["train"] for replay in call["replays"]),
+                "weights": call.get("weights", []),
                 "forms": call.get("forms", {}),
                 "changed": sorted({path for r in call["replays"] for path in r["changed"]}),
                 "recipes": [

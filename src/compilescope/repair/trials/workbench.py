@@ -17,7 +17,6 @@ import socket
 import tempfile
 import time
 from collections.abc import Callable, Collection
-from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -152,7 +151,7 @@ class Workbench:
             launcher_pid=os.getpid(),
         )
         folder = create_run(place / "runs", header)
-        settings = replace(self._settings, run_dir=folder, time=timed)
+        settings = self._settings._replace(run_dir=folder, time=timed)
         started = msgspec.structs.replace
         ended = self._run(
             version,

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import posixpath
 
-from compilescope.analysis.findings import Finding
 from compilescope.analysis.gate.verdict import GateCheck, Judgement
+from compilescope.findings.finding import Finding
 from compilescope.report.advice import advice_text
 from compilescope.texts import visible
 
@@ -25,7 +25,7 @@ def to_annotations(judgement: Judgement, workspace: str = "") -> str:
 
 
 def _finding(finding: Finding, workspace: str) -> str:
-    properties = {"title": f"{finding.rule}: {finding.title}"}
+    properties = {"title": f"{finding.rule_id}: {finding.title}"}
     if finding.file and not finding.file.startswith("<"):
         properties["file"] = _named(finding.file, workspace)
         if finding.line > 0:

@@ -32,33 +32,28 @@ from compilescope.report.render.diffs import diff_kind
 from compilescope.report.render.drawn import blocks as drawn_blocks
 from compilescope.report.render.drawn import frames as drawn_frames
 from compilescope.report.render.expression_marks import marked_part
-from compilescope.report.render.heatmap import heatmap_values
 from compilescope.report.render.icicle import tree_values
-from compilescope.report.render.matrix import matrix_values
-from compilescope.report.render.measures import measure_values
-from compilescope.report.render.notebook import following_the_notebook
 from compilescope.report.render.portions import portion_values
 from compilescope.report.render.safe_html import clean
 from compilescope.report.render.shelf import panes_values
 from compilescope.report.render.source_file import source_file_values
 from compilescope.report.render.timeline import timeline_values
-from compilescope.report.render.trend import trend_values
 from compilescope.report.render.visible_blocks import cleaned
 
 _HERE = Path(__file__).parent
 _VALUES: dict[str, Callable[[Any], dict[str, Any]]] = {
     "diff": lambda block: {"lines": _diff_lines(block)},
     "excerpt": lambda block: {"line": _excerpt_line(block)},
-    "heatmap": heatmap_values,
+    "heatmap": lambda block: _heatmap_values(block),
     "listing": lambda block: {"lines": _listing_lines(block)},
-    "matrix": matrix_values,
-    "measures": measure_values,
+    "matrix": lambda block: _matrix_values(block),
+    "measures": lambda block: _measure_values(block),
     "panes": panes_values,
     "portions": portion_values,
     "sourcefile": source_file_values,
     "timeline": timeline_values,
     "tree": tree_values,
-    "trend": trend_values,
+    "trend": lambda block: _trend_values(block),
 }
 """What a template needs beside its block."""
 _DRAWN = {**drawn_blocks.DRAWN, **drawn_frames.DRAWN}
@@ -87,6 +82,8 @@ def amount(part: Part) -> int:
 
 @functools.cache
 def _notebook_styles() -> Markup:
+    from compilescope.report.render.notebook import following_the_notebook
+
     return Markup(following_the_notebook(styles(page=False)))
 
 
@@ -115,6 +112,31 @@ def scripts() -> Markup:
 def _joined(paths: Iterable[Path]) -> Markup:
     """Our own files, so they stand as they are."""
     return Markup("".join(path.read_text(encoding="utf-8") for path in paths))
+
+
+# Blocks of benchmarks and of compared numbers, which few pages have: imported when one is drawn.
+def _heatmap_values(block: Any) -> dict[str, Any]:
+    from compilescope.report.render.heatmap import heatmap_values
+
+    return heatmap_values(block)
+
+
+def _matrix_values(block: Any) -> dict[str, Any]:
+    from compilescope.report.render.matrix import matrix_values
+
+    return matrix_values(block)
+
+
+def _measure_values(block: Any) -> dict[str, Any]:
+    from compilescope.report.render.measures import measure_values
+
+    return measure_values(block)
+
+
+def _trend_values(block: Any) -> dict[str, Any]:
+    from compilescope.report.render.trend import trend_values
+
+    return trend_values(block)
 
 
 def _block(block: Block, prefix: str) -> str:

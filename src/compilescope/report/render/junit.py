@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from compilescope.analysis.findings import Finding
 from compilescope.analysis.gate.verdict import GateCheck, Judgement
+from compilescope.findings.finding import Finding
 from compilescope.report.advice import advice_text
 from compilescope.report.places import place, shown_path
 from compilescope.texts import visible
@@ -69,7 +69,7 @@ def _finding_case(finding: Finding, root: str) -> ElementTree.Element:
         advice_text(finding),
     ]
     text = "\n".join(line for line in lines if line)
-    _mark(case, "failure", f"{finding.title}: {where}", finding.rule, text)
+    _mark(case, "failure", f"{finding.title}: {where}", finding.rule_id, text)
     return case
 
 

@@ -35,7 +35,7 @@ _INSIDE = (
     r"(?::(?:.?[<>=^])?[-+ ]?#?0?(?:\d+)?,?(?:\.\d+)?[bcdeEfFgGnosxX%]?)?\}"
     r"""|[^'"%{]+|['"]|%|\{{1,2}"""
 )
-_STRING = {quote: re.compile(f"(?P<end>{quote})|{_INSIDE}") for quote in ("'", '"', "'''", '"""')}
+_STRING = {quote: late(f"(?P<end>{quote})|{_INSIDE}") for quote in ("'", '"', "'''", '"""')}
 """What stands in a string up to its end. Neither of the two kinds of placeholders may be missing:
 each is a token of its own."""
 _ODD = late(r"[^\n\t -~…⋯·]|\\")
@@ -51,8 +51,8 @@ callable chr classmethod cls compile complex delattr dict dir divmod enumerate e
 format frozenset getattr globals hasattr hash hex id input int isinstance issubclass iter len list
 locals map max memoryview min next object oct open ord pow print property range repr reversed round
 self set setattr slice sorted staticmethod str sum super tuple type vars zip"""
-_KEYWORDS = frozenset(_KEYWORD_NAMES.split())
-_BUILTINS = frozenset(_BUILTIN_NAMES.split())
+KEYWORDS = frozenset(_KEYWORD_NAMES.split())
+BUILTINS = frozenset(_BUILTIN_NAMES.split())
 _AS = late(r"[ \t]+as[ \t]+")
 _IMPORTED = late(rf"[ \t]+as[ \t]+|[ \t]*,[ \t]*|\.|{_NAME}", re.ASCII)
 
@@ -105,9 +105,9 @@ _STYLES = {"space": "", "comment": "c", "number": "n", "decorator": "f", "other"
 
 
 def _word_style(line: str, at: int, word: str) -> str:
-    if word in _KEYWORDS:
+    if word in KEYWORDS:
         return "k"
-    return "b" if word in _BUILTINS and line[at - 1 : at] != "." else ""
+    return "b" if word in BUILTINS and line[at - 1 : at] != "." else ""
 
 
 def _pieces(line: str, at: int, quote: str) -> Iterator[str]:

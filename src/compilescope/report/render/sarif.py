@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from compilescope.analysis.findings import Finding
+from compilescope.findings.finding import Finding
 from compilescope.registry.pages import Pages
 from compilescope.report.advice import advice_text
 from compilescope.report.blocks import Document, ShownRun
@@ -48,8 +48,8 @@ def _run(document: Document, automation_id: str) -> _Object:
     bases = UriBases(document.root, document.record.cwd)
     rules: dict[str, int] = {}
     for finding in document.findings:
-        rules.setdefault(finding.rule, len(rules))
-    results = [_result(f, rules[f.rule], document, bases) for f in document.findings]
+        rules.setdefault(finding.rule_id, len(rules))
+    results = [_result(f, rules[f.rule_id], document, bases) for f in document.findings]
     driver = {
         "name": "compilescope",
         "version": VERSION,
@@ -93,7 +93,7 @@ def _help(words: RuleWords) -> _Object:
 
 def _result(finding: Finding, rule: int, document: Document, bases: UriBases) -> _Object:
     result: _Object = {
-        "ruleId": finding.rule,
+        "ruleId": finding.rule_id,
         "ruleIndex": rule,
         "level": finding.level,
         "message": {"text": _text(_message(finding))},

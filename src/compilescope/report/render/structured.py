@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from compilescope.analysis.digest import Digest
+from compilescope.analysis.json_form import digest_json, findings_json
 from compilescope.analysis.overview import Overview
 from compilescope.report.blocks import Document, Quote
 from compilescope.texts import plain_json
@@ -23,8 +24,8 @@ def to_json(
     reports = [
         {
             "run": seen.run,
-            "summary": seen,
-            "findings": document.findings,
+            "summary": digest_json(seen),
+            "findings": findings_json(document.findings),
             "sections": document.parts,
             "llm": {name: quote.text for name, quote in said.items()},
         }

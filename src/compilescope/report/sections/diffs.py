@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from compilescope.analysis.benchmarks import is_benchmark
+from compilescope.findings.differences import DifferenceFinding, differences
 from compilescope.model.bodies import TensorDiff
-from compilescope.model.event import Event
 from compilescope.model.outcomes import ErrorGrid, ErrorProfile
 from compilescope.report.blocks import (
     Block,
@@ -48,17 +48,16 @@ _MOST_ITEMS = 40
 
 
 def _build(reading: Reading) -> list[Block]:
-    diffs = list(reading.run.of(TensorDiff))
+    diffs = [body for _, body in reading.run.of(TensorDiff)]
     if not diffs or (is_benchmark(reading.run) and not reading.full):
         return []  # A benchmark's summary has the verdict of each model.
-    wrong = [(event, body) for event, body in diffs if body.verdict != "pass"]
-    wrong.sort(key=lambda entry: entry[1].verdict != "fail")
-    found: list[Block] = [_tally([body for _, body in diffs])]
-    for number, (event, body) in enumerate(wrong[:_MOST_ITEMS], 1):
-        found.append(_item(str(number), event, body, reading))
+    wrong = differences(reading.run)
+    found: list[Block] = [_tally(diffs)]
+    for number, finding in enumerate(wrong[:_MOST_ITEMS], 1):
+        found.append(_item(str(number), finding, reading))
     if len(wrong) > _MOST_ITEMS:
         found.append(note(f"and {count(len(wrong) - _MOST_ITEMS, 'more value')} like these"))
-    right = [body for _, body in diffs if body.verdict == "pass"]
+    right = [body for body in diffs if body.verdict == "pass"]
     if right:
         found.append(
             Fold(
@@ -83,13 +82,13 @@ def _tally(diffs: list[TensorDiff]) -> Paragraph:
     return Paragraph(words(*parts))
 
 
-def _item(number: str, event: Event, body: TensorDiff, reading: Reading) -> Item:
+def _item(number: str, finding: DifferenceFinding, reading: Reading) -> Item:
+    body = finding.diff
     blocks: list[Block] = [Paragraph(words(body.reason))] if body.reason else []
     if body.input:
         blocks.append(note(body.input))
     if body.guilty:
-        frame = event.stack[-1] if event.stack else None
-        at = place(frame.file, frame.line, reading.root) if frame else ""
+        at = place(finding.file, finding.line, reading.root) if finding.file else ""
         where = f" ({at})" if at and at not in body.guilty else ""
         blocks.append(
             Paragraph(words(Span("wrong operation: ", "strong"), Span(body.guilty, "code"), where))

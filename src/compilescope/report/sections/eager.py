@@ -9,13 +9,10 @@ from compilescope.report.section import Reading, Section
 
 
 def _build(reading: Reading) -> list[Block]:
-    own = {each.because: each.fingerprint for each in reading.causes if each.kind == "eager"}
     return first_items(
         reading,
         reading.digest.eager_frames,
-        lambda number, frame: eager_item(
-            number, frame, reading, fingerprint=own.get(frame.because, "")
-        ),
+        lambda number, frame: eager_item(number, frame, reading),
         "eager",
     )
 

@@ -113,6 +113,10 @@ def _item(number: int, body: FixAttempt, shown: str, where: str) -> Item:
         blocks.append(Paragraph(prose(body.reason), "Why:"))
     if body.states:
         blocks.append(Paragraph(prose(body.states), "Changes:"))
+    if body.inputs:
+        blocks.append(Paragraph(prose(", ".join(body.inputs)), "Compared on:"))
+    if body.notes:
+        blocks.append(Paragraph(prose("; ".join(body.notes)), "Not covered:"))
     if body.diff and body.diff != shown:
         blocks.append(Fold(words("the change"), (Diff(body.diff),)))
     left = words(body.title or body.cause or "no fix")

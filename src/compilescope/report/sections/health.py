@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compilescope.report.blocks import Block, Paragraph, Span, words
-from compilescope.report.places import count
+from compilescope.report.places import count, first_few
 from compilescope.report.section import Reading, Section
 
 
@@ -16,7 +16,10 @@ def _build(reading: Reading) -> list[Block]:
 
     if digest.live:
         note("Still running.", "This is what was recorded so far.")
-    if digest.cut_short:
+    if digest.unread_files:
+        named = first_few(digest.unread_files)
+        note("Not counted:", f"{named} could not be read. The other event files are here.")
+    if digest.cut_short and (digest.signal is not None or not digest.unread_files):
         note("Truncated:", f"{digest.cut_short_reason}. Everything recorded before that is here.")
     if digest.unread:
         note(f"Not counted: {count(digest.unread, 'line')}", "that could not be read.")

@@ -31,8 +31,12 @@ _FEW_GRAPHS = 12
 _FEW_OPS = 6
 
 
+def _answers(reading: Reading) -> Answers | None:
+    return answers(reading.run, reading.digest)
+
+
 def _build(reading: Reading) -> list[Block]:
-    found = answers(reading.run, reading.digest)
+    found = reading.once(_answers)
     if found is None:
         return []
     blocks: list[Block] = [_facts(found.verdict), *_judged(found.verdict)]
@@ -128,7 +132,7 @@ def _called_at(op: FallbackOp, root: str) -> str:
 
 def log_verdict(reading: Reading) -> Words | None:
     """How many graphs were compiled, by Dynamo or for a device; None for what is no log."""
-    found = answers(reading.run, reading.digest)
+    found = reading.once(_answers)
     if found is None:
         return None
     number = len(found.graphs)
@@ -151,7 +155,7 @@ def _without_graphs(found: Answers) -> str:
 
 def fallback_note(reading: Reading) -> list[Block]:
     """The operators without a lowering, in one line: a summary may have no room for their table."""
-    found = answers(reading.run, reading.digest)
+    found = reading.once(_answers)
     ops = [op for op in found.fallback_ops if not op.host_read] if found is not None else []
     if not ops or reading.full:
         return []
@@ -167,7 +171,7 @@ def fallback_note(reading: Reading) -> list[Block]:
 def nothing_to_explain(reading: Reading) -> list[Block]:
     """Of a log without a cause that can be explained: whether that is good news. None for a run
     that was not read from a log."""
-    found = answers(reading.run, reading.digest)
+    found = reading.once(_answers)
     if found is None:
         return []
     verdict = log_verdict(reading)

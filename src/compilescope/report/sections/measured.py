@@ -9,7 +9,7 @@ from compilescope.analysis.sweeps import is_sweep
 from compilescope.model.bodies import ProcessStarted, RegionTime
 from compilescope.report.benchmark_words import machine_lines
 from compilescope.report.blocks import Block, Facts, Fold, Paragraph, Table, Words, note, words
-from compilescope.report.places import count
+from compilescope.report.places import count, first_few
 from compilescope.report.section import Reading, Section
 
 
@@ -61,6 +61,8 @@ def _facts(reading: Reading) -> list[tuple[str, Words]]:
     rows.append(("events", words(f"{seen.events} read")))
     if seen.unread:
         rows.append(("unreadable", words(count(seen.unread, "line"))))
+    if seen.unread_files:
+        rows.append(("unreadable files", words(first_few(seen.unread_files))))
     if seen.unknown_events:
         rows.append(("of unknown kind", words(count(seen.unknown_events, "event"))))
     if seen.tool_faults:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
-from compilescope.analysis.findings import Finding
 from compilescope.analysis.line_costs import (
     FileLoss,
     LineAmount,
@@ -14,6 +13,7 @@ from compilescope.analysis.line_costs import (
     stripes,
 )
 from compilescope.analysis.stages.source import Functions
+from compilescope.findings.finding import Finding
 from compilescope.report.blocks import (
     Block,
     GutterCell,
@@ -37,8 +37,12 @@ _UNFOLDED = 2
 _ROOM = 230_000
 """About how many characters of code the section may show: its page stays light. Chosen;
 benchmarks/big_runs.py holds a page to 3 MB."""
+_LEAST_ROOM = 4_000
+"""The same for a file that comes when the room is used up. Chosen: a function of fifty lines."""
 _LINE_COST = 25
 """What a line takes beside its characters. Chosen, for the markup around it."""
+_LOSS_COST = 300
+"""What the gutter of a line takes that lost something. Chosen: likewise."""
 _LONGEST_LINE = 400
 """Letters. Chosen: as in the panes of graphs."""
 BREAKS, RECOMPILES, FAILED, EAGER = "Breaks", "Recompiles", "Failed", "Eager"
@@ -101,12 +105,14 @@ def _seconds(line: LineLoss) -> float:
 def _shown(loss: FileLoss, reading: Reading, room: int) -> tuple[tuple[MarkedLines, ...], str]:
     """The whole file where there is room; else what is near a loss, and a word on that."""
     lines = [_cut(line) for line in reading.sources.lines(loss.file)]
-    wanted = [line.line for line in loss.lines]
+    wanted = {line.line: None for line in loss.lines}
     if not lines or max(wanted) > len(lines):
         # The text is missing, or is that of another version of the file.
         known = {line.line: next((c.source for c in line.causes), "") for line in loss.lines}
+        parts = tuple(_stretches(known, room, wanted))
         said = "The run does not hold the text of this file: only these lines are known."
-        return tuple(_stretches(known, room)), said
+        left = len(known) - sum(len(part.lines) for part in parts)
+        return parts, said + (f" {count(left, 'more line')} not drawn." if left else "")
     if len(lines) <= _LONGEST_WHOLE and _weight(lines) <= room:
         return (MarkedLines(1, tuple(lines)),), ""
     near = {
@@ -114,17 +120,22 @@ def _shown(loss: FileLoss, reading: Reading, room: int) -> tuple[tuple[MarkedLin
         for line in wanted
         for number in range(max(line - _AROUND, 1), min(line + _AROUND, len(lines)) + 1)
     }
-    parts = tuple(_stretches(near, room))
+    parts = tuple(_stretches(near, room, wanted))
     shown = sum(len(part.lines) for part in parts)
     return parts, f"{shown} of {len(lines)} lines, those near a loss."
 
 
-def _stretches(texts: dict[int, str], room: int) -> Iterator[MarkedLines]:
-    """As many as there is room for, and at least one."""
+def _stretches(texts: dict[int, str], room: int, losing: Collection[int]) -> Iterator[MarkedLines]:
+    """As many as there is room for, and the first lines in any case."""
+    room = max(room, _LEAST_ROOM)
     for first, last in _spans(set(texts)):
-        part = MarkedLines(first, tuple(_cut(texts[number]) for number in range(first, last + 1)))
-        yield part
-        room -= _weight(part.lines)
+        lines = []
+        for number in range(first, last + 1):
+            lines.append(_cut(texts[number]))
+            room -= _weight(lines[-1:]) + _LOSS_COST * (number in losing)
+            if room < 0:
+                break
+        yield MarkedLines(first, tuple(lines))
         if room < 0:
             break
 

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from compilescope.findings.remedy import Remedy, source
-from compilescope.rules.causes.rule import BreakRule, Cause
+from compilescope.rules.causes.rule import BreakCase, BreakRule
 
 
-def _applies(cause: Cause) -> bool:
-    return cause.says("Tensor.backward()", "Optimizer.zero_grad", "torch.autograd.backward")
+def _applies(case: BreakCase) -> bool:
+    return case.says("Tensor.backward()", "Optimizer.zero_grad", "torch.autograd.backward")
 
 
-def _why(cause: Cause) -> str:
+def _why(case: BreakCase) -> str:
     return (
-        f"`{cause.text}` needs the autograd graph of tensors that exist only after the forward has "
+        f"`{case.text}` needs the autograd graph of tensors that exist only after the forward has "
         "run. Dynamo traces only the forward; the backward is derived from it."
     )
 
 
-def _remedies(cause: Cause) -> list[Remedy]:
+def _remedies(case: BreakCase) -> list[Remedy]:
     return [
         source(
-            f"Return the loss from `{cause.function}`, and run `{cause.text}` and what follows it "
+            f"Return the loss from `{case.function}`, and run `{case.text}` and what follows it "
             "in the caller. The backward pass of a compiled forward is compiled too."
         )
     ]

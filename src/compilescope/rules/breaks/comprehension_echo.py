@@ -11,34 +11,34 @@ import ast
 
 from compilescope.findings.remedy import Remedy, judgement
 from compilescope.rules.breaks._trees import shown
-from compilescope.rules.causes.rule import BreakRule, Cause
+from compilescope.rules.causes.rule import BreakCase, BreakRule
 
 _ITERATOR_TYPES = ("Missing tp_iternext", "Missing tp_iter")
 
 
-def _applies(cause: Cause) -> bool:
-    return cause.site.gb_type.startswith(_ITERATOR_TYPES) and cause.spot.in_comprehension
+def _applies(case: BreakCase) -> bool:
+    return case.finding.gb_type.startswith(_ITERATOR_TYPES) and case.spot.in_comprehension
 
 
-def _why(cause: Cause) -> str:
+def _why(case: BreakCase) -> str:
     return (
-        f"The comprehension in `{cause.function}` was compiled separately, because the function "
+        f"The comprehension in `{case.function}` was compiled separately, because the function "
         "around it fell back to eager at an earlier break. Its iterator can't be a graph input."
     )
 
 
-def _subject(cause: Cause) -> str:
+def _subject(case: BreakCase) -> str:
     """The variable that the comprehension fills, or else the comprehension."""
-    statement = cause.spot.statement
+    statement = case.spot.statement
     if isinstance(statement, ast.Assign):
         return shown(statement.targets[0])
-    return cause.text
+    return case.text
 
 
-def _remedies(cause: Cause) -> list[Remedy]:
+def _remedies(case: BreakCase) -> list[Remedy]:
     return [
         judgement(
-            f"Fix the earlier break. This one, at `{_subject(cause)}`, is a side effect of it and "
+            f"Fix the earlier break. This one, at `{_subject(case)}`, is a side effect of it and "
             "disappears with it."
         )
     ]

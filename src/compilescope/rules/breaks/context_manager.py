@@ -6,32 +6,32 @@ import ast
 
 from compilescope.findings.remedy import Remedy, source
 from compilescope.rules.breaks._trees import shown
-from compilescope.rules.causes.rule import BreakRule, Cause
+from compilescope.rules.causes.rule import BreakCase, BreakRule
 
 
-def _applies(cause: Cause) -> bool:
-    return cause.says("context manager", "Context manager")
+def _applies(case: BreakCase) -> bool:
+    return case.says("context manager", "Context manager")
 
 
-def _manager(cause: Cause) -> str:
-    statement = cause.spot.statement
+def _manager(case: BreakCase) -> str:
+    statement = case.spot.statement
     if isinstance(statement, ast.With):
         return ", ".join(shown(item.context_expr) for item in statement.items)
-    return cause.text
+    return case.text
 
 
-def _why(cause: Cause) -> str:
+def _why(case: BreakCase) -> str:
     return (
-        f"Dynamo doesn't know what entering `{_manager(cause)}` does, and can't exit and re-enter "
+        f"Dynamo doesn't know what entering `{_manager(case)}` does, and can't exit and re-enter "
         "it around a break."
     )
 
 
-def _remedies(cause: Cause) -> list[Remedy]:
+def _remedies(case: BreakCase) -> list[Remedy]:
     return [
         source(
-            f"Move the body of `with {_manager(cause)}` into its own function, compile that, and "
-            f"enter `{_manager(cause)}` around the call, in uncompiled code."
+            f"Move the body of `with {_manager(case)}` into its own function, compile that, and "
+            f"enter `{_manager(case)}` around the call, in uncompiled code."
         )
     ]
 

@@ -4,43 +4,43 @@ from __future__ import annotations
 
 from compilescope.findings.remedy import Remedy, source
 from compilescope.patterns import late
-from compilescope.rules.causes.rule import BreakRule, Cause
+from compilescope.rules.causes.rule import BreakCase, BreakRule
 
 _OPERATOR = late(r"aten\.(\w+)")
 
 
-def _applies(cause: Cause) -> bool:
-    return cause.says("Dynamic shape operator", "Dynamic slicing with Tensor")
+def _applies(case: BreakCase) -> bool:
+    return case.says("Dynamic shape operator", "Dynamic slicing with Tensor")
 
 
-def _operator(cause: Cause) -> str:
-    match = _OPERATOR.search(cause.site.context) or _OPERATOR.search(cause.site.explanation)
+def _operator(case: BreakCase) -> str:
+    match = _OPERATOR.search(case.finding.context) or _OPERATOR.search(case.finding.explanation)
     return match.group(1) if match else "the operator"
 
 
-def _why(cause: Cause) -> str:
+def _why(case: BreakCase) -> str:
     return (
-        f"How many elements `{cause.text}` returns depends on the data (operator "
-        f"{_operator(cause)}), so the graph can't know the size of what follows."
+        f"How many elements `{case.text}` returns depends on the data (operator "
+        f"{_operator(case)}), so the graph can't know the size of what follows."
     )
 
 
-def _remedies(cause: Cause) -> list[Remedy]:
-    if "nonzero" in cause.text or "argwhere" in cause.text:
+def _remedies(case: BreakCase) -> list[Remedy]:
+    if "nonzero" in case.text or "argwhere" in case.text:
         return [
             source(
-                f"If you know the most elements `{cause.text}` can find, "
+                f"If you know the most elements `{case.text}` can find, "
                 "`torch.nonzero_static(..., size=...)` always returns that size. It pads with -1, "
                 "which the code that follows must ignore."
             ),
-            _in_caller(cause),
+            _in_caller(case),
         ]
-    return [_in_caller(cause)]
+    return [_in_caller(case)]
 
 
-def _in_caller(cause: Cause) -> Remedy:
+def _in_caller(case: BreakCase) -> Remedy:
     return source(
-        f"Run `{cause.text}` in the caller and pass the result to `{cause.function}`. Each new "
+        f"Run `{case.text}` in the caller and pass the result to `{case.function}`. Each new "
         "size may cost a compilation until Dynamo makes it dynamic."
     )
 

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from compilescope.findings.remedy import Remedy, judgement
-from compilescope.rules.causes.rule import BreakRule, Cause
+from compilescope.rules.causes.rule import BreakCase, BreakRule
 
 
-def _applies(cause: Cause) -> bool:
-    return cause.says("Observed exception") and cause.spot.in_finally
+def _applies(case: BreakCase) -> bool:
+    return case.says("Observed exception") and case.spot.in_finally
 
 
-def _why(cause: Cause) -> str:
+def _why(case: BreakCase) -> str:
     return (
-        f"Something raised earlier, and `{cause.text}` is only the `finally` that the exception "
+        f"Something raised earlier, and `{case.text}` is only the `finally` that the exception "
         "passed through while Dynamo was tracing. Look at the line that raised instead."
     )
 
 
-def _remedies(cause: Cause) -> list[Remedy]:
+def _remedies(case: BreakCase) -> list[Remedy]:
     return [
         judgement(
-            f"Leave `{cause.text}` as it is and find what raised: call `{cause.function}` without "
+            f"Leave `{case.text}` as it is and find what raised: call `{case.function}` without "
             "torch.compile, and if it doesn't raise there, look for a branch that only compiled "
             "code takes."
         )

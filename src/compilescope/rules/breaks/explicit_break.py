@@ -4,43 +4,43 @@ from __future__ import annotations
 
 from compilescope.findings.remedy import Remedy, judgement, source
 from compilescope.rules.breaks._trees import called
-from compilescope.rules.causes.rule import BreakRule, Cause
+from compilescope.rules.causes.rule import BreakCase, BreakRule
 
 
-def _applies(cause: Cause) -> bool:
-    return cause.says(
+def _applies(case: BreakCase) -> bool:
+    return case.says(
         "torch._dynamo.graph_break()", "torch.compiler.disable()", "torch._dynamo.disable"
     )
 
 
-def _in_torch(cause: Cause) -> bool:
-    return cause.site.in_torch or (cause.says("graph_break()") and "graph_break" not in cause.text)
+def _in_torch(case: BreakCase) -> bool:
+    return case.finding.in_torch or (case.says("graph_break()") and "graph_break" not in case.text)
 
 
-def _why(cause: Cause) -> str:
-    if _in_torch(cause):
+def _why(case: BreakCase) -> str:
+    if _in_torch(case):
         return (
-            f"torch itself requests a break inside `{cause.text}`. Removing it would gain you "
+            f"torch itself requests a break inside `{case.text}`. Removing it would gain you "
             "nothing."
         )
-    if cause.says("disable"):
-        return f"`{called(cause.spot.expression) or cause.text}` is marked to run eagerly."
-    return f"`{cause.text}` requests a break here."
+    if case.says("disable"):
+        return f"`{called(case.spot.expression) or case.text}` is marked to run eagerly."
+    return f"`{case.text}` requests a break here."
 
 
-def _remedies(cause: Cause) -> list[Remedy]:
-    if _in_torch(cause):
-        return [judgement(f"Nothing to do: `{cause.text}` is benign and runs the same either way.")]
-    if cause.says("disable"):
-        name = called(cause.spot.expression) or "the function"
+def _remedies(case: BreakCase) -> list[Remedy]:
+    if _in_torch(case):
+        return [judgement(f"Nothing to do: `{case.text}` is benign and runs the same either way.")]
+    if case.says("disable"):
+        name = called(case.spot.expression) or "the function"
         return [
             source(
                 f"If `{name}` must run eagerly, call it in the caller: compile the code before it "
-                f"and the code after it in `{cause.function}` as two functions."
+                f"and the code after it in `{case.function}` as two functions."
             )
         ]
     return [
-        judgement(f"Find out why `{cause.text}` is there. Leave it while the reason still holds.")
+        judgement(f"Find out why `{case.text}` is there. Leave it while the reason still holds.")
     ]
 
 

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from compilescope.findings.remedy import Remedy, source
 from compilescope.rules.breaks._trees import called
-from compilescope.rules.causes.rule import BreakRule, Cause
+from compilescope.rules.causes.rule import BreakCase, BreakRule
 
 
-def _applies(cause: Cause) -> bool:
-    if called(cause.spot.expression) in ("open", "io.open", "input"):
+def _applies(case: BreakCase) -> bool:
+    if called(case.spot.expression) in ("open", "io.open", "input"):
         return True
-    return cause.says("TextIOWrapper", "BufferedReader", "BufferedWriter", "builtin open")
+    return case.says("TextIOWrapper", "BufferedReader", "BufferedWriter", "builtin open")
 
 
-def _why(cause: Cause) -> str:
-    return f"`{cause.text}` accesses a file or a terminal, which a graph can't do."
+def _why(case: BreakCase) -> str:
+    return f"`{case.text}` accesses a file or a terminal, which a graph can't do."
 
 
-def _remedies(cause: Cause) -> list[Remedy]:
+def _remedies(case: BreakCase) -> list[Remedy]:
     return [
         source(
-            f"Do `{cause.text}` in the caller: pass what it reads to `{cause.function}`, and have "
+            f"Do `{case.text}` in the caller: pass what it reads to `{case.function}`, and have "
             "that return what should be written."
         )
     ]

@@ -4,29 +4,27 @@ from __future__ import annotations
 
 from compilescope.findings.remedy import Remedy, source
 from compilescope.rules.breaks._trees import called
-from compilescope.rules.causes.rule import BreakRule, Cause
+from compilescope.rules.causes.rule import BreakCase, BreakRule
 
 
-def _applies(cause: Cause) -> bool:
+def _applies(case: BreakCase) -> bool:
     # torch 2.13 names `_warnings.warn` as an example in unrelated explanations: ask the context.
-    if cause.says("logging.Logger method") or "module: _warnings" in cause.site.context:
+    if case.says("logging.Logger method") or "module: _warnings" in case.finding.context:
         return True
-    name = called(cause.spot.expression)
+    name = called(case.spot.expression)
     if name.startswith(("logging.", "warnings.warn")) or "tqdm" in name:
         return True
-    return "tqdm" in cause.site.context
+    return "tqdm" in case.finding.context
 
 
-def _why(cause: Cause) -> str:
-    return (
-        f"`{cause.text}` produces output when the line is reached; a graph only computes tensors."
-    )
+def _why(case: BreakCase) -> str:
+    return f"`{case.text}` produces output when the line is reached; a graph only computes tensors."
 
 
-def _remedies(cause: Cause) -> list[Remedy]:
+def _remedies(case: BreakCase) -> list[Remedy]:
     return [
         source(
-            f"Move `{cause.text}` to the caller: return what it reports from `{cause.function}`, "
+            f"Move `{case.text}` to the caller: return what it reports from `{case.function}`, "
             "and report it after the call."
         )
     ]

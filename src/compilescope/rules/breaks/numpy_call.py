@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from compilescope.findings.remedy import Remedy, source
 from compilescope.rules.breaks._trees import called
-from compilescope.rules.causes.rule import BreakRule, Cause
+from compilescope.rules.causes.rule import BreakCase, BreakRule
 
 
-def _applies(cause: Cause) -> bool:
-    return cause.says("numpy")
+def _applies(case: BreakCase) -> bool:
+    return case.says("numpy")
 
 
-def _why(cause: Cause) -> str:
+def _why(case: BreakCase) -> str:
     return (
         "Dynamo translates NumPy calls to torch where it can. It has no translation for "
-        f"`{called(cause.spot.expression) or cause.text}`."
+        f"`{called(case.spot.expression) or case.text}`."
     )
 
 
-def _remedies(cause: Cause) -> list[Remedy]:
+def _remedies(case: BreakCase) -> list[Remedy]:
     return [
         source(
-            f"Compute `{cause.text}` in the caller and pass the result to `{cause.function}`. Pass "
+            f"Compute `{case.text}` in the caller and pass the result to `{case.function}`. Pass "
             "an array as a tensor of the dtype you want."
         )
     ]

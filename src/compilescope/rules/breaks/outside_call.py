@@ -6,7 +6,7 @@ import re
 
 from compilescope.findings.remedy import Remedy, source
 from compilescope.rules.breaks._trees import called
-from compilescope.rules.causes.rule import BreakRule, Cause
+from compilescope.rules.causes.rule import BreakCase, BreakRule
 
 _TYPES = (
     "Attempted to call function marked as skipped",
@@ -18,31 +18,31 @@ _TYPES = (
 _QUALNAME = re.compile(r"(?:qualname|builtin|method)[: ]+`?([\w.]+)")
 
 
-def _applies(cause: Cause) -> bool:
-    return cause.site.gb_type.startswith(_TYPES)
+def _applies(case: BreakCase) -> bool:
+    return case.finding.gb_type.startswith(_TYPES)
 
 
-def _name(cause: Cause) -> str:
-    name = called(cause.spot.expression)
+def _name(case: BreakCase) -> str:
+    name = called(case.spot.expression)
     if name:
         return name
-    match = _QUALNAME.search(cause.site.context)
-    return match.group(1) if match else cause.text
+    match = _QUALNAME.search(case.finding.context)
+    return match.group(1) if match else case.text
 
 
-def _why(cause: Cause) -> str:
+def _why(case: BreakCase) -> str:
     return (
-        f"Dynamo can't trace into `{_name(cause)}`: it is C code, or code that Dynamo is set to "
+        f"Dynamo can't trace into `{_name(case)}`: it is C code, or code that Dynamo is set to "
         "skip. It runs between two graphs."
     )
 
 
-def _remedies(cause: Cause) -> list[Remedy]:
+def _remedies(case: BreakCase) -> list[Remedy]:
     return [
         source(
-            f"Call `{_name(cause)}` in the caller: before `{cause.function}`, passing in what it "
+            f"Call `{_name(case)}` in the caller: before `{case.function}`, passing in what it "
             "returns (as a tensor, if it is a number that changes), or after it, on what "
-            f"`{cause.function}` returns."
+            f"`{case.function}` returns."
         )
     ]
 

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from compilescope.findings.remedy import Remedy, source
-from compilescope.rules.causes.rule import BreakRule, Cause
+from compilescope.rules.causes.rule import BreakCase, BreakRule
 
 
-def _applies(cause: Cause) -> bool:
-    return cause.says("builtin operator `print`", "builtin print")
+def _applies(case: BreakCase) -> bool:
+    return case.says("builtin operator `print`", "builtin print")
 
 
-def _why(cause: Cause) -> str:
+def _why(case: BreakCase) -> str:
     return (
-        f"`{cause.text}` must print when the line is reached. A graph can't do that, so Dynamo "
+        f"`{case.text}` must print when the line is reached. A graph can't do that, so Dynamo "
         "splits it in two and prints in between."
     )
 
 
-def _remedies(cause: Cause) -> list[Remedy]:
+def _remedies(case: BreakCase) -> list[Remedy]:
     return [
         source(
-            f"Move `{cause.text}` to the caller: return what it prints from `{cause.function}`, "
+            f"Move `{case.text}` to the caller: return what it prints from `{case.function}`, "
             "and print it after the call."
         )
     ]

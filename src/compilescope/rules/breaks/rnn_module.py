@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from compilescope.findings.remedy import Remedy, source
-from compilescope.rules.causes.rule import BreakRule, Cause
+from compilescope.rules.causes.rule import BreakCase, BreakRule
 
 
-def _applies(cause: Cause) -> bool:
-    return cause.says("RNN, GRU, or LSTM")
+def _applies(case: BreakCase) -> bool:
+    return case.says("RNN, GRU, or LSTM")
 
 
-def _why(cause: Cause) -> str:
+def _why(case: BreakCase) -> str:
     return (
-        f"`{cause.text}` runs an nn.RNN, nn.GRU or nn.LSTM, which has its own fused kernel. Dynamo "
+        f"`{case.text}` runs an nn.RNN, nn.GRU or nn.LSTM, which has its own fused kernel. Dynamo "
         "skips these modules by default."
     )
 
 
-def _remedies(cause: Cause) -> list[Remedy]:
+def _remedies(case: BreakCase) -> list[Remedy]:
     return [
         source(
-            f"Call the recurrent module outside `{cause.function}`, and compile the code before it "
+            f"Call the recurrent module outside `{case.function}`, and compile the code before it "
             "and the code after it as separate functions."
         )
     ]

@@ -6,25 +6,25 @@ import ast
 
 from compilescope.findings.remedy import Remedy, source
 from compilescope.rules.breaks._trees import shown
-from compilescope.rules.causes.rule import BreakRule, Cause
+from compilescope.rules.causes.rule import BreakCase, BreakRule
 
 _CONVERSIONS = ("float", "int", "bool", "complex")
 
 
-def _applies(cause: Cause) -> bool:
-    return cause.says("Tensor.item()", "_local_scalar_dense", "extract specialized integer")
+def _applies(case: BreakCase) -> bool:
+    return case.says("Tensor.item()", "_local_scalar_dense", "extract specialized integer")
 
 
-def _why(cause: Cause) -> str:
+def _why(case: BreakCase) -> str:
     return (
-        f"`{cause.text}` needs the actual number. Tracing has only shapes and dtypes, so the graph "
+        f"`{case.text}` needs the actual number. Tracing has only shapes and dtypes, so the graph "
         "must end and run before Python gets the number."
     )
 
 
-def _tensor_in(cause: Cause) -> str:
+def _tensor_in(case: BreakCase) -> str:
     """The tensor that the number is read from, as its author wrote it."""
-    node = cause.spot.expression
+    node = case.spot.expression
     if isinstance(node, ast.Call):
         if isinstance(node.func, ast.Attribute) and node.func.attr in ("item", "tolist"):
             return shown(node.func.value)
@@ -33,9 +33,9 @@ def _tensor_in(cause: Cause) -> str:
     return ""
 
 
-def _feeds_a_count(cause: Cause) -> bool:
+def _feeds_a_count(case: BreakCase) -> bool:
     """Is it the bound of a range, a size, an index? Then a tensor will not do in its place."""
-    outer = cause.spot.enclosing(ast.Call, ast.Subscript)
+    outer = case.spot.enclosing(ast.Call, ast.Subscript)
     if isinstance(outer, ast.Call):
         name = shown(outer.func)
         return name == "range" or name.endswith(
@@ -44,20 +44,20 @@ def _feeds_a_count(cause: Cause) -> bool:
     return isinstance(outer, ast.Subscript)
 
 
-def _remedies(cause: Cause) -> list[Remedy]:
-    tensor = _tensor_in(cause)
-    if _feeds_a_count(cause) or cause.says("data-dependent expression"):
+def _remedies(case: BreakCase) -> list[Remedy]:
+    tensor = _tensor_in(case)
+    if _feeds_a_count(case) or case.says("data-dependent expression"):
         return [
             source(
-                f"Compute `{cause.text}` in the caller and pass the number to `{cause.function}`. "
+                f"Compute `{case.text}` in the caller and pass the number to `{case.function}`. "
                 "Each new value may cost a compilation."
             )
         ]
     what = f"`{tensor}`" if tensor else "the tensor"
     return [
         source(
-            f"Return {what} from `{cause.function}` and use its number in the caller: outside "
-            f"compiled code, `{cause.text}` breaks no graph."
+            f"Return {what} from `{case.function}` and use its number in the caller: outside "
+            f"compiled code, `{case.text}` breaks no graph."
         )
     ]
 

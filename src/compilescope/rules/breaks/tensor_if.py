@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 from compilescope.findings.remedy import Remedy, judgement, source
-from compilescope.rules.causes.rule import BreakRule, Cause
+from compilescope.rules.causes.rule import BreakCase, BreakRule
 
 
-def _applies(cause: Cause) -> bool:
-    return cause.says("Data-dependent branching", "guard on data-dependent expression")
+def _applies(case: BreakCase) -> bool:
+    return case.says("Data-dependent branching", "guard on data-dependent expression")
 
 
-def _why(cause: Cause) -> str:
+def _why(case: BreakCase) -> str:
     return (
-        f"The branch depends on the value of `{cause.text}`. Dynamo traces without values, so it "
+        f"The branch depends on the value of `{case.text}`. Dynamo traces without values, so it "
         "can't know which side to put in the graph."
     )
 
 
-def _remedies(cause: Cause) -> list[Remedy]:
+def _remedies(case: BreakCase) -> list[Remedy]:
     # A comprehension has a name of Python's own.
-    named = not cause.function.startswith("<")
-    function = f"`{cause.function}`" if named else "the function around it"
+    named = not case.function.startswith("<")
+    function = f"`{case.function}`" if named else "the function around it"
     return [
         source(
-            f"Return `{cause.text}` from {function} and test it in the caller, where it breaks no "
+            f"Return `{case.text}` from {function} and test it in the caller, where it breaks no "
             "graph. Each side can be its own compiled function."
         ),
         judgement(
-            f"If `{cause.text}` is really a setting (a step count, a flag), keep it as a Python "
+            f"If `{case.text}` is really a setting (a step count, a flag), keep it as a Python "
             "number or bool. Each value then costs one compilation."
         ),
     ]

@@ -6,34 +6,34 @@ import ast
 
 from compilescope.findings.remedy import Remedy, source
 from compilescope.rules.breaks._trees import shown
-from compilescope.rules.causes.rule import BreakRule, Cause
+from compilescope.rules.causes.rule import BreakCase, BreakRule
 
 
-def _operation(cause: Cause) -> ast.BoolOp | None:
-    nodes = [cause.spot.expression, *cause.spot.ancestors[:2]]
+def _operation(case: BreakCase) -> ast.BoolOp | None:
+    nodes = [case.spot.expression, *case.spot.ancestors[:2]]
     return next((node for node in nodes if isinstance(node, ast.BoolOp)), None)
 
 
-def _applies(cause: Cause) -> bool:
-    return cause.says("Data-dependent branching") and _operation(cause) is not None
+def _applies(case: BreakCase) -> bool:
+    return case.says("Data-dependent branching") and _operation(case) is not None
 
 
-def _why(cause: Cause) -> str:
-    operation = _operation(cause)
+def _why(case: BreakCase) -> str:
+    operation = _operation(case)
     assert operation is not None
     word = "or" if isinstance(operation.op, ast.Or) else "and"
     return (
-        f"Python's `{word}` needs to know whether the tensor `{cause.text}` is true before it can "
+        f"Python's `{word}` needs to know whether the tensor `{case.text}` is true before it can "
         "continue."
     )
 
 
-def _remedies(cause: Cause) -> list[Remedy]:
-    operation = _operation(cause)
+def _remedies(case: BreakCase) -> list[Remedy]:
+    operation = _operation(case)
     assert operation is not None
     return [
         source(
-            f"Evaluate `{shown(operation)}` in the caller: pass the answer to `{cause.function}`, "
+            f"Evaluate `{shown(operation)}` in the caller: pass the answer to `{case.function}`, "
             "or return the tensors it tests."
         )
     ]

@@ -5,25 +5,25 @@ from __future__ import annotations
 import ast
 
 from compilescope.findings.remedy import Remedy, source
-from compilescope.rules.causes.rule import BreakRule, Cause
+from compilescope.rules.causes.rule import BreakCase, BreakRule
 
 
-def _applies(cause: Cause) -> bool:
-    return cause.says("Data-dependent branching") and isinstance(cause.spot.statement, ast.While)
+def _applies(case: BreakCase) -> bool:
+    return case.says("Data-dependent branching") and isinstance(case.spot.statement, ast.While)
 
 
-def _why(cause: Cause) -> str:
+def _why(case: BreakCase) -> str:
     return (
-        f"The number of iterations depends on the value of `{cause.text}`, which tracing doesn't "
+        f"The number of iterations depends on the value of `{case.text}`, which tracing doesn't "
         "have."
     )
 
 
-def _remedies(cause: Cause) -> list[Remedy]:
+def _remedies(case: BreakCase) -> list[Remedy]:
     return [
         source(
             "Move the loop to the caller: compile one iteration as its own function, and test "
-            f"`{cause.text}` between the calls."
+            f"`{case.text}` between the calls."
         )
     ]
 

@@ -6,11 +6,11 @@ import ast
 
 from compilescope.findings.remedy import Remedy, source
 from compilescope.rules.breaks._trees import shown
-from compilescope.rules.causes.rule import BreakRule, Cause
+from compilescope.rules.causes.rule import BreakCase, BreakRule
 
 
-def _check(cause: Cause) -> ast.If | ast.Assert | None:
-    statement = cause.spot.statement
+def _check(case: BreakCase) -> ast.If | ast.Assert | None:
+    statement = case.spot.statement
     if isinstance(statement, ast.Assert):
         return statement
     if (
@@ -22,23 +22,23 @@ def _check(cause: Cause) -> ast.If | ast.Assert | None:
     return None
 
 
-def _applies(cause: Cause) -> bool:
-    return cause.says("Data-dependent branching", "data-dependent") and _check(cause) is not None
+def _applies(case: BreakCase) -> bool:
+    return case.says("Data-dependent branching", "data-dependent") and _check(case) is not None
 
 
-def _why(cause: Cause) -> str:
+def _why(case: BreakCase) -> str:
     return (
-        f"`{cause.text}` is a tensor: whether to raise depends on its values, and Dynamo traces "
+        f"`{case.text}` is a tensor: whether to raise depends on its values, and Dynamo traces "
         "without values."
     )
 
 
-def _remedies(cause: Cause) -> list[Remedy]:
-    check = _check(cause)
+def _remedies(case: BreakCase) -> list[Remedy]:
+    check = _check(case)
     assert check is not None
     return [
         source(
-            f"Check in the caller: test `{shown(check.test)}` before calling `{cause.function}`, "
+            f"Check in the caller: test `{shown(check.test)}` before calling `{case.function}`, "
             "or return that tensor and raise after the call."
         )
     ]

@@ -3,41 +3,80 @@
 from __future__ import annotations
 
 import functools
+import itertools
+import threading
 from bisect import bisect_left
-from typing import TypeVar
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Generic, TypeVar
 
 import msgspec
 
-from compilescope.findings.breaks import Site
-from compilescope.findings.failures import Failure
-from compilescope.findings.recompiles import RecompileCause, RecompiledFrame
-from compilescope.plugins import discover
+from compilescope.findings.breaks import BreakFinding
+from compilescope.findings.eager import EagerFinding
+from compilescope.findings.failures import FailureFinding
+from compilescope.findings.recompiles import RecompiledFrame, RecompileFinding
+from compilescope.findings.remedy import judgement
+from compilescope.plugins import carried, discover, public_modules
 from compilescope.registry.taxonomy import Taxonomy, load_taxonomy
 from compilescope.rules import breaks
 from compilescope.rules import recompiles as guards
-from compilescope.rules.causes.general import (
-    failure_words,
-    general_remedies,
-    general_why,
-)
+from compilescope.rules.causes import order
+from compilescope.rules.causes.general import failure_words, general_remedies, general_why
 from compilescope.rules.causes.library import in_library, library_break, library_miss
-from compilescope.rules.causes.rule import BreakRule, Cause, GuardFailure, GuardRule
+from compilescope.rules.causes.rule import BreakCase, BreakRule, GuardRule, RecompileCase
 from compilescope.source.spots import Place, Sources, Stretch
 
 UNCLASSIFIED = "unclassified"
 
 
-@functools.cache
+_Rule = TypeVar("_Rule", BreakRule, GuardRule)
+
+
+class _InOrder(Generic[_Rule]):
+    """The rules of a package by their order, each imported when it is asked for."""
+
+    def __init__(self, package: ModuleType, kind: type[_Rule], order: tuple[str, ...]) -> None:
+        self._package = package
+        self._kind: type[_Rule] = kind
+        self._order = order
+        self._rules: list[_Rule] = []
+        self._lock = threading.Lock()
+
+    def __iter__(self) -> Iterator[_Rule]:
+        for number in itertools.count():
+            if number == len(self._rules):
+                self._import(number)
+            if number == len(self._rules):
+                return
+            yield self._rules[number]
+
+    def _import(self, number: int) -> None:
+        """The rule of this number, unless another thread has it or there is none."""
+        with self._lock:
+            if number < len(self._rules):
+                return
+            if not number and {*self._order} != {*public_modules(self._package)}:
+                found = discover(self._package, "RULE", self._kind)
+                self._rules, self._order = sorted(found, key=lambda rule: rule.order), ()
+            elif number < len(self._order):
+                name = f"{self._package.__name__}.{self._order[number]}"
+                self._rules += carried(name, "RULE", self._kind)
+
+
+_BREAK_RULES = _InOrder(breaks, BreakRule, order.BREAKS)
+_GUARD_RULES = _InOrder(guards, GuardRule, order.RECOMPILES)
+
+
 def break_rules() -> list[BreakRule]:
-    return sorted(discover(breaks, "RULE", BreakRule), key=lambda rule: rule.order)
+    return list(_BREAK_RULES)
 
 
-@functools.cache
 def guard_rules() -> list[GuardRule]:
-    return sorted(discover(guards, "RULE", GuardRule), key=lambda rule: rule.order)
+    return list(_GUARD_RULES)
 
 
-def explained_sites(sites: list[Site], sources: Sources) -> list[Site]:
+def explained_sites(sites: list[BreakFinding], sources: Sources) -> list[BreakFinding]:
     """The sites, each with its category, its reason and its remedies."""
     if not sites:
         return []
@@ -46,26 +85,26 @@ def explained_sites(sites: list[Site], sources: Sources) -> list[Site]:
     echoes: set[int] = set()
     # File by file: not every file's tree is kept.
     for number in sorted(range(len(sites)), key=lambda number: sites[number].file):
-        cause = _cause(sites[number], sources)
-        rule = _rule_of(cause)
-        explained[number] = _explained(cause, rule, sources, taxonomy)
+        case = _case(sites[number], sources)
+        rule = _rule_of(case)
+        explained[number] = _explained(case, rule, sources, taxonomy)
         if _makes_echo(rule, explained[number].category):
             echoes.add(number)
     return _with_roots(explained, echoes)
 
 
-def explained_site(site: Site, sources: Sources) -> Site:
+def explained_site(site: BreakFinding, sources: Sources) -> BreakFinding:
     """One of those that `sites_with_roots` gave."""
-    cause = _cause(site, sources)
-    return _explained(cause, _rule_of(cause), sources, load_taxonomy())
+    case = _case(site, sources)
+    return _explained(case, _rule_of(case), sources, load_taxonomy())
 
 
-def placed_site(site: Site, sources: Sources) -> Site:
+def placed_site(site: BreakFinding, sources: Sources) -> BreakFinding:
     """One of those, with no more than the stretch of source that is meant."""
-    return _placed(site, sources.stretch(_cause(site, sources).spot))
+    return _placed(site, sources.stretch(_case(site, sources).spot))
 
 
-def sites_with_roots(sites: list[Site], sources: Sources) -> list[Site]:
+def sites_with_roots(sites: list[BreakFinding], sources: Sources) -> list[BreakFinding]:
     """The sites, each with the break that it is an echo of, which their order depends on, and no
     further explained: for that few of them need a look at their source."""
     if not sites:
@@ -74,46 +113,48 @@ def sites_with_roots(sites: list[Site], sources: Sources) -> list[Site]:
     echoing = [rule for rule in break_rules() if _makes_echo(rule, rule.category)]
     echoes: set[int] = set()
     for number, site in enumerate(sites):
-        cause = _cause(site, sources)
+        case = _case(site, sources)
         listed = taxonomy.category_of(site.gb_id, site.gb_type)
         category = listed.id if listed is not None else UNCLASSIFIED
-        if not (_makes_echo(None, category) or any(rule.applies(cause) for rule in echoing)):
+        if not (_makes_echo(None, category) or any(rule.applies(case) for rule in echoing)):
             continue
-        rule = _rule_of(cause)
+        rule = _rule_of(case)
         if _makes_echo(rule, rule.category if rule is not None else category):
             echoes.add(number)
     return _with_roots(sites, echoes)
 
 
-def _cause(site: Site, sources: Sources) -> Cause:
+def _case(site: BreakFinding, sources: Sources) -> BreakCase:
     place = Place(site.file, site.line, site.column, site.end_column, site.source)
-    return Cause(site, functools.partial(sources.spot, place))
+    return BreakCase(site, functools.partial(sources.spot, place))
 
 
-def _rule_of(cause: Cause) -> BreakRule | None:
-    return next((rule for rule in break_rules() if rule.applies(cause)), None)
+def _rule_of(case: BreakCase) -> BreakRule | None:
+    return next((rule for rule in _BREAK_RULES if rule.applies(case)), None)
 
 
 def _makes_echo(rule: BreakRule | None, category: str) -> bool:
     return (rule is not None and rule.echo) or category == "reconstruction"
 
 
-def _explained(cause: Cause, rule: BreakRule | None, sources: Sources, taxonomy: Taxonomy) -> Site:
-    return _placed(_explain(cause, rule, taxonomy), sources.stretch(cause.spot))
+def _explained(
+    case: BreakCase, rule: BreakRule | None, sources: Sources, taxonomy: Taxonomy
+) -> BreakFinding:
+    return _placed(_explain(case, rule, taxonomy), sources.stretch(case.spot))
 
 
-def _explain(cause: Cause, rule: BreakRule | None, taxonomy: Taxonomy) -> Site:
-    site = cause.site
+def _explain(case: BreakCase, rule: BreakRule | None, taxonomy: Taxonomy) -> BreakFinding:
+    site = case.finding
     listed = taxonomy.category_of(site.gb_id, site.gb_type)
     if rule is not None:
-        category, why, remedies = rule.category, rule.why(cause), rule.remedies(cause)
+        category, why, remedies = rule.category, rule.why(case), rule.remedies(case)
     else:
         category = listed.id if listed is not None else UNCLASSIFIED
-        why = general_why(cause, listed)
-        remedies = general_remedies(cause, listed)
+        why = general_why(case, listed)
+        remedies = general_remedies(case, listed)
     # Words that ask for no change of the code (an echo, a benign break) hold wherever it stands.
     if in_library(site.file) and (rule is None or any(each.kind == "source" for each in remedies)):
-        remedies = library_break(cause)
+        remedies = library_break(case)
     return msgspec.structs.replace(
         site,
         rule=rule.id if rule is not None else None,
@@ -123,7 +164,7 @@ def _explain(cause: Cause, rule: BreakRule | None, taxonomy: Taxonomy) -> Site:
     )
 
 
-_Placed = TypeVar("_Placed", Site, Failure)
+_Placed = TypeVar("_Placed", BreakFinding, FailureFinding)
 
 
 def _placed(found: _Placed, stretch: Stretch) -> _Placed:
@@ -136,7 +177,7 @@ def _placed(found: _Placed, stretch: Stretch) -> _Placed:
     )
 
 
-def _with_roots(sites: list[Site], echoes: set[int]) -> list[Site]:
+def _with_roots(sites: list[BreakFinding], echoes: set[int]) -> list[BreakFinding]:
     """Each echo with the break that it is an echo of."""
     if not echoes:
         return sites
@@ -152,7 +193,7 @@ def _with_roots(sites: list[Site], echoes: set[int]) -> list[Site]:
 class _Roots:
     """The breaks that others may be echoes of, found without a look at each of them."""
 
-    def __init__(self, sites: list[Site], echoes: set[int]) -> None:
+    def __init__(self, sites: list[BreakFinding], echoes: set[int]) -> None:
         self._sites = sites
         self._numbers = [number for number in range(len(sites)) if number not in echoes]
         self._of_type: dict[str, int] = {}
@@ -183,7 +224,7 @@ def _last_before(number: int, numbers: list[int]) -> int | None:
 _COSTLIEST_FIRST = ("frame-eager", "rest-eager", "resumed", "unknown")
 
 
-def ranked(sites: list[Site]) -> list[Site]:
+def ranked(sites: list[BreakFinding]) -> list[BreakFinding]:
     """Most costly first: by measured time, else by what became of the function; echoes last."""
     return sorted(
         sites,
@@ -192,13 +233,13 @@ def ranked(sites: list[Site]) -> list[Site]:
             -(site.lost_ms or 0.0),
             _COSTLIEST_FIRST.index(site.outcome),
             site.in_torch,
-            -(site.retrace_seconds or 0.0),
-            -site.events,
+            -(site.seconds or 0.0),
+            -site.count,
         ),
     )
 
 
-def explained_failures(failed: list[Failure], sources: Sources) -> list[Failure]:
+def explained_failures(failed: list[FailureFinding], sources: Sources) -> list[FailureFinding]:
     """Failures, each with its category, its reason and its remedies.
 
     Under fullgraph=True a graph break is an error: the same rules explain it.
@@ -209,14 +250,14 @@ def explained_failures(failed: list[Failure], sources: Sources) -> list[Failure]
     return found
 
 
-def explained_failure(failure: Failure, sources: Sources) -> Failure:
+def explained_failure(failure: FailureFinding, sources: Sources) -> FailureFinding:
     place = Place(failure.file, failure.line, failure.column, failure.end_column, failure.source)
     spot = sources.spot(place)
     failure = _placed(failure, sources.stretch(spot))
     if failure.gb_type is None:
         category, why, remedies = failure_words(failure)
         return msgspec.structs.replace(failure, category=category, why=why, remedy=tuple(remedies))
-    site = Site(
+    site = BreakFinding(
         gb_id=failure.gb_id,
         gb_type=failure.gb_type,
         file=failure.file,
@@ -225,22 +266,19 @@ def explained_failure(failure: Failure, sources: Sources) -> Failure:
         end_column=failure.end_column,
         function=failure.function,
         source=failure.source,
-        explanation=failure.message,
+        explanation=failure.text,
         hints=failure.hints,
         context="",
         wrappers=(),
-        events=failure.count,
         frames=1,
-        ranks=failure.ranks,
         tests=(),
         outcome="unknown",
         gave_up=(),
         in_torch=False,
-        fingerprint="",
-        because=failure.because,
+        fingerprint=failure.fingerprint,
     )
-    cause = Cause(site, lambda: spot)
-    explained = _explain(cause, _rule_of(cause), load_taxonomy())
+    case = BreakCase(site, lambda: spot)
+    explained = _explain(case, _rule_of(case), load_taxonomy())
     return msgspec.structs.replace(
         failure,
         category=explained.category,
@@ -254,21 +292,33 @@ def explained_recompiles(frames: list[RecompiledFrame], sources: Sources) -> lis
     """The recompiled functions, each failed guard with its reason and its remedies."""
     found = list(frames)
     for number in sorted(range(len(frames)), key=lambda number: frames[number].file):
-        frame = frames[number]
-        causes = tuple(explained_miss(cause, frame, sources) for cause in frame.causes)
-        found[number] = msgspec.structs.replace(frame, causes=causes)
+        found[number] = explained_frame(frames[number], sources)
     return found
 
 
-def explained_miss(
-    cause: RecompileCause, frame: RecompiledFrame, sources: Sources
-) -> RecompileCause:
-    place = Place(cause.file or "", cause.line or 0, source=cause.source)
-    miss = GuardFailure(cause, frame, sources.spot(place))
-    rule = next((rule for rule in guard_rules() if rule.applies(miss)), None)
+def explained_frame(frame: RecompiledFrame, sources: Sources) -> RecompiledFrame:
+    causes = tuple(_explained_miss(cause, sources) for cause in frame.causes)
+    return msgspec.structs.replace(frame, causes=causes)
+
+
+def _explained_miss(finding: RecompileFinding, sources: Sources) -> RecompileFinding:
+    place = Place("", 0)
+    if finding.is_placed:
+        place = Place(finding.file, finding.line, source=finding.source)
+    miss = RecompileCase(finding, sources.spot(place))
+    rule = next((rule for rule in _GUARD_RULES if rule.applies(miss)), None)
     if rule is None:
-        return cause
+        return finding
     remedies = rule.remedies(miss)
-    if in_library(cause.file or frame.file):
+    if in_library(finding.file):
         remedies = library_miss(miss, rule.id, remedies)
-    return msgspec.structs.replace(cause, rule=rule.id, why=rule.why(miss), remedy=tuple(remedies))
+    why = rule.why(miss)
+    return msgspec.structs.replace(finding, rule=rule.id, why=why, remedy=tuple(remedies))
+
+
+def explained_eager(frame: EagerFinding) -> EagerFinding:
+    """With what the taxonomy says of the break behind it."""
+    category = load_taxonomy().category_of(frame.gb_id, frame.reason)
+    if category is None or not category.fix:
+        return frame
+    return msgspec.structs.replace(frame, remedy=(judgement(category.fix),))

@@ -2,36 +2,35 @@
 
 from __future__ import annotations
 
-from compilescope.findings.failures import Failure
+from compilescope.findings.failures import FailureFinding
 from compilescope.findings.remedy import Remedy, judgement, upgrade
 from compilescope.registry.taxonomy import Category
-from compilescope.rules.causes.rule import Cause
+from compilescope.rules.causes.rule import BreakCase
 
 
-def general_why(cause: Cause, category: Category | None) -> str:
-    said = cause.site.explanation.strip().split("\n", 1)[0] or cause.site.gb_type
+def general_why(case: BreakCase, category: Category | None) -> str:
+    said = case.finding.explanation.strip().split("\n", 1)[0] or case.finding.gb_type
     if category is None:
-        return f"At `{cause.text}`, PyTorch says: {said}"
-    return f"{category.why} It happens at `{cause.text}`. PyTorch says: {said}"
+        return f"At `{case.text}`, PyTorch says: {said}"
+    return f"{category.why} It happens at `{case.text}`. PyTorch says: {said}"
 
 
-def general_remedies(cause: Cause, category: Category | None) -> list[Remedy]:
+def general_remedies(case: BreakCase, category: Category | None) -> list[Remedy]:
     fix = category.fix if category is not None else "Keep it out of compiled code."
-    place = f"At `{cause.text}` in `{cause.function}`"
+    place = f"At `{case.text}` in `{case.function}`"
     remedies = [judgement(f"{place}, {fix[0].lower()}{fix[1:]}")]
     if category is not None and "upgrade" in category.means:
         remedies.append(
             upgrade(
-                f"A newer PyTorch may trace `{cause.text}`. If it doesn't, report it with this "
-                "line."
+                f"A newer PyTorch may trace `{case.text}`. If it doesn't, report it with this line."
             )
         )
     return remedies
 
 
-def failure_words(failure: Failure) -> tuple[str, str, list[Remedy]]:
+def failure_words(failure: FailureFinding) -> tuple[str, str, list[Remedy]]:
     """Category, reason and remedies of a failure that is no graph break."""
-    said = failure.cause or _said(failure.message)
+    said = failure.cause or _said(failure.text)
     if failure.error == "ConstraintError":
         return (
             "backend-failure",

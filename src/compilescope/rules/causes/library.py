@@ -6,7 +6,7 @@ import ast
 
 from compilescope.findings.remedy import Remedy, judgement
 from compilescope.model.stack import origin_of
-from compilescope.rules.causes.rule import Cause, GuardFailure
+from compilescope.rules.causes.rule import BreakCase, RecompileCase
 from compilescope.rules.recompiles._subjects import called, named, of_a_module
 
 # About the call itself (its mode, its inputs): the rule's own words are for the caller.
@@ -65,10 +65,10 @@ def in_library(file: str) -> bool:
     return origin_of(file) in ("library", "torch")
 
 
-def library_break(cause: Cause) -> list[Remedy]:
+def library_break(case: BreakCase) -> list[Remedy]:
     """Inside a library the question is what its caller can pass or set."""
-    where = f"`{cause.text}` is in a library"
-    names = _steering_names(cause)
+    where = f"`{case.text}` is in a library"
+    names = _steering_names(case)
     if names:
         listed = ", ".join(f"`{name}`" for name in names[:4])
         return [
@@ -85,9 +85,9 @@ def library_break(cause: Cause) -> list[Remedy]:
     ]
 
 
-def library_miss(miss: GuardFailure, rule: str, told: list[Remedy]) -> list[Remedy]:
+def library_miss(miss: RecompileCase, rule: str, told: list[Remedy]) -> list[Remedy]:
     """What the caller can do about a guard on a library's line; `told` are the rule's own words."""
-    passed = not of_a_module(miss.cause.subject)
+    passed = not of_a_module(miss.finding.subject)
     weighed = [each for each in told if each.kind != "source"]
     if rule in _OF_THE_CALL or (rule in _OF_THE_INPUTS and passed) or weighed == told:
         return told
@@ -103,19 +103,19 @@ def library_miss(miss: GuardFailure, rule: str, told: list[Remedy]) -> list[Reme
     return [first, *(weighed[:1] or [_warm_up(miss)])]
 
 
-def _about_a_cache(miss: GuardFailure) -> bool:
-    text = f"{miss.cause.subject} {miss.cause.source}"
+def _about_a_cache(miss: RecompileCase) -> bool:
+    text = f"{miss.finding.subject} {miss.finding.source}"
     return any(word in text for word in _CACHES)
 
 
-def _fixed_sizes(miss: GuardFailure) -> Remedy:
+def _fixed_sizes(miss: RecompileCase) -> Remedy:
     if not _about_a_cache(miss):
         return judgement(
             f"Keep `{named(miss)}` constant from outside the library: pad the model's inputs to "
             "one length, or to a few, and mask the padding."
         )
     example = ""
-    if "/transformers/" in (miss.cause.file or miss.frame.file).replace("\\", "/"):
+    if "/transformers/" in miss.finding.file.replace("\\", "/"):
         example = ' (`cache_implementation="static"` in `generate()`, for models that support it)'
     return judgement(
         f"`{named(miss)}` grows with a cache in the library: give the model a fixed-size cache if "
@@ -123,30 +123,30 @@ def _fixed_sizes(miss: GuardFailure) -> Remedy:
     )
 
 
-def _kept_the_same(miss: GuardFailure) -> Remedy:
+def _kept_the_same(miss: RecompileCase) -> Remedy:
     return judgement(
         f"`{named(miss)}` changes inside a library: look for an argument or a config field that "
         "keeps it constant between calls."
     )
 
 
-def _whole_model(miss: GuardFailure) -> Remedy:
+def _whole_model(miss: RecompileCase) -> Remedy:
     return judgement(
         "If you compile parts of the model one by one, compile the model that holds them instead. "
         f"Each `{called(miss)}` is then traced at its own call site."
     )
 
 
-def _warm_up(miss: GuardFailure) -> Remedy:
+def _warm_up(miss: RecompileCase) -> Remedy:
     return judgement(
         "Otherwise, call the model during warm-up with each kind of input you expect: "
         f"`{called(miss)}` is compiled once for each, up to the recompile limit."
     )
 
 
-def _steering_names(cause: Cause) -> list[str]:
+def _steering_names(case: BreakCase) -> list[str]:
     """Parameters and attributes that decide whether the line runs, and how."""
-    spot = cause.spot
+    spot = case.spot
     tests = [node.test for node in spot.ancestors if isinstance(node, (ast.If, ast.IfExp))]
     nodes: list[ast.AST] = [*tests]
     if spot.expression is not None:

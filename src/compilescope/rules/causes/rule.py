@@ -8,8 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from compilescope.findings.breaks import Site
-from compilescope.findings.recompiles import RecompileCause, RecompiledFrame
+from compilescope.findings.breaks import BreakFinding
+from compilescope.findings.recompiles import RecompileFinding
 from compilescope.findings.remedy import Remedy
 from compilescope.source.examples import Example, example_folder, read_examples
 from compilescope.source.spots import SourceSpot
@@ -19,10 +19,10 @@ _LONGEST = 90
 _RULES = Path(__file__).parent.parent
 
 
-class Cause(msgspec.Struct, frozen=True, dict=True):
-    """One break site and the source around it: what a rule looks at."""
+class BreakCase(msgspec.Struct, frozen=True, dict=True):
+    """A graph break and the source around it: what a rule looks at."""
 
-    site: Site
+    finding: BreakFinding
     look: Callable[[], SourceSpot]
     """Finds the spot. It may have to parse a file, and many rules need no look at it."""
 
@@ -38,7 +38,7 @@ class Cause(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def function(self) -> str:
-        return self.site.function
+        return self.finding.function
 
     def says(self, *parts: str) -> bool:
         """Does PyTorch's own type, context or explanation speak of any of these?"""
@@ -46,7 +46,7 @@ class Cause(msgspec.Struct, frozen=True, dict=True):
 
     @functools.cached_property
     def _words(self) -> str:
-        return f"{self.site.gb_type}\n{self.site.context}\n{self.site.explanation}"
+        return f"{self.finding.gb_type}\n{self.finding.context}\n{self.finding.explanation}"
 
 
 class BreakRule(msgspec.Struct, frozen=True, dict=True):
@@ -57,9 +57,9 @@ class BreakRule(msgspec.Struct, frozen=True, dict=True):
     """A category of the registry's taxonomy."""
     order: int
     """Special patterns come before general ones."""
-    applies: Callable[[Cause], bool]
-    why: Callable[[Cause], str]
-    remedies: Callable[[Cause], list[Remedy]]
+    applies: Callable[[BreakCase], bool]
+    why: Callable[[BreakCase], str]
+    remedies: Callable[[BreakCase], list[Remedy]]
     echo: bool = False
     """True where the break is what an earlier break left behind."""
 
@@ -68,13 +68,11 @@ class BreakRule(msgspec.Struct, frozen=True, dict=True):
         return read_examples(example_folder(_RULES / "breaks", self.id))
 
 
-class GuardFailure(msgspec.Struct, frozen=True):
-    """One guard that failed, in the function that was compiled again because of it."""
+class RecompileCase(msgspec.Struct, frozen=True):
+    """A guard that failed and the source that made Dynamo install it: what a rule looks at."""
 
-    cause: RecompileCause
-    frame: RecompiledFrame
+    finding: RecompileFinding
     spot: SourceSpot
-    """The user's line that made Dynamo install the guard."""
 
 
 class GuardRule(msgspec.Struct, frozen=True, dict=True):
@@ -82,9 +80,9 @@ class GuardRule(msgspec.Struct, frozen=True, dict=True):
 
     id: str
     order: int
-    applies: Callable[[GuardFailure], bool]
-    why: Callable[[GuardFailure], str]
-    remedies: Callable[[GuardFailure], list[Remedy]]
+    applies: Callable[[RecompileCase], bool]
+    why: Callable[[RecompileCase], str]
+    remedies: Callable[[RecompileCase], list[Remedy]]
 
     @functools.cached_property
     def examples(self) -> tuple[Example, ...]:

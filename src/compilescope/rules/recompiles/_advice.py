@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from compilescope.findings.remedy import Remedy, judgement, source
-from compilescope.rules.causes.rule import GuardFailure
+from compilescope.rules.causes.rule import RecompileCase
 from compilescope.rules.recompiles._subjects import called
 
 
-def one_module(miss: GuardFailure) -> Remedy:
+def one_module(miss: RecompileCase) -> Remedy:
     """For instances that differ by design and share one compiled function."""
     return source(
         "If it differs between instances, compile the module that holds them all, without graph "
@@ -16,7 +16,7 @@ def one_module(miss: GuardFailure) -> Remedy:
     )
 
 
-def leave(miss: GuardFailure, each: str) -> Remedy:
+def leave(miss: RecompileCase, each: str) -> Remedy:
     """For values that are few; `each` follows "once for each"."""
     return judgement(
         f"Leave it if there are only a few: `{called(miss)}` is compiled once for each {each}, up "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from compilescope.rules.causes.rule import GuardFailure
+from compilescope.rules.causes.rule import RecompileCase
 
 _SUBJECT = "dispatch keys of "
 _ALWAYS = {"BackendSelect"}
@@ -26,18 +26,18 @@ DEVICES = (
 )
 
 
-def dispatch_tensor(miss: GuardFailure) -> str:
+def dispatch_tensor(miss: RecompileCase) -> str:
     """The tensor whose dispatch keys changed; else empty."""
-    subject = miss.cause.subject
+    subject = miss.finding.subject
     return subject[len(_SUBJECT) :] if subject.startswith(_SUBJECT) else ""
 
 
-def keys_gone_and_new(miss: GuardFailure) -> tuple[set[str], set[str]]:
+def keys_gone_and_new(miss: RecompileCase) -> tuple[set[str], set[str]]:
     """Keys that the compilation had and this call lacks, and the reverse."""
     if not dispatch_tensor(miss):
         return set(), set()
-    gone = set(re.findall(r"\w+", miss.cause.expected)) - _ALWAYS
-    new = set(re.findall(r"\w+", miss.cause.actual)) - _ALWAYS
+    gone = set(re.findall(r"\w+", miss.finding.expected)) - _ALWAYS
+    new = set(re.findall(r"\w+", miss.finding.actual)) - _ALWAYS
     # A tensor's own keys name its autocast even when that is off: it says something only alone.
     others = {key for key in gone | new if not key.startswith("Autocast")}
     return (gone & others, new & others) if others else (gone, new)

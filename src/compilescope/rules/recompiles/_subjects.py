@@ -7,7 +7,7 @@ import re
 from typing import Literal
 
 from compilescope.patterns import late
-from compilescope.rules.causes.rule import GuardFailure
+from compilescope.rules.causes.rule import RecompileCase
 
 _LONGEST = 120
 """Letters of a guard in a sentence. Chosen: it stays a line or two."""
@@ -52,9 +52,9 @@ def _attribute(match: re.Match[str]) -> str:
     return f"[{name}]" if name.isdigit() else f".{name}"
 
 
-def named(miss: GuardFailure) -> str:
+def named(miss: RecompileCase) -> str:
     """The subject of the failed guard, to be put between backticks."""
-    return shown(miss.cause.subject) or shown(miss.cause.guard) or "a value"
+    return shown(miss.finding.subject) or shown(miss.finding.guard) or "a value"
 
 
 def inside(subject: str, word: str) -> str:
@@ -111,53 +111,53 @@ def value_kind(text: str) -> ValueKind:
     return "float"
 
 
-def both(miss: GuardFailure, *kinds: ValueKind) -> bool:
+def both(miss: RecompileCase, *kinds: ValueKind) -> bool:
     """Are the expected and the actual value both of one of these sorts?"""
-    return value_kind(miss.cause.expected) in kinds and value_kind(miss.cause.actual) in kinds
+    return value_kind(miss.finding.expected) in kinds and value_kind(miss.finding.actual) in kinds
 
 
-def called(miss: GuardFailure) -> str:
+def called(miss: RecompileCase) -> str:
     """The compiled function's name: of a module of torch's own it is the module's `forward`."""
-    through_torch = miss.frame.function == "<module>" or wrapper_note(miss) != ""
-    return "forward" if through_torch else miss.frame.function
+    through_torch = miss.finding.function == "<module>" or wrapper_note(miss) != ""
+    return "forward" if through_torch else miss.finding.function
 
 
-def line_of(miss: GuardFailure) -> str:
+def line_of(miss: RecompileCase) -> str:
     """The user's line behind the guard; empty where it is not known."""
-    return cut(miss.cause.source)
+    return cut(miss.finding.source)
 
 
-def at_line(miss: GuardFailure) -> str:
+def at_line(miss: RecompileCase) -> str:
     """Words for the line that reads the value, to follow a verb."""
     line = line_of(miss)
     return f"in `{line}`" if line else f"in `{called(miss)}`"
 
 
-def reader(miss: GuardFailure) -> str:
+def reader(miss: RecompileCase) -> str:
     """The line that reads the value, or the function, between backticks."""
     return f"`{line_of(miss) or called(miss)}`"
 
 
-def wrapper_note(miss: GuardFailure) -> str:
+def wrapper_note(miss: RecompileCase) -> str:
     """Dynamo compiles torch's own modules through a function of torch's with names of its own."""
     names = {
         "fn": "`fn` is the module given to torch.compile",
         "args": "`args` holds the positional arguments of the call",
         "kwargs": "the name is a keyword argument of the call",
     }
-    subject = inside(miss.cause.subject, "type") or inside(miss.cause.subject, "len")
-    root = _IDENTIFIER.match(subject or miss.cause.subject)
+    subject = inside(miss.finding.subject, "type") or inside(miss.finding.subject, "len")
+    root = _IDENTIFIER.match(subject or miss.finding.subject)
     if root is None or root[0] not in names or _takes(miss, root[0]):
         return ""
     return f" ({names[root[0]]}.)".replace("(the", "(The")
 
 
-def _takes(miss: GuardFailure, name: str) -> bool:
+def _takes(miss: RecompileCase, name: str) -> bool:
     function = miss.spot.function
     return function is not None and name in _parameters(function.args)
 
 
-def uses(miss: GuardFailure, name: str) -> set[Use]:
+def uses(miss: RecompileCase, name: str) -> set[Use]:
     """What the guarding line does with a value of this name."""
     found: set[Use] = set()
     for top in _read_at(miss):
@@ -200,7 +200,7 @@ def _is_called(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Constant) and node.value == name
 
 
-def _read_at(miss: GuardFailure) -> list[ast.AST]:
+def _read_at(miss: RecompileCase) -> list[ast.AST]:
     """The parts of the statement that stand on its first line."""
     statement = miss.spot.statement
     if isinstance(statement, (ast.If, ast.While)):
@@ -216,7 +216,7 @@ def _read_at(miss: GuardFailure) -> list[ast.AST]:
     return [statement] if statement is not None else []
 
 
-def condition(miss: GuardFailure, *, of_numbers: bool = False) -> str:
+def condition(miss: RecompileCase, *, of_numbers: bool = False) -> str:
     """The test of the guarding line, as its author wrote it."""
     for top in _read_at(miss):
         for node in ast.walk(top):
@@ -237,12 +237,12 @@ def _compares_numbers(test: ast.expr) -> bool:
     )
 
 
-def is_closed_over(miss: GuardFailure, name: str) -> bool:
+def is_closed_over(miss: RecompileCase, name: str) -> bool:
     """Does the function read `name` from a function around it?"""
     function = miss.spot.function
     if function is None:
         return False
-    if miss.frame.function == "<lambda>":
+    if miss.finding.function == "<lambda>":
         tree = miss.spot.statement
         lambdas = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda)] if tree else []
         own = {name for each in lambdas for name in _parameters(each.args)}

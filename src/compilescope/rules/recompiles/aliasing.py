@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from compilescope.findings.remedy import Remedy, judgement, source
 from compilescope.patterns import late
-from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.causes.rule import GuardRule, RecompileCase
 from compilescope.rules.recompiles._subjects import called, shown
 
 _IS = late(r"^(?P<one>\S+) is (?P<two>\S+)$")
 _DUPLICATES = late(r'"([^"]+)"')
 
 
-def _applies(miss: GuardFailure) -> bool:
-    if miss.cause.subject == "aliasing of arguments" or miss.cause.guard.startswith(
+def _applies(miss: RecompileCase) -> bool:
+    if miss.finding.subject == "aliasing of arguments" or miss.finding.guard.startswith(
         "Duplicate tensors"
     ):
         return True
-    return miss.cause.kind == "SHAPE" and _IS.match(miss.cause.subject) is not None
+    return miss.finding.guard_kind == "SHAPE" and _IS.match(miss.finding.subject) is not None
 
 
-def _pair(miss: GuardFailure) -> list[str]:
-    match = _IS.match(miss.cause.subject)
-    names = [match["one"], match["two"]] if match else _DUPLICATES.findall(miss.cause.guard)
+def _pair(miss: RecompileCase) -> list[str]:
+    match = _IS.match(miss.finding.subject)
+    names = [match["one"], match["two"]] if match else _DUPLICATES.findall(miss.finding.guard)
     return [shown(name) for name in names]
 
 
@@ -29,9 +29,9 @@ def _listed(names: list[str]) -> str:
     return " and ".join(f"`{name}`" for name in names) or "two arguments"
 
 
-def _why(miss: GuardFailure) -> str:
+def _why(miss: RecompileCase) -> str:
     names = _listed(_pair(miss))
-    if _IS.match(miss.cause.subject):
+    if _IS.match(miss.finding.subject):
         change = f"{names} were the same object; now they are two objects"
     else:
         change = f"{names} were different tensors; now they are the same one"
@@ -41,7 +41,7 @@ def _why(miss: GuardFailure) -> str:
     )
 
 
-def _remedies(miss: GuardFailure) -> list[Remedy]:
+def _remedies(miss: RecompileCase) -> list[Remedy]:
     names = _pair(miss)
     last = f"`{names[-1]}`" if names else "one of them"
     return [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from compilescope.findings.remedy import Remedy, source
-from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.causes.rule import GuardRule, RecompileCase
 from compilescope.rules.recompiles._advice import leave
 from compilescope.rules.recompiles._subjects import called, reader, shown
 
@@ -14,27 +14,27 @@ _FAILED = re.compile(r"^getattr failed on source (?P<object>.+)$")
 _KINDS = ("NO_HASATTR", "HASATTR", "NOT_PRESENT_IN_GENERIC_DICT", "ACCESSOR")
 
 
-def _applies(miss: GuardFailure) -> bool:
-    has = _HAS.match(miss.cause.guard) or _FAILED.match(miss.cause.guard)
-    return miss.cause.kind in _KINDS or has is not None
+def _applies(miss: RecompileCase) -> bool:
+    has = _HAS.match(miss.finding.guard) or _FAILED.match(miss.finding.guard)
+    return miss.finding.guard_kind in _KINDS or has is not None
 
 
-def _parts(miss: GuardFailure) -> tuple[str, str]:
+def _parts(miss: RecompileCase) -> tuple[str, str]:
     """(object, attribute), the attribute empty where torch does not name it"""
-    match = _HAS.match(miss.cause.guard)
+    match = _HAS.match(miss.finding.guard)
     if match:
         return shown(match["object"]), match["name"]
-    failed = _FAILED.match(miss.cause.guard)
+    failed = _FAILED.match(miss.finding.guard)
     if failed:
         return shown(failed["object"]), ""
-    owner, dot, name = miss.cause.subject.rpartition(".")
-    return (shown(owner), name) if dot else (shown(miss.cause.subject), "")
+    owner, dot, name = miss.finding.subject.rpartition(".")
+    return (shown(owner), name) if dot else (shown(miss.finding.subject), "")
 
 
-def _why(miss: GuardFailure) -> str:
+def _why(miss: RecompileCase) -> str:
     owner, name = _parts(miss)
     what = f"attribute `{name}`" if name else "an attribute that the code reads"
-    match = _HAS.match(miss.cause.guard)
+    match = _HAS.match(miss.finding.guard)
     change = "had no" if match and match["no"] else "had the"
     now = "has it" if match and match["no"] else "lacks it"
     if not name:
@@ -45,7 +45,7 @@ def _why(miss: GuardFailure) -> str:
     )
 
 
-def _remedies(miss: GuardFailure) -> list[Remedy]:
+def _remedies(miss: RecompileCase) -> list[Remedy]:
     owner, name = _parts(miss)
     return [
         source(

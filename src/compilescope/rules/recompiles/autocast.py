@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compilescope.findings.remedy import Remedy, source
 from compilescope.model.python_text import read_literal
-from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.causes.rule import GuardRule, RecompileCase
 from compilescope.rules.recompiles._advice import leave
 from compilescope.rules.recompiles._dispatch import dispatch_tensor, keys_gone_and_new
 from compilescope.rules.recompiles._dtypes import dtype_of_code
@@ -14,8 +14,8 @@ _DEVICES = ("cpu", "cuda")
 """The first two of torch's list of devices with autocast; the rest are told by number."""
 
 
-def _applies(miss: GuardFailure) -> bool:
-    if miss.cause.subject == "autocast_state":
+def _applies(miss: RecompileCase) -> bool:
+    if miss.finding.subject == "autocast_state":
         return True
     gone, new = keys_gone_and_new(miss)
     changed = gone | new
@@ -36,8 +36,8 @@ def _state(text: str) -> dict[str, str]:
     return found
 
 
-def _change(miss: GuardFailure) -> str:
-    was, now = _state(miss.cause.expected), _state(miss.cause.actual)
+def _change(miss: RecompileCase) -> str:
+    was, now = _state(miss.finding.expected), _state(miss.finding.actual)
     changes = [
         f"{device}: {was[device]} before, {now[device]} now"
         for device in was
@@ -46,7 +46,7 @@ def _change(miss: GuardFailure) -> str:
     return f" ({'; '.join(changes)})" if changes else ""
 
 
-def _why(miss: GuardFailure) -> str:
+def _why(miss: RecompileCase) -> str:
     tensor = dispatch_tensor(miss)
     about = f"which changes how operations on `{shown(tensor)}` are dispatched" if tensor else ""
     return (
@@ -56,7 +56,7 @@ def _why(miss: GuardFailure) -> str:
     )
 
 
-def _remedies(miss: GuardFailure) -> list[Remedy]:
+def _remedies(miss: RecompileCase) -> list[Remedy]:
     function = called(miss)
     return [
         source(

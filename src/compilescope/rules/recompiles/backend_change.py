@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compilescope.findings.remedy import Remedy, judgement, source
 from compilescope.patterns import late
-from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.causes.rule import GuardRule, RecompileCase
 from compilescope.rules.recompiles._subjects import called, cut
 
 _WRAPPED = late(
@@ -13,22 +13,22 @@ _WRAPPED = late(
 _BARE = late(r"(?:Cached|New) backend: (?P<name>.{1,400}?) \(id=")
 
 
-def _applies(miss: GuardFailure) -> bool:
-    return miss.cause.subject == "the backend" or miss.cause.guard.startswith("BACKEND_MATCH")
+def _applies(miss: RecompileCase) -> bool:
+    return miss.finding.subject == "the backend" or miss.finding.guard.startswith("BACKEND_MATCH")
 
 
-def _backends(miss: GuardFailure) -> list[str]:
+def _backends(miss: RecompileCase) -> list[str]:
     """The earlier backend and the new one, as far as torch tells them."""
-    wrapped = _WRAPPED.findall(miss.cause.guard)
+    wrapped = _WRAPPED.findall(miss.finding.guard)
     if len(wrapped) == 2:
         (one, was), (two, now) = wrapped
         if was != now:
             return [f"{one} with dynamic={was}", f"{two} with dynamic={now}"]
         return [one, two]
-    return [cut(name) for name in _BARE.findall(miss.cause.guard)]
+    return [cut(name) for name in _BARE.findall(miss.finding.guard)]
 
 
-def _why(miss: GuardFailure) -> str:
+def _why(miss: RecompileCase) -> str:
     function, backends = called(miss), _backends(miss)
     if len(backends) != 2:
         return (
@@ -46,7 +46,7 @@ def _why(miss: GuardFailure) -> str:
     )
 
 
-def _remedies(miss: GuardFailure) -> list[Remedy]:
+def _remedies(miss: RecompileCase) -> list[Remedy]:
     function, backends = called(miss), _backends(miss)
     if len(backends) == 2 and backends[0] == backends[1]:
         return [

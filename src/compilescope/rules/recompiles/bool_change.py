@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from compilescope.findings.remedy import Remedy, judgement
-from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.causes.rule import GuardRule, RecompileCase
 from compilescope.rules.recompiles._subjects import both, called, named, reader
 
 
-def _applies(miss: GuardFailure) -> bool:
-    return both(miss, "bool") and miss.cause.kind != "SHAPE"
+def _applies(miss: RecompileCase) -> bool:
+    return both(miss, "bool") and miss.finding.guard_kind != "SHAPE"
 
 
-def _why(miss: GuardFailure) -> str:
+def _why(miss: RecompileCase) -> str:
     return (
-        f"`{named(miss)}` was {miss.cause.expected} when `{called(miss)}` was compiled and is "
-        f"{miss.cause.actual} now. {reader(miss)} reads it, and each value has its own graph."
+        f"`{named(miss)}` was {miss.finding.expected} when `{called(miss)}` was compiled and is "
+        f"{miss.finding.actual} now. {reader(miss)} reads it, and each value has its own graph."
     )
 
 
-def _remedies(miss: GuardFailure) -> list[Remedy]:
+def _remedies(miss: RecompileCase) -> list[Remedy]:
     return [
         judgement(
             f"Leave it: `{called(miss)}` is compiled once for True and once for False, and no "

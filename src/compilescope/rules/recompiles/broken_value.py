@@ -5,38 +5,42 @@ from __future__ import annotations
 import re
 
 from compilescope.findings.remedy import Remedy, judgement
-from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.causes.rule import GuardRule, RecompileCase
 from compilescope.rules.recompiles._subjects import called, cut, shown
 
 _ON_THE_STACK = re.compile(r"^___stack\d+\b(?!.*\()")
 _TORCHS = ("type(", "len(", "list(", "dict(", "hasattr(", "dispatch keys", "___")
 
 
-def _applies(miss: GuardFailure) -> bool:
-    subject = miss.cause.subject
-    if miss.frame.resumed_at is None or miss.cause.kind in ("SHAPE", "TENSOR_MATCH", "OTHER"):
+def _applies(miss: RecompileCase) -> bool:
+    subject = miss.finding.subject
+    if miss.finding.compiled.resumed_at is None or miss.finding.guard_kind in (
+        "SHAPE",
+        "TENSOR_MATCH",
+        "OTHER",
+    ):
         return False
     expression = "(" in subject and not subject.startswith(_TORCHS)
     return expression or _ON_THE_STACK.match(subject) is not None or "len(___stack" in subject
 
 
-def _value(miss: GuardFailure) -> str:
-    subject = miss.cause.subject
+def _value(miss: RecompileCase) -> str:
+    subject = miss.finding.subject
     return "the value from the break" if "___stack" in subject else f"`{shown(subject)}`"
 
 
-def _why(miss: GuardFailure) -> str:
+def _why(miss: RecompileCase) -> str:
     return (
-        f"`{called(miss)}` breaks at line {miss.frame.resumed_at}, and continues in a second "
-        f"compilation with {_value(miss)} as a Python value. It was {cut(miss.cause.expected)} "
-        f"then and is {cut(miss.cause.actual)} now, and a Python value is a constant in the graph."
+        f"`{called(miss)}` breaks at line {miss.finding.compiled.resumed_at}, and continues in a second "
+        f"compilation with {_value(miss)} as a Python value. It was {cut(miss.finding.expected)} "
+        f"then and is {cut(miss.finding.actual)} now, and a Python value is a constant in the graph."
     )
 
 
-def _remedies(miss: GuardFailure) -> list[Remedy]:
+def _remedies(miss: RecompileCase) -> list[Remedy]:
     return [
         judgement(
-            f"Fix the graph break at line {miss.frame.resumed_at}: without it, there is no rest of "
+            f"Fix the graph break at line {miss.finding.compiled.resumed_at}: without it, there is no rest of "
             f"`{called(miss)}` to recompile."
         ),
         judgement(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from compilescope.findings.remedy import Remedy, source
-from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.causes.rule import GuardRule, RecompileCase
 from compilescope.rules.recompiles._advice import leave
 from compilescope.rules.recompiles._subjects import (
     both,
@@ -20,35 +20,35 @@ from compilescope.rules.recompiles._subjects import (
 _CELL = re.compile(r"^(?P<function>.+)\.__closure__\[\d+\]\.cell_contents$")
 
 
-def _applies(miss: GuardFailure) -> bool:
-    subject = miss.cause.subject
-    if miss.cause.kind in ("TENSOR_MATCH", "SHAPE"):
+def _applies(miss: RecompileCase) -> bool:
+    subject = miss.finding.subject
+    if miss.finding.guard_kind in ("TENSOR_MATCH", "SHAPE"):
         return False
     if _CELL.match(subject):
         return True
     return subject.isidentifier() and is_path(subject) and is_closed_over(miss, subject)
 
 
-def _name(miss: GuardFailure) -> str:
-    match = _CELL.match(miss.cause.subject)
+def _name(miss: RecompileCase) -> str:
+    match = _CELL.match(miss.finding.subject)
     return (
         f"a variable that `{shown(match['function'])}` closes over"
         if match
-        else f"`{miss.cause.subject}`"
+        else f"`{miss.finding.subject}`"
     )
 
 
-def _why(miss: GuardFailure) -> str:
+def _why(miss: RecompileCase) -> str:
     line = line_of(miss)
     where = f" in `{line}`" if line else ""
     return (
         f"`{called(miss)}` uses {_name(miss)}{where}, which belongs to the enclosing function. It "
-        f"was {cut(miss.cause.expected)} at compilation and is {cut(miss.cause.actual)} now. All "
+        f"was {cut(miss.finding.expected)} at compilation and is {cut(miss.finding.actual)} now. All "
         "closures made from one `def` share its compilations."
     )
 
 
-def _remedies(miss: GuardFailure) -> list[Remedy]:
+def _remedies(miss: RecompileCase) -> list[Remedy]:
     if both(miss, "int", "float"):
         first = source(
             f"Make {_what(miss)} an argument of `{called(miss)}`, and compile `{called(miss)}` "
@@ -63,9 +63,11 @@ def _remedies(miss: GuardFailure) -> list[Remedy]:
     return [first, leave(miss, "value")]
 
 
-def _what(miss: GuardFailure) -> str:
-    match = _CELL.match(miss.cause.subject)
-    return f"what `{shown(match['function'])}` closes over" if match else f"`{miss.cause.subject}`"
+def _what(miss: RecompileCase) -> str:
+    match = _CELL.match(miss.finding.subject)
+    return (
+        f"what `{shown(match['function'])}` closes over" if match else f"`{miss.finding.subject}`"
+    )
 
 
 RULE = GuardRule(

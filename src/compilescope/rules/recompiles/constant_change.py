@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from compilescope.findings.remedy import Remedy, source
-from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.causes.rule import GuardRule, RecompileCase
 from compilescope.rules.recompiles._advice import leave
 from compilescope.rules.recompiles._subjects import called, cut, named, reader, wrapper_note
 
 _KINDS = ("EQUALS_MATCH", "CONSTANT_MATCH", "RANGE_ITERATOR_MATCH")
 
 
-def _applies(miss: GuardFailure) -> bool:
-    return miss.cause.kind in _KINDS and bool(miss.cause.expected and miss.cause.actual)
+def _applies(miss: RecompileCase) -> bool:
+    return miss.finding.guard_kind in _KINDS and bool(miss.finding.expected and miss.finding.actual)
 
 
-def _why(miss: GuardFailure) -> str:
+def _why(miss: RecompileCase) -> str:
     return (
-        f"`{named(miss)}` was {cut(miss.cause.expected)} when `{called(miss)}` was compiled and is "
-        f"{cut(miss.cause.actual)} now. {reader(miss)} reads it; it isn't a tensor, so its value "
+        f"`{named(miss)}` was {cut(miss.finding.expected)} when `{called(miss)}` was compiled and is "
+        f"{cut(miss.finding.actual)} now. {reader(miss)} reads it; it isn't a tensor, so its value "
         f"is a constant in the graph.{wrapper_note(miss)}"
     )
 
 
-def _remedies(miss: GuardFailure) -> list[Remedy]:
+def _remedies(miss: RecompileCase) -> list[Remedy]:
     name = named(miss)
     return [
         source(

@@ -5,35 +5,35 @@ from __future__ import annotations
 import re
 
 from compilescope.findings.remedy import Remedy, source
-from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.causes.rule import GuardRule, RecompileCase
 from compilescope.rules.recompiles._advice import leave
 from compilescope.rules.recompiles._subjects import called, cut, reader, shown
 
 _DEFAULT = re.compile(r"^(?P<function>.+)\.__(?:kw)?defaults__\[(?P<which>[^\]]{1,200})\]")
 
 
-def _applies(miss: GuardFailure) -> bool:
-    return _DEFAULT.match(miss.cause.subject) is not None
+def _applies(miss: RecompileCase) -> bool:
+    return _DEFAULT.match(miss.finding.subject) is not None
 
 
-def _parts(miss: GuardFailure) -> tuple[str, str]:
-    match = _DEFAULT.match(miss.cause.subject)
+def _parts(miss: RecompileCase) -> tuple[str, str]:
+    match = _DEFAULT.match(miss.finding.subject)
     if match is None:
-        return shown(miss.cause.subject), "an argument"
+        return shown(miss.finding.subject), "an argument"
     which = match["which"].strip("'")
     return shown(match["function"]), "an argument" if which.isdigit() else f"`{which}`"
 
 
-def _why(miss: GuardFailure) -> str:
+def _why(miss: RecompileCase) -> str:
     function, which = _parts(miss)
     return (
         f"`{called(miss)}` calls `{function}` without passing {which}, whose default was "
-        f"{cut(miss.cause.expected)} at compilation and is {cut(miss.cause.actual)} now "
+        f"{cut(miss.finding.expected)} at compilation and is {cut(miss.finding.actual)} now "
         f"({reader(miss)}). Defaults are constants in the graph, including numbers."
     )
 
 
-def _remedies(miss: GuardFailure) -> list[Remedy]:
+def _remedies(miss: RecompileCase) -> list[Remedy]:
     function, which = _parts(miss)
     what = which if which.startswith("`") else "it"
     return [

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from compilescope.findings.remedy import Remedy, source
-from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.causes.rule import GuardRule, RecompileCase
 from compilescope.rules.recompiles._subjects import called
 
 
-def _applies(miss: GuardFailure) -> bool:
-    return miss.cause.kind == "DEFAULT_DEVICE" or "CURRENT_DEVICE" in miss.cause.subject
+def _applies(miss: RecompileCase) -> bool:
+    return miss.finding.guard_kind == "DEFAULT_DEVICE" or "CURRENT_DEVICE" in miss.finding.subject
 
 
-def _why(miss: GuardFailure) -> str:
-    was = miss.cause.expected
+def _why(miss: RecompileCase) -> str:
+    was = miss.finding.expected
     before = (
         "there was no default device" if was in ("None", "") else f"the default device was {was}"
     )
@@ -23,7 +23,7 @@ def _why(miss: GuardFailure) -> str:
     )
 
 
-def _remedies(miss: GuardFailure) -> list[Remedy]:
+def _remedies(miss: RecompileCase) -> list[Remedy]:
     return [
         source(
             f"Set the default device once, before the first call of `{called(miss)}`, and don't "

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from compilescope.findings.remedy import Remedy, source
-from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.causes.rule import GuardRule, RecompileCase
 from compilescope.rules.recompiles._dtypes import dtype_of_code
 from compilescope.rules.recompiles._subjects import called
 
 
-def _applies(miss: GuardFailure) -> bool:
-    return miss.cause.subject == "default_dtype"
+def _applies(miss: RecompileCase) -> bool:
+    return miss.finding.subject == "default_dtype"
 
 
-def _why(miss: GuardFailure) -> str:
-    was, now = dtype_of_code(miss.cause.expected), dtype_of_code(miss.cause.actual)
+def _why(miss: RecompileCase) -> str:
+    was, now = dtype_of_code(miss.finding.expected), dtype_of_code(miss.finding.actual)
     return (
         f"The default dtype was {was} when `{called(miss)}` was compiled and is {now} now. New "
         "tensors and results of Python numbers use it, so every graph depends on it."
     )
 
 
-def _remedies(miss: GuardFailure) -> list[Remedy]:
+def _remedies(miss: RecompileCase) -> list[Remedy]:
     return [
         source(
             f"Set the default dtype once, before the first call of `{called(miss)}`, and don't "

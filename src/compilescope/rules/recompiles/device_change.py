@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from compilescope.findings.remedy import Remedy, judgement, source
-from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.causes.rule import GuardRule, RecompileCase
 from compilescope.rules.recompiles._dispatch import device_among, dispatch_tensor, keys_gone_and_new
 from compilescope.rules.recompiles._subjects import called, of_a_module, shown, wrapper_note
 
 _INDEX = ".device.index"
 
 
-def _devices(miss: GuardFailure) -> tuple[str, str] | None:
+def _devices(miss: RecompileCase) -> tuple[str, str] | None:
     """(at compilation, now)"""
-    if miss.cause.subject.endswith(_INDEX):
-        was, now = miss.cause.expected, miss.cause.actual
+    if miss.finding.subject.endswith(_INDEX):
+        was, now = miss.finding.expected, miss.finding.actual
         # Only a CPU tensor has no index.
         return tuple("cpu" if index == "None" else f"index {index}" for index in (was, now))  # type: ignore[return-value]
     gone, new = keys_gone_and_new(miss)
@@ -21,15 +21,15 @@ def _devices(miss: GuardFailure) -> tuple[str, str] | None:
     return (was, now) if was and now and was != now else None
 
 
-def _tensor(miss: GuardFailure) -> str:
-    return shown(dispatch_tensor(miss) or miss.cause.subject.removesuffix(_INDEX))
+def _tensor(miss: RecompileCase) -> str:
+    return shown(dispatch_tensor(miss) or miss.finding.subject.removesuffix(_INDEX))
 
 
-def _applies(miss: GuardFailure) -> bool:
+def _applies(miss: RecompileCase) -> bool:
     return _devices(miss) is not None
 
 
-def _why(miss: GuardFailure) -> str:
+def _why(miss: RecompileCase) -> str:
     was, now = _devices(miss) or ("another device", "this one")
     return (
         f"`{_tensor(miss)}` was on {was} when `{called(miss)}` was compiled and is on {now} now. A "
@@ -37,14 +37,14 @@ def _why(miss: GuardFailure) -> str:
     )
 
 
-def _remedies(miss: GuardFailure) -> list[Remedy]:
+def _remedies(miss: RecompileCase) -> list[Remedy]:
     tensor, function = _tensor(miss), called(miss)
     was, now = _devices(miss) or ("the first device", "this one")
     both = judgement(
         f"If `{function}` really runs on both, two compilations are right: one for {was}, one for "
         f"{now}."
     )
-    if of_a_module(miss.cause.subject) or of_a_module(dispatch_tensor(miss)):
+    if of_a_module(miss.finding.subject) or of_a_module(dispatch_tensor(miss)):
         return [
             source(
                 f"Move the module to its device before the first call of `{function}`, not between calls."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compilescope.findings.remedy import Remedy, judgement, source
-from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.causes.rule import GuardRule, RecompileCase
 from compilescope.rules.recompiles._advice import leave
 from compilescope.rules.recompiles._dispatch import dispatch_tensor, keys_gone_and_new
 from compilescope.rules.recompiles._subjects import called, shown
@@ -17,11 +17,11 @@ _TRANSFORMS = (
 )
 
 
-def _applies(miss: GuardFailure) -> bool:
+def _applies(miss: RecompileCase) -> bool:
     return dispatch_tensor(miss) != ""
 
 
-def _why(miss: GuardFailure) -> str:
+def _why(miss: RecompileCase) -> str:
     gone, new = keys_gone_and_new(miss)
     changes = [f"without {', '.join(sorted(gone))}"] if gone else []
     changes += [f"with {', '.join(sorted(new))}"] if new else []
@@ -32,7 +32,7 @@ def _why(miss: GuardFailure) -> str:
     )
 
 
-def _remedies(miss: GuardFailure) -> list[Remedy]:
+def _remedies(miss: RecompileCase) -> list[Remedy]:
     tensor, function = shown(dispatch_tensor(miss)), called(miss)
     gone, new = keys_gone_and_new(miss)
     for key, resolve in _LAZY_VIEWS.items():

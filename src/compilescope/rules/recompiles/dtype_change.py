@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 from compilescope.findings.remedy import Remedy, judgement, source
-from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.causes.rule import GuardRule, RecompileCase
 from compilescope.rules.recompiles._advice import leave
 from compilescope.rules.recompiles._subjects import called, of_a_module, shown, wrapper_note
 
 _SUFFIX = ".dtype"
 
 
-def _applies(miss: GuardFailure) -> bool:
-    return miss.cause.subject.endswith(_SUFFIX) and miss.cause.kind == "TENSOR_MATCH"
+def _applies(miss: RecompileCase) -> bool:
+    return miss.finding.subject.endswith(_SUFFIX) and miss.finding.guard_kind == "TENSOR_MATCH"
 
 
-def _tensor(miss: GuardFailure) -> str:
-    return shown(miss.cause.subject.removesuffix(_SUFFIX))
+def _tensor(miss: RecompileCase) -> str:
+    return shown(miss.finding.subject.removesuffix(_SUFFIX))
 
 
-def _why(miss: GuardFailure) -> str:
+def _why(miss: RecompileCase) -> str:
     return (
-        f"`{_tensor(miss)}` was {miss.cause.expected} when `{called(miss)}` was compiled and is "
-        f"{miss.cause.actual} now. A graph is specific to the dtypes of its "
+        f"`{_tensor(miss)}` was {miss.finding.expected} when `{called(miss)}` was compiled and is "
+        f"{miss.finding.actual} now. A graph is specific to the dtypes of its "
         f"inputs.{wrapper_note(miss)}"
     )
 
 
-def _remedies(miss: GuardFailure) -> list[Remedy]:
+def _remedies(miss: RecompileCase) -> list[Remedy]:
     tensor, function = _tensor(miss), called(miss)
-    if of_a_module(miss.cause.subject):
+    if of_a_module(miss.finding.subject):
         return [
             source(
                 f"Convert the module to its dtype before the first call of `{function}`, not "

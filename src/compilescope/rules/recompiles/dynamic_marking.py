@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from compilescope.findings.remedy import Remedy, source
 from compilescope.patterns import late
-from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.causes.rule import GuardRule, RecompileCase
 from compilescope.rules.recompiles._subjects import called, shown
 
 _MARK = late(r"(?:hasattr|getattr)\((?P<tensor>[^,]{1,400}), '_dynamo_\w*indices'")
 
 
-def _applies(miss: GuardFailure) -> bool:
+def _applies(miss: RecompileCase) -> bool:
     return (
-        miss.cause.kind == "DIMENSION_DYNAMIC_MARKING_GUARD"
-        or _MARK.search(miss.cause.guard) is not None
+        miss.finding.guard_kind == "DIMENSION_DYNAMIC_MARKING_GUARD"
+        or _MARK.search(miss.finding.guard) is not None
     )
 
 
-def _tensor(miss: GuardFailure) -> str:
-    match = _MARK.search(miss.cause.guard)
-    return shown(match["tensor"] if match else miss.cause.subject)
+def _tensor(miss: RecompileCase) -> str:
+    match = _MARK.search(miss.finding.guard)
+    return shown(match["tensor"] if match else miss.finding.subject)
 
 
-def _why(miss: GuardFailure) -> str:
+def _why(miss: RecompileCase) -> str:
     return (
         f"`{_tensor(miss)}` has marks (mark_dynamic, mark_static, mark_unbacked) that it didn't "
         f"have when `{called(miss)}` was compiled. The mark calls for another graph, so Dynamo "
@@ -30,7 +30,7 @@ def _why(miss: GuardFailure) -> str:
     )
 
 
-def _remedies(miss: GuardFailure) -> list[Remedy]:
+def _remedies(miss: RecompileCase) -> list[Remedy]:
     return [
         source(
             f"Mark `{_tensor(miss)}` before the first call of `{called(miss)}`, with the same "

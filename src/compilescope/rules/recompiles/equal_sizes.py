@@ -5,30 +5,30 @@ from __future__ import annotations
 import re
 
 from compilescope.findings.remedy import Remedy, judgement, source
-from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.causes.rule import GuardRule, RecompileCase
 from compilescope.rules.recompiles._subjects import at_line, called, shown, size_of
 
 _EQUAL = re.compile(r"^(?P<one>\S+\.size\(\)\[\d+\]) == (?P<two>\S+\.size\(\)\[\d+\])$")
 
 
-def _sizes(miss: GuardFailure) -> list[tuple[str, int]]:
-    match = _EQUAL.match(miss.cause.guard)
+def _sizes(miss: RecompileCase) -> list[tuple[str, int]]:
+    match = _EQUAL.match(miss.finding.guard)
     pair = [size_of(match["one"]), size_of(match["two"])] if match else []
     return [size for size in pair if size is not None]
 
 
-def _applies(miss: GuardFailure) -> bool:
-    return miss.cause.kind == "SHAPE" and len(_sizes(miss)) == 2
+def _applies(miss: RecompileCase) -> bool:
+    return miss.finding.guard_kind == "SHAPE" and len(_sizes(miss)) == 2
 
 
-def _why(miss: GuardFailure) -> str:
+def _why(miss: RecompileCase) -> str:
     return (
-        f"When `{called(miss)}` was compiled, `{shown(miss.cause.guard)}` held, so Dynamo made the "
-        f"two sizes one variable. In this call they are {miss.cause.actual}."
+        f"When `{called(miss)}` was compiled, `{shown(miss.finding.guard)}` held, so Dynamo made the "
+        f"two sizes one variable. In this call they are {miss.finding.actual}."
     )
 
 
-def _remedies(miss: GuardFailure) -> list[Remedy]:
+def _remedies(miss: RecompileCase) -> list[Remedy]:
     return [
         source(
             f"If they are equal only by chance, warm up `{called(miss)}` with two calls in which "

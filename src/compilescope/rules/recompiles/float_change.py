@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from compilescope.findings.remedy import Remedy, source
-from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.causes.rule import GuardRule, RecompileCase
 from compilescope.rules.recompiles._advice import each_way, leave, varies_by_itself
 from compilescope.rules.recompiles._subjects import (
     both,
@@ -23,27 +23,27 @@ from compilescope.rules.recompiles._subjects import (
 _NAN = re.compile(r"isnan\((?P<name>[^()]+)\)")
 
 
-def _applies(miss: GuardFailure) -> bool:
-    return both(miss, "float") or _NAN.search(miss.cause.guard) is not None
+def _applies(miss: RecompileCase) -> bool:
+    return both(miss, "float") or _NAN.search(miss.finding.guard) is not None
 
 
-def _name(miss: GuardFailure) -> str:
-    match = _NAN.search(miss.cause.guard)
+def _name(miss: RecompileCase) -> str:
+    match = _NAN.search(miss.finding.guard)
     return shown(match["name"]) if match else named(miss)
 
 
-def _why(miss: GuardFailure) -> str:
-    was = "nan" if _NAN.search(miss.cause.guard) else miss.cause.expected
+def _why(miss: RecompileCase) -> str:
+    was = "nan" if _NAN.search(miss.finding.guard) else miss.finding.expected
     return (
         f"`{called(miss)}` was compiled with `{_name(miss)}` = {was} as a constant; this call has "
-        f"{miss.cause.actual}, and {reader(miss)} reads it. Dynamo makes a float dynamic after a "
+        f"{miss.finding.actual}, and {reader(miss)} reads it. Dynamo makes a float dynamic after a "
         "second value, unless `dynamic=False` forbids it or the code needs the number itself."
     )
 
 
-def _remedies(miss: GuardFailure) -> list[Remedy]:
+def _remedies(miss: RecompileCase) -> list[Remedy]:
     name, line = _name(miss), line_of(miss)
-    found = uses(miss, member(miss.cause.subject))
+    found = uses(miss, member(miss.finding.subject))
     if "math" in found:
         return [
             source(
@@ -54,7 +54,7 @@ def _remedies(miss: GuardFailure) -> list[Remedy]:
         ]
     if "branch" in found:
         return [each_way(name, condition(miss))]
-    if of_a_module(miss.cause.subject):
+    if of_a_module(miss.finding.subject):
         return [
             source(
                 f"If it is only used in arithmetic, keep `{name}` in a tensor (float64 keeps all "

@@ -3,36 +3,36 @@
 from __future__ import annotations
 
 from compilescope.findings.remedy import Remedy, source
-from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.causes.rule import GuardRule, RecompileCase
 from compilescope.rules.recompiles._advice import leave
 from compilescope.rules.recompiles._subjects import called, is_global, reader, shown
 
 _CODE = ".__code__"
 
 
-def _applies(miss: GuardFailure) -> bool:
-    if miss.cause.subject.endswith((_CODE, ".__func__")):
+def _applies(miss: RecompileCase) -> bool:
+    if miss.finding.subject.endswith((_CODE, ".__func__")):
         return True
-    return miss.cause.expected == "the same object" and miss.cause.actual.startswith(
+    return miss.finding.expected == "the same object" and miss.finding.actual.startswith(
         ("<function ", "<code of ")
     )
 
 
-def _name(miss: GuardFailure) -> str:
-    return shown(miss.cause.subject.removesuffix(_CODE).removesuffix(".__func__"))
+def _name(miss: RecompileCase) -> str:
+    return shown(miss.finding.subject.removesuffix(_CODE).removesuffix(".__func__"))
 
 
-def _now(miss: GuardFailure) -> str:
-    actual = miss.cause.actual
+def _now(miss: RecompileCase) -> str:
+    actual = miss.finding.actual
     for start in ("<code of ", "<function "):
         if actual.startswith(start):
             return f"it is now `{actual.removeprefix(start).removesuffix('>')}`"
-    if miss.cause.kind == "ACCESSOR":
+    if miss.finding.guard_kind == "ACCESSOR":
         return "it is now something other than a Python function (a builtin, a module, a partial)"
     return "it is now a different one"
 
 
-def _why(miss: GuardFailure) -> str:
+def _why(miss: RecompileCase) -> str:
     return (
         f"`{_name(miss)}`, called by {reader(miss)}, was a different function when "
         f"`{called(miss)}` was compiled; {_now(miss)}. Dynamo traces into called functions, so "
@@ -40,9 +40,9 @@ def _why(miss: GuardFailure) -> str:
     )
 
 
-def _remedies(miss: GuardFailure) -> list[Remedy]:
+def _remedies(miss: RecompileCase) -> list[Remedy]:
     name, function = _name(miss), called(miss)
-    if is_global(miss.cause.subject):
+    if is_global(miss.finding.subject):
         return [
             source(
                 f"Don't rebind the global `{name}` between calls (a redefinition, a monkey patch, "

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 from compilescope.findings.remedy import Remedy, source
-from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.causes.rule import GuardRule, RecompileCase
 from compilescope.rules.recompiles._advice import leave
 from compilescope.rules.recompiles._subjects import both, called, cut, is_global, reader, shown
 
 
-def _applies(miss: GuardFailure) -> bool:
-    return is_global(miss.cause.subject) and miss.cause.kind not in ("TENSOR_MATCH", "SHAPE")
-
-
-def _why(miss: GuardFailure) -> str:
-    return (
-        f"{reader(miss)} reads `{shown(miss.cause.subject)}`, a global or something reached "
-        f"through one. It was {cut(miss.cause.expected)} when `{called(miss)}` was compiled and is "
-        f"{cut(miss.cause.actual)} now. In the graph it is a constant."
+def _applies(miss: RecompileCase) -> bool:
+    return is_global(miss.finding.subject) and miss.finding.guard_kind not in (
+        "TENSOR_MATCH",
+        "SHAPE",
     )
 
 
-def _remedies(miss: GuardFailure) -> list[Remedy]:
-    name, function = shown(miss.cause.subject), called(miss)
+def _why(miss: RecompileCase) -> str:
+    return (
+        f"{reader(miss)} reads `{shown(miss.finding.subject)}`, a global or something reached "
+        f"through one. It was {cut(miss.finding.expected)} when `{called(miss)}` was compiled and is "
+        f"{cut(miss.finding.actual)} now. In the graph it is a constant."
+    )
+
+
+def _remedies(miss: RecompileCase) -> list[Remedy]:
+    name, function = shown(miss.finding.subject), called(miss)
     if both(miss, "int", "float"):
         first = source(
             f"Pass `{name}` to `{function}` as an argument, or, if it is only used in arithmetic, "

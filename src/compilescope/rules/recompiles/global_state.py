@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compilescope.findings.remedy import Remedy, source
-from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.causes.rule import GuardRule, RecompileCase
 from compilescope.rules.recompiles._subjects import called, cut, named
 
 _SWITCHES = {
@@ -15,13 +15,15 @@ _SWITCHES = {
 }
 
 
-def _applies(miss: GuardFailure) -> bool:
-    return miss.cause.kind == "GLOBAL_STATE" or miss.cause.subject in _SWITCHES
+def _applies(miss: RecompileCase) -> bool:
+    return miss.finding.guard_kind == "GLOBAL_STATE" or miss.finding.subject in _SWITCHES
 
 
-def _why(miss: GuardFailure) -> str:
-    change = f"was {cut(miss.cause.expected)} at compilation and is {cut(miss.cause.actual)} now"
-    if not miss.cause.expected:
+def _why(miss: RecompileCase) -> str:
+    change = (
+        f"was {cut(miss.finding.expected)} at compilation and is {cut(miss.finding.actual)} now"
+    )
+    if not miss.finding.expected:
         change = "has changed since compilation"
     return (
         f"`{named(miss)}`, a process-wide torch setting, {change}. It decides which kernels may be "
@@ -29,8 +31,8 @@ def _why(miss: GuardFailure) -> str:
     )
 
 
-def _remedies(miss: GuardFailure) -> list[Remedy]:
-    switch = _SWITCHES.get(miss.cause.subject, "")
+def _remedies(miss: RecompileCase) -> list[Remedy]:
+    switch = _SWITCHES.get(miss.finding.subject, "")
     what = f"`{switch}`" if switch else f"what sets `{named(miss)}`"
     return [
         source(

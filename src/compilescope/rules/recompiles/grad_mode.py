@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 from compilescope.findings.remedy import Remedy, judgement
-from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.causes.rule import GuardRule, RecompileCase
 from compilescope.rules.recompiles._subjects import called
 
 
-def _applies(miss: GuardFailure) -> bool:
-    return miss.cause.subject == "grad_mode"
+def _applies(miss: RecompileCase) -> bool:
+    return miss.finding.subject == "grad_mode"
 
 
 def _mode(value: str) -> str:
     return {"True": "gradients on", "False": "gradients off"}.get(value, f"grad mode {value}")
 
 
-def _why(miss: GuardFailure) -> str:
+def _why(miss: RecompileCase) -> str:
     return (
-        f"`{called(miss)}` was compiled with {_mode(miss.cause.expected)}, and this call had "
-        f"{_mode(miss.cause.actual)} (torch.no_grad(), inference_mode() or set_grad_enabled() "
+        f"`{called(miss)}` was compiled with {_mode(miss.finding.expected)}, and this call had "
+        f"{_mode(miss.finding.actual)} (torch.no_grad(), inference_mode() or set_grad_enabled() "
         "around one of the calls, or another thread: each thread starts with gradients on). A "
         "graph with a backward and one without are two graphs."
     )
 
 
-def _remedies(miss: GuardFailure) -> list[Remedy]:
+def _remedies(miss: RecompileCase) -> list[Remedy]:
     function = called(miss)
     return [
         judgement(

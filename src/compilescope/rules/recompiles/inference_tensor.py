@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compilescope.findings.remedy import Remedy, source
-from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.causes.rule import GuardRule, RecompileCase
 from compilescope.rules.recompiles._advice import leave
 from compilescope.rules.recompiles._dispatch import dispatch_tensor, keys_gone_and_new
 from compilescope.rules.recompiles._subjects import called, shown
@@ -12,12 +12,12 @@ _KEY = "ADInplaceOrView"
 """Every tensor has this key but those made in inference mode."""
 
 
-def _applies(miss: GuardFailure) -> bool:
+def _applies(miss: RecompileCase) -> bool:
     gone, new = keys_gone_and_new(miss)
     return _KEY in gone or _KEY in new
 
 
-def _why(miss: GuardFailure) -> str:
+def _why(miss: RecompileCase) -> str:
     gone, _ = keys_gone_and_new(miss)
     change = "came from inference mode, unlike" if _KEY in gone else "is an ordinary tensor, unlike"
     return (
@@ -27,7 +27,7 @@ def _why(miss: GuardFailure) -> str:
     )
 
 
-def _remedies(miss: GuardFailure) -> list[Remedy]:
+def _remedies(miss: RecompileCase) -> list[Remedy]:
     tensor = shown(dispatch_tensor(miss))
     return [
         source(

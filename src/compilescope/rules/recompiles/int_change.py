@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from compilescope.findings.remedy import Remedy, source
-from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.causes.rule import GuardRule, RecompileCase
 from compilescope.rules.recompiles._advice import each_way, leave, varies_by_itself
 from compilescope.rules.recompiles._subjects import both, called, condition, member, named, uses
 
 
-def _applies(miss: GuardFailure) -> bool:
+def _applies(miss: RecompileCase) -> bool:
     return both(miss, "int")
 
 
-def _why(miss: GuardFailure) -> str:
+def _why(miss: RecompileCase) -> str:
     return (
-        f"`{called(miss)}` was compiled with `{named(miss)}` = {miss.cause.expected} as a "
-        f"constant; this call has {miss.cause.actual}. Dynamo makes an int dynamic after a second "
+        f"`{called(miss)}` was compiled with `{named(miss)}` = {miss.finding.expected} as a "
+        f"constant; this call has {miss.finding.actual}. Dynamo makes an int dynamic after a second "
         "value, unless `dynamic=False` forbids it or the code needs the number itself."
     )
 
 
-def _remedies(miss: GuardFailure) -> list[Remedy]:
+def _remedies(miss: RecompileCase) -> list[Remedy]:
     name = named(miss)
-    found = uses(miss, member(miss.cause.subject))
+    found = uses(miss, member(miss.finding.subject))
     if "index" in found:
         return [
             source(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from compilescope.findings.remedy import Remedy, source
-from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.causes.rule import GuardRule, RecompileCase
 from compilescope.rules.recompiles._advice import leave
 from compilescope.rules.recompiles._subjects import called, cut, shown
 
@@ -16,8 +16,8 @@ _IN_SET = re.compile(r"^(?P<no>not )?set\.__contains__\((?P<dict>[^,]+), (?P<key
 _MISSING = re.compile(r"^KeyError on (?P<dict>.+)\[(?P<key>'[^']*'|\d+)\]$")
 
 
-def _match(miss: GuardFailure) -> re.Match[str] | None:
-    guard, subject = miss.cause.guard, miss.cause.subject
+def _match(miss: RecompileCase) -> re.Match[str] | None:
+    guard, subject = miss.finding.guard, miss.finding.subject
     return (
         _CONTAINS.match(guard)
         or _IN_SET.match(guard)
@@ -27,23 +27,23 @@ def _match(miss: GuardFailure) -> re.Match[str] | None:
     )
 
 
-def _applies(miss: GuardFailure) -> bool:
+def _applies(miss: RecompileCase) -> bool:
     return _match(miss) is not None
 
 
-def _name(miss: GuardFailure) -> str:
+def _name(miss: RecompileCase) -> str:
     match = _match(miss)
-    return shown(match["dict"]) if match else shown(miss.cause.subject)
+    return shown(match["dict"]) if match else shown(miss.finding.subject)
 
 
-def _why(miss: GuardFailure) -> str:
+def _why(miss: RecompileCase) -> str:
     match, name = _match(miss), _name(miss)
     if match is None:
         return f"The keys of `{name}` have changed."
     if match.re is _ALL_KEYS:
-        change = f"they were {cut(miss.cause.expected)}"
+        change = f"they were {cut(miss.finding.expected)}"
     elif match.re is _KEYS:
-        change = f"the key {cut(miss.cause.expected)} was where {cut(miss.cause.actual)} is now"
+        change = f"the key {cut(miss.finding.expected)} was where {cut(miss.finding.actual)} is now"
     elif match.re is _MISSING:
         change = f"it had the key {match['key']}, which it lacks now"
     else:
@@ -54,7 +54,7 @@ def _why(miss: GuardFailure) -> str:
     )
 
 
-def _remedies(miss: GuardFailure) -> list[Remedy]:
+def _remedies(miss: RecompileCase) -> list[Remedy]:
     match, name = _match(miss), _name(miss)
     few = leave(miss, "set of keys")
     if match is not None and match.re is _IN_SET:

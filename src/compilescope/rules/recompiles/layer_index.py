@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compilescope.findings.remedy import Remedy, source
 from compilescope.patterns import late
-from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.causes.rule import GuardRule, RecompileCase
 from compilescope.rules.recompiles._advice import leave, one_module
 from compilescope.rules.recompiles._subjects import both, called, line_of, member, shown, uses
 
@@ -13,27 +13,27 @@ _INDEX = late(
 )
 
 
-def _applies(miss: GuardFailure) -> bool:
-    subject = miss.cause.subject
+def _applies(miss: RecompileCase) -> bool:
+    subject = miss.finding.subject
     return (
         "." in subject
         and both(miss, "int")
         and _INDEX.match(member(subject)) is not None
-        and miss.cause.kind != "SHAPE"
+        and miss.finding.guard_kind != "SHAPE"
     )
 
 
-def _why(miss: GuardFailure) -> str:
+def _why(miss: RecompileCase) -> str:
     return (
-        f"`{called(miss)}` was compiled for a layer with `{shown(miss.cause.subject)}` = "
-        f"{miss.cause.expected}; this one has {miss.cause.actual}. All layers of a class share the "
+        f"`{called(miss)}` was compiled for a layer with `{shown(miss.finding.subject)}` = "
+        f"{miss.finding.expected}; this one has {miss.finding.actual}. All layers of a class share the "
         f"code of `{called(miss)}`, and the number is a constant in each graph: one compilation "
         "per layer, up to the recompile limit."
     )
 
 
-def _remedies(miss: GuardFailure) -> list[Remedy]:
-    name = member(miss.cause.subject)
+def _remedies(miss: RecompileCase) -> list[Remedy]:
+    name = member(miss.finding.subject)
     if "index" not in uses(miss, name):
         return [one_module(miss), leave(miss, f"`{name}`")]
     return [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from compilescope.findings.remedy import Remedy, source
-from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.causes.rule import GuardRule, RecompileCase
 from compilescope.rules.recompiles._advice import leave, one_module
 from compilescope.rules.recompiles._subjects import called, inside, shown, wrapper_note
 
@@ -13,8 +13,8 @@ _UNEQUAL = re.compile(r"^len\((?P<container>.+)\) != (?P<length>\d+)$")
 _ITERATOR = "___tuple_iterator_len("
 
 
-def _container(miss: GuardFailure) -> str:
-    subject = miss.cause.subject
+def _container(miss: RecompileCase) -> str:
+    subject = miss.finding.subject
     match = _UNEQUAL.match(subject)
     if match:
         return match["container"]
@@ -23,24 +23,27 @@ def _container(miss: GuardFailure) -> str:
     return inside(subject, "len")
 
 
-def _applies(miss: GuardFailure) -> bool:
+def _applies(miss: RecompileCase) -> bool:
     return _container(miss) != ""
 
 
-def _modules(miss: GuardFailure) -> bool:
+def _modules(miss: RecompileCase) -> bool:
     return _container(miss).endswith("._modules")
 
 
-def _is_dict(miss: GuardFailure) -> bool:
+def _is_dict(miss: RecompileCase) -> bool:
     # Torch tells a dict's length in words of its own, `len(d) != 1`.
-    return miss.cause.kind.startswith("DICT") or _UNEQUAL.match(miss.cause.subject) is not None
+    return (
+        miss.finding.guard_kind.startswith("DICT")
+        or _UNEQUAL.match(miss.finding.subject) is not None
+    )
 
 
-def _why(miss: GuardFailure) -> str:
-    match = _UNEQUAL.match(miss.cause.subject)
+def _why(miss: RecompileCase) -> str:
+    match = _UNEQUAL.match(miss.finding.subject)
     name = shown(_container(miss).removesuffix("._modules"))
-    was = match["length"] if match else miss.cause.expected
-    now = miss.cause.actual if miss.cause.actual.isdigit() else "another number"
+    was = match["length"] if match else miss.finding.expected
+    now = miss.finding.actual if miss.finding.actual.isdigit() else "another number"
     what = "layer" if _modules(miss) else "element"
     what += "" if was == "1" else "s"
     subject = {
@@ -53,7 +56,7 @@ def _why(miss: GuardFailure) -> str:
     )
 
 
-def _remedies(miss: GuardFailure) -> list[Remedy]:
+def _remedies(miss: RecompileCase) -> list[Remedy]:
     container = _container(miss)
     name = shown(container)
     if _modules(miss):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compilescope.findings.remedy import Remedy, judgement
-from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.causes.rule import GuardRule, RecompileCase
 from compilescope.rules.recompiles._advice import one_module
 from compilescope.rules.recompiles._subjects import (
     both,
@@ -16,23 +16,25 @@ from compilescope.rules.recompiles._subjects import (
 )
 
 
-def _applies(miss: GuardFailure) -> bool:
+def _applies(miss: RecompileCase) -> bool:
     return (
-        of_a_module(miss.cause.subject) and both(miss, "bool", "str") and miss.cause.kind != "SHAPE"
+        of_a_module(miss.finding.subject)
+        and both(miss, "bool", "str")
+        and miss.finding.guard_kind != "SHAPE"
     )
 
 
-def _why(miss: GuardFailure) -> str:
+def _why(miss: RecompileCase) -> str:
     return (
-        f"`{shown(miss.cause.subject)}` was {cut(miss.cause.expected)} when `{called(miss)}` was "
-        f"compiled and is {cut(miss.cause.actual)} now: it was changed on the module, or this is "
+        f"`{shown(miss.finding.subject)}` was {cut(miss.finding.expected)} when `{called(miss)}` was "
+        f"compiled and is {cut(miss.finding.actual)} now: it was changed on the module, or this is "
         f"another instance of the class. {reader(miss)} reads it, and each value has its own "
         f"graph.{wrapper_note(miss)}"
     )
 
 
-def _remedies(miss: GuardFailure) -> list[Remedy]:
-    name = shown(miss.cause.subject)
+def _remedies(miss: RecompileCase) -> list[Remedy]:
+    name = shown(miss.finding.subject)
     return [
         one_module(miss),
         judgement(

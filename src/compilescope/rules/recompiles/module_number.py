@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compilescope.findings.remedy import Remedy, source
-from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.causes.rule import GuardRule, RecompileCase
 from compilescope.rules.recompiles._advice import leave, one_module
 from compilescope.rules.recompiles._subjects import (
     both,
@@ -17,22 +17,26 @@ from compilescope.rules.recompiles._subjects import (
 )
 
 
-def _applies(miss: GuardFailure) -> bool:
-    return of_a_module(miss.cause.subject) and both(miss, "int") and miss.cause.kind != "SHAPE"
-
-
-def _why(miss: GuardFailure) -> str:
+def _applies(miss: RecompileCase) -> bool:
     return (
-        f"`{shown(miss.cause.subject)}` was {miss.cause.expected} when `{called(miss)}` was "
-        f"compiled and is {miss.cause.actual} now; {reader(miss)} reads it. Dynamo treats an int "
+        of_a_module(miss.finding.subject)
+        and both(miss, "int")
+        and miss.finding.guard_kind != "SHAPE"
+    )
+
+
+def _why(miss: RecompileCase) -> str:
+    return (
+        f"`{shown(miss.finding.subject)}` was {miss.finding.expected} when `{called(miss)}` was "
+        f"compiled and is {miss.finding.actual} now; {reader(miss)} reads it. Dynamo treats an int "
         "on an nn.Module as a constant, even with `dynamic=True`: a counter recompiles at each "
         f"step until the limit.{wrapper_note(miss)}"
     )
 
 
-def _remedies(miss: GuardFailure) -> list[Remedy]:
-    name = shown(miss.cause.subject)
-    if uses(miss, member(miss.cause.subject)) & {"range", "index"}:
+def _remedies(miss: RecompileCase) -> list[Remedy]:
+    name = shown(miss.finding.subject)
+    if uses(miss, member(miss.finding.subject)) & {"range", "index"}:
         return [one_module(miss), leave(miss, f"`{name}`")]
     return [
         source(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compilescope.findings.remedy import Remedy, source
-from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.causes.rule import GuardRule, RecompileCase
 from compilescope.rules.recompiles._advice import leave, one_module
 from compilescope.rules.recompiles._subjects import (
     called,
@@ -17,20 +17,20 @@ from compilescope.rules.recompiles._subjects import (
 )
 
 
-def _applies(miss: GuardFailure) -> bool:
-    expected, actual = value_kind(miss.cause.expected), value_kind(miss.cause.actual)
+def _applies(miss: RecompileCase) -> bool:
+    expected, actual = value_kind(miss.finding.expected), value_kind(miss.finding.actual)
     return (expected == "none") != (actual == "none") and bool(
-        miss.cause.expected and miss.cause.actual
+        miss.finding.expected and miss.finding.actual
     )
 
 
-def _name(miss: GuardFailure) -> str:
-    return inside(miss.cause.subject, "type") or miss.cause.subject
+def _name(miss: RecompileCase) -> str:
+    return inside(miss.finding.subject, "type") or miss.finding.subject
 
 
-def _why(miss: GuardFailure) -> str:
-    was, now = cut(miss.cause.expected), cut(miss.cause.actual)
-    if inside(miss.cause.subject, "type"):
+def _why(miss: RecompileCase) -> str:
+    was, now = cut(miss.finding.expected), cut(miss.finding.actual)
+    if inside(miss.finding.subject, "type"):
         was, now = (word if word in ("None", "NoneType") else f"a {word}" for word in (was, now))
     was, now = was.replace("NoneType", "None"), now.replace("NoneType", "None")
     return (
@@ -40,16 +40,16 @@ def _why(miss: GuardFailure) -> str:
     )
 
 
-def _is_tensor(miss: GuardFailure) -> bool:
+def _is_tensor(miss: RecompileCase) -> bool:
     """Numbers, texts and the like have no neutral value to pass."""
-    kinds = {value_kind(miss.cause.expected), value_kind(miss.cause.actual)}
+    kinds = {value_kind(miss.finding.expected), value_kind(miss.finding.actual)}
     return not kinds & {"bool", "int", "float", "str"} and not {
-        miss.cause.expected,
-        miss.cause.actual,
+        miss.finding.expected,
+        miss.finding.actual,
     } & {"bool", "int", "float", "str"}
 
 
-def _remedies(miss: GuardFailure) -> list[Remedy]:
+def _remedies(miss: RecompileCase) -> list[Remedy]:
     subject = _name(miss)
     name = shown(subject)
     cases = leave(miss, "of the two cases")

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from compilescope.findings.remedy import Remedy, source
-from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.causes.rule import GuardRule, RecompileCase
 from compilescope.rules.recompiles._subjects import called
 
 
-def _applies(miss: GuardFailure) -> bool:
-    return miss.cause.subject == "num_threads"
+def _applies(miss: RecompileCase) -> bool:
+    return miss.finding.subject == "num_threads"
 
 
-def _why(miss: GuardFailure) -> str:
+def _why(miss: RecompileCase) -> str:
     return (
-        f"`{called(miss)}` was compiled while torch used {miss.cause.expected} CPU threads; now it "
-        f"uses {miss.cause.actual}. Generated CPU code is specific to the number of threads, so "
+        f"`{called(miss)}` was compiled while torch used {miss.finding.expected} CPU threads; now it "
+        f"uses {miss.finding.actual}. Generated CPU code is specific to the number of threads, so "
         "Dynamo recompiles."
     )
 
 
-def _remedies(miss: GuardFailure) -> list[Remedy]:
+def _remedies(miss: RecompileCase) -> list[Remedy]:
     return [
         source(
             f"Set the number of threads once, before the first call of `{called(miss)}`, and don't "

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 from compilescope.findings.remedy import Remedy, judgement
-from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.causes.rule import GuardRule, RecompileCase
 from compilescope.rules.recompiles._subjects import called, reader, shown
 
 
-def _applies(miss: GuardFailure) -> bool:
-    return miss.cause.kind == "SHAPE"
+def _applies(miss: RecompileCase) -> bool:
+    return miss.finding.guard_kind == "SHAPE"
 
 
-def _why(miss: GuardFailure) -> str:
+def _why(miss: RecompileCase) -> str:
     return (
-        f"The graph of `{called(miss)}` is valid only while `{shown(miss.cause.guard)}`, which "
-        f"{reader(miss)} depends on. In this call `{shown(miss.cause.subject)}` is "
-        f"{miss.cause.actual}."
+        f"The graph of `{called(miss)}` is valid only while `{shown(miss.finding.guard)}`, which "
+        f"{reader(miss)} depends on. In this call `{shown(miss.finding.subject)}` is "
+        f"{miss.finding.actual}."
     )
 
 
-def _remedies(miss: GuardFailure) -> list[Remedy]:
+def _remedies(miss: RecompileCase) -> list[Remedy]:
     return [
         judgement(
             f"Leave it: there is one compilation for each path through `{called(miss)}`, not one "
-            f"for each value of `{shown(miss.cause.subject)}`."
+            f"for each value of `{shown(miss.finding.subject)}`."
         )
     ]
 

@@ -4,30 +4,30 @@ from __future__ import annotations
 
 from compilescope.findings.remedy import Remedy, source
 from compilescope.patterns import late
-from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.causes.rule import GuardRule, RecompileCase
 from compilescope.rules.recompiles._advice import leave
 from compilescope.rules.recompiles._subjects import called, line_of, member, reader, shown, uses
 
 _CONSTANT = late(r"^(?P<subject>.+?) == -?[\d.]+(?:e-?\d+)?$")
 
 
-def _applies(miss: GuardFailure) -> bool:
-    match = _CONSTANT.match(miss.cause.guard)
-    whole = match is not None and match["subject"] == miss.cause.subject
-    return miss.cause.kind == "SHAPE" and whole and ".size()" not in miss.cause.guard
+def _applies(miss: RecompileCase) -> bool:
+    match = _CONSTANT.match(miss.finding.guard)
+    whole = match is not None and match["subject"] == miss.finding.subject
+    return miss.finding.guard_kind == "SHAPE" and whole and ".size()" not in miss.finding.guard
 
 
-def _why(miss: GuardFailure) -> str:
+def _why(miss: RecompileCase) -> str:
     return (
-        f"`{shown(miss.cause.subject)}` was dynamic, but {reader(miss)} needs the number itself (a "
+        f"`{shown(miss.finding.subject)}` was dynamic, but {reader(miss)} needs the number itself (a "
         "loop length, a list index, an operator setting). Dynamo fixed "
-        f"`{shown(miss.cause.guard)}`; this call has {miss.cause.actual}."
+        f"`{shown(miss.finding.guard)}`; this call has {miss.finding.actual}."
     )
 
 
-def _remedies(miss: GuardFailure) -> list[Remedy]:
-    name, line = shown(miss.cause.subject), line_of(miss)
-    found = uses(miss, member(miss.cause.subject))
+def _remedies(miss: RecompileCase) -> list[Remedy]:
+    name, line = shown(miss.finding.subject), line_of(miss)
+    found = uses(miss, member(miss.finding.subject))
     few = leave(miss, f"`{name}`")
     if "range" in found:
         return [

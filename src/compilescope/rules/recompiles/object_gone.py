@@ -5,29 +5,31 @@ from __future__ import annotations
 import re
 
 from compilescope.findings.remedy import Remedy, source
-from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.causes.rule import GuardRule, RecompileCase
 from compilescope.rules.recompiles._subjects import called, shown
 
 _OBJECT = re.compile(r"because (?P<object>.{1,400}) got deallocated")
 
 
-def _applies(miss: GuardFailure) -> bool:
-    return miss.cause.kind == "WEAKREF"
+def _applies(miss: RecompileCase) -> bool:
+    return miss.finding.guard_kind == "WEAKREF"
 
 
-def _object(miss: GuardFailure) -> str:
-    match = _OBJECT.search(miss.cause.guard)
-    return shown(match["object"]).removesuffix(".__code__") if match else shown(miss.cause.subject)
+def _object(miss: RecompileCase) -> str:
+    match = _OBJECT.search(miss.finding.guard)
+    return (
+        shown(match["object"]).removesuffix(".__code__") if match else shown(miss.finding.subject)
+    )
 
 
-def _why(miss: GuardFailure) -> str:
+def _why(miss: RecompileCase) -> str:
     return (
         f"A compilation of `{called(miss)}` was tied to one object, `{_object(miss)}`. That object "
         "no longer exists, so Dynamo discarded the compilation."
     )
 
 
-def _remedies(miss: GuardFailure) -> list[Remedy]:
+def _remedies(miss: RecompileCase) -> list[Remedy]:
     return [
         source(
             f"Create `{_object(miss)}` once, and keep it alive as long as you call "

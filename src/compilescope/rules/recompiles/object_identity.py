@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 from compilescope.findings.remedy import Remedy, source
-from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.causes.rule import GuardRule, RecompileCase
 from compilescope.rules.recompiles._advice import leave
 from compilescope.rules.recompiles._subjects import called, cut, named, reader
 
 
-def _applies(miss: GuardFailure) -> bool:
-    return miss.cause.expected == "the same object" or miss.cause.kind in (
+def _applies(miss: RecompileCase) -> bool:
+    return miss.finding.expected == "the same object" or miss.finding.guard_kind in (
         "ID_MATCH",
         "WEAKREF_ALIVE",
     )
 
 
-def _why(miss: GuardFailure) -> str:
+def _why(miss: RecompileCase) -> str:
     return (
         f"`{called(miss)}` was compiled for one particular object `{named(miss)}`, because "
         f"{reader(miss)} depends on which one it is; this call has another "
-        f"({cut(miss.cause.actual) or 'not described'})."
+        f"({cut(miss.finding.actual) or 'not described'})."
     )
 
 
-def _remedies(miss: GuardFailure) -> list[Remedy]:
+def _remedies(miss: RecompileCase) -> list[Remedy]:
     name = named(miss)
     return [
         source(

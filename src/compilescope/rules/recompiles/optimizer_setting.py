@@ -5,31 +5,31 @@ from __future__ import annotations
 import re
 
 from compilescope.findings.remedy import Remedy, source
-from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.causes.rule import GuardRule, RecompileCase
 from compilescope.rules.recompiles._advice import leave
 from compilescope.rules.recompiles._subjects import called, shown
 
 _SETTING = re.compile(r"\.param_groups\[\d+\]\['(?P<name>\w+)'\]")
 
 
-def _name(miss: GuardFailure) -> str:
-    match = _SETTING.search(miss.cause.subject)
+def _name(miss: RecompileCase) -> str:
+    match = _SETTING.search(miss.finding.subject)
     return match["name"] if match else ""
 
 
-def _applies(miss: GuardFailure) -> bool:
+def _applies(miss: RecompileCase) -> bool:
     return _name(miss) != ""
 
 
-def _why(miss: GuardFailure) -> str:
+def _why(miss: RecompileCase) -> str:
     return (
-        f"`{shown(miss.cause.subject)}` was {miss.cause.expected} when `{called(miss)}` was "
-        f"compiled and is {miss.cause.actual} now: the schedule changed a Python number that is a "
+        f"`{shown(miss.finding.subject)}` was {miss.finding.expected} when `{called(miss)}` was "
+        f"compiled and is {miss.finding.actual} now: the schedule changed a Python number that is a "
         "constant in the graph."
     )
 
 
-def _remedies(miss: GuardFailure) -> list[Remedy]:
+def _remedies(miss: RecompileCase) -> list[Remedy]:
     name = _name(miss)
     return [
         source(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compilescope.findings.remedy import Remedy, source
-from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.causes.rule import GuardRule, RecompileCase
 from compilescope.rules.recompiles._advice import leave
 from compilescope.rules.recompiles._subjects import (
     at_line,
@@ -16,12 +16,12 @@ from compilescope.rules.recompiles._subjects import (
 )
 
 
-def _applies(miss: GuardFailure) -> bool:
+def _applies(miss: RecompileCase) -> bool:
     return True
 
 
-def _values(miss: GuardFailure) -> str:
-    expected, actual = cut(miss.cause.expected), cut(miss.cause.actual)
+def _values(miss: RecompileCase) -> str:
+    expected, actual = cut(miss.finding.expected), cut(miss.finding.actual)
     if expected and actual:
         return f"was {expected} at compilation and is {actual} now"
     if expected:
@@ -31,8 +31,8 @@ def _values(miss: GuardFailure) -> str:
     return "has changed since compilation"
 
 
-def _why(miss: GuardFailure) -> str:
-    guard = shown(miss.cause.guard)
+def _why(miss: RecompileCase) -> str:
+    guard = shown(miss.finding.guard)
     told = f" The condition that failed: `{guard}`." if guard and guard != named(miss) else ""
     return (
         f"`{named(miss)}` {_values(miss)}, and `{called(miss)}` was compiled for its earlier "
@@ -40,7 +40,7 @@ def _why(miss: GuardFailure) -> str:
     )
 
 
-def _remedies(miss: GuardFailure) -> list[Remedy]:
+def _remedies(miss: RecompileCase) -> list[Remedy]:
     name, function = named(miss), called(miss)
     where = f" {at_line(miss)}" if line_of(miss) else ""
     return [

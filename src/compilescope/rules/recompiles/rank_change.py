@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 from compilescope.findings.remedy import Remedy, source
-from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.causes.rule import GuardRule, RecompileCase
 from compilescope.rules.recompiles._advice import leave
 from compilescope.rules.recompiles._subjects import called, shown, wrapper_note
 
 _SUFFIX = ".dim()"
 
 
-def _applies(miss: GuardFailure) -> bool:
-    return miss.cause.subject.endswith(_SUFFIX)
+def _applies(miss: RecompileCase) -> bool:
+    return miss.finding.subject.endswith(_SUFFIX)
 
 
-def _tensor(miss: GuardFailure) -> str:
-    return shown(miss.cause.subject.removesuffix(_SUFFIX))
+def _tensor(miss: RecompileCase) -> str:
+    return shown(miss.finding.subject.removesuffix(_SUFFIX))
 
 
-def _why(miss: GuardFailure) -> str:
+def _why(miss: RecompileCase) -> str:
     return (
-        f"`{_tensor(miss)}` had {miss.cause.expected} dimension(s) when `{called(miss)}` was "
-        f"compiled and has {miss.cause.actual} now. Sizes can vary within one graph; the number of "
+        f"`{_tensor(miss)}` had {miss.finding.expected} dimension(s) when `{called(miss)}` was "
+        f"compiled and has {miss.finding.actual} now. Sizes can vary within one graph; the number of "
         f"dimensions can't.{wrapper_note(miss)}"
     )
 
 
-def _remedies(miss: GuardFailure) -> list[Remedy]:
+def _remedies(miss: RecompileCase) -> list[Remedy]:
     tensor = _tensor(miss)
     return [
         source(

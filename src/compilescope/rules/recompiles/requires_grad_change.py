@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from compilescope.findings.remedy import Remedy, judgement, source
-from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.causes.rule import GuardRule, RecompileCase
 from compilescope.rules.recompiles._subjects import called, of_a_module, shown, wrapper_note
 
 _SUFFIX = ".requires_grad"
 
 
-def _applies(miss: GuardFailure) -> bool:
-    return miss.cause.subject.endswith(_SUFFIX) and miss.cause.kind == "TENSOR_MATCH"
+def _applies(miss: RecompileCase) -> bool:
+    return miss.finding.subject.endswith(_SUFFIX) and miss.finding.guard_kind == "TENSOR_MATCH"
 
 
-def _tensor(miss: GuardFailure) -> str:
-    return shown(miss.cause.subject.removesuffix(_SUFFIX))
+def _tensor(miss: RecompileCase) -> str:
+    return shown(miss.finding.subject.removesuffix(_SUFFIX))
 
 
-def _why(miss: GuardFailure) -> str:
+def _why(miss: RecompileCase) -> str:
     was, now = (
         ("did not require", "requires")
-        if miss.cause.actual == "True"
+        if miss.finding.actual == "True"
         else ("required", "does not require")
     )
     return (
@@ -30,9 +30,9 @@ def _why(miss: GuardFailure) -> str:
     )
 
 
-def _remedies(miss: GuardFailure) -> list[Remedy]:
+def _remedies(miss: RecompileCase) -> list[Remedy]:
     tensor, function = _tensor(miss), called(miss)
-    if of_a_module(miss.cause.subject):
+    if of_a_module(miss.finding.subject):
         return [
             source(
                 f"Freeze or unfreeze `{tensor}` before the first call of `{function}`, if it stays "

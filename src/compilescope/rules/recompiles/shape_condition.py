@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from compilescope.findings.remedy import Remedy, judgement, source
-from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.causes.rule import GuardRule, RecompileCase
 from compilescope.rules.recompiles._subjects import called, condition, line_of, shown
 
 
-def _applies(miss: GuardFailure) -> bool:
-    return miss.cause.kind == "SHAPE" and ".size()" in miss.cause.guard
+def _applies(miss: RecompileCase) -> bool:
+    return miss.finding.guard_kind == "SHAPE" and ".size()" in miss.finding.guard
 
 
-def _why(miss: GuardFailure) -> str:
+def _why(miss: RecompileCase) -> str:
     line = line_of(miss)
     where = f" (from `{line}`)" if line else ""
     return (
-        f"The graph of `{called(miss)}` is valid only while `{shown(miss.cause.guard)}`{where}. In "
-        f"this call `{shown(miss.cause.subject)}` is {miss.cause.actual}."
+        f"The graph of `{called(miss)}` is valid only while `{shown(miss.finding.guard)}`{where}. In "
+        f"this call `{shown(miss.finding.subject)}` is {miss.finding.actual}."
     )
 
 
-def _remedies(miss: GuardFailure) -> list[Remedy]:
+def _remedies(miss: RecompileCase) -> list[Remedy]:
     test = condition(miss, of_numbers=True)
     sides = judgement(
         f"Leave it: there is one compilation for each path through `{called(miss)}`, not one for "
@@ -38,7 +38,7 @@ def _remedies(miss: GuardFailure) -> list[Remedy]:
         return [sides]
     return [
         source(
-            f"Keep `{shown(miss.cause.subject)}` on one side of `{shown(miss.cause.guard)}`: pad "
+            f"Keep `{shown(miss.finding.subject)}` on one side of `{shown(miss.finding.guard)}`: pad "
             "or crop if the shapes come from the data, or widen the `min` and `max` it was marked "
             "with."
         ),

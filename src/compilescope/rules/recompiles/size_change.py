@@ -3,40 +3,40 @@
 from __future__ import annotations
 
 from compilescope.findings.remedy import Remedy, source
-from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.causes.rule import GuardRule, RecompileCase
 from compilescope.rules.recompiles._advice import varies_by_itself
 from compilescope.rules.recompiles._subjects import called, shown, size_of, wrapper_note
 
 
-def _applies(miss: GuardFailure) -> bool:
-    return size_of(miss.cause.subject) is not None and miss.cause.kind != "SHAPE"
+def _applies(miss: RecompileCase) -> bool:
+    return size_of(miss.finding.subject) is not None and miss.finding.guard_kind != "SHAPE"
 
 
-def _parts(miss: GuardFailure) -> tuple[str, int]:
-    return size_of(miss.cause.subject) or (miss.cause.subject, 0)
+def _parts(miss: RecompileCase) -> tuple[str, int]:
+    return size_of(miss.finding.subject) or (miss.finding.subject, 0)
 
 
-def _again(miss: GuardFailure) -> str:
+def _again(miss: RecompileCase) -> str:
     """The values told are the first that failed; more may have."""
-    if miss.cause.count < 2:
+    if miss.finding.count < 2:
         return ""
     return (
-        f" It failed in {miss.cause.count} recompiles: other sizes followed, and a dynamic graph "
+        f" It failed in {miss.finding.count} recompiles: other sizes followed, and a dynamic graph "
         "never serves 0 or 1."
     )
 
 
-def _why(miss: GuardFailure) -> str:
+def _why(miss: RecompileCase) -> str:
     tensor, dim = _parts(miss)
     return (
         f"`{called(miss)}` was compiled for a `{shown(tensor)}` whose dimension {dim} is "
-        f"{miss.cause.expected}; this call has {miss.cause.actual}. Dynamo treats a size as a "
+        f"{miss.finding.expected}; this call has {miss.finding.actual}. Dynamo treats a size as a "
         "constant until it sees a second one; with `dynamic=False`, "
         f"always.{_again(miss)}{wrapper_note(miss)}"
     )
 
 
-def _remedies(miss: GuardFailure) -> list[Remedy]:
+def _remedies(miss: RecompileCase) -> list[Remedy]:
     tensor, dim = _parts(miss)
     text = shown(tensor)
     return [

@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 from compilescope.findings.remedy import Remedy, judgement, source
-from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.causes.rule import GuardRule, RecompileCase
 from compilescope.rules.recompiles._subjects import line_of, member, shown, size_of, uses
 
 
-def _applies(miss: GuardFailure) -> bool:
-    size = size_of(miss.cause.subject)
+def _applies(miss: RecompileCase) -> bool:
+    size = size_of(miss.finding.subject)
     return (
         size is not None
-        and miss.cause.kind == "TENSOR_MATCH"
+        and miss.finding.guard_kind == "TENSOR_MATCH"
         and "range" in uses(miss, member(size[0]))
     )
 
 
-def _why(miss: GuardFailure) -> str:
+def _why(miss: RecompileCase) -> str:
     return (
-        f"How often `{line_of(miss)}` runs depends on `{shown(miss.cause.subject)}`. Dynamo "
-        f"unrolls the loop, so the graph for {miss.cause.expected} can't serve "
-        f"{miss.cause.actual}, even when marked dynamic."
+        f"How often `{line_of(miss)}` runs depends on `{shown(miss.finding.subject)}`. Dynamo "
+        f"unrolls the loop, so the graph for {miss.finding.expected} can't serve "
+        f"{miss.finding.actual}, even when marked dynamic."
     )
 
 
-def _remedies(miss: GuardFailure) -> list[Remedy]:
-    size = size_of(miss.cause.subject)
+def _remedies(miss: RecompileCase) -> list[Remedy]:
+    size = size_of(miss.finding.subject)
     tensor = shown(size[0]) if size else "the tensor"
     return [
         source(

@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 from compilescope.findings.remedy import Remedy, judgement, source
-from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.causes.rule import GuardRule, RecompileCase
 from compilescope.rules.recompiles._subjects import called, shown, size_of, wrapper_note
 
 _SMALL = ("0", "1")
 
 
-def _applies(miss: GuardFailure) -> bool:
-    if size_of(miss.cause.subject) is None:
+def _applies(miss: RecompileCase) -> bool:
+    if size_of(miss.finding.subject) is None:
         return False
-    if miss.cause.kind == "SHAPE":
-        return miss.cause.actual in _SMALL and miss.cause.guard.startswith("2 <= ")
-    return miss.cause.actual in _SMALL or miss.cause.expected in _SMALL
+    if miss.finding.guard_kind == "SHAPE":
+        return miss.finding.actual in _SMALL and miss.finding.guard.startswith("2 <= ")
+    return miss.finding.actual in _SMALL or miss.finding.expected in _SMALL
 
 
-def _parts(miss: GuardFailure) -> tuple[str, int]:
-    return size_of(miss.cause.subject) or (miss.cause.subject, 0)
+def _parts(miss: RecompileCase) -> tuple[str, int]:
+    return size_of(miss.finding.subject) or (miss.finding.subject, 0)
 
 
-def _why(miss: GuardFailure) -> str:
+def _why(miss: RecompileCase) -> str:
     tensor, dim = _parts(miss)
-    if miss.cause.expected in _SMALL:
-        change = f"was {miss.cause.expected} at compilation and is {miss.cause.actual} now"
+    if miss.finding.expected in _SMALL:
+        change = f"was {miss.finding.expected} at compilation and is {miss.finding.actual} now"
     else:
-        change = f"is {miss.cause.actual}"
+        change = f"is {miss.finding.actual}"
     return (
         f"Dimension {dim} of `{shown(tensor)}` {change}. A size of 1 broadcasts and a size of 0 is "
         "empty, so Dynamo never lets them share a graph with other sizes, even when marked "
@@ -34,7 +34,7 @@ def _why(miss: GuardFailure) -> str:
     )
 
 
-def _remedies(miss: GuardFailure) -> list[Remedy]:
+def _remedies(miss: RecompileCase) -> list[Remedy]:
     tensor, dim = _parts(miss)
     return [
         judgement(

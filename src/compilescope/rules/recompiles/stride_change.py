@@ -4,28 +4,26 @@ from __future__ import annotations
 
 from compilescope.findings.remedy import Remedy, judgement
 from compilescope.patterns import late
-from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.causes.rule import GuardRule, RecompileCase
 from compilescope.rules.recompiles._subjects import called, shown, wrapper_note
 
 _STRIDE = late(r"(?<![^\s,()])(?P<tensor>[^\s,()]+)\.stride\(\)\[(?P<dim>\d{1,9})\]")
 
 
-def _applies(miss: GuardFailure) -> bool:
-    return _STRIDE.search(miss.cause.subject) is not None
+def _applies(miss: RecompileCase) -> bool:
+    return _STRIDE.search(miss.finding.subject) is not None
 
 
-def _tensor(miss: GuardFailure) -> str:
-    match = _STRIDE.search(miss.cause.subject)
+def _tensor(miss: RecompileCase) -> str:
+    match = _STRIDE.search(miss.finding.subject)
     return shown(match["tensor"]) if match else "the tensor"
 
 
-def _why(miss: GuardFailure) -> str:
-    if miss.cause.kind == "SHAPE":
-        change = f"`{shown(miss.cause.guard)}` held then and doesn't now"
+def _why(miss: RecompileCase) -> str:
+    if miss.finding.guard_kind == "SHAPE":
+        change = f"`{shown(miss.finding.guard)}` held then and doesn't now"
     else:
-        change = (
-            f"`{shown(miss.cause.subject)}` was {miss.cause.expected} and is {miss.cause.actual}"
-        )
+        change = f"`{shown(miss.finding.subject)}` was {miss.finding.expected} and is {miss.finding.actual}"
     return (
         f"The memory layout of `{_tensor(miss)}` has changed since `{called(miss)}` was compiled: "
         f"{change} (for example, one is a transposed, sliced or expanded view, or channels-last). "
@@ -33,7 +31,7 @@ def _why(miss: GuardFailure) -> str:
     )
 
 
-def _remedies(miss: GuardFailure) -> list[Remedy]:
+def _remedies(miss: RecompileCase) -> list[Remedy]:
     return [
         judgement(
             f"Convert `{_tensor(miss)}` to one layout where it is created, if a copy there is "

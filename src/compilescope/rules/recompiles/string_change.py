@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from compilescope.findings.remedy import Remedy, source
-from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.causes.rule import GuardRule, RecompileCase
 from compilescope.rules.recompiles._advice import leave
 from compilescope.rules.recompiles._subjects import both, called, cut, named, reader
 
 
-def _applies(miss: GuardFailure) -> bool:
+def _applies(miss: RecompileCase) -> bool:
     return both(miss, "str")
 
 
-def _why(miss: GuardFailure) -> str:
+def _why(miss: RecompileCase) -> str:
     return (
-        f"`{named(miss)}` was {cut(miss.cause.expected)} when `{called(miss)}` was compiled and is "
-        f"{cut(miss.cause.actual)} now. {reader(miss)} reads it; a string can't be a graph input, "
+        f"`{named(miss)}` was {cut(miss.finding.expected)} when `{called(miss)}` was compiled and is "
+        f"{cut(miss.finding.actual)} now. {reader(miss)} reads it; a string can't be a graph input, "
         "so each one has its own graph."
     )
 
 
-def _remedies(miss: GuardFailure) -> list[Remedy]:
+def _remedies(miss: RecompileCase) -> list[Remedy]:
     name = named(miss)
     return [
         source(

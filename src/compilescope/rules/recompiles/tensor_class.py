@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compilescope.findings.remedy import Remedy, source
-from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.causes.rule import GuardRule, RecompileCase
 from compilescope.rules.recompiles._advice import leave
 from compilescope.rules.recompiles._subjects import called, inside, shown
 
@@ -11,23 +11,23 @@ _PLAIN = ("bool", "complex", "dict", "float", "int", "list", "str", "tuple")
 """Not a tensor at all."""
 
 
-def _applies(miss: GuardFailure) -> bool:
-    tensors = miss.cause.kind == "TENSOR_MATCH" and miss.cause.actual not in _PLAIN
-    return tensors and bool(inside(miss.cause.subject, "type"))
+def _applies(miss: RecompileCase) -> bool:
+    tensors = miss.finding.guard_kind == "TENSOR_MATCH" and miss.finding.actual not in _PLAIN
+    return tensors and bool(inside(miss.finding.subject, "type"))
 
 
-def _why(miss: GuardFailure) -> str:
-    name = shown(inside(miss.cause.subject, "type"))
+def _why(miss: RecompileCase) -> str:
+    name = shown(inside(miss.finding.subject, "type"))
     return (
-        f"`{name}` was a {miss.cause.expected} when `{called(miss)}` was compiled and is a "
-        f"{miss.cause.actual} now. A tensor class can change what operations do, so each has its "
+        f"`{name}` was a {miss.finding.expected} when `{called(miss)}` was compiled and is a "
+        f"{miss.finding.actual} now. A tensor class can change what operations do, so each has its "
         "own graph."
     )
 
 
-def _remedies(miss: GuardFailure) -> list[Remedy]:
-    name = shown(inside(miss.cause.subject, "type"))
-    classes = {miss.cause.expected, miss.cause.actual}
+def _remedies(miss: RecompileCase) -> list[Remedy]:
+    name = shown(inside(miss.finding.subject, "type"))
+    classes = {miss.finding.expected, miss.finding.actual}
     cases = leave(miss, "class")
     if "Parameter" in classes:
         return [

@@ -5,24 +5,24 @@ from __future__ import annotations
 import re
 
 from compilescope.findings.remedy import Remedy, source
-from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.causes.rule import GuardRule, RecompileCase
 from compilescope.rules.recompiles._advice import leave
 from compilescope.rules.recompiles._subjects import called, reader, shown
 
 _READ = re.compile(r"(?<![^\s()])(?P<tensor>[^\s()]+)\.item\(\)(?: == (?P<value>\S+))?")
 
 
-def _applies(miss: GuardFailure) -> bool:
-    return miss.cause.kind == "SHAPE" and _READ.search(miss.cause.guard) is not None
+def _applies(miss: RecompileCase) -> bool:
+    return miss.finding.guard_kind == "SHAPE" and _READ.search(miss.finding.guard) is not None
 
 
-def _tensor(miss: GuardFailure) -> str:
-    match = _READ.search(miss.cause.guard)
-    return shown(match["tensor"]) if match else shown(miss.cause.subject)
+def _tensor(miss: RecompileCase) -> str:
+    match = _READ.search(miss.finding.guard)
+    return shown(match["tensor"]) if match else shown(miss.finding.subject)
 
 
-def _why(miss: GuardFailure) -> str:
-    match = _READ.search(miss.cause.guard)
+def _why(miss: RecompileCase) -> str:
+    match = _READ.search(miss.finding.guard)
     value = f" ({match['value']} at compilation)" if match and match["value"] else ""
     return (
         f"{reader(miss)} needs the number in the tensor `{_tensor(miss)}`{value}, so Dynamo read "
@@ -30,7 +30,7 @@ def _why(miss: GuardFailure) -> str:
     )
 
 
-def _remedies(miss: GuardFailure) -> list[Remedy]:
+def _remedies(miss: RecompileCase) -> list[Remedy]:
     tensor = _tensor(miss)
     return [
         source(

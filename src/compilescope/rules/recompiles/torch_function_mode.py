@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from compilescope.findings.remedy import Remedy, source
-from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.causes.rule import GuardRule, RecompileCase
 from compilescope.rules.recompiles._advice import leave
 from compilescope.rules.recompiles._subjects import called
 
 _STATES = ("torch_function", "torch_function_all_disabled")
 
 
-def _applies(miss: GuardFailure) -> bool:
-    return miss.cause.kind == "TORCH_FUNCTION_MODE_STACK" or miss.cause.subject in _STATES
+def _applies(miss: RecompileCase) -> bool:
+    return miss.finding.guard_kind == "TORCH_FUNCTION_MODE_STACK" or miss.finding.subject in _STATES
 
 
-def _why(miss: GuardFailure) -> str:
-    if miss.cause.subject in _STATES:
-        change = f"`{miss.cause.subject}` was {miss.cause.expected} at compilation and is {miss.cause.actual} now"
+def _why(miss: RecompileCase) -> str:
+    if miss.finding.subject in _STATES:
+        change = f"`{miss.finding.subject}` was {miss.finding.expected} at compilation and is {miss.finding.actual} now"
     else:
         change = (
             "the active modes (`TorchFunctionMode`; a default device is one too) differ from "
@@ -28,7 +28,7 @@ def _why(miss: GuardFailure) -> str:
     )
 
 
-def _remedies(miss: GuardFailure) -> list[Remedy]:
+def _remedies(miss: RecompileCase) -> list[Remedy]:
     return [
         source(
             f"Enter the mode around every call of `{called(miss)}`, or around none. Exit one meant "

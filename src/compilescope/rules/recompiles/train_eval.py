@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 from compilescope.findings.remedy import Remedy, judgement, source
-from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.causes.rule import GuardRule, RecompileCase
 from compilescope.rules.recompiles._subjects import called, reader, shown, wrapper_note
 
 _SUFFIX = ".training"
 
 
-def _applies(miss: GuardFailure) -> bool:
-    return miss.cause.subject.endswith(_SUFFIX)
+def _applies(miss: RecompileCase) -> bool:
+    return miss.finding.subject.endswith(_SUFFIX)
 
 
 def _mode(value: str) -> str:
     return {"True": "training", "False": "evaluation"}.get(value, value)
 
 
-def _why(miss: GuardFailure) -> str:
-    module = shown(miss.cause.subject.removesuffix(_SUFFIX))
+def _why(miss: RecompileCase) -> str:
+    module = shown(miss.finding.subject.removesuffix(_SUFFIX))
     return (
-        f"`{module}` was in {_mode(miss.cause.expected)} mode when `{called(miss)}` was compiled "
-        f"and is in {_mode(miss.cause.actual)} mode now; {reader(miss)} reads it. Dropout, batch "
+        f"`{module}` was in {_mode(miss.finding.expected)} mode when `{called(miss)}` was compiled "
+        f"and is in {_mode(miss.finding.actual)} mode now; {reader(miss)} reads it. Dropout, batch "
         f"norm and similar layers differ, so each mode has its own graph.{wrapper_note(miss)}"
     )
 
 
-def _remedies(miss: GuardFailure) -> list[Remedy]:
-    call = ".eval()" if miss.cause.actual == "False" else ".train()"
+def _remedies(miss: RecompileCase) -> list[Remedy]:
+    call = ".eval()" if miss.finding.actual == "False" else ".train()"
     return [
         source(
             f"If you need only one mode, switch the model to it (`{call}`) before the first "

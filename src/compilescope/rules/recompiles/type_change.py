@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compilescope.findings.remedy import Remedy, source
-from compilescope.rules.causes.rule import GuardFailure, GuardRule
+from compilescope.rules.causes.rule import GuardRule, RecompileCase
 from compilescope.rules.recompiles._advice import leave
 from compilescope.rules.recompiles._subjects import (
     called,
@@ -19,17 +19,17 @@ _SORTS = ("bool", "int", "float", "str", "tensor")
 _WORDS = {"tensor": "torch.Tensor"}
 
 
-def _types(miss: GuardFailure) -> tuple[str, str] | None:
+def _types(miss: RecompileCase) -> tuple[str, str] | None:
     """(at compilation, now), where the two differ in type."""
-    if inside(miss.cause.subject, "type"):
-        return cut(miss.cause.expected) or "one type", cut(miss.cause.actual) or "another type"
-    was, now = value_kind(miss.cause.expected), value_kind(miss.cause.actual)
-    if was not in _SORTS or not miss.cause.actual or miss.cause.kind == "SHAPE":
+    if inside(miss.finding.subject, "type"):
+        return cut(miss.finding.expected) or "one type", cut(miss.finding.actual) or "another type"
+    was, now = value_kind(miss.finding.expected), value_kind(miss.finding.actual)
+    if was not in _SORTS or not miss.finding.actual or miss.finding.guard_kind == "SHAPE":
         return None
     if now in _SORTS and was != now:
         return _WORDS.get(was, was), _WORDS.get(now, now)
     if now == "other" and was != "str" and not _is_mark(miss):
-        return was, _type_told(miss.cause.actual)
+        return was, _type_told(miss.finding.actual)
     return None
 
 
@@ -39,19 +39,19 @@ def _type_told(value: str) -> str:
     return brackets.get(value[0]) or cut(value.removeprefix("<").removesuffix(" object>"))
 
 
-def _is_mark(miss: GuardFailure) -> bool:
-    return miss.cause.subject.startswith(("hasattr(", "___"))
+def _is_mark(miss: RecompileCase) -> bool:
+    return miss.finding.subject.startswith(("hasattr(", "___"))
 
 
-def _name(miss: GuardFailure) -> str:
-    return shown(inside(miss.cause.subject, "type") or miss.cause.subject)
+def _name(miss: RecompileCase) -> str:
+    return shown(inside(miss.finding.subject, "type") or miss.finding.subject)
 
 
-def _applies(miss: GuardFailure) -> bool:
+def _applies(miss: RecompileCase) -> bool:
     return _types(miss) is not None
 
 
-def _why(miss: GuardFailure) -> str:
+def _why(miss: RecompileCase) -> str:
     was, now = _types(miss) or ("another type", "this one")
     if was == now:
         return (
@@ -66,7 +66,7 @@ def _why(miss: GuardFailure) -> str:
     )
 
 
-def _remedies(miss: GuardFailure) -> list[Remedy]:
+def _remedies(miss: RecompileCase) -> list[Remedy]:
     was, now = _types(miss) or ("", "")
     name = _name(miss)
     if was == now:

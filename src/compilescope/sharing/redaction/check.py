@@ -15,7 +15,7 @@ from compilescope.sharing.redaction.run import Redaction
 _WORD = re.compile(r"[^\W\d]\w*")
 _ESCAPE = re.compile(r"\\u[0-9a-fA-F]{4}|\\.|\b[0-9a-f]{40}\.[a-z]+\b|\b[0-9a-f]{6}-redacted\b")
 """An escape of JSON, whose letter is no part of the word after it; hashes, and the run's new id."""
-_OURS = KEPT_WORDS | {"kind", "host", "redacted", "Redacted", "unreadable", "missing"}
+_OURS = KEPT_WORDS | {"kind", "host", "redacted", "Redacted", "missing"}
 _SHORTEST = 3
 """Letters of a name that is looked for in the redacted run. Chosen: shorter ones stand in any text
 by chance."""

@@ -28,7 +28,7 @@ def diagnosis(digest: Digest) -> dict[str, list[Any]]:
         ],
         "breaks": [
             (
-                *(site.gb_id, site.category, site.rule, site.outcome, site.line, site.events),
+                *(site.gb_id, site.category, site.rule, site.outcome, site.line, site.count),
                 *(site.frames, site.ranks, site.in_torch, site.lost_ms, origin_of(site.file)),
                 *(len(site.tests), len(site.hints), len(site.wrappers), len(site.gave_up)),
                 *(site.column is None, site.end_column is None, _kinds(site.remedy), site.because),
@@ -37,13 +37,16 @@ def diagnosis(digest: Digest) -> dict[str, list[Any]]:
             for site in digest.sites
         ],
         "eager functions": [
-            (f.line, f.cause, f.gb_id, f.rest_only, f.may_hide_breaks, f.events, f.because)
+            (f.line, f.cause, f.gb_id, f.rest_only, f.may_hide_breaks, f.count, f.because)
             for f in digest.eager_frames
         ],
         "recompiles": [
             (
                 *(frame.line, frame.count, frame.resumed_at, frame.limit_hit, frame.because),
-                [(c.rule, c.kind, c.line, c.count, _kinds(c.remedy)) for c in frame.causes],
+                [
+                    (c.rule, c.guard_kind, c.is_placed, c.line, c.count, _kinds(c.remedy))
+                    for c in frame.causes
+                ],
             )
             for frame in digest.recompiles
         ],

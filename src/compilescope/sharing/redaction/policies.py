@@ -143,6 +143,8 @@ POLICIES: dict[str, dict[str, Policy]] = {
         "function": "code",
         "source": "code",
         "refused": "sentences",
+        "inputs": "sentences",
+        "notes": "sentences",
     },
     "FixCheck": {"name": "keep", "verdict": "keep", "words": "sentences"},
     "Times": {"reason": "sentences"},

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from typing import Any, TypeVar, cast
 
 import msgspec
 
-from compilescope.model.artifacts import Artifacts, artifact_name
+from compilescope.model.artifacts import KINDS, Artifacts, artifact_name
 from compilescope.model.bodies import CompileFailed, FailedGuard, Guard, Unknown
 from compilescope.model.event import Event
 from compilescope.model.graph import Call, Graph, KernelOrigins, Origins
@@ -273,14 +274,22 @@ class Texts:
     """
 
     def __init__(
-        self, old: Artifacts, new: Artifacts, files: Files, prose: Prose, public: set[str]
+        self,
+        old: Artifacts,
+        new: Artifacts,
+        files: Files,
+        prose: Prose,
+        public: set[str],
+        known: Mapping[str, str],
     ) -> None:
-        """`public` are the sources of well-known packages: they stay."""
+        """`public` are the sources of well-known packages: they stay. `known` are texts that were
+        read already, by name."""
         self._old = old
         self._new = new
         self._files = files
         self._prose = prose
         self._public = public
+        self._known = known
         self._done: dict[tuple[str, str], str] = {}
 
     def redacted(self, name: str, policy: Policy, records: Records) -> str:
@@ -290,9 +299,10 @@ class Texts:
         return self._done[key]
 
     def _put(self, name: str, policy: Policy, records: Records) -> str:
-        text = self._old.get(name)
+        text = self._known.get(name)
+        text = self._old.get(name) if text is None else text
         kind = name.rpartition(".")[2]
-        kind = kind if kind.isalpha() and kind.islower() and kind.isascii() else "txt"
+        kind = kind if kind in KINDS else "txt"  # Another may be a word of the user's.
         if text is None:
             # The name alone would tell what the missing text was, to who can guess it.
             return artifact_name(f"missing {len(self._done)}", kind)

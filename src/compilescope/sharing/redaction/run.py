@@ -70,8 +70,11 @@ def redact(run: Run, artifacts: Artifacts, progress: Progress | None = None) -> 
     prose = Prose(words, files.line_of, sorted(paths))
     public = {name for file, (name, _) in sources.items() if is_public_file(file)}
 
+    known = dict(sources.values())
+
     def records(target: Artifacts) -> Records:
-        return Records(words, files, prose, Texts(run.artifacts, target, files, prose, public))
+        texts = Texts(run.artifacts, target, files, prose, public, known)
+        return Records(words, files, prose, texts)
 
     total = 2 * len(run.events)
     _redact(records(_Nowhere()), run, lambda done: progress and progress(done, total))
@@ -81,7 +84,9 @@ def redact(run: Run, artifacts: Artifacts, progress: Progress | None = None) -> 
     redacting = records(artifacts)
     half = len(run.events)
     header, events = _redact(redacting, run, lambda done: progress and progress(half + done, total))
-    redacted = Run(header, events, artifacts, unread=run.unread, torn=run.torn)
+    # A file that could not be read counts as a line: that much of it is known.
+    unread = run.unread + len(run.unread_files)
+    redacted = Run(header, events, artifacts, unread=unread, torn=run.torn)
     return Redaction(redacted, words, frozenset(files.kept | prose.kept | redacting.kept))
 
 

@@ -36,6 +36,15 @@ PLAIN = _named(
 )
 """Only a value, at little cost, whose derivative is finite where its inputs are."""
 
+FLAT = VIEWS | _named(
+    "add sub subtract rsub neg negative relu relu6 leaky_relu hardtanh clamp clip clamp_min "
+    "clamp_max maximum minimum where masked_fill nan_to_num sum mean max min amax amin zeros_like "
+    "ones_like full_like new_zeros new_ones new_full zeros ones full arange cat concat stack "
+    "hstack vstack flip fliplr flipud roll tril triu clone repeat tile threshold pad diag copy "
+    "fill zero"
+)
+"""Their derivative is finite for every input, NaN and infinities too: zero times it is zero."""
+
 STEEP = _named(
     "sqrt rsqrt log log2 log10 log1p exp exp2 expm1 div divide true_divide reciprocal pow "
     "float_power acos asin arccos arcsin acosh asinh atanh arctanh tan cosh sinh logit "

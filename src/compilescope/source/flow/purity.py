@@ -7,8 +7,9 @@ no side effect, no exception, no drawn number, no NaN that comes back through th
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from compilescope.source.flow import operators
 from compilescope.source.syntax.module import SourceModule
@@ -33,8 +34,7 @@ _SHAPE_METHODS = {
 }
 
 
-@dataclass(frozen=True)
-class Remark:
+class Remark(msgspec.Struct, frozen=True):
     concern: Concern
     words: str
     """What it is, as a clause: `the branch calls helper()`."""

@@ -2,9 +2,14 @@
 
 A Dynamo graph says `torch.nn.functional.linear`; a device is told of `aten.addmm`. The node is run
 as it stands, in the mode in which the graph would run it (grad mode and autocast, as the graph's
-own nodes switch them), and every operator that is dispatched below autograd is noted. Calls that
-agree in what their operators depend on are run once. Nothing is computed, and torch's shape
-environment is only read.
+own nodes switch them), and every operator that is dispatched below autograd is noted, as a call of
+the portable graph. Calls that agree in what their operators depend on are run once. Nothing is
+computed, and torch's shape environment is only read.
+
+Nodes under `torch.vmap` and `torch.func` transforms only make sense one after the other: a node
+there works on a value that a transform has wrapped, and which operator it leads to depends on the
+transform. So such a region is run whole on fake tensors, from where the first transform begins to
+where it ends.
 """
 
 from __future__ import annotations
@@ -13,22 +18,209 @@ import contextlib
 import functools
 import operator
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
 import torch
 from torch.fx import GraphModule, Node
+from torch.utils import _pytree as pytree
 
-from compilescope.model.graph import Call, Graph
-from compilescope.torchapi.calls.noted import noted_calls, own_call
-from compilescope.torchapi.calls.rehearsal import DispatchedOperator, rehearse
-from compilescope.torchapi.calls.transformed import (
-    is_transform,
-    rehearse_region,
-    transformed_regions,
+from compilescope.model.graph import Call, Graph, TensorInfo
+from compilescope.processes.interruptions import let_through
+from compilescope.torchapi.calls.rehearsal import (
+    DispatchedOperator,
+    Noting,
+    fake_cast,
+    quietly,
+    rehearse,
 )
 from compilescope.torchapi.calls.trial_sizes import TrialSizes, Unclear
+from compilescope.torchapi.graphs.fx import tensor_info
+
+
+def is_operator(func: Any) -> bool:
+    """What is asked of a tensor itself (its device, its symbolic sizes) is none."""
+    return func.namespace != "prim" and not func._opname.startswith("sym_")
+
+
+def own_call(node: Node) -> tuple[Call, ...]:
+    """A node of an ATen graph is its own call."""
+    args, kwargs = torch.fx.node.map_arg((node.args, node.kwargs), _noted)
+    result = node.meta.get("val", node.meta.get("example_value"))
+    func: Any = node.target
+    if not is_operator(func):
+        return ()
+    constants = {
+        name: _plain(value) for name, value in _arguments(func, args, kwargs) if not _has(value)
+    }
+    given = tuple(tensor_info(leaf) for leaf in _leaves((args, kwargs)))
+    return (Call(str(func), given, tuple(map(tensor_info, _leaves(result))), constants),)
+
+
+def noted_calls(
+    first: Sequence[DispatchedOperator], second: Sequence[DispatchedOperator], sizes: TrialSizes
+) -> tuple[Call, ...] | None:
+    """None where another size leads to other operators: then nobody can tell which it will be."""
+    first, second = ([s for s in seen if is_operator(s.op)] for seen in (first, second))
+    if [seen.op for seen in first] != [seen.op for seen in second]:
+        return None
+    return tuple(_call(one, two, sizes) for one, two in zip(first, second, strict=True))
+
+
+def _call(one: DispatchedOperator, two: DispatchedOperator, sizes: TrialSizes) -> Call:
+    constants = {}
+    others = _arguments(two.op, two.args, two.kwargs)
+    for (name, value), (_, other) in zip(
+        _arguments(one.op, one.args, one.kwargs), others, strict=True
+    ):
+        if not _has(value):
+            constants[name] = _plain(value, other, sizes)
+    return Call(
+        str(one.op),
+        _infos((one.args, one.kwargs), (two.args, two.kwargs), sizes),
+        _infos(one.result, two.result, sizes),
+        constants,
+    )
+
+
+def _arguments(func: Any, args: Any, kwargs: Any) -> list[tuple[str, Any]]:
+    """By the names of the operator's schema, with what it takes by default."""
+    return [
+        (
+            argument.name,
+            args[number]
+            if number < len(args)
+            else kwargs.get(argument.name, argument.default_value),
+        )
+        for number, argument in enumerate(func._schema.arguments)
+    ]
+
+
+def _infos(one: Any, two: Any, sizes: TrialSizes) -> tuple[TensorInfo, ...]:
+    if one is two:
+        return tuple(_info(leaf, leaf, sizes) for leaf in _leaves(one))
+    return tuple(
+        _info(first, second, sizes)
+        for first, second in zip(_leaves(one), _leaves(two), strict=False)
+    )
+
+
+def _info(one: torch.Tensor, two: torch.Tensor, sizes: TrialSizes) -> TensorInfo:
+    shape = tuple(map(sizes.shown, one.shape, two.shape))
+    size_bytes: int | None = one.element_size()
+    for size in shape:
+        size_bytes = None if size_bytes is None or isinstance(size, str) else size_bytes * size
+    return TensorInfo(
+        shape=shape,
+        dtype=_dtype(one.dtype),
+        stride=tuple(map(sizes.shown, one.stride(), two.stride())),
+        device=str(one.device),
+        size_bytes=size_bytes,
+    )
+
+
+@functools.lru_cache(maxsize=64)
+def _dtype(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+def _plain(value: Any, other: Any = None, sizes: TrialSizes | None = None) -> Any:
+    if value is None or isinstance(value, (bool, str)) or type(value) is float:
+        return value
+    if type(value) is int:
+        return sizes.shown(value, other) if sizes is not None and type(other) is int else value
+    if isinstance(value, (list, tuple)):
+        others = other if isinstance(other, (list, tuple)) else [None] * len(value)
+        return [_plain(item, twin, sizes) for item, twin in zip(value, others, strict=False)]
+    return str(value).removeprefix("torch.")
+
+
+def _leaves(value: Any) -> list[torch.Tensor]:
+    return [leaf for leaf in pytree.tree_leaves(value) if isinstance(leaf, torch.Tensor)]
+
+
+def _has(value: Any) -> bool:
+    """Does it hold tensors?"""
+    if isinstance(value, (list, tuple)):
+        return any(map(_has, value))
+    return isinstance(value, torch.Tensor)
+
+
+def _noted(node: Node) -> Any:
+    return node.meta.get("example_value", node.meta.get("val"))
+
+
+_HOMES = ("torch._functorch", "torch._C._functorch")
+
+
+def is_transform(node: Node) -> bool:
+    home = getattr(node.target, "__module__", "") or ""
+    return node.op == "call_function" and home.startswith(_HOMES)
+
+
+def transformed_regions(nodes: Iterable[Node]) -> list[list[Node]]:
+    regions: list[list[Node]] = []
+    depth = 0
+    for node in nodes:
+        name = getattr(node.target, "__name__", "") if is_transform(node) else ""
+        if name.endswith("_increment_nesting"):
+            depth += 1
+            if depth == 1:
+                regions.append([])
+        if depth:
+            regions[-1].append(node)
+        if name.endswith("_decrement_nesting"):
+            depth -= 1
+    return regions
+
+
+def rehearse_region(
+    nodes: list[Node],
+    module: GraphModule,
+    value_of: Callable[[Node], Any],
+    sizes: TrialSizes,
+    at: int,
+) -> list[list[DispatchedOperator]]:
+    """The operators of each node."""
+    cast = fake_cast(sizes, at)
+    inside = set(nodes)
+    # What comes from outside must be made outside: else a transform takes it for its own.
+    made: dict[Node, Any] = {
+        source: cast.of(value_of(source))
+        for node in nodes
+        for source in node.all_input_nodes
+        if source not in inside
+    }
+    seen: list[list[DispatchedOperator]] = []
+    interpreter = torch.fx.Interpreter(module)
+    with _layers_kept(), quietly(cast.fake):
+        for node in nodes:
+            args, kwargs = torch.fx.node.map_arg((node.args, node.kwargs), made.__getitem__)
+            with Noting(lambda: None, cast.fake) as noting:
+                try:
+                    if node.op == "get_attr":
+                        made[node] = cast.of(interpreter.fetch_attr(str(node.target)))
+                    else:
+                        run = getattr(interpreter, node.op)
+                        made[node] = run(node.target, args, kwargs)
+                except Exception as error:  # The border to torch: it may refuse for any reason.
+                    let_through(error)
+                    raise Unclear(f"{type(error).__name__}: {error}") from None
+            seen.append(noting.seen)
+    return seen
+
+
+@contextlib.contextmanager
+def _layers_kept() -> Iterator[None]:
+    """A transform that was entered and not left would hold for the rest of the program."""
+    functorch = torch._C._functorch
+    depth = functorch.get_dynamic_layer_stack_depth()
+    try:
+        yield
+    finally:
+        if functorch.get_dynamic_layer_stack_depth() > depth:
+            functorch.pop_dynamic_layer_stack_and_undo_to_depth(depth)
 
 
 def is_dynamic(value: Any) -> bool:

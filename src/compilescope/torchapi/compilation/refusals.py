@@ -18,7 +18,7 @@ class BackendRefusal(BackendCompilerFailed):  # type: ignore[misc]
 
     def __init__(self, message: str, backend: str, frame: FrameType | None = None) -> None:
         self.message = message
-        super().__init__(_Named(backend), self, frame or inspect.currentframe())
+        super().__init__(_BackendName(backend), self, frame or inspect.currentframe())
         self.args = (message,)
 
     def __str__(self) -> str:
@@ -34,6 +34,6 @@ class BackendMisuse(BackendRefusal, ToolError):
         self.exit_code = error.exit_code
 
 
-class _Named:
+class _BackendName:
     def __init__(self, name: str) -> None:
         self.__name__ = name

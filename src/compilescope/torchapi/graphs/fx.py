@@ -118,7 +118,7 @@ _STACK_LINE = re.compile(r'  File "([^"]+)", line (\d+), in (\S+)\n(?:    ([^\n]
 
 def portable(module: GraphModule, *, saved: bool = False) -> Graph:
     """`saved` asks also for what autograd will keep for the backward pass."""
-    places: dict[str, _Place] = {}
+    places: dict[str, _TracePlace] = {}
     stacks: list[tuple[Frame, ...]] = []
     values = _Values(module, saved)
     nodes = tuple(_node(node, places, stacks, values) for node in module.graph.nodes)
@@ -207,7 +207,7 @@ def _called(stack: Any) -> str:
     return str(innermost[0]) if isinstance(innermost, tuple) and innermost else ""
 
 
-class _Place(NamedTuple):
+class _TracePlace(NamedTuple):
     """What a stack trace tells of a node."""
 
     frame: Frame | None
@@ -216,7 +216,7 @@ class _Place(NamedTuple):
 
 def _node(
     node: torch.fx.Node,
-    places: dict[str, _Place],
+    places: dict[str, _TracePlace],
     stacks: list[tuple[Frame, ...]],
     values: _Values,
 ) -> Node:
@@ -335,7 +335,7 @@ def _printed(expression: Any) -> str:
     return str(expression)
 
 
-def _place(trace: str, stacks: list[tuple[Frame, ...]]) -> _Place:
+def _place(trace: str, stacks: list[tuple[Frame, ...]]) -> _TracePlace:
     """The user's line in a stack trace: the innermost that is not torch's own. And who called."""
     frames = [
         Frame(file, int(line), plain_function_name(function), source=source, origin=origin(file))
@@ -343,6 +343,6 @@ def _place(trace: str, stacks: list[tuple[Frame, ...]]) -> _Place:
     ]
     own = tuple(frame for frame in frames if frame.origin != "torch")
     if len(own) < 2:
-        return _Place(own[0] if own else next(iter(frames), None), None)
+        return _TracePlace(own[0] if own else next(iter(frames), None), None)
     stacks.append(own)
-    return _Place(own[-1], len(stacks) - 1)
+    return _TracePlace(own[-1], len(stacks) - 1)

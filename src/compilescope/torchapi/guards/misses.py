@@ -22,12 +22,14 @@ which may have hundreds; recompiles that follow list others, so that in time eac
 What a storm costs is shown by benchmarks/storms.py."""
 _POINTER = re.compile(r", \d+\)")
 _NUMBER = re.compile(r"(?<![\w\[.'\"])-?\d+(?:\.\d+)?(?![\w\]'\"])")
+_END = re.compile(r"  #|\Z")
+"""Of an answer's own words."""
 
 
 class Misses:
     """Of one frame, while it is compiled again."""
 
-    __slots__ = ("_alike", "_last", "_listed", "_then", "_topics", "code", "storm", "unlisted")
+    __slots__ = ("_beginnings", "_listed", "_topics", "code", "storm", "unlisted")
 
     def __init__(self) -> None:
         self.code: Any = None
@@ -36,34 +38,34 @@ class Misses:
         self.unlisted = 0
         self._listed: list[tuple[CacheEntryMiss, _Folded]] = []
         self._topics: dict[str, _Folded] = {}
-        self._last = _Folded()
-        self._alike = ""
-        """How torch's words begin for entries that belong with the last one; empty: unknown."""
-        self._then: re.Pattern[str] | None = None
-        """What must follow that."""
+        self._beginnings: list[tuple[str, re.Pattern[str] | None, _Folded]] = []
+        """How torch's words begin, what must follow, and where such an entry belongs."""
 
     def __bool__(self) -> bool:
         return bool(self._listed)
 
     def fold(self, compile_id: Any, reason: str) -> bool:
         """Count an entry for which torch gave this reason; False if it is to be listed instead."""
-        if self._alike:
-            # `0/17: self.calls == 3`. Most entries fail like the one before.
-            start = reason.find(": ") + 2
-            if reason.startswith(self._alike, start) and (
-                self._then is None or self._then.match(reason, start + len(self._alike))
+        # `0/17: self.calls == 3`. Most entries fail like one of those before.
+        start = reason.find(": ") + 2
+        for alike, then, folded in self._beginnings:
+            if reason.startswith(alike, start) and (
+                then is None or then.match(reason, start + len(alike))
             ):
-                self._last.add(compile_id)
+                folded.add(compile_id)
                 return True
+        return self._fold_by_topic(compile_id, reason)
+
+    def _fold_by_topic(self, compile_id: Any, reason: str) -> bool:
         about = topic(reason)
-        folded = self._topics.get(about)
+        folded = self._topics.get(about) or self._topics.get(_without_numbers(about))
         if folded is None:
-            folded = self._topics.get(_without_numbers(about))
-            if folded is None:
-                self.unlisted += len(self._topics) >= _MOST_TOPICS
-                return len(self._topics) >= _MOST_TOPICS
-        self._last = folded
-        self._alike, self._then = _beginning(about, reason)
+            self.unlisted += len(self._topics) >= _MOST_TOPICS
+            return len(self._topics) >= _MOST_TOPICS
+        beginning = _beginning(about, reason)
+        if beginning is not None:
+            # What came last comes first. There are not many more ways to begin than topics.
+            self._beginnings = [(*beginning, folded), *self._beginnings[: _MOST_TOPICS - 1]]
         folded.add(compile_id)
         return True
 
@@ -123,14 +125,16 @@ def topic(reason: str) -> str:
     return words
 
 
-def _beginning(about: str, reason: str) -> tuple[str, re.Pattern[str] | None]:
-    """Words that begin like this, and go on like that, have the same `topic`; empty: none do."""
+def _beginning(about: str, reason: str) -> tuple[str, re.Pattern[str] | None] | None:
+    """Words that begin like this, and go on like that, have the same `topic`."""
     start = reason.find(": ") + 2
     for sign in (" == ", " expected "):
         if reason.startswith(f"{about}{sign}", start):
             return f"{about}{sign}", None
-    is_pointer = about.startswith("___check_") and _POINTER.match(reason, start + len(about))
-    return (about, _POINTER) if is_pointer else ("", None)
+    end = start + len(about)
+    if about.startswith("___check_") and _POINTER.match(reason, end):
+        return about, _POINTER
+    return (about, _END) if about and _END.match(reason, end) else None
 
 
 def _without_numbers(about: str) -> str:

@@ -50,7 +50,7 @@ def lower(
     from torch._inductor import config
     from torch._inductor.compile_fx import compile_fx
 
-    watch = _Watch(keeper)
+    watch = _StageWatch(keeper)
     with config.patch(options or {}):
         patches = {**(options or {}), **watch.settings(config)}
     with functorch_config.patch(enable_autograd_cache=False):
@@ -64,7 +64,7 @@ def mode_options(mode: str | None) -> dict[str, Any]:
     return dict(torch._inductor.list_mode_options(mode)) if mode else {}
 
 
-class _Watch:
+class _StageWatch:
     def __init__(self, keeper: StageKeeper) -> None:
         self._keeper = keeper
         self._direction: Direction = ""

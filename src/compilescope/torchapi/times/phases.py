@@ -29,7 +29,7 @@ _LONGEST_DETAIL = 200
 _live: weakref.WeakSet[PhaseLog] = weakref.WeakSet()
 
 
-class _Thread:
+class _ThreadPhases:
     """What one thread has logged and not yet written."""
 
     __slots__ = ("ident", "in_compilation", "kept", "last_ns", "stack")
@@ -43,11 +43,11 @@ class _Thread:
         self.last_ns = 0
 
 
-class _Local(threading.local):
+class _ThreadLog(threading.local):
     """One for each thread, made when the thread first comes by."""
 
-    def __init__(self, threads: list[_Thread]) -> None:
-        self.log = _Thread()
+    def __init__(self, threads: list[_ThreadPhases]) -> None:
+        self.log = _ThreadPhases()
         threads.append(self.log)
 
 
@@ -56,8 +56,8 @@ class PhaseLog:
 
     def __init__(self, sink: Sink) -> None:
         self._sink = sink
-        self._threads: list[_Thread] = []
-        self._local = _Local(self._threads)
+        self._threads: list[_ThreadPhases] = []
+        self._local = _ThreadLog(self._threads)
         self._taking = threading.Lock()
         self._forked = False
         _live.add(self)
@@ -122,7 +122,7 @@ class PhaseLog:
             if log.kept and not log.stack:
                 self._write(log, self._take(log))
 
-    def _take(self, log: _Thread) -> list[SeenPhase]:
+    def _take(self, log: _ThreadPhases) -> list[SeenPhase]:
         if not self._taking.acquire(blocking=False):
             return []  # Another thread is at it, or we interrupted ourselves: next time.
         try:
@@ -134,7 +134,7 @@ class PhaseLog:
         finally:
             self._taking.release()
 
-    def _take_ended(self, log: _Thread) -> list[SeenPhase]:
+    def _take_ended(self, log: _ThreadPhases) -> list[SeenPhase]:
         """From around open phases too; only in the thread whose log it is."""
         if not self._taking.acquire(blocking=False):
             return []
@@ -145,7 +145,7 @@ class PhaseLog:
         finally:
             self._taking.release()
 
-    def _write(self, log: _Thread, taken: list[SeenPhase]) -> None:
+    def _write(self, log: _ThreadPhases, taken: list[SeenPhase]) -> None:
         thread = None if log.ident == threading.get_ident() else log.ident
         for outer, group in by_compilation(taken):
             self._sink.emit(CompilePhases(recorded(outer, group), thread), compile_id=outer)

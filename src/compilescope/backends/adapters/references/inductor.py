@@ -11,7 +11,7 @@ from compilescope.backends.adapters.base import AcceleratorAdapter
 from compilescope.backends.adapters.capabilities import AcceleratorCapabilities
 from compilescope.backends.adapters.results import CompilationResult
 from compilescope.model.device import Device
-from compilescope.torchapi.inductor.lowering import compile_with_inductor
+from compilescope.torchapi.inductor.graph_compiles import compile_with_inductor
 
 
 class InductorAdapter(AcceleratorAdapter):

@@ -5,14 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from compilescope.backends.mini.ops import (
-    creation,
-    indexing,
-    matmul,
-    pointwise,
-    reductions,
-    views,
-)
+from compilescope.backends.mini.ops import creation, lookups, matmul, pointwise, reductions, views
 
 Handler = Callable[..., Any]
 """Is given the builder and the operator's arguments; returns a Value, or a tuple of them."""
@@ -21,6 +14,6 @@ OPS: dict[str, Handler] = {
     **reductions.OPS,
     **views.OPS,
     **matmul.OPS,
-    **indexing.OPS,
+    **lookups.OPS,
     **creation.OPS,
 }

@@ -112,11 +112,11 @@ def COMMAND(
     **given: Any,
 ) -> int:
     if listing:
-        from compilescope.cli.commands.bench.models import print_models
+        from compilescope.cli.commands.bench.output import print_models
 
         return print_models(as_json=as_json)
     _check_statistics()
-    with ended_in_order(), working("bench", "looking up models and backends") as work:
+    with ended_in_order(pausing=True), working("bench", "looking up models and backends") as work:
         session = _Session(_named(models, everything), backends or ("inductor",), given, home, work)
         status = session.measure()
     return _told(session, status, as_json, home)
@@ -124,7 +124,7 @@ def COMMAND(
 
 def _named(models: tuple[str, ...], everything: bool) -> tuple[str, ...]:
     if everything:
-        from compilescope.cli.commands.bench.models import all_models
+        from compilescope.cli.commands.bench.output import all_models
 
         models = (*(model.name for model in all_models()), *models)
     if not models:
@@ -264,7 +264,7 @@ def _told(session: _Session, status: int, as_json: bool, home: Path | None) -> i
         reason = next((result.error for result in session.results if result.error), "")
         print(f"compilescope: error: nothing was measured: {reason}", file=sys.stderr)
     if as_json:
-        from compilescope.cli.commands.bench.json_form import bench_json
+        from compilescope.cli.commands.bench.output import bench_json
 
         print_json(bench_json(folder.name, session.machine, session.results))
         return status

@@ -226,6 +226,7 @@ def _update(asked: CheckOptions, wanted: OutputForms, reading: Reading) -> int:
     from compilescope.analysis.gate.baseline import baseline_of, write_baseline
     from compilescope.analysis.gate.doubts import blind_spot, doubts
     from compilescope.analysis.gate.verdict import GateLimits, judge
+    from compilescope.analysis.json_form import findings_json
     from compilescope.cli.commands.check.output import say, write_files
     from compilescope.report.gate import update_document
 
@@ -251,5 +252,5 @@ def _update(asked: CheckOptions, wanted: OutputForms, reading: Reading) -> int:
     document = update_document(added, removed, len(found) - len(added), file=file, root=seen.root)
     code = files.exit_code(0)
     value = asked.value(judgement, reading, code, {"baseline": file, **files.written})
-    say(wanted, None, document, {**value, "added": added, "removed": removed})
+    say(wanted, None, document, {**value, "added": findings_json(added), "removed": removed})
     return code

@@ -122,6 +122,12 @@ class CheckOptions:
         self, judgement: Judgement, reading: Reading, code: int, files: dict[str, str]
     ) -> dict[str, Any]:
         """For machines."""
+        from compilescope.analysis.json_form import findings_json
+
+        checks = [
+            {**msgspec.structs.asdict(each), "findings": findings_json(each.findings)}
+            for each in judgement.checks
+        ]
         seen, project = reading.digest, self.project.file
         return {
             "run": seen.run,
@@ -132,9 +138,9 @@ class CheckOptions:
             "ended": seen.ended,
             "outcome": judgement.outcome,
             "exit_code": code,
-            "checks": judgement.checks,
-            "new": judgement.new,
-            "known": judgement.known,
+            "checks": checks,
+            "new": findings_json(judgement.new),
+            "known": findings_json(judgement.known),
             "gone": judgement.gone,
             "limits": self.limits,
             "own": self.own,

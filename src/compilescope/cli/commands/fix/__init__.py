@@ -141,7 +141,7 @@ def COMMAND(words: Words, /, **given: Any) -> int:
 
 
 def _list(given: dict[str, Any]) -> int:
-    from compilescope.cli.commands.fix.repertoire import list_fixes
+    from compilescope.cli.commands.fix.output import list_fixes
 
     list_fixes(as_json=given["as_json"], everything=given["everything"])
     return 0

@@ -1,4 +1,4 @@
-"""How `fix` tells what came of it: words or JSON."""
+"""How `fix` tells what came of it, in words or JSON; and `fix --list`: the fixes that there are."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ import msgspec
 from compilescope.cli import output as telling
 from compilescope.cli.commands.fix.delivery import is_lost
 from compilescope.cli.options import print_json
+from compilescope.fixes.catalogue import all_fixes
 from compilescope.report.fix_search import COUNTS, FixFigure, Fixing, fixing_document, in_counts
 from compilescope.report.places import count
+from compilescope.report.repertoire import RepertoireLine, repertoire_document
 
 if TYPE_CHECKING:
     from compilescope.cli.commands.fix.delivery import Handed
@@ -22,6 +24,33 @@ if TYPE_CHECKING:
     from compilescope.model.fix_search import FixAttempt
     from compilescope.repair.search.outcome import SearchResult
     from compilescope.report.blocks import Style
+
+
+def list_fixes(*, as_json: bool, everything: bool) -> None:
+    lines = tuple(
+        RepertoireLine(
+            id=fix.id,
+            title=fix.title,
+            rules=tuple(sorted(fix.rules)),
+            kind=fix.kind,
+            safe=fix.order < 100,
+            why=fix.why,
+        )
+        for fix in all_fixes()
+    )
+    if as_json:
+        examples = {fix.id: fix.examples for fix in all_fixes()}
+        found = [
+            {**msgspec.to_builtins(line), "examples": [_example(e) for e in examples[line.id]]}
+            for line in lines
+        ]
+        print_json({"fixes": found})
+        return
+    telling.tell(repertoire_document(lines), "compilescope fix --list --all", everything=everything)
+
+
+def _example(example: Any) -> dict[str, str]:
+    return {"bad": example.bad, "good": example.good, "note": example.note}
 
 
 def tell(

@@ -8,7 +8,11 @@ from __future__ import annotations
 import sys
 import time
 import traceback
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.markdown import Heading, Markdown, MarkdownElement
+from rich.text import Text
 
 from compilescope.cli.options import has_colour, report_width
 from compilescope.learn.execution import new_module, run_cell
@@ -17,6 +21,22 @@ from compilescope.processes.fork import die_with_parent
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+
+class _LeftHeading(Heading):
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        text = Text(self.text.plain, style="bold underline" if self.tag != "h1" else "bold reverse")
+        if self.tag == "h1":
+            text.pad(1)
+        yield text
+
+
+class LeftMarkdown(Markdown):
+    elements: ClassVar[dict[str, type[MarkdownElement]]] = {
+        **Markdown.elements,
+        "heading_open": _LeftHeading,
+    }
+
 
 FAILED, LEFT = 1, 3
 """How the process ends if a cell raises, and if the reader leaves."""
@@ -59,7 +79,6 @@ def _console() -> Console:
 
 
 def _prose(console: Console, cell: LessonCell) -> None:
-    from compilescope.cli.commands.learn.markdown import LeftMarkdown
 
     console.print()
     with console.capture() as drawn:

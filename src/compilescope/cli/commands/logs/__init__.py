@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from compilescope.cli.commands.report.formats import draw, format_of
 from compilescope.cli.files import force_option, write_whole
 from compilescope.cli.options import dir_option, home_folder, in_home, json_option, print_json
-from compilescope.cli.output import all_option, tell
+from compilescope.cli.output import all_option, listed, room, tell
 from compilescope.cli.progress import working
+from compilescope.cli.report_formats import draw, format_of
 from compilescope.errors import ToolError
 from compilescope.outputs import check_output, is_report
 
@@ -214,7 +214,8 @@ def _show(run: Run, rest: str) -> None:
     from compilescope.report.section import Reading
 
     with working("logs", "finding causes"):
-        document = report_document(Reading(run, full=not rest))
+        brief = Reading(run, asked=listed(sys.stdout), drawn=room(sys.stdout))
+        document = report_document(brief if rest else Reading(run, full=True))
     tell(document, rest)
 
 

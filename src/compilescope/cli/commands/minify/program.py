@@ -1,21 +1,89 @@
-"""`minify` of a program: runs it once, and chooses by what it shows: its source, or a graph."""
+"""`minify` of a program: runs it once, and chooses by what it shows: its source, or a graph.
+
+For a crash: is compilation behind it, and is it the graph or the source to shrink?
+"""
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
-from compilescope.cli.commands.minify.crash import minify_crash, without_own_crash
+import msgspec
+
 from compilescope.cli.commands.minify.graph import minify_graph
 from compilescope.cli.commands.minify.shared import LONGEST_PROGRAM_S, Output, memory_for_candidates
-from compilescope.cli.commands.minify.source import minify_source
+from compilescope.cli.commands.minify.source import minify_source, told_cause
 from compilescope.cli.progress import working
 from compilescope.errors import ToolError
 
 if TYPE_CHECKING:
     from compilescope.minify.sandbox import TaskResult
+    from compilescope.minify.source.choice import ChosenFinding
     from compilescope.minify.source.messages import TrialResult
     from compilescope.minify.source.program import SourceProgram
     from compilescope.minify.source.program_sandbox import ProgramSandbox
+
+
+def without_own_crash(
+    program: SourceProgram, seen: TrialResult, stage: ProgramSandbox, given: dict[str, Any]
+) -> TrialResult:
+    """An error that comes without compilation too is the program's own, and no cause of ours."""
+    from compilescope.minify.source.crashes import is_of_compiler
+    from compilescope.minify.source.messages import TrialResult
+    from compilescope.minify.source.program_sandbox import seen_in
+
+    crashes = [cause for cause in seen.findings if cause.predicate == "crash"]
+    if not crashes or is_of_compiler(crashes[0]) or given["predicate"] in ("break", "recompile"):
+        return seen
+    plain_program = msgspec.structs.replace(program.original, compiled=False)
+    with working("minify", f"running {program.name} without torch.compile"):
+        answer = stage.run_original(plain_program, LONGEST_PROGRAM_S)
+    plain = seen_in(answer)
+    if isinstance(plain, TrialResult) and not plain.error:
+        return seen
+    if isinstance(plain, TrialResult) and plain.error == seen.error:
+        how = "in the same way"
+    else:
+        how = f"with {plain.error}" if isinstance(plain, TrialResult) else "abnormally"
+    tell(
+        f"Skipping the crash ({crashes[0].title}): without torch.compile {program.name} ends {how}."
+    )
+    return msgspec.structs.replace(
+        seen, findings=tuple(cause for cause in seen.findings if cause.predicate != "crash")
+    )
+
+
+def minify_crash(
+    program: SourceProgram,
+    choice: ChosenFinding,
+    stage: ProgramSandbox,
+    output: Output,
+    given: dict[str, Any],
+) -> int:
+    """A graph is the smaller thing to show, where one is to blame; else the source."""
+    from compilescope.minify.source.crashes import how_known
+
+    crash = choice.finding
+    tell(f"Minifying {told_cause(crash)}\nThe same crash is {how_known(crash)}.")
+    original = program.original
+    if original.kind == "script" and crash.subject != "trace":
+        try:
+            return minify_graph(
+                original.kind,
+                original.words,
+                output,
+                {**given, "predicate": "crash", "site": None},
+                known=True,
+            )
+        except ToolError as error:
+            tell(f"No graph shows it on its own, so the source is minified. ({error.message})")
+    return minify_source(program, choice, stage, output, given)
+
+
+def tell(words: str) -> None:
+    """On stderr at once: what follows may take long, and stdout is for the answer."""
+    print(words, file=sys.stderr, flush=True)
+
 
 _GRAPH_KINDS = ("diff", "violation")
 
@@ -44,7 +112,7 @@ def minify_program(kind: str, words: tuple[str, ...], output: Output, given: dic
             stage.limit_s = max(20.0, 4 * seconds + 10)
         seen = without_own_crash(program, seen, stage, given)
         choice = None if _is_of_graph(seen, given) else choose(seen, given["predicate"], site)
-        if choice is not None and choice.cause.kind == "crash":
+        if choice is not None and choice.finding.predicate == "crash":
             return minify_crash(program, choice, stage, output, given)
         if choice is not None:
             return minify_source(program, choice, stage, output, given)
@@ -55,7 +123,7 @@ def minify_program(kind: str, words: tuple[str, ...], output: Output, given: dic
 
 def _is_of_graph(seen: TrialResult, given: dict[str, Any]) -> bool:
     """A compilation failed and the program caught it: only the graph shows that."""
-    crashed = any(cause.kind == "crash" for cause in seen.causes)
+    crashed = any(cause.predicate == "crash" for cause in seen.findings)
     return given["predicate"] == "crash" and seen.failed and not crashed
 
 
@@ -92,7 +160,7 @@ def _nothing(program: SourceProgram, seen: TrialResult, predicate: str | None) -
     words = f"{program.name} shows no {what}"
     if seen.error:
         words += f" before it ends with {seen.error}: {_first_line(seen.message)}"
-    elif not seen.graphs and not seen.causes:
+    elif not seen.graphs and not seen.findings:
         words += ": nothing was compiled"
     return words + "."
 
@@ -102,7 +170,7 @@ def _first_line(text: str) -> str:
 
 
 def _hint(seen: TrialResult) -> str:
-    if seen.causes:
-        kinds = " and ".join(sorted({f"{cause.kind}s" for cause in seen.causes}))
+    if seen.findings:
+        kinds = " and ".join(sorted({f"{cause.predicate}s" for cause in seen.findings}))
         return f"It shows {kinds}."
     return "" if seen.graphs else "Does it call torch.compile?"

@@ -18,16 +18,22 @@ from compilescope.cli.options import print_json
 from compilescope.processes.deadline import clock
 
 if TYPE_CHECKING:
-    from compilescope.minify.source.causes import SourceCause
-    from compilescope.minify.source.choice import ChosenCause
+    from compilescope.minify.source.choice import ChosenFinding
+    from compilescope.minify.source.findings import SourceFinding
     from compilescope.minify.source.minifier import SourceRepro
     from compilescope.minify.source.program import SourceProgram
     from compilescope.minify.source.program_sandbox import ProgramSandbox
 
+_KEYS = (
+    *("kind", "what", "gb_id", "rule", "reason", "call", "subject", "installed"),
+    *("file", "line", "function", "source", "title", "guard", "logged", "echo", "error"),
+)
+"""Of a finding, in JSON."""
+
 
 def minify_source(
     program: SourceProgram,
-    choice: ChosenCause,
+    choice: ChosenFinding,
     stage: ProgramSandbox,
     output: Output,
     given: dict[str, Any],
@@ -39,7 +45,7 @@ def minify_source(
     with progress_bar("tokens") as bar:
         limits = ReductionLimits(deadline=given["deadline"])
         wishes = MinifyOptions(given["jobs"], output.state, limits, progress=bar)
-        repro = minimise(program, choice.cause, stage, wishes)
+        repro = minimise(program, choice.finding, stage, wishes)
     seconds = clock() - begun
     if repro.script:
         write_whole(output.path, repro.script)
@@ -55,9 +61,13 @@ def minify_source(
 
 
 def _say_source(
-    program: SourceProgram, choice: ChosenCause, repro: SourceRepro, output: Output, seconds: float
+    program: SourceProgram,
+    choice: ChosenFinding,
+    repro: SourceRepro,
+    output: Output,
+    seconds: float,
 ) -> None:
-    cause = choice.cause
+    cause = choice.finding
     print(told_cause(cause))
     print(f"\n{repro.program.rstrip()}\n")
     if repro.script and repro.reason:
@@ -74,31 +84,36 @@ def _say_source(
         print(f"\n{told_cause(other)}\n  {_command(program, other)}")
 
 
-def told_cause(cause: SourceCause) -> str:
+def told_cause(cause: SourceFinding) -> str:
     if not cause.line:
-        return f"{cause.kind}: {cause.title}"
+        return f"{cause.predicate}: {cause.title}"
     file = os.path.relpath(cause.file) if os.path.isabs(cause.file) else cause.file
-    return f"{file}:{cause.line}: {cause.kind}: {cause.title}"
+    return f"{file}:{cause.line}: {cause.predicate}: {cause.title}"
 
 
-def _command(program: SourceProgram, cause: SourceCause) -> str:
+def _command(program: SourceProgram, cause: SourceFinding) -> str:
     flag = {"module": ["-m"], "code": ["-c"]}.get(program.original.kind, [])
     site = ["--site", f"{os.path.basename(cause.file)}:{cause.line}"] if cause.line else []
     # Our options come first: what follows the program may be its own.
-    words = ["--predicate", cause.kind, *site, *flag, *program.original.words]
+    words = ["--predicate", cause.predicate, *site, *flag, *program.original.words]
     return shlex.join(["compilescope", "minify", *words])
+
+
+def _finding_json(finding: SourceFinding) -> dict[str, Any]:
+    known = {"kind": finding.predicate, "rule": finding.rule or ""}
+    return {name: known.get(name, getattr(finding, name)) for name in _KEYS}
 
 
 def _source_json(
     program: SourceProgram,
-    choice: ChosenCause,
+    choice: ChosenFinding,
     repro: SourceRepro,
     output: Output,
     seconds: float,
 ) -> dict[str, Any]:
     return {
-        "predicate": choice.cause.kind,
-        "cause": choice.cause,
+        "predicate": choice.finding.predicate,
+        "cause": _finding_json(choice.finding),
         "repro": str(output.path) if repro.script else None,
         "reason": repro.reason,
         "program": repro.program,
@@ -107,6 +122,7 @@ def _source_json(
         "needs": repro.needs,
         **measured(repro.reduction, seconds),
         "others": [
-            {"cause": other, "command": _command(program, other)} for other in choice.others
+            {"cause": _finding_json(other), "command": _command(program, other)}
+            for other in choice.others
         ],
     }

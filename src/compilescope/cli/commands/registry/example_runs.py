@@ -1,6 +1,7 @@
 """Runs the registry's examples under capture, in this process, and holds them to what they claim.
 
-Each runs as a copy in a folder of its own, so that it is a user's program and its paths are short.
+Each runs as a copy in a folder of its own, so that it is a user's program and its paths are short;
+what the tool prints of a run is then the same on every machine.
 """
 
 from __future__ import annotations
@@ -28,6 +29,45 @@ if TYPE_CHECKING:
     from compilescope.model.run import Run
     from compilescope.registry.cases import ExampleFile
 
+
+_WIDTH = 80
+_ADDRESS = re.compile(rb"\b0x[0-9a-fA-F]{6,}\b")
+
+
+def explained(run: Run) -> str:
+    """What `compilescope explain --all` prints of a run, without the run's name."""
+    from compilescope.report.explanation import explanation
+    from compilescope.report.render.terminal import to_text
+    from compilescope.report.section import Reading
+
+    reading = Reading(_neutral(run))
+    document = explanation(reading, range(1, len(reading.causes) + 1))
+    return to_text(document, width=_WIDTH, colour=False).partition("\n")[2].lstrip("\n")
+
+
+def _neutral(run: Run) -> Run:
+    """The run as on a machine whose Python lies in /usr, with the program in the current folder;
+    without times, which differ from run to run."""
+    import msgspec
+
+    from compilescope.model.bodies import CompilePhases, CompileTime
+    from compilescope.model.event import decode, encode
+    from compilescope.model.run import Run
+
+    changes = {f"{run.header.root}/": ""}
+    changes |= {f"{prefix}/lib/": "/usr/lib/" for prefix in (sys.prefix, sys.base_prefix)}
+    events = []
+    for event in run.events:
+        if isinstance(event.body, (CompileTime, CompilePhases)):
+            continue
+        line = _ADDRESS.sub(b"0x...", encode(event))
+        for old, new in changes.items():
+            line = line.replace(old.encode(), new.encode())
+        events.append(decode(line))
+    header = msgspec.structs.replace(run.header, root="", cwd="")
+    return Run(header, events, run.artifacts)
+
+
 _WHOLE = ("generator", "recompile-limit")
 _LIMIT = "Dynamo recompile limit exceeded"
 # An error that is raised around a break has no id of its own, but PyTorch's link to the break's.
@@ -53,7 +93,6 @@ class ExampleRun:
     @property
     def output(self) -> str:
         """What `compilescope explain` prints of the form that breaks."""
-        from compilescope.cli.commands.registry.example_output import explained
 
         return explained(self.run)
 
@@ -166,8 +205,7 @@ def _fixed(example: ExampleFile, program: _Program) -> tuple[list[str], bool]:
     seen = captured.digest
     lost: list[Any] = [*seen.sites, *seen.failures, *seen.eager_frames]
     problems = [
-        f"the fixed form has {type(each).__name__} {each.gb_id} at line {each.line}"
-        for each in lost
+        f"the fixed form has {each.gb_id or each.title} at line {each.line}" for each in lost
     ]
     if error is not None:
         problems.append(f"the fixed form raised {type(error).__name__}: {error}")

@@ -16,7 +16,7 @@ from compilescope.sweep.sweep import SweepOptions, Swept, sweep
 
 if TYPE_CHECKING:
     from compilescope.model.jobs import JobEnded
-    from compilescope.scale.engine import Engine, JobProgress
+    from compilescope.scale.job import Engine, JobProgress
 
 _MOST_RUNNING = 3
 """Chosen: the progress bar has one line."""
@@ -59,7 +59,7 @@ def asked_sweep(
         told = left_out_words(listed.left_out)
         print(f"compilescope: {_jobs(len(wanted.programs))}; {told}", file=sys.stderr)
     # Ray's own processes are not ours to end.
-    in_order = ended_in_order() if local else nullcontext()
+    in_order = ended_in_order(pausing=True) if local else nullcontext()
     with in_order, working("sweep", f"starting {_jobs(len(wanted.programs))}") as work:
         news = _News(work, len(wanted.programs))
         return sweep(

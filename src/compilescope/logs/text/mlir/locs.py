@@ -19,6 +19,7 @@ from compilescope.model.stack import CodeRef, Frame, plain_function_name
 # Chosen: bounds for hostile text: time, memory and depth of recursion.
 _DEEPEST = 400
 _MOST_LOCS = 400_000
+_MOST_CALLEES = 16  # A callee is one frame, or the few that a compiler inlined.
 _MOST_DIGITS = 9
 _TOKEN = re.compile(
     r'(?:(?P<string>"(?:[^"\\]|\\.)*"?)|(?P<ref>#loc\d*)|(?P<word>[A-Za-z_]\w*)|(?P<number>\d{1,9})'
@@ -52,7 +53,7 @@ class MlirPlace(NamedTuple):
         )
 
 
-@dataclass
+@dataclass(slots=True)
 class _Chain:
     """A frame and its callers; callers are shared."""
 
@@ -134,7 +135,8 @@ def _put_before(inner: _Chain | None, outer: _Chain | None) -> _Chain | None:
     if inner is None:
         return outer
     places: list[MlirPlace] = []
-    while inner is not None:
+    # They are copied, and each location may have the one before it as its callee.
+    while inner is not None and len(places) < _MOST_CALLEES:
         places.append(inner.place)
         inner = inner.callers
     for place in reversed(places):

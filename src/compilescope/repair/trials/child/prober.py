@@ -45,7 +45,9 @@ taken, against patches that stay unverified because of it."""
 _PATIENCE_S, _PATIENCE = 5.0, 20
 """Made-up inputs may take so many seconds, and so many times what the recorded ones took. Chosen: a
 loop that does not end must cost little, and a busy machine must not look like one."""
-_EXACT = ("recorded", "values", "scaled", "first-size", "shifted")
+_PATIENCE_COMPILED_S = 30.0
+"""The same for a version that is held against the original, which compiles in that time. Chosen."""
+_EXACT = ("recorded", "values", "scaled", "first-size", "shifted", "weights")
 
 
 class Prober:
@@ -159,6 +161,7 @@ class Prober:
             again = renewing(region, places)
             replay = Replay(self._regions, again, (args, kwargs), self._keeper, like)
             entry["inputs"] = self._kept_leaves(argument_leaves(args, kwargs), {})
+            entry["weights"] = replay.weights
             entry["forms"] = forms_of(args, kwargs)
             if like is not None:
                 entry["held"] = self._kept_leaves(replay.held(like["changed"]), {})
@@ -199,6 +202,8 @@ class Prober:
     def _ask_all(self, replay: Replay, entry: dict[str, Any], begun: float) -> None:
         first = entry["call"] == 1
         for recipe, compile_too in self._recipes(replay, entry, first):
+            if not replay.can(recipe):
+                continue
             if recipe.kind != "recorded" and self._is_late(begun):
                 entry["left_out_recipes"] = entry.get("left_out_recipes", 0) + 1
                 continue
@@ -211,7 +216,9 @@ class Prober:
                 continue
             entry["replays"].append(kept)
             if self._compiled and compile_too:
-                entry["replays"].append(replay.compiled(recipe))
+                compiled = self._within(entry, recipe, lambda: replay.compiled(recipe))  # noqa: B023
+                if compiled is not None:
+                    entry["replays"].append(compiled)
             if not self._compiled and kept["error"] is None and recipe.kind in _EXACT:
                 exact = replay.exactly(recipe)
                 if exact is not None:
@@ -226,7 +233,8 @@ class Prober:
             found = self._like[entry["region"], entry["call"]]["recipes"]
             return [(InputRecipe(*recipe), bool(safe)) for recipe, safe in found]
         usual = usual_recipes(replay.arguments, sizes=self._sizes, first=first)
-        return [(recipe, True) for recipe in usual]
+        more = replay.state_recipes() if first else []
+        return [(recipe, True) for recipe in [*usual, *more]]
 
     def _is_late(self, begun: float) -> bool:
         return self._spent + time.monotonic() - begun > self._seconds
@@ -251,10 +259,13 @@ class Prober:
         """What it gives; None where it does not end on inputs that we made up. Then no side of a
         branch counts as taken that only this took."""
         begun = time.monotonic()
-        made_up = recipe.kind != "recorded" and not self._follows
+        made_up = recipe.kind != "recorded"
+        patience = self._patience_s
+        if self._follows:
+            patience = max(patience, _PATIENCE_COMPILED_S)
         known = {id(branch): set(branch.sides) for _, branch in self._coverage.branches()}
         try:
-            with ending_within(self._patience_s if made_up else None):
+            with ending_within(patience if made_up else None):
                 found = ask()
         except Endless:
             for _, branch in self._coverage.branches():

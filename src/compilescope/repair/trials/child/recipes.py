@@ -18,7 +18,8 @@ import torch
 from compilescope.tensors.copies import CopiedArguments, is_plain
 from compilescope.tensors.structure import argument_leaves
 
-RECORDED = "recorded"
+RECORDED, OTHER_WEIGHTS, OTHER_MODE = "recorded", "weights", "mode"
+"""The arguments as they were; with the weights moved, with `training` the other way."""
 _FLAGS = 6
 """So many arguments that are plain numbers are varied. Chosen: each costs one or two more replays
 of the region."""
@@ -36,6 +37,8 @@ class InputRecipe(NamedTuple):
     def words(self) -> str:
         told = {
             RECORDED: "the recorded inputs",
+            OTHER_WEIGHTS: "other weights and buffers",
+            OTHER_MODE: "`training` the other way",
             "values": "other values",
             "scaled": f"values times {self.amount:g}",
             "shifted": f"values shifted by {self.amount:g}",
@@ -46,6 +49,8 @@ class InputRecipe(NamedTuple):
             "empty": "empty tensors",
             "extreme": "the largest integers",
             "large": "large integers",
+            "near": f"integers {self.amount:+g}",
+            "whole": f"all integers {self.amount:g}",
             "flag": f"{self.target} = {self.amount:g}",
         }
         return told.get(self.kind, self.kind)
@@ -62,8 +67,8 @@ def usual_recipes(arguments: CopiedArguments, *, sizes: bool, first: bool) -> li
             recipes += [InputRecipe("scaled", amount=100.0), InputRecipe("scaled", amount=0.01)]
     elif tensors:
         recipes += [InputRecipe("values", 1), InputRecipe("filled")]
-    if first and any(is_whole(t) for t in tensors):
-        recipes += [InputRecipe("extreme"), InputRecipe("large")]
+    if first:
+        recipes += _of_integers([t for t in tensors if is_whole(t)])
     if sizes and first and _leading(arguments) is not None:
         recipes += [
             InputRecipe("first-size", 4, 1.0),
@@ -71,6 +76,19 @@ def usual_recipes(arguments: CopiedArguments, *, sizes: bool, first: bool) -> li
             InputRecipe("empty"),
         ]
     return recipes + (list(_flags(arguments)) if first else [])
+
+
+def _of_integers(tensors: list[torch.Tensor]) -> list[InputRecipe]:
+    """Numbers beside those that were seen: a graph may hold for one of them alone. The largest ones
+    only where there are several: a single one is mostly a count, and a loop of as many turns would
+    have no end."""
+    if not tensors:
+        return []
+    recipes = [InputRecipe("near", amount=1.0), InputRecipe("near", amount=-1.0)]
+    recipes += [InputRecipe("whole", amount=0.0), InputRecipe("whole", amount=1.0)]
+    if any(tensor.numel() > 1 for tensor in tensors):
+        recipes += [InputRecipe("extreme"), InputRecipe("large")]
+    return recipes
 
 
 def more_recipes() -> Iterator[InputRecipe]:
@@ -88,7 +106,7 @@ def prepare(
     arguments: CopiedArguments, recipe: InputRecipe, forms: Mapping[str, str] | None = None
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The inputs. `forms`: how the version that they are to be like handed its numbers in."""
-    if recipe.kind == RECORDED:
+    if recipe.kind in (RECORDED, OTHER_WEIGHTS, OTHER_MODE):
         return arguments.args, arguments.kwargs
     if recipe.kind == "flag":
         return _with_flag(arguments, recipe)
@@ -199,6 +217,10 @@ def _of_bools(flat: torch.Tensor, recipe: InputRecipe, generator: torch.Generato
 
 
 def _of_whole(flat: torch.Tensor, recipe: InputRecipe, generator: torch.Generator) -> torch.Tensor:
+    if recipe.kind in ("near", "whole"):
+        return _beside(flat, recipe)
+    if recipe.kind in ("extreme", "large") and flat.numel() == 1:
+        return flat
     if recipe.kind == "extreme":
         info = torch.iinfo(flat.dtype)
         ends = torch.tensor([info.max, info.min, info.max - 1], dtype=flat.dtype)
@@ -211,6 +233,15 @@ def _of_whole(flat: torch.Tensor, recipe: InputRecipe, generator: torch.Generato
         # One of the numbers that are there: others may be no index of anything.
         return torch.full_like(flat, low if recipe.amount <= 0 else high)
     return _drawn(flat, flat.numel(), generator) if recipe.kind == "values" else flat
+
+
+def _beside(flat: torch.Tensor, recipe: InputRecipe) -> torch.Tensor:
+    """One more, one less, or all alike; never beyond what the dtype holds."""
+    if recipe.kind == "whole":
+        return torch.full_like(flat, int(recipe.amount))
+    info = torch.iinfo(flat.dtype)
+    end = info.max if recipe.amount > 0 else info.min
+    return torch.where(flat == end, flat, flat + int(recipe.amount))
 
 
 def _drawn(flat: torch.Tensor, count: int, generator: torch.Generator) -> torch.Tensor:

@@ -13,8 +13,14 @@ from compilescope.diff.runs.trial import AFTER, TrialOutcome, TrialPlan, run
 from compilescope.errors import ToolError
 from compilescope.repair.trials.child.branches import Coverage
 from compilescope.repair.trials.child.kept_outcomes import OutcomeKeeper
+from compilescope.repair.trials.child.moved_state import can_move, movable, move, state_recipes
 from compilescope.repair.trials.child.notes import CallNotes, describe_error
-from compilescope.repair.trials.child.recipes import InputRecipe, prepare
+from compilescope.repair.trials.child.recipes import (
+    OTHER_MODE,
+    OTHER_WEIGHTS,
+    InputRecipe,
+    prepare,
+)
 from compilescope.repair.trials.child.surroundings import CallSurroundings
 from compilescope.tensors.copies import CopiedArguments
 from compilescope.tensors.structure import MISSING
@@ -36,6 +42,7 @@ class Replay:
         """`like`: what the plan of another version's probe says of this call."""
         self._regions = regions
         self._region = region
+        self._call = call
         self._keeper = keeper
         self._state = State(model_of(region.eager), call)
         self._around_it = CallSurroundings()
@@ -47,6 +54,8 @@ class Replay:
         self._decided = like is not None
         if like is not None:
             self.train = bool(like["train"])
+        self.weights: list[str] = movable(self._state) if like is None else like["weights"]
+        """The names of those that a replay moves: the other version's, where there is one."""
         self._forms: dict[str, str] = like["forms"] if like is not None else {}
 
     def restore(self) -> None:
@@ -60,6 +69,13 @@ class Replay:
         """What the state had before the call where the other version's call left a change."""
         found = {path: self._state.before(path.removesuffix(AFTER)) for path in changed}
         return {path: value for path, value in found.items() if value is not MISSING}
+
+    def state_recipes(self) -> list[InputRecipe]:
+        return state_recipes(self._state)
+
+    def can(self, recipe: InputRecipe) -> bool:
+        """Can this version be asked that?"""
+        return can_move(self._state, recipe, self.weights)
 
     def eagerly(self, recipe: InputRecipe, coverage: Coverage | None = None) -> dict[str, Any]:
         if self._decided and self.train and recipe.kind == "recorded":
@@ -93,7 +109,11 @@ class Replay:
         """In float64; None where there is no such run, or nobody would believe it."""
         plan = self._plan(recipe)
         silent = CallNotes(self._region.eager, self._state)
-        with silent.listening(), self._regions.calling("eager"):
+        with (
+            self._moved(plan, recipe),
+            silent.listening(),
+            self._regions.calling("eager"),
+        ):
             reference, seen = survey(plan)
             if reference.error is not None:
                 return None
@@ -121,7 +141,8 @@ class Replay:
         call = self._region.eager if mode == "eager" else self._region.compiled
         notes = CallNotes(call, self._state)
         self._around_it.restore()
-        outcome = run(plan, notes, around=lambda: self._around(mode, notes, coverage))
+        with self._moved(plan, recipe):
+            outcome = run(plan, notes, around=lambda: self._around(mode, notes, coverage))
         notes.surroundings = self._around_it.changes()
         self._around_it.restore()
         if isinstance(outcome.error, ToolError):
@@ -131,6 +152,20 @@ class Replay:
             plan.train = False
             return self._kept(plan, recipe, mode, coverage)
         return self._described(recipe, mode, notes, outcome)
+
+    @contextlib.contextmanager
+    def _moved(self, plan: TrialPlan, recipe: InputRecipe) -> Iterator[None]:
+        """The plan begins from another state, if the recipe is about that."""
+        if recipe.kind not in (OTHER_WEIGHTS, OTHER_MODE):
+            yield
+            return
+        self._state.restore()
+        move(self._state, recipe, self.weights)
+        plan.state = State(model_of(self._region.eager), self._call)
+        try:
+            yield
+        finally:
+            self._state.restore()
 
     @contextlib.contextmanager
     def _around(self, mode: Any, notes: CallNotes, coverage: Coverage | None) -> Iterator[None]:

@@ -1,0 +1,113 @@
+"""A report of runs in the format that was asked for."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from compilescope.cli.options import has_colour, registry_pages, report_width
+from compilescope.errors import ToolError
+
+if TYPE_CHECKING:
+    from compilescope.analysis.overview import Overview
+    from compilescope.model.run import Run
+    from compilescope.report.blocks import Document, Quote
+    from compilescope.report.section import Reading
+
+FORMATS = ("html", "md", "json", "sarif", "terminal", "trace")
+MOST_MARKDOWN = 60_000
+"""Bytes: GitHub takes a comment of 65,536 characters."""
+_BY_SUFFIX = {
+    ".html": "html",
+    ".htm": "html",
+    ".md": "md",
+    ".sarif": "sarif",
+    ".json": "json",
+    ".txt": "terminal",
+}
+
+
+def format_of(file: Path) -> str | None:
+    """The format that a file's ending asks for."""
+    return _BY_SUFFIX.get(file.suffix.lower())
+
+
+def draw(
+    runs: list[Run],
+    form: str,
+    *,
+    to_file: bool,
+    quotes: Sequence[Mapping[str, Quote]] = (),
+) -> str:
+    """`quotes`: a language model's words about the causes of each run."""
+    if form == "trace":
+        return _trace(runs)
+    from compilescope.report.document import report_document
+    from compilescope.report.section import Reading
+
+    pages = registry_pages()
+    readings = [
+        Reading(
+            run,
+            full=True,
+            page=form == "html",
+            text=form in ("terminal", "md"),
+            pages=pages,
+            quotes=said,
+        )
+        for run, said in zip(runs, quotes or [{}] * len(runs), strict=True)
+    ]
+    documents = [report_document(reading) for reading in readings]
+    if form == "sarif":
+        from compilescope.report.render.sarif import to_sarif
+
+        return to_sarif(documents)
+    whole, first = _whole(readings) if len(readings) > 1 else (None, [])
+    if form == "html":
+        from compilescope.report.render.page import to_page
+
+        return to_page([*first, *documents])
+    if form == "json":
+        from compilescope.report.render.structured import to_json
+
+        return to_json(documents, [reading.digest for reading in readings], whole, quotes)
+    if form == "md":
+        lead = "".join(markdown(document, MOST_MARKDOWN // 2) + "\n" for document in first)
+        room = (MOST_MARKDOWN - len(lead.encode())) // len(documents)
+        return lead + "\n".join(markdown(document, room) for document in documents)
+    documents = [*first, *documents]
+    from compilescope.report.render.terminal import to_text
+
+    colour = has_colour(sys.stdout) and not to_file
+    return "\n".join(to_text(d, width=report_width(), colour=colour) for d in documents)
+
+
+def _whole(readings: Sequence[Reading]) -> tuple[Overview, list[Document]]:
+    """What several runs come to, as values and as what the report begins with."""
+    from compilescope.cli.report_overviews import overview_of
+    from compilescope.report.overview import overview_document
+
+    whole, gate = overview_of(readings)
+    # The page's documents are numbered, and this one comes first.
+    anchors = {each.digest.run: f"r{at}-summary" for at, each in enumerate(readings, 1)}
+    return whole, [overview_document(whole, anchors, gate)]
+
+
+def markdown(document: Document, most: int = MOST_MARKDOWN) -> str:
+    """What fits a GitHub comment."""
+    from compilescope.report.fit import fit_bytes
+    from compilescope.report.render.markdown import to_markdown
+
+    rest = shlex.join(["compilescope", "report", "--open", document.record.run])
+    return fit_bytes(document, most - 1, to_markdown, rest)
+
+
+def _trace(runs: list[Run]) -> str:
+    from compilescope.report.trace import to_trace
+
+    if len(runs) > 1:
+        raise ToolError("A trace covers one run.", hint="Name one RUN.")
+    return to_trace(runs[0]).decode()

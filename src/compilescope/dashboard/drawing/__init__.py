@@ -1,1 +1,0 @@
-"""Pages of runs, drawn in worker processes: the workers, and what they draw."""

@@ -1,0 +1,235 @@
+"""The programs that each source fix is tried on; and why some fixes have none."""
+
+from __future__ import annotations
+
+from fixes.properties.proposed import Case
+
+
+def _program(lines: str) -> str:
+    return f"import torch\n\n\n{lines.strip()}\n"
+
+
+CASES: tuple[Case, ...] = (
+    Case("where-for-if", 0),
+    Case("where-for-if", 2, ("whole:float", "still:float")),
+    Case(
+        "where-for-if",
+        _program("""
+def f(x, scale):
+    if scale.sum() > 0:
+        x = x * scale
+    return x + 1
+"""),
+        ("whole:any", "one:any"),
+    ),
+    Case("where-for-return", 0),
+    Case("where-for-return", 1, ("any", "any")),
+    Case("where-for-return", 2),
+    Case(
+        "where-for-return",
+        _program("""
+def f(x, y):
+    if (x > y).any():
+        return x * y
+    return x - y
+"""),
+        ("any", "any"),
+    ),
+    Case("where-for-conditional", 0, ("any", "any")),
+    Case("where-for-conditional", 1),
+    Case("cond-for-conditional", 0, ("whole:any", "whole:any"), draws=4),
+    Case(
+        "cond-for-if",
+        _program("""
+def f(x, y):
+    if x.min() > 0:
+        z = x.log().cumsum(0)
+    else:
+        z = y.sqrt() - 1
+    return z * 2
+"""),
+        ("whole:any", "whole:any"),
+        draws=4,
+    ),
+    Case(
+        "cond-for-return",
+        _program("""
+def f(x):
+    if x.abs().max() < 2:
+        return x / 2
+    y = torch.cumsum(x, -1)
+    return y.sqrt()
+"""),
+        draws=4,
+    ),
+    Case("masked-store", 0),
+    Case("masked-store", 1),
+    Case(
+        "masked-store",
+        _program("""
+def f(x, mask, by):
+    y = x.clone()
+    y[mask] *= by.sum()
+    return y
+"""),
+        ("whole:any", "whole:bool", "one:any"),
+    ),
+    Case(
+        "masked-store",
+        _program("""
+def f(x, mask):
+    y = x + 0
+    y[mask] = x[mask] * 3 - 1
+    return y
+"""),
+        ("whole:any", "whole:bool"),
+    ),
+    Case("masked-reduction", 0),
+    Case("masked-reduction", 1),
+    Case("masked-reduction", 2),
+    Case("masked-reduction", 3, ("any", "bool")),
+    Case("masked-reduction", 4),
+    Case(
+        "masked-reduction",
+        _program("""
+def f(x, mask):
+    return (~x[mask]).sum()
+"""),
+        ("whole:bool", "whole:bool"),
+    ),
+    Case(
+        "masked-reduction",
+        _program("""
+def f(x, mask):
+    picked = x.masked_select(mask)
+    return picked.sum() / picked.numel() + picked.prod()
+"""),
+        ("any", "bool"),
+    ),
+    Case(
+        "masked-reduction",
+        _program("""
+def f(x, y):
+    return (torch.sqrt(x[y > 1]) * y[y > 1]).mean()
+"""),
+        ("whole:any", "whole:any"),
+    ),
+    Case("masked-loop", 0, ("any", "one:any"), call="settle"),
+    Case("masked-loop", 1),
+    Case("tensor-logic", 0, ("any", "any")),
+    Case("tensor-for-number", 0),
+    Case("tensor-for-number", 1),
+    Case(
+        "tensor-for-number",
+        _program("""
+def f(x, y):
+    low = y.min().item()
+    return (x - low) * 2
+"""),
+        ("any", "any"),
+    ),
+    Case("unbind-for-tolist", 0, ("any", "vector:any")),
+    Case("unbind-for-tolist", 1, ("any", "vector:any")),
+    Case("number-for-output", 0, ("any",)),
+    Case("async-assert", 0),
+    Case("async-assert", 2, ("vector:any",)),
+    Case("clone-for-deepcopy", 0, ("still:any",)),
+    Case("clone-for-deepcopy", 1, ("still:any",)),
+    Case("requires-grad-after", 0, ("any",)),
+    Case("leaf-for-grad-fn", 0),
+    Case("functional-for-autograd", 0, ("float",)),
+    Case("math-for-numpy", 0),
+    Case("uniform-for-random", 0),
+    Case("uniform-for-random", 1),
+    Case("device-given", 0),
+    Case("class-at-top", 0),
+    Case("numpy-at-top", 0),
+    Case("print-in-graph", 0),
+    Case("print-while-eager", 0),
+    Case("housekeeping-while-eager", 0),
+    Case("bar-while-eager", 0),
+    Case("nonstrict-part", 0),
+    Case("explicit-break-removed", 0),
+    Case("with-outside", 0, call="sample"),
+    Case("value-from-outside", 0),
+    Case(
+        "index-by-view",
+        0,
+        ("any", "any", "one:index"),
+        run="f(given[0], given[1], given[2]); f(given[0], given[1], given[2] + 1)",
+    ),
+    Case("while-loop", 1, call="root", draws=3),
+    Case("copy-method", 0),
+    Case(
+        "report-in-graph",
+        _program("""
+def f(x):
+    loss = (x * 2).sum()
+    if torch.isnan(loss):
+        print("nan")
+    return loss
+"""),
+    ),
+    Case(
+        "grad-mode-called",
+        _program("""
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.quiet = torch.no_grad()
+
+    def forward(self, x):
+        with self.quiet:
+            y = x * 2
+        return y + x
+"""),
+        call="Net()",
+    ),
+    Case(
+        "contiguous-argument",
+        _program("""
+@torch.compile(backend="eager")
+def g(x):
+    return (x * 2).sum(0)
+
+
+def f(x):
+    return g(x)
+"""),
+        ("float32",),
+        run="f(given[0]); f(torch.ones(3, 3).t())",
+    ),
+    Case(
+        "separate-argument",
+        _program("""
+@torch.compile(backend="eager")
+def g(x, y):
+    return x * y
+
+
+def f(x, y):
+    g(x, x)
+    return g(x, y)
+"""),
+        ("whole:any", "whole:any"),
+        run="f(given[0], given[1])",
+    ),
+)
+
+LEFT_OUT = {
+    "converted-argument": "it changes calls with values that the program itself makes",
+    "import-at-top": "it moves an import, and no tensor comes by",
+    "mark-dynamic": "it adds a call that only Dynamo looks at",
+    "mark-unbacked": "it adds a call that only Dynamo looks at",
+    "module-unscripted": "it changes how a module is made, not what it is given",
+    "no-grad-around": "it changes calls with values that the program itself makes",
+    "outside-of-compiled": "it splits a training step, whose weights and optimizer are its inputs",
+    "pure-call-once": "what it moves takes constants alone",
+    "tensor-argument": "it states that a number becomes a tensor",
+    "tensor-learning-rate": "it changes how an optimizer is made",
+    "threshold-first": "what it changes takes a number of the module's",
+    "torch-random": "it states that other random numbers are drawn",
+    "warn-when-compiled": "it moves a warning, which takes no tensor",
+    "with-for-exit-stack": "it changes how contexts are entered, which take no tensor",
+}
+"""Source fixes without a program, and why."""
