@@ -141,7 +141,9 @@ class TrialBaseline:
         if probed.timed_out:
             found.unknown(f"replaying the original took more than {self.bench.limit_s:g} s")
         elif probed.exit_status != self.exit_status:
-            found.unknown("the program ends differently when it runs eagerly")
+            found.unknown(
+                f"the program ends differently when it runs eagerly{_last(probed.stderr)}"
+            )
         elif not probed.calls:
             found.unknown("no compiled region is called")
         else:

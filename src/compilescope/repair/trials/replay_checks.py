@@ -56,6 +56,8 @@ def judge_original(asked: dict[str, Any]) -> Any:
             found.unknown(f"{call['name']} returns something different when it is called again")
         for words in call.get("endless", ()):
             found.notes.append(f"{call['name']} does not finish on {words}: skipped")
+        for family in call.get("fatal", ()):
+            found.notes.append(f"other {family} end the process in {call['name']}: skipped")
     return msgspec.to_builtins(found)
 
 

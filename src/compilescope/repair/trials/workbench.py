@@ -35,6 +35,7 @@ from compilescope.processes.guard import without_strays
 from compilescope.processes.outcome import ProcessEnd
 from compilescope.recorder import launcher
 from compilescope.recorder.target import Target
+from compilescope.repair.trials.child.fatal_inputs import read_fatal
 from compilescope.repair.trials.losses import count_operators
 from compilescope.repair.trials.version import Version
 from compilescope.repair.trials.warm.parent import WarmParent
@@ -201,17 +202,35 @@ class Workbench:
         if key is not None and key in self._probed:
             return self._probed[key]
         self._tick("replaying compiled regions" if compiled else "replaying regions eagerly")
-        place = self._place()
         wishes = {
-            "folder": str(place),
             "compiled": compiled,
             "sizes": sizes,
             "seconds": self.limit_s * _REPLAYING,
             "focus": [list(item) for item in focus],
             "like": like.plan if like is not None else None,
         }
+        probed = self._replayed(version, wishes)
+        if key is not None:
+            self._probed[key] = probed
+        return probed
+
+    def _replayed(self, version: Version, wishes: dict[str, Any]) -> ReplayedRun:
+        """Again without a family of made-up inputs that ends the process. Another version has to
+        bear what the original did."""
+        fatal: dict[int, list[str]] = {}
+        while True:
+            probed = self._replayed_once(version, {**wishes, "fatal": fatal})
+            asked = read_fatal(probed.folder)
+            known = fatal.setdefault(asked.region, []) if asked is not None else []
+            if asked is None or asked.family in known or wishes["like"] is not None:
+                return probed
+            known.append(asked.family)
+
+    def _replayed_once(self, version: Version, wishes: dict[str, Any]) -> ReplayedRun:
+        place = self._place()
+        wishes = {**wishes, "folder": str(place)}
         ended = self._run(version, place, self._settings, {"probe": wishes})
-        probed = ReplayedRun(
+        return ReplayedRun(
             version=version,
             folder=place,
             record=read_record(place),
@@ -221,9 +240,6 @@ class Workbench:
             stderr=ended.stderr,
             seconds=ended.seconds,
         )
-        if key is not None:
-            self._probed[key] = probed
-        return probed
 
     def ask(self, judge: str, asked: dict[str, Any]) -> Any:
         """What a function of `judging` says: it needs torch, so where there is a warm process, it

@@ -17,10 +17,17 @@ from typing import Any, TypeVar
 from compilescope.diff.runs.trial import TrialOutcome, TrialValue
 from compilescope.repair.trials.child.branches import Coverage
 from compilescope.repair.trials.child.endless import Endless, ending_within
+from compilescope.repair.trials.child.fatal_inputs import FatalInputs, asking
 from compilescope.repair.trials.child.iterators import renewing, settled
 from compilescope.repair.trials.child.kept_outcomes import OutcomeKeeper, claim, size_of
 from compilescope.repair.trials.child.notes import describe_error, random_state
-from compilescope.repair.trials.child.recipes import InputRecipe, more_recipes, usual_recipes
+from compilescope.repair.trials.child.recipes import (
+    InputRecipe,
+    family_of,
+    more_recipes,
+    usual_recipes,
+    without_fatal,
+)
 from compilescope.repair.trials.child.replay import Replay
 from compilescope.repair.trials.child.signatures import described, forms_of, signature_of
 from compilescope.tensors.structure import argument_leaves, take_apart
@@ -60,6 +67,7 @@ class Prober:
         self._seconds = float(wishes["seconds"])
         self._like = {(p["region"], p["call"]): p for p in wishes["like"] or ()}
         self._follows = wishes["like"] is not None
+        self._fatal = {int(region): families for region, families in wishes["fatal"].items()}
         self._places: list[tuple[str, int]] = [(file, line) for file, line in wishes["focus"]]
         self._coverage = Coverage({file for file, _ in self._places})
         self._regions = Regions(self._on_call)
@@ -207,24 +215,35 @@ class Prober:
             if recipe.kind != "recorded" and self._is_late(begun):
                 entry["left_out_recipes"] = entry.get("left_out_recipes", 0) + 1
                 continue
-            kept = self._within(
-                entry,
-                recipe,
-                lambda: replay.eagerly(recipe, None if self._compiled else self._coverage),  # noqa: B023
-            )
-            if kept is None:
-                continue
-            entry["replays"].append(kept)
-            if self._compiled and compile_too:
-                compiled = self._within(entry, recipe, lambda: replay.compiled(recipe))  # noqa: B023
-                if compiled is not None:
-                    entry["replays"].append(compiled)
-            if not self._compiled and kept["error"] is None and recipe.kind in _EXACT:
-                exact = replay.exactly(recipe)
-                if exact is not None:
-                    entry["replays"].append(exact)
+            with self._asking(entry, recipe):
+                self._ask_one(replay, entry, recipe, compile_too)
         if first and not self._compiled and not self._follows:
             self._hunt(replay, entry)
+
+    def _asking(
+        self, entry: dict[str, Any], recipe: InputRecipe
+    ) -> contextlib.AbstractContextManager[None]:
+        family = family_of(recipe)
+        if not family:
+            return contextlib.nullcontext()
+        return asking(self._folder, FatalInputs(entry["region"], family, recipe.words()))
+
+    def _ask_one(
+        self, replay: Replay, entry: dict[str, Any], recipe: InputRecipe, compile_too: bool
+    ) -> None:
+        coverage = None if self._compiled else self._coverage
+        kept = self._within(entry, recipe, lambda: replay.eagerly(recipe, coverage))
+        if kept is None:
+            return
+        entry["replays"].append(kept)
+        if self._compiled and compile_too:
+            compiled = self._within(entry, recipe, lambda: replay.compiled(recipe))
+            if compiled is not None:
+                entry["replays"].append(compiled)
+        if not self._compiled and kept["error"] is None and recipe.kind in _EXACT:
+            exact = replay.exactly(recipe)
+            if exact is not None:
+                entry["replays"].append(exact)
 
     def _recipes(
         self, replay: Replay, entry: dict[str, Any], first: bool
@@ -234,7 +253,9 @@ class Prober:
             return [(InputRecipe(*recipe), bool(safe)) for recipe, safe in found]
         usual = usual_recipes(replay.arguments, sizes=self._sizes, first=first)
         more = replay.state_recipes() if first else []
-        return [(recipe, True) for recipe in [*usual, *more]]
+        fatal = self._fatal.get(entry["region"], ())
+        entry["fatal"] = list(fatal)
+        return [(recipe, True) for recipe in without_fatal([*usual, *more], fatal)]
 
     def _is_late(self, begun: float) -> bool:
         return self._spent + time.monotonic() - begun > self._seconds
@@ -243,14 +264,15 @@ class Prober:
         """Look for inputs that take sides of branches which nothing took so far."""
         if not replay.arguments.tensors():
             return
-        for recipe in more_recipes():
+        for recipe in without_fatal(more_recipes(), self._fatal.get(entry["region"], ())):
             if not self._one_sided() or self._hunted > _HUNT_S:
                 return
             begun = time.monotonic()
             seen = self._coverage.sides
-            self._within(entry, recipe, lambda: replay.glance(recipe, self._coverage))  # noqa: B023
-            if self._coverage.sides > seen:
-                entry["replays"].append(replay.eagerly(recipe))
+            with self._asking(entry, recipe):
+                self._within(entry, recipe, lambda: replay.glance(recipe, self._coverage))  # noqa: B023
+                if self._coverage.sides > seen:
+                    entry["replays"].append(replay.eagerly(recipe))
             self._hunted += time.monotonic() - begun
 
     def _within(

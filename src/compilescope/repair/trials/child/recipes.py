@@ -10,7 +10,7 @@ the recipe is about that, and what the original refuses, the other version has t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import torch
@@ -23,6 +23,8 @@ RECORDED, OTHER_WEIGHTS, OTHER_MODE = "recorded", "weights", "mode"
 _FLAGS = 6
 """So many arguments that are plain numbers are varied. Chosen: each costs one or two more replays
 of the region."""
+_INTEGERS = ("near", "whole", "extreme", "large")
+_HARMLESS = (RECORDED, OTHER_WEIGHTS, OTHER_MODE, "drawn")
 
 
 class InputRecipe(NamedTuple):
@@ -40,6 +42,7 @@ class InputRecipe(NamedTuple):
             OTHER_WEIGHTS: "other weights and buffers",
             OTHER_MODE: "`training` the other way",
             "values": "other values",
+            "drawn": "the recorded values in another order",
             "scaled": f"values times {self.amount:g}",
             "shifted": f"values shifted by {self.amount:g}",
             "filled": f"all values {self.amount:g}",
@@ -54,6 +57,20 @@ class InputRecipe(NamedTuple):
             "flag": f"{self.target} = {self.amount:g}",
         }
         return told.get(self.kind, self.kind)
+
+
+def family_of(recipe: InputRecipe) -> str:
+    """Inputs that are refused together: what is beyond the range of one kernel for one of them,
+    mostly is for the others. Empty for those that hold nothing which was not there."""
+    if recipe.kind in _HARMLESS:
+        return ""
+    return "integers" if recipe.kind in _INTEGERS else "values"
+
+
+def without_fatal(recipes: Iterable[InputRecipe], fatal: Collection[str]) -> list[InputRecipe]:
+    """Without families that end the process; then at least what was there in another order."""
+    left = [recipe for recipe in recipes if family_of(recipe) not in fatal]
+    return [*left, InputRecipe("drawn", 1)] if "values" in fatal else left
 
 
 def usual_recipes(arguments: CopiedArguments, *, sizes: bool, first: bool) -> list[InputRecipe]:
@@ -199,6 +216,8 @@ def _values(
     for size in shape:
         count *= size
     if resized:
+        return _drawn(flat, count, generator)
+    if recipe.kind == "drawn":
         return _drawn(flat, count, generator)
     if flat.dtype is torch.bool:
         return _of_bools(flat, recipe, generator)
