@@ -1,0 +1,1 @@
+"""Where the time of a step goes: the record of torch's profiler, taken apart. Pure; no torch."""

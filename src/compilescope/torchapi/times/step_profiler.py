@@ -1,0 +1,245 @@
+"""Has torch's profiler record a few steps, once the program has settled.
+
+A step is the time from one outermost call of a compiled region to the next call of the same one:
+the backward pass, the optimizer and the loading of data are in it. Until nothing has been compiled
+for some steps, nothing is done but counting; then some steps are timed without the profiler (with
+events of the device, where there is one), and as many are recorded by it. What the program does
+afterwards is left alone.
+
+Like the clock of timed runs, it is called by torch itself when compiled code is entered, so no
+frame of ours stands in the user's stack.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import tempfile
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from compilescope.model.bodies import StepsProfiled
+from compilescope.model.stack import CodeRef
+from compilescope.processes.interruptions import let_through
+from compilescope.profiles.stored import compact
+from compilescope.profiles.trace import STEP
+from compilescope.torchapi.sinks import Sink
+from compilescope.torchapi.times.region_times import entered_code, existing_regions
+
+_QUIET = 3
+"""Steps without a compilation after which a program counts as settled. Chosen: Inductor's
+autotuning and the recording of CUDA graphs take the first two calls."""
+_PATIENCE = 200
+"""Calls of all regions. Chosen: four steps of a model whose fifty blocks are compiled apart."""
+_ATTEMPTS = 4
+"""So often it begins anew when something compiles while it measures. Chosen."""
+
+
+class _Region:
+    """A compiled region, and how often it was called from outside of all others."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.ref: CodeRef | None = None
+
+
+class StepProfiler:
+    """One process's profile: made once, written once."""
+
+    def __init__(self, sink: Sink, steps: int) -> None:
+        self._sink = sink
+        self._steps = steps
+        self._entries: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+        self._regions: list[_Region] = []
+        self._anchor: _Region | None = None
+        self._phase: Callable[[], None] | None = self._wait
+        self._quiet = self._attempts = 0
+        self._depth = threading.local()
+        self._thread: int | None = None
+        self._pid = os.getpid()
+        self._marks: list[Any] = []
+        self._profiler: Any = None
+        self._mark: Any = None
+        self._done = 0
+        self._step_ns: list[int] = []
+
+    def note_compilation(self) -> None:
+        """The program has not settled yet."""
+        self._quiet = 0
+        self._anchor = None
+        if self._phase not in (None, self._wait):
+            self._attempts += 1
+            self._drop()
+            self._phase = self._wait if self._attempts < _ATTEMPTS else None
+        for region in self._regions:
+            region.calls = 0
+
+    def watch_region(self, context: Any) -> None:
+        """`context` is the object behind one `torch.compile`."""
+        if not callable(getattr(context, "callback", None)) or context in self._entries:
+            return
+        region = _Region()
+        self._regions.append(region)
+        enter = self._entries[context] = self._entry(region)
+        context.enter_exit_hooks.append(enter)
+
+    def watch_existing_regions(self) -> None:
+        for context in existing_regions():
+            self.watch_region(context)
+
+    def _entry(self, region: _Region) -> Callable[[], Callable[[], None]]:
+        depth = self._depth
+
+        def leave() -> None:
+            depth.now = max(getattr(depth, "now", 1) - 1, 0)
+
+        def enter() -> Callable[[], None]:
+            now = getattr(depth, "now", 0)
+            depth.now = now + 1
+            if not now and self._phase is not None:
+                self._called(region)
+            return leave
+
+        return enter
+
+    def _called(self, region: _Region) -> None:
+        if os.getpid() != self._pid:
+            self._phase = None  # A forked child; its parent tells.
+            return
+        region.calls += 1
+        if region.ref is None:
+            region.ref = entered_code()
+        if self._anchor is not None and region is not self._anchor:
+            return
+        thread = threading.get_ident()
+        if self._thread not in (None, thread):
+            return
+        try:
+            assert self._phase is not None
+            self._phase()
+        except Exception as error:
+            let_through(error)
+            self._phase = None
+            self._sink.fault("step-profiler", error)
+
+    def _wait(self) -> None:
+        """Until each region that is called has had its quiet calls: the one that is called least
+        often takes the steps. One that is called once and never again is not waited for long."""
+        called = [region for region in self._regions if region.calls]
+        settled = [region for region in called if region.calls > _QUIET]
+        patient = sum(region.calls for region in called) < _PATIENCE
+        if not settled or (patient and len(settled) < len(called)):
+            return
+        self._anchor = min(settled, key=lambda region: region.calls)
+        self._thread = threading.get_ident()
+        self._phase = self._time
+        self._marks = [_moment()]
+
+    def _time(self) -> None:
+        self._marks.append(_moment())
+        if len(self._marks) <= self._steps:
+            return
+        self._step_ns = _between(self._marks)
+        self._phase = self._record
+        self._start()
+
+    def _start(self) -> None:
+        import torch
+
+        activities = [torch.profiler.ProfilerActivity.CPU]
+        if torch.cuda.is_initialized():
+            activities.append(torch.profiler.ProfilerActivity.CUDA)
+        self._profiler = torch.profiler.profile(activities=activities)
+        self._profiler.start()
+        self._done = 0
+        self._begin_step()
+
+    def _begin_step(self) -> None:
+        import torch
+
+        self._mark = torch.profiler.record_function(f"{STEP}#{self._done}")
+        self._mark.__enter__()
+
+    def _record(self) -> None:
+        self._end_step()
+        self._done += 1
+        # The first one has the profiler's own start in it.
+        if self._done <= self._steps:
+            self._begin_step()
+            return
+        self._phase = None
+        self._write()
+
+    def _end_step(self) -> None:
+        mark, self._mark = self._mark, None
+        if mark is not None:
+            mark.__exit__(None, None, None)
+
+    def _drop(self) -> None:
+        """What was recorded so far is no steady state."""
+        with contextlib.suppress(Exception):
+            self._end_step()
+            if self._profiler is not None:
+                self._profiler.stop()
+        self._profiler = None
+
+    def _write(self) -> None:
+        import torch
+
+        if torch.cuda.is_initialized():
+            torch.cuda.synchronize()
+        self._profiler.stop()
+        with tempfile.TemporaryDirectory(prefix="compilescope-") as folder:
+            file = Path(folder) / "trace.json"
+            self._profiler.export_chrome_trace(str(file))
+            text = compact(file, first=1)
+        self._profiler = None
+        assert self._anchor is not None
+        self._sink.emit(
+            StepsProfiled(
+                region=self._anchor.ref,
+                steps=self._steps,
+                step_ns=tuple(self._step_ns),
+                trace=self._sink.artifact(text, "profile"),
+                device=torch.cuda.get_device_name() if torch.cuda.is_initialized() else "",
+            )
+        )
+
+    def close(self) -> None:
+        """Say why there is no profile, if there is none, and let the regions alone."""
+        for context, enter in list(self._entries.items()):
+            if enter in context.enter_exit_hooks:
+                context.enter_exit_hooks.remove(enter)
+        if self._phase is None or os.getpid() != self._pid or not self._regions:
+            return
+        self._drop()
+        calls = max((region.calls for region in self._regions), default=0)
+        # To settle, to time each step, and to record each and the one in which the profiler starts.
+        wanted = _QUIET + 1 + self._steps + self._steps + 1
+        reason = f"the program ended after {calls} calls of a compiled region without a compilation"
+        self._sink.emit(StepsProfiled(reason=f"{reason}; {wanted} are needed"))
+        self._phase = None
+
+
+def _moment() -> Any:
+    """Now: on the device, where there is one, because the host runs ahead of it."""
+    import torch  # As everywhere here: hooks are put on before the program imports it.
+
+    if not torch.cuda.is_initialized():
+        return time.perf_counter_ns()
+    event = torch.cuda.Event(enable_timing=True)
+    event.record()
+    return event
+
+
+def _between(marks: list[Any]) -> list[int]:
+    pairs = itertools.pairwise(marks)
+    if isinstance(marks[0], int):
+        return [after - before for before, after in pairs]
+    marks[-1].synchronize()
+    return [round(before.elapsed_time(after) * 1e6) for before, after in pairs]

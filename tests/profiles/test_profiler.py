@@ -1,0 +1,156 @@
+"""Steps of real programs, on the CPU: found, recorded, and the program left alone."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.torch
+
+torch = pytest.importorskip("torch")
+
+import compilescope  # noqa: E402
+from compilescope.model.home import list_runs  # noqa: E402
+from compilescope.model.run import Run, read_run  # noqa: E402
+from compilescope.profiles.reading import StepProfile, profiles_of  # noqa: E402
+from compilescope.torchapi import install  # noqa: E402
+from recorder.faults import finding_faults  # noqa: E402
+
+PROGRAM = """
+import sys
+import torch
+
+torch.manual_seed(0)
+net = torch.nn.Linear(64, 64)
+model = torch.compile(net, backend="aot_eager")
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+for i in range(int(sys.argv[1])):
+    loss = model(torch.ones(4, 64)).pow(2).mean()
+    loss.backward()
+    opt.step()
+    opt.zero_grad()
+print(f"{loss.item():.6f}")
+"""
+
+
+@pytest.fixture(autouse=True)
+def fresh_dynamo() -> Any:
+    torch._dynamo.reset()
+    yield
+    torch._dynamo.reset()
+
+
+def _only(run: Run) -> StepProfile:
+    (profile,) = profiles_of(run)
+    return profile
+
+
+def _run(folder: Path, calls: int, *options: str) -> tuple[subprocess.CompletedProcess[str], Run]:
+    program = folder / "train.py"
+    program.write_text(textwrap.dedent(PROGRAM))
+    command = [sys.executable, "-m", "compilescope", "run", "--dir", "runs", *options]
+    done = subprocess.run(
+        [*command, str(program), str(calls)], cwd=folder, capture_output=True, text=True
+    )
+    ((found, _),), _ = list_runs(folder / "runs")
+    return done, read_run(found)
+
+
+def test_a_training_step(tmp_path: Path) -> None:
+    plain = tmp_path / "plain.py"
+    plain.write_text(textwrap.dedent(PROGRAM))
+    alone = subprocess.run(
+        [sys.executable, str(plain), "20"], capture_output=True, text=True, check=True
+    )
+    done, run = _run(tmp_path, 20, "--profile", "--steps", "3")
+    assert done.returncode == 0 and done.stdout == alone.stdout
+    assert "USDT" not in done.stderr and "A step" in done.stderr
+    bar = _only(run).bar
+    assert bar is not None and bar.steps == 3
+    assert sum(part.us for part in bar.parts) == pytest.approx(bar.step_us, rel=0.02)
+    parts = {part.part for part in bar.parts}
+    assert {"guards", "wrapper", "operator", "optimizer"} <= parts
+    told = _only(run).told
+    assert len(told.step_ns) == 3 and told.device == "" and not told.reason
+
+
+def test_too_few_steps(tmp_path: Path) -> None:
+    done, run = _run(tmp_path, 6, "--profile")
+    assert done.returncode == 0
+    assert _only(run).bar is None
+    assert "There is no profile: the program ended after" in " ".join(done.stderr.split())
+
+
+def test_steps_without_profile(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "compilescope", "run", "--steps", "3", "x.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 2 and "--steps needs --profile" in done.stderr
+
+
+def test_in_python() -> None:
+    @torch.compile(backend="eager")
+    def f(x: Any) -> Any:
+        return (x @ x).relu().sum()
+
+    with compilescope.capture(profile=2) as seen:
+        for _ in range(12):
+            f(torch.ones(8, 8))
+    profile = _only(seen.run)
+    assert profile.bar is not None and profile.bar.steps == 2
+    assert profile.told.region is not None and profile.told.region.function == "f"
+    assert not seen.digest.faults
+
+
+def test_what_compiles_later_begins_it_anew() -> None:
+    @torch.compile(backend="eager", dynamic=False)
+    def f(x: Any) -> Any:
+        return x.relu().sum()
+
+    with compilescope.capture(profile=2) as seen:
+        for size in [4] * 6 + [5] * 12:
+            f(torch.ones(size))
+    profile = _only(seen.run)
+    assert profile.bar is not None
+    recorded = profile.told
+    assert recorded.steps == 2 and not seen.digest.faults
+
+
+def test_the_region_called_least_often_is_the_step() -> None:
+    @torch.compile(backend="eager")
+    def layer(x: Any) -> Any:
+        return x.relu() + 1
+
+    @torch.compile(backend="eager")
+    def head(x: Any) -> Any:
+        return x.sum()
+
+    with compilescope.capture(profile=2) as seen:
+        for _ in range(14):
+            x = torch.ones(4)
+            for _ in range(3):
+                x = layer(x)
+            head(x)
+    region = _only(seen.run).told.region
+    assert region is not None and region.function == "head"
+
+
+@pytest.mark.parametrize("hook", ["profiled-regions", "compile-starts"])
+def test_a_fault_in_a_hook_harms_nothing(hook: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    @torch.compile(backend="eager")
+    def f(x: Any) -> Any:
+        return x + 1
+
+    monkeypatch.setattr(install, "discover", finding_faults(hook))
+    with compilescope.capture(profile=1) as seen:
+
+        @torch.compile(backend="eager")
+        def g(x: Any) -> Any:
+            return x * 2
+
+        assert f(torch.ones(2)).sum() == g(torch.ones(2)).sum() == 4
+    assert {fault.where for fault in seen.digest.faults} == {hook}
