@@ -1,11 +1,13 @@
 """What `compilescope fix` makes of models of `transformers`, built small from their configs.
 
-    python benchmarks/fix_models.py [NAME ...] [--limit 600] [--keep FOLDER] [--json] [--survey]
+    python benchmarks/fix_models.py [NAME ...] [--limit 600] [--keep FOLDER] [--script] [--json]
+    python benchmarks/fix_models.py [NAME ...] --survey
 
 Each model is a program of its own in benchmarks/fix_models/, as a user would write it: a config,
 random weights, torch.compile, a few calls. They run one after another, each in processes of its
 own; nothing is written beside them. `--keep` keeps each answer as JSON, and takes the answers that
-are there already. `--survey` only runs each program once and lists what it loses.
+are there already. `--script` also writes each program's fixed script, which is
+run by itself before it counts. `--survey` only runs each program once and lists what it loses.
 
 Needs the extra `models`; the two losses need SciPy as well.
 """
@@ -25,7 +27,7 @@ PROGRAMS = Path(__file__).parent / "fix_models"
 ROOT = Path(__file__).parent.parent
 
 
-def answer_for(name: str, limit: float, kept: Path | None) -> dict[str, Any]:
+def answer_for(name: str, limit: float, kept: Path | None, script: bool) -> dict[str, Any]:
     """The JSON that `compilescope fix` prints; `failed` says why there is none."""
     file = kept / f"{name}.json" if kept is not None else None
     if file is not None and file.is_file():
@@ -33,12 +35,15 @@ def answer_for(name: str, limit: float, kept: Path | None) -> dict[str, Any]:
     began = time.monotonic()
     program = str(PROGRAMS / f"{name}.py")
     options = ["--json", "--no-time", "--limit", str(limit)]
-    done = subprocess.run(
-        [sys.executable, "-m", "compilescope", "fix", *options, program],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-    )
+    with tempfile.TemporaryDirectory() as folder:
+        if script:
+            options += ["--script", "--output", str(Path(folder, f"{name}_fixed.py"))]
+        done = subprocess.run(
+            [sys.executable, "-m", "compilescope", "fix", *options, program],
+            capture_output=True,
+            text=True,
+            cwd=ROOT,
+        )
     try:
         answer = dict(json.loads(done.stdout))
     except ValueError:
@@ -76,9 +81,12 @@ def line_of(name: str, answer: dict[str, Any]) -> str:
     )
     breaks = f"{answer['breaks_before']} -> {answer['breaks_after']}"
     again = f"{answer['recompiles_before']} -> {answer['recompiles_after']}"
-    return (
-        f"{name:18} {breaks:>10} {again:>12} {answer['seconds']:>6}  {counted or 'nothing tried'}"
-    )
+    proof = answer.get("script_proof") or {}
+    script = f"; script {proof['verdict']}" if proof else ""
+    new = len(answer.get("uncovered", ()))
+    uncovered = f"; {new} newly visible" if new else ""
+    told = f"{counted or 'nothing tried'}{uncovered}{script}"
+    return f"{name:18} {breaks:>10} {again:>12} {answer['seconds']:>6}  {told}"
 
 
 def tell(answers: dict[str, dict[str, Any]]) -> None:
@@ -88,7 +96,14 @@ def tell(answers: dict[str, dict[str, Any]]) -> None:
     known = [each for each in answers.values() if "failed" not in each]
     before = sum(each["breaks_before"] for each in known)
     after = sum(each["breaks_after"] for each in known)
-    print(f"{'all':18} {f'{before} -> {after}':>10}")
+    # A break that a fix uncovered was no site of the program: those that it had count.
+    gone = sum(
+        each["breaks_before"] - each["breaks_after"] + len(each.get("uncovered", ()))
+        for each in known
+        if each["verdict"] == "verified"
+    )
+    share = f", {gone} of {before} sites gone ({gone / before:.0%})" if before else ""
+    print(f"{'all':18} {f'{before} -> {after}':>10}{share}")
     for name, answer in answers.items():
         for left in answer.get("left", ()):
             print(f"left in {name}: {left['place']}: {left['why']}")
@@ -100,6 +115,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(names))
     parser.add_argument("--limit", type=float, default=600.0, help="seconds for one run")
     parser.add_argument("--keep", type=Path, help="a folder for the answers")
+    parser.add_argument("--script", action="store_true", help="write and run the fixed scripts")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--survey", action="store_true", help="run each once, fix nothing")
     asked = parser.parse_args()
@@ -109,7 +125,10 @@ def main() -> None:
     answers: dict[str, dict[str, Any]] = {}
     for name in asked.names or names:
         print(f"{name} ...", file=sys.stderr, flush=True)
-        answers[name] = survey(name) if asked.survey else answer_for(name, asked.limit, asked.keep)
+        if asked.survey:
+            answers[name] = survey(name)
+        else:
+            answers[name] = answer_for(name, asked.limit, asked.keep, asked.script)
         if not asked.json and not asked.survey:
             print(line_of(name, answers[name]), file=sys.stderr, flush=True)
     if asked.json or asked.survey:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from compilescope.fixes.diffs import file_diff
 from compilescope.model.header import RunHeader
 from compilescope.model.home import create_run
 from compilescope.repair.search.outcome import SearchResult
-from compilescope.repair.search.stored_search import tell_outcome
+from compilescope.repair.search.stored_search import keep_run
 from repair.handing.outcomes import attempt, outcome, totals
 
 OLD = """import torch
@@ -75,5 +76,8 @@ def store_search(home: Path, program: Path, run: str = "f00d01-train", **fields:
         ended_ns=time.time_ns(),
         exit_status=0,
     )
-    tell_outcome(create_run(home, header), fixed_outcome(program, **fields))
+    # As a search does it: recorded elsewhere, and kept when it is whole.
+    with tempfile.TemporaryDirectory() as bench:
+        recorded = create_run(Path(bench), header)
+        assert keep_run(recorded, home, fixed_outcome(program, **fields)) is not None
     return run

@@ -26,6 +26,15 @@ def regions(text: str) -> list[Region]:
         ("import torch\nif (f := torch.compile(model=g)):\n    pass\n", "call", "g", {"f"}),
         ("import torch\nnet.compile()\n", "method", "net", {"net"}),
         ("import torch\nself.net.compile(dynamic=True)\n", "method", "self.net", {"self.net"}),
+        ("import torch\n[b.compile() for b in net.blocks]\n", "method", "b", {"b"}),
+        ("import torch\nfor b in net.blocks:\n    b.compile()\n", "method", "b", {"b"}),
+        ("from torch import nn\nnn.Module.compile(net, dynamic=True)\n", "method", "net", {"net"}),
+        (
+            "import torch\nn.forward = torch.compile(n.forward)\n",
+            "call",
+            "n.forward",
+            {"n.forward"},
+        ),
     ],
 )
 def test_forms_of_calls(text: str, form: str, target: str, names: set[str]) -> None:
@@ -57,6 +66,8 @@ def test_decorators(decorator: str) -> None:
     [
         "import re\npattern = re.compile('a')\n",
         "import re\nre.compile('a')\n",
+        "import re\n[re.compile(each) for each in 'ab']\n",
+        "patterns = [each.compile() for each in templates]\n",
         "code = compile('a', 'b', 'exec')\n",
         "import other as torch\nf = torch.compile(g)\n",
         "def torch(): ...\n",

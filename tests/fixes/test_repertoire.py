@@ -56,6 +56,7 @@ def test_it_does_what_its_example_says(
     patch = fix.propose(found[0])
     (text,) = patch.files.values()
     assert text == example.good
+    assert not (fix.observable and patch.safe)
 
 
 @pytest.mark.parametrize(("fix", "example"), FEW_BY_DEFAULT, ids=_name)

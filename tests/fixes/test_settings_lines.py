@@ -32,6 +32,40 @@ HEADS = {
     "late": "x = [1]\nfor each in x:\n    pass\nimport torch\n",
     "one-line": "import os; import torch\n",
     "none": "x = 1\n",
+    "filter-between": (
+        'import os\nimport warnings\nwarnings.filterwarnings("ignore")\nimport torch\n'
+        'os.environ["SOME_FLAG"] = "1"\nimport math\nx = 1\n'
+    ),
+    "other-tried": (
+        "try:\n    import nothing_here\nexcept ImportError:\n    nothing_here = None\n"
+        "import torch\nx = 1\n"
+    ),
+    "in-except": ("try:\n    import nothing_here\nexcept ImportError:\n    import torch\nx = 1\n"),
+    "first-side-not-taken": (
+        "import sys\nif sys.argv is None:\n    import torch\nelse:\n    import torch\nx = 1\n"
+    ),
+    "third-side-taken": (
+        "import sys\nif sys.argv is None:\n    import torch\nelif sys.path is None:\n"
+        "    import torch\nelse:\n    import torch\nx = 1\n"
+    ),
+    "other-side": (
+        "import sys\nif sys.argv is None:\n    import math\nelse:\n    import torch\nx = 1\n"
+    ),
+    "environment-if-missing": (
+        'import os\nif "SOME_FLAG" not in os.environ:\n    os.environ["SOME_FLAG"] = "1"\n'
+        "from torch import nn\nlayer = nn.Linear(1, 1)\n"
+    ),
+    "main-guard-above": (
+        'import os\nif __name__ == "__main__":\n    os.environ["SOME_FLAG"] = "1"\n'
+        "import torch\nx = torch.ones(1)\n"
+    ),
+    "functional-only": "import os\nimport torch.nn.functional as F\nF.relu\n",
+    "compile-only": (
+        "from torch import compile as tc\n\n@tc(backend='eager')\ndef f(x):\n    return x\n"
+    ),
+    "semicolons": 'import os; os.environ["SOME_FLAG"] = "1"; import torch; torch.ones(1)\n',
+    "after-function": "def help():\n    return 1\n\nfrom torch import nn\nx = nn.Linear(1, 1)\n",
+    "from-another-module": "import json\nfrom string import Template\nx = Template\n",
     "shebang": "#!/usr/bin/env python\n# A licence.\nimport torch\n",
 }
 
@@ -57,9 +91,17 @@ def test_the_line_finds_torch(head: str) -> None:
         sys.path[:] = path
 
 
-def test_nothing_is_imported_before_the_environment_is_set() -> None:
-    text = _with_line(HEADS["part-only"])
-    assert text.index("os.environ") < text.index("import torch\n")
+@pytest.mark.parametrize("head", ["part-only", "environment-if-missing"])
+def test_nothing_is_imported_before_the_environment_is_set(head: str) -> None:
+    text = _with_line(HEADS[head])
+    assert text.index('os.environ["SOME_FLAG"]') < text.index("import torch\n")
+
+
+def test_an_import_alone_does_not_go_before_it_either() -> None:
+    edit = Edit(SourceModule("/program.py", HEADS["environment-if-missing"]))
+    assert edit.module_name("torch") == "torch"
+    text = edit.text()
+    assert text.index('os.environ["SOME_FLAG"]') < text.index("import torch\n")
 
 
 def test_a_name_that_means_something_else_is_left_alone() -> None:

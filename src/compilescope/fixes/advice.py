@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
 
 import msgspec
@@ -66,33 +66,51 @@ _KEEPS_VALUES = frozenset(
 _LARGEST_OF_LONG = 120_000
 """Letters of a file that may be parsed, in a long run. Chosen, as the one below: a report of such a
 run is slow as it is, so its advice looks less far."""
+_SOURCE_OF_LONG = 60_000
+"""Letters of source that are parsed in all, in such a run."""
 _CALLERS_OF_LONG = 12
 """Files that may lead to a cause whose callers are looked at, in such a run."""
 
 
 @uncollected()
-def advised(run: Run, seen: Digest, most: int = MOST_ASKED, *, only: int | None = None) -> Digest:
+def advised(
+    run: Run,
+    seen: Digest,
+    most: int = MOST_ASKED,
+    *,
+    only: int | None = None,
+    ranked: Sequence[Finding] = (),
+    drawn: int | None = None,
+) -> Digest:
     """The digest with advice for every break, recompile and failure. The fixes are asked about the
     `most` expensive causes, or without any limit about the cause of one number; the others are
-    "not tried", with the words of their rules."""
+    "not tried", with the words of their rules. `ranked` are its causes by cost, where they are
+    known already; after so many that are `drawn` nothing is said of any, but for `only`."""
     if not (seen.sites or seen.recompiles or seen.failures):
         return seen
-    adviser = _Adviser(run, seen, most, only)
+    adviser = _Adviser(run, seen, ranked or by_cost(findings(seen)), most, only, drawn)
     adviser.ask_worst_first()
     return msgspec.structs.replace(
         seen,
-        failures=tuple(adviser.failure(each) for each in seen.failures),
-        sites=tuple(adviser.site(each) for each in seen.sites),
-        recompiles=tuple(adviser.frame(each) for each in seen.recompiles),
+        failures=tuple(
+            adviser.failure(each) if adviser.is_drawn(each) else each for each in seen.failures
+        ),
+        sites=tuple(adviser.site(each) if adviser.is_drawn(each) else each for each in seen.sites),
+        recompiles=tuple(
+            adviser.frame(each) if any(map(adviser.is_drawn, each.causes)) else each
+            for each in seen.recompiles
+        ),
     )
 
 
 class _Adviser(msgspec.Struct, dict=True):
     run: Run
     seen: Digest
+    ranked: Sequence[Finding]
     most: int = MOST_ASKED
     only: int | None = None
     """The number of the one cause that is asked about."""
+    drawn: int | None = None
     _known: dict[tuple[str, str], tuple[Advice, ...]] = msgspec.field(default_factory=dict)
 
     @cached_property
@@ -100,13 +118,14 @@ class _Adviser(msgspec.Struct, dict=True):
         header = self.run.header
         hurried = is_long(self.run) and self.only is None
         most = self.most if hurried else MOST_ASKED
+        source = _SOURCE_OF_LONG if hurried else _MOST_SOURCE
         return Program(
             self.run,
             self.seen,
             main_file_of(header.command, header.cwd),
             KeptTexts(self.run, self.is_here),
             on_this_machine=self.is_here,
-            most_source=None if self.only else min(most * _SOURCE_OF_CAUSE, _MOST_SOURCE),
+            most_source=None if self.only else min(most * _SOURCE_OF_CAUSE, source),
             largest_file=_LARGEST_OF_LONG if hurried else None,
             most_callers=_CALLERS_OF_LONG if hurried else None,
         )
@@ -117,26 +136,28 @@ class _Adviser(msgspec.Struct, dict=True):
         return {(each.kind, each.fingerprint): number for number, each in enumerate(self.ranked, 1)}
 
     @cached_property
-    def ranked(self) -> list[Finding]:
-        return by_cost(findings(self.seen))
-
-    @cached_property
     def last_asked(self) -> int:
         """The number of the last cause there is time for: each is looked for in a whole file."""
         return last_affordable(self.ranked[: self.most], self.program) or self.most
 
     def ask_worst_first(self) -> None:
         """There is only so much source that is parsed: it is for the most expensive causes."""
-        asking: list[tuple[int, Callable[[], object]]] = []
+        asking: dict[tuple[str, str], tuple[int, Callable[[], object]]] = {}
+
+        def note(finding: Finding, ask: Callable[[], object]) -> None:
+            """Thousands of entries may be one cause."""
+            number = self._number(finding)
+            if self._is_wanted(number):
+                asking.setdefault((finding.kind, finding.fingerprint), (number, ask))
+
         for failure in self.seen.failures:
-            asking.append((self._number(failure), partial(self.failure, failure)))
+            note(failure, partial(self.failure, failure))
         for site in self.seen.sites:
-            asking.append((self._number(site), partial(self.site, site)))
+            note(site, partial(self.site, site))
         for frame in self.seen.recompiles:
             for cause in frame.causes:
-                asking.append((self._number(cause), partial(self.frame, frame)))
-        wanted = [each for each in asking if self._is_wanted(each[0])]
-        for _, ask in sorted(wanted, key=lambda each: each[0]):
+                note(cause, partial(self.frame, frame))
+        for _, ask in sorted(asking.values(), key=lambda each: each[0]):
             ask()
 
     def _number(self, finding: Finding) -> int:
@@ -186,6 +207,13 @@ class _Adviser(msgspec.Struct, dict=True):
         if not command or command[0] in _RUNNERS:
             return ""
         return shlex.join(["compilescope", "fix", *command])
+
+    def is_drawn(self, finding: Finding) -> bool:
+        """Will anybody see what is said of it?"""
+        if self.drawn is None:
+            return True
+        number = self._number(finding)
+        return number <= self.drawn or number == self.only
 
     def site(self, site: BreakFinding) -> BreakFinding:
         if site.consequence_of is not None:

@@ -36,12 +36,17 @@ class Fix(msgspec.Struct, frozen=True, dict=True):
     rules: frozenset[str]
     """Keys of a subject (see `Subject.keys`): rule ids, graph-break ids, categories."""
     order: int
-    """Below 100: same behaviour by construction. Below 200: states what changes, or a flag.
-    From 200 on: a last resort, a scaffold."""
+    """What a person would sooner write comes first. Below 55: a few lines at the place itself,
+    the same by construction. Then a line or two that state a price; below 100 what takes a new
+    function or operator; below 200 what reaches further than the place: an argument of
+    `torch.compile`, a flag, a caller. From 200 on a last resort, a scaffold. Of two that are
+    alike in this, the exact one comes first. A test measures it on the examples."""
     kind: Kind
     why: str
     """Why the result is the same, or what changes; for the documentation."""
     propose: Callable[[Subject], Patch]
+    observable: bool = False
+    """Each of its patches changes something that one can observe, which its `states` says."""
     """Raises `Refused` with the reason where it does not fit."""
     only_run_tells: bool = False
     """It switches off something that the program may need: without a run it is no advice."""

@@ -32,7 +32,7 @@ INDEX: dict[str, Indexed] = {
         ),
     ),
     "bar-while-eager": Indexed(
-        "breaks.bar_while_eager", 150, "source", ("GB0007", "GB0008", "logging-call")
+        "breaks.bar_while_eager", 57, "source", ("GB0007", "GB0008", "logging-call")
     ),
     "cached-property-ahead": Indexed(
         "breaks.cached_property_ahead", 105, "caller", ("context-manager",)
@@ -117,6 +117,12 @@ INDEX: dict[str, Indexed] = {
         "source",
         ("category/data-dependent-branch", "scalar-extraction", "tensor-if", "tensor-truth"),
     ),
+    "converted-after": Indexed(
+        "breaks.converted_after",
+        118,
+        "source",
+        ("GB0033", "GB0109", "GB0124", "scalar-extraction", "tensor-if", "tensor-truth"),
+    ),
     "copy-method": Indexed("breaks.copy_method", 30, "source", ("outside-call",)),
     "custom-op-scaffold": Indexed("breaks.custom_op_scaffold", 220, "scaffold", ("outside-call",)),
     "device-given": Indexed("breaks.device_given", 35, "source", ("context-manager",)),
@@ -141,7 +147,7 @@ INDEX: dict[str, Indexed] = {
     "functional-for-autograd": Indexed("breaks.functional_for_autograd", 60, "source", ("GB0055",)),
     "grad-mode-called": Indexed("breaks.grad_mode_called", 20, "source", ("context-manager",)),
     "housekeeping-while-eager": Indexed(
-        "breaks.housekeeping_while_eager", 145, "source", ("outside-call",)
+        "breaks.housekeeping_while_eager", 56, "source", ("outside-call",)
     ),
     "import-at-top": Indexed("breaks.import_at_top", 110, "source", ("GB0022", "GB0069")),
     "leaf-for-grad-fn": Indexed("breaks.leaf_for_grad_fn", 20, "source", ("GB0104",)),
@@ -175,6 +181,7 @@ INDEX: dict[str, Indexed] = {
         "breaks.number_for_output", 58, "source", ("GB0033", "GB0124", "scalar-extraction")
     ),
     "numpy-at-top": Indexed("breaks.numpy_at_top", 50, "source", ("GB0294", "numpy-call")),
+    "one-hot-classes": Indexed("breaks.one_hot_classes", 215, "scaffold", ("GB0246",)),
     "outside-of-compiled": Indexed(
         "breaks.outside_of_compiled",
         80,
@@ -213,7 +220,7 @@ INDEX: dict[str, Indexed] = {
     ),
     "print-while-eager": Indexed(
         "breaks.print_while_eager",
-        150,
+        57,
         "source",
         ("GB0109", "logging-call", "outside-call", "print-call", "scalar-extraction"),
     ),
@@ -227,6 +234,7 @@ INDEX: dict[str, Indexed] = {
         ("category/data-dependent-branch", "scalar-extraction", "tensor-if", "tensor-truth"),
     ),
     "requires-grad-after": Indexed("breaks.requires_grad_after", 40, "source", ("GB0225",)),
+    "running-best": Indexed("breaks.running_best", 104, "source", ("GB0193",)),
     "tensor-for-number": Indexed(
         "breaks.tensor_for_number", 40, "source", ("GB0033", "GB0124", "scalar-extraction")
     ),
@@ -265,7 +273,18 @@ INDEX: dict[str, Indexed] = {
         "caller",
         ("GB0119", "GB0228", "GB0264", "context-manager", "file-access", "outside-call"),
     ),
-    "warn-when-compiled": Indexed("breaks.warn_when_compiled", 105, "source", ("logging-call",)),
+    "warn-when-compiled": Indexed("breaks.warn_when_compiled", 56, "source", ("logging-call",)),
+    "where-for-buffer": Indexed(
+        "breaks.buffer_where",
+        110,
+        "source",
+        (
+            "category/data-dependent-branch",
+            "scalar-extraction",
+            "tensor-if",
+            "tensor-truth",
+        ),
+    ),
     "where-for-conditional": Indexed(
         "breaks.where",
         41,
@@ -305,6 +324,9 @@ INDEX: dict[str, Indexed] = {
         "source",
         ("GB0208", "GB0262", "context-manager", "logging-call", "outside-call"),
     ),
+    "append-outside": Indexed(
+        "recompiles.append_outside", 85, "source", ("recompile/length-change",)
+    ),
     "dynamic-sources": Indexed(
         "recompiles.compile_options",
         125,
@@ -328,6 +350,7 @@ INDEX: dict[str, Indexed] = {
             "recompile/global-change",
             "recompile/int-change",
             "recompile/number-condition",
+            "recompile/optimizer-setting",
             "recompile/shape-condition",
             "recompile/size-change",
         ),
@@ -365,6 +388,9 @@ INDEX: dict[str, Indexed] = {
         80,
         "source",
         ("recompile/dtype-change", "recompile/type-change"),
+    ),
+    "dynamic-parameters": Indexed(
+        "recompiles.dynamic_parameters", 150, "config", ("recompile/parameter-size",)
     ),
     "first-call-eager": Indexed(
         "recompiles.first_call_eager",
@@ -410,7 +436,10 @@ INDEX: dict[str, Indexed] = {
         ),
     ),
     "tensor-learning-rate": Indexed(
-        "recompiles.tensor_learning_rate", 145, "source", ("recompile/optimizer-setting",)
+        "recompiles.tensor_learning_rate",
+        145,
+        "source",
+        ("recompile/number-needed", "recompile/optimizer-setting"),
     ),
 }
 """By id."""

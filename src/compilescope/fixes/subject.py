@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -65,6 +65,11 @@ class Program:
         """Raises `NotTried`: a limit keeps a fix from looking."""
         self._stops.append(reason)
         raise NotTried(reason)
+
+    def check_callers(self, files: Iterable[str]) -> None:
+        """Raises `NotTried` where a cause comes from more files than a report can look at."""
+        if self.most_callers is not None and sum(map(self.is_own, set(files))) > self.most_callers:
+            self.stop("too many files lead to it")
 
     @property
     def own(self) -> tuple[SourceModule, ...] | None:

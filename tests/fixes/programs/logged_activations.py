@@ -1,4 +1,4 @@
-# ideal: print-in-graph
+# ideal: print-while-eager
 """A layer that logs its activations, as many research repositories do."""
 
 import logging

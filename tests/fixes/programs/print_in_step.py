@@ -1,4 +1,4 @@
-# ideal: print-in-graph
+# ideal: print-while-eager
 """A training step that tells how it goes."""
 
 import torch

@@ -1,4 +1,4 @@
-# ideal: print-after-graph
+# ideal: print-while-eager
 """Prints a tensor that has a history, which shows in its text."""
 
 import torch

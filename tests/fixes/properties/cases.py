@@ -22,6 +22,16 @@ def f(x, scale):
 """),
         ("whole:any", "one:any"),
     ),
+    Case(
+        "where-for-if",
+        _program("""
+def f(x, y):
+    if any(each.abs().max() > 2 for each in (x, y)):
+        y = y * 2
+    return y + 1
+"""),
+        ("whole:any", "whole:any"),
+    ),
     Case("where-for-return", 0),
     Case("where-for-return", 1, ("any", "any")),
     Case("where-for-return", 2),
@@ -37,6 +47,22 @@ def f(x, y):
     ),
     Case("where-for-conditional", 0, ("any", "any")),
     Case("where-for-conditional", 1),
+    Case(
+        "where-for-conditional",
+        _program("""
+def f(x, y):
+    return y + 1 if all([x.isfinite().all(), not y.isnan().any()]) else y - 1
+"""),
+        ("any", "any"),
+    ),
+    Case(
+        "where-for-conditional",
+        _program("""
+def f(x, y):
+    return x + (1 - (2 if y.sum() > 0 else 3)) * y
+"""),
+        ("any", "any"),
+    ),
     Case("cond-for-conditional", 0, ("whole:any", "whole:any"), draws=4),
     Case(
         "cond-for-if",
@@ -117,6 +143,16 @@ def f(x, y):
     Case("masked-loop", 0, ("any", "one:any"), call="settle"),
     Case("masked-loop", 1),
     Case("tensor-logic", 0, ("any", "any")),
+    Case(
+        "running-best",
+        _program("""
+def f(x, y):
+    each_way = [x + y, x - y, y + x]
+    best = max(each_way, key=lambda t: t.sum())
+    return best * 2
+"""),
+        ("still:any", "still:any"),
+    ),
     Case("tensor-for-number", 0),
     Case("tensor-for-number", 1),
     Case(
@@ -130,9 +166,12 @@ def f(x, y):
     ),
     Case("unbind-for-tolist", 0, ("any", "vector:any")),
     Case("unbind-for-tolist", 1, ("any", "vector:any")),
+    Case("converted-after", 0),
+    Case("converted-after", 1, ("any", "any")),
     Case("number-for-output", 0, ("any",)),
     Case("async-assert", 0),
     Case("async-assert", 2, ("vector:any",)),
+    Case("async-assert", 3, ("any", "any")),
     Case("clone-for-deepcopy", 0, ("still:any",)),
     Case("clone-for-deepcopy", 1, ("still:any",)),
     Case("requires-grad-after", 0, ("any",)),
@@ -214,22 +253,77 @@ def f(x, y):
         ("whole:any", "whole:any"),
         run="f(given[0], given[1])",
     ),
+    Case(
+        "with-for-exit-stack",
+        """
+import contextlib
+import torch
+
+
+def f(x):
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(torch.no_grad())
+        y = x * 2
+    return y + x
+""",
+    ),
+    Case("warn-when-compiled", 0),
+    Case(
+        "pure-call-once",
+        """
+import hashlib
+import torch
+
+
+def f(x, name="first"):
+    seed = int(hashlib.md5(name.encode()).hexdigest()[:4], 16)
+    return x + seed
+""",
+    ),
+    Case("import-at-top", 0),
+    Case(
+        "threshold-first",
+        _program("""
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.drop = 0.0
+
+    def forward(self, x):
+        for _ in range(2):
+            chance = torch.rand([])
+            if self.training and (chance < self.drop):
+                continue
+            x = x * 2
+        return x
+"""),
+        call="Net()",
+    ),
+    Case(
+        "module-unscripted",
+        _program("""
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.head = torch.jit.script(torch.nn.ReLU())
+
+    def forward(self, x):
+        return self.head(x) * 2
+"""),
+        call="Net()",
+    ),
 )
 
 LEFT_OUT = {
+    "append-outside": "what it changes is a list that outlives the call",
     "converted-argument": "it changes calls with values that the program itself makes",
-    "import-at-top": "it moves an import, and no tensor comes by",
     "mark-dynamic": "it adds a call that only Dynamo looks at",
     "mark-unbacked": "it adds a call that only Dynamo looks at",
-    "module-unscripted": "it changes how a module is made, not what it is given",
     "no-grad-around": "it changes calls with values that the program itself makes",
     "outside-of-compiled": "it splits a training step, whose weights and optimizer are its inputs",
-    "pure-call-once": "what it moves takes constants alone",
     "tensor-argument": "it states that a number becomes a tensor",
-    "tensor-learning-rate": "it changes how an optimizer is made",
-    "threshold-first": "what it changes takes a number of the module's",
+    "tensor-learning-rate": "it changes how an optimizer is made and set, which take no tensor",
+    "where-for-buffer": "what it changes are buffers of a module, which outlive the call",
     "torch-random": "it states that other random numbers are drawn",
-    "warn-when-compiled": "it moves a warning, which takes no tensor",
-    "with-for-exit-stack": "it changes how contexts are entered, which take no tensor",
 }
 """Source fixes without a program, and why."""

@@ -82,9 +82,10 @@ def difference(
     other_errors: bool = False,
     other_output: bool = False,
     other_gradients: bool = False,
+    zero_gradients: bool = False,
 ) -> str:
     """Empty where a caller could not tell them apart, but for what the fix states: another class
-    of exception, other lines, other gradients."""
+    of exception, other lines, other gradients, zeros for none."""
     if old.error is not None or new.error is not None:
         if old.error is None:
             return f"it raises {new.error!r}"
@@ -105,7 +106,10 @@ def difference(
         if words:
             return f"argument {number} after the call: {words}"
     for number, grad in () if other_gradients else old.gradients.items():
-        words = _unlike_gradient(grad, new.gradients.get(number))
+        found = new.gradients.get(number)
+        if zero_gradients and grad is None and found is not None and not found.any():
+            continue
+        words = _unlike_gradient(grad, found)
         if words:
             return f"gradient of argument {number}: {words}"
     return ""
@@ -128,8 +132,7 @@ def _unlike(one: Any, other: Any) -> str:
 
 
 def _unlike_gradient(one: torch.Tensor | None, other: torch.Tensor | None) -> str:
-    """Nothing and zeros are the same sum of the same terms."""
+    """None and zeros are not the same: an optimizer passes over the one, and not the other."""
     if one is None or other is None:
-        rest = one if other is None else other
-        return "" if rest is None or not rest.any() else f"{other} for {one}"
+        return "" if one is other else f"{other} for {one}"
     return _unlike(one, other)

@@ -146,8 +146,7 @@ def _facts(program: Program, places: list[list[Any]]) -> ValueFacts:
     finally:
         sys.settrace(None)
         torch.compiler.set_stance("default")
-    seen = msgspec.to_builtins(surveyor._seen)
-    return msgspec.convert({"seen": seen}, ValueFacts, strict=False)
+    return msgspec.convert(msgspec.to_builtins(surveyor.facts()), ValueFacts, strict=False)
 
 
 def _loaded(case: Case, text: str) -> Callable[..., Any]:

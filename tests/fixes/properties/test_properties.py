@@ -35,19 +35,6 @@ QUIETLY = settings(
 )
 
 
-OPEN = {
-    "where-for-if": "the side that is not taken decides whether the result requires a gradient",
-    "where-for-return": "a side that raises for a dtype is computed; a mix of dtypes widens",
-    "where-for-conditional": "a number as a tensor widens integers",
-}
-"""What drawn kinds of inputs show to be wrong still; a verification sees it where a run does."""
-
-
-def _marked(case: Case) -> object:
-    marks = [pytest.mark.xfail(reason=OPEN[case.fix], strict=False)] if case.fix in OPEN else []
-    return pytest.param(case, id=case.fix, marks=marks)
-
-
 def test_no_source_fix_is_forgotten() -> None:
     sources = {fix.id for fix in all_fixes() if fix.kind == "source"}
     covered = {case.fix for case in CASES}
@@ -68,7 +55,7 @@ def test_other_numbers(case: Case) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", [_marked(case) for case in CASES])
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.fix)
 def test_other_kinds_of_inputs(case: Case) -> None:
     @settings(QUIETLY, max_examples=case.draws or LONG)
     @given(drawn(case.takes), st.booleans())
@@ -96,6 +83,7 @@ def _check(case: Case, inputs: tuple[DrawnTensor, ...], *, surveyed: bool) -> bo
         other_errors="exception-type" in allows,
         other_output=bool(allows & {"drops-output", "moves-output"}),
         other_gradients=_is_said(found.patch.states, finite),
+        zero_gradients="gets a gradient of zeros" in found.patch.states,
     )
     shown = [each.made() for each in inputs]
     assert not words, f"{case.fix} on {shown}: {words}\n\n{found.text}"

@@ -11,7 +11,7 @@ from compilescope.recorder.target import Target
 from compilescope.repair.delivery.emitter import emit, plan_script
 from compilescope.repair.delivery.script import MARK, ScriptRecipe, make_script
 from compilescope.repair.search.options import SearchOptions
-from repair.handing.outcomes import attempt, outcome
+from repair.handing.outcomes import attempt, outcome, totals
 
 
 @pytest.fixture
@@ -112,14 +112,54 @@ def test_it_is_run_before_it_is_handed_out(
         main=str(tmp_path / "main.py"),
     )
     emitted = emit(plan, made, target, SearchOptions(stdin=b"piped"), ("one fix",))
-    assert emitted.proof.holds is holds, emitted.proof.words
+    assert emitted.proof.holds is holds, emitted.proof.reason
     if holds:
-        assert emitted.path == "main_fixed.py" and emitted.proof.counts.breaks == 0
+        assert emitted.path == "main_fixed.py" and emitted.proof.found.breaks == 0
         assert "#   one fix\n" in plan.output.read_text()
     else:
-        assert emitted.path is None and "prints something different" in emitted.proof.words
+        assert emitted.path is None and "prints something different" in emitted.proof.reason
         assert plan.output.read_text() == f"{MARK}: an older one\n"
     assert nets.read_text() == NETS
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("fixed", "breaks", "reason"),
+    [
+        (MENDED, 0, ""),
+        (NETS.replace("y = x + 1", "y = 1 + x"), 0, "1 graph breaks and the fixed program has 0"),
+        (MENDED.replace("y * 2", "y * 2 * (x > 0)"), 0, "step on "),
+    ],
+    ids=["as-claimed", "more-breaks", "other-results-on-other-inputs"],
+)
+def test_its_own_breaks_and_results_decide(
+    fixed: str, breaks: int, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The program prints nothing: only its regions tell."""
+    monkeypatch.chdir(tmp_path)
+    package = tmp_path / "site-packages"
+    (package / "thirdparty").mkdir(parents=True)
+    monkeypatch.setenv("PYTHONPATH", str(package))
+    nets = package / "thirdparty" / "nets.py"
+    nets.write_text(NETS)
+    (tmp_path / "main.py").write_text(MAIN.replace("print(sys.argv[1:], step", "(step"))
+    target = Target("script", ("main.py",))
+    made = outcome(
+        attempt(file=str(nets), line=6),
+        files={str(nets): fixed},
+        originals={str(nets): NETS},
+        main=str(tmp_path / "main.py"),
+    )
+    plan = plan_script(target, None)
+    emitted = emit(plan, made, target, SearchOptions(), ("one fix",), claimed=totals(breaks))
+    proof = emitted.proof
+    assert proof.verdict == ("rejected" if reason else "verified"), proof
+    assert reason in proof.reason and plan.output.exists() is (not reason)
+    assert proof.claimed.breaks == breaks
+    if not reason:
+        assert proof.found.breaks == 0 and "the recorded inputs" in proof.inputs
+        assert {"exit", "output", "breaks", "values"} <= {check.name for check in proof.checks}
 
 
 @pytest.mark.parametrize("before", [None, f"{MARK}: an older one\n"])

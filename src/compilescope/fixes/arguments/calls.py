@@ -69,8 +69,11 @@ def callees_of(subject: Subject) -> set[str]:
 
 
 def _seen_calls(subject: Subject) -> list[CallSite]:
+    """Raises `NotTried` where they lie in more files than a report can look at."""
     found: dict[cst.Call, CallSite] = {}
-    for frame in _calling_frames(subject):
+    frames = list(_calling_frames(subject))
+    subject.program.check_callers(frame.file for frame in frames)
+    for frame in frames:
         try:
             module = subject.program.module(frame.file)
         except Refused:

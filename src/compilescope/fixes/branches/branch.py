@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compilescope.fixes.branches.condition import Truth
+from compilescope.fixes.branches.condition import Truth, check_free
 from compilescope.fixes.subject import Subject
 from compilescope.fixes.values.extraction import is_of_symbol
 from compilescope.fixes.values.tensors import is_static
 from compilescope.source.flow.aliasing import check_unchanged
-from compilescope.source.flow.liveness import names_set, parameters
 from compilescope.source.refusals import NotMeant, Refused
 from compilescope.source.syntax.comments import with_comments
 from compilescope.source.syntax.edit import Edit
@@ -26,11 +25,7 @@ _ADDRESSES = "GB5976"
 def torch_name(subject: Subject, edit: Edit) -> str:
     """What torch is called where the change is made."""
     name = edit.module_name("torch")
-    function = subject.module.function_of(subject.node)
-    if function is None:
-        return name
-    if name in parameters(function) or name in names_set(subject.module, function.body):
-        raise Refused(f"the function uses the name {name} for something else")
+    check_free(subject, name)
     return name
 
 

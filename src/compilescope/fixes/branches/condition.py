@@ -1,13 +1,15 @@
 """The condition of a branch, as one boolean tensor of no dimensions.
 
 `if self.training and not x.any():` has a part that Dynamo can guard on, and stays an `if`, and a
-part that only the numbers decide.
+part that only the numbers decide. So has `if any(t.isnan().any() for t in tensors):`, where
+`tensors` may be empty.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from compilescope.fixes.branches.quantifiers import Quantifier, quantifier_of
 from compilescope.fixes.subject import Subject
 from compilescope.fixes.values.tensors import (
     facts_of,
@@ -17,8 +19,9 @@ from compilescope.fixes.values.tensors import (
     known_as,
 )
 from compilescope.source.flow import operators
+from compilescope.source.flow.liveness import names_set, parameters
 from compilescope.source.flow.purity import first, operator_of, short
-from compilescope.source.refusals import NotMeant, Refused
+from compilescope.source.refusals import NeedsRun, NotMeant, Refused
 from compilescope.source.trees import cst
 
 
@@ -35,6 +38,11 @@ def boolean(subject: Subject, node: cst.BaseExpression) -> tuple[str, bool]:
     inner = _asked(subject, node)
     if inner is not None:
         return boolean(subject, inner)
+    quantifier = quantifier_of(subject, node)
+    if quantifier is not None:
+        if quantifier.filled:
+            raise Refused(f"what `{short(module, node)}` goes through may be empty")
+        return _quantified(subject, quantifier)
     text = module.code(node)
     is_bool = gives_booleans(subject, node)
     if not is_bool:
@@ -42,6 +50,61 @@ def boolean(subject: Subject, node: cst.BaseExpression) -> tuple[str, bool]:
     if not is_one_number(subject, node):
         return f"{text if is_bool and _is_atom(node) else f'({text})'}.reshape(())", True
     return text, is_bool and _is_atom(node)
+
+
+def _quantified(subject: Subject, found: Quantifier) -> tuple[str, bool]:
+    """The truths of all tests, joined; there is one at least."""
+    for test in found.tests:
+        _check_test(subject, test)
+    texts = [boolean(subject, test) for test in found.tests]
+    if found.clause is None:
+        return joined(texts, " | " if found.word == "any" else " & ")
+    clause = subject.module.code(found.clause).strip()
+    torch = subject.module.name_of_module("torch")
+    if torch is None:
+        raise Refused("torch is not imported by its own name")
+    check_free(subject, torch)
+    return f"{torch}.stack([{texts[0][0]} {clause}]).{found.word}()", True
+
+
+def joined(texts: list[tuple[str, bool]], sign: str) -> tuple[str, bool]:
+    if len(texts) == 1:
+        return texts[0]
+    return sign.join(text if atomic else f"({text})" for text, atomic in texts), False
+
+
+def check_free(subject: Subject, name: str) -> None:
+    """Raises `Refused` where the function means something of its own by it."""
+    function = subject.module.function_of(subject.node)
+    if function is None:
+        return
+    if name in parameters(function) or name in names_set(subject.module, function.body):
+        raise Refused(f"the function uses the name {name} for something else")
+
+
+def _check_test(subject: Subject, test: cst.BaseExpression) -> None:
+    """Raises `Refused` unless it surely asks a tensor, all of which are on one device."""
+    shown = short(subject.module, test)
+    for part in _tests_in(subject, test):
+        known = is_tensor(subject, part)
+        if known is None and not subject.program.facts.seen:
+            raise NeedsRun(f"the source does not show whether `{shown}` is a tensor")
+        if not known:
+            raise Refused(f"it is unknown whether `{shown}` is always a tensor")
+    named = [each for each in subject.module.walk(test) if isinstance(each, cst.Name)]
+    seen = [fact for each in named for fact in facts_of(subject, each)]
+    if len({fact.device for fact in seen} - {""}) > 1:
+        raise Refused(f"the tensors of `{shown}` are on several devices")
+
+
+def _tests_in(subject: Subject, test: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """Of `not a.any() and bool(b.all())`, both."""
+    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        return _tests_in(subject, test.expression)
+    if isinstance(test, cst.BooleanOperation):
+        return [*_tests_in(subject, test.left), *_tests_in(subject, test.right)]
+    asked = _asked(subject, test)
+    return [test] if asked is None else _tests_in(subject, asked)
 
 
 def gives_booleans(subject: Subject, node: cst.BaseExpression) -> bool:
@@ -86,8 +149,7 @@ def _joined(subject: Subject, node: cst.BooleanOperation) -> tuple[str, bool]:
             )
             raise Refused(words)
     check_order(subject, parts[1:])
-    texts = [boolean(subject, part) for part in parts]
-    return (" | " if is_or else " & ").join(t if a else f"({t})" for t, a in texts), False
+    return joined([boolean(subject, part) for part in parts], " | " if is_or else " & ")
 
 
 def _compared(subject: Subject, node: cst.Comparison) -> tuple[str, bool]:
@@ -199,6 +261,11 @@ class Truth:
         return self.tensor if self.atomic else f"({self.tensor})"
 
     @property
+    def text(self) -> str:
+        """All of it, as Python evaluates it: a bool or a tensor."""
+        return f"{self.static} {self.joined_by} {self.tensor}" if self.static else self.tensor
+
+    @property
     def negated(self) -> str:
         return f"~{self.operand}"
 
@@ -208,15 +275,40 @@ def read_test(subject: Subject, test: cst.BaseExpression) -> Truth:
     static, tensors, word = _parts(subject, test)
     if not tensors:
         raise NotMeant("nothing in the condition is known to be a tensor")
-    texts = [boolean(subject, each) for each in tensors]
-    sign = " & " if word == "and" else " | "
-    if len(texts) == 1:
-        text, atomic = texts[0]
-    else:
-        text, atomic = sign.join(t if a else f"({t})" for t, a in texts), False
     code = subject.module.code
-    joined = f" {word} ".join(_operand(code(each), each, word) for each in static)
-    return Truth(text, joined, word, atomic)
+    guards = [_operand(code(each), each, word) for each in static]
+    if not guards and len(tensors) == 1:
+        word = ""
+    texts = []
+    for each in tensors:
+        guard, needed, truth = _guarded(subject, each)
+        if guard and word not in ("", needed):
+            raise Refused(f"what `{short(subject.module, each)}` goes through may be empty")
+        word = needed if guard else word
+        guards += [guard] if guard else []
+        texts.append(truth)
+    text, atomic = joined(texts, " | " if word == "or" else " & ")
+    return Truth(text, f" {word} ".join(guards), word or "and", atomic)
+
+
+def _guarded(subject: Subject, node: cst.BaseExpression) -> tuple[str, str, tuple[str, bool]]:
+    """(Python code that is asked first, the word that joins it, the rest as `boolean` gives it):
+    `any` of what may be empty is `len(things) > 0 and ...`."""
+    negated, inner = False, node
+    while isinstance(inner, cst.UnaryOperation) and isinstance(inner.operator, cst.Not):
+        negated, inner = not negated, inner.expression
+    found = quantifier_of(subject, inner)
+    if found is None or not found.filled:
+        return "", "", boolean(subject, node)
+    text, atomic = _quantified(subject, found)
+    holds = (found.word == "any") != negated  # something must be there for it to hold
+    guard = found.filled if holds else _emptied(found.filled)
+    return guard, "and" if holds else "or", (f"~{text}" if negated else text, atomic)
+
+
+def _emptied(filled: str) -> str:
+    one = filled.startswith("len(") and filled.count(" > 0") == 1
+    return filled.replace(" > 0", " == 0") if one else f"not ({filled})"
 
 
 def _operand(text: str, node: cst.CSTNode, word: str) -> str:

@@ -227,7 +227,8 @@ def _chain(
         return base, module.code(arguments[0]), (*nodes, *arguments)
     if name == "zero":
         return base, "0", nodes
-    made = cst.Call(cst.Attribute(cst.Name("x"), cst.Name(name)), args=call.args)
+    # The operands are nodes of the file, the call is not.
+    made = cst.Call(cst.Attribute(base, cst.Name(name)), args=call.args)
     inside = ", ".join(
         module.code(arg.with_changes(comma=cst.MaybeSentinel.DEFAULT)) for arg in call.args
     )

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
+from dataclasses import replace
 
 from compilescope.fixes.branches.effects import Effect
 from compilescope.fixes.subject import Subject
+from compilescope.fixes.values.kinds import check_one_kind, kind_of, kind_of_fact
+from compilescope.fixes.values.promotion import Kind, joined_kind, made_floating
 from compilescope.fixes.values.tensors import is_static
 from compilescope.source.flow import liveness
 from compilescope.source.flow.liveness import reads
 from compilescope.source.flow.purity import short
 from compilescope.source.refusals import Refused
 from compilescope.source.syntax.snippets import number
-from compilescope.source.trees import cst
+from compilescope.source.trees import cst, kinds
 
 
 def check_numbers(
@@ -41,7 +45,11 @@ def check_numbers(
     else:
         was_number = False
     if python or was_number:
-        check_uses(subject, function, whole, one.target)
+        values = [kind_of(subject, node) for node in sides]
+        if other is None:
+            before = subject.facts(one.target, subject.module.line(whole))
+            values += [kind_of_fact(fact) for fact in before]
+        check_uses(subject, function, whole, one.target, values)
 
 
 def check_number(subject: Subject, node: cst.BaseExpression) -> None:
@@ -66,8 +74,15 @@ def _has_doubles(subject: Subject) -> bool:
     return any(fact.dtype == "float64" for seen in here.values() for fact in seen)
 
 
-def check_uses(subject: Subject, function: cst.FunctionDef, whole: cst.CSTNode, name: str) -> None:
-    """As an operand of arithmetic, a number and a tensor of no dimensions are the same."""
+def check_uses(
+    subject: Subject,
+    function: cst.FunctionDef,
+    whole: cst.CSTNode,
+    name: str,
+    values: Sequence[Kind],
+) -> None:
+    """As an operand of arithmetic with tensors, a number and a tensor of no dimensions are the
+    same, but for what they make of a dtype. `values` are those that the name may have."""
     module = subject.module
     inside = {id(each) for each in module.walk(whole)}
     loop = module.around(whole, cst.For, cst.While)
@@ -75,11 +90,33 @@ def check_uses(subject: Subject, function: cst.FunctionDef, whole: cst.CSTNode, 
     for each in reads(module, function.body):
         if each.value != name or id(each) in inside or module.line(each) < start:
             continue
-        above = module.parent(each)
-        if isinstance(above, cst.UnaryOperation):
-            above = module.parent(above)
-        if not isinstance(above, (cst.BinaryOperation, cst.AugAssign)):
+        if not check_operand(subject, each, values):
             raise Refused(f"`{name}` is a Python number and is used as one later")
+
+
+def check_operand(subject: Subject, node: cst.CSTNode, values: Sequence[Kind]) -> bool:
+    """Is it an operand of arithmetic that ends in a tensor? Raises `Refused` where what comes out
+    would be of another kind if one tensor stood for all of the values."""
+    above = subject.module.parent(node)
+    if isinstance(above, cst.UnaryOperation):
+        return check_operand(subject, above, values)
+    if isinstance(above, cst.AugAssign):
+        met = kind_of(subject, above.target)
+    elif isinstance(above, cst.BinaryOperation):
+        met = kind_of(subject, above.right if above.left is node else above.left)
+    else:
+        return False
+    if met.python:
+        plain = isinstance(above, cst.BinaryOperation) and isinstance(above.operator, _PLAIN)
+        return plain and check_operand(subject, above, [joined_kind([met, v]) for v in values])
+    divides = isinstance(above.operator, (cst.Divide, cst.DivideAssign))
+    picked = replace(joined_kind(values), python=False)
+    made = [joined_kind([met, value]) for value in (picked, *values)]
+    check_one_kind([made_floating(each) for each in made] if divides else made)
+    return True
+
+
+_PLAIN = kinds(lambda: (cst.Add, cst.Subtract, cst.Multiply))
 
 
 def counters_of(subject: Subject, loop: cst.While) -> set[str]:

@@ -15,15 +15,17 @@ from compilescope.fixes.branches.condition import Truth, read_test
 from compilescope.fixes.branches.effects import Effect, is_whole_number, parts_of, read_effect
 from compilescope.fixes.branches.numbers import check_numbers
 from compilescope.fixes.subject import Subject
-from compilescope.fixes.values.kinds import check_alike, check_like
+from compilescope.fixes.values.kinds import check_accepted, check_alike, check_like, kind_of
 from compilescope.fixes.values.tensors import facts_of, is_static, needs_grad
 from compilescope.source.flow import liveness, operators
 from compilescope.source.flow.aliasing import check_unchanged, runs_without_grad
 from compilescope.source.flow.purity import first, operator_of, remarks, short
 from compilescope.source.refusals import Refused
+from compilescope.source.syntax.snippets import number
 from compilescope.source.trees import cst
 
 _BENT = "Where an input is NaN or infinite, a gradient may be NaN that was not before."
+_ZEROS = "What only the side not taken uses gets a gradient of zeros, where it had none."
 
 
 @dataclass
@@ -155,6 +157,8 @@ class Predication:
             inside = runs_without_grad(module, self.subject.statement)
             if not inside and any(fact.requires_grad for fact in seen):
                 raise Refused(f"`{effect.target}` requires a gradient and is changed in place")
+            if not inside and any(kind_of(self.subject, each).grad for each in effect.nodes):
+                raise Refused(f"`{effect.target}` gets a gradient on one side only")
         if effect.kind != "name":
             return
         if effect.target in liveness.declared_elsewhere(module, function):
@@ -174,6 +178,7 @@ def check_pure(subject: Subject, nodes: tuple[cst.CSTNode, ...]) -> None:
                     raise Refused(found.words)
     for node in nodes:
         _check_seen(subject, node)
+        check_accepted(subject, node)
     steep = first(module, list(nodes), "steep")
     if steep is None or runs_without_grad(module, subject.statement):
         return
@@ -182,14 +187,20 @@ def check_pure(subject: Subject, nodes: tuple[cst.CSTNode, ...]) -> None:
 
 
 def _is_row(subject: Subject, node: cst.Subscript | None) -> bool:
-    """`x[i]` by Python numbers: whether there is such a row does not depend on the values."""
+    """`x[i]` by Python numbers: whether there is such a row does not depend on the values. Where
+    it is seen that there is none, only a branch keeps Python from asking."""
     if node is None:
         return False
-    for element in node.slice:
+    sizes = kind_of(subject, node.value).shape
+    for place, element in enumerate(node.slice):
         value = element.slice.value if isinstance(element.slice, cst.Index) else None
         if isinstance(value, cst.Name) and not is_whole_number(subject, value):
             return False
         if value is not None and not isinstance(value, (cst.Name, cst.Integer, cst.UnaryOperation)):
+            return False
+        at = number(value) if value is not None else None
+        size = sizes[place] if sizes is not None and place < len(sizes) else None
+        if size is not None and isinstance(at, int) and not -size <= at < size:
             return False
     return True
 
@@ -212,14 +223,36 @@ def _check_seen(subject: Subject, node: cst.CSTNode) -> None:
                 raise Refused(f"`{short(module, each)}` raises on division by zero")
 
 
-def gradient_note(subject: Subject, sides: Sequence[cst.CSTNode]) -> str:
+def gradient_note(subject: Subject, sides: Sequence[cst.CSTNode], *, taken: bool = False) -> str:
     """What a user could see change where both sides are computed: for NaN and infinite inputs the
-    derivative of most operators is no number, and `torch.where` multiplies it with zero."""
+    derivative of most operators is no number, and `torch.where` multiplies it with zero; and what
+    one side alone uses has part in the result always. `taken`: only one side is computed."""
     if runs_without_grad(subject.module, subject.statement):
         return ""
-    if not any(_is_bent(subject, each) for side in sides for each in subject.module.walk(side)):
-        return ""
-    return _BENT if needs_grad(subject, list(sides)) else ""
+    notes = [_ZEROS] if _is_used_once(subject, sides) else []
+    bent = any(_is_bent(subject, each) for side in sides for each in subject.module.walk(side))
+    if bent and not taken and needs_grad(subject, list(sides)):
+        notes.insert(0, _BENT)
+    return " ".join(notes)
+
+
+def _is_used_once(subject: Subject, sides: Sequence[cst.CSTNode]) -> bool:
+    """Does one side use something that requires a gradient, and another not?"""
+    used = [
+        {
+            subject.module.code(each)
+            for each in subject.module.walk(side)
+            if _is_graded(subject, each)
+        }
+        for side in sides
+    ]
+    # With no other side, what was there before goes on unchanged.
+    return any(names != used[0] for names in used) or (len(used) == 1 and len(used[0]) > 1)
+
+
+def _is_graded(subject: Subject, node: cst.CSTNode) -> bool:
+    named = isinstance(node, (cst.Name, cst.Attribute))
+    return named and any(fact.requires_grad for fact in facts_of(subject, node))
 
 
 def _is_bent(subject: Subject, node: cst.CSTNode) -> bool:

@@ -63,9 +63,10 @@ FIX = Fix(
     id="bar-while-eager",
     title="show the progress bar in eager mode only",
     rules=frozenset({"logging-call", "GB0007", "GB0008"}),
-    order=150,
+    order=57,
     kind="source",
     why="`torch.compiler.is_compiling()` is true while Dynamo traces. The loop then runs over "
     "the same items without the bar.",
     propose=_propose,
+    observable=True,
 )

@@ -18,6 +18,7 @@ from compilescope.fixes.branches.branch import (
 )
 from compilescope.fixes.branches.closures import Closures, check_layers, local_function
 from compilescope.fixes.branches.condition import Truth, read_test
+from compilescope.fixes.branches.predication import gradient_note
 from compilescope.fixes.branches.returns import ReturnedSide, read_returning, returns_somewhere
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
@@ -42,7 +43,8 @@ def _for_if(subject: Subject) -> Patch:
     if truth.static and isinstance(branch.orelse, cst.If):
         raise Refused(f"`{truth.static}` in its condition is not a tensor, and an `elif` follows")
     replace_branch(edit, branch, under(edit, truth, inside, branch, elsewise))
-    return Patch(edit.files())
+    sides = [side for side in (branch.body, branch.orelse) if side is not None]
+    return Patch(edit.files(), states=gradient_note(subject, sides, taken=True))
 
 
 class _Branch:
@@ -133,7 +135,9 @@ def _for_return(subject: Subject) -> Patch:
     elsewise = branch.orelse.body.body if isinstance(branch.orelse, cst.Else) else ()
     lines = [each for each in elsewise if isinstance(each, cst.BaseStatement)]
     replace_branch(edit, branch, under(edit, truth, made, branch, lines))
-    return Patch(edit.files())
+    other = cst.IndentedBlock(rest) if rest else branch.orelse
+    sides = [side for side in (branch.body, other) if side is not None]
+    return Patch(edit.files(), states=gradient_note(subject, sides, taken=True))
 
 
 class _Returns:
@@ -194,7 +198,8 @@ def _for_conditional(subject: Subject) -> Patch:
     edit = Edit(subject.module)
     made = edit.expression(_chosen(subject, whole, torch_name(subject, edit)))
     replace_expression(edit, whole, made)
-    return Patch(edit.files())
+    sides = [whole.body, whole.orelse]
+    return Patch(edit.files(), states=gradient_note(subject, sides, taken=True))
 
 
 def _chosen(subject: Subject, node: cst.IfExp, torch: str) -> str:

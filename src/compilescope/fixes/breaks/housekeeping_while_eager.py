@@ -48,10 +48,11 @@ FIX = Fix(
     id="housekeeping-while-eager",
     title="clean up in eager mode only",
     rules=frozenset({"outside-call"}),
-    order=145,
+    order=56,
     kind="source",
     why="The call changes no value that the program computes. `torch.compiler.is_compiling()` "
     "is true while Dynamo traces, so the call is not in the graph. Eager runs are "
     "unchanged.",
     propose=_propose,
+    observable=True,
 )

@@ -8,8 +8,10 @@ from compilescope.fixes.arguments.calls import argument_for, calls_of
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
+from compilescope.source.flow.aliasing import changes_in_place
+from compilescope.source.flow.purity import remarks
 from compilescope.source.refusals import NotMeant, Refused
-from compilescope.source.syntax.bindings import parameters_of
+from compilescope.source.syntax.bindings import definitions_of, parameters_of
 from compilescope.source.syntax.edit import Edit
 from compilescope.source.syntax.module import SourceModule
 from compilescope.source.trees import cst
@@ -40,6 +42,9 @@ def _propose(subject: Subject) -> Patch:
             new: cst.BaseExpression = cst.ListComp(given.elt, given.for_in)
         elif module.calls(given, *_LAZY):
             new = edit.expression(f"list({module.code(given)})")
+        elif (generator := _generator(module, given)) is not None:
+            _check_generator(subject, generator, name)
+            new = edit.expression(f"list({module.code(given)})")
         elif isinstance(given, (cst.Name, cst.Attribute)):
             raise Refused(f"`{module.code(given)}` is an iterator that other code may hold too")
         else:
@@ -49,6 +54,44 @@ def _propose(subject: Subject) -> Patch:
     if not found:
         raise NotMeant(f"no call in this file creates the iterator passed as `{name}`")
     return Patch(edit.files())
+
+
+def _generator(module: SourceModule, given: cst.BaseExpression) -> cst.FunctionDef | None:
+    """The function of this file whose call makes the iterator."""
+    func = given.func if isinstance(given, cst.Call) else None
+    if not isinstance(func, cst.Name):
+        return None
+    for found in definitions_of(module, func):
+        if isinstance(found, cst.FunctionDef) and any(
+            isinstance(each, cst.Yield) and module.function_of(each) is found
+            for each in module.walk(found.body)
+        ):
+            return found
+    return None
+
+
+def _check_generator(subject: Subject, generator: cst.FunctionDef, name: str) -> None:
+    """Raises `Refused` where it shows that all of it runs before the function does, and not turn
+    by turn with it."""
+    module, function = subject.module, subject.function
+    for each in module.walk(function.body):
+        if isinstance(each, (cst.Break, cst.Return)) and _is_in_loop(module, each, name):
+            raise Refused(f"the loop over `{name}` may end before the iterator does")
+    made = generator.name.value
+    if any(isinstance(each, cst.While) for each in module.walk(generator.body)):
+        raise Refused(f"`{made}` may never end")
+    for found in remarks(module, generator.body):
+        if found.concern in ("effect", "random", "unknown") and "`yield" not in found.words:
+            raise Refused(f"`{made}` does more than compute, in turn with the function")
+    if any(True for _ in changes_in_place(module, function.body)):
+        raise Refused("the function changes tensors in place, which the iterator may read")
+
+
+def _is_in_loop(module: SourceModule, node: cst.CSTNode, name: str) -> bool:
+    return any(
+        isinstance(above, cst.For) and name in module.names_in(above.iter)
+        for above in module.ancestors(node)
+    )
 
 
 def _iterated(subject: Subject) -> str:

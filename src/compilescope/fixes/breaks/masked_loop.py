@@ -9,6 +9,7 @@ from compilescope.fixes.branches.predication import check_pure, check_test, grad
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
+from compilescope.fixes.values.kinds import check_like, check_one_kind, kind_of_fact
 from compilescope.fixes.values.tensors import facts_of, is_static, is_tensor
 from compilescope.source.flow import liveness
 from compilescope.source.flow.purity import short
@@ -149,6 +150,12 @@ class _Masking:
             numbers = True
         if numbers:
             raise Refused(f"`{name}` is a Python value, not a tensor")
+        if value is not None:
+            check_like(subject, seen, value)
+            # Seen in a later turn, it is what an earlier one has made of it.
+            within = subject.facts(name, module.line(value))
+            for fact in within:
+                check_one_kind([kind_of_fact(each) for each in (fact, *seen)])
 
 
 FIX = Fix(

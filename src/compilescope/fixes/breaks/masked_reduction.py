@@ -21,6 +21,7 @@ from compilescope.fixes.values.masks import (
     reduction_around,
     spans,
 )
+from compilescope.fixes.values.promotion import category
 from compilescope.fixes.values.scalars import Uses
 from compilescope.fixes.values.tensors import bare
 from compilescope.source.flow.liveness import reads
@@ -125,6 +126,8 @@ def _reduced(
 ) -> str:
     module, torch = edit.module, edit.module_name("torch")
     mask, rest = module.code(bare(of)), REDUCTIONS[name]
+    if name == "prod" and any(kind_of(subject, each.values).shape == () for each in found.picks):
+        raise Refused("the derivative of the product of one number is another than that of a row")
     alone = found.picks[0].node is elements
     fill = rest if alone else fill_of(subject, found)
     filled: dict[cst.CSTNode, cst.BaseExpression] = {
@@ -144,6 +147,8 @@ def _mean(subject: Subject, edit: Edit, text: str, found: Picked, count: str) ->
     dtypes = {kind_of(subject, pick.values).dtype for pick in found.picks}
     if None in dtypes:
         raise NeedsRun("only a run can show in which dtype the mean is summed")
+    if any(dtype is not None and category(dtype) < 2 for dtype in dtypes):
+        raise Refused("`mean` raises for whole numbers, and a sum divided by a count does not")
     if not dtypes & _NARROW:
         return f"{text}.sum() / {count}"
     values = found.picks[0].values

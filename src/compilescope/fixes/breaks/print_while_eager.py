@@ -48,9 +48,10 @@ FIX = Fix(
     id="print-while-eager",
     title="write the output in eager mode only",
     rules=frozenset({"print-call", "logging-call", "scalar-extraction", "outside-call", "GB0109"}),
-    order=150,
+    order=57,
     kind="source",
     why="`torch.compiler.is_compiling()` is true while Dynamo traces, so the call is not in "
     "the graph. Eager runs print as before.",
     propose=_propose,
+    observable=True,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
+from compilescope.fixes.values.kinds import can_require_grad
 from compilescope.fixes.values.scalars import Uses
 from compilescope.fixes.values.tensors import facts_of
 from compilescope.source.flow.aliasing import is_fresh
@@ -33,12 +34,12 @@ def _propose(subject: Subject) -> Patch:
         names = [above.target]
     else:
         raise Refused("the list itself is used")
-    uses = Uses(subject)
+    uses = Uses(subject, tensor=tensor)
     for name in names:
         if not isinstance(name, cst.Name):
             raise Refused("the numbers are stored in something other than names")
         uses.follow_name(name.value)
-    text = f"{module.code(tensor)}.detach()"
+    text = f"{module.code(tensor)}{'.detach()' if can_require_grad(subject, tensor) else ''}"
     if not is_fresh(module, tensor):
         text += ".clone()"
     edit = Edit(module)

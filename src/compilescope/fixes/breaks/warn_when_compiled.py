@@ -40,9 +40,10 @@ FIX = Fix(
     id="warn-when-compiled",
     title="warn when the code is compiled",
     rules=frozenset({"logging-call"}),
-    order=105,
+    order=56,
     kind="source",
     why="Such a message is shown once, and Dynamo calls a function under "
     "`assume_constant_result` once, while tracing. A cached message is not shown again.",
     propose=_propose,
+    observable=True,
 )

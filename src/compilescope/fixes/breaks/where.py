@@ -16,7 +16,7 @@ from compilescope.fixes.branches.branch import (
 )
 from compilescope.fixes.branches.condition import read_test
 from compilescope.fixes.branches.effects import Effect
-from compilescope.fixes.branches.numbers import check_number, check_uses
+from compilescope.fixes.branches.numbers import check_number, check_operand, check_uses
 from compilescope.fixes.branches.predication import (
     Predication,
     check_pure,
@@ -32,12 +32,11 @@ from compilescope.fixes.branches.returns import (
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
-from compilescope.fixes.values.kinds import check_alike
+from compilescope.fixes.values.kinds import check_alike, kind_of
 from compilescope.fixes.values.tensors import is_static
 from compilescope.source.refusals import NotMeant, Refused
 from compilescope.source.syntax.comments import with_comments
 from compilescope.source.syntax.edit import Edit, replace_expression
-from compilescope.source.syntax.snippets import number
 from compilescope.source.trees import cst
 
 
@@ -106,22 +105,27 @@ def _check_kinds(subject: Subject, node: cst.IfExp) -> None:
     """A number becomes a tensor, which must not show."""
     if not any(isinstance(side, cst.IfExp) for side in (node.body, node.orelse)):
         check_alike(subject, node.body, node.orelse)
-    sides = [side for side in (node.body, node.orelse) if is_static(subject, side)]
-    for side in sides:
+    sides = _leaves(node)
+    python = [side for side in sides if is_static(subject, side)]
+    for side in python:
         check_number(subject, side)
-    if not sides:
-        return
     module = subject.module
     above = module.parent(node)
-    while isinstance(above, cst.IfExp):
-        above = module.parent(above)
-    if isinstance(above, (cst.BinaryOperation, cst.AugAssign)):
+    if not python or isinstance(above, cst.IfExp):
         return
+    values = [kind_of(subject, side) for side in sides]
     target = above.targets[0].target if isinstance(above, cst.Assign) else None
     if isinstance(target, cst.Name):
-        check_uses(subject, subject.function, subject.statement, target.value)
-    elif len(sides) == 2 or number(sides[0]) is None:
+        check_uses(subject, subject.function, subject.statement, target.value, values)
+    elif not check_operand(subject, node, values):
         raise Refused("its value is a Python value, which would become a tensor")
+
+
+def _leaves(node: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """What it may come to, whichever way its conditions go."""
+    if isinstance(node, cst.IfExp):
+        return [*_leaves(node.body), *_leaves(node.orelse)]
+    return [node]
 
 
 WHERE_FOR_CONDITIONAL = Fix(
@@ -142,7 +146,8 @@ def _for_return(subject: Subject) -> Patch:
         raise NotMeant("neither side returns")
     found = read_returning(module, branch)
     truth = read_test(subject, branch.test)
-    sides = [branch.body, *found.rest, *([branch.orelse] if branch.orelse is not None else [])]
+    other = cst.IndentedBlock(found.rest) if found.rest else branch.orelse
+    sides = [side for side in (branch.body, other) if side is not None]
     states = gradient_note(subject, sides)
     edit = Edit(module)
     work = ReturnedValue(subject, torch_name(subject, edit))

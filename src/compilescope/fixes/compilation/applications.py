@@ -5,7 +5,7 @@ And whether a line is part of what is compiled: Dynamo forbids there what only a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 
 import msgspec
 
@@ -42,7 +42,7 @@ def applications_behind(subject: Subject) -> list[Application]:
     """The functions that all of the finding's compilations began in; empty where one did not."""
     events = subject.program.run.events_with(subject.finding.because)
     stacks = list(dict.fromkeys(event.stack for event in events))
-    _check_files(subject, stacks)
+    subject.program.check_callers(frame.file for stack in stacks for frame in stack)
     found: list[Application] = []
     modules: dict[str, list[Application]] = {}
     known: list[Application] = []
@@ -59,16 +59,6 @@ def applications_behind(subject: Subject) -> list[Application]:
             return []
         found += [each for each in begun if each not in found]
     return found
-
-
-def _check_files(subject: Subject, stacks: Iterable[Sequence[Frame]]) -> None:
-    """Raises `NotTried` where it comes from more files than a report can look at."""
-    most = subject.program.most_callers
-    if most is None:
-        return
-    files = {frame.file for stack in stacks for frame in stack}
-    if sum(subject.program.is_own(file) for file in files) > most:
-        subject.program.stop("too many files lead to it")
 
 
 def _applications(subject: Subject, file: str) -> list[Application]:

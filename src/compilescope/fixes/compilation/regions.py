@@ -7,7 +7,7 @@ that the file gives to `torch` or to `torch.compile`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -24,6 +24,8 @@ _REGIONS = "regions"
 _SPELLED = ("compile", "optimize")
 """Without one of these words a file applies nothing."""
 _COMPILE = ("torch.compile", "torch.compiler.compile", "torch._dynamo.optimize")
+_UNBOUND = "torch.nn.Module.compile"
+"""With the module as its first argument."""
 
 
 class Region(msgspec.Struct, frozen=True):
@@ -57,7 +59,14 @@ class Region(msgspec.Struct, frozen=True):
     @property
     def is_repeated(self) -> bool:
         """It stands in a loop, a comprehension or a function, so it may be applied many times."""
-        kinds = (cst.For, cst.While, cst.BaseComp, cst.FunctionDef, cst.Lambda)
+        return self._is_in(cst.For, cst.While, cst.BaseComp, cst.FunctionDef, cst.Lambda)
+
+    @property
+    def is_of_many(self) -> bool:
+        """It stands in a loop or in a class, so it is likely applied to several objects."""
+        return self._is_in(cst.For, cst.While, cst.BaseComp, cst.ClassDef)
+
+    def _is_in(self, *kinds: Any) -> bool:
         around = self.module.ancestors(self.node)
         return any(isinstance(above, kinds) and above is not self.target for above in around)
 
@@ -104,6 +113,9 @@ def _calls(module: SourceModule, node: cst.Call) -> Iterator[Region]:
         yield Region(
             module, "call", node, first[0].value if first else None, _bound_to(module, node)
         )
+    elif module.calls(node, _UNBOUND) and node.args and node.args[0].keyword is None:
+        owner = node.args[0].value
+        yield Region(module, "method", node, owner, frozenset({module.code(owner)}))
     elif _is_method(module, node):
         owner = node.func.value  # type: ignore[attr-defined]
         yield Region(module, "method", node, owner, frozenset({module.code(owner)}))
@@ -117,10 +129,14 @@ def _is_partial(module: SourceModule, node: cst.Call) -> bool:
 
 
 def _is_method(module: SourceModule, node: cst.Call) -> bool:
-    """`model.compile()` as a statement of its own; not `re.compile(...)`, whose result counts."""
+    """`model.compile()` as a statement of its own, or for all of a list; not `re.compile(...)`,
+    whose result counts."""
     if not isinstance(node.func, cst.Attribute) or node.func.attr.value != "compile":
         return False
-    if not isinstance(module.parent(node), cst.Expr):
+    above = module.parent(node)
+    if isinstance(above, cst.ListComp):
+        above = module.parent(above)
+    if not isinstance(above, cst.Expr):
         return False
     root = node.func.value
     while isinstance(root, (cst.Attribute, cst.Subscript)):

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from compilescope.fixes.compilation.applications import Application, applications_behind
-from compilescope.fixes.compilation.regions import Region
+from compilescope.fixes.compilation.regions import Region, region_of
 from compilescope.fixes.patch import Allowance, Patch
 from compilescope.fixes.subject import Subject
 from compilescope.source.refusals import NotMeant, Refused
@@ -77,11 +77,32 @@ def main_edit(subject: Subject) -> Edit:
     return Edit(subject.program.module(subject.program.main))
 
 
-def put_setting(edit: Edit, line: str, package: str = "torch") -> None:
-    """One line after the import of what it needs, with a blank one between."""
-    if any(edit.module.code(each).strip() == line for each in edit.module.walk() if _is_line(each)):
+def put_setting(edit: Edit, lines: str, package: str = "torch") -> None:
+    """Lines after the import of what they need, with a blank one between; those that are there are
+    left out. Raises `Refused` where all are."""
+    there = {edit.module.code(each).strip() for each in edit.module.walk() if _is_line(each)}
+    new = [line for line in lines.splitlines() if line not in there]
+    if not new:
         raise NotMeant("it is already set")
-    edit.put_setting(line, package, apart=True)
+    edit.put_setting("\n".join(new), package, apart=True)
+
+
+def with_dynamic(subject: Subject, flags: Mapping[str, bool]) -> dict[str, str]:
+    """New texts in which flags hold for the whole program, and what it compiles is dynamic: they
+    only let a value vary, and without `dynamic=True` that takes one recompile."""
+    main = main_edit(subject)
+    config = f"{main.module_name('torch')}._dynamo.config"
+    put_setting(main, "\n".join(f"{config}.{flag} = {value}" for flag, value in flags.items()))
+    files: dict[str, str] = {}
+    region = region_of(subject)
+    known = region.argument("dynamic")
+    if known is None or region.module.code(known.value) != "True":
+        same = region.module.path == main.module.path
+        edit = main if same else Edit(region.module)
+        set_argument(edit, region, "dynamic", "True")
+        files.update({} if same else edit.files())
+    files.update(main.files())
+    return files
 
 
 def _is_line(node: cst.CSTNode) -> bool:

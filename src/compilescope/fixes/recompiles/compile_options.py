@@ -8,7 +8,12 @@ import re
 from compilescope.fixes.arguments.guarded import cause_of, check_may_vary, check_no_parameter
 from compilescope.fixes.arguments.parameters import check_counted, check_not_needed
 from compilescope.fixes.compilation.regions import Region, region_of
-from compilescope.fixes.compilation.settings import main_edit, put_setting, set_argument
+from compilescope.fixes.compilation.settings import (
+    main_edit,
+    put_setting,
+    set_argument,
+    with_dynamic,
+)
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
@@ -19,7 +24,7 @@ from compilescope.source.trees import cst
 
 _ASKED = "`dynamic=False` was set: graphs are no longer compiled for each size."
 _ANY_SIZE = ("inductor", "eager", "aot_eager", "aot_eager_decomp_partition")
-_ANY_VALUE = ("closure-change", "default-argument", "global-change")
+_ANY_VALUE = ("closure-change", "default-argument", "global-change", "optimizer-setting")
 _NO_NUMBERS = {"nan", "inf", "-inf"}
 _NUMBER = late(r"-?\d+(\.\d*)?(e[-+]?\d+)?")
 
@@ -83,6 +88,7 @@ DYNAMIC_TRUE = Fix(
             "closure-change",
             "default-argument",
             "global-change",
+            "optimizer-setting",
             "equal-sizes",
             "number-condition",
             "shape-condition",
@@ -190,19 +196,7 @@ def _unspecialised(subject: Subject) -> Patch:
         raise NotMeant("the flag does not affect an int in a global")
     check_not_needed(subject)
     check_counted(subject)
-    main = main_edit(subject)
-    put_setting(main, f"{main.module_name('torch')}._dynamo.config.{_FLAG} = True")
-    files: dict[str, str] = {}
-    region = region_of(subject)
-    known = region.argument("dynamic")
-    if known is None or region.module.code(known.value) != "True":
-        # The flag alone leaves the first recompile, after which the int varies.
-        same = region.module.path == main.module.path
-        edit = main if same else Edit(region.module)
-        set_argument(edit, region, "dynamic", "True")
-        files.update({} if same else edit.files())
-    files.update(main.files())
-    return Patch(files, states=_FOR_ALL)
+    return Patch(with_dynamic(subject, {_FLAG: True}), states=_FOR_ALL)
 
 
 UNSPECIALISED_INTS = Fix(

@@ -43,28 +43,29 @@ class Shell:
     function: cst.FunctionDef
     split: Split
 
-    def write(self) -> None:
-        """The function stays, left alone by Dynamo; its core is compiled by itself."""
+    def write(self, *, early: bool = True) -> None:
+        """The function stays, left alone by Dynamo; its core is compiled by itself, and `early`
+        computes what is returned at the end as well."""
         torch = self.edit.module_name("torch")
         under_compile = any(
             is_compile(self.edit.module, each.decorator) for each in self.function.decorators
         )
         public = self._is_method and not under_compile
         skip = f"{torch}.{_PUBLIC if public else _PRIVATE}"
-        self._write("compiled", skip, "")
+        self._write("compiled", skip, "", early=early)
 
     def write_part(self, decorator: str) -> None:
         """The function stays compiled; its core is a function with this decorator."""
-        self._write("piece", "", decorator)
+        self._write("piece", "", decorator, early=False)
 
-    def _write(self, word: str, skip: str, mark: str) -> None:
+    def _write(self, word: str, skip: str, mark: str, *, early: bool) -> None:
         module, split = self.edit.module, self.split
         check_splittable(module, self.function, split)
         name = module.fresh_name(f"_{self.function.name.value}_{word}")
         # A piece reads nothing of its object.
         method = self._is_method and not mark
         given = self._given(method)
-        after, core, returned = self._ends(early=not mark)
+        after, core, returned = self._ends(early=early)
         callee = f"{parameters_of(self.function)[0]}.{name}" if method else name
         call = f"{callee}({', '.join(given[1:] if method else given)})"
         if returned is None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from compilescope.fixes.subject import Subject
+from compilescope.fixes.values.kinds import can_require_grad, kind_of
 from compilescope.fixes.values.tensors import facts_of, is_one_number
 from compilescope.source.flow import operators
 from compilescope.source.flow.aliasing import is_fresh
@@ -106,6 +107,8 @@ def read_from(module: SourceModule, node: cst.CSTNode) -> cst.BaseExpression | N
 def _check_type(subject: Subject, tensor: cst.BaseExpression, to_int: bool) -> None:
     name = operator_of(subject.module, tensor) if isinstance(tensor, cst.Call) else None
     seen = {fact.dtype for fact in facts_of(subject, tensor)}
+    if dtype := kind_of(subject, tensor).dtype:
+        seen.add(dtype)
     if isinstance(tensor, cst.Comparison) or name in operators.TRUTHS or "bool" in seen:
         raise Refused("a bool behaves differently as a tensor")
     whole = name in _INT_RESULTS or (bool(seen) and all("int" in dtype for dtype in seen))
@@ -118,7 +121,7 @@ def as_tensor(subject: Subject, tensor: cst.BaseExpression) -> str:
     text = subject.module.code(tensor)
     if not isinstance(tensor, _WRAPPED) and not tensor.lpar:
         text = f"({text})"
-    text += ".detach()"
+    text += ".detach()" if can_require_grad(subject, tensor) else ""
     if not is_one_number(subject, tensor):
         text += ".reshape(())"
     return text if is_fresh(subject.module, tensor) else f"{text}.clone()"

@@ -14,6 +14,8 @@ class ValueFacts(msgspec.Struct, frozen=True):
     """By file, line and name: what the name held when the line was about to run."""
 
     seen: dict[str, dict[int, dict[str, tuple[ValueFact, ...]]]] = {}
+    shapes: dict[str, dict[int, tuple[dict[str, tuple[int, ...]], ...]]] = {}
+    """By file and line: the shapes of the tensors that were there together, of distinct visits."""
 
     def at(self, file: str, line: int, name: str) -> tuple[ValueFact, ...]:
         """All distinct values seen; empty where the line was not reached or the name not there.
@@ -23,3 +25,10 @@ class ValueFacts(msgspec.Struct, frozen=True):
     def reached(self, file: str, line: int) -> bool:
         """Did the program come by?"""
         return line in self.seen.get(file, {})
+
+    def together(
+        self, file: str, line: int, one: str, other: str
+    ) -> set[tuple[tuple[int, ...], tuple[int, ...]]]:
+        """The shapes that two names had at a time."""
+        visits = self.shapes.get(file, {}).get(line, ())
+        return {(each[one], each[other]) for each in visits if one in each and other in each}

@@ -64,6 +64,8 @@ class GraphValues(msgspec.Struct):
     dtypes: set[str] = msgspec.field(default_factory=set)
     computes_grad: bool = False
     """Some result of a graph has a gradient."""
+    drops_grad: bool = False
+    """Some result has none though what it is computed of has one: gradients were off."""
     with_grad: set[tuple[str, str]] = msgspec.field(default_factory=set)
     """(file, function) of compilations some result of which has a gradient."""
     traced: set[tuple[str, str, int]] = msgspec.field(default_factory=set)
@@ -135,7 +137,13 @@ def _without_wrapped(values: list[Incoming]) -> Iterator[Incoming]:
 def _add_graph(found: GraphValues, frame: CodeRef, graph: Graph) -> None:
     for stack in graph.stacks:
         found.traced.update((each.file, each.function, each.line) for each in stack)
+    leaves = {
+        node.name
+        for node in graph.nodes
+        if node.op == "placeholder" and any(info.requires_grad for info in node.outputs)
+    }
     for node in graph.nodes:
+        found.drops_grad |= not leaves.isdisjoint(node.inputs) and _drops_grad(node)
         found.dtypes.update(info.dtype for info in node.outputs)
         found.operations.add(node.target)
         if node.frame is not None:
@@ -152,6 +160,16 @@ def _add_graph(found: GraphValues, frame: CodeRef, graph: Graph) -> None:
             for each in dict.fromkeys((node.name, name)):
                 named = Named(node.frame.line, each, tensor_fact(node.outputs[0]))
                 found.named.setdefault(node.frame.file, []).append(named)
+
+
+def _drops_grad(node: Node) -> bool:
+    """Though an input of it requires a gradient. What never has one says nothing."""
+    if not node.op.startswith("call_") or node.target.rpartition(".")[2] in _NEVER_GRADED:
+        return False
+    return any("float" in info.dtype and not info.requires_grad for info in node.outputs)
+
+
+_NEVER_GRADED = frozenset({"detach", "detach_", "zeros_like", "ones_like", "full_like"})
 
 
 def _add_break(found: GraphValues, frame: CodeRef, broken: GraphBreak) -> None:

@@ -81,6 +81,11 @@ def check_mask(subject: Subject, pick: Pick) -> None:
         raise Refused(f"`{short(module, pick.mask)}` is not a bool mask")
     if not pick.is_index or is_elementwise_of(subject, pick.mask, pick.values):
         return
+    paired = _together(subject, pick)
+    if paired:
+        if all(mask == shape for mask, shape in paired):
+            return
+        raise Refused("the mask selects whole rows, not single elements")
     if masks and values:
         ranks = _ranks(masks), _ranks(values)
         if ranks[0] == ranks[1] and len(ranks[0]) == 1 and None not in ranks[0]:
@@ -90,11 +95,23 @@ def check_mask(subject: Subject, pick: Pick) -> None:
     raise Refused(f"it is unknown whether `{short(module, pick.mask)}` has one bool per element")
 
 
+def _together(subject: Subject, pick: Pick) -> set[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """The shapes of the mask and of the values, visit by visit."""
+    module = subject.module
+    if not isinstance(pick.mask, _NAMES) or not isinstance(pick.values, _NAMES):
+        return set()
+    names = (module.code(bare(each)) for each in (pick.mask, pick.values))
+    return subject.program.facts.together(subject.file, subject.line, *names)
+
+
 def spans(subject: Subject, pick: Pick) -> bool:
     """Has the mask itself an element for every one of the values? An index has; that of
     `masked_select` may have one for a whole row."""
     if pick.is_index or is_elementwise_of(subject, pick.mask, pick.values):
         return True
+    paired = _together(subject, pick)
+    if paired:
+        return all(mask == shape for mask, shape in paired)
     masks, values = facts_of(subject, pick.mask), facts_of(subject, pick.values)
     shapes = {known_shape(fact) for fact in (*masks, *values)}
     return bool(masks and values) and len(shapes) == 1 and None not in shapes

@@ -12,7 +12,8 @@ from collections.abc import Collection
 from compilescope.fixes.subject import Subject
 from compilescope.fixes.values.extraction import read_from
 from compilescope.fixes.values.graph_values import graph_values
-from compilescope.fixes.values.kinds import Kind, category, joined_kind, kind_of
+from compilescope.fixes.values.kinds import kind_of
+from compilescope.fixes.values.promotion import Kind, category, joined_kind
 from compilescope.fixes.values.tensors import facts_of, is_static, is_tensor
 from compilescope.source.flow.aliasing import is_buffer
 from compilescope.source.flow.liveness import reads, targets
@@ -123,6 +124,14 @@ class Uses:
                 raise Refused(f"as a tensor it would make the result {as_tensor}, not {as_number}")
         elif not self._subject.program.facts.seen and self._mixes():
             raise NeedsRun("the result may get another dtype, which the source does not show")
+        elif mine is not None and self._is_of_several(other):
+            raise Refused("it meets tensors of several dtypes, and may change one of them")
+
+    def _is_of_several(self, node: cst.CSTNode) -> bool:
+        """Is a name in it seen with several dtypes, as where a loop changes it?"""
+        names = (each for each in self._module.walk(node) if isinstance(each, cst.Name))
+        seen = ({fact.dtype for fact in facts_of(self._subject, each)} for each in names)
+        return any(len(dtypes) > 1 for dtypes in seen)
 
     def _mixes(self) -> bool:
         """The program computes in several widths, or in one that is not the usual."""

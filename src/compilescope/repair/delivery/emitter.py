@@ -25,7 +25,7 @@ from compilescope.repair.delivery.script import (
     is_untouched,
     make_script,
 )
-from compilescope.repair.delivery.script_proof import Proof, prove_script
+from compilescope.repair.delivery.script_proof import Claim, Proof, prove_script
 from compilescope.repair.search.options import SearchOptions
 from compilescope.repair.search.outcome import SearchResult
 from compilescope.repair.search.places import main_file
@@ -124,9 +124,11 @@ def emit(
     where: str = "",
     why_unverified: str = "",
     proven: bool = True,
+    claimed: Losses | None = None,
 ) -> Emitted:
     """Write it, run it, and take it back unless it holds. Not `proven`: the program cannot be run
-    here, and neither can the script."""
+    here, and neither can the script. `claimed`: what the version with all changes was seen to
+    lose; None where it has not run yet."""
     others = {file: text for file, text in outcome.files.items() if file != plan.main}
     script = make_script(
         ScriptRecipe(
@@ -149,9 +151,10 @@ def emit(
     )
     version = Version(outcome.files, outcome.environment)
     with _written(plan, script.text.encode("utf-8", "surrogateescape")) as keep:
-        proof = Proof(True, "", Losses())
+        proof = Proof("unverified", why_unverified)
         if proven:
-            proof = prove_script(plan.target, original, version, wishes, whole=not script.refused)
+            claim = Claim(version, claimed, outcome.allows, whole=not script.refused)
+            proof = prove_script(plan.target, original, claim, wishes)
         if proof.holds:
             keep()
     return Emitted(plan, script, proof)

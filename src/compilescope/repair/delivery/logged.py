@@ -26,6 +26,7 @@ from compilescope.model.fix_search import FixAttempt, Losses
 from compilescope.model.run import Run, read_run
 from compilescope.recorder.target import Target
 from compilescope.repair.delivery.emitter import Emitted, ScriptPlan, emit, plan_script
+from compilescope.repair.delivery.logged_script import LoggedScript
 from compilescope.repair.delivery.script import LOG_MARK
 from compilescope.repair.search.budget import SPENT
 from compilescope.repair.search.options import SearchOptions
@@ -43,25 +44,6 @@ _HERE = "here"
 _PLAIN = "here on plain torch"
 _PATHS = (PurePosixPath, PureWindowsPath)
 _NOTHING = Losses()
-
-
-@dataclass(frozen=True)
-class LoggedScript:
-    """What came of it."""
-
-    path: str | None = None
-    """None: there was nothing to put into a script, or it did not hold."""
-    command: str = ""
-    done: tuple[str, ...] = ()
-    """In the script and verified."""
-    unverified: tuple[str, ...] = ()
-    """In the script and unverified."""
-    left: tuple[str, ...] = ()
-    """To do by hand."""
-    where: str = ""
-    """Where `done` was verified."""
-    reason: str = ""
-    """Why nothing, or not all of it, could be verified; why there is no script."""
 
 
 @dataclass(frozen=True)
@@ -129,6 +111,7 @@ def fix_from_log(
         files=files,
         originals=_originals(files, outcome),
         environment={**outcome.environment, **_environment(more)},
+        allows=outcome.allows.union(*(each.patch.allows for each in more)),
     )
     return _emit(plan, whole, target, wishes, searched, done, more, left, where)
 
@@ -375,9 +358,12 @@ def _emit(
         where=where,
         why_unverified=searched.reason and f"the program could not be run here: {searched.reason}",
         proven=not searched.reason,
+        claimed=None if proposed else outcome.after,
     )
+    proof = emitted.proof if not searched.reason else None
     if emitted.path is None:
-        return LoggedScript(left=left, reason=f"when the script ran, {emitted.proof.words}")
+        reason = f"when the script ran, {emitted.proof.reason}"
+        return LoggedScript(left=left, reason=reason, proof=proof)
     return LoggedScript(
         path=emitted.path,
         command=plan.command,
@@ -386,4 +372,5 @@ def _emit(
         left=left,
         where=where,
         reason=searched.reason,
+        proof=proof,
     )

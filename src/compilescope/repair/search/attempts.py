@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -86,7 +87,8 @@ def try_subject(
     refused: list[tuple[Fix, Refused]] = []
     tried_any = False
     fixes = fixes_for(subject)
-    for fix in likely_first(fixes) if budget.seconds is not None else fixes:
+    ordered = likely_first(fixes) if budget.seconds is not None else fixes
+    for place, fix in enumerate(ordered):
         if not wishes.wants_fix(fix.id):
             continue
         if budget.is_spent:
@@ -111,6 +113,10 @@ def try_subject(
         except OutOfTime:
             log.skip(_nothing(subject, refused, log.round), subject)
             return None
+        if patch.states and verification.verdict == "verified":
+            beside = _exact_beside(subject, ordered[place + 1 :], wishes)
+            patch = msgspec.structs.replace(patch, states=f"{patch.states} {beside}".strip())
+            verification = msgspec.structs.replace(verification, reason=patch.states)
         attempt = _attempt(subject, fix, patch, verification, refused, log.round)
         number = log.add(subject, attempt)
         wishes.tell(_in_one_line(attempt))
@@ -122,6 +128,20 @@ def try_subject(
         log.add(subject, attempt)
         wishes.tell(_in_one_line(attempt))
     return None
+
+
+def _exact_beside(subject: Subject, later: Sequence[Fix], wishes: SearchOptions) -> str:
+    """What to ask for where the price of a small change is too high: the first that has none."""
+    for fix in later:
+        if not wishes.wants_fix(fix.id):
+            continue
+        try:
+            patch = fix.propose(subject)
+        except Exception:  # Refused, or a fault of a plugin: then it is no offer.
+            continue
+        if patch.safe:
+            return f"`--rule {fix.id}` tries one that states no change."
+    return ""
 
 
 def _in_one_line(attempt: FixAttempt) -> str:
@@ -197,6 +217,7 @@ def _attempt(
         checks=verification.checks,
         inputs=verification.inputs,
         notes=verification.notes,
+        uncovered=verification.uncovered,
         diff=patch_diff(subject, patch),
     )
 

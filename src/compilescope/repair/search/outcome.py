@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from compilescope.model.fix_search import FixAttempt, FixLeft, FixVerdict, Losses, Times
+from compilescope.fixes.patch import Allowance
+from compilescope.model.fix_search import (
+    FixAttempt,
+    FixLeft,
+    FixVerdict,
+    Losses,
+    Times,
+    UncoveredBreak,
+)
 
 
 @dataclass(frozen=True)
@@ -31,3 +39,7 @@ class SearchResult:
     """The id of the original's run, where it was kept."""
     left: tuple[FixLeft, ...] = ()
     """What is still lost after all that was kept, and what PyTorch or a rule says of it."""
+    uncovered: tuple[UncoveredBreak, ...] = ()
+    """Graph breaks that the program had not shown: part of `after`."""
+    allows: frozenset[Allowance] = frozenset()
+    """What may differ with all that was kept."""

@@ -367,6 +367,8 @@ class _Search:
             times=times,
             notes=(*notes, *self._not_tried()),
             left=tuple(still_lost(last.watched, self.log.attempts())),
+            uncovered=proof.uncovered if proof is not None else (),
+            allows=frozenset().union(*(each.patch.allows for step in steps for each in step.kept)),
         )
         run = keep_run(first.folder, home, outcome) if home is not None else None
         return replace(outcome, run=run.name) if run is not None else outcome

@@ -5,16 +5,14 @@ The fix that was verified is part of it, and can be applied later.
 
 from __future__ import annotations
 
-import os
 import shutil
-import time
 from pathlib import Path
 
 from compilescope.fixes.stored import store_files
 from compilescope.model.artifacts import Artifacts, DiskArtifacts
 from compilescope.model.bodies import Body, FixOutcome
-from compilescope.model.event import Event, encode
-from compilescope.model.eventfile import EventFile
+from compilescope.model.command_run import append_bodies
+from compilescope.model.header import read_header
 from compilescope.model.home import make_home, note_made
 from compilescope.model.provenance import seal_fix
 from compilescope.processes.guard import transient
@@ -42,13 +40,10 @@ def tell_outcome(run: Path, outcome: SearchResult) -> None:
     """Append what became of each attempt, and of all together."""
     kept = _outcome(outcome, DiskArtifacts(run / ARTIFACTS))
     bodies: list[Body] = [*outcome.attempts, kept]
-    file, name = EventFile.claim(run, 0)
-    for number, body in enumerate(bodies):
-        event = Event(id=f"{name}.{number}", time_ns=time.time_ns(), pid=os.getpid(), body=body)
-        file.write(encode(event))
-    file.close()
+    append_bodies(run, bodies)
     changes = DiskArtifacts(run / ARTIFACTS).get(kept.changes) or ""
-    seal_fix(run, run.name, kept.verdict, changes)
+    # By the name in its header: the folder has another one until it is whole.
+    seal_fix(run, read_header(run).run, kept.verdict, changes)
 
 
 def _outcome(outcome: SearchResult, artifacts: Artifacts) -> FixOutcome:
@@ -62,4 +57,5 @@ def _outcome(outcome: SearchResult, artifacts: Artifacts) -> FixOutcome:
         warm_call=outcome.times.warm_call if outcome.times is not None else None,
         notes=outcome.notes,
         left=outcome.left,
+        uncovered=outcome.uncovered,
     )

@@ -6,13 +6,14 @@ any change proves nothing about a fix.
 
 from __future__ import annotations
 
+import math
+
 from compilescope.repair.trials.replays import Judge, Replays, same_values
 from compilescope.repair.trials.watched import ReplayedRun
 
-_APART = 0.02
+APART = 0.02
 """Relative. Of calls that are not replayed only sums of absolute values are known, and the rounding
-of all steps so far is in them. Chosen, not measured: less would call the rounding of long training
-runs wrong, more would let larger mistakes through."""
+of all steps so far is in them. benchmarks/fix_limits.py measures how far right patches drift."""
 
 
 def astray(before: ReplayedRun, after: ReplayedRun) -> str:
@@ -23,13 +24,32 @@ def astray(before: ReplayedRun, after: ReplayedRun) -> str:
         if len(old) != len(new):
             return f"{name} is called {len(new)} times; the original calls it {len(old)} times"
         for call, (a, b) in enumerate(zip(old, new, strict=True), 1):
-            if a != b and abs(a - b) > _APART * max(abs(a), abs(b)):
+            if _gap(a, b) > APART:
                 words = (
                     f"call {call} of {name} returns something different: its numbers add up to "
                     f"{b:g}"
                 )
                 return f"{words} instead of {a:g}"
     return ""
+
+
+def drift_of(before: ReplayedRun, after: ReplayedRun) -> float:
+    """The largest gap of all calls that both have made."""
+    theirs = after.record["trails"]
+    gaps = [
+        _gap(a, b)
+        for number, trail in before.record["trails"].items()
+        for a, b in zip(trail, theirs.get(number, ()), strict=False)
+    ]
+    return max(gaps, default=0.0)
+
+
+def _gap(one: float, other: float) -> float:
+    """Relative to the larger; of infinities and NaN, all or nothing."""
+    if one == other or (one != one and other != other):
+        return 0.0
+    gap = abs(one - other) / max(abs(one), abs(other))
+    return gap if gap == gap else math.inf
 
 
 def differs_from_itself(first: ReplayedRun, again: ReplayedRun) -> str:

@@ -6,14 +6,14 @@ patch wrote, or where tracing had gone by before, it is a loss.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from compilescope.analysis.digest import Digest
 from compilescope.analysis.findings import findings
 from compilescope.findings.breaks import BreakFinding
 from compilescope.findings.eager import EagerFinding
 from compilescope.findings.finding import Finding
-from compilescope.model.fix_search import FixCheck
+from compilescope.model.fix_search import FixCheck, UncoveredBreak
 from compilescope.repair.trials.changes import Changes
 from compilescope.repair.trials.losses import (
     captured_lines,
@@ -23,12 +23,20 @@ from compilescope.repair.trials.losses import (
 )
 from compilescope.repair.trials.watched import CapturedRun
 
+_ONCE = frozenset({"recompile/attribute-presence", "recompile/aliasing"})
+"""Causes that have two cases and no more: an attribute is there or not, two names are one tensor or
+two. Others, sizes and numbers, can go on for ever."""
+
 
 def check_losses(
-    before: CapturedRun, after: CapturedRun, gone: Collection[str], changes: Changes
+    before: CapturedRun,
+    after: CapturedRun,
+    gone: Collection[str],
+    changes: Changes,
+    uncovered: Sequence[UncoveredBreak],
 ) -> list[FixCheck]:
     """All count checks, the most telling first."""
-    comparison = _Comparison(before, after, gone, changes)
+    comparison = _Comparison(before, after, gone, changes, uncovered)
     return [
         comparison.gone(),
         comparison.breaks(),
@@ -42,9 +50,15 @@ def check_losses(
 
 class _Comparison:
     def __init__(
-        self, before: CapturedRun, after: CapturedRun, gone: Collection[str], changes: Changes
+        self,
+        before: CapturedRun,
+        after: CapturedRun,
+        gone: Collection[str],
+        changes: Changes,
+        uncovered: Sequence[UncoveredBreak],
     ) -> None:
         self._before, self._after = before, after
+        self._uncovered = uncovered
         self._gone = set(gone)
         self._changes = changes
         self._old = {found.fingerprint: found for found in findings(before.digest)}
@@ -73,9 +87,20 @@ class _Comparison:
         if new and are.breaks >= were.breaks and are.operators <= were.operators:
             words = f"the graph break only moves, to line {new[0].line} ({new[0].gb_type})"
             return FixCheck("breaks", "fail", words)
-        if new:
-            words = f"exposes the next graph break, on line {new[0].line} ({new[0].gb_type})"
-            return FixCheck("breaks", "pass", words)
+        if are.breaks > were.breaks:
+            unexplained = [each for each in self._uncovered if not each.why]
+            if unexplained:
+                first = unexplained[0]
+                words = f"{were.breaks} graph breaks before, {are.breaks} after: nothing shows "
+                words += f"that the one on line {first.line} ({first.cause}) was only hidden"
+                return FixCheck("breaks", "fail", words)
+        if self._uncovered:
+            first = self._uncovered[0]
+            words = f"{were.breaks} before, {are.breaks} after; newly visible: "
+            words += f"line {first.line} ({first.cause})"
+            words += f", as {first.why}" if first.why else ""
+            more = len(self._uncovered) - 1
+            return FixCheck("breaks", "pass", f"{words}, and {more} more" if more else words)
         return FixCheck("breaks", "pass", f"{were.breaks} before, {are.breaks} after")
 
     def _wrong(self, site: BreakFinding) -> str:
@@ -103,8 +128,12 @@ class _Comparison:
             if found.kind == "recompile" and name not in self._old
         ]
         kinds = [found.rule_id for found in self._old.values() if found.kind == "recompile"]
+        # One that cannot go on counts for nothing where fewer recompiles are left with it.
+        once = _ONCE if are < were else frozenset()
         fresh = [
-            found for found in new if found.rule_id not in kinds and not self._was_eager(found)
+            found
+            for found in new
+            if found.rule_id not in {*kinds, *once} and not self._was_eager(found)
         ]
         if fresh:
             words = f"a new cause of recompiles: {fresh[0].title} ({fresh[0].message})"

@@ -13,7 +13,7 @@ import torch
 from compilescope.diff.runs.trial import TrialValue
 from compilescope.diff.values import Comparer
 from compilescope.fixes.patch import Allowance
-from compilescope.model.fix_search import CheckVerdict
+from compilescope.model.body import Verdict
 from compilescope.repair.trials.child.kept_outcomes import KeptOutcome, read_kept
 from compilescope.repair.trials.child.recipes import is_whole
 from compilescope.repair.trials.printed_output import compare_output
@@ -31,7 +31,7 @@ class ReplayDifference:
     aspect: str
     """`values`, `errors`, `aliases`, `gradients`, `printed`, `random`."""
     path: str
-    verdict: CheckVerdict
+    verdict: Verdict
     """`fail` or `unknown`."""
     words: str
 
@@ -82,6 +82,9 @@ class Judge:
         kept, other = wanted[0].read(old), found[0].read(new)
         truth = wanted[0].read(exact) if exact is not None else None
         compared = list(_compare(kept, other, truth, exact, found[0].held))
+        if "rebuilt-attributes" in self._allows:
+            free = {*new["created"], *new["rebound"]} - set(kept.outcome.values)
+            compared = [each for each in compared if each.path not in free]
         if old["error"] is None:
             compared += self._notes(old, new)
         return compared + list(self._printed(old, new))

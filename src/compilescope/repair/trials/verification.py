@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from compilescope.model.fix_search import FixCheck, FixVerdict, Losses
+from compilescope.model.fix_search import FixCheck, FixVerdict, Losses, UncoveredBreak
 from compilescope.repair.trials.watched import CapturedRun
 
 
@@ -21,6 +21,8 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
     """What a reader should know though it decides nothing: inputs left out, sides not taken."""
     inputs: tuple[str, ...] = ()
     """The sets of inputs on which its regions were held against the original's, in words."""
+    uncovered: tuple[UncoveredBreak, ...] = ()
+    """Graph breaks that the original does not show."""
     watched: CapturedRun | None = None
     """The run of the version that was tried."""
 

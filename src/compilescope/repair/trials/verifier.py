@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from compilescope.fixes.patch import Allowance
-from compilescope.model.fix_search import FixCheck, FixVerdict, Losses
+from compilescope.model.fix_search import FixCheck, FixVerdict, Losses, UncoveredBreak
 from compilescope.repair.trials.baseline import TrialBaseline
 from compilescope.repair.trials.changes import Changes, changes_between
 from compilescope.repair.trials.loss_checks import check_losses
 from compilescope.repair.trials.losses import losses_of
 from compilescope.repair.trials.printed_output import compare_output, differs_in_numbers
+from compilescope.repair.trials.uncovered import uncovered_breaks
 from compilescope.repair.trials.value_checks import compare_values
 from compilescope.repair.trials.verification import Verification
 from compilescope.repair.trials.version import Version
@@ -53,6 +54,7 @@ def verify(
         after=losses_of(after.digest, after.operators, distinct=True) if after else Losses(),
         notes=tuple(dict.fromkeys(trial.notes)),
         inputs=tuple(dict.fromkeys(trial.inputs)),
+        uncovered=trial.uncovered,
         watched=after,
     )
 
@@ -84,6 +86,7 @@ def confirm(
         checks=checks,
         before=before.counts,
         after=after,
+        uncovered=trial.uncovered,
         watched=trial.after,
     )
 
@@ -107,6 +110,7 @@ class _Trial:
         self.notes: list[str] = []
         self.inputs: list[str] = []
         self.after: CapturedRun | None = None
+        self.uncovered: tuple[UncoveredBreak, ...] = ()
 
     def judge(self, gone: Collection[str]) -> tuple[FixVerdict, str]:
         if self._before.unusable:
@@ -120,9 +124,10 @@ class _Trial:
     def look(self, gone: Collection[str], after: CapturedRun) -> tuple[FixVerdict, str] | None:
         """What a run of it shows, without any replays; None: nothing is wrong."""
         self.after = after
+        self.uncovered = uncovered_breaks(self._before.watched, after, self.changes)
         # How it ended comes first: what a run lost that broke off says nothing.
         self.checks += [self._exit(after)]
-        self.checks += check_losses(self._before.watched, after, gone, self.changes)
+        self.checks += check_losses(self._before.watched, after, gone, self.changes, self.uncovered)
         found = self._verdict()
         if found is not None:
             return found

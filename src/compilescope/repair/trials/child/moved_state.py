@@ -54,6 +54,10 @@ def move(state: State, recipe: InputRecipe, names: Collection[str]) -> None:
         return
     for name in names:
         tensor = state.holdings.tensors[name]
+        if recipe.amount:
+            with torch.no_grad():
+                tensor.mul_(recipe.amount)
+            continue
         # By the name: another version may hold more, or in another order.
         seed = zlib.crc32(f"{recipe.seed} {name}".encode())
         noise = torch.randn(tensor.shape, generator=torch.Generator().manual_seed(seed))

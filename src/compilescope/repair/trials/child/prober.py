@@ -22,6 +22,7 @@ from compilescope.repair.trials.child.iterators import renewing, settled
 from compilescope.repair.trials.child.kept_outcomes import OutcomeKeeper, claim, size_of
 from compilescope.repair.trials.child.notes import describe_error, random_state
 from compilescope.repair.trials.child.recipes import (
+    OTHER_WEIGHTS,
     InputRecipe,
     family_of,
     more_recipes,
@@ -34,10 +35,10 @@ from compilescope.tensors.structure import argument_leaves, take_apart
 from compilescope.torchapi.regions import CompiledRegion, Regions
 
 _T = TypeVar("_T")
-_REGIONS = 24
+REGIONS = 24
 """Chosen, as the limits below (docs/verifying.md lists them): what is beyond is left out, and the
 notes say so. Every region costs its replays, eager and compiled."""
-_CALLS = 4
+CALLS = 4
 """Of one region. Chosen: only calls with other shapes or kinds of arguments count, but for the
 second."""
 _BYTES = 4 << 30
@@ -55,6 +56,22 @@ loop that does not end must cost little, and a busy machine must not look like o
 _PATIENCE_COMPILED_S = 30.0
 """The same for a version that is held against the original, which compiles in that time. Chosen."""
 _EXACT = ("recorded", "values", "scaled", "first-size", "shifted", "weights")
+
+
+def _bound_memory() -> None:
+    """Made-up numbers may ask for more memory than there is (`one_hot` of a label in the billions):
+    that is to raise in this process, and not to take the machine down."""
+    try:
+        import resource
+
+        here = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        with open("/proc/self/status") as file:
+            has = next(int(row.split()[1]) * 1024 for row in file if row.startswith("VmData"))
+        soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        known = [each for each in (soft, hard) if each != resource.RLIM_INFINITY]
+        resource.setrlimit(resource.RLIMIT_DATA, (min([has + here, *known]), hard))
+    except (ImportError, OSError, StopIteration, ValueError):
+        return  # No such limit here.
 
 
 class Prober:
@@ -87,6 +104,7 @@ class Prober:
         self._lock = threading.Lock()
 
     def begin(self) -> None:
+        _bound_memory()
         self._regions.install()
         atexit.register(self._end)
 
@@ -191,11 +209,11 @@ class Prober:
             return (region.number, number) in self._like
         known = self._signatures.setdefault(region, set())
         signature = signature_of(args, kwargs)
-        if len(known) >= _CALLS or (signature in known and number > 2):
+        if len(known) >= CALLS or (signature in known and number > 2):
             return False
         reason = ""
-        if region.number >= _REGIONS:
-            reason = f"more than {_REGIONS} regions"
+        if region.number >= REGIONS:
+            reason = f"more than {REGIONS} regions"
         elif self._spent > self._seconds:
             reason = f"more than {self._seconds:g} s of replays"
         elif self._keeper.kept_bytes > _BYTES:
@@ -264,7 +282,10 @@ class Prober:
         """Look for inputs that take sides of branches which nothing took so far."""
         if not replay.arguments.tensors():
             return
-        for recipe in without_fatal(more_recipes(), self._fatal.get(entry["region"], ())):
+        fatal = self._fatal.get(entry["region"], ())
+        for recipe in without_fatal(more_recipes(replay.arguments), fatal):
+            if not replay.can(recipe) or (recipe.kind == OTHER_WEIGHTS and not replay.weights):
+                continue
             if not self._one_sided() or self._hunted > _HUNT_S:
                 return
             begun = time.monotonic()

@@ -39,7 +39,9 @@ class InputRecipe(NamedTuple):
     def words(self) -> str:
         told = {
             RECORDED: "the recorded inputs",
-            OTHER_WEIGHTS: "other weights and buffers",
+            OTHER_WEIGHTS: f"weights and buffers times {self.amount:g}"
+            if self.amount
+            else "other weights and buffers",
             OTHER_MODE: "`training` the other way",
             "values": "other values",
             "drawn": "the recorded values in another order",
@@ -62,7 +64,8 @@ class InputRecipe(NamedTuple):
 def family_of(recipe: InputRecipe) -> str:
     """Inputs that are refused together: what is beyond the range of one kernel for one of them,
     mostly is for the others. Empty for those that hold nothing which was not there."""
-    if recipe.kind in _HARMLESS:
+    large_weights = recipe.kind == OTHER_WEIGHTS and recipe.amount
+    if recipe.kind in _HARMLESS and not large_weights:
         return ""
     return "integers" if recipe.kind in _INTEGERS else "values"
 
@@ -108,8 +111,22 @@ def _of_integers(tensors: list[torch.Tensor]) -> list[InputRecipe]:
     return recipes
 
 
-def more_recipes() -> Iterator[InputRecipe]:
-    """To find inputs that take the other side of a branch; cheap ones first."""
+_LARGE_WEIGHTS = (1e4, 1e30)
+"""Times. Chosen: with the first, activations of float16 (up to 65504) become infinite, with the
+second those of float32 (up to 3.4e38)."""
+
+
+def more_recipes(arguments: CopiedArguments) -> Iterator[InputRecipe]:
+    """To find inputs that take the other side of a branch; the likely ones first. What is given
+    token ids has no infinity among its inputs: only its weights can bring one."""
+    weights = [InputRecipe(OTHER_WEIGHTS, amount=amount) for amount in _LARGE_WEIGHTS]
+    floating = any(tensor.is_floating_point() for tensor in arguments.tensors())
+    yield from [] if floating else weights
+    yield from _more_values()
+    yield from weights if floating else []
+
+
+def _more_values() -> Iterator[InputRecipe]:
     for amount in (1.0, -1.0, 10.0, -10.0, 0.5, -0.5, 1e3, -1e3, 2.0, -2.0, 1e-3, -1e-3):
         yield InputRecipe("filled", amount=amount)
         yield InputRecipe("shifted", amount=amount)

@@ -6,6 +6,8 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+import torch
+
 from compilescope.diff.runs.model_state import State
 from compilescope.diff.runs.modes import Randomness
 from compilescope.diff.runs.sides import believed, survey, widened
@@ -23,6 +25,7 @@ from compilescope.repair.trials.child.recipes import (
 )
 from compilescope.repair.trials.child.surroundings import CallSurroundings
 from compilescope.tensors.copies import CopiedArguments
+from compilescope.tensors.distances import is_same
 from compilescope.tensors.structure import MISSING
 from compilescope.torchapi.compilation.settings import roomy_caches
 from compilescope.torchapi.regions import CompiledRegion, Regions, Versions, model_of
@@ -99,7 +102,8 @@ class Replay:
         plan = self._plan(recipe)
         plan.train = False
         notes = CallNotes(self._region.eager, self._state)
-        run(plan, notes, around=lambda: self._around("eager", notes, coverage))
+        with self._moved(plan, recipe):
+            run(plan, notes, around=lambda: self._around("eager", notes, coverage))
 
     def compiled(self, recipe: InputRecipe) -> dict[str, Any]:
         with roomy_caches():
@@ -176,6 +180,8 @@ class Replay:
         self, recipe: InputRecipe, mode: str, notes: CallNotes, outcome: TrialOutcome
     ) -> dict[str, Any]:
         error = outcome.error
+        changed = [name for name, value in outcome.values.items() if value.kind == "change"]
+        before = {name: self._state.before(name.removesuffix(AFTER)) for name in changed}
         return {
             "recipe": list(recipe),
             "mode": mode,
@@ -186,8 +192,18 @@ class Replay:
             "gradients": notes.gradients,
             "printed": notes.printed,
             "surroundings": notes.surroundings,
-            "changed": [name for name, value in outcome.values.items() if value.kind == "change"],
+            "changed": changed,
+            "created": [name for name in changed if before[name] is MISSING],
+            "rebound": [
+                name for name in changed if _is_equal(outcome.values[name].leaf, before[name])
+            ],
             "random": notes.random,
             "train": self.train,
             "seconds": round(outcome.seconds, 6),
         }
+
+
+def _is_equal(now: Any, before: Any) -> bool:
+    """Another tensor with the same numbers."""
+    both = isinstance(now, torch.Tensor) and isinstance(before, torch.Tensor)
+    return both and now.dtype == before.dtype and is_same(now.detach(), before.detach())

@@ -42,6 +42,7 @@ class Surveyor:
         self._wanted: dict[CodeType, bool] = {}
         self._calls: dict[CodeType, int] = {}
         self._seen: dict[str, dict[int, dict[str, list[ValueFact]]]] = {}
+        self._shapes: dict[str, dict[int, list[dict[str, tuple[int, ...]]]]] = {}
 
     def begin(self) -> None:
         self._regions.install()
@@ -84,19 +85,29 @@ class Surveyor:
 
     def _note(self, frame: FrameType) -> None:
         here = self._seen.setdefault(frame.f_code.co_filename, {}).setdefault(frame.f_lineno, {})
+        shapes: dict[str, tuple[int, ...]] = {}
         for name, value in _names(frame):
             facts = here.setdefault(name, [])
-            if len(facts) < _FACTS:
-                fact = value_fact(value)
-                if fact not in facts:
-                    facts.append(fact)
+            fact = value_fact(value)
+            if fact.shape is not None:
+                shapes[name] = fact.shape
+            if len(facts) < _FACTS and fact not in facts:
+                facts.append(fact)
+        in_file = self._shapes.setdefault(frame.f_code.co_filename, {})
+        visits = in_file.setdefault(frame.f_lineno, [])
+        if shapes not in visits:
+            visits.append(shapes)
+
+    def facts(self) -> dict[str, Any]:
+        """As `ValueFacts` reads them."""
+        return {"seen": self._seen, "shapes": self._shapes}
 
     def _write(self) -> None:
         sys.settrace(None)
         threading.settrace(None)
         if self._seen and claim(self._folder):
             part = self._folder / "facts.json.part"
-            part.write_bytes(msgspec.json.encode({"seen": self._seen}))
+            part.write_bytes(msgspec.json.encode(self.facts()))
             os.replace(part, self._folder / "facts.json")
 
 

@@ -1,15 +1,11 @@
 import torch
 from torch import optim
 
-weight = torch.nn.Parameter(torch.ones(3))
-optimizer = optim.SGD([weight], lr=torch.tensor(0.1, dtype=torch.float64))  # halved
-
-
-@torch.compile(backend="eager")
-def step(value, gradient):
-    return value - optimizer.param_groups[0]["lr"] * gradient
-
+model = torch.nn.Linear(3, 3)
+optimizer = optim.SGD(model.parameters(), lr=torch.tensor(0.1, dtype=torch.float64))  # halved
+step = torch.compile(optimizer.step, backend="eager")
 
 for _ in range(3):
-    step(torch.ones(3), torch.ones(3))
+    model(torch.ones(2, 3)).sum().backward()
+    step()
     optimizer.param_groups[0]["lr"] *= 0.5

@@ -1,8 +1,8 @@
-#: because: reads the learning rate itself
+#: because: would share the tensor
 import torch
 
-weight = torch.nn.Parameter(torch.ones(3))
-optimizer = torch.optim.SGD([weight], lr=0.1)
+weights = [torch.nn.Parameter(torch.ones(3)) for _ in range(2)]
+optimizer = torch.optim.SGD([{"params": [each]} for each in weights], lr=0.1)
 
 
 @torch.compile(backend="eager")
@@ -12,5 +12,5 @@ def step(value, gradient):
 
 for _ in range(3):
     step(torch.ones(3), torch.ones(3))
-    optimizer.param_groups[0]["lr"] *= 0.5
-    print(optimizer.param_groups[0]["lr"])
+    for group in optimizer.param_groups:
+        group["lr"] *= 0.5

@@ -1,0 +1,17 @@
+import torch
+
+
+def _f_compiled(x, y):
+    gap = y.max() - x.min()
+    value = torch.stack([each.isnan().any() for each in (x, y)]).any()
+    value_2 = gap * 2
+    return value, value_2
+
+
+@torch._dynamo.decorators.skip
+def f(x, y):
+    value, value_2 = _f_compiled(x, y)
+    return bool(value), value_2.item()
+
+
+print(torch.compile(f, backend="eager")(torch.ones(3), torch.ones(3)))

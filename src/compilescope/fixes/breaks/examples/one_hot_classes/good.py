@@ -1,0 +1,10 @@
+import torch
+import torch.nn.functional as F
+
+
+def f(table, labels):
+    rows = F.one_hot(labels, num_classes=table.shape[0]).float() @ table
+    return rows * 2
+
+
+torch.compile(f, backend="eager")(torch.ones(4, 3), torch.tensor([0, 3, 1]))

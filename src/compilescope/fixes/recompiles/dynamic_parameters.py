@@ -1,0 +1,43 @@
+"""The sizes of parameters and buffers that a program replaces become variables of the graph."""
+
+from __future__ import annotations
+
+from compilescope.fixes.arguments.guarded import cause_of, numbers_seen
+from compilescope.fixes.compilation.regions import region_of
+from compilescope.fixes.compilation.settings import with_dynamic
+from compilescope.fixes.fix import Fix
+from compilescope.fixes.patch import Patch
+from compilescope.fixes.subject import Subject
+from compilescope.source.refusals import NotMeant, Refused
+
+_OWN = "force_parameter_static_shapes"
+_OF_LAYERS = "force_nn_module_property_static_shapes"
+"""What torch's own layers hold stays constant for this flag as well (torch 2.13)."""
+
+
+def _propose(subject: Subject) -> Patch:
+    cause = cause_of(subject)
+    if region_of(subject).is_of_many:
+        raise NotMeant("several objects are compiled, each with sizes that never change")
+    if numbers_seen(subject) & {0, 1}:
+        raise Refused("sizes 0 and 1 are compiled separately, whatever the flags say")
+    flags = [_OWN, _OF_LAYERS] if "._modules['" in cause.subject else [_OWN]
+    names = " and ".join(f"`torch._dynamo.config.{flag}`" for flag in flags)
+    verb = "are" if len(flags) > 1 else "is"
+    return Patch(
+        with_dynamic(subject, dict.fromkeys(flags, False)),
+        states=f"{names} {verb} False for the whole program.",
+    )
+
+
+FIX = Fix(
+    id="dynamic-parameters",
+    title="let sizes of parameters be dynamic",
+    rules=frozenset({"recompile/parameter-size"}),
+    order=150,
+    kind="config",
+    why="Dynamo treats sizes of parameters and buffers as constants, even with `dynamic=True`, "
+    "unless the flag is off. Kernels for any size can be slower than kernels for one size. The "
+    "timings show whether they are.",
+    propose=_propose,
+)

@@ -1,0 +1,22 @@
+import torch
+
+means = []
+
+
+def _f_compiled(x):
+    y = x.sin()
+    value = y.mean()
+    value_2 = y * 2
+    return value, value_2
+
+
+@torch.compile(backend="eager")
+@torch._dynamo.decorators.skip
+def f(x):
+    value, value_2 = _f_compiled(x)
+    means.append(value)
+    return value_2
+
+
+for _ in range(3):
+    f(torch.ones(3))

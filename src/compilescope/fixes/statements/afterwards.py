@@ -1,0 +1,158 @@
+"""A function whose last statements stay outside of the graph: what they need is computed before.
+
+`log.append(y.sum())` and `return (y * 2).tolist()` are nothing for a graph; `y.sum()` and `y * 2`
+are. They become lines above, which go with the rest of the function into a core that is compiled
+alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from compilescope.fixes.branches.condition import read_test
+from compilescope.fixes.branches.quantifiers import quantifier_of
+from compilescope.fixes.patch import Patch
+from compilescope.fixes.statements.shell import Shell
+from compilescope.fixes.subject import Subject
+from compilescope.fixes.values.tensors import bare
+from compilescope.source.flow.cuts import is_light_value, is_return, split_around
+from compilescope.source.flow.purity import first, short
+from compilescope.source.refusals import Refused
+from compilescope.source.syntax.bindings import bound_names, statements_of
+from compilescope.source.syntax.edit import Edit
+from compilescope.source.syntax.module import SourceModule
+from compilescope.source.trees import cst
+
+
+class _Piece(NamedTuple):
+    """A part of a statement that the core computes."""
+
+    node: cst.BaseExpression
+    code: str = ""
+    """What to compute, where that is not the part itself."""
+    back: str = "{}"
+    """What stands in its place, with the name of what was computed."""
+
+
+_CONVERSIONS = ("builtins.float", "builtins.int", "builtins.bool")
+_METHODS = ("item", "tolist")
+
+
+def done_afterwards(subject: Subject, outside: Sequence[cst.BaseStatement]) -> Patch:
+    """These statements, and the last `return`, run when the core has. Raises `Refused` where more
+    is computed after them, or with what they give."""
+    body = statements_of(subject.function)
+    kept = list(outside)
+    if is_return(body[-1]) and body[-1] not in kept:
+        kept.append(body[-1])
+    module, moved = _computed_first(subject, kept)
+    line = subject.module.line(subject.function)
+    function = next(
+        each
+        for each in module.walk()
+        if isinstance(each, cst.FunctionDef) and module.line(each) == line
+    )
+    now = statements_of(function)
+    places = [now[i + moved] for i, each in enumerate(body) if each in kept]
+    edit = Edit(module)
+    Shell(edit, function, split_around(module, now, places)).write(early=False)
+    return Patch(edit.files())
+
+
+def _computed_first(
+    subject: Subject, kept: Sequence[cst.BaseStatement]
+) -> tuple[SourceModule, int]:
+    """The file with a line for each piece above the first of the statements; and how many lines."""
+    module, edit = subject.module, Edit(subject.module)
+    body = statements_of(subject.function)
+    start = min(body.index(each) for each in kept)
+    lines: list[str] = []
+    for statement in kept:
+        between = bound_names(body[start : body.index(statement)])
+        for piece in _heavy(subject, statement):
+            shown = short(module, piece.node)
+            later = sorted(module.names_in(piece.node) & between)
+            if later:
+                raise Refused(f"`{shown}` needs `{later[0]}`, which is read before it")
+            name = module.fresh_name(f"value_{len(lines) + 1}" if lines else "value")
+            lines.append(f"{name} = {piece.code or module.code(bare(piece.node))}")
+            edit.replace(piece.node, edit.expression(piece.back.format(name)))
+    if not lines:
+        return module, 0
+    edit.put_before(body[start], "\n".join(lines))
+    return SourceModule(module.path, edit.text()), len(lines)
+
+
+def _heavy(subject: Subject, statement: cst.BaseStatement) -> Iterator[_Piece]:
+    """Raises `Refused` for a piece that does more than compute: it would come too early."""
+    module = subject.module
+    parts = statement.body if isinstance(statement, cst.SimpleStatementLine) else ()
+    only = parts[0] if len(parts) == 1 else None
+    if isinstance(only, cst.Return) and only.value is None:
+        return
+    value = only.value if isinstance(only, (cst.Assign, cst.Return, cst.Expr)) else None
+    if value is None:
+        raise Refused(f"`{short(module, statement)}` is not a statement of its own")
+    for part in _parts(value, called=isinstance(only, cst.Expr)):
+        for piece in list(_pieces(subject, part)) or [_Piece(part)]:
+            if is_light_value(module, piece.node):
+                continue
+            found = first(module, [piece.node], "effect", "unknown", "by-value")
+            if found is not None and not piece.code:
+                raise Refused(found.words.replace("the branch", "the statement"))
+            yield piece
+
+
+def _parts(value: cst.BaseExpression, *, called: bool = False) -> Iterator[cst.BaseExpression]:
+    """Of a tuple, a list or a dict, each; of a call that is a statement, what it is given."""
+    if called and isinstance(value, cst.Call):
+        for arg in value.args:
+            yield from _parts(arg.value)
+    elif isinstance(value, (cst.Tuple, cst.List)):
+        for element in value.elements:
+            yield from _parts(element.value)
+    elif isinstance(value, cst.Dict):
+        for entry in value.elements:
+            yield from _parts(entry.value)
+    else:
+        yield value
+
+
+def converts(subject: Subject, statement: cst.CSTNode) -> bool:
+    """Is a Python value made of a tensor there?"""
+    return any(_tensor_of(subject, each) is not None for each in subject.module.walk(statement))
+
+
+def _tensor_of(subject: Subject, node: cst.CSTNode) -> cst.BaseExpression | None:
+    """`t` of `t.tolist()`, `float(t)`, `not t`; of `any(...)`, itself."""
+    module = subject.module
+    if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Not):
+        return node.expression
+    if not isinstance(node, cst.Call):
+        return None
+    if module.calls(node, *_CONVERSIONS) and len(node.args) == 1 and not node.args[0].star:
+        return node.args[0].value
+    if module.calls(node, "builtins.any", "builtins.all"):
+        return node
+    func = node.func
+    if isinstance(func, cst.Attribute) and func.attr.value in _METHODS and not node.args:
+        return func.value
+    return None
+
+
+def _pieces(subject: Subject, part: cst.BaseExpression) -> Iterator[_Piece]:
+    """What is converted there, each the whole that is a tensor still."""
+    module = subject.module
+    inside: set[cst.CSTNode] = set()
+    for each in module.walk(part):
+        tensor = _tensor_of(subject, each) if each not in inside else None
+        if tensor is None:
+            continue
+        inside |= {each, *module.walk(each)}
+        while tensor is not each and (inner := _tensor_of(subject, tensor)) is not None:
+            each, tensor = tensor, inner
+        if quantifier_of(subject, tensor) is not None:
+            yield _Piece(tensor, read_test(subject, tensor).text, "bool({})")
+        else:
+            yield _Piece(tensor)
