@@ -936,6 +936,86 @@ def odd_letters(run: HostileRun) -> None:
     run.fill(one)
 
 
+def names_of_names(run: HostileRun) -> None:
+    """Names as torch makes them of others, of others, of others."""
+    for depth in (5, 100, run.size // 60):
+        for name in (
+            "torch_dynamo_resume_in_" * depth + "f" + "_at_1" * depth,
+            "__import_" * depth + "f",
+            "__import_" + "a_dot_" * depth + "f",
+            "triton_poi_fused_" + "add_" * depth + "0",
+        ):
+            code = CodeRef("/u/a.py", 5, name)
+            body = graph_break(frame=code, within=code, context=name, explanation=name)
+            run.event(body, compile_id=f"{depth}/0", stack=(frame(source=f"    y = {name}(x)"),))
+
+
+def formats_in_formats(run: HostileRun) -> None:
+    """f-strings, their values, the formats of those, and quotes that never close."""
+    many = run.size // 200
+    for number, line in enumerate(
+        (
+            "f'{" + "x:{" * many,
+            "f'{" + "f'{x}' " * many,
+            "f'{" * many,
+            'f"{' + '"a"' * many + '}"',
+            'f"{' + '"a' * many + '}"',
+        )
+    ):
+        run.event(
+            graph_break(context=line, explanation=line),
+            compile_id=f"{number}/0",
+            stack=(frame(number + 1, source=line),),
+        )
+
+
+def combining_marks(run: HostileRun) -> None:
+    """Thousands of marks on one letter: a name, a file, a line of it."""
+
+    def one(number: int) -> tuple[Any, dict[str, Any]]:
+        text = f"e{number}" + "\u0301\u0323\u20dd" * 500
+        code = CodeRef(f"/u/{text[:200]}.py", 5, text)
+        return graph_break(context=text, explanation=text, frame=code, within=code), {
+            "compile_id": f"{number}/0",
+            "stack": (frame(number + 1, code.file, f"    {text} = x"),),
+        }
+
+    run.fill(one)
+
+
+def long_file_names(run: HostileRun) -> None:
+    """Each a single name, longer than any file system takes."""
+
+    def one(number: int) -> tuple[Any, dict[str, Any]]:
+        code = CodeRef(f"/u/{'x' * 20_000}{number}.py", 5, "forward")
+        body = graph_break(frame=code, within=code, explanation=f"called from {code.file}")
+        return body, {"compile_id": f"{number}/0", "stack": (frame(6, code.file),)}
+
+    run.fill(one)
+
+
+def deep_arguments(run: HostileRun) -> None:
+    """Operators' constants: lists in lists in lists, whole numbers without end."""
+    for number, deep in enumerate(("[" * 900 + "]" * 900, "9" * 4000, "[" * 5000 + "]" * 5000)):
+        call = f'{{"op":"aten.add","inputs":[],"outputs":[],"constants":{{"alpha":{deep}}}}}'
+        node = f'{{"name":"a","op":"call_function","target":"aten.add","call":{call}}}'
+        many = ",".join([node] * max(run.size // 3 // len(node), 1))
+        name = run.artifacts.put(f'{{"nodes":[{many}]}}', "json")
+        run.event(_captured(run, graph=name), compile_id=f"{number}/0", stack=(frame(),))
+
+
+def ranks_and_resets(run: HostileRun) -> None:
+    """Hardly an event in each of very many processes, ranks and epochs."""
+
+    def one(number: int) -> tuple[Any, dict[str, Any]]:
+        code = CodeRef("/u/a.py", 5, f"forward{number % 7}")
+        body = (graph_break(frame=code, within=code), bodies.CompileTime(5000, frame=code))
+        fields = {"pid": number + 1, "rank": number, "epoch": number % 3}
+        return body[number % 2], {"compile_id": "0/0", "stack": (frame(number % 9 + 1),), **fields}
+
+    run.fill(one)
+
+
 RUNS: dict[str, Callable[[HostileRun], None]] = {
     make.__name__: make
     for make in (
@@ -1003,6 +1083,12 @@ RUNS: dict[str, Callable[[HostileRun], None]] = {
         small_files_beside,
         times_apart,
         odd_letters,
+        names_of_names,
+        formats_in_formats,
+        combining_marks,
+        long_file_names,
+        deep_arguments,
+        ranks_and_resets,
     )
 }
 RUNS |= {f"nested_{name}": nested_source(name) for name in _NESTED}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import itertools
 from pathlib import Path
 
@@ -16,9 +17,11 @@ from compilescope.model.bodies import (
     BreakEcho,
     CacheAccess,
     CacheEntryMiss,
+    CheckOutcome,
     CompileFailed,
     CompileTime,
     CudagraphSkip,
+    DiffOutcome,
     FailedGuard,
     FixAttempt,
     FixOutcome,
@@ -33,11 +36,13 @@ from compilescope.model.bodies import (
     LogRead,
     Machine,
     Measurement,
+    MinifyOutcome,
     ProcessEnded,
     ProcessStarted,
     Recompile,
     ReproWritten,
     SourceSeen,
+    StepsProfiled,
     TensorDiff,
     ToolFault,
     Unknown,
@@ -48,9 +53,11 @@ from compilescope.model.fix_search import FixedFile, FixLeft, Losses
 from compilescope.model.graph import Graph, Node, TensorInfo, encode_graph
 from compilescope.model.header import RunHeader, write_header
 from compilescope.model.logged import ModuleStage, OpPlace
+from compilescope.model.outcomes import ComparedInputs, JudgedLimit, WrongOperation
 from compilescope.model.provenance import seal_run
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef, Frame
+from profiles.traces import RECORDED
 from sweep_samples import hostile_sweep, sweep_run
 
 CODE = CodeRef(f"{ROOT}/model.py", 6, "forward")
@@ -91,6 +98,12 @@ def full_run() -> Run:
     )
 
 
+def profiled_steps(artifacts: MemoryArtifacts) -> str:
+    """The steps of a real program."""
+    stored = gzip.decompress((RECORDED / "cudagraphs.profile.gz").read_bytes())
+    return artifacts.put(stored.decode(), "profile")
+
+
 def later_run() -> Run:
     """The kinds that other sources append: devices, numbers, benchmarks, one from the future."""
     artifacts = MemoryArtifacts()
@@ -103,6 +116,38 @@ def later_run() -> Run:
             "output[0]", "fail", "too far", "toy", test="inductor", metrics={"max_abs": 0.5}
         ),
         TensorDiff("output[1]", "pass", metrics={"max_abs": 0.0}),
+        DiffOutcome(
+            "toy",
+            "eager",
+            "inductor",
+            "fail",
+            "1 of 2 values differ",
+            operations=(WrongOperation("torch.sin (sin)", f"{ROOT}/toy.py", 8, "forward", "y"),),
+            inputs=(ComparedInputs("input 1", "fail"), ComparedInputs("input 2", "pass", "again")),
+            notes=("the model is in training mode",),
+        ),
+        StepsProfiled(CODE, 2, (3_500_000, 3_600_000), profiled_steps(artifacts), "NVIDIA H200"),
+        StepsProfiled(reason="the program ended after 3 calls"),
+        MinifyOutcome(
+            "break",
+            "Data-dependent branching",
+            f"{ROOT}/repro.py",
+            artifacts.put("import torch\n", "py"),
+            size_before=90,
+            size=12,
+            lines_before=30,
+            lines=4,
+            runs=100,
+            seconds=9.5,
+            stopped="time",
+            needs={"data": "it is no Python file"},
+        ),
+        CheckOutcome(
+            "fail",
+            (JudgedLimit("breaks", "fail", "1 graph break, at most 0 allowed", 1, 0),),
+            own=True,
+            baseline="ci/baseline.json",
+        ),
         FixAttempt(
             "where-for-if", "torch.where instead of if", "verified", kept=True, diff="-a\n+b"
         ),
@@ -146,6 +191,30 @@ def hostile_run() -> Run:
         CudagraphSkip(HOSTILE),
         Violation(HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE, remedy=HOSTILE, model=HOSTILE),
         TensorDiff(HOSTILE, "fail", HOSTILE, HOSTILE, metrics={HOSTILE: 1.0}),
+        DiffOutcome(
+            HOSTILE,
+            HOSTILE,
+            HOSTILE,
+            "unknown",
+            HOSTILE,
+            HOSTILE,
+            operations=(WrongOperation(HOSTILE, HOSTILE, 1, HOSTILE, HOSTILE),),
+            inputs=(ComparedInputs(HOSTILE, "fail", HOSTILE), ComparedInputs(HOSTILE, "pass")),
+            notes=(HOSTILE,),
+        ),
+        MinifyOutcome(
+            "crash",
+            HOSTILE,
+            HOSTILE,
+            artifacts.put(HOSTILE, "py"),
+            HOSTILE,
+            needs={HOSTILE: HOSTILE},
+        ),
+        CheckOutcome(
+            "unknown",
+            (JudgedLimit(HOSTILE, "unknown", HOSTILE, 1, 0, HOSTILE),),
+            baseline=HOSTILE,
+        ),
         FixAttempt(
             HOSTILE, HOSTILE, "rejected", "0.1", HOSTILE, HOSTILE, HOSTILE, diff=f"-{HOSTILE}"
         ),

@@ -16,7 +16,6 @@ from pathlib import Path
 import pytest
 
 from builders import event, frame, run_of
-from capture.harness import environment, finish, latest_folder, latest_run, start
 from compilescope.analysis.gate.verdict import GateLimits
 from compilescope.model.bodies import CompileFailed, GraphBreak, GraphCaptured, ProcessStarted
 from compilescope.model.eventfile import event_files
@@ -25,6 +24,7 @@ from compilescope.model.run import Run
 from compilescope.pytest_plugin.marker import TestLimits
 from compilescope.pytest_plugin.message import drawn, shortfall
 from compilescope.pytest_plugin.summary import summary_blocks, tallies
+from recorder.harness import environment, finish, latest_folder, latest_run, start
 
 MODEL = """
 import torch
@@ -676,7 +676,7 @@ from model import clean
 def test_a():
     clean(torch.ones(3))
 """
-    planting = "from capture.faults import plant_in_program\nplant_in_program()\n"
+    planting = "from recorder.faults import plant_in_program\nplant_in_program()\n"
     write(tmp_path, test_fault=text, conftest=planting)
     status, output = run_pytest(tmp_path, PYTHONPATH=str(Path(__file__).parent))
     assert status == pytest.ExitCode.TESTS_FAILED

@@ -224,6 +224,7 @@ class _Recorder(Recorder):
         stack: Sequence[Frame] = (),
         compile_id: str | None = None,
         sources: Iterable[Frame] = (),
+        more: bool = False,
     ) -> str:
         if self._name is None and isinstance(body, _QUIET):
             self._held.append(body)
@@ -231,7 +232,7 @@ class _Recorder(Recorder):
         held, self._held = self._held, []
         for each in held:
             super().emit(each)
-        return super().emit(body, stack, compile_id, sources)
+        return super().emit(body, stack, compile_id, sources, more)
 
 
 def _label() -> str:

@@ -26,6 +26,7 @@ from compilescope.model.guard_text import decode_guards
 from compilescope.model.header import RunHeader, write_header
 from compilescope.model.home import create_run, find_run, new_run_id
 from compilescope.model.run import Run, read_run
+from compilescope.profiles.trace import USUAL_STEPS
 from compilescope.settings import read_settings
 from compilescope.texts import plain_json
 from compilescope.version import VERSION
@@ -247,7 +248,11 @@ class CapturedGraph:
 
 @contextmanager
 def capture(
-    *, dir: str | os.PathLike[str] | None = None, ir: bool = False, time: bool = False
+    *,
+    dir: str | os.PathLike[str] | None = None,
+    ir: bool = False,
+    time: bool = False,
+    profile: bool | int = False,
 ) -> Iterator[Capture]:
     """Record everything torch.compile does within the block, in this process.
 
@@ -256,17 +261,20 @@ def capture(
     makes it compile anew.
 
     The record lives in memory. With `dir` it is a run on disk as well, written as it happens, that
-    the command line can open. With `time` every call of compiled code is timed.
+    the command line can open. With `time` every call of compiled code is timed. With `profile`
+    torch's profiler records 5 steps, or as many as it says, once nothing compiles anymore.
     """
-    with _capturing(dir, ir, time, None) as live:
+    steps = USUAL_STEPS if profile is True else int(profile)
+    with _capturing(dir, None, ir=ir, time=time, profile=steps) as live:
         yield live
 
 
 @contextmanager
 def _capturing(
-    dir: str | os.PathLike[str] | None, ir: bool, time: bool, dropped: Sequence[Any] | None
+    dir: str | os.PathLike[str] | None, dropped: Sequence[Any] | None, **how: Any
 ) -> Iterator[Capture]:
-    """`dropped`: what compiles again because of us; None where nothing was dropped."""
+    """`dropped`: what compiles again because of us; None where nothing was dropped. `how`: as
+    `recording` has it."""
     from compilescope.recorder.journal import DiskJournal, MemoryJournal
     from compilescope.recorder.session import recording
 
@@ -275,7 +283,7 @@ def _capturing(
         memory = MemoryJournal()
         live = Capture(lambda: Run(header, list(memory.events), memory.artifacts, live=True))
         try:
-            with recording(memory, ir=ir, time=time) as recorder:
+            with recording(memory, **how) as recorder:
                 _tell_before(recorder, dropped)
                 yield live
         finally:
@@ -284,7 +292,7 @@ def _capturing(
     folder = create_run(Path(dir), header)
     on_disk = Capture(lambda: read_run(folder, live=True))
     try:
-        with recording(DiskJournal(folder), ir=ir, time=time) as recorder:
+        with recording(DiskJournal(folder), **how) as recorder:
             _tell_before(recorder, dropped)
             yield on_disk
     finally:
@@ -326,7 +334,7 @@ def explain(function: Callable[..., Any], **options: Any) -> Callable[..., Captu
         from compilescope.torchapi.compilation.fresh import as_compiled, compiled_anew
 
         compiled = as_compiled(function, options)
-        with compiled_anew() as dropped, _capturing(None, False, False, dropped) as seen:
+        with compiled_anew() as dropped, _capturing(None, dropped) as seen:
             seen.result = compiled(*args, **kwargs)
         return seen
 

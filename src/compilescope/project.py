@@ -30,6 +30,8 @@ class Project(NamedTuple):
     max_graphs: int | None = None
     max_eager: int | None = None
     max_failures: int | None = None
+    max_violations: int | None = None
+    max_differences: int | None = None
     min_coverage: float | None = None
     """Percent."""
     max_slowdown: float | None = None
@@ -173,6 +175,8 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "max_graphs": _count,
     "max_eager": _count,
     "max_failures": _count,
+    "max_violations": _count,
+    "max_differences": _count,
     "min_coverage": _percent,
     "max_slowdown": _factor,
     "own": _flag,

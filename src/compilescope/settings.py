@@ -45,6 +45,8 @@ class Settings(NamedTuple):
     """The process that started the program."""
     time: bool = False
     """Measure the time inside and outside compiled graphs."""
+    profile: int = 0
+    """Have torch's profiler record so many steps in steady state."""
     compile_names: tuple[str, ...] = ()
     """Modules to compile for the program: class names, or "*" for every outermost module."""
     compile_backend: str | None = None
@@ -65,6 +67,7 @@ def read_settings(environment: Mapping[str, str] | None = None) -> Settings:
         calls=env.get("COMPILESCOPE_CALLS") == "1",
         launcher_pid=int(launcher) if launcher.isdigit() else None,
         time=env.get("COMPILESCOPE_TIME") == "1",
+        profile=int(env.get("COMPILESCOPE_PROFILE") or 0),
         compile_names=tuple(name for name in names.split(",") if name),
         compile_backend=env.get("COMPILESCOPE_COMPILE_BACKEND") or None,
         failure_keeper=env.get("COMPILESCOPE_FAILURE_KEEPER", ""),
@@ -83,6 +86,10 @@ def child_environment(settings: Settings, boot: Path) -> dict[str, str]:
         env["COMPILESCOPE_CALLS"] = "1"
     if settings.time:
         env["COMPILESCOPE_TIME"] = "1"
+    if settings.profile:
+        env["COMPILESCOPE_PROFILE"] = str(settings.profile)
+        # Kineto tells its beginning and its end on the program's stderr otherwise (torch 2.13).
+        env.setdefault("KINETO_LOG_LEVEL", "99")
     if settings.compile_names:
         env["COMPILESCOPE_COMPILE"] = ",".join(settings.compile_names)
     if settings.compile_backend:

@@ -13,13 +13,7 @@ from xml.etree import ElementTree
 import pytest
 from click.testing import CliRunner, Result
 
-from builders import event, run_of
-from capture.harness import Ended, environment, finish, start
-from compilescope.cli.commands.check import COMMAND
-from compilescope.errors import ToolError
-from compilescope.model.bodies import HookUnavailable
-from compilescope.model.event import Event
-from rules.gate_runs import (
+from analysis.gate_runs import (
     a_break,
     a_failure,
     a_library_break,
@@ -28,6 +22,14 @@ from rules.gate_runs import (
     hostile_run,
     on_disk,
 )
+from builders import event, run_of
+from compilescope.cli.commands.check import COMMAND
+from compilescope.errors import ToolError
+from compilescope.model.bodies import CheckOutcome, HookUnavailable
+from compilescope.model.event import Event
+from compilescope.model.home import find_run
+from compilescope.model.run import read_run
+from recorder.harness import Ended, environment, finish, start
 
 BASELINE = "compilescope-baseline.json"
 
@@ -371,7 +373,13 @@ def test_a_program_fails_and_its_baseline_outlives_an_edit() -> None:
     assert first.status == 1
     [found] = last_line(first)["checks"][0]["findings"]
     assert (found["line"], found["function"]) == (7, "step")
+    recorded = find_run(Path(".compilescope"), last_line(first)["run"])
+    [(_, said)] = read_run(recorded).of(CheckOutcome)
+    assert said.outcome == "fail" and said.checks[0].name == "breaks"
+    before = {path: path.read_bytes() for path in recorded.rglob("*.jsonl")}
     assert status("--update-baseline", run=last_line(first)["run"]) == 0
+    after = {path: path.read_bytes() for path in recorded.rglob("*.jsonl")}
+    assert after == before, "a recorded run is only read"
     program("train.py", f"# one\n# two\n{TWICE}")
     done = ended("train.py")
     assert done.status == 1

@@ -100,6 +100,10 @@ def test_a_fail_names_the_value(
     told = capsys.readouterr()
     assert "FAIL  sin: wrong vs. eager" in told.out
     assert "compilescope report" in told.err
+    words = ["check", "--run", told.err.split()[-1].rstrip("`"), "--dir", str(folder / "runs")]
+    assert group.main(words, standalone_mode=False) == 1, "the gate judges its run, too"
+    said = capsys.readouterr().out
+    assert "FAIL: 1 value that differs, at most 0 allowed." in said and "--update" not in said
 
 
 @pytest.mark.parametrize(

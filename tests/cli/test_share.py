@@ -24,7 +24,7 @@ from compilescope.cli.commands.export import COMMAND as EXPORT
 from compilescope.cli.commands.show import COMMAND as SHOW
 from compilescope.errors import ToolError
 from compilescope.model.header import read_header, write_header
-from rules import secret_programs
+from sharing import secret_programs
 
 # `import` is a word of Python's: the module can only be named in a string.
 IMPORT = importlib.import_module("compilescope.cli.commands.import").COMMAND

@@ -26,6 +26,8 @@ from compilescope.minify.graph.record import RECORD, UNCHECKED, FailingGraph, re
 from compilescope.minify.graph.search import Search, find_record  # noqa: E402
 from compilescope.minify.sandbox import Sandbox  # noqa: E402
 from compilescope.minify.violations.catcher import ViolationCatcher  # noqa: E402
+from compilescope.model.bodies import MinifyOutcome  # noqa: E402
+from compilescope.model.run import read_run  # noqa: E402
 from compilescope.settings import fresh_environment  # noqa: E402
 
 
@@ -148,6 +150,11 @@ with torch.no_grad():
     said = json.loads(done.stdout)
     assert said["size"] == 1
     assert said["violation"]["number"] == 2
+    run = read_run(tmp_path / ".compilescope" / said["run"])
+    [(event, kept)] = run.of(MinifyOutcome)
+    assert (kept.predicate, kept.size, kept.path) == ("violation", 1, str(tmp_path / "repro.py"))
+    assert run.artifacts.get(kept.script) == (tmp_path / "repro.py").read_text()
+    assert event.site is not None and event.site.line == said["violation"]["line"]
     (other,) = said["others"]
     assert other["command"] == ("compilescope minify --predicate violation --violation 1 train.py")
     assert {said["violation"]["rule"], other["rule"]} == {"NoCosine", "operators"}

@@ -2,6 +2,7 @@
 
 `fix train.py` left the run, `check --update-baseline train.py` the baseline; `show.json` is what
 `show --json` printed then, without the sentences of rules and fixes, which may get better.
+`outcomes.jsonl` has the events with which `diff`, `minify` and `check` say what they found out.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from builders import run_of
 from compilescope.analysis.digest import digest
 from compilescope.analysis.findings import findings
 from compilescope.analysis.gate.baseline import encoded, read_baseline
@@ -22,8 +24,11 @@ from compilescope.analysis.gate.verdict import judge
 from compilescope.cli.main import group
 from compilescope.fixes.stored import stored_fix
 from compilescope.model.bodies import FixAttempt
-from compilescope.model.event import encode
+from compilescope.model.event import decode, encode
 from compilescope.model.run import Run, read_run
+from compilescope.report.document import report_document
+from compilescope.report.render.terminal import to_text
+from compilescope.report.section import Reading
 
 GOLDEN = Path(__file__).parent / "golden"
 RUN = "f00d00-train"
@@ -102,3 +107,14 @@ def test_the_baseline_accepts_what_it_was_made_of(run: Run) -> None:
     assert not found.new and not found.gone
     assert len(found.known) == len(findings(digest(run))) == 7
     assert encoded(baseline) == path.read_bytes()
+
+
+def test_what_commands_found_out_is_read_and_drawn() -> None:
+    lines = (GOLDEN / "outcomes.jsonl").read_bytes().splitlines()
+    events = [decode(line) for line in lines]
+    assert [encode(event).rstrip(b"\n") for event in events] == lines
+    text = to_text(report_document(Reading(run_of(*events), full=True)), width=200)
+    assert "wrong operation: torch.sin (sin) at m.py:7, stage forward" in text
+    assert "Repro, verified in a fresh process: /home/ada/repro.py" in text
+    assert "76 -> 22 tokens" in text
+    assert "FAIL: 1 graph break, at most 0 allowed." in text

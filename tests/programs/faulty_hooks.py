@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from capture.faults import plant_in_program
+from recorder.faults import plant_in_program
 
 plant_in_program()
 

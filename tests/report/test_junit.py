@@ -9,6 +9,16 @@ from xml.etree import ElementTree
 import msgspec
 import pytest
 
+from analysis.gate_runs import (
+    HOSTILE,
+    a_break,
+    a_failure,
+    a_library_break,
+    a_recompile,
+    an_eager_function,
+    graph,
+    hostile_run,
+)
 from builders import ROOT, run_of
 from compilescope.analysis.digest import digest
 from compilescope.analysis.gate.verdict import NOTHING_LOST, GateLimits, Judgement, Known, judge
@@ -20,16 +30,6 @@ from compilescope.report.render.junit import to_junit
 from compilescope.report.render.markdown import to_markdown
 from compilescope.report.render.terminal import to_text
 from compilescope.report.section import Reading
-from rules.gate_runs import (
-    HOSTILE,
-    a_break,
-    a_failure,
-    a_library_break,
-    a_recompile,
-    an_eager_function,
-    graph,
-    hostile_run,
-)
 
 LOSSES = (a_break(), a_library_break(), a_recompile(), a_failure(), an_eager_function())
 RUNS = {

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import pytest
 
 from builders import event, frame, run_of
 from compilescope.findings.advice import is_not_tried
-from compilescope.model.bodies import CompileFailed, GraphBreak
+from compilescope.model.bodies import (
+    CompileFailed,
+    CudagraphSkip,
+    FrameSkipped,
+    GraphBreak,
+    Measurement,
+    ToolFault,
+    Violation,
+)
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef
 from compilescope.report.document import report_document
@@ -48,6 +57,33 @@ def many_failures() -> Run:
     )
 
 
+def many_skips() -> Run:
+    return run_of(
+        *(
+            event(FrameSkipped(CodeRef("/a.py", n, f"f{n}"), "unexplained"), number=n)
+            for n in range(1, CAUSES + 1)
+        )
+    )
+
+
+def many_violations() -> Run:
+    return run_of(
+        *(
+            event(
+                Violation("dtype", "npu", f"aten.op{n}", "float64", "float32"),
+                number=n,
+            )
+            for n in range(1, CAUSES + 1)
+        )
+    )
+
+
+def many_cudagraph_skips() -> Run:
+    return run_of(
+        *(event(CudagraphSkip(f"mutates input {n}"), number=n) for n in range(1, CAUSES + 1))
+    )
+
+
 @pytest.fixture
 def long_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every run here is a long one."""
@@ -58,6 +94,20 @@ def test_a_page_draws_the_first_breaks_and_names_the_rest() -> None:
     page = to_page([report_document(Reading(many_breaks(), full=True, page=True))])
     assert "and 5 more: " in page
     assert "compilescope show --all --section breaks abc123-model" in page
+
+
+@pytest.mark.parametrize(
+    ("make", "section"),
+    [
+        (many_skips, "skips"),
+        (many_violations, "constraints"),
+        (many_cudagraph_skips, "cudagraphs"),
+    ],
+)
+def test_a_page_draws_the_first_of_any_list(make: Callable[[], Run], section: str) -> None:
+    page = to_page([report_document(Reading(make(), full=True, page=True))])
+    assert "and 5 more: " in page
+    assert f"compilescope show --all --section {section} abc123-model" in page
 
 
 def test_the_whole_report_draws_them_all() -> None:
@@ -121,3 +171,25 @@ def test_an_explanation_counts_the_causes_that_it_does_not_draw() -> None:
     listed = [line for line in text.splitlines() if "a.py:" in line]
     (more,) = [line for line in text.splitlines() if line.strip().startswith("and ")]
     assert int(more.split()[1]) == CAUSES - len(listed)
+
+
+def test_any_list_of_a_long_run_is_bounded_and_counted(
+    long_runs: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the section: this one knows no bound of its own."""
+    monkeypatch.setattr("compilescope.report.first_items.MOST_IN_FULL", 10)
+    faults = [event(ToolFault(f"hook {n}", "no"), number=n) for n in range(30)]
+    figures = [event(Measurement("speed", n, f"m{n}"), number=30 + n) for n in range(30)]
+    reading = Reading(run_of(*faults, *figures), full=True, page=True)
+    parts = {part.id: part.blocks for part in report_document(reading).parts}
+    assert len(parts["measured"]) == 11
+    assert "more; see --json" in str(parts["measured"][-1])
+    assert "and 20 more; see --json" in str(parts["measurements"])
+    assert "m9" in str(parts["measurements"]) and "m10" not in str(parts["measurements"])
+
+
+def test_a_short_run_is_drawn_in_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("compilescope.report.first_items.MOST_IN_FULL", 10)
+    figures = [event(Measurement("speed", n, f"m{n}"), number=n) for n in range(30)]
+    text = to_text(report_document(Reading(run_of(*figures), full=True)))
+    assert "m29" in text and "more; see" not in text

@@ -12,18 +12,22 @@ import pytest
 from builders import ROOT, event, frame, run_of
 from compilescope.analysis.digest import digest
 from compilescope.analysis.findings import distinct
+from compilescope.analysis.line_costs import LineAmount, file_losses
 from compilescope.analysis.ranks import compare_ranks
 from compilescope.analysis.timeline.lanes import timeline
 from compilescope.analysis.timeline.phase_times import phase_times
 from compilescope.analysis.tree.compile_tree import compile_tree
 from compilescope.fixes.advice import advised
 from compilescope.model.bodies import (
+    CacheEntryMiss,
     CompilePhases,
     CompileTime,
+    FailedGuard,
     FrameSkipped,
     GraphBreak,
     Phase,
     ProcessStarted,
+    Recompile,
 )
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef
@@ -83,6 +87,19 @@ def rests_of_one_function(size: int) -> Run:
     return run_of(*told)
 
 
+def calls_of_one_function(size: int) -> Run:
+    """It is compiled again and again, and so is what it calls."""
+    helper = CodeRef(f"{ROOT}/helper.py", 1, "helper")
+    told = []
+    for n in range(size):
+        place = {"epoch": 1, "number": 2 * n, "time_ns": 2 * n}
+        told.append(event(CompileTime(5, frame=CODE), compile_id=f"{2 * n}/0", **place))
+        place = {"epoch": 1, "number": 2 * n + 1, "time_ns": 2 * n + 1}
+        called = CompileTime(5, frame=helper)
+        told.append(event(called, compile_id=f"{2 * n + 1}/0", stack=(at(8), at(9)), **place))
+    return run_of(*told)
+
+
 def reasons_of_one_function(size: int) -> Run:
     return run_of(
         *(
@@ -106,13 +123,12 @@ def alike_entry_points(size: int) -> Run:
     [
         breaks_of_one_function,
         rests_of_one_function,
+        calls_of_one_function,
         reasons_of_one_function,
         alike_entry_points,
     ],
 )
-def test_a_tree_is_linear(make: Callable[[int], Run], monkeypatch: pytest.MonkeyPatch) -> None:
-    """So many parts of a function are looked at for each, and no more."""
-    monkeypatch.setattr("compilescope.analysis.tree.parents._MOST_PARTS", 5)
+def test_a_tree_is_linear(make: Callable[[int], Run]) -> None:
     once, twice = (lines_run(lambda run=make(n): compile_tree(run)) for n in (100, 200))  # type: ignore[misc]
     assert twice < 2.3 * once
 
@@ -197,3 +213,21 @@ def test_fixes_read_a_bounded_amount_of_source(monkeypatch: pytest.MonkeyPatch) 
     asked = [site for site in sites if site.advice[:1] and site.advice[0].status != "not tried"]
     assert 0 < len(asked) <= 50
     assert any(site.advice[0].status == "not tried" for site in sites if site.advice)
+
+
+def test_guards_made_on_one_line_are_linear() -> None:
+    """As many functions as one likes were compiled again for them."""
+
+    def on_one_line(size: int) -> Run:
+        told = []
+        for n in range(size):
+            failed = FailedGuard(f"x{n} == 1", f"x{n}", "1", "2", "EQUALS_MATCH", at(8))
+            again = Recompile(CodeRef(FILE, n, f"f{n}"), (CacheEntryMiss("0/0", (failed,)),))
+            told.append(event(again, number=n, time_ns=n, compile_id=f"{n}/1", stack=(at(8),)))
+        return run_of(*told)
+
+    seen = [digest(on_one_line(n), explained=False) for n in (100, 200)]
+    once, twice = (lines_run(lambda each=each: file_losses(each)) for each in seen)  # type: ignore[misc]
+    assert twice < 2.3 * once
+    ((line,),) = (file.lines for file in file_losses(seen[0]))
+    assert line.recompiles == LineAmount(100)

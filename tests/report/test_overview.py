@@ -13,7 +13,14 @@ from compilescope.analysis.digest import digest
 from compilescope.analysis.gate.verdict import NOTHING_LOST, judge
 from compilescope.analysis.overview import Judged, Overview, overview
 from compilescope.cli.report_formats import draw
-from compilescope.model.bodies import Body, GraphCaptured, Measurement, TensorDiff, Violation
+from compilescope.model.bodies import (
+    Body,
+    DiffOutcome,
+    GraphCaptured,
+    Measurement,
+    TensorDiff,
+    Violation,
+)
 from compilescope.model.run import Run
 from samples import CODE, RUNS
 
@@ -145,7 +152,7 @@ def test_the_start_of_an_id_names_a_run_beside_its_program() -> None:
 def test_machines_get_it_too() -> None:
     data = json.loads(draw([RUNS["full"], RUNS["later"]], "json", to_file=True))
     whole = data["overview"]
-    assert whole["runs"] == 2 and whole["gate"]["failed"] == 1
+    assert whole["runs"] == 2 and whole["gate"]["failed"] == 2
     assert {row["run"] for row in whole["now"]} <= {"abc123-full", "abc123-later"}
     assert json.loads(draw([RUNS["full"]], "json", to_file=True))["overview"] is None
 
@@ -160,3 +167,12 @@ def test_every_sample_has_a_standing() -> None:
     for tally in (whole.constraints, whole.numbers, whole.gate):
         assert tally.checked + tally.unchecked == len(RUNS)
     assert "abc123-empty" in draw(runs, "md", to_file=True)
+
+
+def test_a_comparison_that_failed_without_a_value() -> None:
+    raised = DiffOutcome("Net", "eager", "inductor", "fail", error="RuntimeError: no kernel")
+    worst = seen(made("a1", "a.py", 1, raised)).numbers.worst
+    assert worst is not None and worst.text == "RuntimeError: no kernel"
+    silent = DiffOutcome("Net", "eager", "inductor", "fail")
+    worst = seen(made("a1", "a.py", 1, silent)).numbers.worst
+    assert worst is not None and worst.text == "the comparison failed"

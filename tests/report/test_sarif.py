@@ -11,17 +11,7 @@ from urllib.parse import unquote, urljoin
 import msgspec
 import pytest
 
-from builders import ROOT, event, run_of
-from compilescope.findings.finding import Finding, ToldFinding
-from compilescope.model.bodies import CompileFailed, ToolFault
-from compilescope.model.run import Run
-from compilescope.report.blocks import Document
-from compilescope.report.document import report_document
-from compilescope.report.render.sarif import DOCS, to_sarif
-from compilescope.report.render.uris import UriBases, file_uri, folder_uri
-from compilescope.report.section import Reading
-from compilescope.texts import visible
-from rules.gate_runs import (
+from analysis.gate_runs import (
     HOSTILE,
     LIBRARY,
     a_break,
@@ -32,6 +22,16 @@ from rules.gate_runs import (
     graph,
     hostile_run,
 )
+from builders import ROOT, event, run_of
+from compilescope.findings.finding import Finding, ToldFinding
+from compilescope.model.bodies import CompileFailed, ToolFault
+from compilescope.model.run import Run
+from compilescope.report.blocks import Document
+from compilescope.report.document import report_document
+from compilescope.report.render.sarif import DOCS, to_sarif
+from compilescope.report.render.uris import UriBases, file_uri, folder_uri
+from compilescope.report.section import Reading
+from compilescope.texts import visible
 
 LOSSES = (a_break(), a_library_break(), a_recompile(), a_failure(), an_eager_function())
 

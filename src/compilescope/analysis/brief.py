@@ -7,7 +7,7 @@ of that, so that their order and their numbers are those of the whole digest.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -43,23 +43,33 @@ def is_long(run: Run) -> bool:
     return len(run.events) > _LONG
 
 
+class Ranked(NamedTuple):
+    """A digest of which some causes are explained, and the order of all of them."""
+
+    digest: Digest
+    causes: list[Finding]
+    """Most expensive first, none of them explained: to find them all takes as long as to explain a
+    few."""
+
+
 @uncollected()
-def brief_digest(run: Run, is_drawn: Callable[[int], bool]) -> Digest:
+def brief_digest(run: Run, is_drawn: Callable[[int], bool]) -> Ranked:
     """As `digest`, where only causes of the numbers that are drawn, and those beside them that a
     fix looks at, have their category, their reason, their remedies and their stretch of source."""
     seen = digest(run, explained=False)
-    found = [each for n, each in enumerate(by_cost(findings(seen)), 1) if is_drawn(n)]
-    brief = _Brief(Sources(run), found)
-    return msgspec.structs.replace(
+    causes = by_cost(findings(seen))
+    brief = _Brief(Sources(run), [each for n, each in enumerate(causes, 1) if is_drawn(n)])
+    seen = msgspec.structs.replace(
         seen,
         sites=tuple(map(brief.site, seen.sites)),
         recompiles=tuple(map(brief.frame, seen.recompiles)),
         failures=tuple(map(brief.failure, seen.failures)),
     )
+    return Ranked(seen, causes)
 
 
 @uncollected()
-def digest_of_files(run: Run, most_entries: int, most_files: int) -> Digest:
+def digest_of_files(run: Run, most_entries: int, most_files: int) -> Ranked:
     """As `digest`, where all that lies in a file that a page draws something of is explained, and
     nothing else: to parse a file is what takes time and memory. A page draws the first entries of
     each list, the most expensive of all causes, and the files that lose most."""
@@ -97,12 +107,13 @@ def digest_of_files(run: Run, most_entries: int, most_files: int) -> Digest:
         number: explained_failure(failure, sources)
         for number, failure in _of_files(seen.failures, by_file, is_worst)
     }
-    return msgspec.structs.replace(
+    seen = msgspec.structs.replace(
         seen,
         sites=tuple(sites.get(n, each) for n, each in enumerate(seen.sites)),
         recompiles=tuple(frames.get(n, each) for n, each in enumerate(seen.recompiles)),
         failures=tuple(failed.get(n, each) for n, each in enumerate(seen.failures)),
     )
+    return Ranked(seen, found)
 
 
 def _names(entry: BreakFinding | RecompiledFrame | FailureFinding) -> list[tuple[FindingKind, str]]:
@@ -130,7 +141,8 @@ class _Brief:
         self._sources = sources
         self._left = {(each.kind, each.fingerprint) for each in drawn}
         """Of several with one name, which are one cause, the first is what is drawn."""
-        self._files = {each.file for each in drawn}
+        self._room = dict.fromkeys((each.file for each in drawn), _MOST_OF_FILE)
+        """How many more sites are placed in each file that something is drawn of."""
 
     def site(self, site: BreakFinding) -> BreakFinding:
         if site.rule in DEVICE_RULES:
@@ -138,7 +150,11 @@ class _Brief:
         if self._takes("break", site.fingerprint):
             return explained_site(site, self._sources)
         # A fix may change all that Dynamo stopped at in a function.
-        return placed_site(site, self._sources) if site.file in self._files else site
+        room = self._room.get(site.file, 0)
+        if not room:
+            return site
+        self._room[site.file] = room - 1
+        return placed_site(site, self._sources)
 
     def frame(self, frame: RecompiledFrame) -> RecompiledFrame:
         """With all causes or none: a fix looks at what else failed."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
 
 from compilescope.analysis.absence import without_torch
 from compilescope.analysis.benchmarks import benchmarks
+from compilescope.analysis.checked import CheckResult, checked_constraints, checked_numbers
 from compilescope.analysis.cost import RegionCost, coverage, lost_by_site, no_coverage, region_costs
 from compilescope.analysis.ended import Ended, how_it_ended
 from compilescope.analysis.logged.device_breaks import device_sites
@@ -31,6 +34,10 @@ from compilescope.rules.causes.explanations import (
     sites_with_roots,
 )
 from compilescope.source.spots import Sources
+
+if TYPE_CHECKING:
+    from compilescope.findings.differences import DifferenceFinding
+    from compilescope.findings.violations import ViolationFinding
 
 
 class CacheCount(msgspec.Struct, frozen=True):
@@ -123,8 +130,22 @@ class Digest(msgspec.Struct, frozen=True, kw_only=True):
     """Of `compilescope bench`: models on backends."""
     jobs: tuple[bodies.JobEnded, ...] = ()
     """How each job ended, in the run of a sweep: its numbers are the sums over them."""
+    constraints: CheckResult = CheckResult("unchecked")
+    """Were all graphs checked against a device, and does it take them?"""
+    violations: tuple[ViolationFinding, ...] = ()
+    """What a device does not take, or may not: each place once."""
+    numbers: CheckResult = CheckResult("unchecked")
+    """Were values compared with a reference, and do they agree?"""
+    differences: tuple[DifferenceFinding, ...] = ()
+    """Values that differ, then those of which it could not be told."""
     no_torch: str = ""
     """Where `torch` is None: that no process imported it, or why that is not known."""
+
+    @property
+    def only_compares(self) -> bool:
+        """Numbers were compared, and nobody watched what was compiled."""
+        seen = (self.graphs, self.sites, self.eager_frames, self.recompiles, self.failures)
+        return self.numbers.state != "unchecked" and not any((*seen, self.benchmarks, self.jobs))
 
 
 @uncollected()
@@ -144,6 +165,7 @@ def digest(run: Run, *, explained: bool = True) -> Digest:
         frames, failed = explained_recompiles(frames, sources), explained_failures(failed, sources)
     compile_ns = sum(body.duration_ns for _, body in run.of(bodies.CompileTime))
     cut_short = run.cut_short
+    rows = tuple(benchmarks(run))
     return Digest(
         run=header.run,
         command=header.command,
@@ -194,10 +216,30 @@ def digest(run: Run, *, explained: bool = True) -> Digest:
         ),
         unknown_events=run.count(bodies.Unknown),
         processes=tuple(_processes(run)),
-        benchmarks=tuple(benchmarks(run)),
+        benchmarks=rows,
         jobs=jobs,
+        constraints=checked_constraints(run, rows),
+        violations=_violations(run),
+        numbers=checked_numbers(run, rows, jobs),
+        differences=_differences(run),
         no_torch=without_torch(run),
     )
+
+
+def _violations(run: Run) -> tuple[ViolationFinding, ...]:
+    if not run.count(bodies.Violation):
+        return ()  # As in most runs: what makes them is not imported.
+    from compilescope.findings.violations import each_place_once, violations
+
+    return tuple(each_place_once(violations(run)))
+
+
+def _differences(run: Run) -> tuple[DifferenceFinding, ...]:
+    if not run.count(bodies.TensorDiff):
+        return ()
+    from compilescope.findings.differences import differences
+
+    return tuple(differences(run))
 
 
 def _with_losses(run: Run, sites: list[BreakFinding]) -> list[BreakFinding]:

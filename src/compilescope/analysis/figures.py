@@ -21,17 +21,19 @@ from compilescope.findings.recompiles import recompiled_frames
 from compilescope.model.bodies import (
     Benchmark,
     CompileTime,
+    DiffOutcome,
     FixAttempt,
     FixOutcome,
     JobEnded,
     LogRead,
+    MinifyOutcome,
     TensorDiff,
     Violation,
 )
 from compilescope.model.run import Run
 from compilescope.source.spots import Sources
 
-RunKind = Literal["run", "benchmark", "sweep", "numbers", "fix", "log"]
+RunKind = Literal["run", "benchmark", "sweep", "numbers", "fix", "repro", "log"]
 _MOST_MODELS = 100
 """That a run is known by; a sweep may have thousands. Chosen: a row of a table shows far fewer."""
 
@@ -95,7 +97,9 @@ def kind_of(run: Run) -> RunKind:
         return "log"
     if run.count(FixAttempt) or run.count(FixOutcome):
         return "fix"
-    return "numbers" if run.count(TensorDiff) else "run"
+    if run.count(MinifyOutcome):
+        return "repro"
+    return "numbers" if run.count(TensorDiff) or run.count(DiffOutcome) else "run"
 
 
 def _models(run: Run) -> Iterator[str]:

@@ -60,6 +60,8 @@ def digest_json(seen: Digest) -> dict[str, Any]:
         "eager_frames": [eager_json(each) for each in seen.eager_frames],
         "recompiles": [recompiled_json(each) for each in seen.recompiles],
         "failures": [failure_json(each) for each in seen.failures],
+        "violations": findings_json(seen.violations),
+        "differences": findings_json(seen.differences),
         "benchmarks": [msgspec.structs.asdict(row) for row in seen.benchmarks],
     }
 

@@ -122,20 +122,35 @@ def _line(number: int, found: list[Finding], eager: list[EagerFinding]) -> LineL
 
 
 def _frames(found: list[Finding]) -> list[list[Finding]]:
-    """Guards that may have failed in the same recompiles, together."""
-    groups: list[list[Finding]] = []
+    """Guards that may have failed in the same recompiles, together: a line of generated code has
+    thousands of them."""
+    heads: dict[str, str] = {}
+    """By an event, another of its group; the head of a group is its own."""
+
+    def head_of(event: str) -> str:
+        while (above := heads.setdefault(event, event)) != event:
+            heads[event] = event = heads[above]  # The next one has half the way.
+        return event
+
+    for events in _recompiles_of(found):
+        for event in events:
+            heads[head_of(event)] = head_of(events[0])
+    groups: dict[str, list[Finding]] = {}
     for finding in found:
-        events = set(finding.because)
-        shared = [g for g in groups if any(events & set(each.because) for each in g)]
-        joined = [finding, *(each for group in shared for each in group)]
-        groups = [*(group for group in groups if group not in shared), joined]
-    return groups
+        name = head_of(finding.because[0]) if finding.because else ""
+        groups.setdefault(name, []).append(finding)
+    return list(groups.values())
+
+
+def _recompiles_of(found: Iterable[Finding]) -> Iterable[tuple[str, ...]]:
+    """Guards of one function share theirs, which may be thousands."""
+    return {id(each.because): each.because for each in found}.values()
 
 
 def _recompiles(frame: list[Finding]) -> LineAmount:
     """Guards that failed together are one recompile; which did is known only where all did."""
     most = max(each.count for each in frame)
-    events = {event for each in frame for event in each.because}
+    events = {event for because in _recompiles_of(frame) for event in because}
     return LineAmount(most, len(frame) > 1 and most < len(events))
 
 

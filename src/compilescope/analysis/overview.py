@@ -6,24 +6,18 @@ What could not be told, or was not checked, never counts as passed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Literal
 
 import msgspec
 
+from compilescope.analysis.checked import CheckState
 from compilescope.analysis.digest import Digest
 from compilescope.analysis.findings import findings
 from compilescope.analysis.gate.verdict import Judgement
 from compilescope.analysis.glance import program_of, status_of
 from compilescope.findings.differences import differences
 from compilescope.findings.violations import violations
-from compilescope.model.bodies import GraphCaptured, Measurement, TensorDiff, Violation
+from compilescope.model.bodies import DiffOutcome, TensorDiff, Violation
 from compilescope.model.run import Run
-
-State = Literal["pass", "fail", "unknown", "unchecked"]
-_CHECKING = frozenset(
-    ("mock_backend", "aot_mock_backend", "compilescope_mock", "compilescope_aot_mock")
-)
-"""Backends that check every graph against a device or constraints."""
 
 
 class Worst(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,9 +52,9 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """Those that the run names."""
     started: float
     status: str
-    constraints: State
-    numbers: State
-    gate: State
+    constraints: CheckState
+    numbers: CheckState
+    gate: CheckState
     graphs: int
     breaks: int
     recompiles: int
@@ -117,8 +111,8 @@ def _standing(each: Judged) -> Standing:
         models=tuple(dict.fromkeys(_models(run, seen))),
         started=run.header.started_ns / 1e9,
         status=status_of(run.header, live=run.live),
-        constraints=_constraints(run, seen),
-        numbers=_numbers(run, seen),
+        constraints=seen.constraints.state,
+        numbers=seen.numbers.state,
         gate=_gate(each),
         graphs=seen.graphs,
         breaks=len(seen.sites) + sum(job.breaks or 0 for job in seen.jobs),
@@ -136,54 +130,11 @@ def _models(run: Run, seen: Digest) -> Iterable[str]:
     yield from (job.name for job in seen.jobs)
 
 
-def _constraints(run: Run, seen: Digest) -> State:
-    """Passed only where every graph was checked to the end."""
-    severities = {body.severity for _, body in run.of(Violation)}
-    measured = [row.violations for row in seen.benchmarks if row.violations is not None]
-    if "error" in severities or any(measured):
-        return "fail"
-    graphs = [pair for pair in run.of(GraphCaptured) if pair[1].stage == "dynamo"]
-    partitioned = _partitioned(run)
-    checked = [
-        body
-        for event, body in graphs
-        if body.backend in _CHECKING or (event.pid, event.compile_id) in partitioned
-    ]
-    if not (severities or measured or checked):
-        return "unchecked"
-    partly = bool(checked) and len(checked) < len(graphs)
-    if "unknown" in severities or partly or run.cut_short is not None or run.live:
-        return "unknown"
-    return "pass"
-
-
-def _partitioned(run: Run) -> set[tuple[int, str | None]]:
-    """Compilations of adapters, which check a graph before they cut it up, whatever their name."""
-    return {
-        (event.pid, event.compile_id)
-        for event, body in run.of(Measurement)
-        if body.name == "islands"
-    }
-
-
-def _numbers(run: Run, seen: Digest) -> State:
-    verdicts = {body.verdict for _, body in run.of(TensorDiff)}
-    verdicts |= {row.kerneldiff for row in seen.benchmarks if row.kerneldiff}
-    verdicts |= {job.kerneldiff for job in seen.jobs if job.kerneldiff}
-    if "fail" in verdicts:
-        return "fail"
-    if "unknown" in verdicts or (verdicts and (run.cut_short is not None or run.live)):
-        return "unknown"
-    return "pass" if verdicts else "unchecked"
-
-
-def _gate(each: Judged) -> State:
-    """What only compares numbers compiled nothing that a gate could look at."""
+def _gate(each: Judged) -> CheckState:
     if each.judgement is None:
         return "unchecked"
-    only_numbers = each.run.count(TensorDiff) and not each.run.count(GraphCaptured)
-    if only_numbers and each.judgement.outcome == "unknown":
-        return "unchecked"
+    if each.seen.only_compares and not any(c.name == "differences" for c in each.judgement.checks):
+        return "unchecked"  # It compiled nothing that the other limits could look at.
     return each.judgement.outcome
 
 
@@ -233,7 +184,12 @@ def _worst_number(each: Judged) -> tuple[float, str]:
     names = [f"{row.model} on {row.backend}" for row in each.seen.benchmarks
              if row.kerneldiff == "fail"]  # fmt: skip
     names += [job.name for job in each.seen.jobs if job.kerneldiff == "fail"]
-    return 0.0, f"{names[0]} differs from eager mode"
+    if names:
+        return 0.0, f"{names[0]} differs from eager mode"
+    # A comparison may fail before there is a value to compare: a backend that raises.
+    failed = [body for _, body in each.run.of(DiffOutcome) if body.verdict == "fail"]
+    reasons = [body.reason or body.error for body in failed]
+    return 0.0, next(filter(None, reasons), "the comparison failed")
 
 
 def _worst_verdict(each: Judged) -> tuple[float, str]:

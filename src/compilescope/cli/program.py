@@ -155,6 +155,7 @@ def launch_program(
     backend: str | None,
     ir: bool = False,
     timed: bool = False,
+    profile: int = 0,
     calls: bool = False,
     failure_keeper: str = "",
 ) -> ProgramOutcome:
@@ -174,6 +175,7 @@ def launch_program(
         home=home_folder(home),
         ir=ir,
         time=timed,
+        profile=profile,
         calls=calls,
         failure_keeper=failure_keeper,
         compile_names=("*", *names) if compile_all else names,

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from compilescope.analysis.overview import Overview
     from compilescope.report.section import Reading
 
-_LIMITS = ("breaks", "recompiles", "graphs", "eager", "failures", "coverage", "slowdown")
-
 
 def overview_of(readings: Sequence[Reading]) -> tuple[Overview, str]:
     """With what the gate asked, in a sentence."""
@@ -43,8 +41,18 @@ def _judgement(reading: Reading) -> Judgement:
 
 def _given(run: str) -> dict[str, object]:
     """The options of `check`, none of them given."""
+    from compilescope.analysis.gate.terms import GateLimits
+
     flags = dict.fromkeys(("no_baseline", "update_baseline", "compile_all"), False)
-    names = (*_LIMITS, "against", "own", "baseline", "compile_names", "backend", "home")
+    names = (
+        *GateLimits.__struct_fields__,
+        "against",
+        "own",
+        "baseline",
+        "compile_names",
+        "backend",
+        "home",
+    )
     return {**dict.fromkeys(names), **flags, "run": run}
 
 

@@ -28,9 +28,9 @@ from compilescope.diff.runs.training_step import find_optimizer
 from compilescope.diff.runs.trial import TrialPlan
 from compilescope.diff.values import ValueDiff
 from compilescope.errors import ToolError
+from compilescope.model.body import Verdict
 from compilescope.objects import call_arguments
 from compilescope.tensors.copies import CopiedArguments
-from compilescope.tensors.rounding import Verdict
 from compilescope.tensors.tolerances import ComparisonConfig
 from compilescope.torchapi.trials.backends import find_backend, uncompiled
 

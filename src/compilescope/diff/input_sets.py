@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import torch
 
 from compilescope.errors import ToolError
+from compilescope.model.body import Verdict
 from compilescope.objects import call_arguments, call_theirs, model_and_inputs
 from compilescope.tensors.copies import CopiedArguments, is_plain
 from compilescope.tensors.distances import is_same_value
-from compilescope.tensors.rounding import Verdict
 from compilescope.tensors.structure import argument_leaves
 from compilescope.torchapi.trials.compiles import Compile
 

@@ -25,17 +25,23 @@ from compilescope.diff.values import ValueDiff
 from compilescope.errors import ToolError
 from compilescope.model import bodies
 from compilescope.model.artifacts import MemoryArtifacts
+from compilescope.model.body import Verdict
 from compilescope.model.event import Event, encode
 from compilescope.model.header import RunHeader
 from compilescope.model.holdings import note_product
 from compilescope.model.home import create_run, new_run_id
-from compilescope.model.outcomes import ErrorGrid, ErrorProfile, WorstValue
+from compilescope.model.outcomes import (
+    ComparedInputs,
+    ErrorGrid,
+    ErrorProfile,
+    WorstValue,
+    WrongOperation,
+)
 from compilescope.model.run import Run
 from compilescope.model.stack import Frame, origin_of
 from compilescope.outputs import output_file
 from compilescope.tensors.comparison import DimensionProfile, TensorComparison
 from compilescope.tensors.error_map import ENDLESS, ErrorMap
-from compilescope.tensors.rounding import Verdict
 from compilescope.texts import visible
 from compilescope.version import VERSION
 
@@ -329,6 +335,7 @@ def _events(report: DiffReport) -> list[Event]:
     found: list[tuple[Any, tuple[Frame, ...]]] = [(started, ())]
     guilty = _guilty_words(report)
     stack = tuple(_frame(item) for item in report.guilty[:1] if item.file)
+    found.append((_outcome(report), stack))
     for diff in report.diffs:
         wrong = diff.verdict == "fail"
         body = tensor_diff(report, diff, guilty if wrong else "")
@@ -340,6 +347,30 @@ def _events(report: DiffReport) -> list[Event]:
         Event(id=f"0.{number}", time_ns=now + number, pid=os.getpid(), body=body, stack=frames)
         for number, (body, frames) in enumerate(found)
     ]
+
+
+def _outcome(report: DiffReport) -> bodies.DiffOutcome:
+    return bodies.DiffOutcome(
+        model=report.model_name,
+        reference=report.reference_backend,
+        test=report.test_backend,
+        verdict=report.verdict,
+        reason=report.reason,
+        error=report.error_message,
+        float64=report.anchored,
+        compiles=report.compiles,
+        operations=tuple(_operation(each) for each in report.guilty),
+        inputs=tuple(
+            ComparedInputs(each.label, each.verdict, each.compiled) for each in report.input_sets
+        ),
+        notes=report.notes,
+    )
+
+
+def _operation(found: Guilty) -> WrongOperation:
+    return WrongOperation(
+        found.words(), found.file or "", found.line or 0, found.function, found.source
+    )
 
 
 def tensor_diff(report: DiffReport, diff: ValueDiff, guilty: str = "") -> bodies.TensorDiff:
@@ -387,7 +418,8 @@ def _guilty_words(report: DiffReport) -> str:
 
 
 def _frame(found: Guilty) -> Frame:
-    return Frame(found.file or "", found.line or 0, "", origin=origin_of(found.file or ""))
+    file = found.file or ""
+    return Frame(file, found.line or 0, found.function, source=found.source, origin=origin_of(file))
 
 
 def _is_there(name: str) -> bool:

@@ -21,8 +21,8 @@ from compilescope.diff.runs.sides import ComparedSide, believed, saturated, surv
 from compilescope.diff.runs.trial import TrialOutcome, TrialPlan
 from compilescope.diff.values import Comparer, ValueDiff
 from compilescope.errors import ToolError
+from compilescope.model.body import Verdict
 from compilescope.tensors.distances import is_same_value, largest_distance, relative_distance
-from compilescope.tensors.rounding import Verdict
 from compilescope.tensors.structure import MISSING, tensors_of
 from compilescope.tensors.tolerances import ComparisonConfig
 from compilescope.torchapi.trials.compiles import Compile

@@ -10,8 +10,8 @@ from typing import Any
 import torch
 
 from compilescope.diff.runs.trial import TrialOutcome, ValueKind
+from compilescope.model.body import Verdict
 from compilescope.tensors.comparison import TensorComparison, compare_tensors
-from compilescope.tensors.rounding import Verdict
 from compilescope.tensors.structure import MISSING, Lazy, Opaque
 from compilescope.tensors.tolerances import ComparisonConfig
 

@@ -20,9 +20,10 @@ from compilescope.errors import ToolError
 from compilescope.minify.engine import NotInteresting, ReductionLimits, ReductionProgress
 from compilescope.minify.graph.candidate import op_count
 from compilescope.minify.graph.record import RECORD, SKIPPED, FailingGraph, read_record
-from compilescope.minify.repro_events import REPROS, tell_run
 from compilescope.minify.sandbox import Sandbox
 from compilescope.model.bodies import CompileFailed, ReproWritten
+from compilescope.model.command_run import append_bodies
+from compilescope.model.holdings import REPROS
 from compilescope.model.run import Run, read_run
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def write_repros(run: Path, note: Callable[[str], None] = lambda doing: None) ->
         written = _written(run, homes, events, note) if homes else {}
         for because, reason in _skipped(folder, events):
             written.setdefault(because, ReproWritten(because, reason=reason))
-        tell_run(run, written.values())
+        append_bodies(run, written.values())
     finally:
         # It holds the user's weights: nothing of it stays but what a script needs.
         shutil.rmtree(folder, ignore_errors=True)

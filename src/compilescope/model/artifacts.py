@@ -1,6 +1,7 @@
-"""Content-addressed text: a graph printed twice is kept once, in a file of its own or in a pack.
+"""Content-addressed text: a graph printed twice is kept once.
 
-Nothing is ever unpickled: artifacts are text.
+A text is a file of its own in the folder `artifacts`, in a pack there, or a line of an event file
+beside that folder. Only this module knows which. Nothing is ever unpickled: artifacts are text.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ import threading
 from pathlib import Path
 from typing import Protocol
 
+from compilescope.model.eventfile import EventFile, event_files
 from compilescope.model.own_files import make_folder, write_new
 from compilescope.model.packs import SUFFIX, Pack, PackWriter
 from compilescope.model.plain_files import open_plain
+from compilescope.model.text_lines import LONGEST_TEXT, TextLines, text_line
 from compilescope.patterns import late
 
 KINDS = frozenset(("txt", "py", "json", "jsonl", "guards", "guardtree"))
@@ -66,12 +69,13 @@ class MemoryArtifacts:
 class DiskArtifacts:
     """One file a text. Two processes that write the same text write the same file.
 
-    Texts that lie in packs are read too; none is written into one here.
+    Texts that lie in packs or among the events are read too; none is written there.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._packs: list[Pack] | None = None
+        self._lines = TextLines()
         self._written: set[str] = set()
         """By us: no need to look whether they are there."""
 
@@ -104,7 +108,8 @@ class DiskArtifacts:
             with open_plain(self._folder / name, links=False) as file:
                 return io.TextIOWrapper(file, encoding="utf-8", errors="surrogatepass").read()
         except FileNotFoundError:
-            return self._packed(name)
+            text = self._packed(name)
+            return text if text is not None else self._looked_up(name).get(name)
         except (OSError, UnicodeDecodeError):
             return None
 
@@ -115,12 +120,19 @@ class DiskArtifacts:
             return (self._folder / name).stat().st_size
         except OSError:
             sizes = (pack.size(_digest(name)) for pack in self._all_packs())
-            return max(sizes, default=0)
+            return max(sizes, default=0) or self._looked_up(name).size(name)
 
     def _all_packs(self) -> list[Pack]:
         if self._packs is None:
             self._packs = _packs_in(self._folder)
         return self._packs
+
+    def _looked_up(self, name: str) -> TextLines:
+        """With all that the event files hold now, unless it was among what they held before."""
+        if not self._lines.size(name):
+            with contextlib.suppress(OSError):
+                self._lines.look_into(event_files(self._folder.parent))
+        return self._lines
 
     def _packed(self, name: str) -> str | None:
         for pack in self._all_packs():
@@ -131,6 +143,42 @@ class DiskArtifacts:
                 except UnicodeDecodeError:
                     return None
         return None
+
+
+class RecordedArtifacts:
+    """Those of a process that writes events: short texts become lines of its event file, written
+    with the event that follows. Two processes may write the same short text, each for itself."""
+
+    def __init__(self, folder: Path) -> None:
+        self._files = DiskArtifacts(folder)
+        self._written: set[str] = set()
+        self.events: EventFile | None = None
+        """Until there is one, texts are files."""
+
+    def put(self, text: str, kind: str) -> str:
+        events = self.events
+        data = text.encode("utf-8", "surrogatepass")
+        if events is None or len(data) > LONGEST_TEXT:
+            return self._files.put(text, kind)
+        name = _name_of(data, kind)
+        if name not in self._written:
+            try:
+                line = text_line(name, text)
+            except UnicodeEncodeError:
+                return self._files.put(text, kind)
+            if events.write(line, more=True):
+                self._written.add(name)
+        return name
+
+    def get(self, name: str) -> str | None:
+        if self.events is not None:
+            self.events.flush()
+        return self._files.get(name)
+
+    def size(self, name: str) -> int:
+        if self.events is not None:
+            self.events.flush()
+        return self._files.size(name)
 
 
 class PackedArtifacts:

@@ -24,13 +24,17 @@ from compilescope.model.logged import GraphExecuted as GraphExecuted
 from compilescope.model.logged import LogLine as LogLine
 from compilescope.model.logged import LogRead as LogRead
 from compilescope.model.logged import SourceChecked as SourceChecked
+from compilescope.model.outcomes import CheckOutcome as CheckOutcome
+from compilescope.model.outcomes import DiffOutcome as DiffOutcome
+from compilescope.model.outcomes import GraphTime as GraphTime
 from compilescope.model.outcomes import Measurement as Measurement
+from compilescope.model.outcomes import MinifyOutcome as MinifyOutcome
+from compilescope.model.outcomes import RegionTime as RegionTime
 from compilescope.model.outcomes import ReproWritten as ReproWritten
+from compilescope.model.outcomes import StepsProfiled as StepsProfiled
 from compilescope.model.outcomes import TensorDiff as TensorDiff
 from compilescope.model.outcomes import Violation as Violation
 from compilescope.model.stack import CodeRef, Frame
-from compilescope.model.timed import GraphTime as GraphTime
-from compilescope.model.timed import RegionTime as RegionTime
 from compilescope.model.traced import SymbolicShape as SymbolicShape
 from compilescope.model.traced import TraceRecords as TraceRecords
 from compilescope.model.values import ValueFact
@@ -348,6 +352,7 @@ Body = (
     | CompilePhases
     | GraphTime
     | RegionTime
+    | StepsProfiled
     | CacheAccess
     | KernelEmitted
     | CudagraphSkip
@@ -356,6 +361,9 @@ Body = (
     | ReproWritten
     | FixAttempt
     | FixOutcome
+    | DiffOutcome
+    | MinifyOutcome
+    | CheckOutcome
     | Measurement
     | Benchmark
     | Machine

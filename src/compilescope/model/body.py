@@ -1,4 +1,4 @@
-"""The base class of all event bodies, and the names of the stages that a graph passes.
+"""The base class of all event bodies, and words that many of them use: verdicts, stages.
 
 A body is frozen and holds plain JSON values; the name of its class is its kind in the file.
 """
@@ -18,6 +18,8 @@ class EventBody(
     """
 
 
+Verdict = Literal["pass", "fail", "unknown"]
+"""What could not be told is `unknown`, and never a pass."""
 GraphStage = Literal[
     "dynamo",
     "aot_joint",

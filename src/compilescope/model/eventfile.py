@@ -1,7 +1,8 @@
 """The event file of one process: JSON lines, appended as things happen.
 
 Each line is written to a file opened for appending, so that a process that is killed leaves every
-event it finished. Reading counts the lines it cannot read and never stops at one.
+event it finished. Reading counts the lines it cannot read and never stops at one. Short texts that
+events name are lines too, see `text_lines`; whoever reads events passes over them.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from compilescope.model.equal_values import SharingDecoder
 from compilescope.model.event import Event, UnreadableLine, decode
 from compilescope.model.own_files import create, let_go, room_beyond, size_of
 from compilescope.model.plain_files import open_plain
+from compilescope.model.text_lines import without_texts
 from compilescope.patterns import late
 from compilescope.processes.interruptions import let_through
 
@@ -73,19 +75,26 @@ class EventFile:
     def lost(self) -> int:
         """Lines that cannot be brought into the file."""
         with self._lock:
-            if self._waiting:
-                self._write_waiting()
+            self.flush()
             return self._dropped + self._waiting.count(b"\n")
 
-    def write(self, line: bytes, more: bool = False) -> None:
+    def write(self, line: bytes, more: bool = False) -> bool:
         """Append a line. One that has `more` to follow waits for it: to open the file takes longer
-        than to write."""
+        than to write. False where it is dropped."""
         with self._lock:
-            if self._waiting and len(self._waiting) + len(line) > _MOST_WAITING:
-                self._dropped += 1
-            else:
+            kept = not self._waiting or len(self._waiting) + len(line) <= _MOST_WAITING
+            if kept:
                 self._waiting += line + b"\n"
+            else:
+                self._dropped += 1
             if not more:
+                self._write_waiting()
+            return kept
+
+    def flush(self) -> None:
+        """Write what waits, as far as that can be done now."""
+        with self._lock:
+            if self._waiting:
                 self._write_waiting()
 
     def _write_waiting(self) -> None:
@@ -127,7 +136,8 @@ def _whole_lines(data: bytes, room: int) -> int:
 
 
 def event_files(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.iterdir() if _NAME.match(path.name))
+    # Names, not paths: to compare two paths takes longer than to open a file.
+    return [folder / name for name in sorted(filter(_NAME.match, os.listdir(folder)))]
 
 
 def last_events(path: Path, size: int = 65536) -> list[Event]:
@@ -186,6 +196,7 @@ class EventReader:
     def _events(self, lines: bytes) -> list[Event]:
         """All at once where each line is an event, which is most of what a reader of events takes;
         else line by line."""
+        lines = without_texts(lines)
         with contextlib.suppress(UnreadableLine):
             return self._decoder.decode_lines(lines)
         found = []
@@ -246,13 +257,13 @@ class EventTail:
                 self._skipping = True
             return []
         self.place += end
-        lines = data[:end].split(b"\n")
+        lines = data[:end]
         if self._skipping:
             self._skipping = False
             self.unread += 1
-            lines = lines[1:]
+            lines = lines.partition(b"\n")[2]
         events = []
-        for line in lines:
+        for line in without_texts(lines).split(b"\n"):
             try:
                 events.append(decode(line))
             except UnreadableLine:

@@ -7,11 +7,10 @@ from typing import Literal
 
 import msgspec
 
-from compilescope.model.body import EventBody
+from compilescope.model.body import EventBody, Verdict
 from compilescope.model.finding_kinds import FindingKind
 
 FixVerdict = Literal["verified", "rejected", "unverified"]
-CheckVerdict = Literal["pass", "fail", "unknown"]
 
 
 class FixCheck(msgspec.Struct, frozen=True):
@@ -19,7 +18,7 @@ class FixCheck(msgspec.Struct, frozen=True):
 
     name: str
     """`breaks`, `recompiles`, `eager`, `failures`, `operators`, `output`, `exit`, `values`, ..."""
-    verdict: CheckVerdict
+    verdict: Verdict
     words: str
 
 
@@ -34,6 +33,21 @@ class Losses(msgspec.Struct, frozen=True):
     eager: int = 0
     """Functions, or rests of functions, that run eagerly."""
     failures: int = 0
+
+
+class UncoveredBreak(msgspec.Struct, frozen=True, kw_only=True):
+    """A graph break that only the fixed program shows."""
+
+    file: str
+    line: int
+    function: str = ""
+    source: str = ""
+    rule: str = ""
+    """As in `FixAttempt`."""
+    cause: str = ""
+    """The finding's title."""
+    why: str = ""
+    """What hid it before; empty where nothing tells."""
 
 
 class Spread(msgspec.Struct, frozen=True):
@@ -133,6 +147,8 @@ class FixAttempt(EventBody, frozen=True):
     """The sets of inputs that the verdict rests on, in words; none where nothing was replayed."""
     notes: tuple[str, ...] = ()
     """What was not compared, and why."""
+    uncovered: tuple[UncoveredBreak, ...] = ()
+    """Graph breaks that are seen only with it."""
 
 
 class FixLeft(msgspec.Struct, frozen=True):
@@ -160,6 +176,8 @@ class FixOutcome(EventBody, frozen=True):
     """Seconds of a warm call before and after; None where it was not timed."""
     notes: tuple[str, ...] = ()
     left: tuple[FixLeft, ...] = ()
+    uncovered: tuple[UncoveredBreak, ...] = ()
+    """Graph breaks that the program had not shown: part of `after`."""
 
 
 class FixedFile(msgspec.Struct, frozen=True):

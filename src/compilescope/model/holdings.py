@@ -19,7 +19,9 @@ from compilescope.model.provenance import SEALS
 
 PRODUCTS = "products.jsonl"
 """In the run's folder: a line for each file that was made from the run."""
-_KINDS = {"artifacts": "artifact", "repros": "repro"}
+REPROS = "repros"
+"""The folder within the run's for scripts that show what it found."""
+_KINDS = {"artifacts": "artifact", REPROS: "repro"}
 _PICTURES = (".png", ".svg", ".jpg", ".jpeg")
 _MOST_PRODUCTS = 1000
 """Chosen: more than a page lists; anyone may have written the file."""

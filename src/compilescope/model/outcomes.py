@@ -1,10 +1,15 @@
-"""Bodies of what was found or measured rather than seen: devices, numbers, repros."""
+"""Bodies of what was found or measured rather than seen: devices, numbers, repros, times.
+
+`diff`, `minify` and `check` say here what they came to, as `fix` does in `fix_search`; every view
+draws these very records.
+"""
 
 from typing import Literal
 
 import msgspec
 
-from compilescope.model.body import EventBody, GraphStage
+from compilescope.model.body import EventBody, GraphStage, Verdict
+from compilescope.model.stack import CodeRef
 
 
 class Violation(EventBody, frozen=True):
@@ -67,7 +72,7 @@ class TensorDiff(EventBody, frozen=True):
 
     path: str
     """Where in the result it lies: `output['logits'][0]`, `grad of encoder.weight`."""
-    verdict: Literal["pass", "fail", "unknown"]
+    verdict: Verdict
     reason: str = ""
     model: str = ""
     reference: str = "eager"
@@ -91,6 +96,50 @@ class TensorDiff(EventBody, frozen=True):
     """Of several sets of inputs the one that it comes from, and what Dynamo compiled for it."""
 
 
+class WrongOperation(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An operation at which a backend parts from the reference."""
+
+    words: str
+    """What it is and how it is known, in one line."""
+    file: str = ""
+    line: int = 0
+    function: str = ""
+    source: str = ""
+
+
+class ComparedInputs(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One set of inputs of a comparison."""
+
+    label: str
+    """`input 2 (other sizes)`."""
+    verdict: Verdict
+    compiled: str = ""
+    """What Dynamo compiled for it, in words; `skipped` where it was not run."""
+
+
+class DiffOutcome(EventBody, frozen=True):
+    """What a comparison of two backends came to; each value of it is a `TensorDiff`."""
+
+    model: str
+    reference: str
+    test: str
+    """The backend under test."""
+    verdict: Verdict
+    """`unknown` although every value agrees, where the test never compiled anything."""
+    reason: str = ""
+    error: str = ""
+    """What the test raised."""
+    float64: bool = False
+    """Both sides were compared with a float64 run."""
+    compiles: int = 0
+    """How often the test backend was called."""
+    operations: tuple[WrongOperation, ...] = ()
+    """Where they part, where that was looked for and found."""
+    inputs: tuple[ComparedInputs, ...] = ()
+    """In the order in which they were run."""
+    notes: tuple[str, ...] = ()
+
+
 class ReproWritten(EventBody, frozen=True):
     """What became of the repro of a failed compilation, a violation, or a graph break in a log."""
 
@@ -107,6 +156,62 @@ class ReproWritten(EventBody, frozen=True):
     """Operations in the graph that failed."""
 
 
+class MinifyOutcome(EventBody, frozen=True):
+    """What became of a program that was minified. The event's stack ends at the cause's line."""
+
+    predicate: Literal["break", "recompile", "crash", "diff", "violation"]
+    cause: str
+    """What the repro is to show, in one line."""
+    path: str = ""
+    """The repro: the whole path of the script; empty where there is none."""
+    script: str = ""
+    """Artifact: the repro's text. The numbers that a graph needs may lie beside `path`."""
+    reason: str = ""
+    """Why there is none, or why no fresh process has verified it."""
+    unit: Literal["tokens", "operations"] = "tokens"
+    """What its size is counted in."""
+    size_before: int = 0
+    size: int = 0
+    lines_before: int | None = None
+    lines: int | None = None
+    """Lines of the program with something on them, where its source was minified."""
+    runs: int = 0
+    """Candidates that were run."""
+    reused: int = 0
+    """Candidates of which the answer was known from an earlier, stopped search."""
+    seconds: float = 0.0
+    stopped: Literal["", "interrupt", "time", "calls"] = ""
+    """What ended it before nothing smaller could be found."""
+    needs: dict[str, str] = msgspec.field(default_factory=dict)
+    """Modules of the program that the repro still imports, and why."""
+
+
+class JudgedLimit(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One limit, held against a run."""
+
+    name: str
+    """`breaks`, `recompiles`, ..., `baseline`; else what is doubtful about the whole run."""
+    outcome: Verdict
+    message: str
+    found: int | float | None = None
+    limit: int | float | None = None
+    subject: str = ""
+    """Which benchmark it is about, where each is judged by itself: `bert on inductor`."""
+
+
+class CheckOutcome(EventBody, frozen=True):
+    """What a gate said of the program that it ran, with the limits that held then."""
+
+    outcome: Verdict
+    checks: tuple[JudgedLimit, ...] = ()
+    own: bool = False
+    """Only causes in the user's own files counted."""
+    baseline: str = ""
+    """The file of accepted causes; empty where there was none."""
+    new: int = 0
+    """Causes that are not in the baseline."""
+
+
 class Measurement(EventBody, frozen=True):
     """A figure, and how it was obtained."""
 
@@ -121,3 +226,54 @@ class Measurement(EventBody, frozen=True):
     """Half the distance between the quartiles, or what `how` says."""
     samples: int | None = None
     how: str = ""
+
+
+class GraphTime(EventBody, frozen=True):
+    """Steady-state calls of one compiled graph since the last such event; they add up.
+
+    Host time. A GPU works on after its kernels are launched, so there this is the time to launch
+    them, unless launches block (CUDA_LAUNCH_BLOCKING=1).
+    """
+
+    graph: str
+    """The compile id."""
+    calls: int
+    inside_ns: int
+    after_ns: int = 0
+    """Outside all graphs, from the end of this one up to the next one or to the end of the region's
+    call. Only where a break ended it; what follows other graphs is added to the last such one."""
+    frame: CodeRef | None = None
+    captured: str | None = None
+    """Id of the event that has the graph."""
+
+
+class RegionTime(EventBody, frozen=True):
+    """Calls into one compiled region since the last such event; they add up. Host time."""
+
+    region: CodeRef
+    calls: int
+    """In steady state: nothing compiled while they ran."""
+    total_ns: int
+    inside_ns: int
+    """In compiled graphs."""
+    entry_ns: int = 0
+    """Outside graphs with no break before it in that call: guard checks, and frames run eagerly."""
+    warmup_calls: int = 0
+    """Calls during which something was compiled, here or in another thread."""
+    warmup_ns: int = 0
+
+
+class StepsProfiled(EventBody, frozen=True):
+    """Some steps in steady state, as torch's profiler saw them. A step is the time from one call of
+    the region to its next."""
+
+    region: CodeRef | None = None
+    steps: int = 0
+    step_ns: tuple[int, ...] = ()
+    """Of as many steps just before, without the profiler: it makes the host slower."""
+    trace: str = ""
+    """The artifact; see `profile/stored.py`."""
+    device: str = ""
+    """Its name; empty for the CPU alone."""
+    reason: str = ""
+    """Why there is no profile, where there is none."""

@@ -33,8 +33,8 @@ class SharedJournal:
     def open(self, rank: int) -> str:
         return self._inner.open(rank)
 
-    def append(self, event: Event) -> None:
-        self._inner.append(event)
+    def append(self, event: Event, more: bool = False) -> None:
+        self._inner.append(event, more)
         if is_standing(event):
             self._standing.append(event)
         for events in tuple(self._followers.values()):

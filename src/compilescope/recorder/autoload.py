@@ -60,6 +60,7 @@ def watch_process(
         ir=settings.ir,
         calls=settings.calls,
         time=settings.time,
+        profile=settings.profile,
         failed=_failure_keeper(settings),
     )
     # Never closed: other atexit handlers may still compile.
@@ -69,6 +70,8 @@ def watch_process(
     def write_end() -> None:
         if watch.timing is not None:
             watch.timing.write()
+        if watch.profiler is not None:
+            watch.profiler.close()
         if watch.phases is not None:
             watch.phases.close()
         raised = _uncaught(recorder)

@@ -5,14 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Protocol
 
-from compilescope.model.artifacts import Artifacts, DiskArtifacts, MemoryArtifacts
-from compilescope.model.bodies import GuardSet, Recompile
+from compilescope.model.artifacts import Artifacts, MemoryArtifacts, RecordedArtifacts
 from compilescope.model.event import Event, encode
 from compilescope.model.eventfile import EventFile
-
-_NOT_LAST = (GuardSet, Recompile)
-"""What a compilation tells before it ends: its `CompileTime` follows within it, and both are
-written in one go."""
 
 
 class Journal(Protocol):
@@ -24,7 +19,10 @@ class Journal(Protocol):
         """Begin; the name of this process within the run comes back."""
         ...
 
-    def append(self, event: Event) -> None: ...
+    def append(self, event: Event, more: bool = False) -> None:
+        """One that has `more` to follow at once may be written with it."""
+        ...
+
     @property
     def lost(self) -> int: ...
     def close(self) -> None: ...
@@ -36,15 +34,17 @@ class DiskJournal:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._file: EventFile | None = None
-        self.artifacts: Artifacts = DiskArtifacts(folder / "artifacts")
+        self._texts = RecordedArtifacts(folder / "artifacts")
+        self.artifacts: Artifacts = self._texts
 
     def open(self, rank: int) -> str:
         self._file, name = EventFile.claim(self._folder, rank)
+        self._texts.events = self._file
         return name
 
-    def append(self, event: Event) -> None:
+    def append(self, event: Event, more: bool = False) -> None:
         if self._file is not None:
-            self._file.write(encode(event), more=isinstance(event.body, _NOT_LAST))
+            self._file.write(encode(event), more)
 
     @property
     def lost(self) -> int:
@@ -53,7 +53,7 @@ class DiskJournal:
     def close(self) -> None:
         if self._file is not None:
             self._file.close()
-            self._file = None
+            self._file = self._texts.events = None
 
 
 class MemoryJournal:
@@ -68,7 +68,7 @@ class MemoryJournal:
     def open(self, rank: int) -> str:
         return str(rank)
 
-    def append(self, event: Event) -> None:
+    def append(self, event: Event, more: bool = False) -> None:
         self.events.append(event)
 
     def close(self) -> None:

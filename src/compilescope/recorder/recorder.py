@@ -131,6 +131,7 @@ class Recorder:
         stack: Sequence[Frame] = (),
         compile_id: str | None = None,
         sources: Iterable[Frame] = (),
+        more: bool = False,
     ) -> str:
         with self._lock:
             # Also after the end mark: a late atexit handler may still compile.
@@ -138,11 +139,13 @@ class Recorder:
             if isinstance(body, (GraphBreak, CompileFailed, Recompile)):
                 self._keep_sources(stack)
             self._keep_sources(sources)
-            return self._append(body, stack, compile_id)
+            return self._append(body, stack, compile_id, more)
 
     def artifact(self, text: str, kind: str) -> str:
         text = text_with_cells(text, cell_names())
         try:
+            with self._lock:
+                self._begin()  # Short texts go into the file of the events.
             return self._journal.artifacts.put(text, kind)
         except OSError as error:
             let_through(error)  # TimeoutError is one, and what handlers of alarms raise.
@@ -214,11 +217,15 @@ class Recorder:
                 continue
             text = "".join(linecache.getlines(frame.file))
             if 0 < len(text) <= _LARGEST_SOURCE:
-                self._append(SourceSeen(frame.file, self.artifact(text, "py")))
+                self._append(SourceSeen(frame.file, self.artifact(text, "py")), more=True)
             self._sources.add(name)
 
     def _append(
-        self, body: Body, stack: Sequence[Frame] = (), compile_id: str | None = None
+        self,
+        body: Body,
+        stack: Sequence[Frame] = (),
+        compile_id: str | None = None,
+        more: bool = False,
     ) -> str:
         cells = cell_names()
         event = Event(
@@ -234,7 +241,7 @@ class Recorder:
             body=with_cells(body, cells),
         )
         self._sequence += 1
-        self._journal.append(event)
+        self._journal.append(event, more)
         return event.id
 
 

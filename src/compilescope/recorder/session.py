@@ -18,12 +18,13 @@ def recording(
     ir: bool = False,
     calls: bool = False,
     time: bool = False,
+    profile: int = 0,
 ) -> Iterator[Recorder]:
     """Everything torch.compile does within the block goes to `journal`."""
     recorder = Recorder(journal)
     recorder.start()
     try:
-        watch = Watch(recorder, ir=ir, calls=calls, time=time)
+        watch = Watch(recorder, ir=ir, calls=calls, time=time, profile=profile)
         with hooked(watch):
             yield recorder
     finally:

@@ -10,6 +10,8 @@ from compilescope.report.section import Reading
 
 _ROOM = 54
 """Letters for where and what together, in a line of 80."""
+_UNDRAWN = (words(""),) * 5
+"""A row that nobody draws, but that is counted."""
 _LEAST_VALUE = 12
 """Letters of a value that a recompile names. Chosen: less can't be recognized."""
 
@@ -25,7 +27,9 @@ def causes_table(reading: Reading, first: int) -> Table:
     rows = tuple(
         _row(number, finding, at, room)
         for number, (finding, at) in enumerate(zip(found, places, strict=True), first)
+        if reading.drawn is None or number <= reading.drawn
     )
+    rows += (_UNDRAWN,) * (len(found) - len(rows))
     return Table(("", "where", "what", "cost", "fix"), rows, (0, 3), one_line=2)
 
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from compilescope.analysis.brief import is_long
 from compilescope.analysis.devices import devices
 from compilescope.analysis.gate.doubts import doubts
 from compilescope.model.bodies import (
     Benchmark,
+    CheckOutcome,
+    DiffOutcome,
     JobEnded,
     Machine,
     Measurement,
+    MinifyOutcome,
     TensorDiff,
     Violation,
 )
@@ -17,15 +23,18 @@ from compilescope.model.uncollected import uncollected
 from compilescope.plugins import discover
 from compilescope.report import sections
 from compilescope.report.blocks import Document, Part, ShownRun
+from compilescope.report.first_items import bounded
 from compilescope.report.program_end import ended_style
 from compilescope.report.repeats import without_repeats
 from compilescope.report.section import Reading, Section
 from compilescope.report.source_links import with_lines
 
-ABOUT = {
+ABOUT: dict[str, tuple[type[Any], ...]] = {
     "benchmarks": (Benchmark, Machine),
-    "diffs": (TensorDiff,),
+    "diffs": (TensorDiff, DiffOutcome),
+    "gate": (CheckOutcome,),
     "measurements": (Measurement,),
+    "repro": (MinifyOutcome,),
     "sweep": (JobEnded, Machine),
     "violations": (Violation,),
 }
@@ -52,6 +61,8 @@ def report_document(reading: Reading, only: str = "") -> Document:
         if (only and section.id != only) or not (reading.full or section.in_summary):
             continue
         blocks = tuple(section.build(reading))
+        if is_long(reading.run):
+            blocks = bounded(reading, blocks)
         if blocks:
             parts.append(Part(section.id, section.title, blocks, section.note))
     seen = reading.digest

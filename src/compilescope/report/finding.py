@@ -35,5 +35,6 @@ def finding_item(number: int, finding: Finding, root: str, pages: Pages | None =
 
 
 def _is_named(finding: Finding) -> bool:
-    """A job or a benchmark: its title names it, and it has no place in any file."""
-    return finding.rule_id.startswith(("job/", "bench/"))
+    """A job, a benchmark or a value: its title names it, and it may have no place in any file."""
+    named = finding.rule_id.startswith(("job/", "bench/"))
+    return named or (finding.kind == "difference" and not finding.file)

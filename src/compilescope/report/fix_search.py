@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from compilescope.model.fix_search import FixAttempt, FixLeft, Losses, Spread
+from compilescope.model.fix_search import FixAttempt, FixLeft, Losses, Spread, UncoveredBreak
 from compilescope.report.blocks import (
     Block,
     Diff,
@@ -66,6 +66,7 @@ class Fixing(msgspec.Struct, frozen=True, kw_only=True):
     diff: str = ""
     notes: tuple[str, ...] = ()
     left: tuple[FixLeft, ...] = ()
+    uncovered: tuple[UncoveredBreak, ...] = ()
     next: tuple[tuple[str, str], ...] = ()
     """(what for, the command)."""
 
@@ -80,11 +81,27 @@ COUNTS = {
 }
 
 
-def in_counts(before: Losses, after: Losses) -> str:
+UNCOVERED = "Graph breaks that were hidden before"
+
+
+def in_counts(before: Losses, after: Losses, uncovered: Sequence[UncoveredBreak] = ()) -> str:
     """What is lost, before and after, where there is any: `graph breaks 2 -> 0`."""
     names = ("breaks", "recompiles", "failures")
-    found = ((COUNTS[name], getattr(before, name), getattr(after, name)) for name in names)
-    return ", ".join(f"{label} {old} -> {new}" for label, old, new in found if old or new)
+    found = ((name, getattr(before, name), getattr(after, name)) for name in names)
+    new = f" ({len(uncovered)} newly visible)" if uncovered else ""
+    return ", ".join(
+        f"{COUNTS[name]} {old} -> {now}{new if name == 'breaks' else ''}"
+        for name, old, now in found
+        if old or now
+    )
+
+
+def uncovered_blocks(uncovered: Sequence[UncoveredBreak], root: str) -> Iterator[Block]:
+    """Each break that the program had not shown, and what hid it."""
+    for each in uncovered:
+        at = Span(place(each.file, each.line, root), "strong")
+        why = each.why or "why it was not seen before is unknown"
+        yield Paragraph(words(at, " ", *prose(_sentence(f"{each.cause}: {why}"))), "-")
 
 
 def fixing_document(fixing: Fixing) -> Document:
@@ -116,6 +133,9 @@ def fixing_document(fixing: Fixing) -> Document:
     left = [each for each in left if each not in told]
     if left:
         parts.append(Part("left", "Not fixed", tuple(_left(left))))
+    if fixing.uncovered:
+        found = tuple(uncovered_blocks(fixing.uncovered, fixing.root))
+        parts.append(Part("uncovered", UNCOVERED, found))
     if fixing.next:
         blocks = tuple(_command(label, text) for label, text in fixing.next)
         parts.append(Part("next", "Next", blocks))

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from compilescope.analysis.findings import by_cost
-from compilescope.analysis.gate.verdict import GateCheck, Judgement, Known, Outcome
+from compilescope.analysis.gate.counts import each_once
+from compilescope.analysis.gate.verdict import Judgement, Known, unsure_of
 from compilescope.findings.finding import Finding
+from compilescope.model.body import Verdict
+from compilescope.model.outcomes import JudgedLimit
 from compilescope.registry.pages import Pages
 from compilescope.report.blocks import (
     Block,
@@ -27,12 +30,12 @@ from compilescope.report.blocks import (
 from compilescope.report.finding import finding_item
 from compilescope.report.places import count
 
-_VERDICTS: dict[Outcome, tuple[str, Style]] = {
+_VERDICTS: dict[Verdict, tuple[str, Style]] = {
     "pass": ("PASS", "good"),
     "fail": ("FAIL", "bad"),
     "unknown": ("INCONCLUSIVE", "warn"),
 }
-_OUTCOMES: dict[Outcome, str] = {"pass": "ok", "fail": "too many", "unknown": "inconclusive"}
+_OUTCOMES: dict[Verdict, str] = {"pass": "ok", "fail": "too many", "unknown": "inconclusive"}
 # Chosen: what is read in a CI log; the rest is counted.
 _MOST_CAUSES = 20
 _MOST_GONE = 10
@@ -63,9 +66,10 @@ def gate_document(
     judgement: Judgement, terms: Terms, *, root: str, record: ShownRun, pages: Pages | None = None
 ) -> Document:
     against = judgement.against
-    parts = [Part("verdict", "", (Paragraph(_verdict(judgement)), _table(judgement.checks)))]
+    told = verdict_words(judgement.outcome, judgement.checks)
+    parts = [Part("verdict", "", (Paragraph(told), limits_table(judgement.checks)))]
     if against:
-        title = "New causes" if set(against) == set(judgement.new) else "Causes"
+        title = "New causes" if against == each_once(judgement.new) else "Causes"
         parts.append(
             Part("causes", title, tuple(_causes(against, root, pages)), "most expensive first")
         )
@@ -81,24 +85,23 @@ def gate_document(
     )
 
 
-def _verdict(judgement: Judgement) -> Words:
-    outcome = judgement.outcome
+def verdict_words(outcome: Verdict, checks: Sequence[JudgedLimit]) -> Words:
     label, style = _VERDICTS[outcome]
-    unsure = [check.message for check in judgement.unsure]
-    told = [check.message for check in judgement.checks if check.outcome == "fail"] or unsure
-    sentence = f": {'; '.join(told or _held(judgement.checks))}."
+    unsure = [check.message for check in unsure_of(checks)]
+    told = [check.message for check in checks if check.outcome == "fail"] or unsure
+    sentence = f": {'; '.join(told or _held(checks))}."
     if outcome == "fail" and unsure:
         sentence += f" Also, {'; '.join(unsure)}."
     return words(Span(label, style), sentence)
 
 
-def _held(checks: tuple[GateCheck, ...]) -> list[str]:
+def _held(checks: Sequence[JudgedLimit]) -> list[str]:
     limits = sum(check.name != "baseline" for check in checks)
     held = [f"within {'the limit' if limits == 1 else f'all {limits} limits'}"] if limits else []
     return held + [check.message for check in checks if check.name == "baseline"]
 
 
-def _table(checks: Iterable[GateCheck]) -> Table:
+def limits_table(checks: Iterable[JudgedLimit]) -> Table:
     rows = []
     for check in checks:
         outcome = Span(_OUTCOMES[check.outcome], _VERDICTS[check.outcome][1])
@@ -113,7 +116,7 @@ def _table(checks: Iterable[GateCheck]) -> Table:
     return Table(("check", "found", "allowed", ""), tuple(rows), numeric=(1, 2))
 
 
-def _found(check: GateCheck) -> str:
+def _found(check: JudgedLimit) -> str:
     if check.found is None:
         return "?" if check.limit is not None else ""
     if check.name == "slowdown":
@@ -126,7 +129,7 @@ def _found(check: GateCheck) -> str:
     return f"{check.found:g}"
 
 
-def _allowed(check: GateCheck) -> str:
+def _allowed(check: JudgedLimit) -> str:
     if check.limit is None:
         return ""
     if check.name == "baseline":
@@ -167,7 +170,7 @@ def _terms(judgement: Judgement, terms: Terms, record: ShownRun) -> list[Block]:
     whole = not any(check.outcome == "unknown" for check in judgement.checks)
     if judgement.gone and whole:
         lines += _gone(judgement.gone)
-    if judgement.against and terms.accept:
+    if judgement.acceptable and terms.accept:
         lines.append(_command("To accept all of it:", terms.accept))
     if terms.more:
         lines.append(_command("To see more:", terms.more))

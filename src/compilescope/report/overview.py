@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from compilescope.analysis.overview import Overview, Standing, State, Tally
+from compilescope.analysis.checked import CheckState
+from compilescope.analysis.overview import Overview, Standing, Tally
 from compilescope.report.blocks import (
     Document,
     Figure,
@@ -21,7 +22,7 @@ from compilescope.report.blocks import (
 from compilescope.report.places import count
 
 _CHECKS = (("constraints", "constraints"), ("numbers", "numbers (KernelDiff)"), ("gate", "gate"))
-_STATES: dict[State, tuple[str, Style]] = {
+_STATES: dict[CheckState, tuple[str, Style]] = {
     "pass": ("pass", "good"),
     "fail": ("fail", "bad"),
     "unknown": ("unknown", "warn"),
@@ -139,7 +140,7 @@ def _part(
     return Part(id, title, (table, legend) if now else (table,), "newest run of each" * now)
 
 
-def _state(state: State) -> Words:
+def _state(state: CheckState) -> Words:
     return words(Span(*_STATES[state]))
 
 

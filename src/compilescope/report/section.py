@@ -77,25 +77,27 @@ class Reading:
     @functools.cached_property
     def digest(self) -> Digest:
         """With what to do about each cause."""
-        seen = self._unadvised()
+        seen, ranked = self._unadvised()
         if not (seen.sites or seen.recompiles or seen.failures):
             return seen  # Nothing to ask the fixes about: they are not imported.
         from compilescope.fixes.advice import advised
 
         only = self.only if is_long(self.run) else None
-        return advised(self.run, seen, self.most_asked, only=only)
+        drawn = self.drawn if is_long(self.run) else None
+        return advised(self.run, seen, self.most_asked, only=only, ranked=ranked or (), drawn=drawn)
 
-    def _unadvised(self) -> Digest:
+    def _unadvised(self) -> tuple[Digest, list[Finding] | None]:
+        """And its causes by cost, where they are known already."""
         most = self.drawn
         if not is_long(self.run):
-            return digest(self.run)
+            return digest(self.run), None
         if most is None:
             # Of a page of causes alone (`explain`) each is drawn.
             is_report = (self.page or self.text) and self.full
             return (
                 digest_of_files(self.run, self.most_items, MOST_FILES)
                 if is_report
-                else digest(self.run)
+                else (digest(self.run), None)
             )
         return brief_digest(self.run, lambda number: number <= most or number == self.only)
 

@@ -84,7 +84,7 @@ def _write(folder: Path, file: BinaryIO, progress: Progress | None) -> int:
             info.external_attr = (stat.S_IFREG | 0o644) << 16
             big = size >= zipfile.ZIP64_LIMIT // 2
             with (
-                (folder / name).open("rb") as source,
+                open(os.path.join(folder, name), "rb") as source,
                 archive.open(info, "w", force_zip64=big) as to,
             ):
                 done += _copy(source, to, size)
@@ -117,7 +117,7 @@ def _members(folder: Path, names: list[str]) -> list[tuple[str, int]]:
     """(name, size) of those that are files of a run. A link may lead anywhere: it stays here."""
     found = []
     for name in names:
-        status = os.lstat(folder / name)
+        status = os.lstat(os.path.join(folder, name))
         if MEMBER.fullmatch(name) and stat.S_ISREG(status.st_mode):
             found.append((name, status.st_size))
     return found

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from compilescope.model.body import Verdict
 from compilescope.tensors.chunked_pass import ErrorTally, Profile, Rules
 from compilescope.tensors.error_map import ErrorMap, map_errors
 from compilescope.tensors.native_pass import tally_of
@@ -24,7 +25,7 @@ from compilescope.tensors.pairs import (
     shape_of,
     unravel,
 )
-from compilescope.tensors.rounding import RoundingJudgement, Verdict, judge_pair
+from compilescope.tensors.rounding import RoundingJudgement, judge_pair
 from compilescope.tensors.tolerances import ComparisonConfig, Tolerance
 
 _MOST_MAPPED = 1 << 20

@@ -15,10 +15,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
+from compilescope.model.body import Verdict
 from compilescope.tensors.chunked_pass import ErrorTally, Rules
 from compilescope.tensors.native_pass import tally_of
 from compilescope.tensors.pairs import Incomparable, TensorPair, chunks, pair_up, shape_of
@@ -26,7 +27,6 @@ from compilescope.tensors.tolerances import ComparisonConfig, summed_unit, unit_
 
 _ENOUGH = 64
 """Elements in a pool whose mean error is steady: its standard error is then about 10 %."""
-Verdict = Literal["pass", "fail", "unknown"]
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from compilescope.torchapi.guards.misses import Misses
 from compilescope.torchapi.sinks import Sink
 from compilescope.torchapi.times.phases import PhaseLog
 from compilescope.torchapi.times.region_times import Timing
+from compilescope.torchapi.times.step_profiler import StepProfiler
 from compilescope.torchapi.weak_notes import WeakNotes
 
 _MOST_FAULTS = 10
@@ -60,8 +61,12 @@ class Watch:
     calls: bool = False
     """Look for the ATen operators behind each node of Dynamo's graphs."""
     time: bool = False
+    profile: int = 0
+    """So many steps are to be profiled."""
     timing: Timing | None = None
     """The clock, while hooks are on and `time` asks for one."""
+    profiler: StepProfiler | None = None
+    """Likewise, for `profile`."""
     phases: PhaseLog | None = None
     """The phases of compilations, while hooks are on."""
     failed: Callable[[BaseException], None] | None = None
@@ -73,6 +78,11 @@ class Watch:
     """The same by Dynamo's number of the frame, of its latest compilation that was looked at."""
     _noted: set[tuple[Any, ...]] = field(default_factory=set)
     _local: _ThreadMemory = field(default_factory=_ThreadMemory)
+
+    @property
+    def steady(self) -> bool:
+        """Does anybody ask where warm-up ends?"""
+        return self.time or self.profile > 0
 
     @property
     def frame(self) -> FrameMemory:
@@ -161,7 +171,7 @@ class Hook:
     """A cheap look at arguments and result; True: all is noted, `after` need not be called."""
     everywhere: bool = False
     """torch's modules bind the function by name: patch it in each of them."""
-    only_with: Literal["", "ir", "time"] = ""
+    only_with: Literal["", "ir", "time", "profile", "steady"] = ""
     """Put on only where the capture asks for it: the name of a field of Watch."""
     cleans_up: bool = False
     """It ends what torch began: it is called even if an exception of the program's came before."""

@@ -21,6 +21,7 @@ from compilescope.torchapi.hook import Hook, Watch, observed
 from compilescope.torchapi.sinks import announce
 from compilescope.torchapi.times.phases import PhaseLog
 from compilescope.torchapi.times.region_times import Timing
+from compilescope.torchapi.times.step_profiler import StepProfiler
 
 _Swap = tuple[str, Any, Any]
 """A name, what it is bound to, and what it is to be bound to."""
@@ -50,6 +51,9 @@ def hook_into(watch: Watch, undo: ExitStack) -> None:
     if watch.time:
         watch.timing = Timing(watch.sink)
         undo.callback(watch.timing.close)
+    if watch.profile:
+        watch.profiler = StepProfiler(watch.sink, watch.profile)
+        undo.callback(watch.profiler.close)
     present: list[tuple[Hook, ModuleType]] = []
     waiting: dict[str, list[Hook]] = {}
     for hook in all_hooks():
@@ -67,6 +71,8 @@ def hook_into(watch: Watch, undo: ExitStack) -> None:
         undo.callback(_undo, _remove, finder)
     if watch.timing is not None:
         watch.timing.time_existing_regions()
+    if watch.profiler is not None:
+        watch.profiler.watch_existing_regions()
 
 
 def _attach(found: list[tuple[Hook, ModuleType]], watch: Watch, undo: ExitStack) -> None:

@@ -22,8 +22,10 @@ class Sink(Protocol):
         stack: Sequence[Frame] = (),
         compile_id: str | None = None,
         sources: Iterable[Frame] = (),
+        more: bool = False,
     ) -> str:
-        """Append an event; its id comes back. The files that `sources` names are kept."""
+        """Append an event; its id comes back. The files that `sources` names are kept. One that has
+        `more` to follow within its compilation may be written with that."""
         ...
 
     def artifact(self, text: str, kind: str) -> str: ...

@@ -19,13 +19,15 @@ from compilescope.analysis.benchmark_changes import (
 from compilescope.analysis.benchmarks import EAGER, setup_of
 from compilescope.analysis.digest import Digest
 from compilescope.analysis.findings import findings
-from compilescope.analysis.gate.terms import GateCheck, GateLimits, Outcome
+from compilescope.analysis.gate.terms import GateCheck, GateLimits
 from compilescope.model.benchmarked import Benchmark, Interval
+from compilescope.model.body import Verdict
 
 _COUNTED = {
     "breaks": ("graph break", "graph breaks"),
     "recompiles": ("recompile", "recompiles"),
     "graphs": ("graph", "graphs"),
+    "violations": ("violation", "violations"),
 }
 _UNSEEN = {
     "eager": "a benchmark does not record functions that fell back to eager",
@@ -172,7 +174,7 @@ def _judged(subject: str, speed: Change, limit: float, of: str) -> GateCheck:
     )
 
 
-def _outcome(speed_ci: Interval, limit: float) -> Outcome:
+def _outcome(speed_ci: Interval, limit: float) -> Verdict:
     low, high = 1 / speed_ci[1], 1 / speed_ci[0]
     return "fail" if low > limit else "pass" if high <= limit else "unknown"
 

@@ -25,6 +25,8 @@ def each_once(found: Iterable[Finding]) -> tuple[Finding, ...]:
 
 UNTRIED = tuple(f"job/{state}" for state in UNKNOWN)
 """Rules of jobs of which nothing is known: they are a doubt, and no failure."""
+CHECKED_KINDS = ("violation", "difference")
+"""Kinds of findings that only a limit is held against: no baseline accepts them."""
 _KINDS = {"breaks": "break", "recompiles": "recompile", "eager": "eager", "failures": "failure"}
 
 
@@ -51,7 +53,9 @@ def _of_job(name: str, job: JobEnded, own: bool) -> int:
 
 def counters(digest: Digest) -> dict[str, Callable[[Digest, bool], Count]]:
     """By the name of the limit."""
-    return {name: _swept(name) for name in COUNTERS} if digest.jobs else COUNTERS
+    if digest.benchmarks:  # Each is a program of its own, with figures of its own.
+        return CHECKERS
+    return {**({name: _swept(name) for name in COUNTERS} if digest.jobs else COUNTERS), **CHECKERS}
 
 
 def _breaks(digest: Digest, own: bool) -> Count:
@@ -90,6 +94,21 @@ def _failures(digest: Digest, own: bool) -> Count:
     return len(failed), failed
 
 
+def _violations(digest: Digest, own: bool) -> Count:
+    """What is an error: a warning harms nothing, and of the rest nobody can say."""
+    return _errors(digest.violations, own)
+
+
+def _differences(digest: Digest, own: bool) -> Count:
+    number, against = _errors(digest.differences, own)
+    return number + sum(job.kerneldiff == "fail" for job in digest.jobs), against
+
+
+def _errors(found: Iterable[Finding], own: bool) -> Count:
+    errors = tuple(f for f in found if f.level == "error" and (f.own or not own))
+    return len(errors), errors
+
+
 def _of_kind(kind: str, digest: Digest, own: bool) -> tuple[Finding, ...]:
     return tuple(f for f in findings(digest) if f.kind == kind and (f.own or not own))
 
@@ -102,3 +121,9 @@ COUNTERS: dict[str, Callable[[Digest, bool], Count]] = {
     "failures": _failures,
 }
 """By the name of the limit."""
+
+CHECKERS: dict[str, Callable[[Digest, bool], Count]] = {
+    "violations": _violations,
+    "differences": _differences,
+}
+"""The same, of what only a device or a comparison finds out."""

@@ -35,6 +35,8 @@ def doubts(digest: Digest) -> list[Doubt]:
     """About the run as a whole."""
     if digest.jobs:
         return _about_the_sweep(digest)
+    if digest.only_compares:
+        return _about_the_record(digest)
     if digest.benchmarks:
         return [*_about_the_benchmark(digest), *_about_the_record(digest)]
     found = _about_the_program(digest)
@@ -76,6 +78,10 @@ def _about_the_record(digest: Digest) -> list[Doubt]:
 
 def blind_spot(digest: Digest, check: str) -> str:
     """Why what `check` looks at could not all be counted; empty where it could."""
+    if check in ("violations", "differences"):
+        return (digest.constraints if check == "violations" else digest.numbers).doubt
+    if digest.only_compares:
+        return "a comparison of numbers does not record what was compiled"
     for hook in digest.unavailable:
         if check in _BLIND.get(hook.hook, ()):
             return f"torch {digest.torch} does not report {hook.loses}"

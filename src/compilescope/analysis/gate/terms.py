@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import msgspec
 
 from compilescope.findings.finding import Finding
-
-Outcome = Literal["pass", "fail", "unknown"]
+from compilescope.model.outcomes import JudgedLimit
 
 
 class GateLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,6 +21,10 @@ class GateLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Functions that run eagerly, as a whole or from a break on."""
     failures: int | None = None
     """Compilations that raised, whether or not the program went on."""
+    violations: int | None = None
+    """Places that a device does not take."""
+    differences: int | None = None
+    """Values that differ from their reference."""
     coverage: float | None = None
     """At least so much of the time inside compiled graphs, in percent."""
     slowdown: float | None = None
@@ -47,15 +48,7 @@ NOTHING_WRONG = GateLimits(breaks=0, recompiles=0, failures=0)
 """The same for benchmarks."""
 
 
-class GateCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """One limit, held against the run."""
+class GateCheck(JudgedLimit, frozen=True, kw_only=True):
+    """One limit, held against the run, and what counts against it."""
 
-    name: str
-    outcome: Outcome
-    message: str
-    found: float | None = None
-    limit: float | None = None
     findings: tuple[Finding, ...] = ()
-    """What counts against it."""
-    subject: str = ""
-    """Which benchmark it is about, where each is judged by itself: `bert on inductor`."""

@@ -6,22 +6,26 @@ Pure: a digest, limits and a baseline in, a judgement out. What could not be tol
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from typing import TypeVar
 
 import msgspec
 
 from compilescope.analysis.digest import Digest
 from compilescope.analysis.findings import findings
 from compilescope.analysis.gate.benchmarks import benchmark_checks
-from compilescope.analysis.gate.counts import UNTRIED, Count, counters, each_once
+from compilescope.analysis.gate.counts import CHECKED_KINDS, UNTRIED, Count, counters, each_once
 from compilescope.analysis.gate.doubts import blind_spot, doubts
 from compilescope.analysis.gate.terms import NOTHING_LOST as NOTHING_LOST
 from compilescope.analysis.gate.terms import NOTHING_WRONG as NOTHING_WRONG
 from compilescope.analysis.gate.terms import GateCheck as GateCheck
 from compilescope.analysis.gate.terms import GateLimits as GateLimits
-from compilescope.analysis.gate.terms import Outcome as Outcome
 from compilescope.findings.finding import Finding
+from compilescope.model.body import Verdict
+from compilescope.model.outcomes import JudgedLimit
 from compilescope.project import Project
 
+C = TypeVar("C", bound=JudgedLimit)
 _UNBUILT = "job/unbuilt"
 
 
@@ -33,6 +37,8 @@ def project_limits(project: Project) -> GateLimits:
         graphs=project.max_graphs,
         eager=project.max_eager,
         failures=project.max_failures,
+        violations=project.max_violations,
+        differences=project.max_differences,
         coverage=project.min_coverage,
     )
 
@@ -56,6 +62,11 @@ def complete_for_benchmarks(
     if limits.given:
         return limits.over(GateLimits(failures=0))
     return limits if with_baseline else NOTHING_WRONG
+
+
+def complete_for_numbers(given: GateLimits, project: Project) -> GateLimits:
+    """The same for a run that only compares numbers, of which all must agree."""
+    return given.over(GateLimits(differences=project.max_differences or 0))
 
 
 class Known(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,21 +95,30 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
     """In the baseline and not seen any more."""
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> Verdict:
         """A definite failure outweighs what could not be told."""
         outcomes = {check.outcome for check in self.checks}
         return "fail" if "fail" in outcomes else "unknown" if "unknown" in outcomes else "pass"
 
     @property
     def unsure(self) -> tuple[GateCheck, ...]:
-        """What could not be told: of the run as a whole, or else of single limits."""
-        unknown = tuple(check for check in self.checks if check.outcome == "unknown")
-        return tuple(check for check in unknown if check.limit is None) or unknown
+        return unsure_of(self.checks)
 
     @property
     def against(self) -> tuple[Finding, ...]:
         """All that counts against the run, each once."""
         return each_once(f for check in self.checks for f in check.findings)
+
+    @property
+    def acceptable(self) -> tuple[Finding, ...]:
+        """What of it a baseline would accept: causes of lost compilation."""
+        return tuple(f for f in self.against if f.kind not in CHECKED_KINDS)
+
+
+def unsure_of(checks: Iterable[C]) -> tuple[C, ...]:
+    """What could not be told: of the run as a whole, or else of single limits."""
+    unknown = tuple(check for check in checks if check.outcome == "unknown")
+    return tuple(check for check in unknown if check.limit is None) or unknown
 
 
 def judge(
@@ -179,18 +199,18 @@ _NOUNS = {
     "graphs": ("graph", "graphs"),
     "eager": ("function that fell back to eager", "functions that fell back to eager"),
     "failures": ("failed compilation", "failed compilations"),
+    "violations": ("violation", "violations"),
+    "differences": ("value that differs", "values that differ"),
 }
 
 
 def _limits(digest: Digest, limits: GateLimits, own: bool) -> list[GateCheck]:
     checks: list[GateCheck] = []
-    if digest.benchmarks:
-        return checks  # Each is a program of its own, with figures of its own.
     for name, counter in counters(digest).items():
         limit = getattr(limits, name)
         if limit is not None:
             checks.append(_at_most(name, counter(digest, own), limit, digest))
-    if limits.coverage is not None:
+    if limits.coverage is not None and not digest.benchmarks:
         checks.append(_at_least(digest, limits.coverage))
     return checks
 

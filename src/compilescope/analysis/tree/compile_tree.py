@@ -178,19 +178,18 @@ class _Growing:
         line = own.line if own is not None else 0
         if (number, line, name) not in self._told:
             self._told.add((number, line, name))
-            frame.breaks.append(
-                TreeBreak(
-                    line=line,
-                    gb_id=body.gb_id,
-                    gb_type=body.gb_type,
-                    outcome=body.outcome,
-                    fingerprint=name,
-                    file=site.file if site else frame.code.file,
-                    site_line=site.line if site else line,
-                    function=site.function if site else frame.code.function,
-                    expression=expression_of(own),
-                )
+            broken = TreeBreak(
+                line=line,
+                gb_id=body.gb_id,
+                gb_type=body.gb_type,
+                outcome=body.outcome,
+                fingerprint=name,
+                file=site.file if site else frame.code.file,
+                site_line=site.line if site else line,
+                function=site.function if site else frame.code.function,
+                expression=expression_of(own),
             )
+            self.planting.add_break(number, broken)
         if body.outcome in ("frame-eager", "rest-eager"):
             reason = EagerReason(cause="graph-break", reason=body.gb_type, gb_id=body.gb_id)
             self._give_reason(number, reason)

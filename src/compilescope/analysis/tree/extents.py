@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from compilescope.analysis.brief import is_long
 from compilescope.model.python_text import parse_python
 from compilescope.model.run import Run
 
@@ -12,6 +13,9 @@ _MOST_LETTERS = 3_000_000
 """Of all texts that are parsed for one tree, about 0.3 s each million. Chosen: it bounds the time
 that a report takes; functions of later files are told apart by the lines that are known of them, as
 where nobody kept the text."""
+_LETTERS_OF_LONG = 1_000_000
+"""The same of a long run, whose report is slow as it is. Chosen; benchmarks/big_runs.py holds a
+page to 10 s."""
 
 _BODIES = ("body", "orelse", "finalbody", "handlers", "cases")
 _LAMBDA = "<lambda>"
@@ -23,7 +27,7 @@ class Extents:
     def __init__(self, run: Run) -> None:
         self._run = run
         self._files: dict[tuple[str, bool], dict[str, list[_Extent]]] = {}
-        self._room = _MOST_LETTERS
+        self._room = _LETTERS_OF_LONG if is_long(run) else _MOST_LETTERS
 
     def first_line(self, file: str, function: str, line: int) -> int | None:
         """Of the innermost function of that name around the line; None where it is not known.

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from bisect import bisect_right, insort
-from collections.abc import Iterator
-from itertools import islice
 
 import msgspec
 
 from compilescope.analysis.tree.extents import Extents
-from compilescope.analysis.tree.frames import TreeFrame
+from compilescope.analysis.tree.frames import TreeBreak, TreeFrame
 from compilescope.findings.compile_ids import Process
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef, Frame, origin_of
 
 Epoch = tuple[Process, int]
-_MOST_PARTS = 200
-"""Of one function, the latest, among which the one is looked for that a frame belongs to. Chosen:
-it bounds the time for a function that is compiled without end."""
 
 
 class Parent(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,11 +32,52 @@ class FrameEntry(msgspec.Struct, frozen=True, kw_only=True):
     callers: tuple[Frame, ...]
 
 
-class _BreakLines(msgspec.Struct):
-    """The breaks of a frame by line. They are only ever added, so each is looked at once."""
+class _Parts:
+    """The frames of one function: of its beginning and of what goes on after its breaks.
 
-    seen: int = 0
-    latest: dict[int, int] = {}
+    A function may be compiled without end, and every frame that it calls asks which part ran.
+    """
+
+    def __init__(self) -> None:
+        self.numbers: list[int] = []
+        """In order of time."""
+        self._resumed_at: list[int] = []
+        """In order; 0 is the beginning."""
+        self._latest: dict[int, int] = {}
+        """The latest part that goes on at each of these lines."""
+        self._broken_at: dict[int, int] = {}
+        """The latest part that has a break at a line."""
+        self._broken_below: dict[int, int] = {}
+        """The same, of the parts that begin above the line or at it."""
+        self._broken: int | None = None
+        """The latest part that has a break."""
+
+    def add(self, number: int, code: CodeRef) -> None:
+        self.numbers.append(number)
+        first = code.resumed_at or 0
+        if first not in self._latest:
+            insort(self._resumed_at, first)
+        self._latest[first] = number
+
+    def add_break(self, number: int, code: CodeRef, line: int) -> None:
+        self._broken = max(number, self._broken or 0)
+        self._broken_at[line] = max(number, self._broken_at.get(line, 0))
+        if (code.resumed_at or 0) <= line:
+            self._broken_below[line] = max(number, self._broken_below.get(line, 0))
+
+    def broken_at(self, line: int | None) -> int | None:
+        """The part that broke there last; else the last that broke at all."""
+        found = self._broken_at.get(line) if line is not None else None
+        return found if found is not None else self._broken
+
+    def running(self, line: int) -> int | None:
+        """The part that runs a line: one that broke there, else the one that begins nearest above,
+        of several the latest."""
+        found = self._broken_below.get(line)
+        at = bisect_right(self._resumed_at, line)
+        if found is None and at:
+            found = self._latest[self._resumed_at[at - 1]]
+        return found
 
 
 class Planting:
@@ -50,13 +86,18 @@ class Planting:
     def __init__(self, run: Run) -> None:
         self._extents = Extents(run)
         self.frames: list[TreeFrame] = []
-        self._by_function: dict[tuple[Epoch, str, str], dict[int, list[int]]] = {}
-        """To each first line the frames of that function, in order of time."""
+        self._by_function: dict[tuple[Epoch, str, str], dict[int, _Parts]] = {}
+        """To each first line the frames of that function."""
+        self._parts_of: list[_Parts] = []
+        """By frame: those of its function."""
         self._first_lines: dict[tuple[Epoch, str, str], list[int]] = {}
         """Of the functions of each name, in order."""
         self._latest: dict[tuple[Epoch, CodeRef], int] = {}
         self._hidden: dict[FrameEntry, int] = {}
-        self._break_lines: dict[int, _BreakLines] = {}
+        self._hidden_depths: set[int] = set()
+        """How many callers those have: to look for one reads all its callers."""
+        self._break_lines: dict[tuple[int, int], int] = {}
+        """By frame and line: its latest break there."""
 
     def add(self, frame: TreeFrame, call: FrameEntry) -> int:
         number = len(self.frames)
@@ -66,12 +107,21 @@ class Planting:
         lines = self._by_function.setdefault(function, {})
         if code.line not in lines:
             insort(self._first_lines.setdefault(function, []), code.line)
-        lines.setdefault(code.line, []).append(number)
+            lines[code.line] = _Parts()
+        lines[code.line].add(number, code)
+        self._parts_of.append(lines[code.line])
         self._latest[call.epoch, code] = number
         if origin_of(code.file) == "torch" and not code.resumed:
             # Stacks leave out torch's own frames: what it calls shows the same callers.
             self._hidden.setdefault(call, number)
+            self._hidden_depths.add(len(call.callers))
         return number
+
+    def add_break(self, number: int, broken: TreeBreak) -> None:
+        frame = self.frames[number]
+        self._break_lines[number, broken.line] = len(frame.breaks)
+        frame.breaks.append(broken)
+        self._parts_of[number].add_break(number, frame.code, broken.line)
 
     def same_code(self, epoch: Epoch, code: CodeRef) -> int | None:
         """The latest frame of this code."""
@@ -80,7 +130,7 @@ class Planting:
     def join_rests(self) -> None:
         """A break after which the frame goes on in code that another break led to already."""
         for (epoch, _, _), lines in self._by_function.items():
-            for number in (n for numbers in lines.values() for n in numbers):
+            for number in (n for parts in lines.values() for n in parts.numbers):
                 frame = self.frames[number]
                 for broken in frame.breaks:
                     below = (self.frames[child].code for child in broken.frames)
@@ -98,38 +148,29 @@ class Planting:
 
     def _resumed(self, code: CodeRef, epoch: Epoch) -> Parent | None:
         """The part of the same function that broke there last; else the last that broke at all."""
-        broken = None
-        for number in islice(self._parts(code, epoch), _MOST_PARTS):
-            at_break = self._break_at(number, code.resumed_at)
-            if at_break is not None:
-                return Parent(frame=number, at_break=at_break)
-            if broken is None and self.frames[number].breaks:
-                broken = number
-        if broken is None:
+        parts = self._parts(code, epoch)
+        number = parts.broken_at(code.resumed_at) if parts is not None else None
+        if number is None:
             return None
-        return Parent(frame=broken, at_break=len(self.frames[broken].breaks) - 1)
+        at_break = self._break_at(number, code.resumed_at)
+        if at_break is None:
+            at_break = len(self.frames[number].breaks) - 1
+        return Parent(frame=number, at_break=at_break)
 
-    def _parts(self, code: CodeRef, epoch: Epoch) -> Iterator[int]:
-        """Frames of the same function, latest first."""
+    def _parts(self, code: CodeRef, epoch: Epoch) -> _Parts | None:
+        """Frames of the same function."""
         lines = self._by_function.get((epoch, code.file, code.function), {})
         if code.line != code.resumed_at or code.line in lines:
-            return reversed(lines.get(code.line, ()))
+            return lines.get(code.line)
         # Only the line at which it goes on is known: the function begins above it.
         first = self._extents.first_line(code.file, code.function, code.line)
         if first is None:
             first = self._nearest((epoch, code.file, code.function), code.line)
-        return reversed(lines.get(first or 0, ()))
+        return lines.get(first or 0)
 
     def _break_at(self, number: int, line: int | None) -> int | None:
         """The latest break of a frame at this line."""
-        breaks = self.frames[number].breaks
-        if not breaks or line is None:
-            return None
-        lines = self._break_lines.setdefault(number, _BreakLines())
-        for n in range(lines.seen, len(breaks)):
-            lines.latest[breaks[n].line] = n
-        lines.seen = len(breaks)
-        return lines.latest.get(line)
+        return self._break_lines.get((number, line)) if line is not None else None
 
     def _nearest(self, function: tuple[Epoch, str, str], line: int) -> int | None:
         """The last first line of a function of that name up to this line."""
@@ -140,21 +181,22 @@ class Planting:
     def _caller(self, call: FrameEntry) -> Parent | None:
         callers = call.callers
         for depth in range(len(callers), -1, -1):
-            through = callers[depth:]
             hidden = self._hidden_at(call, depth)
             if hidden is not None:
                 # It shows no line of its own: its last break is what let go of the callee.
                 last = len(self.frames[hidden].breaks) - 1
-                return Parent(frame=hidden, at_break=last if last >= 0 else None, through=through)
+                return Parent(
+                    frame=hidden, at_break=last if last >= 0 else None, through=callers[depth:]
+                )
             number = self._running(call.epoch, callers[depth - 1]) if depth else None
             if number is not None:
                 at_break = self._break_at(number, callers[depth - 1].line)
-                return Parent(frame=number, at_break=at_break, through=through)
+                return Parent(frame=number, at_break=at_break, through=callers[depth:])
         return None
 
     def _hidden_at(self, call: FrameEntry, depth: int) -> int | None:
         """The frame of torch's own that the outermost callers, so many, led to."""
-        if not self._hidden:
+        if depth not in self._hidden_depths:
             return None
         return self._hidden.get(msgspec.structs.replace(call, callers=call.callers[:depth]))
 
@@ -167,12 +209,5 @@ class Planting:
         if first is None:
             # Without the text: the nearest function of that name above the line.
             first = self._nearest((epoch, call.file, call.function), call.line) or 0
-        parts = [
-            number
-            for number in lines.get(first, [])[-_MOST_PARTS:]
-            if (self.frames[number].code.resumed_at or 0) <= call.line
-        ]
-        for number in reversed(parts):
-            if self._break_at(number, call.line) is not None:
-                return number
-        return max(parts, key=lambda n: (self.frames[n].code.resumed_at or 0, n), default=None)
+        parts = lines.get(first)
+        return parts.running(call.line) if parts is not None else None

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import torch
 
-from compilescope.backends.islands.records import Verdict
+from compilescope.model.body import Verdict
 
 _TOLERANCES = {
     torch.float64: 1e-7,

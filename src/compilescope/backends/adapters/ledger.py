@@ -15,11 +15,10 @@ from compilescope.backends.islands.records import (
     GraphIslands,
     HostOp,
     IslandStatus,
-    Verdict,
     WrongnessCheck,
 )
 from compilescope.backends.islands.support import NodeRefusal
-from compilescope.model.bodies import GraphStage
+from compilescope.model.body import GraphStage, Verdict
 
 _WORST: dict[Verdict, int] = {"pass": 0, "unknown": 1, "fail": 2}
 

@@ -12,7 +12,8 @@ import torch
 from torch.fx import GraphModule
 
 from compilescope.backends.adapters.comparison import Opinion, compare_numbers, widened
-from compilescope.backends.islands.records import AdapterReport, Verdict, WrongnessCheck
+from compilescope.backends.islands.records import AdapterReport, WrongnessCheck
+from compilescope.model.body import Verdict
 from compilescope.torchapi.graphs.values import leaves_of, map_tensors
 from compilescope.torchapi.guards.cost import compiled_apart
 

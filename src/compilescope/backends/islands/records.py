@@ -13,12 +13,12 @@ import msgspec
 
 from compilescope.graphs.statistics import Amount
 from compilescope.model.bodies import GraphStage
+from compilescope.model.body import Verdict
 from compilescope.model.stack import Frame
 
 IslandStatus = Literal["compiled", "partial", "emulated", "fallback", "failed"]
 """`emulated`: the adapter says that it stands in for a device. `fallback`: the adapter handed back
 a function that runs on the host. `failed`: it has none; the host runs the island."""
-Verdict = Literal["pass", "fail", "unknown"]
 ON_DEVICE = ("compiled", "emulated")
 
 

@@ -170,6 +170,17 @@ _KEEPER = "compilescope.minify.failure_repros:keep_failure"
     help="Time every call of compiled code, inside and outside graphs.",
 )
 @click.option(
+    "--profile",
+    is_flag=True,
+    help="Show where the time of a step goes: torch's profiler records a few steps once nothing "
+    "compiles anymore.",
+)
+@click.option(
+    "--steps",
+    type=click.IntRange(1, 100),
+    help="So many steps for --profile (5).",
+)
+@click.option(
     "--repro",
     is_flag=True,
     help="After the program, write a minimal script for each backend failure.",
@@ -191,6 +202,8 @@ def COMMAND(
     backend: str | None,
     ir: bool,
     timed: bool,
+    profile: bool,
+    steps: int | None,
     repro: bool,
     quiet: bool,
     as_json: bool,
@@ -198,8 +211,11 @@ def COMMAND(
     **_flags: Any,
 ) -> int:
     from compilescope.errors import ToolError
+    from compilescope.profiles.trace import USUAL_STEPS
     from compilescope.recorder.launcher import die_by
 
+    if steps is not None and not profile:
+        raise ToolError("--steps needs --profile.")
     outcome = launch_program(
         target,
         home=home,
@@ -208,6 +224,7 @@ def COMMAND(
         backend=backend,
         ir=ir,
         timed=timed,
+        profile=(steps or USUAL_STEPS) if profile else 0,
         failure_keeper=_KEEPER if repro else "",
     )
     # The program's status outranks the report's.

@@ -215,11 +215,28 @@ def _benchmark(event: Event, body: bodies.Benchmark, root: str) -> _Said:
     return left, words(f"{body.latency_ms:.3g} ms" if known else Span("not measured", "warn")), ()
 
 
+_VERDICTS: dict[str, Style] = {"pass": "good", "fail": "bad", "unknown": "warn"}
+
+
+def _compared(event: Event, body: bodies.DiffOutcome, root: str) -> _Said:
+    left = words(Span(clipped(body.model), "strong"), f" {clipped(body.test)}")
+    return left, words(Span(body.verdict, _VERDICTS[body.verdict])), (_text(body.reason),)
+
+
+def _minified(event: Event, body: bodies.MinifyOutcome, root: str) -> _Said:
+    right = words(f"{body.size_before} -> {body.size} {body.unit}")
+    return words(clipped(body.cause)), right, (_text(body.reason),) if body.reason else ()
+
+
+def _checked(event: Event, body: bodies.CheckOutcome, root: str) -> _Said:
+    told = tuple(_text(each.message) for each in body.checks if each.outcome != "pass")
+    return words("check"), words(Span(body.outcome, _VERDICTS[body.outcome])), told
+
+
 def _numbers(event: Event, body: bodies.TensorDiff, root: str) -> _Said:
-    styles: dict[str, Style] = {"pass": "good", "fail": "bad", "unknown": "warn"}
     model = f" {clipped(body.model)}" if body.model else ""
     reason = (_text(body.reason),) if body.reason else ()
-    right = words(Span(body.verdict, styles[body.verdict]))
+    right = words(Span(body.verdict, _VERDICTS[body.verdict]))
     return words(Span(clipped(body.path), "strong"), model), right, reason
 
 
@@ -261,6 +278,9 @@ _SAYING: dict[type, tuple[str, Callable[[Event, Any, str], _Said]]] = {
     bodies.JobEnded: ("result", _job),
     bodies.Benchmark: ("result", _benchmark),
     bodies.TensorDiff: ("result", _numbers),
+    bodies.DiffOutcome: ("result", _compared),
+    bodies.MinifyOutcome: ("result", _minified),
+    bodies.CheckOutcome: ("result", _checked),
     bodies.FixAttempt: ("result", _fix),
     bodies.Measurement: ("result", _measured),
     bodies.CudagraphSkip: ("other", _cudagraphs),

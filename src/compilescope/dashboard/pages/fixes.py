@@ -127,7 +127,7 @@ def _page(
     values["origin"] = None
     blocks: list[Block] = []
     if fix is not None:
-        blocks += outcome_blocks(fix, list(found.attempts))
+        blocks += outcome_blocks(fix, list(found.attempts), found.header.root)
         values |= _standing(dashboard, run, found)
         values["applied"] = dashboard.fix_runs.applied(run)
     return show(

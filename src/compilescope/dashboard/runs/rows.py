@@ -102,6 +102,7 @@ def _kind_by_command(command: tuple[str, ...]) -> RunKind:
         "sweep": "sweep",
         "diff": "numbers",
         "logs": "log",
+        "minify": "repro",
     }
     known = (kinds[word] for word in command[:2] if word in kinds)
     return next(known, "run")

@@ -99,6 +99,13 @@ class Minified:
     """Where a violation was looked for: all that the program has."""
     number: int = 1
     """Which of them this is."""
+    title: str = ""
+    """What it shows, in one sentence."""
+    file: str = ""
+    line: int | None = None
+    """The user's line, where one is known."""
+    torch: str = ""
+    """The version it was seen on."""
 
 
 def warm_for(folder: Path) -> tuple[str, ...]:
@@ -142,7 +149,15 @@ def minify_graph(
     best = readable(reduction.best.graph)
     timeout_s = max(0.0, min(sandbox.limit_s + 60, deadline.left_s))
     repro = write_repro(best, record, folder, path, sandbox, timeout_s=timeout_s)
-    return Minified(repro, reduction, start)
+    return Minified(
+        repro,
+        reduction,
+        start,
+        title=record.shown.title,
+        file=record.file,
+        line=record.line,
+        torch=record.torch,
+    )
 
 
 def write_repro(

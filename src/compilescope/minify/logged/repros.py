@@ -13,8 +13,9 @@ from compilescope.findings.breaks import BreakFinding
 from compilescope.fixes.here import Here
 from compilescope.minify.logged.example_scripts import LogRepro, shows_in_dynamo, write_stock_repro
 from compilescope.minify.logged.user_program import OwnProgram, write_own
-from compilescope.minify.repro_events import REPROS, tell_run
 from compilescope.model.bodies import ReproWritten
+from compilescope.model.command_run import append_bodies
+from compilescope.model.holdings import REPROS
 from compilescope.model.run import read_run
 from compilescope.rules.causes.device_words import DEVICE_RULES
 
@@ -67,7 +68,7 @@ def write_log_repros(
             missing.append((place, made.reason))
         inside = f"{REPROS}/{made.path.name}" if made.path is not None else ""
         written.append(ReproWritten(site.because[0], inside, made.reason))
-    tell_run(run, written)
+    append_bodies(run, written)
     return WrittenRepros(own, tuple(stock), tuple(missing))
 
 

@@ -61,6 +61,8 @@ class SourceRepro:
     start_lines: int
     needs: dict[str, str]
     """Own modules that it still imports, and why."""
+    torch: str = ""
+    """The version it was seen on."""
 
     @property
     def lines(self) -> int:
@@ -110,7 +112,7 @@ def minimise(
     lines = line_count(start)
     finish = _Finish(program, cause, stage, needs, lines, seen.torch)
     script, reason, now = finish.run(text, wanted)
-    return SourceRepro(script, reason, tidy(text), now, done, lines, needs)
+    return SourceRepro(script, reason, tidy(text), now, done, lines, needs, seen.torch)
 
 
 def checking_s(start_s: float, run_s: float) -> float:

@@ -5,9 +5,10 @@ Every result has a place with a file: GitHub refuses a whole log for one result 
 
 from __future__ import annotations
 
+import itertools
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -28,34 +29,55 @@ SCHEMA = (
 _MOST_EVENTS = 20
 """Ids of events behind one finding. Chosen: a few suffice to look them up, and the file stays
 small."""
+_NO_RESULTS = '"results": []'
 _Object = dict[str, Any]
 
 
 def to_sarif(documents: Sequence[Document]) -> str:
     names: dict[str, int] = {}
-    runs = []
+    runs, results = [], []
     for document in documents:
         name = _program(document.record)
         names[name] = names.get(name, 0) + 1
         # GitHub takes runs of one category for one analysis, and refuses two of them in one log.
         category = f"compilescope/{name}" + (f"-{names[name]}" if names[name] > 1 else "")
-        runs.append(_run(document, f"{category}/{document.record.run}"))
+        bases = UriBases(document.root, document.record.cwd)
+        results.append("".join(_results(document, bases)))
+        runs.append(_run(document, f"{category}/{document.record.run}", bases))
     log = {"$schema": SCHEMA, "version": "2.1.0", "runs": runs}
-    return plain_json(log, indent=1) + "\n"
+    # Results are written one by one: as objects, all at once, they take several times the memory
+    # of their text. No text within the JSON looks like the key: its quotes would be escaped.
+    *parts, last = plain_json(log, indent=1).split(_NO_RESULTS)
+    pairs = zip(parts, results, strict=True)
+    return "".join((*itertools.chain.from_iterable(pairs), last, "\n"))
 
 
-def _run(document: Document, automation_id: str) -> _Object:
-    bases = UriBases(document.root, document.record.cwd)
-    rules: dict[str, int] = {}
-    for finding in document.findings:
-        rules.setdefault(finding.rule_id, len(rules))
-    results = [_result(f, rules[f.rule_id], document, bases) for f in document.findings]
+def _results(document: Document, bases: UriBases) -> Iterator[str]:
+    """The value of a run's `results`, as the lines around it are indented."""
+    rules = _rules(document)
+    yield '"results": ['
+    for number, finding in enumerate(document.findings):
+        text = plain_json(_result(finding, rules[finding.rule_id], document, bases), indent=1)
+        yield f"{',' if number else ''}\n{text}".replace("\n", "\n    ")
+    yield "\n   ]" if document.findings else "]"
+
+
+def _rules(document: Document) -> dict[str, int]:
+    """Every rule that found something, and its number."""
+    return {
+        rule: number
+        for number, rule in enumerate(dict.fromkeys(each.rule_id for each in document.findings))
+    }
+
+
+def _run(document: Document, automation_id: str, bases: UriBases) -> _Object:
+    """All but its results, whose places have been asked for."""
     driver = {
         "name": "compilescope",
         "version": VERSION,
         "semanticVersion": VERSION,
         "informationUri": DOCS,
-        "rules": [_rule(rule, Pages(document.site)) for rule in rules],
+        "rules": [_rule(rule, Pages(document.site)) for rule in _rules(document)],
     }
     return {
         "tool": {"driver": driver},
@@ -64,7 +86,7 @@ def _run(document: Document, automation_id: str) -> _Object:
         # Our columns count characters, as Python's strings do.
         "columnKind": "unicodeCodePoints",
         "originalUriBaseIds": bases.declared(),
-        "results": results,
+        "results": [],
         "properties": {"run": document.record.run, "torch": document.record.torch},
     }
 

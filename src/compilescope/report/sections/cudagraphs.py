@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from compilescope.report.blocks import Block, Paragraph, words
+from compilescope.report.first_items import first_items
 from compilescope.report.places import count
 from compilescope.report.section import Reading, Section
 
 
 def _build(reading: Reading) -> list[Block]:
-    return [
-        Paragraph(words(f"{reason} ({count(times, 'time')})"), "-")
-        for reason, times in reading.digest.cudagraph_skips.items()
-    ]
+    def line(_: int, told: tuple[str, int]) -> Block:
+        reason, times = told
+        return Paragraph(words(f"{reason} ({count(times, 'time')})"), "-")
+
+    return first_items(reading, list(reading.digest.cudagraph_skips.items()), line, SECTION.id)
 
 
 SECTION = Section("cudagraphs", 110, _build, "CUDA graphs not used")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 
 from compilescope.analysis.benchmarks import is_benchmark
-from compilescope.findings.differences import DifferenceFinding, differences
-from compilescope.model.bodies import TensorDiff
+from compilescope.findings.differences import DifferenceFinding
+from compilescope.model.bodies import DiffOutcome, TensorDiff
 from compilescope.model.outcomes import ErrorGrid, ErrorProfile
 from compilescope.report.blocks import (
     Block,
+    Excerpt,
     Facts,
     Fold,
     Heatmap,
@@ -49,10 +50,13 @@ _MOST_ITEMS = 40
 
 def _build(reading: Reading) -> list[Block]:
     diffs = [body for _, body in reading.run.of(TensorDiff)]
-    if not diffs or (is_benchmark(reading.run) and not reading.full):
+    whole = [body for _, body in reading.run.of(DiffOutcome)]
+    if not (diffs or whole) or (is_benchmark(reading.run) and not reading.full):
         return []  # A benchmark's summary has the verdict of each model.
-    wrong = differences(reading.run)
-    found: list[Block] = [_tally(diffs)]
+    wrong = reading.digest.differences
+    found: list[Block] = [_tally(diffs)] if diffs else []
+    for body in whole:
+        found += _outcome(body, reading)
     for number, finding in enumerate(wrong[:_MOST_ITEMS], 1):
         found.append(_item(str(number), finding, reading))
     if len(wrong) > _MOST_ITEMS:
@@ -65,6 +69,36 @@ def _build(reading: Reading) -> list[Block]:
             )
         )
     return found
+
+
+def _outcome(body: DiffOutcome, reading: Reading) -> list[Block]:
+    """What was found out of all values together."""
+    blocks: list[Block] = []
+    if body.verdict == "unknown":
+        blocks.append(Paragraph(words(Span(f"Inconclusive: {body.reason}.", "warn"))))
+    anchor = "Compared with a float64 run" if body.float64 else "Compared by tolerance"
+    blocks.append(note(f"{anchor}; the backend compiled {count(body.compiles, 'time')}."))
+    blocks += [note(text) for text in body.notes]
+    if len(body.inputs) > 1:
+        rows = tuple(
+            (
+                words(each.label),
+                words(Span(_WORDS[each.verdict], _STYLES[each.verdict])),
+                words(each.compiled),
+            )
+            for each in body.inputs
+        )
+        blocks.append(Table(("inputs", "", "compiled"), rows))
+    for each in body.operations:
+        blocks += _operation(each.words, each.file, each.line, reading)
+        blocks += [Excerpt(each.source)] if each.source.strip() else []
+    return blocks
+
+
+def _operation(told: str, file: str, line: int, reading: Reading) -> list[Block]:
+    at = place(file, line, reading.root) if file else ""
+    where = f" ({at})" if at and at not in told else ""
+    return [Paragraph(words(Span("wrong operation: ", "strong"), Span(told, "code"), where))]
 
 
 def _tally(diffs: list[TensorDiff]) -> Paragraph:
@@ -87,12 +121,8 @@ def _item(number: str, finding: DifferenceFinding, reading: Reading) -> Item:
     blocks: list[Block] = [Paragraph(words(body.reason))] if body.reason else []
     if body.input:
         blocks.append(note(body.input))
-    if body.guilty:
-        at = place(finding.file, finding.line, reading.root) if finding.file else ""
-        where = f" ({at})" if at and at not in body.guilty else ""
-        blocks.append(
-            Paragraph(words(Span("wrong operation: ", "strong"), Span(body.guilty, "code"), where))
-        )
+    if body.guilty and not reading.run.count(DiffOutcome):  # Else it is told once, above.
+        blocks += _operation(body.guilty, finding.file, finding.line, reading)
     if _IN_PAIRS & body.metrics.keys():
         blocks.append(_errors(body))
     figures = _figures(body)

@@ -21,7 +21,7 @@ from compilescope.report.blocks import (
     prose,
     words,
 )
-from compilescope.report.fix_search import COUNTS, in_counts
+from compilescope.report.fix_search import COUNTS, UNCOVERED, in_counts, uncovered_blocks
 from compilescope.report.places import place
 from compilescope.report.render.spans import duration
 from compilescope.report.section import Reading, Section
@@ -35,10 +35,10 @@ def _build(reading: Reading) -> list[Block]:
     fix = stored_fix(reading.run)
     found = [body for _, body in reading.run.of(FixAttempt)]
     tried = attempt_blocks(found, fix.diff if fix else "", lambda body: _where(body, reading))
-    return [*(outcome_blocks(fix, found) if fix is not None else ()), *tried]
+    return [*(outcome_blocks(fix, found, reading.root) if fix is not None else ()), *tried]
 
 
-def outcome_blocks(fix: StoredFix, attempts: list[FixAttempt]) -> Iterator[Block]:
+def outcome_blocks(fix: StoredFix, attempts: list[FixAttempt], root: str) -> Iterator[Block]:
     """All that was kept, together: what it wins, and the changes."""
     found = fix.outcome
     yield Paragraph(words(Span(*verdict_of(fix, attempts))))
@@ -54,6 +54,9 @@ def outcome_blocks(fix: StoredFix, attempts: list[FixAttempt]) -> Iterator[Block
     elif fix.diff:
         yield Heading("Changes")
         yield Diff(fix.diff)
+    if found.uncovered:
+        yield Heading(UNCOVERED)
+        yield from uncovered_blocks(found.uncovered, root)
     if found.left:
         left = found.left[:_MOST_LEFT]
         rows = tuple((words(Span(each.place, "code")), words(each.why)) for each in left)
@@ -70,7 +73,7 @@ def verdict_of(fix: StoredFix, attempts: list[FixAttempt]) -> tuple[str, Style]:
     if found.verdict == "verified":
         number = len({(each.fix, each.diff) for each in attempts if each.kept}) or 1
         how = f"{number} fixes verified, individually and together" if number > 1 else "Verified"
-        counts = in_counts(found.before, found.after)
+        counts = in_counts(found.before, found.after, found.uncovered)
         return f"{how}: {counts}." if counts else f"{how}.", "good"
     lost = found.before
     if not (lost.breaks or lost.recompiles or lost.failures or lost.eager):

@@ -270,7 +270,7 @@ def _elsewhere(graph: StagedGraph, text: GraphText) -> list[Block]:
     lack += f"Truncated: {', '.join(text.cut)}. " if text.cut else ""
     short = {*text.left_out, *text.cut}
     files = "; ".join(f"{stage.kind} {name}" for stage, name in kept if stage_title(stage) in short)
-    return [note(lack + (f"Full text in the run's artifacts/ folder: {files}" if files else ""))]
+    return [note(lack + (f"Full text in the run's folder, by name: {files}" if files else ""))]
 
 
 def _flops(figures: GraphFigures) -> str:

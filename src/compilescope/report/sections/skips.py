@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from compilescope.findings.eager import UnexplainedSkip
 from compilescope.report.blocks import Block, Item, Paragraph, Span, words
+from compilescope.report.first_items import first_items
 from compilescope.report.places import place
 from compilescope.report.section import Reading, Section
 
 
 def _build(reading: Reading) -> list[Block]:
-    blocks: list[Block] = []
-    for number, skip in enumerate(reading.digest.unexplained_skips, 1):
+    def item(number: int, skip: UnexplainedSkip) -> Item:
         where = Span(place(skip.file, skip.line, reading.root), "strong")
         left = words(where, f" {skip.function}")
-        blocks.append(Item(str(number), left, blocks=(Paragraph(words(skip.reason)),)))
-    return blocks
+        return Item(str(number), left, blocks=(Paragraph(words(skip.reason)),))
+
+    return first_items(reading, reading.digest.unexplained_skips, item, SECTION.id)
 
 
 SECTION = Section("skips", 45, _build, "Unexplained skips", "torch gave no reason")

@@ -6,9 +6,8 @@ from compilescope.analysis.absence import NONE_IMPORTED
 from compilescope.analysis.benchmarks import is_benchmark
 from compilescope.analysis.compile_shares import CompileShare, compile_shares
 from compilescope.analysis.digest import Digest
-from compilescope.analysis.findings import findings
 from compilescope.analysis.sweeps import is_sweep
-from compilescope.model.bodies import GraphCompiled, LogRead, TensorDiff
+from compilescope.model.bodies import GraphCompiled, LogRead, MinifyOutcome, TensorDiff
 from compilescope.report.benchmarks import benchmark_summary
 from compilescope.report.blocks import (
     Block,
@@ -41,10 +40,10 @@ def _build(reading: Reading) -> list[Block]:
         return benchmark_summary(reading)
     if is_sweep(reading.run):
         return []  # It has a summary of its own.
-    diffs = [body for _, body in reading.run.of(TensorDiff)]
-    if diffs and not digest.graphs and not findings(digest):
-        # A comparison of numbers, and no more: nobody watched what was compiled.
-        return [Paragraph(_agreement(diffs))]
+    if reading.run.count(MinifyOutcome) and _is_blank(digest):
+        return []  # Nobody watched what was compiled: the repro is all that it tells.
+    if digest.only_compares:
+        return [Paragraph(_agreement(reading))]
     # A log counts the graphs of other compilers too.
     blocks: list[Block] = [Paragraph(log_verdict(reading) or _verdict(reading))]
     blocks += fallback_note(reading)
@@ -59,7 +58,11 @@ def _build(reading: Reading) -> list[Block]:
     return blocks
 
 
-def _agreement(diffs: list[TensorDiff]) -> Words:
+def _agreement(reading: Reading) -> Words:
+    diffs = [body for _, body in reading.run.of(TensorDiff)]
+    doubt = reading.digest.numbers.doubt
+    if not diffs:
+        return words(Span(f"Inconclusive: {doubt}.", "warn"))
     sides = f"{diffs[0].test or 'the test'} against {diffs[0].reference}"
     of_all = f"of {count(len(diffs), 'value')}"
     wrong = sum(diff.verdict == "fail" for diff in diffs)
@@ -70,6 +73,8 @@ def _agreement(diffs: list[TensorDiff]) -> Words:
         )
     if unclear:
         return words(Span(f"{unclear} {of_all} could not be judged, {sides}.", "warn"))
+    if doubt:
+        return words(Span(f"Inconclusive, {sides}: {doubt}.", "warn"))
     agree = "1 value agrees" if len(diffs) == 1 else f"All {len(diffs)} values agree"
     return words(Span(f"{agree}, {sides}.", "good"))
 

@@ -19,6 +19,7 @@ from compilescope.report.blocks import (
     prose,
     words,
 )
+from compilescope.report.first_items import first_items
 from compilescope.report.places import count, place, repro_place
 from compilescope.report.section import Reading, Section
 
@@ -41,8 +42,11 @@ def _build(reading: Reading) -> list[Block]:
     table = Table(("model", "device", "constraint", "severity", "violations"), rows, (4,))
     if is_benchmark(reading.run) and not reading.full:
         return [table]  # Of many models: the figures need the room.
-    items = [_item(n, each, reading) for n, each in enumerate(each_place_once(found), 1)]
-    return [table, *items]
+    places = list(each_place_once(found))
+    return [
+        table,
+        *first_items(reading, places, lambda n, each: _item(n, each, reading), "constraints"),
+    ]
 
 
 def _item(number: int, finding: ViolationFinding, reading: Reading) -> Item:

@@ -29,6 +29,11 @@ _SPECIFICATION = re.compile(r"[<>=^]?[-+ ]?[#0]?\d*[,_]?(?:\.\d*)?[a-zA-Z%]?")
 _MADE = re.compile(r"<(?:module|lambda|listcomp|dictcomp|setcomp|genexpr|string)>")
 
 
+def is_plain(text: str) -> bool:
+    """Can the edits of this code be told without its tokens?"""
+    return _NOT_PLAIN.search(text) is None
+
+
 def apply(text: str, edits: Iterable[Edit]) -> str:
     """The text after its edits, which are in order and do not overlap."""
     out: list[str] = []
@@ -55,34 +60,44 @@ class Words:
 
     def code(self, text: str, context: Context = "code") -> str:
         """An expression, a guard, a value."""
-        if _NOT_PLAIN.search(text) is None:
-            return self._plain_code(text, context)
-        return apply(text, self.edits(text, tokens(text), context, indices=True))
+        plain = is_plain(text)
+        edits = self.plain_edits if plain else self._token_edits
+        return apply(text, edits(text, context, indices=True))
 
-    def _plain_code(self, text: str, context: Context) -> str:
-        """As `edits` does it, for nearly all code that is not in files: without tokens."""
+    def _token_edits(self, text: str, context: Context, *, indices: bool) -> Iterator[Edit]:
+        return self.edits(text, tokens(text), context, indices=indices)
+
+    def plain_edits(
+        self, text: str, context: Context = "code", *, indices: bool = False
+    ) -> Iterator[Edit]:
+        """As `edits`, of code that `is_plain`: without tokens, several times as fast."""
         root = ""
         told = self.names.told(context)
-
-        def redacted(match: re.Match[str]) -> str:
-            nonlocal root
-            word = match[0]
-            if match.lastgroup == "string":
-                inside, end = match["string"], word[len(match["string"]) + 1 :]
-                kept = not inside or _is_small(inside)
-                return word if kept else f"{word[0]}{self.string(inside, context)}{end}"
-            before = _before(text, match.start())
-            if match.lastgroup == "name":
+        for match in _PLAIN.finditer(text):
+            kind, word = match.lastgroup, match[0]
+            start, end = match.span()
+            if kind == "string":
+                inside = match["string"]
+                if inside and not (indices and _is_small(inside)):
+                    new = self.string(inside, context)
+                    if new != inside:
+                        yield start + 1, start + 1 + len(inside), new
+                continue
+            before = text[start - 1] if start else ""
+            if before.isspace():
+                before = _before(text, start)
+            if kind == "name":
                 known = told.get(word) if before not in (".", "!") else None
                 if known is not None:
-                    root = word
-                    return known
-                new, root = self._name(word, root if before == "." else "", before, context)
-                return new
-            index = before == "[" and _is_index(word, text, match.end())
-            return word if index else self.numbers.redact(word)
-
-        return _PLAIN.sub(redacted, text)
+                    new, root = known, word
+                else:
+                    new, root = self._name(word, root if before == "." else "", before, context)
+            elif indices and before == "[" and _is_index(word, text, end):
+                continue
+            else:
+                new = self.numbers.redact(word)
+            if new != word:
+                yield start, end, new
 
     def edits(
         self, text: str, parts: Iterable[Token], context: Context = "code", *, indices: bool = False

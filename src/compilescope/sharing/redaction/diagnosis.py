@@ -9,6 +9,7 @@ from compilescope.analysis.digest import Digest
 from compilescope.analysis.findings import findings
 from compilescope.findings.remedy import Remedy
 from compilescope.model.stack import origin_of
+from compilescope.model.uncollected import uncollected
 
 
 def diagnosis(digest: Digest) -> dict[str, list[Any]]:
@@ -69,6 +70,7 @@ def diagnosis(digest: Digest) -> dict[str, list[Any]]:
     }
 
 
+@uncollected()
 def changed(before: Digest, after: Digest) -> list[str]:
     """What the rules see otherwise in the second; empty where they say the same."""
     one, two = diagnosis(before), diagnosis(after)

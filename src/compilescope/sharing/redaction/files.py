@@ -40,6 +40,11 @@ class Files:
             self._redacted[text] = RedactedSource(self._words, text)
         return self._redacted[text]
 
+    def learn(self, text: str) -> None:
+        """The words of a file."""
+        if not is_too_large(text):
+            self.source(text)
+
     def whole(self, text: str) -> str:
         """The redacted file; of one that is too large only the number of lines."""
         if is_too_large(text):

@@ -9,11 +9,10 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 from compilescope.model.bodies import FailedGuard
-from compilescope.model.python_text import LARGEST, parse_python
+from compilescope.model.python_text import LARGEST, parse_python, walk
 from compilescope.sharing.redaction import vocabulary
 from compilescope.sharing.redaction.code import Words
 from compilescope.sharing.redaction.lexer import tokens
@@ -84,10 +83,37 @@ def collect_library(names: Names, text: str) -> None:
             names.public.add(word)
 
 
-def collect_source(names: Names, text: str, own_parts: set[str]) -> None:
-    """A file of the user's. `own_parts` are names of files and folders that are the user's too."""
+def collect_source(names: Names, text: str, own_parts: set[str]) -> set[str]:
+    """A file of the user's; the names that it binds otherwise than by an import come back.
+
+    `own_parts` are names of files and folders that are the user's too. What is a package in one
+    file may be a variable in another: then what follows its dot is the user's. In a file that does
+    not parse any name may be bound.
+    """
     if len(text) > LARGEST:
-        return  # Nothing of it is shown, and what is not known to be public is replaced.
+        # Nothing of it is shown, and what is not known to be public is replaced.
+        return set(_NAME.findall(text))
+    whole = _parsed(text)
+    if whole is None:
+        trees = [_parsed(match[0].strip()) for match in _IMPORT.finditer(text)]
+        bound = {text[t.start : t.end] for t in tokens(text) if t.kind == "name"}
+    else:
+        trees, bound = [whole], set()
+    _collect_definitions(names, text)
+    for node in (node for tree in trees if tree is not None for node in walk(tree)):
+        if isinstance(node, ast.ImportFrom):
+            _collect_from(names, node, own_parts)
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                _collect_import(names, alias.name, alias.asname, own_parts)
+        elif (name := _bound(node)) is not None:
+            bound.add(name)
+    return bound
+
+
+def _collect_definitions(names: Names, text: str) -> None:
+    if not any(word in text for word in _DEFINED):
+        return
     before = ""
     for token in tokens(text):
         if token.kind != "name":
@@ -97,22 +123,17 @@ def collect_source(names: Names, text: str, own_parts: set[str]) -> None:
         if before in _DEFINED:
             names.kinds.setdefault(word, _DEFINED[before])
         before = word
-    for statement in _imports(text):
-        if isinstance(statement, ast.ImportFrom):
-            _collect_from(names, statement, own_parts)
-        else:
-            for alias in statement.names:
-                _collect_import(names, alias.name, alias.asname, own_parts)
 
 
-def _imports(text: str) -> Iterator[ast.Import | ast.ImportFrom]:
-    """Of a file that does not parse, the lines that do."""
-    whole = _parsed(text)
-    lines = () if whole else (_parsed(match[0].strip()) for match in _IMPORT.finditer(text))
-    for tree in (whole, *lines):
-        for node in ast.walk(tree) if tree is not None else ():
-            if isinstance(node, (ast.Import, ast.ImportFrom)):
-                yield node
+def _bound(node: ast.AST) -> str | None:
+    """The name that this binds, but for imports."""
+    if isinstance(node, ast.Name):
+        return node.id if isinstance(node.ctx, ast.Store) else None
+    if isinstance(node, ast.arg):
+        return node.arg
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return node.name
+    return None
 
 
 def _parsed(text: str) -> ast.AST | None:
@@ -158,25 +179,3 @@ def _collect_from(names: Names, node: ast.ImportFrom, own_parts: set[str]) -> No
 def _is_listed(root: str) -> bool:
     """All of its public names are known; of Python's own modules nothing else counts as public."""
     return root in vocabulary.roots() or root in sys.stdlib_module_names
-
-
-def bound_names(text: str) -> set[str]:
-    """Names that a file binds otherwise than by an import.
-
-    What is a package in one file may be a variable in another: then what follows its dot is the
-    user's. In a file that does not parse any name may be bound.
-    """
-    if len(text) > LARGEST:
-        return set(_NAME.findall(text))
-    tree = _parsed(text)
-    if tree is None:
-        return {text[t.start : t.end] for t in tokens(text) if t.kind == "name"}
-    found: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            found.add(node.id)
-        elif isinstance(node, ast.arg):
-            found.add(node.arg)
-        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            found.add(node.name)
-    return found

@@ -43,8 +43,8 @@ _TOKEN = re.compile(
 
 _CHARACTER = re.compile(r"\\N\{[A-Z0-9 -]+\}")
 _DEEPEST = 8
-"""f-strings within one another. Chosen: a bound for hostile text; what lies deeper is one fragment,
-redacted whole."""
+"""f-strings, and formats of their values, within one another. Chosen: a bound for hostile text;
+what lies deeper is one fragment, redacted whole."""
 _PLAIN_BODY = {
     quote: re.compile(
         rf"[^{quote[0]}\\\n]*(?:\\.[^{quote[0]}\\\n]*)*"
@@ -62,12 +62,13 @@ def tokens(text: str, start: int = 0, end: int | None = None, *, depth: int = 0)
     while at < end:
         match = _TOKEN.match(text, at, end)
         assert match is not None
-        if match["string"] is not None:
+        kind = match.lastgroup
+        if kind == "string":
             stop, at = _closing(text, match, end)
             yield from _string(text, match, stop, at, depth)
         else:
-            at = match.end()
-            yield Token(match.lastgroup, match.start(), at)  # type: ignore[arg-type]
+            start, at = match.span()
+            yield Token(kind, start, at)  # type: ignore[arg-type]
 
 
 def _closing(text: str, opening: re.Match[str], end: int) -> tuple[int, int]:
@@ -155,7 +156,7 @@ def _formatted_body(text: str, at: int, end: int, quote: str, depth: int) -> Ite
             yield from tokens(text, at + 1, spec, depth=depth)
             if spec < stop:
                 yield Token("other", spec, spec + 1)
-                yield from _formatted_body(text, spec + 1, stop, "", depth)
+                yield from _specification(text, spec + 1, stop, depth + 1)
             if stop < end:
                 yield Token("other", stop, stop + 1)
             begin = at = min(stop + 1, end)
@@ -163,6 +164,14 @@ def _formatted_body(text: str, at: int, end: int, quote: str, depth: int) -> Ite
             at += 1
     if begin < end:
         yield Token("fragment", begin, end, quote)
+
+
+def _specification(text: str, at: int, end: int, depth: int) -> Iterator[Token]:
+    """Of a format: as a string's body, and with expressions of its own."""
+    if depth <= _DEEPEST:
+        yield from _formatted_body(text, at, end, "", depth)
+    elif at < end:
+        yield Token("fragment", at, end)
 
 
 def _expression_end(text: str, at: int, end: int) -> tuple[int, int]:

@@ -15,8 +15,11 @@ Kind = Literal["v", "f", "C", "m", "d", "text", "key"]
 """Variable, function, class, module, folder; a string; a cache's key."""
 Context = Literal["code", "quoted", "sentence", "generated"]
 
-_RESUME = re.compile(r"(torch_dynamo_resume_in_)(.+)(_at_\d+)")
-_IMPORT = re.compile(r"(__import_)(.+)")
+_RESUMED, _IMPORTED = "torch_dynamo_resume_in_", "__import_"
+_RESUME = re.compile(rf"({_RESUMED})(.+)(_at_\d+)")
+_IMPORT = re.compile(rf"({_IMPORTED})(.+)")
+_DEEPEST = 20
+"""Names that torch made of one another. Chosen: a bound for hostile text; torch makes few."""
 _KERNEL = re.compile(r"((?:triton|cpp|cuda|cutlass|mps|xpu|cpu)_(?:[a-z]{2,6}_)?fused_)(.*)(_\d+)")
 _LONGEST_COUNT = 4
 """Digits behind a name that are kept. Chosen: enough for torch's counters; a longer number may mean
@@ -141,6 +144,8 @@ class Names:
 
     def _composed(self, word: str, context: Context) -> str | None:
         """Names that torch makes of the user's."""
+        if max(word.count(_RESUMED), word.count(_IMPORTED)) > _DEEPEST:
+            return None  # Of nobody's making: replaced as a whole.
         if match := _RESUME.fullmatch(word):
             return f"{match[1]}{self.redact(match[2], context)}{match[3]}"
         if match := _IMPORT.fullmatch(word):

@@ -27,6 +27,8 @@ class Numbers:
         self._seen: set[Decimal] = set()
         self._new: dict[Decimal, Decimal] | None = None
         self._told: dict[str, str] = {}
+        self._largest = Decimal(2)
+        """That stands for another."""
 
     def keep(self, value: int) -> None:
         """A size: it stays as it is, wherever it stands."""
@@ -41,7 +43,9 @@ class Numbers:
         return self._told[text]
 
     def _redact(self, text: str) -> str:
-        suffix = "" if _BASED.match(text) else "".join(_SUFFIX.findall(text))
+        suffix = ""
+        if not text.isdecimal() and not _BASED.match(text):
+            suffix = "".join(_SUFFIX.findall(text))
         value = _value(text[: len(text) - len(suffix)])
         if value is None:
             return "9"
@@ -51,10 +55,13 @@ class Numbers:
             return text
         new = self._new.get(value)
         if new is None:
-            new = self._new[value] = max(self._new.values(), default=Decimal(2)) + 1
-        whole = new == new.to_integral_value()
+            self._largest += 1
+            new = self._new[value] = self._largest
+        if text.isdecimal():
+            return f"{new:f}"
         real = not _BASED.match(text) and any(char in text for char in ".eE")
-        return f"{new:f}{'.0' if whole and real else ''}{suffix}"
+        whole = real and new == new.to_integral_value()
+        return f"{new:f}{'.0' if whole else ''}{suffix}"
 
     def settle(self) -> None:
         """From here on numbers are replaced."""
@@ -67,6 +74,7 @@ class Numbers:
         fractions = sorted(self._seen - points)
         for low, high in _gaps(points):
             self._place_fractions(low, _between(low, fractions, high))
+        self._largest = max(self._new.values(), default=self._largest)
 
     def _place_whole(self, low: Decimal, high: Decimal | None, values: list[Decimal]) -> None:
         """Each after the one before, and none in its own place if there is room for another."""

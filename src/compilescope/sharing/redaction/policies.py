@@ -11,6 +11,7 @@ Policy = Literal[
     "keep",  # Not the user's: kinds, ids, versions, our own words.
     "code",  # Expressions and names.
     "guard",  # As code, with our own words and torch's about guards.
+    "torchs-guard",  # As a guard that torch itself wrote: what it quotes may be its own words.
     "title",  # The type of a break.
     "sentences",
     "context",  # PyTorch's debug context.
@@ -126,6 +127,39 @@ POLICIES: dict[str, dict[str, Policy]] = {
         "role": "keep",
         "dtype": "keep",
     },
+    "WrongOperation": {
+        "words": "generated",
+        "file": "path",
+        "function": "code",
+        "source": "code",
+    },
+    "ComparedInputs": {"label": "sentences", "verdict": "keep", "compiled": "sentences"},
+    "DiffOutcome": {
+        "model": "code",
+        "reference": "code",
+        "test": "code",
+        "verdict": "keep",
+        "reason": "sentences",
+        "error": "message",
+        "notes": "sentences",
+    },
+    "MinifyOutcome": {
+        "predicate": "keep",
+        "cause": "title",
+        "path": "path",
+        "script": "dropped",
+        "reason": "sentences",
+        "unit": "keep",
+        "stopped": "keep",
+        "needs": "code",
+    },
+    "JudgedLimit": {
+        "name": "keep",
+        "outcome": "keep",
+        "message": "sentences",
+        "subject": "code",
+    },
+    "CheckOutcome": {"outcome": "keep", "baseline": "path"},
     "ReproWritten": {"because": "keep", "path": "path", "reason": "sentences"},
     "FixAttempt": {
         "fix": "keep",
@@ -156,6 +190,14 @@ POLICIES: dict[str, dict[str, Policy]] = {
         "notes": "sentences",
     },
     "FixLeft": {"place": "path", "why": "sentences"},
+    "UncoveredBreak": {
+        "file": "path",
+        "function": "code",
+        "source": "code",
+        "rule": "keep",
+        "cause": "title",
+        "why": "sentences",
+    },
     "ErrorGrid": {"lines": "keep"},
     "WorstValue": {"reference": "code", "test": "code", "error": "keep"},
     "Measurement": {"name": "keep", "subject": "code", "variant": "code", "how": "sentences"},
@@ -203,6 +245,8 @@ POLICIES: dict[str, dict[str, Policy]] = {
         "kerneldiff": "keep",
         "fixed": "keep",
     },
+    # Names of kernels and of what the program marked: the reasons for a step are not worth it.
+    "StepsProfiled": {"trace": "dropped", "device": "keep", "reason": "keep"},
     "SourceSeen": {"file": "path", "artifact": "artifact-source"},
     "CompiledFunction": {"file": "path", "function": "code"},
     "CompiledBefore": {},

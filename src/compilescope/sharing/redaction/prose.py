@@ -73,6 +73,12 @@ _START_OR_SPAN = re.compile(rf"(?P<known>(?=/|\w:))|{_SPAN_OR_BRACKET.pattern}")
 _KNOWN = re.compile(r"/|\w:")
 
 
+def _span_of(line: str) -> re.Pattern[str]:
+    """No expression but for those that are there: graphs have millions of words."""
+    paths = "/" in line or "\\" in line or ".py" in line
+    return _SPAN if paths else _PLAIN_SPAN
+
+
 class Prose:
     """Sentences of one run."""
 
@@ -83,6 +89,8 @@ class Prose:
         self.kept: set[str] = set()
         """Texts that stay to the letter."""
         self._done: dict[tuple[str, str], tuple[str, tuple[str, int] | None]] = {}
+        self._known_words: set[str] = set()
+        """Public, or the user's and replaced: none of them is ever unknown again."""
         self._titles = frozenset(
             name for c in load_taxonomy() for name in (*c.ids.values(), *c.types)
         )
@@ -200,11 +208,19 @@ class Prose:
 
     def _unknown_words(self, line: str, wide: bool) -> bool:
         """`wide`: a line in the form of Dynamo's messages may have any word that they have."""
-        known = vocabulary.prose() if wide else vocabulary.errors()
-        names = self._words.names
-        dotted = (line[start:end] for kind, start, end in self._found(line) if kind == "dotted")
-        found = (word for each in dotted for word in each.split("."))
-        return any(word not in known and not names.is_known(word) for word in found)
+        listed = vocabulary.prose() if wide else vocabulary.errors()
+        known = self._known_words
+        if self._known.may_be_in(line):
+            dotted = {line[start:end] for kind, start, end in self._found(line) if kind == "dotted"}
+        else:
+            found = _span_of(line).finditer(line)
+            dotted = {match[0] for match in found if match.lastgroup == "dotted"}
+        for word in (word for each in dotted for word in each.split(".")):
+            if word not in listed and word not in known:
+                if not self._words.names.is_known(word):
+                    return True
+                known.add(word)
+        return False
 
     def _found(self, line: str) -> Iterator[tuple[str, int, int]]:
         """Kind, start and end of all that may be the user's, and of brackets."""
@@ -237,9 +253,7 @@ class Prose:
             known = text if kind == "gap" else told.get(text) if kind == "dotted" else None
             return known or self._redacted(kind, text, context, quotes)
 
-        # No expression but for those that are there: graphs have millions of words.
-        paths = "/" in line or "\\" in line or ".py" in line
-        return (_SPAN if paths else _PLAIN_SPAN).sub(redacted, line)
+        return _span_of(line).sub(redacted, line)
 
     def _parted_spans(self, line: str, context: Context, *, quotes: bool, brackets: bool) -> str:
         out: list[str] = []

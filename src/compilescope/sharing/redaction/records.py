@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, cast
 
 import msgspec
@@ -21,6 +21,7 @@ from compilescope.model.stack import CodeRef, Frame
 from compilescope.sharing.redaction.code import Words
 from compilescope.sharing.redaction.files import Files
 from compilescope.sharing.redaction.first_look import is_structural
+from compilescope.sharing.redaction.names import Context
 from compilescope.sharing.redaction.paths import redact_path
 from compilescope.sharing.redaction.policies import POLICIES, Policy
 from compilescope.sharing.redaction.prose import Prose
@@ -39,6 +40,7 @@ _LINE = re.compile(
 _OPTION = re.compile(r"(--?)([^=]+)(=?)(.*)", re.S)
 _VERSION = re.compile(r"\d[\w.]*(?:\+(?:cpu|cu\d+|rocm[\d.]+|xpu|git[0-9a-f]+)(?!\w))?")
 _TORCHS_KINDS = ("OTHER", "WEAKREF", "ACCESSOR")
+_WITHOUT_TEXT = frozenset((int, float, bool, type(None)))
 _OUR_VALUES = frozenset(("alive", "gone", "present", "changed", "another", "unchanged"))
 
 
@@ -64,7 +66,24 @@ class Records:
             name for each in (Frame, CodeRef, Event, FailedGuard) for name in each.__struct_fields__
         }
         """Texts that stay to the letter."""
-        self._types: set[type[msgspec.Struct]] = set()
+        self._ways: dict[Policy, Callable[[str], str]] = {
+            "code": words.code,
+            "guard": self._guard,
+            "torchs-guard": self._torchs_guard,
+            "title": prose.title,
+            "sentences": prose.sentences,
+            "context": prose.debug_context,
+            "message": prose.message,
+            "generated": prose.generated,
+            "reason": self._reason,
+            "argument": self._argument,
+            "test": self._test,
+            "key": lambda text: words.names.replace(text, "key", "key"),
+            "path": lambda text: redact_path(words.names, text),
+            "version": _version,
+            "dropped": lambda text: "",
+        }
+        self._plans: dict[type[msgspec.Struct], list[tuple[str, Policy]]] = {}
 
     def event(self, event: Event) -> Event:
         body = event.body
@@ -72,14 +91,13 @@ class Records:
         new = Unknown({"kind": "Redacted"}) if isinstance(body, Unknown) else self.struct(body)
         test = event.test and self.text(event.test, "test")
         stack = tuple(self._files.frame(frame) for frame in event.stack)
-        self.kept |= {event.id, event.compile_id or ""}
+        self.kept.add(event.id)
+        self.kept.add(event.compile_id or "")
         return msgspec.structs.replace(event, body=new, test=test, stack=stack)
 
     def struct(self, struct: S) -> S:
         """The same struct with other words."""
-        if type(struct) not in self._types:
-            self._types.add(type(struct))
-            self.kept.update((type(struct).__name__, *struct.__struct_fields__))
+        plan = self._plan(type(struct))
         if isinstance(struct, Frame):
             return cast(S, self._files.frame(struct))
         if isinstance(struct, CodeRef):
@@ -88,19 +106,29 @@ class Records:
             return cast(S, self._failed_guard(struct))
         if isinstance(struct, Call):
             return cast(S, self._call(struct))
-        policies = POLICIES.get(type(struct).__name__, {})
+        if isinstance(struct, CompileFailed) and struct.gb_type:
+            plan = [(name, "sentences" if name == "message" else policy) for name, policy in plan]
         changes: dict[str, Any] = {}
-        for field in struct.__struct_fields__:
-            policy = policies.get(field, "code")
-            if isinstance(struct, CompileFailed) and field == "message" and struct.gb_type:
-                policy = "sentences"
+        for field, policy in plan:
             old = getattr(struct, field)
             new = self._value(old, policy)
             if new is not old:
                 changes[field] = new
         return msgspec.structs.replace(struct, **changes) if changes else struct
 
+    def _plan(self, kind: type[msgspec.Struct]) -> list[tuple[str, Policy]]:
+        """Every field of such a struct, and its policy."""
+        plan = self._plans.get(kind)
+        if plan is None:
+            fields = kind.__struct_fields__
+            self.kept.update((kind.__name__, *fields))
+            policies = POLICIES.get(kind.__name__, {})
+            plan = self._plans[kind] = [(each, policies.get(each, "code")) for each in fields]
+        return plan
+
     def _value(self, value: Any, policy: Policy) -> Any:
+        if type(value) in _WITHOUT_TEXT:
+            return value
         if isinstance(value, str):
             return self.text(value, policy)
         if isinstance(value, msgspec.Struct):
@@ -122,35 +150,14 @@ class Records:
         return self._done[key]
 
     def _redacted(self, text: str, policy: Policy) -> str:
-        words, prose = self._words, self._prose
-        if policy == "dropped":
-            return ""
         if policy.startswith("artifact-"):
-            return self._artifact(text, policy)
-        if policy == "key":
-            return words.names.replace(text, "key", "key")
-        if policy == "path":
-            return redact_path(words.names, text)
-        if policy == "guard":
-            return self.guard(text)
-        simple = {
-            "code": words.code,
-            "title": prose.title,
-            "sentences": prose.sentences,
-            "context": prose.debug_context,
-            "message": prose.message,
-            "generated": prose.generated,
-            "reason": self._reason,
-            "argument": self._argument,
-            "test": self._test,
-            "version": _version,
-        }
-        return simple[policy](text)
+            return self._texts.redacted(text, policy, self)
+        return self._ways[policy](text)
 
-    def _artifact(self, name: str, policy: Policy) -> str:
-        return self._texts.redacted(name, policy, self)
+    def _torchs_guard(self, text: str) -> str:
+        return self._guard(text, "quoted")
 
-    def guard(self, text: str, *, torchs: bool = False) -> str:
+    def _guard(self, text: str, context: Context = "code") -> str:
         """A condition. Our own words and torch's about it stay."""
         if text.startswith("___check_global_state()"):
             self.kept.add(text)
@@ -159,7 +166,7 @@ class Records:
         at = 0
         for match in (*_PHRASES.finditer(text), None):
             part = text[at : match.start() if match else len(text)]
-            out.append(self._words.code(part, "quoted" if torchs else "code"))
+            out.append(self._words.code(part, context))
             if match:
                 self.kept.add(match[0])
                 out.append(match[0])
@@ -171,18 +178,15 @@ class Records:
         if failed.kind == "GLOBAL_STATE":
             self.kept |= {failed.guard, failed.subject, failed.expected, failed.actual}
             return failed
-        torchs = failed.kind in _TORCHS_KINDS
+        policy: Policy = "torchs-guard" if failed.kind in _TORCHS_KINDS else "guard"
 
         def value(text: str) -> str:
-            if text in _OUR_VALUES:
-                self.kept.add(text)
-                return text
-            return self.guard(text, torchs=torchs)
+            return self.text(text, "keep" if text in _OUR_VALUES else policy)
 
         return msgspec.structs.replace(
             failed,
-            guard=self.guard(failed.guard, torchs=torchs),
-            subject=self.guard(failed.subject, torchs=torchs),
+            guard=self.text(failed.guard, policy),
+            subject=self.text(failed.subject, policy),
             expected=value(failed.expected),
             actual=value(failed.actual),
             frame=failed.frame and self._files.frame(failed.frame),
@@ -227,7 +231,7 @@ class Records:
     def _reason(self, text: str) -> str:
         """`n == 0.5    # return x + n  # model.py:41 in forward (HINT: ...)`"""
         first, *parts = _COMMENT.split(text)
-        out = [self.guard(first, torchs=True)]
+        out = [self._torchs_guard(first)]
         for part in parts:
             match = _LINE.fullmatch(part)
             if _COMMENT.fullmatch(part):
@@ -276,14 +280,15 @@ class Texts:
     def __init__(
         self,
         old: Artifacts,
-        new: Artifacts,
+        new: Artifacts | None,
         files: Files,
         prose: Prose,
         public: set[str],
         known: Mapping[str, str],
     ) -> None:
-        """`public` are the sources of well-known packages: they stay. `known` are texts that were
-        read already, by name."""
+        """`new`: None where texts are only read in order to learn their words. `public` are the
+        sources of well-known packages: they stay. `known` are texts that were read already, by
+        name."""
         self._old = old
         self._new = new
         self._files = files
@@ -306,7 +311,11 @@ class Texts:
         if text is None:
             # The name alone would tell what the missing text was, to who can guess it.
             return artifact_name(f"missing {len(self._done)}", kind)
-        return self._new.put(self._text(text, name, policy, records), kind)
+        if self._new is None and policy == "artifact-source" and name not in self._public:
+            self._files.learn(text)
+            return name
+        text = self._text(text, name, policy, records)
+        return self._new.put(text, kind) if self._new is not None else name
 
     def _text(self, text: str, name: str, policy: Policy, records: Records) -> str:
         if policy == "artifact-source":

@@ -9,18 +9,18 @@ from typing import Any
 
 import msgspec
 
-from compilescope.model.artifacts import Artifacts, artifact_name
+from compilescope.model.artifacts import Artifacts
 from compilescope.model.bodies import CompileFailed, FailedGuard, SourceSeen
 from compilescope.model.event import Event
 from compilescope.model.header import RunHeader
 from compilescope.model.home import new_run_id
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef, Frame
+from compilescope.model.uncollected import uncollected
 from compilescope.sharing.archive import Progress
 from compilescope.sharing.redaction.code import Words
 from compilescope.sharing.redaction.files import Files
 from compilescope.sharing.redaction.first_look import (
-    bound_names,
     collect_graph,
     collect_library,
     collect_sizes,
@@ -33,6 +33,7 @@ from compilescope.sharing.redaction.prose import Prose
 from compilescope.sharing.redaction.records import Records, Texts
 
 _HOST = "host"
+_SCALARS = frozenset((str, int, float, bool, type(None)))
 
 
 @dataclass(frozen=True)
@@ -45,19 +46,7 @@ class Redaction:
     """Texts that stayed to the letter: of public code, and of the record's own vocabulary."""
 
 
-class _Nowhere:
-    """For texts that are only redacted in order to learn their words."""
-
-    def put(self, text: str, kind: str) -> str:
-        return artifact_name(text, kind)
-
-    def get(self, name: str) -> str | None:
-        return None
-
-    def size(self, name: str) -> int:
-        return 0
-
-
+@uncollected()
 def redact(run: Run, artifacts: Artifacts, progress: Progress | None = None) -> Redaction:
     """The redacted run; its texts are put into `artifacts`."""
     words = Words()
@@ -72,12 +61,12 @@ def redact(run: Run, artifacts: Artifacts, progress: Progress | None = None) -> 
 
     known = dict(sources.values())
 
-    def records(target: Artifacts) -> Records:
+    def records(target: Artifacts | None) -> Records:
         texts = Texts(run.artifacts, target, files, prose, public, known)
         return Records(words, files, prose, texts)
 
     total = 2 * len(run.events)
-    _redact(records(_Nowhere()), run, lambda done: progress and progress(done, total))
+    _redact(records(None), run, lambda done: progress and progress(done, total))
     words.settle()
     files.forget()
     prose.forget()
@@ -125,15 +114,18 @@ def _paths(run: Run, structs: Iterable[msgspec.Struct]) -> set[str]:
 def _structs(run: Run) -> Iterator[msgspec.Struct]:
     """Every struct of every event, each once."""
     seen: set[int] = set()
-    stack: list[Any] = [event for event in run.events]
+    stack: list[Any] = [*run.events]
     while stack:
         value = stack.pop()
+        kind = type(value)
+        if kind in _SCALARS:
+            continue
         if isinstance(value, tuple):
             stack.extend(value)
         elif isinstance(value, msgspec.Struct) and id(value) not in seen:
             seen.add(id(value))
             yield value
-            stack.extend(getattr(value, field) for field in value.__struct_fields__)
+            stack += [getattr(value, field) for field in kind.__struct_fields__]
 
 
 def _collect(
@@ -149,8 +141,7 @@ def _collect(
         if is_public_file(file):
             collect_library(words.names, text)
         else:
-            collect_source(words.names, text, own)
-            bound |= bound_names(text)
+            bound |= collect_source(words.names, text, own)
     words.names.modules -= bound
     names: set[str] = set()
     for struct in structs:

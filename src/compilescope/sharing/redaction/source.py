@@ -14,7 +14,7 @@ from itertools import accumulate
 
 from compilescope.model.fingerprint import normalised
 from compilescope.model.python_text import parse_python
-from compilescope.sharing.redaction.code import Edit, Words, apply
+from compilescope.sharing.redaction.code import Edit, Words, apply, is_plain
 from compilescope.sharing.redaction.lexer import Token, tokens
 
 _BLANKS = re.compile(r"(?<![ \t])[ \t]*$")
@@ -46,6 +46,9 @@ class RedactedLine:
 
 def redacted_line(words: Words, old: str) -> RedactedLine:
     """A line of which the file is not known."""
+    # A string that stands alone is a docstring, which only tokens tell.
+    if is_plain(old) and not old.lstrip().startswith(("'", '"')):
+        return RedactedLine(old, list(words.plain_edits(old)))
     return RedactedLine(old, list(_edits(words, old, list(tokens(old)))))
 
 
@@ -54,25 +57,37 @@ class RedactedSource:
 
     def __init__(self, words: Words, text: str) -> None:
         self._text = text
+        every = list(tokens(text))
+        self._edits = list(_edits(words, text, every))
+        self._joining = [
+            (token.start, token.end)
+            for token in every
+            if token.kind == "fragment" and "\n" in text[token.start : token.end]
+        ]
+        """Strings that go over lines."""
+
+    @cached_property
+    def lines(self) -> list[RedactedLine]:
+        """Made when they are asked for: who only learns the words of a file needs none."""
+        text = self._text
         starts = [0, *(match.end() for match in re.finditer("\n", text))]
         by_line: list[list[Edit]] = [[] for _ in starts]
         joined: set[int] = set()
-        every = list(tokens(text))
-        for start, end, new in _edits(words, text, every):
+        for start, end, new in self._edits:
             at = bisect.bisect_right(starts, start) - 1
             by_line[at].append((start - starts[at], end - starts[at], new))
-        for token in every:
-            if token.kind == "fragment" and "\n" in text[token.start : token.end]:
-                first = bisect.bisect_right(starts, token.start) - 1
-                joined |= set(range(first, bisect.bisect_right(starts, token.end)))
-        self.lines: list[RedactedLine] = []
+        for start, end in self._joining:
+            first = bisect.bisect_right(starts, start) - 1
+            joined |= set(range(first, bisect.bisect_right(starts, end)))
+        lines: list[RedactedLine] = []
         told: dict[str, str] = {}
         for number, old in enumerate(text.split("\n")):
             line = RedactedLine(old, by_line[number])
             free = number not in joined and not line.new.endswith("\\")
             if free and line.new.strip(" \t\"'") and _is_told_apart(told, line):
                 line = RedactedLine(old, by_line[number], f"  # {number + 1}")
-            self.lines.append(line)
+            lines.append(line)
+        return lines
 
     @property
     def text(self) -> str:
@@ -113,8 +128,8 @@ class RedactedSource:
 
 def _is_told_apart(told: dict[str, str], line: RedactedLine) -> bool:
     """Were two lines different that are the same now? A fingerprint must not take them for one."""
-    before = told.setdefault(normalised(line.new), normalised(line.old))
-    return before != normalised(line.old)
+    old = normalised(line.old)
+    return told.setdefault(normalised(line.new), old) != old
 
 
 def _byte(line: str, column: int) -> int:

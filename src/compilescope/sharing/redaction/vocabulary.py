@@ -1,7 +1,7 @@
 """The public words: what may stay in a redacted run because it says nothing of the user.
 
 The lists under `words/` are gathered from torch, NumPy and Python by
-`tests/rules/words_of_torch.py`. They need not be complete: a word that is missing is replaced.
+`tests/sharing/words_of_torch.py`. They need not be complete: a word that is missing is replaced.
 """
 
 from __future__ import annotations

@@ -167,6 +167,37 @@ def only_value(
     return found[0] if len(found) == 1 else None
 
 
+def value_before(module: SourceModule, node: cst.Name) -> cst.BaseExpression | None:
+    """What a name was set to last, on the way that every run takes to where it is read; None where
+    it depends, or where it came in with the call."""
+    statement: cst.CSTNode = module.statement_of(node)
+    while not isinstance(statement, (cst.FunctionDef, cst.For, cst.While)):
+        block = module.parent(statement)
+        if block is None:
+            return None
+        if isinstance(block, (cst.IndentedBlock, cst.Module)):
+            before = list(block.body)[: _place(block.body, statement)]
+            setting = [each for each in before if node.value in names_set(module, each)]
+            if setting:
+                return _plainly_set(setting[-1])
+        statement = block
+    return None
+
+
+def _place(body: Sequence[cst.CSTNode], statement: cst.CSTNode) -> int:
+    return next((at for at, each in enumerate(body) if each is statement), 0)
+
+
+def _plainly_set(statement: cst.CSTNode) -> cst.BaseExpression | None:
+    """The value of a statement that is nothing but `name = value`."""
+    if not isinstance(statement, cst.SimpleStatementLine) or len(statement.body) != 1:
+        return None
+    part = statement.body[0]
+    if not isinstance(part, cst.Assign) or len(part.targets) != 1:
+        return None
+    return part.value if isinstance(part.targets[0].target, cst.Name) else None
+
+
 def _surely_sets(module: SourceModule, statement: cst.CSTNode, name: str) -> bool:
     if isinstance(statement, cst.SimpleStatementLine):
         if any(isinstance(part, cst.Del) for part in statement.body):

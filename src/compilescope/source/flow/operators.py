@@ -110,6 +110,25 @@ SAME_SIZE = _named(
 )
 """Their result is as large as the first that they are given."""
 
+NOT_OF_WHOLE_NUMBERS = _named(
+    "adaptive_avg_pool2d addcdiv binary_cross_entropy cdist celu cholesky cosine_similarity "
+    "cross_entropy det dist eigh elu frac gelu group_norm hardsigmoid hardswish huber_loss hypot "
+    "inv inverse l1_loss layer_norm leaky_relu lerp log_softmax logaddexp logcumsumexp logsigmoid "
+    "max_pool1d mean mish mse_loss nanmean norm normalize qr scaled_dot_product_attention selu "
+    "silu slogdet smooth_l1_loss softmax softplus std svd var vector_norm"
+)
+"""They raise for integers and booleans, some of them for some. A test asks torch."""
+
+NOT_OF_TRUTHS = _named(
+    "abs absolute addcmul addmm argmax argmin avg_pool1d ceil chain_matmul clamp clip fix floor "
+    "floor_divide fmod hardtanh kthvalue linear matmul median mm neg negative positive pow relu "
+    "relu6 remainder round rsub searchsorted softsign sub subtract tensordot threshold topk trunc"
+)
+"""They raise for booleans as well."""
+
+NOT_OF_FRACTIONS = _named("bitwise_and bitwise_or bitwise_not bitwise_xor")
+"""They raise for floating-point numbers."""
+
 JOINING = _named("add sub mul div maximum minimum fmax fmin")
 """Arithmetic of two, which are broadcast."""
 

@@ -93,7 +93,28 @@ def _imports(body: Sequence[cst.CSTNode]) -> Iterator[tuple[str, Import]]:
             for module, found in _imports(statement.body.body):
                 yield module, Import(found.name, statement, body)
         elif isinstance(statement, (cst.With, cst.If)) and not _is_for_types(statement):
-            yield from _imports(statement.body.body)
+            everywhere = _on_every_side(statement)
+            for module, found in _imports(statement.body.body):
+                if (module, found.name) in everywhere:
+                    found = Import(found.name, statement, body)
+                yield module, found
+
+
+def _on_every_side(block: cst.With | cst.If) -> set[Bound]:
+    """What is imported whichever side of an `if` runs."""
+    if isinstance(block, cst.With) or block.orelse is None:
+        return set()
+    here = {(module, found.name) for module, found in _imports(block.body.body)}
+    if isinstance(block.orelse, cst.If):
+        other = {(module, found.name) for module, found in _imports([block.orelse])}
+        return here & other if _ends_with_else(block.orelse) else set()
+    return here & {(module, found.name) for module, found in _imports(block.orelse.body.body)}
+
+
+def _ends_with_else(block: cst.If) -> bool:
+    while isinstance(block.orelse, cst.If):
+        block = block.orelse
+    return block.orelse is not None
 
 
 def _is_for_types(block: cst.With | cst.If) -> bool:
@@ -105,7 +126,12 @@ def _is_for_types(block: cst.With | cst.If) -> bool:
 
 def place_for_import(body: Sequence[cst.CSTNode], package: str) -> int:
     """How many statements of a file stay above a new import: after the first from the same
-    package, else after the last one before any definition or block."""
+    package, wherever that is, else after the last one before any definition or block."""
+    for number, statement in enumerate(body):
+        if isinstance(statement, cst.SimpleStatementLine) and any(
+            _package(part) == package for part in statement.body
+        ):
+            return number + 1
     last = 0
     for number, statement in enumerate(body):
         if not isinstance(statement, cst.SimpleStatementLine):
@@ -113,8 +139,6 @@ def place_for_import(body: Sequence[cst.CSTNode], package: str) -> int:
         first = statement.body[0] if statement.body else None
         if isinstance(first, (cst.Import, cst.ImportFrom)):
             last = number + 1
-            if any(_package(part) == package for part in statement.body):
-                return last
         elif number == 0 and _is_text(first):
             last = 1
     return last
@@ -133,6 +157,8 @@ def place_for_setting(body: Sequence[cst.CSTNode], package: str) -> int:
 
 def _prepares(statement: cst.CSTNode) -> bool:
     """It sets something of Python's own: a variable of the environment, the path, a filter."""
+    if isinstance(statement, cst.If) and statement.orelse is None:
+        return all(map(_prepares, statement.body.body))
     if not isinstance(statement, cst.SimpleStatementLine) or len(statement.body) != 1:
         return False
     part = statement.body[0]

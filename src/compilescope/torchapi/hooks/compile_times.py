@@ -62,7 +62,9 @@ def _record(watch: Watch, call: HookedCall) -> None:
         guards=metrics.get("guard_count"),
         restarts=tuple(sorted(str(reason) for reason in metrics.get("restart_reasons") or ())),
     )
-    watch.sink.emit(body, above if phase == "forward" else (), compile_id)
+    # Its phases follow when the last of them ends, and both are written in one go.
+    more = watch.phases is not None and watch.phases.is_in(compile_id)
+    watch.sink.emit(body, above if phase == "forward" else (), compile_id, more=more)
 
 
 def _frame(metrics: dict[str, Any], watch: Watch) -> CodeRef | None:
@@ -93,7 +95,7 @@ def _write_recompile(
         elif error is not None:
             refused = _REFUSALS.get(type(error).__name__, "")
         body = Recompile(frame, misses.entries(), refused, misses.unlisted)
-        watch.sink.emit(body, above, compile_id)
+        watch.sink.emit(body, above, compile_id, more=True)
 
 
 def _is_failure(error: BaseException) -> bool:

@@ -32,7 +32,7 @@ def _record(watch: Watch, call: HookedCall) -> None:
         watch.guard_frames[manager] = watch.storm_frames.get(frame, {})
         kinds = Counter(_kinds(manager.root))
         body = GuardSet(kinds.total(), dict(kinds), "", code_ref(call["builder"].f_code))
-        watch.sink.emit(body, compile_id=compile_id)
+        watch.sink.emit(body, compile_id=compile_id, more=True)
         return
     stacks = _stacks(call["guards_out"])
     guards = list(_guards(manager.root, stacks))
@@ -48,7 +48,7 @@ def _record(watch: Watch, call: HookedCall) -> None:
         artifact=watch.sink.artifact(_encode(guards).decode(), "guards"),
         frame=code_ref(call["builder"].f_code),
     )
-    watch.sink.emit(body, compile_id=compile_id)
+    watch.sink.emit(body, compile_id=compile_id, more=True)
 
 
 def _kinds(root: Any) -> Iterator[str]:

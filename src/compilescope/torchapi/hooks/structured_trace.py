@@ -89,8 +89,9 @@ def _write_dynamo_graph(watch: Watch, call: HookedCall) -> None:
     )
     # A preflight says who called what has no line of its own, such as an `nn.Sequential`.
     above = callers() if watch.calls else ()
+    # What is kept must be there should the backend bring the program down; a count can wait.
     watch.frame.graph_id = watch.sink.emit(
-        body, above, compile_id=compile_id, sources=_files(graph, frame)
+        body, above, compile_id=compile_id, sources=_files(graph, frame), more=not kept
     )
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from compilescope.model.bodies import CompilePhases
 from compilescope.model.phases import SeenPhase, by_compilation, recorded
+from compilescope.model.storms import compilation_number, frame_number
 from compilescope.processes.interruptions import let_through
 from compilescope.torchapi.sinks import Sink
 
@@ -92,6 +93,14 @@ class PhaseLog:
         elif len(log.kept) >= _MOST_KEPT:
             self._write(log, self._take_ended(log))
 
+    def is_in(self, compile_id: str | None) -> bool:
+        """Is this compilation the outermost phase of this thread? Then they are written with its
+        end, which is near; another phase around it may go on for as long as the program."""
+        stack = self._local.log.stack
+        outer = stack[0].compile_id if stack else None
+        # `0/3_1` is `0/3`, traced anew.
+        return bool(outer and compile_id) and _compilation(outer) == _compilation(compile_id)
+
     def close(self) -> None:
         """Write what is left, and the phases that have no end as far as they are known."""
         try:
@@ -149,6 +158,10 @@ class PhaseLog:
         thread = None if log.ident == threading.get_ident() else log.ident
         for outer, group in by_compilation(taken):
             self._sink.emit(CompilePhases(recorded(outer, group), thread), compile_id=outer)
+
+
+def _compilation(compile_id: str | None) -> tuple[str, int]:
+    return frame_number(compile_id), compilation_number(compile_id)
 
 
 def _after_fork() -> None:

@@ -186,12 +186,8 @@ class Timing:
 
     def time_existing_regions(self) -> None:
         """Functions that were compiled before we came are entered like any other."""
-        module = sys.modules.get("torch._dynamo.eval_frame")
-        kind = getattr(module, "OptimizeContext", None)
-        if kind is not None:
-            for value in gc.get_objects():
-                if type(value) is kind:  # isinstance would ask the user's proxies.
-                    self.time_region(value)
+        for context in existing_regions():
+            self.time_region(context)
 
     def time_region(self, context: Any) -> None:
         """Time what `context`, the object behind one `torch.compile`, is put around."""
@@ -292,7 +288,7 @@ class Timing:
             if not totals.named:
                 totals.named = True
                 if totals.ref is None or origin(totals.ref.file) == "torch":
-                    totals.ref = _entered_code() or totals.ref
+                    totals.ref = entered_code() or totals.ref
             if self._now() > self._due[0]:
                 self.write()
         except Exception as error:  # The border of a hook.
@@ -335,7 +331,7 @@ class Timing:
             graph.clear()
 
 
-def _entered_code() -> CodeRef | None:
+def entered_code() -> CodeRef | None:
     """What the region that is being left runs."""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and frame.f_code.co_name != "compile_wrapper":
@@ -356,3 +352,13 @@ def _after_fork() -> None:
 
 
 os.register_at_fork(after_in_child=_after_fork)
+
+
+def existing_regions() -> list[Any]:
+    """The objects behind each `torch.compile` that was called before we came."""
+    module = sys.modules.get("torch._dynamo.eval_frame")
+    kind = getattr(module, "OptimizeContext", None)
+    if kind is None:
+        return []
+    # isinstance would ask the user's proxies.
+    return [value for value in gc.get_objects() if type(value) is kind]

@@ -42,7 +42,7 @@ class _CheckCommand(ProgramCommand):
     may_follow = frozenset(
         {
             *("breaks", "recompiles", "graphs", "eager", "failures", "coverage", "own"),
-            *("slowdown", "against"),
+            *("violations", "differences", "slowdown", "against"),
             *("baseline", "no_baseline", "update_baseline"),
             *("annotations", "junit", "sarif", "as_json"),
         }
@@ -86,6 +86,20 @@ class _CheckCommand(ProgramCommand):
     type=_COUNT,
     metavar="N",
     help="At most N failed compilations. [default: 0 if any limit is set]",
+)
+@click.option(
+    "--max-violations",
+    "violations",
+    type=_COUNT,
+    metavar="N",
+    help="At most N places that a device does not support; needs a backend that checks a device.",
+)
+@click.option(
+    "--max-differences",
+    "differences",
+    type=_COUNT,
+    metavar="N",
+    help="At most N values that differ from their reference, as in a run of `diff`.",
 )
 @click.option(
     "--min-coverage",
@@ -159,18 +173,19 @@ def _check(target: Words, given: dict[str, Any]) -> int:
         everything=given["everything"],
     )
     wanted.check()
-    reading = _reading(target, given, timed=asked.limits.coverage is not None)
+    reading, ran = _reading(target, given, timed=asked.limits.coverage is not None)
     asked = asked.for_run(reading)
     if given["update_baseline"]:
         return _update(asked, wanted, reading)
-    return _judge(asked, wanted, reading)
+    return _judge(asked, wanted, reading, ran)
 
 
-def _reading(target: Words, given: dict[str, Any], *, timed: bool) -> Reading:
+def _reading(target: Words, given: dict[str, Any], *, timed: bool) -> tuple[Reading, Path | None]:
+    """The run, and its folder where it is of a program that was run for this check."""
     from compilescope.model.home import find_run
 
     if given["run"] is not None:
-        return _read(find_run(home_folder(given["home"]), given["run"]))
+        return _read(find_run(home_folder(given["home"]), given["run"])), None
     outcome = launch_program(
         target,
         home=given["home"],
@@ -180,7 +195,7 @@ def _reading(target: Words, given: dict[str, Any], *, timed: bool) -> Reading:
         timed=timed,
     )
     warn_of_lost_end(outcome)
-    return _read(outcome.folder, outcome.header)
+    return _read(outcome.folder, outcome.header), outcome.folder
 
 
 def _read(folder: Path, header: RunHeader | None = None) -> Reading:
@@ -194,9 +209,12 @@ def _read(folder: Path, header: RunHeader | None = None) -> Reading:
     return reading
 
 
-def _judge(asked: CheckOptions, wanted: OutputForms, reading: Reading) -> int:
+def _judge(
+    asked: CheckOptions, wanted: OutputForms, reading: Reading, ran: Path | None = None
+) -> int:
     from compilescope.analysis.gate.verdict import judge
     from compilescope.cli.commands.check.output import EXIT_CODES, say, write_files
+    from compilescope.model.command_run import append_bodies
     from compilescope.report.document import record_of
     from compilescope.report.gate import gate_document
 
@@ -207,6 +225,9 @@ def _judge(asked: CheckOptions, wanted: OutputForms, reading: Reading) -> int:
         own=asked.own,
         earlier=asked.earlier,
     )
+    if ran is not None:
+        # A recorded run is only read: it may be somebody else's, and limits change.
+        append_bodies(ran, [asked.outcome(judgement)])
     files = write_files(wanted, judgement, reading, own=asked.own, baseline=asked.accepted)
     terms = asked.terms(reading.digest.run)
     record = record_of(reading)

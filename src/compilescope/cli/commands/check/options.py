@@ -22,12 +22,15 @@ from compilescope.analysis.gate.verdict import (
     Known,
     complete,
     complete_for_benchmarks,
+    complete_for_numbers,
     project_limits,
 )
 from compilescope.cli.options import home_folder, in_home
 from compilescope.cli.program import Words
 from compilescope.errors import ToolError
+from compilescope.model.bodies import CheckOutcome
 from compilescope.model.home import find_run
+from compilescope.model.outcomes import JudgedLimit
 from compilescope.model.run import read_run
 from compilescope.project import Project, read_project
 from compilescope.report.gate import Terms
@@ -46,27 +49,30 @@ class CheckOptions:
     project: Project
     given: dict[str, Any]
     """The options of the command line."""
-    benchmark: bool = False
+    explained: bool = True
+    """It has causes that `explain` can say more of."""
     earlier: Digest | None = None
     """The benchmark run of --against."""
     differences: tuple[str, ...] = ()
     """Between the machines of the two."""
 
     def for_run(self, reading: Reading) -> CheckOptions:
-        """With what only a benchmark run is asked: how slow it may be, compared with what."""
-        if not reading.digest.benchmarks:
+        """With what only a benchmark run is asked: how slow it may be, compared with what; and with
+        what is asked of a run that only compares numbers."""
+        seen = reading.digest
+        if not seen.benchmarks:
             for option, name in (("--max-slowdown", "slowdown"), ("--against", "against")):
                 if self.given[name] is not None:
                     raise ToolError(
-                        f"{option} needs a benchmark run; {reading.digest.run} has no benchmarks.",
+                        f"{option} needs a benchmark run; {seen.run} has no benchmarks.",
                         hint="Record one with `compilescope bench`.",
                     )
-            return self
+            return self._for_numbers() if seen.only_compares else self
         limits = complete_for_benchmarks(
             _given_limits(self.given), self.project, with_baseline=self.baseline is not None
         )
         if self.given["against"] is None:
-            return replace(self, limits=limits, benchmark=True)
+            return replace(self, limits=limits, explained=False)
         if limits.slowdown is None:
             raise ToolError("--against needs --max-slowdown.")
         earlier = read_run(find_run(home_folder(self.given["home"]), self.given["against"]))
@@ -76,9 +82,19 @@ class CheckOptions:
         return replace(
             self,
             limits=limits,
-            benchmark=True,
+            explained=False,
             earlier=digest(earlier),
             differences=tuple(machines_differ(earlier, reading.run)),
+        )
+
+    def _for_numbers(self) -> CheckOptions:
+        """A comparison of numbers has no causes that a baseline could accept."""
+        named = self.given["baseline"] is not None or self.given["update_baseline"]
+        return replace(
+            self,
+            explained=False,
+            limits=complete_for_numbers(_given_limits(self.given), self.project),
+            baseline=self.baseline if named else None,
         )
 
     @property
@@ -88,7 +104,7 @@ class CheckOptions:
     @property
     def _shows(self) -> str:
         """The command that says more of the run: only causes can be explained."""
-        return "show" if self.benchmark else "explain"
+        return "explain" if self.explained else "show"
 
     def rest(self, run: str) -> str:
         """The command that shows every cause."""
@@ -116,6 +132,20 @@ class CheckOptions:
             differences=self.differences,
             accept="" if given["no_baseline"] else shlex.join([*accept, "--update-baseline"]),
             more=shlex.join(["compilescope", self._shows, name, *home]),
+        )
+
+    def outcome(self, judgement: Judgement) -> CheckOutcome:
+        """For the record."""
+        names = JudgedLimit.__struct_fields__
+        return CheckOutcome(
+            judgement.outcome,
+            tuple(
+                JudgedLimit(**{name: getattr(check, name) for name in names})
+                for check in judgement.checks
+            ),
+            own=self.own,
+            baseline=_from_here(self.baseline_file) if self.baseline is not None else "",
+            new=len(judgement.new),
         )
 
     def value(

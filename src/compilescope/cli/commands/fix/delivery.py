@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from compilescope.cli.commands.fix.options import FixOptions
+    from compilescope.repair.delivery.script_proof import Proof
     from compilescope.repair.search.outcome import SearchResult
 
 
@@ -25,6 +26,8 @@ class Handed:
     remarks: tuple[str, ...] = ()
     undo: str = ""
     """How git takes back what was written."""
+    proof: Proof | None = None
+    """How the script went when it was run by itself."""
 
 
 def is_lost(outcome: SearchResult) -> bool:
@@ -64,16 +67,18 @@ def _emit(asked: FixOptions, outcome: SearchResult) -> Handed:
     assert asked.plan is not None
     words = fixes_in_words(outcome, asked)
     try:
-        emitted = emit(asked.plan, outcome, asked.target, asked.wishes, words)
+        emitted = emit(
+            asked.plan, outcome, asked.target, asked.wishes, words, claimed=outcome.after
+        )
     except OutOfTime:
         return Handed(problem="No script was written: the time budget ended before it was checked.")
     remarks = [f"Not in the script: {_named(file)}: {why}." for file, why in emitted.script.refused]
-    if not emitted.proof.holds:
-        problem = f"No script was written: when it ran, {emitted.proof.words}."
-        return Handed(problem=problem, remarks=tuple(remarks))
-    if emitted.proof.words:
-        remarks.append(f"The script works, but {emitted.proof.words}.")
+    proof = emitted.proof
+    if not proof.holds:
+        problem = f"No script was written: when it ran, {proof.reason}."
+        return Handed(problem=problem, remarks=tuple(remarks), proof=proof)
     return Handed(
+        proof=proof,
         script=os.path.abspath(emitted.plan.output),
         command=emitted.plan.command,
         remarks=tuple(remarks),

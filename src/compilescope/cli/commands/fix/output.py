@@ -33,7 +33,7 @@ def list_fixes(*, as_json: bool, everything: bool) -> None:
             title=fix.title,
             rules=tuple(sorted(fix.rules)),
             kind=fix.kind,
-            safe=fix.order < 100,
+            safe=fix.order < 100 and not fix.observable,
             why=fix.why,
         )
         for fix in all_fixes()
@@ -85,6 +85,7 @@ def _fixing(outcome: SearchResult, asked: FixOptions, handed: Handed) -> Fixing:
         diff=unified_diff(outcome.originals, outcome.files, root),
         notes=(*outcome.notes, *handed.remarks),
         left=outcome.left,
+        uncovered=outcome.uncovered,
         next=tuple(_next(outcome, asked, handed)),
     )
 
@@ -95,7 +96,7 @@ def _headline(
     before, after = outcome.before, outcome.after
     kept = [each for each in outcome.attempts if each.kept]
     if kept and outcome.verdict == "verified":
-        lost = in_counts(before, after)
+        lost = in_counts(before, after, outcome.uncovered)
         number = len({(each.fix, each.diff) for each in kept})
         how = ", individually and together" if number > 1 else ""
         yield f"{count(number, 'fix', 'fixes')} verified{how}: {lost}.", "good"
@@ -113,9 +114,21 @@ def _headline(
         files = ", ".join(os.path.relpath(file) for file in handed.written)
         yield f"Changed: {files}.", "good"
     if handed.script is not None:
-        yield f"Written, and verified by running it: {os.path.relpath(handed.script)}.", "good"
+        yield _script_line(handed)
     if handed.problem:
         yield handed.problem, "bad"
+
+
+def _script_line(handed: Handed) -> tuple[str, Style]:
+    """What running the script by itself showed."""
+    proof = handed.proof
+    path = os.path.relpath(handed.script or "")
+    if proof is None or proof.verdict != "verified":
+        return f"Written, but not verified by itself: {path} ({proof and proof.reason}).", "warn"
+    same = f"same results on {count(len(proof.inputs), 'set')} of inputs" if proof.inputs else ""
+    lost = count(proof.found.breaks, "graph break")
+    seen = ", ".join(filter(None, [lost, "same output", same]))
+    return f"Written, and verified by running it: {path} ({seen}).", "good"
 
 
 def _figures(outcome: SearchResult) -> Iterator[FixFigure]:
@@ -198,12 +211,14 @@ def _value(outcome: SearchResult, asked: FixOptions, handed: Handed, code: int) 
         "diff": unified_diff(outcome.originals, outcome.files, asked.target.root),
         "environment": outcome.environment,
         "script": handed.script,
+        "script_proof": handed.proof,
         "written": handed.written,
         "problem": handed.problem or None,
         "times": outcome.times,
         "slower": outcome.times.slower if outcome.times is not None else None,
         "notes": [*outcome.notes, *handed.remarks],
         "left": outcome.left,
+        "uncovered": outcome.uncovered,
         "exit_code": code,
     }
 

@@ -15,7 +15,7 @@ from compilescope.errors import ToolError
 if TYPE_CHECKING:
     from compilescope.model.run import Run
     from compilescope.recorder.target import Target
-    from compilescope.repair.delivery.logged import LoggedScript
+    from compilescope.repair.delivery.logged_script import LoggedScript
 
 _MOST_LISTED = 10
 """Chosen: what is read at a glance; the rest is counted."""
@@ -54,8 +54,9 @@ def write_fixed(
         "done": made.done,
         "unverified": made.unverified,
         "left": made.left,
-        "verified": made.path is not None and not made.unverified,
+        "verified": made.verified,
         "reason": made.reason,
+        "proof": made.proof,
     }
 
 
@@ -122,6 +123,8 @@ def _tell(made: LoggedScript) -> None:
         _say(f"No script was written: {made.reason}.")
     else:
         _say(f"Wrote {os.path.relpath(made.path)}. To run it: {made.command}")
+        if made.proof is not None and made.proof.verdict != "verified":
+            _say(f"The script ran, but is not verified by itself: {made.proof.reason}.")
     _list(f"Verified {made.where}", made.done)
     if made.reason and made.path is not None:
         _say(f"The program could not be run here: {made.reason}.")

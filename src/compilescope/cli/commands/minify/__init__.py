@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from compilescope.cli.files import force_option, isolated_option
-from compilescope.cli.options import json_option
+from compilescope.cli.options import dir_option, home_folder, json_option
 from compilescope.cli.program import ProgramCommand, Words
 from compilescope.cli.signals import ended_in_order
 from compilescope.errors import ToolError
@@ -110,6 +110,7 @@ class _MinifyCommand(ProgramCommand):
     help="For violation: which one, if the program shows several. [default: 1]",
 )
 @click.option("--test-backend", metavar="BACKEND", help="For crash and diff: the backend to test.")
+@dir_option
 @json_option
 @click.pass_obj
 def COMMAND(target: Words, /, **given: Any) -> int:
@@ -128,6 +129,8 @@ def COMMAND(target: Words, /, **given: Any) -> int:
     if kind not in ("script", "module", "code"):
         raise ToolError("minify takes a script, -m MODULE or -c CODE.")
     given["deadline"] = Deadline(read_seconds(given["limit_time"]), begun=command_begun())
+    given["home"] = home_folder(given["home"]).absolute()  # Not that of a copy.
+    given["program"] = Path(words[0]).stem if kind == "script" else words[0] * (kind == "module")
     _check_options(given)
     if kind == "script" and not Path(words[0]).exists():
         raise ToolError(f"There is no file {words[0]}.")

@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Any
 from compilescope.cli.commands.minify.shared import (
     INTERRUPTED,
     Output,
+    keep_run,
     measured,
     memory_for_candidates,
     progress_bar,
     say_how,
+    say_run,
+    size_facts,
 )
 from compilescope.cli.options import print_json
 from compilescope.errors import ToolError
@@ -69,12 +72,12 @@ def minify_graph(
     seconds = clock() - begun
     if done.repro.path is not None and not done.reduction.stopped:
         output.state.unlink(missing_ok=True)
+    run = _kept(done, output, seconds, given)
     path = str(done.repro.path) if done.repro.path is not None else None
     if given["as_json"]:
         facts = {"predicate": given["predicate"], "repro": path, "reason": done.repro.reason}
-        print_json(
-            {**facts, **measured(done.reduction, seconds), **_violations(words, done, given)}
-        )
+        more = {**measured(done.reduction, seconds), **_violations(words, done, given)}
+        print_json({**facts, **more, "run": run})
     else:
         if done.shown:
             print(f"{_counted(done)}: {done.shown[done.number - 1].words}")
@@ -82,9 +85,27 @@ def minify_graph(
         say_how(done.reduction, seconds, output, "operations")
         for each in _violations(words, done, given).get("others", []):
             print(f"\nViolation {each['number']}: {each['text']}\n  {each['command']}")
+        say_run(run)
     if done.reduction.interrupted:
         return INTERRUPTED
     return 0 if path else 2
+
+
+def _kept(done: Minified, output: Output, seconds: float, given: dict[str, Any]) -> str | None:
+    from compilescope.model.bodies import MinifyOutcome
+    from compilescope.model.stack import Frame, origin_of
+
+    outcome = MinifyOutcome(
+        given["predicate"],
+        done.shown[done.number - 1].words if done.shown else done.title,
+        path=str(done.repro.path.absolute()) if done.repro.path is not None else "",
+        reason=done.repro.reason,
+        unit="operations",
+        **size_facts(done.reduction, seconds),
+    )
+    file = done.file
+    place = Frame(file, done.line or 0, "", origin=origin_of(file)) if done.line else None
+    return keep_run(output, outcome, place, given, done.torch)
 
 
 def _counted(done: Minified) -> str:

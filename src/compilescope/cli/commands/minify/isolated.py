@@ -14,17 +14,17 @@ from typing import Any
 from compilescope.cli.commands.minify.program import minify_program
 from compilescope.cli.commands.minify.shared import Output
 from compilescope.cli.isolation import Copy, announce, isolated
-from compilescope.cli.options import home_folder
 from compilescope.outputs import write_output
 
 
 def minify_in_a_copy(
     kind: str, words: tuple[str, ...], output: Output, given: dict[str, Any]
 ) -> int:
-    home = home_folder(None).absolute()
+    home = given["home"]
     with isolated(home, words[0] if kind == "script" else "") as copy:
         announce("minify", copy)
         inside = copy.into(os.path.join(copy.real, output.path))
+        output = replace(output, rename_in=copy.rename_in)
         inner = replace(output, path=Path(os.path.relpath(inside)))
         if not inside.startswith(copy.folder + os.sep):
             inner = replace(output, path=Path(inside))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ from compilescope.outputs import check_output, is_repro
 
 if TYPE_CHECKING:
     from compilescope.minify.engine import Reduction, ReductionProgress
+    from compilescope.model.bodies import MinifyOutcome
+    from compilescope.model.stack import Frame
     from compilescope.processes.deadline import Deadline
 
 INTERRUPTED = 130
@@ -34,6 +37,8 @@ class Output:
     repro: bool
     """It is to be a repro script, which can be told from other files."""
     force: bool = False
+    rename_in: Callable[[Path], None] | None = None
+    """Makes a run that was recorded in a copy of the working folder name the real one."""
 
     @property
     def state(self) -> Path:
@@ -132,6 +137,52 @@ def say_how(reduction: Any, seconds: float, output: Output, unit: str = "tokens"
     print(how_it_went(reduction, unit, seconds))
     if early := why_early(reduction):
         print(f"{early} --resume continues from {output.state}.")
+
+
+def keep_run(
+    output: Output, outcome: MinifyOutcome, place: Frame | None, given: dict[str, Any], torch: str
+) -> str | None:
+    """The name of the run that keeps it; None, and why, where none can be written: the repro is
+    there all the same."""
+    import msgspec
+
+    from compilescope.model.artifacts import DiskArtifacts
+    from compilescope.model.command_run import CommandRun
+    from compilescope.sharing.archive import ARTIFACTS
+
+    command = ("compilescope", *sys.argv[1:])
+    try:
+        run = CommandRun(given["home"], f"minify-{given['program']}", command, torch=torch)
+    except ToolError as error:
+        print(f"compilescope: no run was kept: {error.message}", file=sys.stderr)
+        return None
+    script = ""
+    if outcome.path:
+        text = output.path.read_text(encoding="utf-8", errors="replace")
+        script = DiskArtifacts(run.folder / ARTIFACTS).put(text, "py")
+    outcome = msgspec.structs.replace(outcome, script=script)
+    run.write(outcome, (place,) if place is not None else ())
+    run.end(0 if outcome.path else 2)
+    if output.rename_in is not None:
+        output.rename_in(run.folder)
+    return run.folder.name
+
+
+def say_run(run: str | None) -> None:
+    if run is not None:
+        print(f"\ncompilescope: see the report with `compilescope report {run}`", file=sys.stderr)
+
+
+def size_facts(reduction: Reduction[Any], seconds: float) -> dict[str, Any]:
+    """For the record."""
+    return {
+        "size_before": reduction.start_size[0],
+        "size": reduction.best.size()[0],
+        "runs": reduction.calls,
+        "reused": reduction.reused,
+        "stopped": reduction.stopped,
+        "seconds": round(seconds, 1),
+    }
 
 
 def memory_for_candidates() -> int:

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any
 from compilescope.cli.commands.minify.shared import (
     INTERRUPTED,
     Output,
+    keep_run,
     measured,
     progress_bar,
     say_how,
+    say_run,
+    size_facts,
 )
 from compilescope.cli.files import write_whole
 from compilescope.cli.options import print_json
@@ -51,13 +54,41 @@ def minify_source(
         write_whole(output.path, repro.script)
         if not repro.reduction.stopped:
             output.state.unlink(missing_ok=True)
+    run = _kept(choice, repro, output, seconds, given)
     if given["as_json"]:
-        print_json(_source_json(program, choice, repro, output, seconds))
+        print_json({**_source_json(program, choice, repro, output, seconds), "run": run})
     else:
         _say_source(program, choice, repro, output, seconds)
+        say_run(run)
     if repro.reduction.interrupted:
         return INTERRUPTED
     return 0 if repro.script else 2
+
+
+def _kept(
+    choice: ChosenFinding,
+    repro: SourceRepro,
+    output: Output,
+    seconds: float,
+    given: dict[str, Any],
+) -> str | None:
+    from compilescope.model.bodies import MinifyOutcome
+    from compilescope.model.stack import Frame, origin_of
+
+    cause = choice.finding
+    file = os.path.abspath(cause.file) if os.path.exists(cause.file) else cause.file
+    outcome = MinifyOutcome(
+        cause.predicate,
+        cause.title,
+        path=os.path.abspath(output.path) if repro.script else "",
+        reason=repro.reason,
+        lines_before=repro.start_lines,
+        lines=repro.lines,
+        needs=repro.needs,
+        **size_facts(repro.reduction, seconds),
+    )
+    place = Frame(file, cause.line, cause.function, source=cause.source, origin=origin_of(file))
+    return keep_run(output, outcome, place if cause.line else None, given, repro.torch)
 
 
 def _say_source(

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from capture.harness import captured_command, finish, run_both, run_captured, show, start
 from compilescope.recorder.process_end import uncaught
+from recorder.harness import captured_command, finish, run_both, run_captured, show, start
 
 _HOOK = """
 import sys

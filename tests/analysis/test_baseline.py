@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from analysis.gate_runs import HOSTILE, LIBRARY, a_break, a_failure, a_library_break, a_recompile
 from builders import ROOT, run_of
 from compilescope.analysis.digest import digest
 from compilescope.analysis.findings import findings
@@ -21,7 +22,6 @@ from compilescope.analysis.gate.baseline import (
 from compilescope.analysis.gate.verdict import Known
 from compilescope.errors import ToolError
 from compilescope.model.event import Event
-from rules.gate_runs import HOSTILE, LIBRARY, a_break, a_failure, a_library_break, a_recompile
 
 EVENTS = (a_break(), a_break(20, "    print(h)"), a_library_break(), a_recompile(), a_failure())
 

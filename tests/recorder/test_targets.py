@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from capture.harness import (
+from recorder.harness import (
     OUR_CODE,
     Ended,
     finish,

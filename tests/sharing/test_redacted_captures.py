@@ -29,7 +29,7 @@ from compilescope.sharing.redaction.check import leaked_names
 from compilescope.sharing.redaction.diagnosis import changed
 from compilescope.sharing.redaction.run import redact
 from compilescope.source.spots import Place, Sources
-from rules import secret_programs, words_of_torch
+from sharing import secret_programs, words_of_torch
 from zoo.truth import all_programs
 
 pytestmark = pytest.mark.torch
@@ -146,7 +146,7 @@ def test_no_secret_is_left_in_kernels(cxx: None, tmp_path: Path) -> None:
 
 
 def test_the_words_know_this_torch() -> None:
-    """Run `tests/rules/words_of_torch.py` for a torch that has brought many names."""
+    """Run `tests/sharing/words_of_torch.py` for a torch that has brought many names."""
     installed = words_of_torch.python_names() | words_of_torch.torch_names()
     missing = {w for w in installed if w.isascii() and len(w) <= 40} - vocabulary.code()
     assert len(missing) < 0.05 * len(installed), sorted(missing)

@@ -13,7 +13,6 @@ pytestmark = pytest.mark.torch
 
 torch = pytest.importorskip("torch")
 
-from capture.harness import environment  # noqa: E402
 from compilescope import automatic  # noqa: E402
 from compilescope.analysis.glance import status_of  # noqa: E402
 from compilescope.automatic import _Journal, _make_room, _Place, _Recorder, leaves_runs  # noqa: E402
@@ -31,6 +30,7 @@ from compilescope.settings import (  # noqa: E402
     fresh_environment,
     trial_environment,
 )
+from recorder.harness import environment  # noqa: E402
 
 PROGRAM = """
 import os, sys, torch

@@ -90,7 +90,9 @@ def run() -> Run:
 def test_drawn_causes_are_those_of_the_whole_digest(
     run: Run, is_drawn: Callable[[int], bool]
 ) -> None:
-    whole, brief = (by_cost(findings(each)) for each in (digest(run), brief_digest(run, is_drawn)))
+    whole, brief = (
+        by_cost(findings(each)) for each in (digest(run), brief_digest(run, is_drawn).digest)
+    )
     assert [each.fingerprint for each in brief] == [each.fingerprint for each in whole]
     assert [each.level for each in brief] == [each.level for each in whole]
     for number, (one, other) in enumerate(zip(brief, whole, strict=True), 1):
@@ -98,11 +100,11 @@ def test_drawn_causes_are_those_of_the_whole_digest(
 
 
 def test_all_drawn_is_the_whole_digest(run: Run) -> None:
-    assert brief_digest(run, lambda number: True) == digest(run)
+    assert brief_digest(run, lambda number: True).digest == digest(run)
 
 
 def test_all_of_a_drawn_file_is_as_in_the_whole_digest(run: Run) -> None:
-    whole, seen = digest(run), digest_of_files(run, 4, 3)
+    whole, seen = digest(run), digest_of_files(run, 4, 3).digest
     drawn = {
         each.file
         for found in (by_cost(findings(whole)), whole.sites, whole.recompiles, whole.failures)
@@ -119,7 +121,7 @@ def test_all_of_a_drawn_file_is_as_in_the_whole_digest(run: Run) -> None:
             each for each in other if each.file in drawn
         ]
     assert sum(site.category == "" for site in seen.sites) > len(whole.sites) / 2
-    assert digest_of_files(run, 4, FILES) == whole
+    assert digest_of_files(run, 4, FILES).digest == whole
 
 
 def test_a_page_of_a_long_run_explains_what_its_sections_draw(
@@ -143,7 +145,7 @@ def test_a_guard_of_another_file_is_explained_with_its_function(run: Run) -> Non
     )
     again = Recompile(CodeRef(f"{ROOT}/far.py", 2, "g"), (CacheEntryMiss("90/0", (failed,)),))
     far = run_of(*run.events, event(again, number=10_000))
-    seen = digest_of_files(far, 1, 0)
+    seen = digest_of_files(far, 1, 0).digest
     assert [each for each in seen.recompiles if each.file.endswith("far.py")] == [
         each for each in digest(far).recompiles if each.file.endswith("far.py")
     ]

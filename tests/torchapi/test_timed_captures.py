@@ -18,19 +18,19 @@ pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch")
 
 import compilescope  # noqa: E402
-from capture.faults import finding_faults  # noqa: E402
-from capture.harness import (  # noqa: E402
-    assert_transparent,
-    captured_command,
-    finish,
-    start,
-)
 from compilescope.analysis.cost import coverage, lost_by_site, region_costs  # noqa: E402
 from compilescope.findings.breaks import break_sites  # noqa: E402
 from compilescope.model.bodies import GraphTime, RegionTime  # noqa: E402
 from compilescope.model.home import list_runs  # noqa: E402
 from compilescope.model.run import Run, read_run  # noqa: E402
 from compilescope.torchapi import install  # noqa: E402
+from recorder.faults import finding_faults  # noqa: E402
+from recorder.harness import (  # noqa: E402
+    assert_transparent,
+    captured_command,
+    finish,
+    start,
+)
 
 CALLS = 4
 NAP = 0.03

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-CHECKER = Path(__file__).parents[2] / "benchmarks" / "expressions.py"
+CHECKER = Path(__file__).parents[1] / "benchmarks" / "expressions.py"
 
 
 @pytest.mark.slow

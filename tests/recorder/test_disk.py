@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from capture.harness import run_both, run_captured, show
 from compilescope.model.eventfile import EventFile
 from compilescope.model.own_files import let_go, size_of
+from recorder.harness import run_both, run_captured, show
 
 HELLO = ("-c", "print('the program ran')")
 

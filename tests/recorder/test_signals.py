@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from capture.harness import (
+from compilescope.processes.table import is_running
+from recorder.harness import (
     PROGRAMS,
     TIMEOUT,
     captured_command,
@@ -24,7 +25,6 @@ from capture.harness import (
     start,
     wait_until,
 )
-from compilescope.processes.table import is_running
 
 pytestmark = pytest.mark.torch
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from capture.harness import PROGRAMS, functions_of, latest_folder, latest_run, run_captured, show
 from compilescope.model.bodies import CompileFailed, ProcessEnded, ProcessStarted
 from compilescope.model.eventfile import event_files
+from recorder.harness import PROGRAMS, functions_of, latest_folder, latest_run, run_captured, show
 
 pytestmark = pytest.mark.torch
 

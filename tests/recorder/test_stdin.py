@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from capture.harness import captured_command, environment, finish, show, start
 from compilescope.cli.main import group
 from compilescope.errors import ToolError
 from compilescope.model.home import list_runs
+from recorder.harness import captured_command, environment, finish, show, start
 
 _BROKEN = """import sys, torch
 @torch.compile(backend="eager")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from capture.harness import captured_command, environment
+from recorder.harness import captured_command, environment
 
 SEVEN = "import sys; sys.exit(7)"
 KILLED = "import os; os.kill(os.getpid(), 15)"

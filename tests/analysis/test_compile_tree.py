@@ -372,7 +372,7 @@ PROGRAMS = (
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_real_programs(name: str) -> None:
     pytest.importorskip("torch")
-    from rules.real_programs import captured
+    from analysis.real_programs import captured
 
     run = captured(name)
     tree = compile_tree(run)
@@ -393,7 +393,7 @@ def test_real_programs(name: str) -> None:
 @pytest.mark.torch
 def test_callers_of_a_deep_chain() -> None:
     pytest.importorskip("torch")
-    from rules.real_programs import captured
+    from analysis.real_programs import captured
 
     tree = compile_tree(captured("deep_chain"))
     names = []

@@ -5,6 +5,16 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from analysis.gate_runs import (
+    CODE,
+    LIBRARY,
+    a_break,
+    a_failure,
+    a_library_break,
+    a_recompile,
+    an_eager_function,
+    graph,
+)
 from builders import ROOT, event, frame, run_of
 from compilescope.analysis.digest import Digest, digest
 from compilescope.analysis.findings import findings
@@ -15,31 +25,25 @@ from compilescope.analysis.gate.verdict import (
     Judgement,
     Known,
     complete,
+    complete_for_numbers,
     judge,
     project_limits,
 )
 from compilescope.model.bodies import (
+    DiffOutcome,
     FrameSkipped,
     GraphBreak,
     HookUnavailable,
     RegionTime,
     StanceChanged,
+    TensorDiff,
     ToolFault,
+    Violation,
 )
 from compilescope.model.event import Event
 from compilescope.project import Project
 from compilescope.rules.causes.catalogue import rule_words
 from compilescope.rules.causes.explanations import guard_rules
-from rules.gate_runs import (
-    CODE,
-    LIBRARY,
-    a_break,
-    a_failure,
-    a_library_break,
-    a_recompile,
-    an_eager_function,
-    graph,
-)
 
 
 def seen(*events: Event, **header: object) -> Digest:
@@ -307,3 +311,63 @@ def test_every_rule_has_words() -> None:
     assert rule_words("GB0170").title == "Data-dependent branching"
     for unknown in ("GB9999", "recompile/no-such", "eager/x", "failure/X", "unregistered-break"):
         assert rule_words(unknown).title
+
+
+def refused(severity: str = "error", op: str = "aten.mm", number: int = 50) -> Event:
+    body = Violation("dtype", "npu-a", op, "float64", "float32", severity=severity)  # type: ignore[arg-type]
+    return event(body, number=number, stack=(frame(),))
+
+
+def compared(*verdicts: str) -> list[Event]:
+    return [
+        event(TensorDiff(f"output[{n}]", verdict, "why"), number=60 + n)  # type: ignore[arg-type]
+        for n, verdict in enumerate(verdicts)
+    ]
+
+
+def test_violations_count_where_they_are_limited_and_nowhere_else() -> None:
+    run = seen(graph(), refused(), refused(number=51), refused("warning", "aten.sin", 52))
+    assert judge(run, NOTHING_LOST).outcome == "pass"
+    judged = judge(run, GateLimits(violations=0))
+    assert judged.outcome == "fail"
+    assert check(judged, "violations").found == 1, "a place counts once, a warning not at all"
+    assert [f.kind for f in judged.against] == ["violation"] and not judged.acceptable
+    assert judge(run, GateLimits(violations=1)).outcome == "pass"
+
+
+def test_a_device_that_nobody_asked_did_not_agree() -> None:
+    judged = judge(seen(graph()), GateLimits(violations=0))
+    assert check(judged, "violations").message == "no device checked the graphs of this run"
+    assert judged.outcome == "unknown"
+    vague = judge(seen(graph(), refused("unknown")), GateLimits(violations=3))
+    assert check(vague, "violations").outcome == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "limit", "expected"),
+    [
+        (("pass", "pass"), 0, "pass"),
+        (("pass", "fail"), 0, "fail"),
+        (("pass", "fail"), 1, "pass"),
+        (("fail", "unknown"), 1, "unknown"),
+        (("unknown",), 0, "unknown"),
+    ],
+)
+def test_differences(verdicts: tuple[str, ...], limit: int, expected: str) -> None:
+    judged = judge(seen(*compared(*verdicts)), GateLimits(differences=limit))
+    assert outcomes(judged) == {"differences": expected}
+
+
+def test_values_that_agree_prove_nothing_where_nothing_was_compiled() -> None:
+    outcome = DiffOutcome("toy", "eager", "inductor", "unknown", "nothing was compiled")
+    run = seen(*compared("pass"), event(outcome, number=70))
+    found = check(judge(run, GateLimits(differences=0)), "differences")
+    assert (found.outcome, found.message) == ("unknown", "nothing was compiled")
+
+
+def test_a_comparison_says_nothing_of_graph_breaks() -> None:
+    judged = judge(seen(*compared("pass")), GateLimits(breaks=0, differences=0))
+    assert outcomes(judged) == {"breaks": "unknown", "differences": "pass"}
+    project = Project(max_breaks=0, max_differences=2)
+    assert complete_for_numbers(GateLimits(), project) == GateLimits(differences=2)
+    assert complete_for_numbers(GateLimits(), Project()) == GateLimits(differences=0)

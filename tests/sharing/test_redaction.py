@@ -108,6 +108,36 @@ def test_f_strings_come_apart() -> None:
 
 def test_nesting_does_not_end_in_a_recursion_error() -> None:
     assert list(tokens("f'{" * 5000)) and list(tokens("f\"{f'{" * 5000))
+    formats = "f'{" + "secretvalue:{" * 5000
+    assert "".join(formats[t.start : t.end] for t in tokens(formats)) == formats
+    assert "secret" not in settled(formats).code(formats)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "torch_dynamo_resume_in_" * 3000 + "secret" + "_at_1" * 3000,
+        "__import_" * 3000 + "secret",
+        "__import_secret_dot_" * 3000 + "torch_dynamo_resume_in_secret_at_3",
+    ],
+    ids=["resumed", "imported", "both"],
+)
+def test_names_made_of_names_without_end_hide_them_all_the_same(name: str) -> None:
+    assert "secret" not in settled(name).code(name)
+
+
+def test_a_guard_that_comes_again_is_redacted_alike() -> None:
+    """By its kind: torch's words stay in a guard of torch's own."""
+    made = [
+        FailedGuard("secret is tensor", "secret", "secret", "secret", kind)
+        for kind in ("OTHER", "SHAPE", "OTHER", "SHAPE")
+    ]
+    code = CodeRef("/u/secret.py", 1, "forward")
+    body = Recompile(code, tuple(CacheEntryMiss(f"0/{n}", (one,)) for n, one in enumerate(made)))
+    done, text = redacted(run_of(event(body, number=1, stack=(frame(),))))
+    assert "secret" not in text
+    found = next(e.body for e in done.run.events if isinstance(e.body, Recompile)).entries
+    assert found[0].failed == found[2].failed and found[1].failed == found[3].failed
 
 
 # Source

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from capture.harness import functions_of, latest_run, run_captured, show
+from recorder.harness import functions_of, latest_run, run_captured, show
 
 pytest.importorskip("torch")
 

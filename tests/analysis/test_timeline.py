@@ -313,7 +313,7 @@ PROGRAMS = (
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_real_programs(name: str) -> None:
     pytest.importorskip("torch")
-    from rules.real_programs import captured
+    from analysis.real_programs import captured
 
     run = captured(name)
     found = timeline(run)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from capture.harness import (
+from recorder.harness import (
     PROGRAMS,
     assert_transparent,
     captured_command,
