@@ -18,7 +18,7 @@ Hardware = tuple[str, int | None, int | None, tuple[str, ...]] | None
 
 
 class Measured(NamedTuple):
-    """One row of one run."""
+    """One row of one benchmark run."""
 
     run: str
     started_ns: int

@@ -50,7 +50,7 @@ class ComparedFigure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunComparison(msgspec.Struct, frozen=True, kw_only=True):
-    """What differs."""
+    """What differs between two runs."""
 
     before: str
     after: str

@@ -22,7 +22,7 @@ from compilescope.rules.hardware.memory import Peak, peak_memory
 
 
 class DeviceReport(msgspec.Struct, frozen=True, kw_only=True):
-    """One device."""
+    """What one device says to the graphs of a run."""
 
     device: str
     title: str

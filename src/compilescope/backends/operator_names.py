@@ -35,8 +35,8 @@ log = logging.getLogger(__name__)
 _told: set[str] = set()
 _WILD = re.compile(r"[*?\[]")
 _MOST_GUESSES = 20
-"""Looking for the name that was meant takes long; a file full of unknown names needs no guesses.
-Chosen."""
+"""Names for which the one that was meant is looked for, which takes long. Chosen: a file with more
+unknown names was not written for this torch, and guesses would not help."""
 
 
 class NamedOperators(msgspec.Struct, frozen=True):

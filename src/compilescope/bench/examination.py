@@ -43,7 +43,7 @@ _MODELS = Path(__file__).with_name("models")
 # Chosen: enough calls for a recompile to show; more of them only take time.
 _MOST_WARMUP = 3
 _MORE_STEPS = 2
-"""Beyond the warm-up: a graph that is compiled anew for each step shows by then. Chosen."""
+"""Beyond the warm-up. Chosen: a graph that is compiled anew for each step shows by then."""
 _MOST_DRAWN = 40
 """Values whose errors are kept place by place. Chosen: a page can bear them."""
 _MOST_VIOLATIONS = 500

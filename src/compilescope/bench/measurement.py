@@ -51,7 +51,7 @@ class BenchStep:
 
 @dataclass(frozen=True)
 class Method:
-    """How to measure, whatever it is."""
+    """How every model and backend of a benchmark is measured."""
 
     processes: int = 3
     examine: bool = True

@@ -16,7 +16,7 @@ _COMPILING = {"inference": 2.0, "training": 1.5}
 compiler's own processes. In training eager mode's own figure holds gradients already. Chosen, not
 measured: a bound."""
 SHARE = 0.8
-"""Of what is free: the rest is for whoever else needs some. Chosen."""
+"""Of what is free. Chosen: the rest is for other programs on the machine."""
 COPIES = {"inference": 6, "training": 17}
 """How often a comparison of numbers holds the weights, counted in the model's own dtype: the model,
 its saved state, the float64 run; in training the gradients and stepped weights of every run too.

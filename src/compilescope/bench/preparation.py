@@ -21,7 +21,7 @@ EAGER = "eager"
 MOCK = ("mock", "compilescope_mock")
 _SHORT_NAMES = {"mini": "compilescope_mini"}
 _RATE = 1e-4
-"""Of the optimizer: small, so that hundreds of steps on one batch stay finite. Chosen."""
+"""Of the optimizer. Chosen: small, so that hundreds of steps on one batch stay finite."""
 _LACKING = re.compile(r"not implemented for|not support|unsupported|same dtype", re.IGNORECASE)
 _NARROW = re.compile(r"half|float16|float8|low precision", re.IGNORECASE)
 

@@ -64,7 +64,7 @@ class Warmed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunTime(msgspec.Struct, frozen=True, kw_only=True):
-    """One run."""
+    """One timed run."""
 
     ms: float
     """For one call."""

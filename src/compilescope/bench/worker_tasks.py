@@ -37,7 +37,7 @@ from compilescope.torchapi.allocations import peak_bytes
 from compilescope.torchapi.trials.backends import find_backend
 
 LEAST_S = 0.1
-"""A run takes at least this long, so that neither the clock nor the loop shows in it. Chosen."""
+"""A run takes at least this long. Chosen: neither the clock nor the loop shows in it."""
 LEAST_CUDA_S = 0.2
 """On a GPU, where a call of a few milliseconds is mostly the host's launching of kernels: one delay
 of the host more or less would be a good part of a short run. Chosen."""

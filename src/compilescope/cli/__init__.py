@@ -1,4 +1,4 @@
-"""The command line: one file a command. The only place that prints."""
+"""The command line, one file for each command; no other part of compilescope prints."""
 
 import os
 import sys

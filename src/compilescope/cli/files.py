@@ -1,4 +1,4 @@
-"""Files that commands write for their user."""
+"""Options and helpers for files that commands write for the user."""
 
 from __future__ import annotations
 

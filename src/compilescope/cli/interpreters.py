@@ -1,4 +1,4 @@
-"""compilescope in one environment and torch in another: a sentence that names both."""
+"""Explains that torch is missing from compilescope's own environment, and names one that has it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The entry point, and the one `try` around everything."""
+"""The entry point: finds the command, runs it, and ends with a sentence and a status on errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one way in which commands print a document: no more than two screens unless asked for all."""
+"""Prints a document for every command: at most two screens, unless the user asks for all of it."""
 
 from __future__ import annotations
 

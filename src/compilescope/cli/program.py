@@ -1,4 +1,7 @@
-"""A program on the command line, for the commands that run one under capture."""
+"""A user's program on the command line, for the commands that run one under capture.
+
+Here are the options that those commands share, and how they start the program.
+"""
 
 from __future__ import annotations
 

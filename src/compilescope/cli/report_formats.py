@@ -1,4 +1,4 @@
-"""A report of runs in the format that was asked for."""
+"""Renders a report of runs in the format that was asked for: HTML, Markdown, JSON and others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first part of a report on several runs."""
+"""The overview at the head of a report on several runs, with what `check` would say of each."""
 
 from __future__ import annotations
 

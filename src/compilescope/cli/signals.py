@@ -1,4 +1,7 @@
-"""How a long command ends on a signal: as on Ctrl-C, and what happens after `kill -9`."""
+"""A long command that gets SIGTERM or SIGHUP ends as on Ctrl-C: it cleans up and keeps its results.
+
+After `kill -9`, `processes.guard_process` cleans up.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What other commands do with a sweep's run: open the run of one job, show it."""
+"""How other commands treat the run of a sweep: open the run of one of its jobs, or show it."""
 
 from __future__ import annotations
 

@@ -22,9 +22,10 @@ _HAS = ("example", "fixed", "note", "several", "unraised", "missing")
 _MEANS = ("config", "rewrite", "judgement", "upgrade")
 _SORTS = ("best", "met", "id", "type", "category", "newest")
 _LONG = 7
-"""Words: of a longer text, nothing has them all. Chosen."""
+"""Words. Chosen: a search finds what has all of them, and of a longer text (a pasted message)
+nothing does."""
 _TELLING = 10
-"""Letters: a shorter type is a word that any text may have. Chosen."""
+"""Letters. Chosen: a shorter type is a word that any text may have by chance."""
 
 
 class GraphBreaks:

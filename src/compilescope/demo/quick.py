@@ -1,6 +1,6 @@
-"""The quick run: a small model of `transformers` through capture, a device and KernelDiff.
+"""The quick run: a small model of `transformers` through capture, a device check and KernelDiff.
 
-With a forced failure through the minifier, too.
+On request a failure is forced, too, which the minifier makes small.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _HOME = ".compilescope"
 
 @dataclass(frozen=True)
 class Knobs:
-    """What a user may set."""
+    """What a user may set of the quick run."""
 
     model: str
     batch: int = 2

@@ -39,7 +39,7 @@ class Command:
 
 @dataclass(frozen=True)
 class TourStep:
-    """One capability."""
+    """One step of the tour: it shows one capability."""
 
     id: str
     order: int

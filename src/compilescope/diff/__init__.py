@@ -1,1 +1,1 @@
-"""A model's numbers on one backend compared with another's, and the operation where they part."""
+"""Compares a model's numbers on two backends, and names the operations that are wrong."""

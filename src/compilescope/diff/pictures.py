@@ -1,4 +1,4 @@
-"""Pictures of errors as files, by matplotlib: where they lie, how large they are, a summary."""
+"""Pictures of errors as files, drawn by matplotlib: heatmaps, histograms and a summary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compares what two runs gave, value by value: tensors, numbers, words, and what is missing."""
+"""Compares the values of two runs one by one: tensors, numbers, strings, and what is missing."""
 
 from __future__ import annotations
 

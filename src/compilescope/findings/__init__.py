@@ -1,5 +1,5 @@
-"""What a run found out, each cause once: graph breaks, recompiles, eager functions, failures,
-violations of a device's constraints, differences of numbers; and what causes cost.
+"""The findings of a run: what went wrong, each cause once, and what it cost.
 
-Nothing here explains anything: `rules` does, and fills in the words.
+Graph breaks, recompiles, eager functions, failed compilations, violations of a device's
+constraints, differences of numbers. Nothing here explains a cause: `rules` fills in the words.
 """

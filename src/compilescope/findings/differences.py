@@ -1,4 +1,4 @@
-"""Values of two backends that do not agree, or of which that could not be told."""
+"""Findings of compared backends: values that differ, or for which that could not be told."""
 
 from __future__ import annotations
 

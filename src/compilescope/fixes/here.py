@@ -23,7 +23,7 @@ _MODULE = "<module>"
 
 @dataclass(frozen=True)
 class Here:
-    """What is known of this machine."""
+    """Finds the files that a log names on this machine."""
 
     main: str = ""
     """The absolute path of the script that wrote the log; empty where it is not known."""

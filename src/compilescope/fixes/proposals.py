@@ -1,4 +1,4 @@
-"""What fixes propose for one subject, and why the others do not."""
+"""Asks every fix for a patch for one subject: the patches proposed, and why other fixes refuse."""
 
 from __future__ import annotations
 

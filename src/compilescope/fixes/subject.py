@@ -1,4 +1,4 @@
-"""A subject: one thing that a program loses, in one version of its source."""
+"""A subject: one finding that a fix is sought for, with the program around it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ALWAYS_PARSED = 4
 """Files that may be parsed whatever the limit. Chosen: the one with the cause, the script, and what
 they call; without these no fix can say anything."""
 _LARGEST_ALWAYS = 250_000
-"""Letters of those files together. Chosen."""
+"""Letters of those files together. Chosen: a bound for the time that parsing takes."""
 OF_A_FILE = 5_000
 """Letters: what is done in each file, however small, takes as long as to parse so many. Chosen;
 rough."""

@@ -1,4 +1,4 @@
-"""What of a program's losses a fix can be sought for: breaks, recompiles, failed compilations."""
+"""Which findings of a run a fix can be sought for: breaks, recompiles, failed compilations."""
 
 from __future__ import annotations
 

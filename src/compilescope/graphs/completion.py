@@ -1,4 +1,4 @@
-"""Fills in what a graph says of its nodes in a roundabout way.
+"""Fills in what the text of a graph only implies: inputs, results and calls of its nodes.
 
 A graph that was read from text names its nodes' inputs only in their arguments, and the results of
 an operator that gives several only where they are picked. A node of an ATen graph is its own call.

@@ -128,7 +128,7 @@ class Reader(Protocol):
 
 
 class Format(msgspec.Struct, frozen=True):
-    """One format."""
+    """One log format: how it is told, and its reader."""
 
     id: str
     title: str

@@ -34,7 +34,8 @@ _log = logging.getLogger(__name__)
 _SNIFFED = 1 << 20
 """Bytes by which a format is told. Chosen: logs begin with what a launcher and a shell print."""
 _MOST_ODD = 0.2
-"""Of the characters of a text; a damaged log has fewer that are none. Chosen."""
+"""The largest share of characters that are no text. Chosen: a binary file has far more of them, and
+a damaged log fewer."""
 _WHAT_A_LOG_IS = "compilescope reads logs from TORCH_TRACE, TORCH_LOGS, torch_xla and tt-xla."
 _LOOKED_AT = 1000
 """Events of a process among which a stack from the script's own module is looked for. Chosen: it

@@ -1,1 +1,1 @@
-"""The smallest program that still shows what was found, proven in a fresh process."""
+"""Makes the smallest script that still shows a problem, and runs it in a fresh process as proof."""

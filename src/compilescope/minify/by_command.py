@@ -1,7 +1,7 @@
-"""A file of any kind, made smaller for as long as a command of the user's says so.
+"""`minify --check`: makes a file of any kind smaller while the user's own command accepts it.
 
-Python is reduced as Python. Of all else the lines, words and characters go: what they mean is known
-to the command alone.
+Python is reduced by its syntax tree. Of all else lines, words and characters are deleted: what
+they mean is known to the command alone.
 """
 
 from __future__ import annotations

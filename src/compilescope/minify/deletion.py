@@ -1,4 +1,4 @@
-"""Deletes many things with few questions: runs of them, longer while they succeed.
+"""Finds which of many things can be deleted, by asking about runs of them instead of each.
 
 Generators to `yield from` inside a pass. A thing that is needed costs one question, a run of n
 things that are not needed about 2*log2(n), where deleting them one by one would cost n.

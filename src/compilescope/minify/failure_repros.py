@@ -1,6 +1,7 @@
 """Repros of compilations that failed under `compilescope run --repro`.
 
-In the program only the graph is put aside, within limits. All else happens when it has ended.
+While the program runs, only its failing graphs are put aside, within limits. They are minified and
+verified when it has ended, and then deleted: they hold the user's weights.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The answers of a reduction's judge by the candidate's text, and the file that keeps them.
+"""Remembers each candidate that was judged, in memory and in a file, so that a search can resume.
 
-The file holds the best text as well, for who only wants that. It is written aside and renamed, so
-it is never half a file; one that was changed, or belongs to another reduction, is refused.
+The file also holds the smallest text so far. It is written aside and renamed, so it is never half a
+file; one that was changed, or belongs to another search, is refused.
 """
 
 from __future__ import annotations

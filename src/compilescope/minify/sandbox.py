@@ -1,4 +1,4 @@
-"""Candidates in processes of their own: a crash, a hang or a hunger for memory ends only its own.
+"""Runs each candidate in a process of its own: a crash, a hang or too much memory ends only that.
 
 One warm process has paid for its imports and forks itself for each candidate; where it cannot fork
 safely, each candidate gets a new interpreter. A task is a function of JSON to JSON, by its name.

@@ -1,4 +1,4 @@
-"""What is left of a device file without what is wrong in it: that can be looked into further."""
+"""A device file without the parts that are wrong, so that the rest can still be checked."""
 
 from __future__ import annotations
 

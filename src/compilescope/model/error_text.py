@@ -25,7 +25,7 @@ _USER_CODE = late(r"^(?:from user code:|Found from :)[ \t]*\n((?:[ \t]+.*\n?)+)"
 _FILE = late(r'^[ \t]*File "([^"\n]+)", line (\d{1,9})', re.M)
 _ALONE = late(rf"^{_NAME}$")
 _SHORT = 160
-"""So long a text of several lines is still one line. Chosen."""
+"""Letters of a text that is shown as one line even if it has several. Chosen: two of a terminal."""
 _COMPILER = late(r"^.*\b(?:fatal )?error: .*$", re.M)
 
 

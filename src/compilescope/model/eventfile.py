@@ -27,9 +27,9 @@ LONGEST_LINE = 8 << 20
 """Bytes: what is decoded of a line takes several times that. Chosen: no event of a program is so
 long."""
 _CHUNK = 1 << 16
-"""Bytes of a line that is too long, skipped at a time. Chosen."""
+"""Bytes of a line that is too long, skipped at a time. Chosen: a bound for memory."""
 _BATCH = 1 << 18
-"""Bytes that are read at a time. Chosen."""
+"""Bytes that are read at a time. Chosen: hundreds of events, and little memory."""
 _SHORTEST = len('{"id":"","time_ns":0,"pid":0,"body":{}}')
 _NAME = late(r"^events-(\d+(?:\.\d+)?)\.jsonl$")
 _MOST_WAITING = 4 << 20

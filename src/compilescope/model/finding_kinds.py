@@ -1,4 +1,4 @@
-"""The kinds of findings, and how serious one is: said in records too, so they only ever grow."""
+"""The kinds of findings and their levels. Stored runs name them, so none is renamed or removed."""
 
 from __future__ import annotations
 

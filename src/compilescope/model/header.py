@@ -25,7 +25,7 @@ _LARGEST = 4 << 20
 
 
 class RunHeader(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """One run."""
+    """The header of one run."""
 
     schema: int = SCHEMA
     run: str

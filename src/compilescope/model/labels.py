@@ -14,9 +14,9 @@ from compilescope.patterns import late
 
 FILE_NAME = "labels.json"
 MOST_TAGS = 20
-"""Chosen, as the two below: what fits beside a run in a list."""
+"""Chosen: what fits beside a run in a list."""
 LONGEST_TAG = 40
-"""Letters. Chosen."""
+"""Letters. Chosen likewise: a few words."""
 LONGEST_NOTE = 2000
 """Letters. Chosen: a paragraph or two."""
 _MOST_BYTES = 64 << 10
@@ -26,7 +26,7 @@ _BETWEEN = late(r"[\s,]+")
 
 
 class Labels(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Of one run."""
+    """The tags and the note of one run."""
 
     tags: tuple[str, ...] = ()
     note: str = ""

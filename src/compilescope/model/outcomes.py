@@ -1,7 +1,7 @@
-"""Bodies of what was found or measured rather than seen: devices, numbers, repros, times.
+"""Bodies of events about results rather than observations.
 
-`diff`, `minify` and `check` say here what they came to, as `fix` does in `fix_search`; every view
-draws these very records.
+Violations of devices, compared numbers, repros, measured times. `diff`, `minify` and `check` record
+their outcomes here, as `fix` does in `fix_search`; every view draws these records.
 """
 
 from typing import Literal

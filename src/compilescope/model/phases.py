@@ -1,4 +1,4 @@
-"""Phases while they are being seen, live or in a trace, and the events they become."""
+"""Phases of a compilation as they are seen, live or in a trace, and how they become one event."""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""A frame that is compiled again and again: past a number of times, what is alike is counted only.
+"""How much capture keeps of a frame that is compiled again and again (a recompile storm).
 
-torch's own limit is 8 compilations of a frame, so only programs that raise it come this far.
+Past some compilations its cache entries are no longer walked, and past some more its graphs and
+guards are no longer written: events are still counted, and the program is not slowed down. torch's
+own limit is 8 compilations of a frame, so only programs that raise it come this far.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a variable of the user's held: its kind, dtype and shape, never the value itself."""
+"""What is noted of a value that a user's variable held: kind, dtype and shape, not its contents."""
 
 from typing import Literal
 

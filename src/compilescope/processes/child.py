@@ -28,7 +28,8 @@ _LOOK_S = 0.05
 """Between two looks at a process where the system has no other way to wait for its end. Chosen:
 nobody notices, and looking twenty times a second costs little."""
 _SHARE = 0.02
-"""The most that looking at its memory may take of a core. Chosen."""
+"""The most that looking at its memory may take of a core. Chosen: watching must not
+slow the program down."""
 _LONGEST_PACE_S = 1.0
 """Chosen: a program that grows slowly is stopped within about a second of its limit."""
 _BACKSTOP = 4 << 30

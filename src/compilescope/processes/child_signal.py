@@ -1,6 +1,6 @@
-"""SIGCHLD, which some supervisors leave ignored.
+"""Makes sure that SIGCHLD is not ignored, as some supervisors leave it.
 
-Then the system keeps no status of a child, and every program that ends would seem to have
+Ignored, the system keeps no status of a child, and every program that ends would seem to have
 succeeded. Our own processes hear it; the program that `run` starts finds it as we did.
 """
 

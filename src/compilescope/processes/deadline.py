@@ -1,6 +1,7 @@
-"""When a command must have ended, and how much of that a stage may take.
+"""The time limit of a command, and how much of it each stage may use.
 
 A part is kept back for what comes after the stage: a check in a fresh process, files, the exit.
+Time in which the command was stopped (Ctrl-Z) does not count.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from contextlib import contextmanager
 from functools import cache
 
 _HALF = 0.5
-"""Of what is left: the least for a stage, and the most kept back of a short limit. Chosen."""
+"""Of what is left: the least for a stage, and the most kept back of a short limit. Chosen: an
+even split; a stage that finds nothing needs no reserve (`Deadline.leaving`)."""
 _CLOSING_S, _CLOSING = 0.3, 0.02
 """Kept back of a limit, in seconds and as a share of it. Chosen, not measured."""
 

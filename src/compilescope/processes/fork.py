@@ -1,4 +1,4 @@
-"""What processes that fork children share: is it safe to fork, and how a child and its own end."""
+"""For processes that fork: is it safe to fork, and how to end a child with all that it started."""
 
 from __future__ import annotations
 

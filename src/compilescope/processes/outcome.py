@@ -1,4 +1,4 @@
-"""How a process ended: its status, the limit it met, and why, in a sentence."""
+"""How a process ended: its status, the limit it exceeded, and the reason in a sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the output of a process goes: into files, or through a pipe to whoever keeps its end."""
+"""Where a child's output goes: whole into a file, or through a pipe of which the end is kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the system says of processes: who runs, who came from whom, how much memory they hold."""
+"""What the system knows of processes: is one running, its descendants, the memory they hold."""
 
 from __future__ import annotations
 

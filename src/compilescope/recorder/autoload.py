@@ -1,4 +1,4 @@
-"""What a process of the user's program does when it has imported torch: begin to record.
+"""Begins to record in a process of the user's program, once it has imported torch.
 
 Called by the code in `boot/`, which every Python process of the program runs at its start.
 """

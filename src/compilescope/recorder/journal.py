@@ -1,4 +1,7 @@
-"""Where a recorder's events go: a file of this process, or memory."""
+"""Where a recorder appends its events: a file for each process, or memory.
+
+No journal raises for want of disk space: events that could not be written are counted.
+"""
 
 from __future__ import annotations
 

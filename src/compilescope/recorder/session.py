@@ -1,4 +1,4 @@
-"""Capture in this process: hooks on, recorder running, both undone at the end."""
+"""Capture within this process: puts the hooks on, runs a recorder, and undoes both at the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What came, went and was worded anew between two tables."""
+"""What differs between two of PyTorch's tables: ids that were added, removed or reworded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""How people meet a category: what they wrote or saw. The words are in symptoms.toml."""
+"""What users see or write when they meet a category of graph breaks, so that search finds it.
+
+The words are in symptoms.toml; this reads and checks them.
+"""
 
 from __future__ import annotations
 

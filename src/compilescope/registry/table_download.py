@@ -32,7 +32,7 @@ from compilescope.registry.table import Registry, parse_registry
 from compilescope.version import VERSION
 
 BIGGEST_DOWNLOAD = 8 * 1024 * 1024
-"""Over ten times what the table has in any torch so far. Chosen."""
+"""Bytes. Chosen: over ten times what the table has in any torch so far."""
 FEWEST_SHARE = 0.8
 """A table with fewer ids than this share of the last one was likely not meant to replace it.
 Chosen: ids go one by one, a truncated table loses many."""

@@ -1,4 +1,4 @@
-"""Two benchmark runs side by side, for people."""
+"""Two benchmark runs side by side, as a document (`analysis.benchmark_changes` compares them)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A benchmark run for people: the table they know, the machine, bars with intervals, all figures.
+"""A benchmark run as a document: the usual table, the machine, bars with intervals, all figures.
 
 `compilescope bench` prints it at its end; `show` and `report` draw the same blocks as sections.
 """

@@ -1,4 +1,4 @@
-"""Two runs side by side, for people."""
+"""Two runs side by side, as a document (`analysis.comparison` compares them)."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class FixFigure(msgspec.Struct, frozen=True):
 
 
 class Fixing(msgspec.Struct, frozen=True, kw_only=True):
-    """All that a user is told."""
+    """A search for fixes, as a user is told of it."""
 
     title: str
     subtitle: str

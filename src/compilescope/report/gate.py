@@ -1,4 +1,4 @@
-"""What the gate says, for people: the verdict, each check, each cause that counts, what to do."""
+"""The gate's judgement as a document: verdict, each check, each cause that counts, what to do."""
 
 from __future__ import annotations
 

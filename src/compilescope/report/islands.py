@@ -1,4 +1,4 @@
-"""What an adapter made of its graphs, for people: shares, islands, borders, what stayed behind."""
+"""What an adapter made of its graphs, as a document: islands, their share, and the ops left out."""
 
 from __future__ import annotations
 

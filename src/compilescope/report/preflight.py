@@ -1,4 +1,4 @@
-"""What devices say to a program, for people: a table of them, then each refusal once."""
+"""What devices say to a program, as a document: a table of them, then each refusal once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the program ended: the colour of its sentence, and what that leaves to say."""
+"""What a report says of a program that ended early or still runs, and in which style."""
 
 from __future__ import annotations
 

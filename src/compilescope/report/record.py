@@ -1,4 +1,4 @@
-"""The run that a document is about, as its first lines name it."""
+"""The run that a document is about: what its first lines name (command, torch, how it ended)."""
 
 from __future__ import annotations
 

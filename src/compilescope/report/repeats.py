@@ -1,6 +1,6 @@
-"""Nothing is said twice in one document.
+"""Removes repetition: a sentence that a document has said already is not said again.
 
-A sentence that was said before is left out, or points to where it stands.
+It is left out, or points to where it stands.
 """
 
 from __future__ import annotations

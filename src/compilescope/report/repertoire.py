@@ -20,7 +20,7 @@ from compilescope.report.places import count
 
 
 class RepertoireLine(msgspec.Struct, frozen=True, kw_only=True):
-    """One fix that there is."""
+    """One fix of the repertoire."""
 
     id: str
     title: str

@@ -29,7 +29,7 @@ _IDLE: dict[Part, tuple[str, str]] = {
 }
 """In a row of the bar, and in a sentence: "the host was ..."."""
 _MOSTLY_BUSY = 0.1
-"""Less idleness than that is not what a step is slow by. Chosen."""
+"""A share of the step. Chosen: a device that idles less than that is not why the step is slow."""
 _MOST_SYNCS = 10
 _LEAST = 0.001
 """Smaller shares have no row. Chosen: nobody acts on a thousandth."""

@@ -1,4 +1,4 @@
-"""Why a record holds no compilation, and what compiles something, in the reader's own terms."""
+"""Why a run recorded no compilation, and what its reader can do to get one."""
 
 from __future__ import annotations
 

@@ -69,7 +69,8 @@ it ends what hangs."""
 _HEARTBEAT_S = 1.0
 """The longest pause between two signs of progress. Chosen: a person sees that it lives."""
 _LEAVE_S = 5.0
-"""For a worker to end by itself before it is killed. Chosen."""
+"""For a worker to end by itself before it is killed. Chosen: time to end its program and clean up,
+while whoever pressed Ctrl-C waits."""
 _MOST_UNBORN = 3
 """Workers in a row that could not start. Chosen: three in a row are no accident."""
 _MOST_STILLBORN = 30

@@ -1,4 +1,4 @@
-"""The machine that jobs run on, as far as it shows without torch."""
+"""Describes the machine that jobs run on, without importing torch."""
 
 from __future__ import annotations
 

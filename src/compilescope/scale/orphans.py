@@ -1,4 +1,8 @@
-"""No program outlives its job, nor the process that started it, however that one dies."""
+"""Ends a job's program even when the process that started it is killed.
+
+A small keeper process watches over it: no program outlives its job, nor the process that started
+it, however that one dies.
+"""
 
 from __future__ import annotations
 

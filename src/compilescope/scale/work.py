@@ -30,7 +30,7 @@ from compilescope.scale.job import Finished, Job, JobLimits, JobResult, Verdict
 from compilescope.scale.orphans import ProgramKeeper
 
 _TAIL = 1 << 20
-"""Of each stream of a program: enough for any traceback. Chosen."""
+"""Bytes kept of the end of each stream of a program. Chosen: enough for any traceback."""
 _OLDEST = (1980, 1, 1, 0, 0, 0)
 
 

@@ -25,7 +25,7 @@ _SKIPPED_FOLDERS = ("__pycache__", "node_modules", "site-packages")
 
 
 class Listed(msgspec.Struct, frozen=True, kw_only=True):
-    """What was found."""
+    """The programs that were found."""
 
     programs: tuple[SweepProgram, ...]
     base: str

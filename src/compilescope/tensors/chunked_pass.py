@@ -25,7 +25,7 @@ beside the tensors stays some dozens of megabytes."""
 
 @dataclass(frozen=True)
 class Rules:
-    """What every chunk needs to know."""
+    """What every chunk is compared by."""
 
     tolerance: Tolerance
     equal_nan: bool

@@ -1,4 +1,7 @@
-"""Which parts of torch a first compilation imports: to import them ahead, or more quickly."""
+"""The large modules of torch that a first compilation imports.
+
+Processes that compilescope starts to compile in import them ahead, or by a quicker way.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Lets a program for a device run on plain torch.
+"""Stands in for torch_xla and its like where they are not installed, so that their programs run.
 
-The class is copied into repros as it stands: it knows nothing of compilescope, and all that it
-imports, it imports inside.
+The class is copied into scripts by its source: it knows nothing of compilescope, and imports
+whatever it needs inside its methods.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
-"""The compiled regions of a program: what torch.compile gives it, and each outermost call of that.
+"""The compiled regions of a program: each object that torch.compile returned, and its calls.
 
 Whatever is compiled goes through one method of torch's context: functions, bound methods, modules,
-`Module.compile()`. A region within another is a part of that one. Tensors that were written into
-and then brought back bit by bit are the same to everybody but autograd, which would refuse the
-backward pass of an earlier call: its counts are brought back too.
+`Module.compile()`. A region called within another counts as part of that one.
+
+`Versions` is for those who run a region twice. Tensors whose contents were restored after the first
+run still have a higher version counter, and autograd would refuse an earlier call's backward pass:
+the counters are restored too.
 """
 
 from __future__ import annotations

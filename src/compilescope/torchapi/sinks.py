@@ -1,6 +1,6 @@
-"""Where hooks put what they see, and the sinks of the captures that are on now.
+"""`Sink`, to which hooks report what they see, and the sinks of all captures that are on now.
 
-Sources that are no hooks, such as backends, tell those too.
+Code that is no hook but has something to report, such as a backend, reports to those as well.
 """
 
 from __future__ import annotations

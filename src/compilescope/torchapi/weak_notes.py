@@ -1,7 +1,7 @@
-"""Notes on objects of torch's that go when the objects go.
+"""A mapping with weak keys, for notes on objects that torch owns.
 
-As a WeakKeyDictionary, but no code of ours runs when an object goes: an exception that a program's
-own signal handler raises within a weak reference's callback would be printed and lost.
+Unlike WeakKeyDictionary it runs no code when a key goes: an exception that a program's own signal
+handler raises within a weak reference's callback would be printed and lost.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Is what a run lost within the limits, and is any of it new?"""
+"""The gate: is what a run lost within the limits, and is any of it new?"""

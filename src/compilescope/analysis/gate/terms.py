@@ -1,4 +1,4 @@
-"""What a gate asks of a run: limits, and one check for each."""
+"""The terms of the gate: the limits that a run is held to, and the check made of each."""
 
 from __future__ import annotations
 

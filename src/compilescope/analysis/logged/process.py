@@ -1,6 +1,6 @@
-"""Dynamo's side of one process in a log: what it captured, where it broke, what it gave up.
+"""What Dynamo did in one process of a log: graphs captured, breaks, frames given up.
 
-Here only to find out why each graph was compiled; the findings themselves come from the digest.
+Only used to find out why each graph was compiled; the findings themselves come from the digest.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ class Lack(msgspec.Struct, frozen=True):
 
 
 class LogVerdict(msgspec.Struct, frozen=True, kw_only=True):
-    """The log, judged."""
+    """What a log holds and lacks."""
 
     sources: tuple[str, ...]
     formats: tuple[str, ...]

@@ -44,7 +44,7 @@ class ReadStage(msgspec.Struct, eq=False):
 
 
 class Family:
-    """The numbers of one graph."""
+    """The numbers of one graph's nodes, and which lines have them."""
 
     def __init__(self, stages: list[ReadStage], caught: Graph | None) -> None:
         self.stages = stages

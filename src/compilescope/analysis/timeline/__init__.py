@@ -1,1 +1,1 @@
-"""When what was compiled: lanes of bars and moments."""
+"""The timeline of a run: which compilation and phase ran when, on which thread."""

@@ -1,7 +1,7 @@
-"""When what was compiled: the lanes of a run's threads, with bars and moments.
+"""The timeline of a run: a lane for each thread, with bars for compilations and single moments.
 
 A run without phases (an older one, or one from a log) has bars for compilations only. Every
-compilation of the run has a bar: one whose end was never seen, up to where it was last heard of.
+compilation has a bar; one whose end was never seen reaches to where it was last heard of.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _NAMING = (CompileTime, GraphCaptured, GraphBreak, CompileFailed, Recompile)
 
 
 class TimelineLane(msgspec.Struct, frozen=True, kw_only=True):
-    """One thread."""
+    """The bars and moments of one thread."""
 
     rank: int
     process: str

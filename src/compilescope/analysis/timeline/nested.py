@@ -1,4 +1,7 @@
-"""Stretches of time laid into one another: whatever the clocks say, none sticks out of another."""
+"""Nests stretches of time into one another.
+
+Invariant: each lies within its parent, whatever the clocks said.
+"""
 
 from __future__ import annotations
 

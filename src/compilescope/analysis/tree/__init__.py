@@ -1,1 +1,1 @@
-"""What was compiled out of what."""
+"""The compile tree: which compilation came out of which, by calls and by graph breaks."""

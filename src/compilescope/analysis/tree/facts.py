@@ -1,4 +1,4 @@
-"""What a compile tree says about one compilation: which line called it, and what broke it."""
+"""What the compile tree shows of one compilation: the line that called it, and its breaks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Entry points that look the same all the way down, on several ranks or after resets, as one."""
+"""Joins entry points of the compile tree that look the same all the way down.
+
+The same program on several ranks, or after `torch._dynamo.reset`, is drawn once.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What a device's compiler is to us: its settings, and what a subclass writes.
+"""The base class behind every adapter: its settings, and the methods that a user's subclass writes.
 
-Those who check, cut and run graphs for an adapter know it by this class; the adapter itself, which
-calls them, stands above.
+The modules that check, cut and run graphs know this class only. `AcceleratorAdapter` subclasses it
+and calls those modules; if they imported it in turn, that would be an import circle.
 """
 
 from __future__ import annotations

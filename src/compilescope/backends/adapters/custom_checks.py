@@ -1,4 +1,7 @@
-"""Checks that a user wrote as plain functions of torch's own nodes."""
+"""Constraints that a user wrote as plain functions of live FX nodes.
+
+They need the live graph. Where only a portable graph is at hand, each counts as "cannot tell".
+"""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class IslandEntry:
 
 @dataclass
 class GraphEntry:
-    """One graph."""
+    """One graph that an adapter was given, and its islands."""
 
     stage: GraphStage
     compile_id: str | None
@@ -82,7 +82,7 @@ class GraphEntry:
 
 
 class Ledger:
-    """Of one adapter."""
+    """What one adapter has compiled and run so far."""
 
     def __init__(self) -> None:
         self.graphs: list[GraphEntry] = []

@@ -1,9 +1,8 @@
-"""Looks for silent wrongness while islands run.
+"""Watches islands while they run, for results that are wrong without any error (checking mode).
 
-Fallbacks nobody asked for, integers cut, results that are constant, ops that ran on the wrong side.
-
-Every look has a verdict of three: pass, fail, or unknown with the reason. What an island gives is
-held against the same graph run eagerly on the same inputs.
+It looks for ops of the island that ran on the host, integers that were narrowed, results that are
+constant, and numbers that differ from the same graph run eagerly on the same inputs. Each look
+ends in one of three verdicts: pass, fail, or unknown with the reason.
 """
 
 from __future__ import annotations

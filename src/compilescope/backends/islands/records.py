@@ -89,7 +89,7 @@ class HostOp(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GraphIslands(msgspec.Struct, frozen=True, kw_only=True):
-    """One graph, cut up."""
+    """One graph, cut into islands and what stays on the host."""
 
     stage: GraphStage
     compile_id: str | None = None

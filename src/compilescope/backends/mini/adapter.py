@@ -43,7 +43,6 @@ class MiniCounts:
     """Graphs given to the small compiler: one for each set of sizes and strides of an island."""
     respecialized: int = 0
     """Of them, those for sizes or strides that came after the first."""
-    from_cache: int = 0
     interpreted: int = 0
     """Run by the interpreter, because no machine code could be made."""
     seconds: float = 0.0
@@ -53,7 +52,6 @@ class MiniCounts:
         with _counting:
             self.compiled += 1
             self.respecialized += again
-            self.from_cache += bool(info.get("cached"))
             self.interpreted += bool(info.get("fallback"))
             self.seconds += float(info.get("compile_seconds") or 0.0)
 

@@ -27,7 +27,7 @@ class Untranslatable(Exception):
 
 
 class MiniValue(NamedTuple):
-    """The result of a line."""
+    """The result of one line of the compiler's text."""
 
     id: int
     dtype: DType

@@ -1,4 +1,4 @@
-"""One compilation, kept: its graphs and IR stage by stage, and the kernels that came of it."""
+"""What a mock backend keeps of a compilation: graphs and IR of every stage, and kernel sources."""
 
 from __future__ import annotations
 

@@ -155,7 +155,7 @@ def _short(text: str, width: int) -> str:
 
 log = logging.getLogger(__package__)
 _MOST_NAMED = 4
-"""Operators in a sentence. Chosen."""
+"""Operators in a sentence. Chosen: a sentence with four names can still be read."""
 _said: set[str] = set()
 
 

@@ -1,1 +1,1 @@
-"""One command a file. Each carries a COMMAND."""
+"""One file or folder for each command, named as the command; each has a `COMMAND`."""

@@ -22,7 +22,7 @@ _BACKENDS = ("inductor", "eager", "aot_eager", "aot_eager_decomp_partition", "cu
 
 @dataclass(frozen=True)
 class Option:
-    """One of several."""
+    """One value that a form offers."""
 
     value: str
     label: str = ""

@@ -1,1 +1,1 @@
-"""One file a form."""
+"""The forms that start commands from the dashboard: one file each, with a `FORM`."""

@@ -1,4 +1,4 @@
-"""Benchmark models on backends."""
+"""The form of `bench`: benchmark models on backends."""
 
 from collections.abc import Iterator
 

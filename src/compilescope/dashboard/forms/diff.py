@@ -1,4 +1,4 @@
-"""KernelDiff: compare the numbers of two backends."""
+"""The form of `diff` (KernelDiff): compare the numbers of two backends."""
 
 from collections.abc import Iterator
 

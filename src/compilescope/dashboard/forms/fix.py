@@ -1,4 +1,4 @@
-"""Search for fixes and verify them."""
+"""The form of `fix`: search for fixes and verify them."""
 
 from collections.abc import Iterator
 from dataclasses import replace

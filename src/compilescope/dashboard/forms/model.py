@@ -1,4 +1,4 @@
-"""A transformers model by name, for who has no script."""
+"""The form of `demo` with a model: one of `transformers` by name, for users without a script."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Check a program against devices."""
+"""The form of `preflight`: check a program's graphs against devices."""
 
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Run a program under capture."""
+"""The form of `run`: run a program under capture."""
 
 from compilescope.dashboard.fields.form import Form, Group
 from compilescope.dashboard.fields.kinds import Field, Flag

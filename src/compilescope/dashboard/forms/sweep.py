@@ -1,4 +1,4 @@
-"""Capture many programs or model classes."""
+"""The form of `sweep`: capture many programs or model classes."""
 
 import re
 from collections.abc import Iterator

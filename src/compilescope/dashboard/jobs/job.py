@@ -36,7 +36,7 @@ machine; then the job counts as lost."""
 
 @dataclass(frozen=True)
 class CommandJob:
-    """As it is now."""
+    """One job in its state now."""
 
     id: str
     folder: Path

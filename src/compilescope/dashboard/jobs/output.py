@@ -17,7 +17,8 @@ from typing import IO
 HEAD = "output.log"
 _LATER = "output-*.log"
 _PIECES = 4
-"""Files of the end that are kept whole, beside the one that is being written. Chosen."""
+"""Files of the end that are kept whole, beside the one that is being written. Chosen: when the
+oldest is removed, only a fifth of the end goes with it."""
 _MOST_ESCAPE = 64
 """Bytes that a colour may take. Chosen: a bound; colours take far fewer."""
 _ESCAPE = re.compile(

@@ -37,7 +37,8 @@ from compilescope.processes.child import end_session
 
 FOLDER = ".jobs"
 KEPT = 500
-"""Jobs whose folders are kept: of more, the oldest that have ended are removed. Chosen."""
+"""Jobs whose folders are kept: of more, the oldest that have ended are removed. Chosen:
+a bound for the disk, since each keeps its output."""
 _TICK_S = 0.5
 """Between two looks at running jobs. Chosen: a page seems prompt, and looking costs little."""
 _LOOK_S = 5.0

@@ -28,7 +28,8 @@ LINGER_S = 10.0
 _THREADS = 2
 """That read all live runs. Chosen: the captured programs need the cores."""
 KEPT = 200
-"""Entries that a viewer who comes late is shown. Chosen."""
+"""Entries that a viewer who comes late is shown. Chosen: more than people scroll back through; the
+report has all."""
 _MOST_KEPT = 1 << 20
 """Bytes of updates that are kept for viewers who are behind. Chosen: a bound for memory; who is
 further behind begins anew."""
@@ -186,7 +187,7 @@ def _plain(entry: LiveEntry) -> list[str]:
 
 
 class LiveRuns:
-    """All that are watched."""
+    """All runs that somebody watches, with one reader each."""
 
     def __init__(self, *, linger: float = LINGER_S) -> None:
         self._linger = linger

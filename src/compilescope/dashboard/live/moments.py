@@ -1,4 +1,4 @@
-"""What an event says while the program runs: one small entry, from the blocks of a report."""
+"""Draws one event of a running program as a small entry of its live page."""
 
 from __future__ import annotations
 

@@ -23,7 +23,8 @@ KILL_AFTER_S = 10.0
 """How long a program may take to end after Ctrl-C until Kill is offered. Chosen; docs/dashboard.md
 says it to users."""
 _GRACE_S = 3.0
-"""How long the launcher may take to record that its program was killed. Chosen."""
+"""How long the launcher may take to record that its program was killed. Chosen: it only writes a
+header, and a reader waits for the answer."""
 
 
 def interrupt(folder: Path) -> None:

@@ -1,1 +1,1 @@
-"""One file a page of the dashboard."""
+"""The pages of the dashboard: one file each, with a `PAGE`."""

@@ -1,4 +1,4 @@
-"""Benchmarks over time."""
+"""The page of benchmarks: how the figures of each model and backend went from run to run."""
 
 from __future__ import annotations
 

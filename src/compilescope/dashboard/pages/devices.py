@@ -17,7 +17,7 @@ from compilescope.dashboard.server.state import dashboard_of
 from compilescope.errors import ToolError
 
 _LONGEST = 200
-"""Letters of a device's name. Chosen."""
+"""Letters of a device's name. Chosen: a bound for what anyone may send; real names are short."""
 # Chosen: each program's graphs are checked while the reader waits.
 _MOST_PROGRAMS = 10
 _MOST_GRAPHS = 200

@@ -32,7 +32,7 @@ from compilescope.report.render.html import draw
 from compilescope.report.sections.fixes import attempt_blocks, outcome_blocks, verdict_of
 
 _ON_A_PAGE = 50
-"""Chosen."""
+"""Searches. Chosen: each is read while the reader waits."""
 _COMMIT = "Commit or stash them first, or check the box above the button."
 
 

@@ -25,7 +25,7 @@ FIELD, FOLDER = "_field", "_folder"
 _MOST_PAIRS = 300
 """Fields of a form with their values. Chosen: a bound for what anyone may send."""
 _MOST_RUNS = 200
-"""To choose from; any other can be typed. Chosen."""
+"""To choose from; any other can be typed. Chosen: more would only make the page longer."""
 
 
 async def _cards(request: Request) -> Response:

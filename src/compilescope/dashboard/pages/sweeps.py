@@ -1,4 +1,4 @@
-"""Sweeps, the jobs of one, and one job."""
+"""The pages of sweeps: a list of them, the jobs of one sweep, and one job."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ _MOST_RESULTS = 200
 
 @dataclass(frozen=True)
 class FixRun:
-    """One search."""
+    """One search for fixes."""
 
     header: RunHeader
     attempts: tuple[FixAttempt, ...]

@@ -126,7 +126,8 @@ class ReaderClient:
 
 
 _AT_ONCE = 16
-"""Runs that the process is asked for at a time; those that come later may be newer. Chosen."""
+"""Runs that the process is asked for at a time. Chosen: few, since runs that come meanwhile are
+newer and should be next."""
 _IDLE_S = 10.0
 """After which thread and process end. Chosen: several requests in a row share one process."""
 

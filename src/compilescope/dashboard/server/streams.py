@@ -29,7 +29,8 @@ PING_S = 15.0
 """A comment that often shows proxies, and us, that the other side is there. Chosen: what the
 server-sent events standard advises, "every 15 seconds or so"."""
 FULL_S = 30
-"""How long whoever came too late should wait. Chosen."""
+"""How long a viewer for whom there is no room should wait before it asks again. Chosen: a place
+becomes free when somebody closes a page."""
 _ID = re.compile(r"[0-9A-Za-z._:-]{0,200}")
 
 
@@ -49,7 +50,7 @@ class Update:
 
 
 class Streams:
-    """All that are open."""
+    """All live answers that are open, up to a limit."""
 
     def __init__(self, limit: int, send_timeout: float) -> None:
         self.limit = limit

@@ -139,7 +139,7 @@ def most_connections() -> int:
 
 
 _BACKLOG = 128
-"""Chosen."""
+"""Connections that may wait to be accepted. Chosen."""
 _LAST_WORDS_S = 3
 """How long open connections may take to end once the server stops. Chosen: Ctrl-C should seem to
 work."""

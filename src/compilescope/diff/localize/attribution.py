@@ -1,4 +1,4 @@
-"""Below the operation: its ATen operators, the pass that is responsible, Inductor's code."""
+"""For an operation that goes wrong: its ATen operators, the responsible pass, Inductor's code."""
 
 from __future__ import annotations
 

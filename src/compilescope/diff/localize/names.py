@@ -1,4 +1,4 @@
-"""From a suspect to the record: the user's line and module, its inputs, the errors around it."""
+"""Turns a suspect node into a `Guilty` record: the user's line, the module, inputs and errors."""
 
 from __future__ import annotations
 

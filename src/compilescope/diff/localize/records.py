@@ -1,4 +1,4 @@
-"""What localising gives: the guilty operations, and how sure that is."""
+"""The result of localizing a difference: the operations that are wrong, and how certain that is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Is a part wrong? Two runs of it are compared: which results, writes and gradients are wrong."""
+"""Decides whether a part is wrong, from two runs of it: its results, in-place writes and gradients.
+
+In a part of several operations, a difference that other roundings reach as well is not held to be
+wrong.
+"""
 
 from __future__ import annotations
 

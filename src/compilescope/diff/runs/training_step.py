@@ -1,4 +1,4 @@
-"""A step of training around a call: what is differentiated, and the optimizer."""
+"""The backward pass and the optimizer's step around a call, the same for both sides."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""What a recompiled function does with one of its parameters, and the lines that need a number.
+"""What a recompiled function does with one of its parameters.
 
-As a symbol of the graph it would be a constant there again.
+A fix would make a changing number a symbol of the graph. Lines such as `range(n)` or `layers[n]`
+need the number itself, which makes it a constant again; such a fix is refused.
 """
 
 from __future__ import annotations

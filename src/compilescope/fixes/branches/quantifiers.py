@@ -1,5 +1,4 @@
-"""`any(...)` and `all(...)` of Python over tests of tensors: what they go through, and when it is
-nothing.
+"""Python's `any(...)` and `all(...)` over tests of tensors, read so that a tensor can answer them.
 
 Python stops at the first test that decides, and a tensor's `any` looks at all of them, so a test
 must do nothing but compute. `any` of nothing is False and `all` of nothing True, where there is no

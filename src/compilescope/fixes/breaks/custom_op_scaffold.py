@@ -1,4 +1,4 @@
-"""A call into C, as an operator of its own: a beginning, whose fake a person has to look at."""
+"""A call into C, wrapped in a custom operator whose fake implementation a person must complete."""
 
 from __future__ import annotations
 

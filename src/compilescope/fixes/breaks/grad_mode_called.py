@@ -1,4 +1,4 @@
-"""A grad mode kept in a variable or attribute, made anew where it is entered."""
+"""A grad mode kept in a variable or attribute, created in the `with` that enters it instead."""
 
 from __future__ import annotations
 

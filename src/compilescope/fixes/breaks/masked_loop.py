@@ -1,4 +1,4 @@
-"""A `for` that a tensor breaks off: it runs to its end, and what is done by then stays."""
+"""A `for` with a `break` that a tensor decides: run to the end, values kept by `where`."""
 
 from __future__ import annotations
 

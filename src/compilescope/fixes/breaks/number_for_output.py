@@ -1,4 +1,4 @@
-"""A number that is read to be printed is read where it is printed."""
+"""A number read from a tensor only to be printed: passed as a tensor, and read by the output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Dynamo cannot trace stays in the function; the work moves into one of its own beside it."""
+"""A statement that Dynamo cannot trace stays; the rest moves into a function compiled by itself."""
 
 from __future__ import annotations
 

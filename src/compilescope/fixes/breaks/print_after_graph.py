@@ -1,4 +1,4 @@
-"""A print that Dynamo moves behind the graph: a flag, and nothing is lost."""
+"""A print that Dynamo may move behind the graph, allowed by `reorderable_logging_functions`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A check of a tensor that only tells of it: the check and its message as an operator."""
+"""A check of a tensor that only prints or logs: check and message as one operator of the graph."""
 
 from __future__ import annotations
 

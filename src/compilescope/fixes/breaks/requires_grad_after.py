@@ -1,4 +1,4 @@
-"""`requires_grad=True` of a new tensor, as a call on it."""
+"""`requires_grad=True` of a new tensor, as a call of `requires_grad_()` on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A random number below zero is never drawn: what asks for it is asked only where it may be so."""
+"""`if torch.rand(()) < p` with a `p` of 0: testing `p > 0` first means the draw is not read."""
 
 from __future__ import annotations
 

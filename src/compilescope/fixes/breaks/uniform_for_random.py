@@ -1,4 +1,4 @@
-"""`random.random()` by the name under which Dynamo knows it."""
+"""`random.uniform(0.0, 1.0)` in place of `random.random()`, which Dynamo does not support."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A loop that goes on while a tensor says so, as one operator of the graph."""
+"""A `while` whose condition is a tensor, as torch's operator `while_loop`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""Fixes that only set an argument of `torch.compile`, or a setting of its: what each is for, and when
-it won't help."""
+"""Fixes that only set an argument of `torch.compile`, or one of its settings.
+
+For each: what it is for, and when it won't help.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first call runs eagerly: what it only prepares is there when the second one is compiled."""
+"""The first call runs eagerly, so what it sets up once exists when the second one is compiled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A tensor without dimensions that is used as an index gathers, and is not read."""
+"""A zero-dimensional tensor used as an index: made to gather, so that Dynamo need not read it."""
 
 from __future__ import annotations
 

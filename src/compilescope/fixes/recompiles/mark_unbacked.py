@@ -1,4 +1,4 @@
-"""A size that may be 0 or 1 as well is marked as not known at all."""
+"""A size that varies and may also be 0 or 1, which Dynamo would specialize, marked as unbacked."""
 
 from __future__ import annotations
 

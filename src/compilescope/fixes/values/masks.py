@@ -1,8 +1,8 @@
-"""Elements picked by a mask and then reduced: the same over all of them, the others at rest.
+"""Elements picked by a mask and then reduced: reduced over all, with the others set to be neutral.
 
 `x[mask].sum()` is `torch.where(mask, x, 0).sum()`, also where `x` is NaN outside of the mask, and
-in the gradient. What is computed between the mask and the reduction is computed on a value that
-does no harm, and put to rest once more.
+in the gradient. What is computed between the mask and the reduction is computed on a harmless
+value there, and set to the neutral one again afterwards.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Graph breaks, and the text of errors."""
+"""Records of graph breaks in a trace, as events; also the traceback of a failed compilation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Guards of cache entries, and why frames were compiled again."""
+"""Records of guards and of recompile reasons in a trace, as events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Symbols for sizes: made, guarded, specialized."""
+"""Records of symbolic sizes in a trace, as events: symbol made, guard added, size specialized."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""FX graphs made smaller while what is wrong with them stays."""
+"""Reduces an FX graph to the few operations that still show what is wrong with the whole."""

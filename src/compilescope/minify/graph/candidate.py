@@ -1,4 +1,7 @@
-"""A graph as a candidate of the reducer."""
+"""What the reducer shrinks when it shrinks a graph: the graph, its size, and its text.
+
+The size orders candidates: the reducer takes only a smaller one. The text tells them apart.
+"""
 
 from __future__ import annotations
 

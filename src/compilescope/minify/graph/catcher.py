@@ -1,6 +1,6 @@
-"""Inside the user's program: each graph on its way to the backend goes to disk as a record.
+"""Inside the user's program: writes each graph that goes to the backend to disk, as a record.
 
-The program goes on as it would. What a backend raises is noted with the graph, and raised.
+The program runs on as it would. What a backend raises is noted with the graph, and raised again.
 """
 
 from __future__ import annotations

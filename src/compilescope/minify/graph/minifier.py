@@ -1,4 +1,4 @@
-"""From a record on disk to the smallest graph that shows the same, and its script."""
+"""From a record on disk to the smallest graph with the same failure, and its verified script."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Imported by the warm process before it forks: compiles once, so that no candidate pays for it.
+"""Imported by the warm process before it forks: compiles once, so that no candidate has to.
 
-What stays of it are imported modules. Autograd is left alone: its engine does not survive a fork.
+All that it leaves behind is imported modules. No backward pass is run: threads of autograd's engine
+do not survive a fork.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The graph of a user's program that shows what is looked for, as a record on disk.
+"""Finds the graph of a user's program that shows the problem, as a record on disk.
 
 The program runs once, in a process of its own. Its graphs are then tried one by one.
 """

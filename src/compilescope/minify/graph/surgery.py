@@ -1,6 +1,6 @@
-"""What passes do to a graph: leave operations out, follow names, clear what nothing needs.
+"""Edits of a graph that several passes share: drop operations, rename values, remove dead code.
 
-A value whose operation goes becomes an input, with the numbers that it had when it was captured.
+A value whose operation is dropped becomes an input, with the numbers that it had in the program.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Scripts for what a log tells of: repros of its breaks, and the program with what helps."""
+"""Repro scripts for graph breaks that are known only from a log."""

@@ -1,4 +1,7 @@
-"""Repros for the breaks of a run that was read from logs."""
+"""Writes a repro for each break of a run that was read from logs.
+
+From the user's own program where it is given and reaches the break; else from a tested example.
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,5 @@
-"""Ways to make a graph smaller: each file has one, called PASS."""
+"""Ways to make a graph smaller: each file has one, called `PASS`.
+
+A pass only proposes. Whether the smaller graph still shows the problem is tried each time, so a
+proposal may change what the graph computes.
+"""

@@ -1,4 +1,4 @@
-"""Arguments of calls go: named ones, trailing ones, and tensors that may be None."""
+"""Arguments of calls are dropped: named ones, the last one, and tensors that may be None."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Blocks are left out: what comes after one gets what went into it, if that is alike.
+"""Whole blocks are dropped: their users get an earlier value of the same shape, dtype and device.
 
 Of a stack of equal layers one remains.
 """

@@ -1,4 +1,4 @@
-"""An operation gives way to one of its inputs that is like its result."""
+"""An operation is replaced by one of its own inputs that has the same shape, dtype and device."""
 
 from __future__ import annotations
 

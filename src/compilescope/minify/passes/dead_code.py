@@ -1,4 +1,4 @@
-"""Operations that no output needs go; those that act in place only if they may."""
+"""Operations that no output needs are dropped; first all, else those without a side effect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Constants that the module holds become inputs: one kind of thing to read, and to make smaller."""
+"""Tensors that the module holds as attributes become inputs, as all the others are."""
 
 from __future__ import annotations
 

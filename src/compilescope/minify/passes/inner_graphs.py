@@ -1,4 +1,7 @@
-"""A graph that an operation was given takes the operation's place, if its inputs say how."""
+"""Inlines the inner graph of an operation such as `cond` in place of the operation.
+
+Only where the operands of the operation fit the inputs of the inner graph.
+"""
 
 from __future__ import annotations
 

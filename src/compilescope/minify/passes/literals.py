@@ -1,4 +1,4 @@
-"""Sizes and numbers become literals; a number that is an input stands where it is used."""
+"""Known numbers, whether inputs or computed sizes, become literals where they are used."""
 
 from __future__ import annotations
 

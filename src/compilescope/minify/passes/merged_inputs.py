@@ -1,4 +1,4 @@
-"""Two inputs of one kind become one."""
+"""Two inputs of the same shape, dtype and device become one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Saved numbers give way to numbers by seed, and those to ones."""
+"""Saved numbers of an input are replaced by random ones from a seed, and those by ones."""
 
 from __future__ import annotations
 

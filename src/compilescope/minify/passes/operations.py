@@ -1,4 +1,4 @@
-"""Operations go, one run of neighbours after the other; their results become inputs."""
+"""Operations are dropped, in runs of neighbours; their results become inputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outputs go, with all that only they needed: all but the last one, else as many as can."""
+"""Outputs are dropped, with all that only they need: all but the last, else as many as can be."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The beginning of the graph goes: what it computed are inputs, with the numbers they had."""
+"""Drops the beginning of the graph: what it computed become inputs, with the numbers they had."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sizes shrink: each to 1, to 2 or to a half, wherever it stands, in shapes and in arguments."""
+"""Sizes shrink to 1, to 2 or by half, wherever they stand: in shapes of inputs and in arguments."""
 
 from __future__ import annotations
 

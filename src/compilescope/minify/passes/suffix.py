@@ -1,4 +1,4 @@
-"""The end of the graph goes: by halves, down to the first operations that show it."""
+"""Drops the end of the graph: by halves, down to the first operations that still fail."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Standalone scripts that show one thing: exit status 1 where it is there, 0 where it is gone."""
+"""The text of repro scripts: each exits with 1 where the problem is present, 0 where it is gone."""

@@ -1,6 +1,6 @@
-"""The text of a repro script: what it shows, the graph, its inputs, and the answer as exit status.
+"""Writes the repro script of a graph: what it shows, the graph, its inputs, and its verdict.
 
-Standalone: it needs torch alone, and this package only where what it shows is one of ours.
+The script needs torch alone, and compilescope only where what it shows is one of its checks.
 """
 
 from __future__ import annotations

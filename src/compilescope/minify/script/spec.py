@@ -1,4 +1,4 @@
-"""What a script compiles with, and what it shows: the parts that no reduction changes."""
+"""What a repro script compiles with and what it shows: no reduction changes either."""
 
 from __future__ import annotations
 

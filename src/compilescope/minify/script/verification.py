@@ -1,4 +1,4 @@
-"""A script is handed out only after it showed the same thing in a fresh process."""
+"""Writes a repro script, and keeps it only if a fresh process shows the same problem with it."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Makes a Python program smaller while it goes on showing the same cause."""
+"""Makes a Python program smaller while it still has the same break, recompile or crash."""

@@ -1,4 +1,4 @@
-"""A Python program as a candidate: its LibCST tree, its text, and how large it is."""
+"""What the reducer shrinks when it shrinks a program: its LibCST tree, its text, its size."""
 
 from __future__ import annotations
 

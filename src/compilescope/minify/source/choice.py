@@ -1,4 +1,4 @@
-"""Which cause of a program is made smaller: the one asked for, else the first."""
+"""Chooses which break, recompile or crash is minified: the one asked for, else the first."""
 
 from __future__ import annotations
 

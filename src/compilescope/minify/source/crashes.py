@@ -1,7 +1,7 @@
-"""A crash as a cause: what is kept of it while the source around it shrinks.
+"""A crash as something to minify: by what it is recognised while the source around it shrinks.
 
-Kept are the class of the exception, and the class, the words without sizes and the raising function
-of torch's of its innermost cause; or the signal. Lines and functions of the program are not.
+Kept are the class of the exception, and of its innermost cause the class, the words without sizes
+and the function of torch that raised it; or the signal. Lines and functions of the program are not.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Edits of a tree, and the two ways in which passes try them.
+"""Edits of a LibCST tree, and the two ways in which passes try them: in runs, or one by one.
 
 An edit names a node of the tree that the pass began with. Edits within one another add up: the
 inner ones come first, and the outer one sees what they made.

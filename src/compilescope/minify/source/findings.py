@@ -1,4 +1,7 @@
-"""Findings as the source minifier follows them: what stays the same while a program shrinks."""
+"""Breaks, recompiles and crashes, reduced to what stays the same while the program shrinks.
+
+Two with the same fingerprint are the same problem, wherever it now stands in the source.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a program that shows a cause to the smallest script that shows it, proven anew."""
+"""From a program with a problem to the smallest script with the same one, verified anew."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Walks over a tree: statements by depth, expressions that have a value, calls by name."""
+"""Queries on a LibCST tree that passes share: statements by depth, expressions, calls, names."""
 
 from __future__ import annotations
 

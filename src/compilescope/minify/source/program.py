@@ -1,4 +1,4 @@
-"""The program to make smaller: its text, its arguments, and the files that it names."""
+"""The program that is to be minified: its text, its arguments, and the data files that it names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where programs are tried: each in a process and a scratch folder of its own, within limits."""
+"""Tries programs, each in a process and a scratch folder of its own, within limits."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Runs one program under capture in this process and says which causes it shows.
+"""Runs one program under capture in this process and says which problems it has.
 
-The tasks of a sandbox: this process is the program's own and ends with it.
+These are tasks of a sandbox: the process is the program's own and ends with it.
 """
 
 from __future__ import annotations

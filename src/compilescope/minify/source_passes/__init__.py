@@ -1,1 +1,5 @@
-"""Ways to make a Python program smaller, one a file: `PASS`."""
+"""Ways to make a Python program smaller: each file has one, called `PASS`.
+
+A pass only proposes. Whether the smaller program still shows the problem is tried each time, so a
+proposal may change what the program does.
+"""

@@ -1,4 +1,4 @@
-"""Arguments of calls, base classes, and elements of lists, tuples, sets and dicts."""
+"""Removes arguments of calls, base classes, indices, and elements of lists, tuples and the like."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Assignments and returns: the value without its target, the return without its value."""
+"""Keeps the value of an assignment or return and drops its target, or drops a return's value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Branches, loops, `with` and `try`: what is inside them, without them."""
+"""Replaces branches, loops, `with` and `try` by the statements inside them."""
 
 from __future__ import annotations
 

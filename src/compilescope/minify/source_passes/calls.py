@@ -1,4 +1,4 @@
-"""Calls of the program's own functions: what the function does, in the place of the call."""
+"""Inlines the program's own functions where they are called."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decorators, and `async` where nothing waits."""
+"""Removes decorators, and `async` from functions, loops and `with`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Expressions: one of their parts in their place, or a plain constant."""
+"""Replaces an expression by one of its parts, or by a plain constant."""
 
 from __future__ import annotations
 

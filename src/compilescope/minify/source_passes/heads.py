@@ -1,6 +1,6 @@
-"""The values of whole statements without their outermost operation: `x = f(g(x))` as `x = g(x)`.
+"""Removes the outermost operation of a statement's value: `x = f(g(x))` becomes `x = g(x)`.
 
-What the pass over all expressions would find too, but in runs, and before it is asked of each.
+The pass over all expressions would find these too; here they go in runs, before each is asked.
 """
 
 from __future__ import annotations

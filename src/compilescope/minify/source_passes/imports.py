@@ -1,4 +1,4 @@
-"""Names of imports. Whole import statements go with the statements."""
+"""Removes single names from imports of several; whole statements are left to `statements`."""
 
 from __future__ import annotations
 

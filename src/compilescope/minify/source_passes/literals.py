@@ -1,4 +1,4 @@
-"""Literals: smaller numbers, shorter strings. Sizes that belong together shrink together."""
+"""Makes numbers smaller and strings shorter; equal numbers shrink together first."""
 
 from __future__ import annotations
 

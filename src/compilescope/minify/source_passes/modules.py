@@ -1,4 +1,4 @@
-"""Classes: their own bases folded into them, modules turned into functions, layers into nothing."""
+"""Folds bases into their subclasses, turns modules into functions and layers into `Identity`."""
 
 from __future__ import annotations
 

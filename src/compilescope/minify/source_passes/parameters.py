@@ -1,4 +1,4 @@
-"""Parameters of functions, each with the arguments that calls give for it."""
+"""Removes parameters of functions, each with the arguments that calls give for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements: whole functions and classes first, then what is inside those that stay.
+"""Removes statements: whole functions and classes first, then what is inside those that stay.
 
 After each depth, definitions that nothing names any more go at once: what is inside them is not
 asked about one by one.

@@ -1,4 +1,4 @@
-"""Comments, docstrings, annotations and empty lines: what nothing depends on, mostly."""
+"""Removes comments, docstrings, annotations and empty lines, on which hardly anything depends."""
 
 from __future__ import annotations
 

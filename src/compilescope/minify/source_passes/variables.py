@@ -1,4 +1,4 @@
-"""Variables that are set once and read once: their value where they are read."""
+"""Moves the value of a variable that is set once and read once to where it is read."""
 
 from __future__ import annotations
 

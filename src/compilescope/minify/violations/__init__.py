@@ -1,1 +1,1 @@
-"""Graphs that a device refuses: what a violation is known by, and its repro scripts."""
+"""Repro scripts for graphs that a device refuses (constraint violations)."""

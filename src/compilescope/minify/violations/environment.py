@@ -1,4 +1,4 @@
-"""What the environment asks of a program's mock backends, for whoever checks in their stead."""
+"""The MOCK_* environment variables, which configure a program's mock backends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What a violation is known by, and what a script that shows it says."""
+"""What identifies a violation, so that it is recognised again in a smaller graph or a new process.
+
+And how it is told in the script that shows it.
+"""
 
 from __future__ import annotations
 

@@ -41,7 +41,8 @@ _REDUCE_S = 3.0
 """For all the violations of one graph together, without the time that torch needs to start. Chosen:
 nobody asked for these scripts by themselves, so they may not hold up the run."""
 _MOST_SCRIPTS = 10
-"""For one graph: the most kinds of violations that get a script. Chosen."""
+"""For one graph: the most kinds of violations that get a script. Chosen: all of them
+share `_REDUCE_S`, and each script costs a run."""
 _TOO_MANY = f"only the first {_MOST_SCRIPTS} kinds of violations of a graph get one"
 _WORD = re.compile(r"[^a-z0-9]+")
 _Key = tuple[object, ...]

@@ -1,8 +1,8 @@
-"""In a process of its own: scripts for the records of a folder, each small, each run.
+"""A process that reduces the records in a folder, writes a script for each, and runs the scripts.
 
 python -m compilescope.minify.violations.worker FOLDER REDUCE_SECONDS LIMIT_SECONDS
 
-To import torch takes longer than all the rest, so one process does both parts. It forks: the fork
+Importing torch takes longer than all the rest, so one process does both parts. It forks: the fork
 tries smaller graphs, and this process, in which nothing was compiled yet, runs what came of it.
 """
 

@@ -1,4 +1,4 @@
-"""Lets compilescope in at the interpreter's start, and makes room for the user's own.
+"""Python imports this at its start, before the user's program: it calls `compilescope_boot`.
 
 Afterwards this folder is off the path, and `sitecustomize` is what it is without us: the user's
 module, or none, in which case Python's own error goes to `site`, as ever.

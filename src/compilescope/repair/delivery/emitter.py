@@ -1,4 +1,4 @@
-"""Where the script of `--script` goes and how it is run; it is handed out only if it holds."""
+"""Writes the script of `--script`, runs it, and removes it again unless it does what it claims."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _CHOOSE = "Choose another file with --output, or overwrite it with --force."
 
 @dataclass(frozen=True)
 class ScriptPlan:
-    """A script that is to be."""
+    """Where a script is to be written, and how it is run."""
 
     output: Path
     target: Target
@@ -67,7 +67,7 @@ class ScriptPlan:
 
 @dataclass(frozen=True)
 class Emitted:
-    """What became of it."""
+    """What became of a script: handed out, or removed again."""
 
     plan: ScriptPlan
     script: FixedScript

@@ -9,7 +9,7 @@ from compilescope.repair.delivery.script_proof import Proof
 
 @dataclass(frozen=True)
 class LoggedScript:
-    """What came of it."""
+    """The script for a log, and what it does."""
 
     path: str | None = None
     """None: there was nothing to put into a script, or it did not hold."""

@@ -1,6 +1,6 @@
-"""The file that a program given on the command line begins in.
+"""Finds the file in which a program given on the command line begins.
 
-The one bridge from the recorder's `Target` to `fixes.main_file`, which knows no processes.
+It joins the recorder's `Target` with `fixes.main_file`, which knows nothing of processes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Steps of a search, and what their runs show: losses in numbers and in words."""
+"""The steps of a search: each version that was kept, and what it still loses."""
 
 from __future__ import annotations
 

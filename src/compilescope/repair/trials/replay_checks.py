@@ -1,6 +1,7 @@
-"""The checks of replays: the original alone, a version with it, and the original with itself.
+"""Judges replays: of the original, of a version against it, and of the original against itself.
 
-It reads tensors, so it needs torch: it is asked where torch is imported already, by JSON.
+It reads tensors, so it needs torch: the workbench calls it by name, with JSON, in a process that
+has imported torch already.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The two records of a version's run: what capture saw, and what its compiled regions gave again.
+"""What is recorded of a version's run: by capture, or by replaying its compiled regions.
 
 Data only; other modules judge it.
 """

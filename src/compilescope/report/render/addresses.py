@@ -1,4 +1,4 @@
-"""Where a text may lead: pages of the web, files, and the dashboard's own pages."""
+"""Which addresses a report may link to: web pages, files, and the dashboard's own pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lines of code that only some readers want, as one line until they are asked for."""
+"""Folds lines of code that few readers want, such as the inputs of a graph, into one line."""
 
 from __future__ import annotations
 

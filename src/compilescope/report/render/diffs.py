@@ -1,4 +1,4 @@
-"""What a line of a unified diff is."""
+"""Tells what a line of a unified diff is: added, removed, a header, or context."""
 
 from __future__ import annotations
 

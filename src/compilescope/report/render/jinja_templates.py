@@ -1,4 +1,7 @@
-"""The templates of a report, drawn by Jinja: those that `drawn` was not written from yet."""
+"""Draws a template with Jinja where it was changed after `drawn` was generated from it.
+
+`drawn` holds the templates as Python, so that a page need not wait for the import of Jinja.
+"""
 
 from __future__ import annotations
 

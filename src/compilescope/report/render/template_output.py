@@ -1,4 +1,4 @@
-"""What the templates of `drawn` print with, to the character as Jinja does."""
+"""The functions that the generated templates in `drawn` print with; output is equal to Jinja's."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from compilescope.texts import visible
 
 
 class Loop(msgspec.Struct, frozen=True):
-    """Where a loop is."""
+    """What a template may ask of its loop, as Jinja's `loop`."""
 
     index0: int
     amount: int

@@ -14,7 +14,7 @@ _LEVELS = "▁▂▃▄▅▆▇█"
 _MOST_STROKES = 40
 """In a terminal. Chosen: half of its width."""
 _MOST_POINTS = 200
-"""On a page. Each is a stop of the Tab key where it leads somewhere. Chosen."""
+"""On a page. Chosen: each that is a link is a stop of the Tab key."""
 _WIDTH, _HEIGHT = 1000, 100
 """Of the drawing's own grid, which a page stretches to the room that it has."""
 _AIR = 0.08

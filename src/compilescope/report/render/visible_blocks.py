@@ -1,6 +1,6 @@
-"""Blocks with every text in them made visible: what a terminal and markdown draw.
+"""Makes hidden characters in all texts of a block visible, for terminals and markdown.
 
-All of a block at once, so that no drawing of a field can be the one that forgot it.
+A whole block at once, so that no renderer can forget one of its fields.
 """
 
 from __future__ import annotations

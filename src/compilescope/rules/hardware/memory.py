@@ -26,7 +26,7 @@ _MOST_ALIVE = 10
 
 
 class Peak(msgspec.Struct, frozen=True, kw_only=True):
-    """The worst moment."""
+    """The moment at which a graph needs most memory."""
 
     peak_bytes: int
     inputs_bytes: int

@@ -1,4 +1,4 @@
-"""What the rules say of a run, without a name in it: equal before and after redaction."""
+"""What the rules say of a run, without any names: it must be equal before and after redaction."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Nodes of a graph that must not go elsewhere, and nodes that must keep their order.
+"""Which nodes of a graph may not move to a device, and which must keep their order.
 
-A graph says who needs whose results. It does not say that a random number comes before another,
-or that a tensor is read before it is written: that is found here.
+Edges of a graph say only who needs whose result. They do not say that one random number is drawn
+before another, or that a tensor is read before it is written in place: that is found here. Where
+the operators behind a node are unknown, the node is taken to write.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What the installed torch knows of its operators, and which of them run on which devices.
+"""What the installed torch knows of its operators: names, schemas, decompositions.
 
-Names and schemas, and what they are made of; the devices only while a watch is on. Operators are
-named as the portable graph names them: `aten.add_.Tensor`. None is an honest answer: this process
-has not loaded the operator.
+Operators are named as the portable graph names them: `aten.add_.Tensor`. None is an honest answer:
+this process has not loaded the operator. `OperatorWatch` notes, while it is on, which operators run
+on which devices.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Runs a call without data, and notes the operators that it leads to.
+"""Runs one call of torch without data, and notes the operators that it dispatches to.
 
-Stand-ins take the places of its tensors and numbers: their sizes are all numbers. A shadow passes
-for a tensor on its device, as torch's fake tensors do; but nothing is kept of what it did, which
-makes it ten times as fast. Shadows are tried first, then torch's fake tensors.
+Stand-ins take the places of its tensors and numbers; their sizes are plain numbers. A shadow wraps
+a meta tensor and passes for a tensor on its device, as torch's fake tensors do; but nothing is kept
+of what it did, which makes it ten times as fast. Shadows are tried first, then fake tensors.
 """
 
 from __future__ import annotations

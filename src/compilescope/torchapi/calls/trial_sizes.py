@@ -1,8 +1,7 @@
-"""Plain numbers in place of a graph's symbolic sizes, twice over.
+"""Plain numbers in place of a graph's symbolic sizes: two sets, to tell fixed from dynamic.
 
-What an operator does with a size is seen by giving it numbers. A number that comes out the same for
-both sets is fixed, one that does not is dynamic. torch's shape environment is only read: no guard
-and no symbol is left in it.
+An operator is run once with each set. A size that comes out the same for both is fixed, one that
+does not is dynamic. torch's shape environment is only read: no guard and no symbol is left in it.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The compilation at work now, those that came before, and the settings that we change for one."""
+"""The compilation under way, what was compiled before it, and settings of torch's compilers."""

@@ -1,4 +1,8 @@
-"""An error that a backend raises and the user gets as it is, without torch's wrapping around it."""
+"""Errors that reach the user of torch.compile in a backend's own words.
+
+Dynamo wraps whatever a backend raises and adds advice for a bug report. A device that refuses a
+graph is no bug, so these errors pass as backend failures but keep their message.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Settings of torch's compilers that we change, and how they are put back.
+"""Settings of torch's compilers that compilescope changes, and how they are put back.
 
-For a block, after which all is as before; or for the rest of a process of our own.
+Each is changed for a block, after which all is as before, or for the rest of a process that
+compilescope itself started.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The values that the nodes of a live graph are noted with: read, and made where there are none.
+"""The fake tensors and sizes in the `meta` of a live graph's nodes (`example_value`, `val`).
 
-Sizes may be symbols. Asking a symbol for its value (`int(size)`) would fix it, and the graph with
-it: only hints are read.
+Where a graph came without them, a copy is run on fake tensors. Sizes may be symbols. Asking a
+symbol for its value (`int(size)`) would fix it, and the graph with it: only hints are read.
 """
 
 from __future__ import annotations

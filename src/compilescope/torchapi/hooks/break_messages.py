@@ -1,4 +1,7 @@
-"""Remembers the fields of every graph-break message as it is made."""
+"""Keeps the fields of every graph-break message (type, ID, explanation, hints) as torch formats it.
+
+Later hooks meet the formatted text alone, and look the fields up by it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The start of every compilation: the calls under way are warm-up, not steady state."""
+"""The start of every compilation: calls under way then are warm-up, not steady state."""
 
 from __future__ import annotations
 

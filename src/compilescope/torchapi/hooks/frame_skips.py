@@ -1,4 +1,7 @@
-"""Frames that went eager. Called for every frame Dynamo looked at, successes too."""
+"""Frames that Dynamo left to eager, each with its cause.
+
+torch calls this for every frame that Dynamo looked at; those that were compiled are passed over.
+"""
 
 from __future__ import annotations
 

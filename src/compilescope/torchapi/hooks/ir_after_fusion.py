@@ -1,4 +1,4 @@
-"""Inductor's IR after fusion; opt-in, as the IR before it."""
+"""Inductor's IR after fusion; recorded only on request, as the IR before it."""
 
 from __future__ import annotations
 

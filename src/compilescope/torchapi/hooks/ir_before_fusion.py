@@ -1,4 +1,4 @@
-"""Inductor's IR before fusion; opt-in, since rendering it costs about a tenth of the compile."""
+"""Inductor's IR before fusion, on request only: rendering it costs about a tenth of the compile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Which nodes of the post-grad graph each kernel computes. torch asks here for every kernel."""
+"""Which nodes of the post-grad graph each kernel of Inductor computes.
+
+torch calls this for every kernel that it writes; the notes are kept by `inductor.kernel_calls`.
+"""
 
 from __future__ import annotations
 

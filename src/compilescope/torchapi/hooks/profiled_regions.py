@@ -1,4 +1,4 @@
-"""Each `torch.compile` as it is made, so that the steps of the program are seen."""
+"""Each `torch.compile` as it is made, so that the step profiler can count the calls of its code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`torch._dynamo.reset()` starts compile ids again at 0/0: a new epoch."""
+"""`torch._dynamo.reset()` starts compile ids again at 0/0: later events belong to a new epoch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Frames that went eager on a swallowed error; for torch 2.11, which reports no skips."""
+"""Frames that fell back to eager on an error that Dynamo suppressed.
+
+Only for a torch whose Dynamo does not report its skips (2.11): elsewhere `frame_skips` sees them.
+"""
 
 from __future__ import annotations
 

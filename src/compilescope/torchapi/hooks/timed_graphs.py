@@ -1,6 +1,6 @@
-"""Each compiled graph as generated code will call it, so that its calls are timed.
+"""Wraps each compiled graph in a timer, under the global name by which Dynamo's bytecode calls it.
 
-It is replaced where it is looked up at run time, after every cache has seen the original.
+Only the entry in those globals is replaced, after every cache has seen the original.
 """
 
 from __future__ import annotations

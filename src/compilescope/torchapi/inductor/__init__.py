@@ -1,1 +1,1 @@
-"""Ways through AOTAutograd and Inductor, and what is seen on them."""
+"""Compiles with AOTAutograd and Inductor: the stages on the way, and which part is to blame."""

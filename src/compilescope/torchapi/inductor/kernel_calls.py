@@ -1,7 +1,7 @@
-"""The kernels that Inductor's wrapper code calls, noted while it is written.
+"""The kernels that Inductor's wrapper code calls, noted by graph while that code is written.
 
-torch keeps such notes only where provenance tracking is on, which changes its cache keys. A graph
-that is never finished takes its notes along when it goes.
+torch keeps such notes only where provenance tracking is on, which changes its cache keys. Notes are
+held weakly: those of a graph that is never finished are freed with it.
 """
 
 from __future__ import annotations

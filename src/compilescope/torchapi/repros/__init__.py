@@ -1,1 +1,1 @@
-"""Graphs on their way into repro scripts, and the failing compilations that they come from."""
+"""Live graphs, their backends and the user's objects as source, for repro scripts."""

@@ -1,4 +1,8 @@
-"""The backend that Dynamo calls, out of its wrappers, and how to name it in a script."""
+"""The backend behind Dynamo's wrappers, and the source by which a script names it.
+
+A registered name is enough where torch or an installed package registers it; else the script brings
+the function's definition.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Constants and functions in a graph, by the names under which a script can have them."""
+"""Constants and functions of a graph as expressions, with the imports that a script needs for them.
+
+What has no such expression raises `Unwritable`, which says why.
+"""
 
 from __future__ import annotations
 

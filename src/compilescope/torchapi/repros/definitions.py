@@ -1,4 +1,7 @@
-"""Objects of the user's program as source: by import, or by the statements that make them."""
+"""Objects of the user's program as source: an import, or the statements that define them.
+
+What has neither raises `Unwritable`, which says why.
+"""
 
 from __future__ import annotations
 

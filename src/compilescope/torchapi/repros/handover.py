@@ -1,4 +1,7 @@
-"""Stands between Dynamo and the backend: whoever watches sees each graph with its inputs."""
+"""Observes how Dynamo hands a graph to the backend: the graph, its inputs and the backend.
+
+Live, by standing around that call; or afterwards, from the traceback of what the backend raised.
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Where time goes: in phases of compilations, and in compiled code."""
+"""Times: phases of compilations, calls of compiled code, and profiled steps."""

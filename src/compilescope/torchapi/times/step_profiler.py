@@ -37,7 +37,8 @@ autotuning and the recording of CUDA graphs take the first two calls."""
 _PATIENCE = 200
 """Calls of all regions. Chosen: four steps of a model whose fifty blocks are compiled apart."""
 _ATTEMPTS = 4
-"""So often it begins anew when something compiles while it measures. Chosen."""
+"""Measurements that a compilation may interrupt. Chosen, not measured: after the
+last of them the process has no profile."""
 
 
 class _Region:
@@ -58,7 +59,7 @@ class StepProfiler:
         self._regions: list[_Region] = []
         self._anchor: _Region | None = None
         self._phase: Callable[[], None] | None = self._wait
-        self._quiet = self._attempts = 0
+        self._attempts = 0
         self._depth = threading.local()
         self._thread: int | None = None
         self._pid = os.getpid()
@@ -70,7 +71,6 @@ class StepProfiler:
 
     def note_compilation(self) -> None:
         """The program has not settled yet."""
-        self._quiet = 0
         self._anchor = None
         if self._phase not in (None, self._wait):
             self._attempts += 1

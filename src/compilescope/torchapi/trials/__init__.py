@@ -1,1 +1,1 @@
-"""Runs of a model that are compared: watched, in float64, with other roundings, or compiled."""
+"""Runs of a model for comparison: observed, in float64, with other roundings, or compiled."""

@@ -1,4 +1,4 @@
-"""Backends of torch.compile: by name, counted, and free of what was compiled before."""
+"""Backends for a comparison: found by name, counted, and compiling as if for the first time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What Dynamo compiles while a backend is called: which function, why again, for which sizes."""
+"""What is known of each graph that a backend is given: its function, why it recompiled, its sizes.
+
+Read from Dynamo's context while the backend is called, before the backend changes the graph.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What an eager run does that bears on whether another run must agree with it.
+"""Watches an eager run for what decides whether another run must give the same numbers.
 
-Random numbers, casts of numbers that do not fit, numbers that Python reads off tensors, and how
-many numbers are added up at most.
+That is: random numbers, casts of numbers that do not fit, numbers that Python reads off tensors,
+and how many numbers are added up at most.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tensors out of nothing: one number everywhere, or numbers in a row."""
+"""Operators that create tensors: filled with one number, or with numbers in a row (`arange`)."""
 
 from __future__ import annotations
 

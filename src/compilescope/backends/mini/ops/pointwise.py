@@ -1,4 +1,4 @@
-"""Element by element: arithmetic, comparisons, logic, conversions."""
+"""Pointwise operators: arithmetic, comparisons, logic, conversions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums, products, extremes, truth, and where the extremes are."""
+"""Reductions: sums, means, products, extremes and where they are, `any` and `all`, softmax."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same numbers in another shape, a part of them, or several tensors put together."""
+"""Operators that move numbers without computing: reshapes, slices, concatenation."""
 
 from __future__ import annotations
 

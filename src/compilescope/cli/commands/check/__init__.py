@@ -1,4 +1,4 @@
-"""`compilescope check`: the gate for CI. Is what a program loses within the limits, is any new?"""
+"""`compilescope check`: the gate for CI, which fails a program beyond its limits or baseline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `check` was asked: the command line over the project's settings, and the baseline read."""
+"""The request to `check`: the command line over the project's settings, and the baseline file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What `fix` hands out beside words: files that are changed, or a script."""
+"""What `fix` writes besides its report: changes to the user's files, or a script.
+
+Only fixes that were verified all together are written.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `fix` is asked to do: the program, from the command line or a run; and how."""
+"""The request to `fix`: which program (from the command line or a recorded run), and how."""
 
 from __future__ import annotations
 

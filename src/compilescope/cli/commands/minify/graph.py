@@ -1,4 +1,4 @@
-"""`minify` for what a graph shows: a crash, a difference, a violation."""
+"""`minify` of a graph: for a crash, a difference in numbers, or a violation."""
 
 from __future__ import annotations
 

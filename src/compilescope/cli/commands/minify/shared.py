@@ -1,4 +1,4 @@
-"""What `minify` shares between its kinds: where it writes, its progress bar, its last words."""
+"""What all kinds of `minify` share: where they write, the progress bar, the closing lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`minify` for what source shows: a crash, a break, a recompile."""
+"""`minify` of Python source: for a crash, a graph break, or a recompile."""
 
 from __future__ import annotations
 

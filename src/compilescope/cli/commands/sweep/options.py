@@ -1,4 +1,4 @@
-"""What `sweep` was asked: the programs, the limits and the engine; then the sweep itself."""
+"""The request to `sweep`: programs, limits and engine; and the sweep itself."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Graphs cut into parts, and parts run with the values of a real run."""
+"""Cuts a graph into parts, and runs a part with the values that it has in the whole program."""

@@ -1,4 +1,4 @@
-"""The graphs that Dynamo makes of a program, with the values that each was called with."""
+"""A backend that records the graphs of a program, with the values of each graph's first calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Frames that run eagerly, and compilations that failed."""
+"""Records of frames that Dynamo leaves to eager mode, and of failed compilations, as events."""
 
 from __future__ import annotations
 

@@ -20,8 +20,8 @@ _STRUCTURE = re.compile(
 )
 _BODY_STARTS = (b" ", b"#", b"}", b"^")
 _HEAD = 4400
-"""Of a line, within which its operation stands: constants make some of them megabytes long.
-Chosen."""
+"""Bytes of a line within which its operation is looked for. Chosen: the name comes right after the
+results, and a constant behind it may be megabytes long."""
 # Chosen: bounds for memory, and as many kinds and places as are shown.
 _TAIL = 1200
 _MOST_KINDS = 2000

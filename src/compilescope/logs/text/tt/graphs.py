@@ -1,4 +1,4 @@
-"""One graph on its way through tt-xla's compiler."""
+"""One graph on its way through tt-xla's compiler: what its modules at each stage tell of it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MOST_STAGES = 400
 
 @dataclass
 class TtGraph:
-    """What is known of it."""
+    """What is known of one graph so far."""
 
     process: ConsoleProcess
     start_ns: int

@@ -1,4 +1,4 @@
-"""What tt-xla's runtime and its Python part say beside the modules."""
+"""Counts the warnings, errors and executions that tt-xla logs between its modules."""
 
 from __future__ import annotations
 

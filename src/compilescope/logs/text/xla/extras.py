@@ -1,6 +1,6 @@
-"""What PT_XLA_DEBUG=1 adds, and metrics reports.
+"""What PT_XLA_DEBUG=1 adds to torch_xla's log: operators without a lowering, and metrics reports.
 
-Operators that have no lowering, who calls them, and what happens too often.
+For each such operator it keeps which line calls it and how often.
 """
 
 from __future__ import annotations

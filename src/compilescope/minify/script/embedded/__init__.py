@@ -1,6 +1,7 @@
-"""Code whose source goes into repro scripts as it stands. It needs nothing but torch.
+"""Code that is copied into repro scripts by its source; it needs nothing but torch.
 
-Each file may use what it imports and the other functions here, if the script brings them too.
+Each file may use what it imports, and functions of its neighbours if the script brings those too.
+So that a script recognises a failure as compilescope does, compilescope may import from it as well.
 """
 
 from __future__ import annotations

@@ -1,5 +1,9 @@
 # mypy: ignore-errors
-"""Dynamo writes `autograd_function_apply` into its graphs, and cannot read it (torch 2.13)."""
+"""Runs a captured `torch.autograd.Function` from its two graphs, forward and backward.
+
+Dynamo writes `autograd_function_apply` into its graphs but cannot trace it again (torch 2.13), so a
+script calls this instead.
+"""
 
 import torch
 

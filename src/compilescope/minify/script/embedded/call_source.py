@@ -1,6 +1,7 @@
 # mypy: ignore-errors
-"""What a repro of a user's program was called with, written as code. Runs at the end of a draft of
-the repro; copied there as it stands.
+"""Writes the arguments that a repro of a user's program was called with as code.
+
+Copied by its source into a draft of the repro, at the end of which it runs.
 """
 
 

@@ -1,5 +1,5 @@
 # mypy: ignore-errors
-"""What a crash is known by, however small the program around it becomes: no line, no size."""
+"""The sign by which a crash is recognised in a smaller program: no line numbers, no sizes."""
 
 import os
 import re

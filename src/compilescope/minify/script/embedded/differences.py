@@ -1,6 +1,6 @@
 # ruff: noqa: T201, B905
 # mypy: ignore-errors
-"""Eager and compiled numbers, both held against the same graph in float64."""
+"""Are compiled numbers wrong? Eager and compiled are both compared with the graph in float64."""
 
 import sys
 

@@ -1,5 +1,5 @@
 # mypy: ignore-errors
-"""What an error is known by, whatever the shapes and names of the graph at hand."""
+"""The sign by which a compilation's error is recognised, whatever the graph's shapes and names."""
 
 import os
 import re

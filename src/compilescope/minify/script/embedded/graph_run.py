@@ -1,6 +1,6 @@
 # ruff: noqa: B905
 # mypy: ignore-errors
-"""One run of the graph."""
+"""Runs a repro's graph once: results and gradients from a fixed seed, the same way each time."""
 
 import torch
 

@@ -1,6 +1,6 @@
 # ruff: noqa: T201
 # mypy: ignore-errors
-"""A crash that takes the process with it is looked at from outside."""
+"""Does compiled code kill its process? The script runs itself again as a child, and sees it die."""
 
 import subprocess
 import sys

@@ -1,6 +1,6 @@
 # ruff: noqa: B905
 # mypy: ignore-errors
-"""Inputs of a repro script."""
+"""Makes the input tensors of a repro script: from a seed, a constant, or saved numbers."""
 
 import json
 

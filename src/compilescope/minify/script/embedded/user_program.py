@@ -1,6 +1,7 @@
 # mypy: ignore-errors
-"""What a repro carries to take a module out of the user's program. The class is copied into the
-repro as it stands: it knows nothing of compilescope.
+"""Takes a module out of the user's program, just before the line that breaks.
+
+The class is copied into the repro by its source: it knows nothing of compilescope.
 """
 
 

@@ -1,6 +1,6 @@
 # ruff: noqa: T201
 # mypy: ignore-errors
-"""A graph that a device does not take."""
+"""Does the device still refuse the graph, and for the same reason?"""
 
 import sys
 

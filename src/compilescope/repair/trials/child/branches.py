@@ -1,8 +1,7 @@
-"""Which lines and which sides of branches an eager call goes through.
+"""Records which lines, and which sides of branches, an eager call runs through.
 
-In the user's own files, and in some others.
-
-By opcode: `a if c else b` and `a and b` lie in one line. Branches that a tensor decides are marked.
+In the user's own files, and in others that the caller names. By opcode, because `a if c else b` and
+`a and b` are on one line. Branches that a tensor decides are marked.
 """
 
 from __future__ import annotations

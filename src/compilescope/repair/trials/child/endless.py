@@ -1,4 +1,4 @@
-"""Replays on made-up inputs that do not end: `while x.abs().max() > 1` never does on infinities."""
+"""Stops a replay that does not end: `while x.abs().max() > 1` never does on made-up infinities."""
 
 from __future__ import annotations
 

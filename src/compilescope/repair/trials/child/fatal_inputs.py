@@ -1,6 +1,7 @@
-"""Made-up inputs that end the process: an index out of range is an exception on a CPU, and on a
-GPU the end of all further work; code in C++ may abort. The process leaves word of what it was
-asked, and the next one is not asked that family of inputs again.
+"""Notes which made-up inputs ended a process, so that the next one is not given them again.
+
+An index out of range is an exception on a CPU, but on a GPU it ends all further work, and C++ code
+may abort. So the process writes the family of inputs down before it replays a call on them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""What a caller could see of one call beside the numbers.
+"""What a caller could see of one call besides the numbers in its result.
 
-What is whose memory, what was printed, what was raised, which random numbers are next.
+Which tensors share memory, what was printed or logged, what was raised, and the state of the random
+number generators.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _MOST_WORDS = 400
 
 
 class CallNotes:
-    """Taken while `call` runs."""
+    """Calls `call` and notes what its caller could see."""
 
     def __init__(self, call: Callable[..., Any], state: State) -> None:
         self._call = call

@@ -1,6 +1,6 @@
-"""Lets the program run eagerly, and asks the first calls of each of its regions again and again.
+"""Runs the program eagerly, and replays the first calls of each compiled region on other inputs.
 
-The program itself sees nothing of it: state, random numbers and streams are as they were.
+The program does not notice: its state, random numbers and streams are as they were.
 """
 
 from __future__ import annotations

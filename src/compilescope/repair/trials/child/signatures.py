@@ -1,4 +1,4 @@
-"""Calls and coverage of them, in words that can be compared and written down."""
+"""Describes calls, and what they covered, as plain JSON that can be compared and stored."""
 
 from __future__ import annotations
 

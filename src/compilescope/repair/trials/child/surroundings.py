@@ -26,7 +26,7 @@ _SHORT = 80
 
 
 class CallSurroundings:
-    """As they were when this was made."""
+    """The plain values around a region when this was made."""
 
     def __init__(self) -> None:
         self._known: list[tuple[str, Any, str, Any, Any]] = []

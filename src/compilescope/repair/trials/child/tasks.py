@@ -1,4 +1,4 @@
-"""Begins what a process does beside running the program: replaying regions, or taking facts."""
+"""Starts what a tried process does besides running the program: replay regions, or take facts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Variables: which of them a warm process must share with the program, and which it need not."""
+"""Which environment variables a warm process must share with the program, and which it need not."""
 
 from __future__ import annotations
 

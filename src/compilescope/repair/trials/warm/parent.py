@@ -1,4 +1,8 @@
-"""Our end of the warm process: runs of a program, each in a child that is as good as fresh."""
+"""Our end of the warm process: asks it to run a program, each time in a new forked child.
+
+A forked child must behave as a new interpreter would. Where it could not, the answer is None and
+the caller starts a new interpreter.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Run by its path: the warm process, and each program that it forks a child for."""
+"""The script that the warm process is started with, by its path.
+
+A forked child comes back from `serve` with its program, and runs it to its end here.
+"""
 
 import gc
 import os
