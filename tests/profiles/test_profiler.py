@@ -154,3 +154,36 @@ def test_a_fault_in_a_hook_harms_nothing(hook: str, monkeypatch: pytest.MonkeyPa
 
         assert f(torch.ones(2)).sum() == g(torch.ones(2)).sum() == 4
     assert {fault.where for fault in seen.digest.faults} == {hook}
+
+
+@pytest.mark.parametrize("before", [0, 9, 11], ids=["first", "while we begin", "while we record"])
+def test_a_program_that_profiles_itself(before: int) -> None:
+    @torch.compile(backend="eager")
+    def f(x: Any) -> Any:
+        return (x @ x).relu()
+
+    with compilescope.capture(profile=5) as seen:
+        for _ in range(before):
+            f(torch.ones(8, 8))
+        with torch.profiler.profile() as own:
+            for _ in range(20):
+                f(torch.ones(8, 8))
+    names = [event.name for event in own.events()]
+    # Compiling runs it once more, on fake tensors.
+    assert names.count("aten::mm") - 20 in (0, 1)
+    assert not any("compilescope" in name for name in names)
+    profile = _only(seen.run)
+    assert profile.bar is None and "uses torch's profiler itself" in profile.told.reason
+    assert not seen.digest.faults
+
+
+def test_a_program_that_always_compiles() -> None:
+    @torch.compile(backend="eager", dynamic=False)
+    def f(x: Any) -> Any:
+        return x.relu()
+
+    with compilescope.capture(profile=3) as seen:
+        for size in range(2, 7):
+            for _ in range(6):
+                f(torch.ones(size))
+    assert "something compiled in each of" in _only(seen.run).told.reason

@@ -36,6 +36,7 @@ _QUIET = 3
 autotuning and the recording of CUDA graphs take the first two calls."""
 _PATIENCE = 200
 """Calls of all regions. Chosen: four steps of a model whose fifty blocks are compiled apart."""
+_OWN_PROFILER = "the program uses torch's profiler itself, and there can be one at a time"
 _ATTEMPTS = 4
 """Measurements that a compilation may interrupt. Chosen, not measured: after the
 last of them the process has no profile."""
@@ -65,6 +66,7 @@ class StepProfiler:
         self._pid = os.getpid()
         self._marks: list[Any] = []
         self._profiler: Any = None
+        self._starting = False
         self._mark: Any = None
         self._done = 0
         self._step_ns: list[int] = []
@@ -75,9 +77,21 @@ class StepProfiler:
         if self._phase not in (None, self._wait):
             self._attempts += 1
             self._drop()
-            self._phase = self._wait if self._attempts < _ATTEMPTS else None
+            self._phase = self._wait
+            if self._attempts >= _ATTEMPTS:
+                self._give_up(f"something compiled in each of {_ATTEMPTS} attempts to measure")
         for region in self._regions:
             region.calls = 0
+
+    def give_way(self) -> None:
+        """The program starts torch's profiler, of which there can be one: it gets its own trace."""
+        if self._profiler is not None and not self._starting:
+            self._give_up(_OWN_PROFILER)
+
+    def _give_up(self, reason: str) -> None:
+        self._phase = None
+        self._drop()
+        self._sink.emit(StepsProfiled(reason=reason))
 
     def watch_region(self, context: Any) -> None:
         """`context` is the object behind one `torch.compile`."""
@@ -117,7 +131,7 @@ class StepProfiler:
         if self._anchor is not None and region is not self._anchor:
             return
         thread = threading.get_ident()
-        if self._thread not in (None, thread):
+        if self._thread not in (None, thread) or _is_capturing():
             return
         try:
             assert self._phase is not None
@@ -151,11 +165,18 @@ class StepProfiler:
     def _start(self) -> None:
         import torch
 
+        if getattr(torch.autograd.profiler, "_is_profiler_enabled", False):
+            self._give_up(_OWN_PROFILER)
+            return
         activities = [torch.profiler.ProfilerActivity.CPU]
         if torch.cuda.is_initialized():
             activities.append(torch.profiler.ProfilerActivity.CUDA)
         self._profiler = torch.profiler.profile(activities=activities)
-        self._profiler.start()
+        self._starting = True
+        try:
+            self._profiler.start()
+        finally:
+            self._starting = False
         self._done = 0
         self._begin_step()
 
@@ -217,13 +238,18 @@ class StepProfiler:
                 context.enter_exit_hooks.remove(enter)
         if self._phase is None or os.getpid() != self._pid or not self._regions:
             return
-        self._drop()
         calls = max((region.calls for region in self._regions), default=0)
         # To settle, to time each step, and to record each and the one in which the profiler starts.
         wanted = _QUIET + 1 + self._steps + self._steps + 1
         reason = f"the program ended after {calls} calls of a compiled region without a compilation"
-        self._sink.emit(StepsProfiled(reason=f"{reason}; {wanted} are needed"))
-        self._phase = None
+        self._give_up(f"{reason}; {wanted} are needed")
+
+
+def _is_capturing() -> bool:
+    """Into a CUDA graph of the program's own, in which nothing of ours must be."""
+    import torch
+
+    return bool(torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing())
 
 
 def _moment() -> Any:
