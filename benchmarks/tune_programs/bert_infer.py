@@ -1,0 +1,44 @@
+"""BERT from a transformers config."""
+
+import sys
+import time
+
+import torch
+from transformers import BertConfig, BertModel
+
+SMALL = "--small" in sys.argv
+DEVICE = "cuda" if torch.cuda.is_available() and not SMALL else "cpu"
+STEPS = 60 if SMALL else 600
+
+
+def now():
+    if DEVICE == "cuda":
+        torch.cuda.synchronize()
+    return time.perf_counter()
+
+
+def build():
+    sizes = {"num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 2} if SMALL else {}
+    return BertModel(BertConfig(**sizes, intermediate_size=128 if SMALL else 3072))
+
+
+def batch():
+    return torch.randint(0, 30000, (1, 16) if SMALL else (8, 128), device=DEVICE)
+
+
+def main():
+    torch.manual_seed(0)
+    model = build().to(DEVICE).eval()
+    compiled = torch.compile(model)
+    batches = [batch() for _ in range(4)]
+    with torch.no_grad():
+        for step in range(STEPS):
+            if step == STEPS // 2:
+                begun = now()
+            out = compiled(batches[step % 4]).last_hidden_state
+    print("step_ms", (now() - begun) * 1000 / (STEPS - STEPS // 2))
+    print("shape", tuple(out.shape))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""A GPT of 12 layers in training, small batches: bound by launches."""
+
+import sys
+import time
+
+import torch
+from torch import nn
+
+SMALL = "--small" in sys.argv
+DEVICE = "cuda" if torch.cuda.is_available() and not SMALL else "cpu"
+STEPS = 60 if SMALL else 600
+
+
+def now():
+    if DEVICE == "cuda":
+        torch.cuda.synchronize()
+    return time.perf_counter()
+
+
+class Block(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads = heads
+        self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.mlp = nn.Sequential(
+            nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width)
+        )
+
+    def forward(self, x):
+        b, t, c = x.shape
+        qkv = self.qkv(self.norm1(x)).view(b, t, 3, self.heads, c // self.heads)
+        q, k, v = qkv.permute(2, 0, 3, 1, 4)
+        y = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.out(y.transpose(1, 2).reshape(b, t, c))
+        return x + self.mlp(self.norm2(x))
+
+
+class GPT(nn.Module):
+    def __init__(self, vocabulary, width, layers, heads, length):
+        super().__init__()
+        self.tokens = nn.Embedding(vocabulary, width)
+        self.places = nn.Embedding(length, width)
+        self.blocks = nn.ModuleList(Block(width, heads) for _ in range(layers))
+        self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, vocabulary, bias=False)
+
+    def forward(self, tokens):
+        x = self.tokens(tokens) + self.places(torch.arange(tokens.shape[1], device=tokens.device))
+        for block in self.blocks:
+            x = block(x)
+        return self.head(self.norm(x)).flatten(0, 1)
+
+
+def build():
+    return GPT(256, 64, 2, 2, 32) if SMALL else GPT(8192, 384, 12, 6, 256)
+
+
+def batch():
+    shape, most = ((4, 32), 256) if SMALL else ((4, 256), 8192)
+    x = torch.randint(0, most, shape, device=DEVICE)
+    return x, x.roll(-1, 1).flatten()
+
+
+def main():
+    torch.manual_seed(0)
+    model = build().to(DEVICE)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    compiled = torch.compile(model)
+    batches = [batch() for _ in range(4)]
+    for step in range(STEPS):
+        if step == STEPS // 2:
+            begun = now()
+        x, y = batches[step % 4]
+        loss = nn.functional.cross_entropy(compiled(x), y)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+    print("step_ms", (now() - begun) * 1000 / (STEPS - STEPS // 2))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+"""A residual network of convolutions, a few images at a time."""
+
+import sys
+import time
+
+import torch
+from torch import nn
+
+SMALL = "--small" in sys.argv
+DEVICE = "cuda" if torch.cuda.is_available() and not SMALL else "cpu"
+STEPS = 60 if SMALL else 600
+
+
+def now():
+    if DEVICE == "cuda":
+        torch.cuda.synchronize()
+    return time.perf_counter()
+
+
+def layer(inside, outside, stride=1):
+    convolution = nn.Conv2d(inside, outside, 3, stride, 1, bias=False)
+    return nn.Sequential(convolution, nn.BatchNorm2d(outside), nn.ReLU())
+
+
+class Residual(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.inner = nn.Sequential(layer(width, width), layer(width, width))
+
+    def forward(self, x):
+        return x + self.inner(x)
+
+
+def build():
+    widths = (8, 16) if SMALL else (64, 128, 256, 512)
+    layers, last = [], 3
+    for width in widths:
+        layers += [layer(last, width, 2), Residual(width), Residual(width)]
+        last = width
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(last, 100))
+
+
+def batch():
+    return torch.randn((1, 3, 32, 32) if SMALL else (8, 3, 224, 224), device=DEVICE)
+
+
+def main():
+    torch.manual_seed(0)
+    model = build().to(DEVICE).eval()
+    compiled = torch.compile(model)
+    batches = [batch() for _ in range(4)]
+    with torch.no_grad():
+        for step in range(STEPS):
+            if step == STEPS // 2:
+                begun = now()
+            out = compiled(batches[step % 4])
+    print("step_ms", (now() - begun) * 1000 / (STEPS - STEPS // 2))
+    print("shape", tuple(out.shape))
+
+
+if __name__ == "__main__":
+    main()

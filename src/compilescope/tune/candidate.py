@@ -1,0 +1,127 @@
+"""What a candidate is: one change that may make a step faster, when it can apply, and its price."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import msgspec
+
+from compilescope.fixes.compilation.own_files import own_modules
+from compilescope.fixes.compilation.regions import Region, regions_of
+from compilescope.fixes.patch import Patch
+from compilescope.fixes.subject import Program
+from compilescope.source.refusals import Refused
+from compilescope.source.syntax.edit import Edit
+from compilescope.source.syntax.module import SourceModule
+from compilescope.tune.steps.place import StepPlace
+
+
+class OptimizerFacts(msgspec.Struct, frozen=True):
+    """An optimizer that the step uses."""
+
+    kind: str = msgspec.field(name="class")
+    module: str
+    fused: bool | None = None
+    foreach: bool | None = None
+    capturable: bool | None = None
+    has_fused: bool = False
+    has_foreach: bool = False
+    parameters: int = 0
+
+
+class BlockFacts(msgspec.Struct, frozen=True):
+    """Blocks of one class in a row, within a model."""
+
+    path: str
+    kind: str = msgspec.field(name="class")
+    count: int = 0
+
+
+class StepFacts(msgspec.Struct, frozen=True):
+    """What the objects of a step show; see `child.facts`."""
+
+    devices: tuple[str, ...] = ()
+    dtypes: tuple[str, ...] = ()
+    trains: bool = False
+    grad_enabled: bool = True
+    optimizers: tuple[OptimizerFacts, ...] = ()
+    convolutions: int = 0
+    blocks: tuple[BlockFacts, ...] = ()
+    matmul_precision: str = "highest"
+    autocast: bool = False
+    bf16: bool = False
+    capability: tuple[int, int] | None = None
+    device_name: str = ""
+
+    @property
+    def on_cuda(self) -> bool:
+        return "cuda" in self.devices
+
+
+@dataclass(frozen=True)
+class TunedProgram:
+    """The program that candidates are proposed for, in one version of it."""
+
+    program: Program
+    facts: StepFacts
+    place: StepPlace
+    fixed: Patch | None = None
+    """What a search for fixes verified for its breaks and recompiles; None where there was none."""
+    fixes_refused: str = ""
+    """Why there is no such patch."""
+    _kept: dict[str, object] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def modules(self) -> list[SourceModule]:
+        return own_modules(self.program)
+
+    @cached_property
+    def regions(self) -> list[Region]:
+        return [region for module in self.modules for region in regions_of(module)]
+
+    def inductor_regions(self) -> list[Region]:
+        """Raises `Refused` where the user's files compile nothing with Inductor."""
+        if not self.regions:
+            raise Refused("torch.compile is not applied in one of your own files")
+        found = [region for region in self.regions if _uses_inductor(region)]
+        if not found:
+            raise Refused("the program compiles with another backend than Inductor")
+        return found
+
+    def needs_cuda(self, what: str) -> None:
+        if not self.facts.on_cuda:
+            raise Refused(f"{what} a CUDA device, and the step runs on the CPU")
+
+    def main_edit(self) -> Edit:
+        """For a line in the script. Raises `Refused` where there is no file for it."""
+        if not self.program.main or not self.program.is_own(self.program.main):
+            raise Refused("the program has no file of your own to set it in")
+        return Edit(self.program.module(self.program.main))
+
+
+class TuneCandidate(msgspec.Struct, frozen=True):
+    """One way to a faster step."""
+
+    id: str
+    """Kebab-case: `reduce-overhead`."""
+    title: str
+    """What it does, in a few words."""
+    price: str
+    """What it costs or risks, in one sentence."""
+    propose: Callable[[TunedProgram], Patch]
+    """Raises `Refused` with the reason where it cannot apply."""
+    order: int = 100
+    """Under a budget the lowest is tried first: what wins most often, and compiles quickest."""
+    group: str = ""
+    """Of those in one group only one can be chosen."""
+    lower_precision: bool = False
+    """It changes numbers on purpose: offered apart."""
+    for_compile_time: bool = False
+    """It is to make compiling faster, not the step: offered apart."""
+
+
+def _uses_inductor(region: Region) -> bool:
+    backend = region.argument("backend")
+    return backend is None or region.module.code(backend.value).strip("\"'") == "inductor"

@@ -1,0 +1,57 @@
+"""Repeated blocks compiled one by one: the first is compiled, the others use its code."""
+
+from __future__ import annotations
+
+from compilescope.fixes.compilation.regions import Region
+from compilescope.fixes.patch import Patch
+from compilescope.source.refusals import Refused
+from compilescope.source.syntax.edit import Edit
+from compilescope.source.trees import cst
+from compilescope.tune.candidate import BlockFacts, TuneCandidate, TunedProgram
+
+
+def _propose(tuned: TunedProgram) -> Patch:
+    if not tuned.facts.blocks:
+        raise Refused("the model has no list of blocks of one class")
+    blocks = max(tuned.facts.blocks, key=lambda each: each.count)
+    regions = tuned.inductor_regions()
+    if len(regions) != 1:
+        raise Refused("torch.compile is applied in several places")
+    if regions[0].is_of_many:
+        raise Refused("torch.compile is already applied in a loop or a class")
+    return Patch(_edit(regions[0], blocks).files())
+
+
+def _edit(region: Region, blocks: BlockFacts) -> Edit:
+    module, target = region.module, region.target
+    if region.form == "decorator" or not isinstance(target, (cst.Name, cst.Attribute)):
+        raise Refused("no module with a name is compiled")
+    statement = module.statement_of(region.node)
+    if not isinstance(statement, cst.SimpleStatementLine):
+        raise Refused("torch.compile is part of a larger statement")
+    call = region.call
+    assert call is not None
+    given = [arg for arg in call.args if arg.keyword is not None and arg.keyword.value != "model"]
+    arguments = ", ".join(module.code(arg).rstrip(", ") for arg in given)
+    name = module.code(target)
+    path = ".".join(filter(None, (name, blocks.path)))
+    if any(part.isdigit() for part in path.split(".")):
+        raise Refused("the blocks have no name of their own")
+    edit = Edit(module)
+    block = module.fresh_name("block")
+    edit.put_before(statement, f"for {block} in {path}:\n    {block}.compile({arguments})")
+    if region.form == "method":
+        edit.remove_statement(statement)
+    else:
+        edit.replace(call, edit.expression(name))
+    return edit
+
+
+CANDIDATE = TuneCandidate(
+    id="regional-compilation",
+    title="compile the repeated block once, not the whole model",
+    price="Nothing is fused across blocks, and what lies between them runs eagerly.",
+    propose=_propose,
+    order=90,
+    for_compile_time=True,
+)

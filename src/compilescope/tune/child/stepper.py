@@ -1,0 +1,233 @@
+"""Stands at the marks of a program's step, and runs it in turns as the other side asks.
+
+Up to the steady state the program runs as it is; what its first steps computed is kept. From then
+on it waits at a mark, is told how many steps to take, says how long they took, and waits again.
+"""
+
+from __future__ import annotations
+
+import atexit
+import builtins
+import json
+import os
+import resource
+import socket
+import sys
+import threading
+import time
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import torch
+
+from compilescope.torchapi.compilation.clock import CompilationClock
+from compilescope.tune.child.facts import facts_around
+from compilescope.tune.child.snapshot import keep_tensors, widen_weights
+from compilescope.tune.steps.place import MARK
+
+KEPT_STEPS = 2
+"""Whose numbers are kept. Chosen: the first shows what is computed, the second what the first left
+behind; with each further one rounding errors of training grow."""
+_QUIET = 4
+"""Steps without a compilation after which a program is settled. Chosen: CUDA graphs warm up in the
+second call after the compilation and record in the third."""
+_MOST_COUNTED = 20_000
+"""Marks. Chosen: a bound for a program without an end."""
+
+
+def begin(given: dict[str, Any]) -> None:
+    """torch has just been imported, nothing of the program's has been compiled."""
+    stepper = {"count": _Counter, "exact": _Exact, "turns": _Turns}[given["mode"]](given)
+    setattr(builtins, MARK, stepper.mark)
+
+
+class _Marks:
+    """What all of them have in common: a folder, a channel, and one process that speaks."""
+
+    def __init__(self, given: dict[str, Any]) -> None:
+        self.folder = Path(given["folder"])
+        self.pid = os.getpid()
+        self.thread = threading.get_ident()
+        self._channel = socket.socket(fileno=int(given["channel"]))
+        self._lines = self._channel.makefile("rb")
+        atexit.register(self._end)
+
+    def mark(self, number: int = 0) -> None:
+        if os.getpid() == self.pid and threading.get_ident() == self.thread:
+            self.step(number, sys._getframe(1))
+
+    def step(self, number: int, frame: FrameType) -> None:
+        raise NotImplementedError
+
+    def tell(self, **news: Any) -> None:
+        try:
+            self._channel.sendall(json.dumps(news).encode() + b"\n")
+        except OSError:
+            os._exit(0)
+
+    def hear(self) -> dict[str, Any]:
+        line = self._lines.readline()
+        if not line:
+            os._exit(0)  # Nobody waits for this process any more.
+        found: dict[str, Any] = json.loads(line)
+        return found
+
+    def _end(self) -> None:
+        if os.getpid() == self.pid:
+            self.tell(kind="ended")
+
+
+class _Counter(_Marks):
+    """How often each place is passed."""
+
+    def __init__(self, given: dict[str, Any]) -> None:
+        super().__init__(given)
+        self._counts = [0] * int(given["places"])
+        self._seconds = float(given["seconds"])
+        self._clock = CompilationClock()
+        self._clock.install()
+        self._until = 0.0
+        self._facts: dict[str, Any] = {}
+        self._compilations = -1
+
+    def step(self, number: int, frame: FrameType) -> None:
+        self._counts[number] += 1
+        now = time.perf_counter()
+        if self._compilations != self._clock.count:
+            self._compilations, self._until = self._clock.count, now + self._seconds
+        if self._counts[number] <= 1 + KEPT_STEPS:
+            self._facts = facts_around(frame) or self._facts
+        if sum(self._counts) >= _MOST_COUNTED or (self._clock.count and now > self._until):
+            self._tell(ended=False)
+            os._exit(0)
+
+    def _tell(self, *, ended: bool) -> None:
+        self.tell(kind="counted", counts=self._counts, facts=self._facts, ended=ended)
+
+    def _end(self) -> None:
+        if os.getpid() == self.pid:
+            self._tell(ended=True)
+
+
+class _Exact(_Marks):
+    """The first steps, eagerly and in float64."""
+
+    def __init__(self, given: dict[str, Any]) -> None:
+        super().__init__(given)
+        from compilescope.torchapi.trials.reruns import Widening
+
+        self._marks = 0
+        self._mode: Any = Widening()
+        torch.compiler.set_stance("force_eager")
+
+    def step(self, number: int, frame: FrameType) -> None:
+        if self._marks:
+            self._mode.__exit__(None, None, None)
+            keep_tensors(frame, self.folder / f"step-{self._marks}.pt")
+        else:
+            widen_weights(frame)
+        if self._marks == KEPT_STEPS:
+            self.tell(kind="kept", steps=self._marks)
+            os._exit(0)
+        self._marks += 1
+        self._mode.__enter__()
+
+
+class _Turns(_Marks):
+    """Runs up to the steady state, and then as it is told."""
+
+    def __init__(self, given: dict[str, Any]) -> None:
+        super().__init__(given)
+        self._clock = CompilationClock()
+        self._clock.install()
+        self._marks = 0
+        self._quiet = 0
+        self._compilations = 0
+        self._first = self._last = 0.0
+        self._kept_s = 0.0
+        self._warm: list[float] = []
+        self._left = 0
+        self._steps = 0
+        self._begun = 0.0
+        self._settled = False
+        self._only_numbers = bool(given.get("only_numbers"))
+
+    def step(self, number: int, frame: FrameType) -> None:
+        if self._settled:
+            self._left -= 1
+            if self._left <= 0:
+                self._turn_ended()
+            return
+        self._settle(frame)
+
+    def _settle(self, frame: FrameType) -> None:
+        _synchronize()
+        now = time.perf_counter()
+        if self._marks:
+            self._warm.append(now - self._last)
+            if self._marks <= KEPT_STEPS:
+                keep_tensors(frame, self.folder / f"step-{self._marks}.pt")
+        if self._only_numbers and self._marks == KEPT_STEPS:
+            self.tell(kind="kept", steps=self._marks)
+            os._exit(0)
+        same = self._marks and self._clock.count == self._compilations
+        self._quiet = self._quiet + 1 if same else 0
+        self._compilations = self._clock.count
+        if not self._marks:
+            self._before_s = self._clock.seconds
+        self._marks += 1
+        if self._quiet >= _QUIET and self._marks > KEPT_STEPS + 1:
+            self._ready()
+            return
+        self._last = time.perf_counter()
+
+    def _ready(self) -> None:
+        self._settled = True
+        _reset_peak()
+        steady = sorted(self._warm[-_QUIET:])[_QUIET // 2]
+        # What the first steps took beyond steady ones: compiling, autotuning, recording graphs.
+        extra = sum(each - steady for each in self._warm)
+        self.tell(
+            kind="ready",
+            steps=len(self._warm),
+            steady_ms=steady * 1000,
+            compile_s=max(0.0, self._before_s + extra),
+            compilations=self._clock.count,
+        )
+        self._wait()
+
+    def _turn_ended(self) -> None:
+        _synchronize()
+        seconds = time.perf_counter() - self._begun
+        self.tell(
+            kind="turn",
+            ms=seconds * 1000 / self._steps,
+            steps=self._steps,
+            compilations=self._clock.count,
+            memory=_peak(),
+        )
+        self._wait()
+
+    def _wait(self) -> None:
+        asked = self.hear()
+        self._steps = self._left = int(asked["steps"])
+        _synchronize()
+        self._begun = time.perf_counter()
+
+
+def _synchronize() -> None:
+    if torch.cuda.is_available() and torch.cuda.is_initialized():
+        torch.cuda.synchronize()
+
+
+def _reset_peak() -> None:
+    if torch.cuda.is_available() and torch.cuda.is_initialized():
+        torch.cuda.reset_peak_memory_stats()
+
+
+def _peak() -> int:
+    """On a GPU what torch took of its memory; else the most that this process ever had."""
+    if torch.cuda.is_available() and torch.cuda.is_initialized():
+        return int(torch.cuda.max_memory_reserved())
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -1,0 +1,42 @@
+"""The program with what `fix` verifies for its breaks and recompiles, as one more candidate."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from compilescope.errors import ToolError
+from compilescope.fixes.patch import Patch
+from compilescope.processes.deadline import OutOfTime
+from compilescope.recorder.target import Target
+from compilescope.tune.candidate import TunedProgram
+from compilescope.tune.options import TuneOptions
+
+
+def fixed_version(target: Target, wishes: TuneOptions, tuned: TunedProgram) -> TunedProgram:
+    digest = tuned.program.digest
+    if not (digest.sites or digest.recompiles):
+        return tuned
+    from compilescope.repair.search.options import SearchOptions
+    from compilescope.repair.search.rounds import search
+
+    wishes.progress("searching fixes for breaks and recompiles", 0, 0)
+    options = SearchOptions(
+        safe_only=True,
+        own_only=True,
+        limit_s=wishes.limit_s,
+        deadline=wishes.deadline,
+        seed=wishes.seed,
+        stdin=wishes.stdin,
+        compile_names=wishes.compile_names,
+        backend=wishes.backend,
+        timed=False,
+    )
+    try:
+        found = search(target, options)
+    except OutOfTime:
+        return replace(tuned, fixes_refused="the time budget ran out in the search for fixes")
+    except ToolError as error:
+        return replace(tuned, fixes_refused=error.message.rstrip("."))
+    if found.verdict != "verified" or not found.files:
+        return replace(tuned, fixes_refused=found.reason or "no fix could be verified")
+    return replace(tuned, fixed=Patch(found.files, environment=found.environment))

@@ -1,0 +1,128 @@
+"""The verdict of a trial: by the clock, and by the numbers of its first steps."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import Any
+
+from compilescope.analysis.intervals import ratio
+from compilescope.repair.trials.version import Version
+from compilescope.tune.measurement import Meter
+from compilescope.tune.numbers import is_other_computation, judge_numbers, read_steps
+from compilescope.tune.options import TuneOptions
+from compilescope.tune.stepped import StepFailed
+from compilescope.tune.trial import ONCE, TuneTrial, in_words
+
+_NOISY = 1.1
+"""high / low of an interval around 1 that says nothing. Chosen: a tenth would be worth having."""
+_QUICKER = 1.2
+"""Times that compiling must get quicker for what is meant for that. Chosen."""
+_NOT_SLOWER = 0.95
+"""Such a candidate may make the step slower by so much. Chosen."""
+
+
+class NumbersJudge:
+    """Knows what the original computes, and float64."""
+
+    def __init__(self, meter: Meter, wishes: TuneOptions) -> None:
+        self._meter = meter
+        self._wishes = wishes
+        self._reference: dict[str, Any] = {}
+        self._exact: dict[str, Any] | None = None
+        self._apart = False
+        """The steps draw random numbers, which compiled code draws in its own way: numbers are
+        compared in processes that draw as eager mode does."""
+
+    def anchor(self) -> None:
+        """The original has settled: its numbers and those of float64 are known from now on."""
+        folder = self._meter.new_folder("exact")
+        self._wishes.progress("the original's numbers, in float64", 0, 0)
+        with self._meter.first_steps(Version(), folder, exact=True) as exactly:
+            self._meter.settle_base()  # At the same time.
+            self._reference = read_steps(self._meter.original)
+            with contextlib.suppress(StepFailed):
+                if exactly.hear("kept") is not None:
+                    self._exact = read_steps(folder)
+        if not self._exact:
+            self._exact = None  # The usual tolerances decide.
+            return
+        if is_other_computation(self._reference, self._exact):
+            self._apart = True
+            self._reference = self._kept(Version())
+            if is_other_computation(self._reference, self._exact):
+                self._exact = None
+
+    def _kept(self, version: Version) -> dict[str, Any]:
+        folder = self._meter.new_folder("numbers")
+        process = self._meter.first_steps(version, folder, exact=False)
+        with process, contextlib.suppress(StepFailed):
+            process.hear("kept")
+        return read_steps(folder)
+
+    def judge(self, trial: TuneTrial) -> None:
+        test = self._kept(trial.version) if self._apart else read_steps(Path(trial.folder))
+        found = judge_numbers(
+            self._reference, test, self._exact, lower_precision=trial.lower_precision
+        )
+        trial.numbers, trial.numbers_reason = found.verdict, found.reason
+
+
+def judge_first(trial: TuneTrial, meter: Meter, judge: NumbersJudge) -> None:
+    """After the first measurement."""
+    found = trial.ratio
+    if trial.verdict == "rejected":
+        return
+    if found is None or found.low is None or found.high is None:
+        trial.say("unverified", "the program has too few steps to measure it")
+        return
+    faster = found.low > 1
+    if trial.for_compile_time:
+        _judge_compile_time(trial, meter, judge, found.high)
+        return
+    if not faster:
+        noisy = found.high > 1 and found.high / found.low > _NOISY
+        words = "the measurement is too noisy" if noisy else "not faster"
+        trial.say("unverified" if noisy else "rejected", f"{words}: {in_words(found)}")
+        return
+    judge.judge(trial)
+    if trial.numbers == "fail":
+        trial.say("rejected", f"faster ({in_words(found)}), but wrong: {trial.numbers_reason}")
+    elif trial.numbers == "unknown":
+        trial.say("unverified", f"its numbers cannot be told: {trial.numbers_reason}")
+    else:
+        trial.promising = True
+        trial.say("unverified", ONCE)
+
+
+def _judge_compile_time(trial: TuneTrial, meter: Meter, judge: NumbersJudge, high: float) -> None:
+    own, base = trial.compile_s, meter.compile_s
+    if own is None or base is None or own * _QUICKER > base:
+        trial.say("rejected", f"compiling takes {own or 0:.1f} s instead of {base or 0:.1f} s")
+        return
+    if high < _NOT_SLOWER:
+        trial.say("rejected", f"it compiles faster, but makes the step slower: {high:.2f}x at best")
+        return
+    judge.judge(trial)
+    if trial.numbers != "pass":
+        trial.say("rejected", f"its numbers are not the original's: {trial.numbers_reason}")
+        return
+    trial.say("apart", f"compiling takes {own:.1f} s instead of {base:.1f} s")
+
+
+def judge_second(trial: TuneTrial) -> None:
+    """Faster in the second measurement by itself, or not offered."""
+    if trial.verdict == "rejected":
+        return
+    if len(trial.own_rows) < 2:
+        trial.say("unverified", "the second measurement failed")
+        return
+    again = ratio(trial.base_rows[-1:], trial.own_rows[-1:], paired=True)
+    if again is None or again.low is None or again.low <= 1:
+        words = in_words(again) if again is not None else "nothing was measured"
+        trial.say("rejected", f"not faster in a second measurement: {words}")
+        return
+    if trial.lower_precision:
+        trial.say("apart", f"it changes numbers on purpose: {trial.numbers_reason}")
+    else:
+        trial.say("verified", trial.numbers_reason)

@@ -1,0 +1,142 @@
+"""What came of a search for a faster step: each candidate, and the version that is handed out."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from compilescope.analysis.intervals import Ratio
+from compilescope.fixes.diffs import unified_diff
+from compilescope.model.fix_search import Losses
+from compilescope.model.outcomes import TuneAttempt, TuneOutcome
+from compilescope.repair.trials.version import Version
+from compilescope.tune.candidate import TuneCandidate
+from compilescope.tune.trial import TuneTrial, in_words
+
+
+@dataclass(frozen=True)
+class TuneResult:
+    """What the user is told and handed."""
+
+    outcome: TuneOutcome
+    attempts: tuple[TuneAttempt, ...]
+    files: dict[str, str] = field(default_factory=dict)
+    originals: dict[str, str] = field(default_factory=dict)
+    environment: dict[str, str] = field(default_factory=dict)
+    main: str = ""
+    run: str = ""
+    interrupted: bool = False
+    before: Losses = field(default_factory=Losses)
+    after: Losses = field(default_factory=Losses)
+
+
+def originals_of(files: Mapping[str, str]) -> dict[str, str]:
+    """The same files as they are on disk."""
+    return {file: Version().text_of(file) or "" for file in files}
+
+
+@dataclass(frozen=True)
+class Findings:
+    """All that a search has found out, as records."""
+
+    root: str
+    step: str
+    device: str
+    trials: Sequence[TuneTrial]
+    refused: Sequence[tuple[TuneCandidate, str]]
+    best: TuneTrial | None
+    notes: tuple[str, ...]
+    compile_s: float | None
+    """Of the original."""
+
+    @property
+    def files(self) -> dict[str, str]:
+        return dict(self.best.version.files) if self.best is not None else {}
+
+    def outcome(self) -> TuneOutcome:
+        best = self.best
+        found = best.ratio if best is not None else None
+        every = [row for trial in self.trials for row in trial.base_rows]
+        known: dict[str, Any] = {"step": self.step, "device": self.device, "notes": self.notes}
+        if best is None or found is None:
+            reason = _why_none(self.trials)
+            return TuneOutcome(
+                verdict="unverified", reason=reason, before_ms=_median(every), **known
+            )
+        before, after = _median(best.base_rows), _median(best.own_rows)
+        more_s = _more(best.compile_s, self.compile_s)
+        return TuneOutcome(
+            verdict="verified",
+            reason=in_words(found),
+            before_ms=before,
+            after_ms=after,
+            speedup=found.value,
+            speedup_ci=_interval(found),
+            numbers=best.numbers or "",
+            memory_bytes=best.memory_bytes,
+            compile_seconds=more_s,
+            pays_after=_pays_after(more_s, (before or 0.0) - (after or 0.0)),
+            diff=self._diff(self.files),
+            environment=dict(best.version.environment),
+            **known,
+        )
+
+    def attempts(self) -> Iterator[TuneAttempt]:
+        part = {each.id for each in self.best.candidates} if self.best is not None else set()
+        for trial in self.trials:
+            candidate, found = trial.candidates[0], trial.ratio
+            yield TuneAttempt(
+                candidate=candidate.id,
+                title=candidate.title,
+                verdict=trial.verdict,
+                reason=trial.reason,
+                speedup=found.value if found is not None else None,
+                speedup_ci=_interval(found) if found is not None else None,
+                numbers=trial.numbers or "",
+                numbers_reason=trial.numbers_reason,
+                memory_bytes=trial.memory_bytes,
+                compile_seconds=_more(trial.compile_s, self.compile_s),
+                price=candidate.price,
+                diff=self._diff(trial.version.files),
+                kept=candidate.id in part,
+            )
+        for candidate, reason in self.refused:
+            yield TuneAttempt(
+                candidate=candidate.id,
+                title=candidate.title,
+                verdict="refused",
+                reason=reason,
+                price=candidate.price,
+            )
+
+    def _diff(self, files: Mapping[str, str]) -> str:
+        return unified_diff(originals_of(files), files, self.root)
+
+
+def _why_none(trials: Sequence[TuneTrial]) -> str:
+    if not trials:
+        return "no candidate applies"
+    if not any(trial.own_rows for trial in trials):
+        return "no candidate was measured"
+    return "no candidate is verified to make the step faster"
+
+
+def _median(rows: Sequence[Sequence[float]]) -> float | None:
+    values = [value for row in rows for value in row]
+    return statistics.median(values) if values else None
+
+
+def _more(own: float | None, base: float | None) -> float | None:
+    return None if own is None or base is None else own - base
+
+
+def _interval(found: Ratio) -> tuple[float, float] | None:
+    return None if found.low is None or found.high is None else (found.low, found.high)
+
+
+def _pays_after(more_s: float | None, saved_ms: float) -> int | None:
+    if more_s is None or saved_ms <= 0:
+        return None
+    return max(0, round(more_s * 1000 / saved_ms))

@@ -1,0 +1,143 @@
+"""What each candidate makes of a program, and what it refuses. Nothing is run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from builders import run_of
+from compilescope.analysis.digest import digest
+from compilescope.fixes.subject import Program
+from compilescope.source.refusals import Refused
+from compilescope.tune.candidate import BlockFacts, OptimizerFacts, StepFacts, TunedProgram
+from compilescope.tune.catalogue import all_candidates
+from compilescope.tune.steps.place import loops_around
+
+_TRAIN = """import torch
+from torch.utils.data import DataLoader
+
+
+def main(device, data):
+    model = Net().to(device)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    compiled = torch.compile(model)
+    total = 0.0
+    for x in DataLoader(data, batch_size=4):
+        x = x.to(device)
+        loss = compiled(x).mean()
+        loss.backward()
+        optimizer.step()
+        total += loss.item()
+"""
+_FACTS = StepFacts(
+    devices=("cuda",),
+    dtypes=("torch.float32",),
+    trains=True,
+    optimizers=(OptimizerFacts(kind="AdamW", module="torch.optim.adamw", has_fused=True),),
+    convolutions=2,
+    blocks=(BlockFacts("blocks", "Block", 12),),
+    bf16=True,
+    capability=(9, 0),
+)
+_NEW_LINES = {
+    "reduce-overhead": 'torch.compile(model, mode="reduce-overhead")',
+    "max-autotune": 'torch.compile(model, mode="max-autotune")',
+    "max-autotune-no-cudagraphs": 'torch.compile(model, mode="max-autotune-no-cudagraphs")',
+    "fused-optimizer": "AdamW(model.parameters(), lr=1e-3, fused=True)",
+    "compiled-optimizer": "    optimizer.step = torch.compile(optimizer.step)\n",
+    "tf32-matmul": 'torch.set_float32_matmul_precision("high")\n',
+    "bf16-autocast": 'torch.autocast("cuda", dtype=torch.bfloat16)(model.forward)\n',
+    "channels-last": "    model.to(memory_format=torch.channels_last)\n    compiled =",
+    "cpp-wrapper": "torch._inductor.config.cpp_wrapper = True\n",
+    "coordinate-descent": "torch._inductor.config.coordinate_descent_tuning = True\n",
+    "compiled-autograd": "torch._dynamo.config.compiled_autograd = True\n",
+    "regional-compilation": "in model.blocks:\n        block.compile()\n    compiled = model\n",
+    "async-transfers": "x.to(device, non_blocking=True)",
+    "sum-on-device": "total += loss.detach()\n",
+}
+_REFUSED = {"freezing": "trains", "foreach-optimizer": "foreach", "dynamic-shapes": "same sizes"}
+
+
+def _tuned(tmp_path: Path, text: str = _TRAIN, facts: StepFacts = _FACTS) -> TunedProgram:
+    file = tmp_path / "train.py"
+    file.write_text(text)
+    run = run_of()
+    line = next(n for n, each in enumerate(text.splitlines(), 1) if "compiled(x)" in each)
+    place = loops_around(str(file), text, line)[0]
+    return TunedProgram(Program(run, digest(run), str(file)), facts, place)
+
+
+def _made(name: str, tuned: TunedProgram) -> str:
+    candidate = next(each for each in all_candidates() if each.id == name)
+    return candidate.propose(tuned).files[tuned.program.main]
+
+
+@pytest.mark.parametrize("name", sorted(_NEW_LINES))
+def test_it_changes_the_program_as_it_says(name: str, tmp_path: Path) -> None:
+    tuned = _tuned(tmp_path)
+    made = _made(name, tuned)
+    assert _NEW_LINES[name] in made
+    compile(made, "train.py", "exec")
+
+
+@pytest.mark.parametrize("name", sorted({*_NEW_LINES} - {"bf16-autocast"}))
+def test_what_is_there_already_is_not_proposed_again(name: str, tmp_path: Path) -> None:
+    """But for autocast, which is seen in a run and not in the text."""
+    made = _made(name, _tuned(tmp_path))
+    with pytest.raises(Refused):
+        _made(name, _tuned(tmp_path, made))
+
+
+@pytest.mark.parametrize("name", sorted(_REFUSED))
+def test_it_says_why_it_cannot_apply(name: str, tmp_path: Path) -> None:
+    with pytest.raises(Refused, match=_REFUSED[name]):
+        _made(name, _tuned(tmp_path))
+
+
+@pytest.mark.parametrize("name", sorted({*_NEW_LINES, *_REFUSED} - {"sum-on-device"}))
+def test_another_backend_than_inductor_gets_nothing_of_inductors(name: str, tmp_path: Path) -> None:
+    text = _TRAIN.replace("torch.compile(model)", 'torch.compile(model, backend="eager")')
+    try:
+        made = _made(name, _tuned(tmp_path, text))
+    except Refused:
+        return
+    assert "_inductor" not in made and "mode=" not in made
+
+
+def test_on_the_cpu_nothing_of_cuda_is_proposed(tmp_path: Path) -> None:
+    facts = msgspec.structs.replace(_FACTS, devices=("cpu",), capability=None)
+    tuned = _tuned(tmp_path, facts=facts)
+    for name in ("reduce-overhead", "tf32-matmul", "async-transfers", "coordinate-descent"):
+        with pytest.raises(Refused, match="CUDA device"):
+            _made(name, tuned)
+    assert 'autocast("cpu"' in _made("bf16-autocast", tuned)
+
+
+def test_inference_may_be_frozen(tmp_path: Path) -> None:
+    text = "\n".join(line for line in _TRAIN.splitlines() if "optimizer" not in line) + "\n"
+    facts = msgspec.structs.replace(_FACTS, trains=False, grad_enabled=False, optimizers=())
+    tuned = _tuned(tmp_path, text, facts)
+    assert "config.freezing = True" in _made("freezing", tuned)
+    for name in ("fused-optimizer", "compiled-optimizer", "compiled-autograd"):
+        with pytest.raises(Refused):
+            _made(name, tuned)
+
+
+def test_options_exclude_a_mode(tmp_path: Path) -> None:
+    text = _TRAIN.replace("compile(model)", 'compile(model, options={"max_autotune": True})')
+    with pytest.raises(Refused, match="options"):
+        _made("max-autotune", _tuned(tmp_path, text))
+
+
+def test_candidates_go_on_top_of_each_other(tmp_path: Path) -> None:
+    """Also where they change the same line."""
+    tuned = _tuned(tmp_path)
+    text = _TRAIN
+    for name in ("reduce-overhead", "channels-last", "fused-optimizer", "cpp-wrapper"):
+        program = replace(tuned.program, files={tuned.program.main: text}, _modules={}, _own=[])
+        text = _made(name, TunedProgram(program, _FACTS, tuned.place))
+    for name in ("reduce-overhead", "channels-last", "fused-optimizer", "cpp-wrapper"):
+        assert _NEW_LINES[name] in text

@@ -1,0 +1,51 @@
+"""Are the numbers of a candidate the original's?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from compilescope.tune.numbers import is_other_computation, judge_numbers  # noqa: E402
+
+pytestmark = pytest.mark.torch
+
+
+def _steps(dtype: Any, *, wrong: float = 0.0) -> dict[str, Any]:
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(64, 64, generator=generator)
+    w = torch.randn(64, 64, generator=generator)
+    out = (x.to(dtype) @ w.to(dtype)).softmax(-1) * (1 + wrong)
+    return {"step 1: x": x, "step 1: out": out}
+
+
+def test_rounding_passes_and_a_wrong_factor_fails() -> None:
+    reference, exact = _steps(torch.float32), _steps(torch.float64)
+    near = {**reference, "step 1: out": reference["step 1: out"] * (1 + 1e-7)}
+    assert judge_numbers(reference, near, exact).verdict == "pass"
+    found = judge_numbers(reference, _steps(torch.float32, wrong=1e-3), exact)
+    assert found.verdict == "fail" and "out" in found.reason
+
+
+def test_inputs_alone_prove_nothing() -> None:
+    only = {"step 1: x": _steps(torch.float32)["step 1: x"]}
+    assert judge_numbers(only, only, {"step 1: x": only["step 1: x"].double()}).verdict == "unknown"
+
+
+def test_lower_precision_may_be_off_but_not_far_and_not_infinite() -> None:
+    reference = _steps(torch.float32)
+    low = _steps(torch.bfloat16)
+    assert judge_numbers(reference, low, None, lower_precision=True).verdict == "pass"
+    far = {**reference, "step 1: out": reference["step 1: out"] * 1.5}
+    assert judge_numbers(reference, far, None, lower_precision=True).verdict == "fail"
+    infinite = {**reference, "step 1: out": reference["step 1: out"] * torch.inf}
+    assert judge_numbers(reference, infinite, None, lower_precision=True).verdict == "fail"
+
+
+def test_other_random_numbers_are_another_computation() -> None:
+    reference, exact = _steps(torch.float32), _steps(torch.float64)
+    assert not is_other_computation(reference, exact)
+    dropped = {**exact, "step 1: out": exact["step 1: out"] * 0.5}
+    assert is_other_computation(reference, dropped)

@@ -1,0 +1,72 @@
+"""A whole search, on a program whose slowness is planted, with candidates that take it away."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from compilescope.fixes.patch import Patch
+from compilescope.recorder.target import Target
+from compilescope.source.refusals import Refused
+from compilescope.tune.candidate import TuneCandidate, TunedProgram
+from compilescope.tune.options import TuneOptions
+from compilescope.tune.search import tune
+
+pytestmark = [pytest.mark.torch, pytest.mark.slow, pytest.mark.timeout(1800)]
+
+_PROGRAM = """
+import time
+import torch
+
+torch.manual_seed(0)
+model = torch.nn.Linear(8, 8)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+compiled = torch.compile(model, backend="eager")
+for epoch in range(2):
+    for step in range(60):
+        x = torch.randn(4, 8)
+        time.sleep(0.03)  # one
+        time.sleep(0.02)  # two
+        loss = compiled(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+print("done")
+"""
+
+
+def _replacing(name: str, old: str, new: str) -> TuneCandidate:
+    def propose(tuned: TunedProgram) -> Patch:
+        text = tuned.program.text(tuned.program.main)
+        if old not in text:
+            raise Refused("there is no such text")
+        return Patch({tuned.program.main: text.replace(old, new)})
+
+    return TuneCandidate(id=name, title=name, price="", propose=propose)
+
+
+def test_what_is_faster_and_right_is_combined_and_the_rest_is_told(tmp_path: Path) -> None:
+    program = tmp_path / "train.py"
+    program.write_text(_PROGRAM)
+    candidates = (
+        _replacing("first", "time.sleep(0.03)  # one", "pass"),
+        _replacing("second", "time.sleep(0.02)  # two", "pass"),
+        _replacing("wrong", "time.sleep(0.03)  # one", "x = x * 1.001"),
+        _replacing("slower", "# two", "; time.sleep(0.02)"),
+        _replacing("crash", "# two", "; raise ValueError('planted')"),
+        _replacing("absent", "nowhere", ""),
+    )
+    result = tune(Target("script", (str(program),)), TuneOptions(jobs=3), candidates)
+    verdicts = {each.candidate: each for each in result.attempts}
+    assert result.outcome.step == "train.py:10"
+    assert verdicts["first"].verdict == verdicts["second"].verdict == "verified"
+    assert verdicts["wrong"].verdict == "rejected" and "wrong" in verdicts["wrong"].reason
+    assert verdicts["wrong"].numbers == "fail"
+    assert verdicts["slower"].verdict == "rejected" and "not faster" in verdicts["slower"].reason
+    assert verdicts["crash"].verdict == "rejected" and "planted" in verdicts["crash"].reason
+    assert verdicts["absent"].verdict == "refused"
+    assert [each.candidate for each in result.attempts if each.kept] == ["first", "second"]
+    assert result.outcome.speedup is not None and result.outcome.speedup > 2
+    assert "sleep" not in result.files[str(program)].replace("import time", "")
+    assert result.outcome.diff.count("\n-        ") == 2

@@ -1,0 +1,95 @@
+"""Where a step begins, found in a text and found again in a changed one."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from compilescope.source.refusals import Refused
+from compilescope.tune.steps.place import MARK, StepPlace, function_place, loops_around, marked
+from compilescope.tune.steps.search import choose
+
+_TEXT = '''"""A program."""
+import torch
+
+
+def train(model, data):
+    """Both epochs."""
+    for epoch in range(2):
+        for x in data:
+            loss = model(x)
+    for x in data: model(x)
+    while True:
+        model(x)
+
+
+class Trainer:
+    def fit(self):
+        "Of one line."
+        with torch.no_grad():
+            pass
+'''
+
+
+def _loops(line: int) -> list[StepPlace]:
+    return loops_around("a.py", _TEXT, line)
+
+
+def test_the_outermost_loop_comes_first() -> None:
+    assert [place.line for place in _loops(9)] == [7, 8]
+    assert [place.head for place in _loops(12)] == ["while True"]
+    assert _loops(6) == [] and _loops(1) == []
+    assert [place.nth for place in _loops(10)] == [1]  # The second `for x in data`.
+
+
+@pytest.mark.parametrize("line", [9, 10, 12])
+def test_a_mark_is_called_once_a_round(line: int) -> None:
+    place = _loops(line)[-1]
+    calls: list[int] = []
+    text = marked(_TEXT.replace("while True", "while not seen"), [_changed(place)])
+    space: dict[str, object] = {MARK: calls.append, "seen": calls}
+    exec(compile(text.replace("import torch", ""), "a.py", "exec"), space)
+    space["train"](lambda x: x, [1, 2, 3])  # type: ignore[operator]
+    assert len(calls) == {9: 6, 10: 3, 12: 1}[line]
+
+
+def _changed(place: StepPlace) -> StepPlace:
+    head = place.head.replace("while True", "while not seen")
+    return StepPlace(place.file, place.line, place.function, head, place.nth)
+
+
+def test_it_is_found_again_below_new_lines() -> None:
+    place = _loops(9)[-1]
+    changed = _TEXT.replace(
+        "    for epoch", "    for block in model.blocks:\n        pass\n    for epoch"
+    )
+    lines = marked(changed, [place]).splitlines()
+    assert lines[lines.index("        for x in data:") + 1].strip() == f"{MARK}(0)"
+
+
+def test_a_step_that_is_gone_is_refused() -> None:
+    with pytest.raises(Refused):
+        marked(_TEXT.replace("for x in data", "for y in data"), [_loops(9)[-1]])
+
+
+def test_a_function_is_marked_below_its_docstring() -> None:
+    place = function_place("a.py", _TEXT, "fit")
+    assert place is not None and place.function == "Trainer.fit"
+    made = ast.parse(marked(_TEXT, [place]))
+    body = made.body[-1].body[0].body  # type: ignore[attr-defined]
+    assert ast.unparse(body[1]) == f"{MARK}(0)" and isinstance(body[2], ast.With)
+    assert function_place("a.py", _TEXT, "nothing") is None
+
+
+def test_letters_of_more_than_one_byte_do_not_move_a_mark() -> None:
+    text = 'for ä in "ö": print(ä)\n'
+    made = marked(text, loops_around("a.py", text, 1))
+    assert made == f'for ä in "ö": {MARK}(0); print(ä)\n'
+
+
+def test_epochs_are_no_steps() -> None:
+    places = _loops(9)
+    assert choose(places, [2, 100]) == 1
+    assert choose(places, [40, 400]) == 0
+    assert choose(places, [2, 9]) == 1
