@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +106,32 @@ def test_in_python() -> None:
     assert profile.bar is not None and profile.bar.steps == 2
     assert profile.told.region is not None and profile.told.region.function == "f"
     assert not seen.digest.faults
+
+
+def test_python_of_another_thread_is_no_cause() -> None:
+    @torch.compile(backend="eager")
+    def f(x: Any) -> Any:
+        return x.relu().sum()
+
+    over = threading.Event()
+
+    def beside() -> None:
+        while not over.wait(0.001):
+            pass
+
+    thread = threading.Thread(target=beside)
+    thread.start()
+    try:
+        with compilescope.capture(profile=2) as seen:
+            for _ in range(12):
+                f(torch.ones(8))
+                time.sleep(0.002)
+    finally:
+        over.set()
+        thread.join()
+    named = [line.function for cause in _only(seen.run).causes for line in cause.lines]
+    assert "beside" not in named and "wait" not in named
+    assert any("sleep" in cause.names for cause in _only(seen.run).causes)
 
 
 def test_what_compiles_later_begins_it_anew() -> None:

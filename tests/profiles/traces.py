@@ -5,6 +5,14 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
+import msgspec
+
+from builders import ROOT, event, run_of
+from compilescope.model.artifacts import MemoryArtifacts
+from compilescope.model.bodies import SourceSeen, StepsProfiled
+from compilescope.model.run import Run
+from compilescope.profiles.calls import CallPlace, StepPlaces, UserLine
+from compilescope.profiles.kernel_rows import Roof
 from compilescope.profiles.stored import read_stored
 from compilescope.profiles.trace import STEP, Trace, TraceSpan
 
@@ -41,3 +49,36 @@ def kernel(name: str, start: float, end: float, correlation: int, stream: int = 
 
 def one_step(*spans: TraceSpan, end: float = 100.0) -> Trace:
     return Trace.of([host(f"{STEP}#0", 0, end, "user_annotation"), *spans], [])
+
+
+PROGRAM = f"{ROOT}/train.py"
+H200 = Roof(4.1e12, {"float32": 5.1e13, "tf32": 4.2e14})
+PRODUCT_FLOPS, PRODUCT_BYTES = 4e8, 8e6
+"""Of each call of `aten::addmm` in a profiled run, all from line 2 of the program."""
+
+
+def profiled_run(roof: Roof | None = H200, name: str = "default") -> Run:
+    """A recorded trace as a run; what its products compute is not in it, and made up."""
+    artifacts = MemoryArtifacts()
+    product = CallPlace(
+        "aten::addmm",
+        UserLine(PROGRAM, 2, "forward"),
+        dtypes=("float32",),
+        flops=PRODUCT_FLOPS,
+        bytes=PRODUCT_BYTES,
+    )
+    places = StepPlaces([product] * 100)
+    stored = gzip.decompress((RECORDED / f"{name}.profile.gz").read_bytes()).decode()
+    told = StepsProfiled(
+        steps=2,
+        step_ns=(int(STEP_US[name] * 1e3),),
+        trace=artifacts.put(stored, "profile"),
+        places=artifacts.put(msgspec.json.encode(places).decode(), "json"),
+        matmul_precision="highest",
+        device="NVIDIA H200",
+        roof=msgspec.json.encode(roof).decode() if roof is not None else "",
+    )
+    source = SourceSeen(PROGRAM, artifacts.put("def forward(x):\n    return layer(x)\n", "py"))
+    events = (event(source, number=0), event(told, number=1))
+    run = run_of(*events)
+    return Run(run.header, run.events, artifacts)

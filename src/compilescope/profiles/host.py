@@ -28,7 +28,8 @@ _WRAPPERS = (
     "AOTDispatcher",
     "Postgraph bytecode",
     "triton_",
-    "cpp_fused",
+    "cpp_",
+    "graph_",
     "async_compile",
 )
 _SYNCS = ("Synchronize", "cudaMemcpy", "hipMemcpy")
@@ -134,7 +135,7 @@ def _work(span: TraceSpan, outer: Work | None) -> Work | None:
 
 def _on_cpu(span: TraceSpan, outer: Work | None) -> Work | None:
     """A compiled graph is generated code, and the operators that it calls are a library's."""
-    if span.name.startswith(("## Call CompiledFxGraph", "cpp_fused")):
+    if span.name.startswith(("## Call CompiledFxGraph", "graph_")):
         return "generated"
     if outer in ("generated", "library"):
         return "library" if span.kind == "cpu_op" else outer

@@ -8,6 +8,9 @@ import msgspec
 
 from compilescope.model.bodies import StepsProfiled
 from compilescope.model.run import Run
+from compilescope.profiles.calls import read_places
+from compilescope.profiles.causes import Cause, causes_of
+from compilescope.profiles.kernel_rows import KernelRow, kernel_rows
 from compilescope.profiles.step import StepBar, bar_of
 from compilescope.profiles.stored import read_stored
 
@@ -18,6 +21,10 @@ class StepProfile(msgspec.Struct, frozen=True):
     rank: int
     told: StepsProfiled
     bar: StepBar | None = None
+    causes: list[Cause] = []
+    kernels: list[KernelRow] = []
+    graph_launches: bool = False
+    """CUDA graphs are used."""
 
 
 def profiles_of(run: Run) -> list[StepProfile]:
@@ -26,6 +33,14 @@ def profiles_of(run: Run) -> list[StepProfile]:
     for event, body in run.of(StepsProfiled):
         text = run.artifacts.get(body.trace) if body.trace else None
         step_us = median(body.step_ns) / 1e3 if body.step_ns else None
-        bar = bar_of(read_stored(text), step_us) if text else None
-        found.append(StepProfile(event.rank, body, bar))
+        if not text:
+            found.append(StepProfile(event.rank, body))
+            continue
+        trace = read_stored(text)
+        places = read_places(run.artifacts.get(body.places) if body.places else None)
+        causes = causes_of(trace, places, step_us, body.matmul_precision)
+        graphs = any("GraphLaunch" in span.name for span in trace.host)
+        bar = bar_of(trace, step_us, places)
+        kernels = kernel_rows(trace, places, step_us)
+        found.append(StepProfile(event.rank, body, bar, causes, kernels, graphs))
     return sorted(found, key=lambda profile: profile.rank)

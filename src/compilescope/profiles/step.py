@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
-from compilescope.profiles.host import HOST_WORK, HostThread, HostWork, Segment, is_sync
+from compilescope.profiles.calls import Calls, StepPlaces, UserLine
+from compilescope.profiles.host import HOST_WORK, HostThread, HostWork, is_sync
 from compilescope.profiles.intervals import Interval, length, union, within, without
 from compilescope.profiles.kernels import DEVICE_WORK, DeviceWork, work_of
 from compilescope.profiles.trace import Trace, TraceSpan
@@ -23,6 +24,17 @@ Part = Literal[DeviceWork, HostWork, "latency"]
 _LEAD_US = 20.0
 """A host that was let go by a synchronisation this long before the device's last work ended, or
 later, had no lead left. Chosen: about two launches."""
+
+
+class Wait(NamedTuple):
+    """Time in which the device had nothing to do, or in which the host was the device."""
+
+    part: Part
+    us: float
+    start: float = 0.0
+    lane: int | str = 0
+    sync: float | None = None
+    """When the synchronisation began that took the host's lead."""
 
 
 class StepTime(msgspec.Struct, frozen=True):
@@ -43,6 +55,8 @@ class SyncPoint(msgspec.Struct, frozen=True):
     """By the host, a step."""
     idle_us: float
     """By the device afterwards, a step, under the profiler."""
+    at: UserLine | None = None
+    """The user's line that calls it."""
 
 
 class StepBar(msgspec.Struct, frozen=True):
@@ -60,8 +74,11 @@ class StepBar(msgspec.Struct, frozen=True):
     """A step; 0 on the CPU."""
 
 
-def bar_of(trace: Trace, step_us: float | None = None) -> StepBar | None:
-    """None where the trace has no whole step. `step_us`: measured without the profiler."""
+def bar_of(
+    trace: Trace, step_us: float | None = None, places: StepPlaces | None = None
+) -> StepBar | None:
+    """None where the trace has no whole step. `step_us`: measured without the profiler; `places`:
+    where operators are called."""
     if not trace.steps:
         return None
     window = (trace.steps[0].start, trace.steps[-1].end)
@@ -76,28 +93,46 @@ def bar_of(trace: Trace, step_us: float | None = None) -> StepBar | None:
     total = step_us if step_us is not None else profiled_us
     total = max(total, busy_us)
     idle = _unwatched(waits.pieces, (total - busy_us) * count)
-    parts |= {part: us / count for part, us in idle.items()}
+    for wait in idle:
+        parts[wait.part] = parts.get(wait.part, 0.0) + wait.us / count
     times = [StepTime(part, us, us / total) for part, us in parts.items() if us > 0]
     kernels = sum(
         span.kind == "kernel" and window[0] <= span.start < window[1] for span in trace.device
     )
-    points = waits.points(count)
+    points = waits.points(count, Calls(trace, places or StepPlaces()))
     return StepBar(count, total, profiled_us, busy_us, times, points, kernels / count)
 
 
-def _unwatched(pieces: Sequence[tuple[Part, float]], total: float) -> dict[Part, float]:
+def waits_of(trace: Trace, step_us: float | None = None) -> list[Wait]:
+    """Why the device waits in all steps together, in pieces; without a device, all that the thread
+    does."""
+    if not trace.steps:
+        return []
+    window = (trace.steps[0].start, trace.steps[-1].end)
+    count = len(trace.steps)
+    if not trace.device:
+        lane, total = trace.steps[0].lane, step_us or (window[1] - window[0]) / count
+        scale = total * count / (window[1] - window[0])
+        return [
+            Wait(segment.work, (segment.end - segment.start) * scale, segment.start, lane)
+            for segment in _main_thread(trace).during(window)
+        ]
+    busy_us = sum(length(pairs) for pairs in _busy(trace.device, window).values())
+    total = max((step_us or 0.0) * count or window[1] - window[0], busy_us)
+    return _unwatched(_Waits(trace, window).pieces, total - busy_us)
+
+
+def _unwatched(pieces: Sequence[Wait], total: float) -> list[Wait]:
     """Waiting as it would be without the profiler: `total` altogether. Noting a piece takes the
     profiler the same time each, so each is less by that, or gone."""
-    excess = sum(us for _, us in pieces) - total
-    each = _equal_share([us for part, us in pieces if part != "latency"], excess)
-    left: dict[Part, float] = defaultdict(float)
-    for part, us in pieces:
-        # That one is the device's: the profiler is not in it.
-        left[part] += us if part == "latency" else max(us - each, 0.0)
-    whole = sum(left.values())
+    excess = sum(wait.us for wait in pieces) - total
+    each = _equal_share([wait.us for wait in pieces if wait.part != "latency"], excess)
+    # That one is the device's: the profiler is not in it.
+    left = [w if w.part == "latency" else w._replace(us=max(w.us - each, 0.0)) for w in pieces]
+    whole = sum(wait.us for wait in left)
     # Faster under the profiler, by chance, or shorter than what the device alone took: all alike.
     stretch = total / whole if whole else 1.0
-    return {part: us * stretch for part, us in left.items()}
+    return [wait._replace(us=wait.us * stretch) for wait in left]
 
 
 def _equal_share(amounts: Sequence[float], wanted: float) -> float:
@@ -116,10 +151,8 @@ def _equal_share(amounts: Sequence[float], wanted: float) -> float:
 def _host_bar(trace: Trace, window: Interval, step_us: float | None) -> StepBar:
     """Without a device: what the thread that takes the steps does. Compiled graphs run within
     themselves, and their library calls are operators within them."""
-    lane = trace.steps[0].lane
-    spans = [s for s in trace.host if s.lane == lane and s.kind != "python_function"]
     times: dict[Part, float] = defaultdict(float)
-    for segment in HostThread(spans, on_cpu=True).during(window):
+    for segment in _main_thread(trace).during(window):
         times[segment.work] += segment.end - segment.start
     count = len(trace.steps)
     profiled_us = (window[1] - window[0]) / count
@@ -130,6 +163,12 @@ def _host_bar(trace: Trace, window: Interval, step_us: float | None) -> StepBar:
     order = [part for part in (*DEVICE_WORK, *HOST_WORK) if shares.get(part, 0.0) > 0]
     parts = [StepTime(part, shares[part], shares[part] / total) for part in order]
     return StepBar(count, total, profiled_us, busy_us, parts, [])
+
+
+def _main_thread(trace: Trace) -> HostThread:
+    lane = trace.steps[0].lane
+    spans = [s for s in trace.host if s.lane == lane and s.kind != "python_function"]
+    return HostThread(spans, on_cpu=True)
 
 
 def _busy(device: Iterable[TraceSpan], window: Interval) -> dict[Part, list[Interval]]:
@@ -160,26 +199,30 @@ class _Waits:
             lane: [span for span in spans if is_sync(span)] for lane, spans in threads.items()
         }
         self._main = trace.steps[0].lane
-        self.pieces: list[tuple[Part, float]] = []
+        self.pieces: list[Wait] = []
         """Each begins or ends with something that the profiler noted."""
-        self._sync_idle: dict[str, float] = defaultdict(float)
+        self._sync_idle: dict[float, float] = defaultdict(float)
+        """By the beginning of the synchronisation."""
         self._window = window
         self._walk(trace.device)
 
-    def points(self, steps: int) -> list[SyncPoint]:
-        waited: dict[str, list[TraceSpan]] = defaultdict(list)
+    def points(self, steps: int, calls: Calls) -> list[SyncPoint]:
+        waited: dict[tuple[str, UserLine | None], list[TraceSpan]] = defaultdict(list)
         for lane, spans in self._syncs.items():
             for span in spans:
                 if self._window[0] <= span.start < self._window[1]:
-                    waited[self._asked_by(lane, span)].append(span)
+                    call = calls.at(lane, span.start)
+                    at = call.place.at if call is not None else None
+                    waited[self._asked_by(lane, span), at].append(span)
         found = [
             SyncPoint(
                 name,
                 len(spans),
                 sum(span.duration for span in spans) / steps,
-                self._sync_idle.get(name, 0.0) / steps,
+                sum(self._sync_idle.get(span.start, 0.0) for span in spans) / steps,
+                at,
             )
-            for name, spans in waited.items()
+            for (name, at), spans in waited.items()
         ]
         return sorted(found, key=lambda point: -(point.idle_us + point.waited_us))
 
@@ -192,27 +235,32 @@ class _Waits:
                 self._explain((at, span.start), span)
             at = max(at, span.end)
         if at < self._window[1]:
-            self._tell(self._threads[self._main].during((at, self._window[1])))
+            self._tell(self._main, (at, self._window[1]))
 
     def _explain(self, gap: Interval, following: TraceSpan) -> None:
         launch = self._launches.get(following.correlation)
         if launch is None:
-            self.pieces.append(("latency", gap[1] - gap[0]))
+            self.pieces.append(Wait("latency", gap[1] - gap[0], gap[0]))
             return
         asked = min(max(launch.end, gap[0]), gap[1])
-        self.pieces.append(("latency", gap[1] - asked))
+        self.pieces.append(Wait("latency", gap[1] - asked, launch.start, launch.lane))
         if asked <= gap[0]:
             return
         sync = self._last_sync(launch, gap[0])
         if sync is not None:
             own = self._threads[launch.lane].during((gap[0], asked))
-            self.pieces += [("sync", segment.end - segment.start) for segment in own]
-            self._sync_idle[self._asked_by(launch.lane, sync)] += asked - gap[0]
+            self.pieces += [
+                Wait("sync", segment.end - segment.start, segment.start, launch.lane, sync.start)
+                for segment in own
+            ]
+            self._sync_idle[sync.start] += asked - gap[0]
             return
-        self._tell(self._threads[launch.lane].during((gap[0], asked)))
+        self._tell(launch.lane, (gap[0], asked))
 
-    def _tell(self, segments: Iterable[Segment]) -> None:
-        self.pieces += [(segment.work, segment.end - segment.start) for segment in segments]
+    def _tell(self, lane: int | str, window: Interval) -> None:
+        for segment in self._threads[lane].during(window):
+            us = segment.end - segment.start
+            self.pieces.append(Wait(segment.work, us, segment.start, lane))
 
     def _last_sync(self, launch: TraceSpan, idle_since: float) -> TraceSpan | None:
         """The synchronisation that took the host's lead, if one did."""

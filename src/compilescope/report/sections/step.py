@@ -12,7 +12,7 @@ def _build(reading: Reading) -> list[Block]:
         return []
     from compilescope.report.step_rows import step_blocks
 
-    return step_blocks(reading.run)
+    return step_blocks(reading)
 
 
 SECTION = Section("step", 13, _build, "A step", "where its time goes")

@@ -3,7 +3,8 @@
 A step is the time from one outermost call of a compiled region to the next call of the same one:
 the backward pass, the optimizer and the loading of data are in it. Until nothing has been compiled
 for some steps, nothing is done but counting; then some steps are timed without the profiler (with
-events of the device, where there is one), and as many are recorded by it. What the program does
+events of the device, where there is one), and as many are recorded by it. One more is recorded
+with stacks, for the lines that call operators; its times are not used. What the program does
 afterwards is left alone.
 
 Like the clock of timed runs, it is called by torch itself when compiled code is entered, so no
@@ -23,6 +24,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from compilescope.model.bodies import StepsProfiled
 from compilescope.model.stack import CodeRef
 from compilescope.processes.interruptions import let_through
@@ -30,6 +33,7 @@ from compilescope.profiles.stored import compact
 from compilescope.profiles.trace import STEP
 from compilescope.torchapi.sinks import Sink
 from compilescope.torchapi.times.region_times import entered_code, existing_regions
+from compilescope.torchapi.times.roof import CPU, known_roof
 
 _QUIET = 3
 """Steps without a compilation after which a program counts as settled. Chosen: Inductor's
@@ -70,9 +74,14 @@ class StepProfiler:
         self._mark: Any = None
         self._done = 0
         self._step_ns: list[int] = []
+        self._told: StepsProfiled | None = None
+        """Recorded; not yet emitted, for its places are being sought."""
 
     def note_compilation(self) -> None:
         """The program has not settled yet."""
+        if self._told is not None:
+            self._tell_without_places()
+            return
         self._anchor = None
         if self._phase not in (None, self._wait):
             self._attempts += 1
@@ -85,7 +94,11 @@ class StepProfiler:
 
     def give_way(self) -> None:
         """The program starts torch's profiler, of which there can be one: it gets its own trace."""
-        if self._profiler is not None and not self._starting:
+        if self._profiler is None or self._starting:
+            return
+        if self._told is not None:
+            self._tell_without_places()
+        else:
             self._give_up(_OWN_PROFILER)
 
     def _give_up(self, reason: str) -> None:
@@ -168,17 +181,17 @@ class StepProfiler:
         if getattr(torch.autograd.profiler, "_is_profiler_enabled", False):
             self._give_up(_OWN_PROFILER)
             return
-        activities = [torch.profiler.ProfilerActivity.CPU]
-        if torch.cuda.is_initialized():
-            activities.append(torch.profiler.ProfilerActivity.CUDA)
-        self._profiler = torch.profiler.profile(activities=activities)
+        self._profiler = torch.profiler.profile(activities=_activities())
+        self._start_profiler()
+        self._done = 0
+        self._begin_step()
+
+    def _start_profiler(self) -> None:
         self._starting = True
         try:
             self._profiler.start()
         finally:
             self._starting = False
-        self._done = 0
-        self._begin_step()
 
     def _begin_step(self) -> None:
         import torch
@@ -193,8 +206,35 @@ class StepProfiler:
         if self._done <= self._steps:
             self._begin_step()
             return
+        self._phase = self._locate
+        self._keep()
+        self._profiler = _with_stacks()
+        self._start_profiler()
+        self._begin_step()
+
+    def _locate(self) -> None:
+        """The step with stacks has ended."""
+        from compilescope.torchapi.times.step_places import read_step_places
+
         self._phase = None
-        self._write()
+        self._end_step()
+        profiler, self._profiler = self._profiler, None
+        told, self._told = self._told, None
+        assert told is not None
+        try:
+            profiler.stop()
+            text = msgspec.json.encode(read_step_places(profiler)).decode()
+            told = msgspec.structs.replace(told, places=self._sink.artifact(text, "places"))
+        finally:
+            self._sink.emit(told)
+
+    def _tell_without_places(self) -> None:
+        """The step with stacks cannot be taken."""
+        told, self._told = self._told, None
+        self._phase = None
+        self._drop()
+        if told is not None:
+            self._sink.emit(told)
 
     def _end_step(self) -> None:
         mark, self._mark = self._mark, None
@@ -209,7 +249,7 @@ class StepProfiler:
                 self._profiler.stop()
         self._profiler = None
 
-    def _write(self) -> None:
+    def _keep(self) -> None:
         import torch
 
         if torch.cuda.is_initialized():
@@ -221,14 +261,16 @@ class StepProfiler:
             text = compact(file, first=1)
         self._profiler = None
         assert self._anchor is not None
-        self._sink.emit(
-            StepsProfiled(
-                region=self._anchor.ref,
-                steps=self._steps,
-                step_ns=tuple(self._step_ns),
-                trace=self._sink.artifact(text, "profile"),
-                device=torch.cuda.get_device_name() if torch.cuda.is_initialized() else "",
-            )
+        name = torch.cuda.get_device_name() if torch.cuda.is_initialized() else ""
+        roof = known_roof(name or CPU)
+        self._told = StepsProfiled(
+            region=self._anchor.ref,
+            steps=self._steps,
+            step_ns=tuple(self._step_ns),
+            trace=self._sink.artifact(text, "profile"),
+            device=name,
+            roof=msgspec.json.encode(roof).decode() if roof is not None else "",
+            matmul_precision=torch.get_float32_matmul_precision(),
         )
 
     def close(self) -> None:
@@ -238,11 +280,31 @@ class StepProfiler:
                 context.enter_exit_hooks.remove(enter)
         if self._phase is None or os.getpid() != self._pid or not self._regions:
             return
+        if self._told is not None:
+            self._tell_without_places()
+            return
         calls = max((region.calls for region in self._regions), default=0)
         # To settle, to time each step, and to record each and the one in which the profiler starts.
         wanted = _QUIET + 1 + self._steps + self._steps + 1
         reason = f"the program ended after {calls} calls of a compiled region without a compilation"
         self._give_up(f"{reason}; {wanted} are needed")
+
+
+def _activities() -> list[Any]:
+    import torch
+
+    activities = [torch.profiler.ProfilerActivity.CPU]
+    if torch.cuda.is_initialized():
+        activities.append(torch.profiler.ProfilerActivity.CUDA)
+    return activities
+
+
+def _with_stacks() -> Any:
+    """What the host calls, from where, and with what: the device is not asked."""
+    import torch
+
+    cpu = [torch.profiler.ProfilerActivity.CPU]
+    return torch.profiler.profile(activities=cpu, with_stack=True, record_shapes=True)
 
 
 def _is_capturing() -> bool:

@@ -1,0 +1,143 @@
+"""Why a step is slow: what is planted in a trace is what is named, with its line."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from compilescope.profiles.calls import CallPlace, HostLine, StepPlaces, UserLine
+from compilescope.profiles.causes import Cause, causes_of
+from compilescope.profiles.kernel_rows import KernelRow, Roof, bound_of, kernel_rows
+from compilescope.profiles.kernels import kernel_times
+from compilescope.profiles.step import bar_of
+from compilescope.profiles.trace import Trace
+from compilescope.report.step_trace import spans_of
+from profiles.traces import STEP_US, host, kernel, launch, one_step, recorded
+
+LINE = UserLine("/train.py", 12, "step")
+
+
+def _first(trace: Trace, *places: CallPlace, **settings: str) -> Cause:
+    return causes_of(trace, StepPlaces(list(places)), **settings)[0]
+
+
+def _eager(name: str, *, device: str = "void at::native::reduce") -> Trace:
+    """One operator outside of compiled code, whose kernel is nearly all of the step."""
+    return one_step(host(name, 0, 5), launch(2, 1), kernel(device, 3, 100, 1))
+
+
+def test_float64_before_all_that_it_is_besides() -> None:
+    place = CallPlace("aten::mean", LINE, dtypes=("float64",))
+    assert _first(_eager("aten::mean"), place).cause == "float64"
+    plain = msgspec.structs.replace(place, dtypes=("float32",))
+    first = _first(_eager("aten::mean"), plain)
+    assert (first.cause, first.lines) == ("uncompiled", [LINE])
+
+
+@pytest.mark.parametrize(
+    ("name", "device", "cause"),
+    [
+        ("aten::contiguous", "void at::native::elementwise_kernel", "copy"),
+        ("aten::to", "Memcpy HtoD (Pageable -> Device)", "transfer"),
+        ("aten::conv2d", "void cudnn::ops::nchwToNhwcKernel", "layout"),
+    ],
+)
+def test_kernels_of_operators(name: str, device: str, cause: str) -> None:
+    trace = one_step(
+        host(name, 0, 90), host("cudaStreamSynchronize", 5, 89, "cuda_runtime", 7),
+        launch(2, 1), kernel(device, 3, 90, 1),
+    )  # fmt: skip
+    first = _first(trace, CallPlace(name, LINE, dtypes=("float32",)))
+    assert (first.cause, first.lines) == (cause, [LINE])
+
+
+def test_a_synchronisation_costs_what_the_host_waits() -> None:
+    def trace(until: float) -> Trace:
+        return one_step(
+            launch(1, 1), kernel("triton_a", 2, 40, 1), host("aten::item", 3, until + 1),
+            host("cudaStreamSynchronize", 4, until, "cuda_runtime", 9),
+            launch(70, 2), kernel("triton_b", 71, 100, 2),
+        )  # fmt: skip
+
+    place = CallPlace("aten::item", LINE)
+    bar = bar_of(trace(41), None, StepPlaces([place]))
+    assert bar is not None and bar.syncs[0].at == LINE
+    first = _first(trace(41), place)
+    assert (first.cause, first.lines) == ("sync", [LINE])
+    assert first.us == pytest.approx(31)
+    # A host that was late anyway has lost nothing by it.
+    late = one_step(
+        launch(1, 1), kernel("triton_a", 2, 5, 1), host("aten::item", 30, 32),
+        host("cudaStreamSynchronize", 30.5, 31, "cuda_runtime", 9),
+        launch(98, 2), kernel("triton_b", 99, 100, 2),
+    )  # fmt: skip
+    assert "sync" not in [cause.cause for cause in causes_of(late, StepPlaces([place]))]
+
+
+def test_tf32_only_where_the_device_has_it_and_it_is_off() -> None:
+    trace = one_step(
+        host("## Call CompiledFxGraph x ##", 0, 9), host("aten::mm", 1, 6), launch(2, 1),
+        kernel("sm80_xmma_gemm_f32f32_f32f32", 3, 100, 1),
+    )  # fmt: skip
+    place = CallPlace("aten::mm", LINE, within="graph", dtypes=("float32",), flops=1e9)
+    hopper = Trace(trace.host, trace.device, trace.steps, [{"computeMajor": 9}])
+    turing = Trace(trace.host, trace.device, trace.steps, [{"computeMajor": 7}])
+    assert _first(hopper, place, matmul_precision="highest").cause == "tf32"
+    for other, precision in ((hopper, "high"), (turing, "highest")):
+        found = causes_of(other, StepPlaces([place]), matmul_precision=precision)
+        assert "tf32" not in [cause.cause for cause in found]
+
+
+def test_python_has_the_line_that_takes_most_of_it() -> None:
+    trace = one_step(launch(90, 1), kernel("triton_a", 91, 100, 1))
+    places = StepPlaces(lines=[HostLine(LINE, 80.0, "sleep")])
+    first = causes_of(trace, places)[0]
+    assert (first.cause, first.lines, first.names) == ("python", [LINE], ["sleep"])
+
+
+def test_recorded_causes() -> None:
+    first = {
+        name: causes_of(recorded(name), StepPlaces(), STEP_US[name], "high")[0].cause
+        for name in STEP_US
+    }
+    assert first["default"] == "launches" and first["starved"] == "python"
+    for name in STEP_US:
+        found = causes_of(recorded(name), StepPlaces(), STEP_US[name], "high")
+        assert sum(cause.share for cause in found) < 1.0
+
+
+def test_an_operator_on_the_cpu_has_the_line_of_its_turn() -> None:
+    trace = one_step(host("aten::mul", 0, 10), host("aten::mul", 20, 90))
+    other = UserLine("/train.py", 3, "step")
+    first = _first(trace, CallPlace("aten::mul", other), CallPlace("aten::mul", LINE))
+    assert (first.cause, first.lines) == ("uncompiled", [LINE, other])
+
+
+def test_rows_add_up_to_the_profilers_own() -> None:
+    for name in STEP_US:
+        trace = recorded(name)
+        rows = kernel_rows(trace, StepPlaces())
+        whole = sum(kernel.us for kernel in kernel_times(trace))
+        assert sum(row.us for row in rows) == pytest.approx(whole)
+
+
+def test_how_near_to_the_roof() -> None:
+    roof = Roof(1e12, {"float32": 1e13, "tf32": 1e14})
+    row = KernelRow("k", "library", 1, 100.0, 0.5, dtypes=("float32",), bytes=8e7, flops=0)
+    memory = bound_of(row, roof, "highest", True)
+    assert (memory.by, memory.share) == ("memory", pytest.approx(0.8))
+    compute = msgspec.structs.replace(row, flops=9e8)
+    assert bound_of(compute, roof, "highest", True).by == "compute"
+    assert bound_of(compute, roof, "high", True).by == "memory"
+    assert bound_of(msgspec.structs.replace(row, us=4.0), roof, "high", True).by == "launch"
+    assert bound_of(row, None, "high", True).by == ""
+
+
+def test_a_trace_to_look_at_has_kernels_with_lines() -> None:
+    trace = _eager("aten::mean")
+    places = StepPlaces([CallPlace("aten::mean", LINE)])
+    spans = [e for e in spans_of(trace, places, {}, 7, 100.0, "/") if e["ph"] == "X"]
+    (found,) = (each for each in spans if each["cat"] == "kernel")
+    assert found["args"] == {"place": "train.py:12", "correlation": 1} and found["ts"] == 103
+    (asked,) = (e for e in spans if e["name"] == "cudaLaunchKernel")
+    assert asked["args"]["correlation"] == 1
