@@ -1,13 +1,15 @@
 """What `compilescope fix` makes of models of `transformers`, built small from their configs.
 
-    python benchmarks/fix_models.py [NAME ...] [--limit 600] [--keep FOLDER] [--script] [--json]
+    python benchmarks/fix_models.py [NAME ...] [--limit 600] [--budget 10m] [--keep FOLDER]
+                                    [--script] [--json]
     python benchmarks/fix_models.py [NAME ...] --survey
 
 Each model is a program of its own in benchmarks/fix_models/, as a user would write it: a config,
 random weights, torch.compile, a few calls. They run one after another, each in processes of its
 own; nothing is written beside them. `--keep` keeps each answer as JSON, and takes the answers that
-are there already. `--script` also writes each program's fixed script, which is
-run by itself before it counts. `--survey` only runs each program once and lists what it loses.
+are there already. `--script` also writes each program's fixed script, which is run by itself before
+it counts. `--budget` bounds each search as `fix --budget` does. `--survey` only runs each program
+once and lists what it loses.
 
 Needs the extra `models`; the two losses need SciPy as well.
 """
@@ -27,7 +29,9 @@ PROGRAMS = Path(__file__).parent / "fix_models"
 ROOT = Path(__file__).parent.parent
 
 
-def answer_for(name: str, limit: float, kept: Path | None, script: bool) -> dict[str, Any]:
+def answer_for(
+    name: str, limit: float, kept: Path | None, script: bool, budget: str | None
+) -> dict[str, Any]:
     """The JSON that `compilescope fix` prints; `failed` says why there is none."""
     file = kept / f"{name}.json" if kept is not None else None
     if file is not None and file.is_file():
@@ -35,6 +39,8 @@ def answer_for(name: str, limit: float, kept: Path | None, script: bool) -> dict
     began = time.monotonic()
     program = str(PROGRAMS / f"{name}.py")
     options = ["--json", "--no-time", "--limit", str(limit)]
+    if budget:
+        options += ["--budget", budget]
     with tempfile.TemporaryDirectory() as folder:
         if script:
             options += ["--script", "--output", str(Path(folder, f"{name}_fixed.py"))]
@@ -114,6 +120,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(names))
     parser.add_argument("--limit", type=float, default=600.0, help="seconds for one run")
+    parser.add_argument("--budget", help="for one search, such as 10m")
     parser.add_argument("--keep", type=Path, help="a folder for the answers")
     parser.add_argument("--script", action="store_true", help="write and run the fixed scripts")
     parser.add_argument("--json", action="store_true")
@@ -128,7 +135,7 @@ def main() -> None:
         if asked.survey:
             answers[name] = survey(name)
         else:
-            answers[name] = answer_for(name, asked.limit, asked.keep, asked.script)
+            answers[name] = answer_for(name, asked.limit, asked.keep, asked.script, asked.budget)
         if not asked.json and not asked.survey:
             print(line_of(name, answers[name]), file=sys.stderr, flush=True)
     if asked.json or asked.survey:

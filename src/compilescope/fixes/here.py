@@ -17,7 +17,7 @@ from compilescope.model.plain_files import read_source_text
 from compilescope.model.run import Run
 from compilescope.model.stack import origin_of
 
-_PACKAGES = re.compile(r"[/\\](?:site|dist)-packages[/\\](.+)$")
+_PACKAGES = re.compile(r"[/\\](?:site|dist)-packages[/\\](.+)", re.DOTALL)
 _MODULE = "<module>"
 
 

@@ -146,6 +146,7 @@ INDEX: dict[str, Indexed] = {
     ),
     "functional-for-autograd": Indexed("breaks.functional_for_autograd", 60, "source", ("GB0055",)),
     "grad-mode-called": Indexed("breaks.grad_mode_called", 20, "source", ("context-manager",)),
+    "grad-mode-inside": Indexed("breaks.grad_mode_called", 30, "source", ("GB0116",)),
     "housekeeping-while-eager": Indexed(
         "breaks.housekeeping_while_eager", 56, "source", ("outside-call",)
     ),
@@ -199,6 +200,7 @@ INDEX: dict[str, Indexed] = {
             "backward-inside",
             "file-access",
             "outside-call",
+            "validation-guard",
         ),
     ),
     "print-after-graph": Indexed(
@@ -235,6 +237,7 @@ INDEX: dict[str, Indexed] = {
     ),
     "requires-grad-after": Indexed("breaks.requires_grad_after", 40, "source", ("GB0225",)),
     "running-best": Indexed("breaks.running_best", 104, "source", ("GB0193",)),
+    "scipy-operator": Indexed("breaks.scipy_operator", 76, "source", ("GB8335", "outside-call")),
     "tensor-for-number": Indexed(
         "breaks.tensor_for_number", 40, "source", ("GB0033", "GB0124", "scalar-extraction")
     ),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import NoReturn
+
+import msgspec
 
 from compilescope.analysis.digest import Digest
 from compilescope.findings.breaks import BreakFinding
@@ -142,6 +144,18 @@ class Subject:
     @property
     def line(self) -> int:
         return self.finding.line
+
+    def at(self, module: SourceModule, node: cst.CSTNode) -> Subject:
+        """The same finding, looked at from another place: that of a caller."""
+        moved = msgspec.structs.replace(
+            self.finding,
+            file=module.path,
+            line=module.line(node),
+            column=None,
+            end_column=None,
+            end_line=None,
+        )
+        return replace(self, finding=moved)
 
     @property
     def rule(self) -> str:

@@ -122,7 +122,7 @@ def load_taxonomy() -> Taxonomy:
         return read_taxonomy(_FILE)
 
 
-class _File(msgspec.Struct, forbid_unknown_fields=True):
+class _TaxonomyFile(msgspec.Struct, forbid_unknown_fields=True):
     category: list[Category]
 
 
@@ -135,7 +135,7 @@ def read_taxonomy(path: Path) -> Taxonomy:
 
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
-        raw = msgspec.convert(data, _File)
+        raw = msgspec.convert(data, _TaxonomyFile)
     except OSError as error:
         why = error.strerror or str(error)
         raise ToolError(f"The taxonomy {path} could not be read: {why}.") from None

@@ -9,6 +9,14 @@ def _program(lines: str) -> str:
     return f"import torch\n\n\n{lines.strip()}\n"
 
 
+_CAUGHT = """try:
+        torch.compile(f, backend="eager")(*given)
+    except ValueError:
+        pass"""
+_THREE_TIMES = """g = torch.compile(f, backend="eager")
+    for _ in range(3):
+        g(*given)"""
+
 CASES: tuple[Case, ...] = (
     Case("where-for-if", 0),
     Case("where-for-if", 2, ("whole:float", "still:float")),
@@ -178,6 +186,8 @@ def f(x, y):
     Case("leaf-for-grad-fn", 0),
     Case("functional-for-autograd", 0, ("float",)),
     Case("math-for-numpy", 0),
+    Case("scipy-operator", 0),
+    Case("grad-mode-inside", 0),
     Case("uniform-for-random", 0),
     Case("uniform-for-random", 1),
     Case("device-given", 0),
@@ -312,15 +322,111 @@ class Net(torch.nn.Module):
 """),
         call="Net()",
     ),
+    Case(
+        "outside-of-compiled",
+        _program("""
+def f(x):
+    if (x < -1).any():
+        raise ValueError("too low")
+    return (x + 1).sqrt() * 2
+"""),
+        run=_CAUGHT,
+    ),
+    Case(
+        "outside-of-compiled",
+        _program("""
+def check(x, y):
+    if x.sum() < y.sum():
+        raise ValueError("too low")
+
+
+def f(x, y):
+    check(x, y)
+    return x * y - 1
+"""),
+        ("any", "any"),
+        run=_CAUGHT,
+    ),
+    Case(
+        "converted-after",
+        _program("""
+class Metric:
+    def __init__(self):
+        self.total = 0
+
+    def update(self, value):
+        self.total += value.sum().item()
+
+
+metric = Metric()
+
+
+def f(x):
+    y = x + 1
+    metric.update(y)
+    return y * y
+
+
+def counted(x):
+    metric.total = 0
+    return f(x), metric.total
+"""),
+        call="counted",
+        run=_THREE_TIMES,
+    ),
+    Case(
+        "append-outside",
+        _program("""
+log = []
+
+
+def f(x):
+    y = x * 2
+    log.append(y.sum())
+    return y + x
+
+
+def logged(x):
+    log.clear()
+    return f(x), list(log)
+"""),
+        call="logged",
+        run=_THREE_TIMES,
+    ),
+    Case(
+        "append-outside",
+        _program("""
+class Log:
+    def __init__(self):
+        self.kept = []
+
+    def keep(self, value):
+        self.kept.append(value.detach())
+
+
+log = Log()
+
+
+def f(x):
+    y = x * x
+    log.keep(y)
+    return y.sum() + 1
+
+
+def logged(x):
+    log.kept = []
+    return f(x), log.kept
+"""),
+        call="logged",
+        run=_THREE_TIMES,
+    ),
 )
 
 LEFT_OUT = {
-    "append-outside": "what it changes is a list that outlives the call",
     "converted-argument": "it changes calls with values that the program itself makes",
     "mark-dynamic": "it adds a call that only Dynamo looks at",
     "mark-unbacked": "it adds a call that only Dynamo looks at",
     "no-grad-around": "it changes calls with values that the program itself makes",
-    "outside-of-compiled": "it splits a training step, whose weights and optimizer are its inputs",
     "tensor-argument": "it states that a number becomes a tensor",
     "tensor-learning-rate": "it changes how an optimizer is made and set, which take no tensor",
     "where-for-buffer": "what it changes are buffers of a module, which outlive the call",

@@ -75,3 +75,33 @@ def test_lines_of_the_users_files_only(tmp_path: Path) -> None:
     assert {5, 6, 9} <= coverage.lines[file]
     assert 8 not in coverage.lines[file]
     assert not any("site-packages" in name for name in coverage.lines)
+
+
+@pytest.mark.parametrize(
+    ("test", "asked", "verdict"),
+    [
+        ("x.sum() != n", "~(x.sum() != n)", "pass"),
+        ("not (x > n).all()", "(x > n).all()", "pass"),
+        # Where x is NaN, neither is true.
+        ("x.sum() > n", "x.sum() <= n", "unknown"),
+        # Of whole numbers, `~1` is -2, which is true.
+        ("x.sum()", "~x.sum()", "unknown"),
+        ("x.sum() != n", "~(x.sum() != n + 1)", "unknown"),
+    ],
+)
+def test_a_check_that_never_failed_is_read(test: str, asked: str, verdict: str) -> None:
+    from types import SimpleNamespace
+
+    from compilescope.repair.trials.branch_checks import check_branches
+    from compilescope.repair.trials.changes import changes_between
+    from compilescope.repair.trials.version import Version
+
+    old = f"def f(x, n):\n    if {test}:\n        raise ValueError('no')\n    return x\n"
+    new = f"def f(x, n):\n    torch._assert_async({asked}, 'no')\n    return x\n"
+    branch = {"file": "/a.py", "line": 2, "column": 7, "sides": [False], "by_tensor": True}
+    record = {"coverage": {"branches": [branch], "lines": {}}}
+    before: Any = SimpleNamespace(probed=SimpleNamespace(record=record))
+    changes = changes_between(Version({"/a.py": old}), Version({"/a.py": new}))
+    (check,), notes = check_branches(before, changes)
+    assert check.verdict == verdict, check.words
+    assert (verdict == "pass") == any("was never true" in note for note in notes)

@@ -90,7 +90,7 @@ def test_weights_move_alike_by_their_names_and_come_back() -> None:
     import torch
 
     from compilescope.diff.runs.model_state import State
-    from compilescope.repair.trials.child.moved_state import can_move, movable, move, state_recipes
+    from compilescope.repair.trials.child.replay import can_move, movable, move, state_recipes
 
     model = torch.nn.BatchNorm1d(2).eval()
     before = {name: value.clone() for name, value in model.state_dict().items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator
+from typing import TypeAlias
 
 from compilescope.fixes.arguments.calls import CallSite, call_sites, hoisted, statement_before
 from compilescope.fixes.arguments.passed import passed, split_subject
@@ -32,9 +33,14 @@ class CallEdits:
         return texts
 
 
-def mark_arguments(
-    subject: Subject, values: Iterable[str], line: Callable[[str, str], str]
-) -> dict[str, str]:
+MarkLine: TypeAlias = "Callable[[str, str], str]"
+
+
+def dynamic_line(dim: int) -> MarkLine:
+    return lambda torch, x: f"{torch}._dynamo.maybe_mark_dynamic({x}, {dim})"
+
+
+def mark_arguments(subject: Subject, values: Iterable[tuple[str, MarkLine]]) -> dict[str, str]:
     """New texts in which `line(torch, expression)` stands before every call, for each of the
     values, with its argument under a name."""
     edits = CallEdits(subject)
@@ -45,7 +51,7 @@ def mark_arguments(
         if is_compiled(subject, site.module, site.call):
             raise Refused("the call is in compiled code, where nothing can be marked")
         statement = statement_before(site)
-        for text in _marks(subject, edit, site, wanted, line):
+        for text in _marks(subject, edit, site, wanted):
             if _is_there(site, statement, text):
                 raise NotMeant("it is already marked")
             if (statement, text) not in done:
@@ -58,17 +64,17 @@ def _marks(
     subject: Subject,
     edit: Edit,
     site: CallSite,
-    values: list[str],
-    line: Callable[[str, str], str],
+    values: list[tuple[str, MarkLine]],
 ) -> Iterator[str]:
     """The lines for one call, in the order of its arguments."""
-    given = [(passed(subject, site, values[0]), values[0])]
-    for value in values[1:]:
+    first, mark = values[0]
+    given = [(passed(subject, site, first), first, mark)]
+    for value, line in values[1:]:
         with contextlib.suppress(NotMeant):  # A local of the function, which follows the others.
-            given.append((passed(subject, site, value), value))
+            given.append((passed(subject, site, value), value, line))
     given.sort(key=lambda each: site.call.args.index(each[0].arg))
     named: dict[cst.Arg, str] = {}
-    for each, value in given:
+    for each, value, line in given:
         if each.starred:
             name = each.starred
         else:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from compilescope.findings.compile_ids import frame_number
 from compilescope.findings.recompiles import RecompileFinding
 from compilescope.fixes.compilation.run_index import index_of
@@ -94,9 +96,21 @@ def compilation_number(compile_id: str) -> int:
     return whole_number(text) or 0
 
 
-def numbers_seen(subject: Subject) -> set[int]:
-    """Every whole number that failed the guard or that it was made for."""
+def other_sizes(subject: Subject) -> Iterator[tuple[str, int, set[int]]]:
+    """(tensor, dimension, numbers seen) of the other sizes of arguments that failed with it."""
     cause = cause_of(subject)
+    for other in subject.guards:
+        tensor, ends, rest = other.subject.rpartition(_SIZE)
+        dimension = whole_number(rest[:-1])
+        if not ends or dimension is None or not _is_argument(tensor):
+            continue
+        if other.subject != cause.subject:
+            yield tensor, dimension, numbers_seen(subject, other)
+
+
+def numbers_seen(subject: Subject, cause: RecompileFinding | None = None) -> set[int]:
+    """Every whole number that failed the guard or that it was made for."""
+    cause = cause or cause_of(subject)
     place = cause.compiled
     seen = index_of(subject.program.run).values_seen(place.file, place.line)
     return {

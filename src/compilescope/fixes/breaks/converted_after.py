@@ -1,22 +1,30 @@
 """Python values that a function only hands back: computed as tensors, converted after the graph.
 
 `return y, y.tolist()` becomes a core, which is compiled and gives tensors, and a shell around it
-that makes the list: whoever calls the function gets the same as before.
+that makes the list: whoever calls the function gets the same as before. A helper that counts with
+such a value is called by the shell.
 """
 
 from __future__ import annotations
 
-from compilescope.fixes.compilation.frames import check_root, stays_outside
+from compilescope.fixes.compilation.frames import at_root, check_root, stays_outside
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.statements.afterwards import converts, done_afterwards
+from compilescope.fixes.statements.helpers import called_afterwards
 from compilescope.fixes.subject import Subject
 from compilescope.source.refusals import NotMeant, Refused
 from compilescope.source.trees import cst
 
 
 def _propose(subject: Subject) -> Patch:
-    check_root(subject)
+    try:
+        check_root(subject)
+    except NotMeant:
+        raise
+    except Refused:
+        there = at_root(subject)
+        return called_afterwards(subject, there.module, there.function)
     if subject.module.function_of(subject.node) is not subject.function:
         raise NotMeant("it is in a function within")
     try:

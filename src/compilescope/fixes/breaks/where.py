@@ -42,6 +42,8 @@ from compilescope.source.trees import cst
 
 def _for_if(subject: Subject) -> Patch:
     whole = branch_of(subject)
+    if returns_somewhere(subject.module, whole):
+        raise NotMeant("one side returns")
     truth = read_test(subject, whole.test)
     edit = Edit(subject.module)
     work = Predication(subject, subject.function, whole, torch_name(subject, edit))

@@ -39,6 +39,42 @@ def check_root(subject: Subject) -> None:
         raise NotMeant("it is unknown which function was being compiled")
 
 
+def at_root(subject: Subject) -> Subject:
+    """The call that leads there, where it is a statement of the function that was being compiled,
+    the same each time. Raises `Refused` where it is not."""
+    found: set[tuple[str, int]] = set()
+    for event in subject.program.run.events_with(subject.finding.because):
+        body = event.body
+        if not isinstance(body, GraphBreak) or body.frame is None:
+            continue
+        # After a break Dynamo compiles what was being called by itself.
+        if not _is_at_or_below(subject, body.frame, event.stack):
+            root = body.frame
+            places = [each for each in event.stack if _is_same(each, root)]
+            found |= {(each.file, each.line) for each in places[:1]}
+    if len(found) != 1:
+        raise NotMeant("it is unknown from where it was called")
+    file, line = found.pop()
+    module = subject.program.module(file)
+    node = module.node_at(line, None, None)
+    there = subject.at(module, node) if node is not None else subject
+    if own_statement(there, there.node) is not there.statement or not _is_call(there.statement):
+        raise Refused("it is called in the middle of another function's work")
+    return there
+
+
+def _is_same(frame: Frame, code: CodeRef) -> bool:
+    return frame.file == code.file and frame.function == code.function
+
+
+def _is_call(statement: cst.BaseStatement) -> bool:
+    """A call for its effect: nothing is computed with what it gives."""
+    if not isinstance(statement, cst.SimpleStatementLine) or len(statement.body) != 1:
+        return False
+    only = statement.body[0]
+    return isinstance(only, cst.Expr) and isinstance(only.value, cst.Call)
+
+
 def _is_at_or_below(subject: Subject, frame: CodeRef, stack: Sequence[Frame]) -> bool:
     """Was it the function itself that was compiled, or something that it calls?"""
     module, function = subject.module, subject.function

@@ -3,51 +3,40 @@
 from __future__ import annotations
 
 from compilescope.fixes.arguments.guarded import cause_of
+from compilescope.fixes.arguments.parameters import recompiled_function
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.statements.afterwards import done_afterwards
+from compilescope.fixes.statements.helpers import called_afterwards, check_only, grown_list
 from compilescope.fixes.subject import Subject
-from compilescope.source.refusals import NotMeant, Refused
+from compilescope.source.refusals import NotMeant
 from compilescope.source.syntax.bindings import statements_of
 from compilescope.source.trees import cst
 
-_GROWING = ("append", "extend", "appendleft", "insert")
-
 
 def _propose(subject: Subject) -> Patch:
-    cause = cause_of(subject)
-    module, function = subject.module, subject.function
-    if cause.compiled.file != subject.file or cause.compiled.function != function.name.value:
-        raise Refused(
-            f"`{function.name.value}` is part of another function's graph, so nothing in it can "
-            "stay outside"
-        )
-    adding = [each for each in statements_of(function) if _grown(each) is not None]
-    if subject.statement not in adding:
+    if subject.statement not in _adding(subject.function):
         raise NotMeant("it is not a line that adds to a list")
-    grown = _grown(subject.statement)
+    compiled, function = cause_of(subject).compiled, subject.function
+    if (compiled.file, compiled.function) != (subject.file, function.name.value):
+        where, compiled_function = recompiled_function(subject)
+        if not isinstance(compiled_function, cst.FunctionDef):
+            raise NotMeant("a lambda was compiled")
+        return called_afterwards(subject, where, compiled_function)
+    grown = grown_list(subject.statement)
     assert grown is not None
-    held = module.code(grown)
-    uses = [
-        each
-        for each in module.walk(function.body)
-        if isinstance(each, (cst.Name, cst.Attribute)) and module.code(each) == held
-    ]
-    if len(uses) != sum(1 for each in adding if module.code(_grown(each) or each) == held):
-        raise Refused(f"the function does more with `{held}` than add to it")
+    adding = _adding(function)
+    check_only(subject, grown, [each for each in adding if _is_grown(subject, each, grown)])
     return done_afterwards(subject, adding)
 
 
-def _grown(statement: cst.BaseStatement) -> cst.BaseExpression | None:
-    """`self.log` of `self.log.append(y)`."""
-    if not isinstance(statement, cst.SimpleStatementLine) or len(statement.body) != 1:
-        return None
-    only = statement.body[0]
-    call = only.value if isinstance(only, cst.Expr) else None
-    func = call.func if isinstance(call, cst.Call) else None
-    if not isinstance(func, cst.Attribute) or func.attr.value not in _GROWING:
-        return None
-    return func.value
+def _adding(function: cst.FunctionDef) -> list[cst.BaseStatement]:
+    return [each for each in statements_of(function) if grown_list(each) is not None]
+
+
+def _is_grown(subject: Subject, statement: cst.BaseStatement, held: cst.CSTNode) -> bool:
+    grown = grown_list(statement)
+    return grown is not None and subject.module.code(grown) == subject.module.code(held)
 
 
 FIX = Fix(

@@ -132,6 +132,8 @@ def _isolated(subject: Subject) -> Patch:
         raise NotMeant("torch.compile is applied once, so there is nothing to isolate")
     if region.argument("isolate_recompiles") is not None:
         raise NotMeant("isolate_recompiles is already set")
+    if not subject.program.run.takes("isolate_recompiles"):
+        raise NotMeant("torch.compile takes no isolate_recompiles here; a newer torch does")
     return Patch(_with_argument(region, "isolate_recompiles", "True"), states=_STATES)
 
 
@@ -169,11 +171,19 @@ def _raised(subject: Subject) -> Patch:
     region = region_of(subject)
     if region.argument("recompile_limit") is not None:
         raise NotMeant("recompile_limit is already set")
+    local = subject.program.run.takes("recompile_limit")
+    of_all = "" if local else " of every compiled function"
     return Patch(
-        _with_argument(region, "recompile_limit", "64"),
-        states="Up to 64 compilations are made, each with its compile time.",
+        _with_argument(region, "recompile_limit", "64") if local else _limit_for_all(subject),
+        states=f"Up to 64 compilations{of_all} are made, each with its compile time.",
         needs_human="Are there few enough different calls that compiling each one pays off?",
     )
+
+
+def _limit_for_all(subject: Subject) -> dict[str, str]:
+    edit = main_edit(subject)
+    put_setting(edit, f"{edit.module_name('torch')}._dynamo.config.recompile_limit = 64")
+    return edit.files()
 
 
 RAISED_LIMIT = Fix(

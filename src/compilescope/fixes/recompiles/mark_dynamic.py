@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compilescope.fixes.arguments.edits import mark_arguments
+from compilescope.fixes.arguments.edits import dynamic_line, mark_arguments
 from compilescope.fixes.arguments.guarded import (
     check_no_parameter,
     numbers_seen,
@@ -20,13 +20,8 @@ def _propose(subject: Subject) -> Patch:
     check_no_parameter(subject)
     if numbers_seen(subject) & {0, 1}:
         raise Refused("sizes 0 and 1 are compiled separately, marked or not")
-    return Patch(
-        mark_arguments(
-            subject,
-            sizes_with(subject, dim),
-            lambda torch, x: f"{torch}._dynamo.maybe_mark_dynamic({x}, {dim})",
-        )
-    )
+    line = dynamic_line(dim)
+    return Patch(mark_arguments(subject, [(each, line) for each in sizes_with(subject, dim)]))
 
 
 FIX = Fix(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from compilescope.fixes.arguments.edits import mark_arguments
-from compilescope.fixes.arguments.guarded import numbers_seen, size_of, sizes_with
+from compilescope.fixes.arguments.edits import MarkLine, dynamic_line, mark_arguments
+from compilescope.fixes.arguments.guarded import numbers_seen, other_sizes, size_of, sizes_with
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
@@ -31,13 +31,17 @@ def _propose(subject: Subject) -> Patch:
         raise NeedsRun(
             f"`{min(asking)}` checks whether the size is 1 and may break the graph there"
         )
-    return Patch(
-        mark_arguments(
-            subject,
-            sizes_with(subject, dim),
-            lambda torch, x: f"{torch}._dynamo.decorators.mark_unbacked({x}, {dim})",
-        )
-    )
+    marks = [(each, _unbacked_line(dim)) for each in sizes_with(subject, dim)]
+    # What changed beside it would be a constant of the one graph.
+    for tensor, other, numbers in other_sizes(subject):
+        if other != dim:
+            line = _unbacked_line(other) if numbers & {0, 1} else dynamic_line(other)
+            marks.append((tensor, line))
+    return Patch(mark_arguments(subject, marks))
+
+
+def _unbacked_line(dim: int) -> MarkLine:
+    return lambda torch, x: f"{torch}._dynamo.decorators.mark_unbacked({x}, {dim})"
 
 
 FIX = Fix(

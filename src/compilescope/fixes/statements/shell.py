@@ -61,7 +61,7 @@ class Shell:
     def _write(self, word: str, skip: str, mark: str, *, early: bool) -> None:
         module, split = self.edit.module, self.split
         check_splittable(module, self.function, split)
-        name = module.fresh_name(f"_{self.function.name.value}_{word}")
+        name = module.fresh_name(f"_{self.function.name.value.lstrip('_')}_{word}")
         # A piece reads nothing of its object.
         method = self._is_method and not mark
         given = self._given(method)
@@ -196,6 +196,16 @@ class Shell:
         core += self.edit.statements(f"{name} = {module.code(value)}")
         made = self.edit.statements(f"return {name}")[0]
         return made.with_changes(leading_lines=line.leading_lines)
+
+
+def leave_alone(edit: Edit, function: cst.FunctionDef) -> None:
+    """For what a shell calls: Dynamo would compile it by itself."""
+    mark = cst.Decorator(edit.expression(f"{edit.module_name('torch')}.compiler.disable"))
+    marked = function.with_changes(decorators=[*function.decorators, mark])
+    if not function.decorators:
+        # The comments above stay above the decorator.
+        marked = marked.with_changes(lines_after_decorators=())
+    edit.replace(function, marked)
 
 
 def _without_blank(statement: cst.BaseStatement) -> list[cst.EmptyLine]:

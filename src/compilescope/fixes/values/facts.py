@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
+from compilescope.model.values import RETURNED as RETURNED
 from compilescope.model.values import ValueFact as ValueFact
 
 
@@ -19,7 +20,8 @@ class ValueFacts(msgspec.Struct, frozen=True):
 
     def at(self, file: str, line: int, name: str) -> tuple[ValueFact, ...]:
         """All distinct values seen; empty where the line was not reached or the name not there.
-        `self.weight` and the like are names too: attributes one step deep are kept."""
+        `self.weight` and the like are names too: attributes one step deep are kept; and `RETURNED`
+        is what a `return` of that line gave."""
         return self.seen.get(file, {}).get(line, {}).get(name, ())
 
     def reached(self, file: str, line: int) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from compilescope.fixes.subject import Subject
-from compilescope.fixes.values.facts import ValueFact
+from compilescope.fixes.values.facts import RETURNED, ValueFact
 from compilescope.fixes.values.graph_values import graph_values
 from compilescope.fixes.values.promotion import (
     UNKNOWN,
@@ -209,10 +209,20 @@ def kind_of(subject: Subject, node: cst.CSTNode, depth: int = 12) -> Kind:
         parts = [node.left, node.comparisons[0].comparator]
         joined = joined_kind([kind_of(subject, part, depth - 1) for part in parts])
         return Kind("bool", joined.shape, joined.python, grad=False)
-    found = _computed(subject, node, depth)
+    found = _returned(subject, node) or _computed(subject, node, depth)
     whole = found.dtype is not None and category(found.dtype) < 2
     off = whole or is_without_grad(subject, node)
     return replace(found, grad=False) if off and found is not UNKNOWN else found
+
+
+def _returned(subject: Subject, node: cst.CSTNode) -> Kind | None:
+    """Of all that is returned, as it was seen; None where it was not."""
+    above = subject.module.parent(node)
+    if not isinstance(above, cst.Return):
+        return None
+    seen = subject.program.facts.at(subject.file, subject.module.line(above), RETURNED)
+    tensors = seen and all(fact.kind in ("tensor", "parameter") for fact in seen)
+    return _of_facts(seen) if tensors else None
 
 
 def _computed(subject: Subject, node: cst.CSTNode, depth: int) -> Kind:

@@ -6,6 +6,7 @@ The fix that was verified is part of it, and can be applied later.
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 from compilescope.fixes.stored import store_files
@@ -22,13 +23,18 @@ from compilescope.sharing.archive import ARTIFACTS
 
 def keep_run(folder: Path, home: Path, outcome: SearchResult) -> Path | None:
     """Copy the run to the user's own; None where that cannot be written."""
+    return copy_run(folder, home, lambda part: tell_outcome(part, outcome))
+
+
+def copy_run(folder: Path, home: Path, tell: Callable[[Path], None]) -> Path | None:
+    """Likewise; `tell` adds to the copy what was found out."""
     target = home.absolute() / folder.name
     try:
         make_home(target.parent)
         # Under its own name only when it is whole.
         with transient(target.with_name(f".{folder.name}.part")) as part:
             shutil.copytree(folder, part)
-            tell_outcome(part, outcome)
+            tell(part)
             part.rename(target)
     except OSError:
         return None

@@ -10,6 +10,9 @@ from compilescope.model.fix_search import FixCheck
 from compilescope.repair.trials.baseline import TrialBaseline
 from compilescope.repair.trials.changes import ChangedFile, Changes
 
+_BY_ELEMENT = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+"""Comparisons that tensors answer with booleans; `in` and `is` are Python's."""
+
 
 def check_branches(before: TrialBaseline, changes: Changes) -> tuple[list[FixCheck], list[str]]:
     """One check, and notes on sides that were not taken but are as they were."""
@@ -25,6 +28,9 @@ def check_branches(before: TrialBaseline, changes: Changes) -> tuple[list[FixChe
         if sides == {True, False}:
             continue
         words = _words(branch, sides, change)
+        if _is_asked_in_graph(branch, sides, change):
+            notes.append(f"{words}; the new check is true exactly where it is false")
+            continue
         if _matters(branch, sides, change):
             return [FixCheck("branches", "unknown", words)], notes
         notes.append(words)
@@ -97,6 +103,47 @@ def _matters(branch: dict[str, Any], sides: set[bool], change: ChangedFile) -> b
             if any(line in change.removed for line in range(inner.lineno, end + 1)):
                 return True
     return False
+
+
+def _is_asked_in_graph(branch: dict[str, Any], sides: set[bool], change: ChangedFile) -> bool:
+    """An `if` that only raises, and never did, whose place `torch._assert_async` of the opposite
+    took: nothing but the two conditions could differ, and these can be read."""
+    if sides != {False}:
+        return False
+    try:
+        old, new = ast.parse(change.old_text), ast.parse(change.new_text)
+    except (SyntaxError, ValueError):
+        return False
+    statement = next(_statements(old, branch["line"]), None)
+    if not isinstance(statement, ast.If) or statement.orelse:
+        return False
+    opposite = _opposite(statement.test) if branch["by_tensor"] else None
+    if opposite is None or [type(each) for each in statement.body] != [ast.Raise]:
+        return False
+    asked = [
+        ast.dump(node.args[0])
+        for node in ast.walk(new)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "_assert_async"
+        and len(node.args) == 2
+        and node.lineno in change.added
+    ]
+    return ast.dump(opposite) in asked
+
+
+def _opposite(test: ast.expr) -> ast.expr | None:
+    """What is true exactly where the test is false, also for NaN: `x` for `not x`, `~(a > b)` for
+    `a > b`. Of other tests `~` is the opposite only if they are of booleans, which nobody knows."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return test.operand
+    if (
+        isinstance(test, ast.Compare)
+        and len(test.ops) == 1
+        and isinstance(test.ops[0], _BY_ELEMENT)
+    ):
+        return ast.UnaryOp(ast.Invert(), test)
+    return None
 
 
 def _is_asserted_still(tree: ast.AST, branch: dict[str, Any], change: ChangedFile) -> bool:

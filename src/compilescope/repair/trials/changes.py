@@ -5,8 +5,9 @@ A line that was only indented is the same line.
 
 from __future__ import annotations
 
+import ast
 import difflib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from compilescope.repair.trials.version import Version
@@ -44,6 +45,16 @@ class Changes:
         """Has the patch put this line of the old version into another block?"""
         change = self.files.get(file)
         return change is not None and line in change.indented
+
+    def left_alone(self) -> set[tuple[str, int]]:
+        """(file, line) of the old version in functions that a patch marks `torch.compiler.disable`:
+        none of it is to be captured."""
+        return {
+            (file, change.old_of[line])
+            for file, change in self.files.items()
+            for line in _disabled(change)
+            if line in change.old_of
+        }
 
     def old_line(self, file: str, line: int) -> int | None:
         """Where a line of the new version was."""
@@ -90,6 +101,18 @@ def _compare(old: str, new: str, touched: Collection[int]) -> ChangedFile:
             was for was, now in new_of.items() if _depth(ours[was - 1]) != _depth(theirs[now - 1])
         ),
     )
+
+
+def _disabled(change: ChangedFile) -> Iterator[int]:
+    try:
+        tree = ast.parse(change.new_text)
+    except SyntaxError:
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            marks = [each for each in node.decorator_list if each.lineno in change.added]
+            if any(ast.unparse(each).endswith("compiler.disable") for each in marks):
+                yield from range(node.lineno, (node.end_lineno or node.lineno) + 1)
 
 
 def _depth(line: str) -> int:

@@ -196,10 +196,12 @@ class _Comparison:
             return FixCheck("operators", "pass", words)
         now = captured_lines(self._after.run)
         mended = {(f.file, f.line) for name, f in self._old.items() if name in self._gone}
-        lines = captured_lines(self._before.run, newest=True)
+        mended |= self._changes.left_alone()
+        # What broke there may well have to stay outside of any graph.
+        lines = captured_lines(self._before.run, newest=True, but=mended)
         for (file, line), function in lines.items():
             if (file, line) in mended:
-                continue  # What broke there may well have to stay outside of any graph.
+                continue
             new = self._changes.new_line(file, line)
             # What is under `if not torch.compiler.is_compiling()` now was put there on purpose.
             if self._changes.is_wrapped(file, line):

@@ -5,7 +5,7 @@ Operators of a function count once, by its largest graph: how often it was compi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from compilescope.analysis.digest import Digest
 from compilescope.analysis.guarded import guarded_graphs
@@ -17,7 +17,7 @@ from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef, origin_of
 from compilescope.patterns import late
 
-_ON_DATA = late(r"\.(?:item|tolist)\(\)[^=!<>]*==")
+_ON_DATA = late(r"\.(?:item|tolist)\(\)[^=!<>]{0,200}==")
 
 
 def count_operators(run: Run) -> int:
@@ -34,9 +34,12 @@ def count_operators(run: Run) -> int:
     return sum(largest.values())
 
 
-def captured_lines(run: Run, *, newest: bool = False) -> dict[tuple[str, int], str]:
+def captured_lines(
+    run: Run, *, newest: bool = False, but: Collection[tuple[str, int]] = ()
+) -> dict[tuple[str, int], str]:
     """The lines of which operators were captured, and the function of each. `newest`: only by the
-    last compilation of each piece, as the first call may do what no other does."""
+    last compilation of each piece, as the first call may do what no other does. `but`: operators
+    of these lines do not count, for the lines that call them neither."""
     graphs = list(_graphs(run))
     if newest:
         last = {body.frame or number: graph for number, (body, graph) in enumerate(graphs)}
@@ -47,6 +50,8 @@ def captured_lines(run: Run, *, newest: bool = False) -> dict[tuple[str, int], s
         if graph is None:
             continue
         for node in operators(graph):
+            if node.frame is not None and (node.frame.file, node.frame.line) in but:
+                continue
             if node.frame is not None:
                 found[node.frame.file, node.frame.line] = node.frame.function
             if node.stack is not None and node.stack < len(graph.stacks):

@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Collection
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -54,6 +54,15 @@ _START_S, _ANSWER_S = 300.0, 600.0
 """To start the warm process, and to have replays judged there. Chosen: minutes more than a slow
 machine needs; past it we do without. The search's deadline shortens both."""
 Progress = Callable[[str], None]
+
+
+class Launch(NamedTuple):
+    """A process that is ready to be started."""
+
+    command: list[str]
+    environment: dict[str, str]
+    folder: Path
+    """Its own; `stdin` is in it."""
 
 
 class Workbench:
@@ -279,23 +288,7 @@ class Workbench:
         started: Callable[[int], None] | None = None,
         fresh: bool = False,
     ) -> ProcessEnd:
-        trial = place / "trial.json"
-        names = [name for name in settings.compile_names if ":" not in name]
-        wishes = {
-            "files": self._files(version),
-            "plain": self._plain,
-            "seed": self.seed,
-            "compile_names": names,
-            "backend": settings.compile_backend,
-            "eager_random": not settings.time,
-            **asked,
-        }
-        trial.write_text(json.dumps(wishes), encoding="utf-8")
-        boots = [_BOOT, _CAPTURE / "boot"] if settings.run_dir is not None else [_BOOT]
-        more = {**version.environment, **(environment or {})}
-        functions = tuple(name for name in settings.compile_names if ":" in name)
-        command = self.target.command(functions)
-        child = trial_environment(settings, boots, trial, self.seed, more)
+        command, child = self._command(version, place, settings, asked, environment)
         if not (fresh or self.cold):
             self._warm.prepare(child, self.deadline.limit(_START_S))  # Not on this run's time.
         limit_s = self.deadline.limit(self.limit_s)
@@ -314,6 +307,45 @@ class Workbench:
         elif settings.run_dir is not None:
             self.watch_s = max(self.watch_s, ended.seconds)
         return ended
+
+    def launch(
+        self,
+        version: Version,
+        asked: dict[str, Any],
+        environment: dict[str, str],
+    ) -> Launch:
+        """For who starts the process himself, and talks to it while it runs."""
+        place = self._place()
+        command, child = self._command(version, place, self._settings, asked, environment)
+        (place / "stdin").write_bytes(self._stdin)
+        return Launch(command, child, place)
+
+    def _command(
+        self,
+        version: Version,
+        place: Path,
+        settings: Settings,
+        asked: dict[str, Any],
+        environment: dict[str, str] | None,
+    ) -> tuple[list[str], dict[str, str]]:
+        """What to start, in which environment; what the process reads first is written."""
+        trial = place / "trial.json"
+        names = [name for name in settings.compile_names if ":" not in name]
+        wishes = {
+            "files": self._files(version),
+            "plain": self._plain,
+            "seed": self.seed,
+            "compile_names": names,
+            "backend": settings.compile_backend,
+            "eager_random": not settings.time,
+            **asked,
+        }
+        trial.write_text(json.dumps(wishes), encoding="utf-8")
+        boots = [_BOOT, _CAPTURE / "boot"] if settings.run_dir is not None else [_BOOT]
+        more = {**version.environment, **(environment or {})}
+        functions = tuple(name for name in settings.compile_names if ":" in name)
+        command = self.target.command(functions)
+        return command, trial_environment(settings, boots, trial, self.seed, more)
 
     def _files(self, version: Version) -> dict[str, str]:
         """Under the names of the program's own files."""

@@ -12,6 +12,7 @@ from typing import Literal
 import msgspec
 
 from compilescope.source.flow import operators
+from compilescope.source.flow.liveness import only_value
 from compilescope.source.syntax.module import SourceModule
 from compilescope.source.trees import cst, kinds
 
@@ -111,7 +112,7 @@ def _call(module: SourceModule, call: cst.Call) -> Iterator[Remark]:
         return
     meanings = module.meaning(call.func)
     builtin = next((m.removeprefix("builtins.") for m in meanings if m.startswith("builtins.")), "")
-    if builtin in _BUILTINS:
+    if builtin in _BUILTINS or (builtin == "sum" and _is_of_display(module, call)):
         return
     func = call.func
     method = func.attr.value if isinstance(func, cst.Attribute) else ""
@@ -131,6 +132,16 @@ def _call(module: SourceModule, call: cst.Call) -> Iterator[Remark]:
         yield Remark(
             "unknown", f"the branch calls {short(module, func)}(), which may do more than compute"
         )
+
+
+def _is_of_display(module: SourceModule, call: cst.Call) -> bool:
+    """`sum(parts)` of a list that the function itself made: to go through it uses nothing up."""
+    given = call.args[0].value if len(call.args) == 1 and not call.args[0].star else None
+    function = module.function_of(call)
+    if not isinstance(given, cst.Name) or function is None:
+        return False
+    made = only_value(module, function, given.value)
+    return isinstance(made, (cst.List, cst.Tuple, cst.ListComp))
 
 
 def _operator(name: str, shown: str, call: cst.Call) -> Iterator[Remark]:
@@ -162,12 +173,27 @@ def _operation(module: SourceModule, node: cst.BinaryOperation) -> Iterator[Rema
     shown = short(module, node)
     if isinstance(node.operator, (cst.FloorDivide, cst.Modulo)) and not _is_nonzero(node.right):
         yield Remark("raises", f"`{shown}` raises on integer division by zero")
+    elif _is_mean(module, node):
+        return
     elif (isinstance(node.operator, cst.Divide) and not _is_nonzero(node.right)) or (
         isinstance(node.operator, cst.Power) and not _is_whole(node.right)
     ):
         yield Remark("steep", f"the gradient of `{shown}` may be NaN where it is not used")
     elif isinstance(node.operator, cst.MatrixMultiply):
         yield Remark("costly", f"`{shown}` is too expensive to compute when it is not used")
+
+
+def _is_mean(module: SourceModule, node: cst.BinaryOperation) -> bool:
+    """`sum(parts) / len(parts)`: of nothing it is no tensor."""
+    one, other = node.left, node.right
+    if not (isinstance(one, cst.Call) and isinstance(other, cst.Call)):
+        return False
+    named = module.calls(one, "builtins.sum") and module.calls(other, "builtins.len")
+    same = [module.code(arg.value) for arg in one.args] == [
+        module.code(arg.value) for arg in other.args
+    ]
+    divided = isinstance(node.operator, cst.Divide)
+    return divided and named and same and _is_of_display(module, one)
 
 
 def _is_nonzero(node: cst.CSTNode | None) -> bool:

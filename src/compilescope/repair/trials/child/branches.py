@@ -78,6 +78,8 @@ class Coverage:
         self._before = sys.gettrace()
         self._watch = _Tests(self)
         self._watch.__enter__()
+        # Python 3.12 sends opcode events only if some frame asked for them before settrace.
+        sys._getframe().f_trace_opcodes = True
         sys.settrace(self._call)
         return self
 

@@ -1,6 +1,7 @@
 """Runs the program eagerly, and replays the first calls of each compiled region on other inputs.
 
 The program does not notice: its state, random numbers and streams are as they were.
+A replay that does not end is stopped: `while x.abs().max() > 1` never does on made-up infinities.
 """
 
 from __future__ import annotations
@@ -8,15 +9,16 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
+import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FrameType
 from typing import Any, TypeVar
 
 from compilescope.diff.runs.trial import TrialOutcome, TrialValue
 from compilescope.repair.trials.child.branches import Coverage
-from compilescope.repair.trials.child.endless import Endless, ending_within
 from compilescope.repair.trials.child.fatal_inputs import FatalInputs, asking
 from compilescope.repair.trials.child.iterators import renewing, settled
 from compilescope.repair.trials.child.kept_outcomes import OutcomeKeeper, claim, size_of
@@ -33,6 +35,36 @@ from compilescope.repair.trials.child.replay import Replay
 from compilescope.repair.trials.child.signatures import described, forms_of, signature_of
 from compilescope.tensors.structure import argument_leaves, take_apart
 from compilescope.torchapi.regions import CompiledRegion, Regions
+
+_AGAIN_S = 1.0
+"""A bare `except` of the program's may catch it once: it rings again. Chosen: long enough for the
+program to leave its handler."""
+
+
+class Endless(BaseException):
+    """It took too long. Not an `Exception`: the program is not to take it for its own."""
+
+
+@contextlib.contextmanager
+def ending_within(seconds: float | None) -> Iterator[None]:
+    """Raises `Endless` in the block after so long; None, and where no alarm can be set: never."""
+    alarm = getattr(signal, "setitimer", None)
+    free = threading.current_thread() is threading.main_thread()
+    if seconds is None or alarm is None or not free or signal.getitimer(signal.ITIMER_REAL)[0]:
+        yield
+        return
+    before = signal.signal(signal.SIGALRM, _ring)
+    alarm(signal.ITIMER_REAL, seconds, _AGAIN_S)
+    try:
+        yield
+    finally:
+        alarm(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before or signal.SIG_DFL)
+
+
+def _ring(number: int, frame: FrameType | None) -> None:
+    raise Endless
+
 
 _T = TypeVar("_T")
 REGIONS = 24

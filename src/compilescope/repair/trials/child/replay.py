@@ -1,9 +1,14 @@
-"""One recorded call of a region, called again: from the same state, on copies of its arguments."""
+"""One recorded call of a region, called again: from the same state, on copies of its arguments.
+
+Weights, buffers or the modules' mode may be moved for one replay: a patch may be right for those
+that a program begins with, and for no others.
+"""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import zlib
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import torch
@@ -15,7 +20,6 @@ from compilescope.diff.runs.trial import AFTER, TrialOutcome, TrialPlan, run
 from compilescope.errors import ToolError
 from compilescope.repair.trials.child.branches import Coverage
 from compilescope.repair.trials.child.kept_outcomes import OutcomeKeeper
-from compilescope.repair.trials.child.moved_state import can_move, movable, move, state_recipes
 from compilescope.repair.trials.child.notes import CallNotes, describe_error
 from compilescope.repair.trials.child.recipes import (
     OTHER_MODE,
@@ -24,11 +28,62 @@ from compilescope.repair.trials.child.recipes import (
     prepare,
 )
 from compilescope.repair.trials.child.surroundings import CallSurroundings
-from compilescope.tensors.copies import CopiedArguments
+from compilescope.tensors.copies import CopiedArguments, is_plain
 from compilescope.tensors.distances import is_same
 from compilescope.tensors.structure import MISSING
 from compilescope.torchapi.compilation.settings import roomy_caches
 from compilescope.torchapi.regions import CompiledRegion, Regions, Versions, model_of
+
+_RELATIVE, _LEAST = 0.1, 0.01
+"""How far a number is moved: by a tenth of it, and zeros by a hundredth. Chosen: signs mostly stay,
+as those of a variance must, and rounding is far smaller."""
+
+
+def movable(state: State) -> list[str]:
+    """The names of the weights and buffers that have a fraction."""
+    owned = {
+        id(tensor)
+        for module in state.holdings.modules
+        for held in (module.parameters(recurse=False), module.buffers(recurse=False))
+        for tensor in held
+    }
+    return [
+        name
+        for name, tensor in state.holdings.tensors.items()
+        if id(tensor) in owned and tensor.is_floating_point() and is_plain(tensor)
+    ]
+
+
+def state_recipes(state: State) -> list[InputRecipe]:
+    recipes = [InputRecipe(OTHER_WEIGHTS, 6)] if movable(state) else []
+    return recipes + ([InputRecipe(OTHER_MODE)] if state.holdings.modules else [])
+
+
+def can_move(state: State, recipe: InputRecipe, names: Collection[str]) -> bool:
+    """Has this version what the other one moves?"""
+    if recipe.kind == OTHER_WEIGHTS:
+        return state.holdings.tensors.keys() >= set(names)
+    return recipe.kind != OTHER_MODE or bool(state.holdings.modules)
+
+
+def move(state: State, recipe: InputRecipe, names: Collection[str]) -> None:
+    """In place; the state itself can bring it back."""
+    if recipe.kind == OTHER_MODE:
+        for module in state.holdings.modules:
+            module.training = not module.training
+        return
+    for name in names:
+        tensor = state.holdings.tensors[name]
+        if recipe.amount:
+            with torch.no_grad():
+                tensor.mul_(recipe.amount)
+            continue
+        # By the name: another version may hold more, or in another order.
+        seed = zlib.crc32(f"{recipe.seed} {name}".encode())
+        noise = torch.randn(tensor.shape, generator=torch.Generator().manual_seed(seed))
+        with torch.no_grad():
+            step = noise.to(tensor.device, tensor.dtype)
+            tensor.add_(step * (tensor.abs() * _RELATIVE + _LEAST * (tensor == 0)))
 
 
 class Replay:

@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from compilescope.model.values import ValueFact
+from compilescope.model.values import RETURNED, ValueFact
 from compilescope.repair.trials.child.kept_outcomes import claim
 from compilescope.torchapi.regions import Regions
 from compilescope.torchapi.values import NOTHING, stored_attribute, value_fact
@@ -75,24 +75,34 @@ class Surveyor:
         return found
 
     def _local(self, frame: FrameType, event: str, arg: Any) -> Any:
-        if event == "line":
-            # The border: looking at the program's objects may run code of theirs.
-            try:
+        # The border: looking at the program's objects may run code of theirs.
+        try:
+            if event == "line":
                 self._note(frame)
-            except Exception:
-                return None
+            elif event == "return" and arg is not None:
+                self._add(self._here(frame), RETURNED, value_fact(arg))
+        except Exception:
+            return None
         return self._local
 
+    def _here(self, frame: FrameType) -> dict[str, list[ValueFact]]:
+        in_file = self._seen.setdefault(frame.f_code.co_filename, {})
+        return in_file.setdefault(frame.f_lineno, {})
+
+    @staticmethod
+    def _add(here: dict[str, list[ValueFact]], name: str, fact: ValueFact) -> None:
+        facts = here.setdefault(name, [])
+        if len(facts) < _FACTS and fact not in facts:
+            facts.append(fact)
+
     def _note(self, frame: FrameType) -> None:
-        here = self._seen.setdefault(frame.f_code.co_filename, {}).setdefault(frame.f_lineno, {})
+        here = self._here(frame)
         shapes: dict[str, tuple[int, ...]] = {}
         for name, value in _names(frame):
-            facts = here.setdefault(name, [])
             fact = value_fact(value)
             if fact.shape is not None:
                 shapes[name] = fact.shape
-            if len(facts) < _FACTS and fact not in facts:
-                facts.append(fact)
+            self._add(here, name, fact)
         in_file = self._shapes.setdefault(frame.f_code.co_filename, {})
         visits = in_file.setdefault(frame.f_lineno, [])
         if shapes not in visits:

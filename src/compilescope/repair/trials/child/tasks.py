@@ -1,7 +1,11 @@
-"""Starts what a tried process does besides running the program: replay regions, or take facts."""
+"""Starts what a tried process does besides running the program: replay regions, or take facts.
+
+A room above this one names its own task, as `module:function`, and what it is given.
+"""
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import torch
@@ -21,6 +25,9 @@ def begin(trial: dict[str, Any]) -> None:
         from compilescope.repair.trials.child.surveyor import Surveyor
 
         Surveyor(trial["survey"]).begin()
+    elif trial.get("task"):
+        module, _, name = trial["task"]["name"].partition(":")
+        getattr(importlib.import_module(module), name)(trial["task"]["given"])
     compile_modules(tuple(trial["compile_names"]), trial["backend"])
 
 

@@ -1,5 +1,6 @@
-# ideal: none
-# trap: the class of the exception matters, it is caught by it
+# ideal: outside-of-compiled
+# The class of the exception matters, it is caught by it: as part of the graph the check would raise
+# another.
 import torch
 
 

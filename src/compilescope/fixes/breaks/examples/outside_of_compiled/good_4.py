@@ -1,0 +1,29 @@
+import torch
+
+
+class OutOfRange(ValueError):
+    pass
+
+
+@torch.compiler.disable
+def check(x):
+    if x.min() < 0:
+        raise OutOfRange("negative")
+
+
+def _root_compiled(x):
+    return x.sqrt() * 2
+
+
+@torch.compile(backend="eager")
+@torch._dynamo.decorators.skip
+def root(x):
+    check(x)
+    return _root_compiled(x)
+
+
+for value in (4.0, -4.0):
+    try:
+        root(torch.full((3,), value))
+    except OutOfRange:
+        pass

@@ -1,0 +1,31 @@
+import torch
+
+
+class History:
+    def __init__(self):
+        self.losses = []
+
+    @torch.compiler.disable
+    def record(self, loss):
+        self.losses.append(loss.detach())
+
+
+history = History()
+
+
+def _f_compiled(x):
+    loss = x.sin().sum()
+    value = loss * 2
+    return loss, value
+
+
+@torch._dynamo.decorators.skip
+def f(x):
+    loss, value = _f_compiled(x)
+    history.record(loss)
+    return value
+
+
+g = torch.compile(f, backend="eager")
+for _ in range(3):
+    g(torch.ones(3))
