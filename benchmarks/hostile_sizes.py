@@ -367,7 +367,7 @@ def shared_artifact(run: HostileRun) -> None:
 def graph_text(run: HostileRun) -> None:
     lines = "".join(
         f'        x{n}: "f32[2, 3][3, 1]cpu" = torch.add(x{n - 1}, 1);  x{n - 1} = None\n'
-        for n in range(run.size // 75)
+        for n in range(run.size // 75 // 3)
     )
     text = f'class GraphModule(torch.nn.Module):\n    def forward(self, x0: "f32[2]"):\n{lines}'
     for stage in ("dynamo", "aot_forward", "post_grad"):

@@ -15,9 +15,10 @@ import pytest
 import samples
 from builders import ROOT, event, frame, run_of
 from compilescope.analysis.digest import digest
-from compilescope.model import bodies, graph, header, stack
+from compilescope.model import bodies, cache_key, graph, header, stack
 from compilescope.model.artifacts import MemoryArtifacts, artifact_name
 from compilescope.model.bodies import (
+    CacheAccess,
     CacheEntryMiss,
     CompileFailed,
     FailedGuard,
@@ -30,13 +31,14 @@ from compilescope.model.bodies import (
     SourceSeen,
     Unknown,
 )
+from compilescope.model.cache_key import cache_access, decode_key
 from compilescope.model.event import encode
 from compilescope.model.graph import Call, Graph, Node, TensorInfo, decode_graph, encode_graph
 from compilescope.model.guard_text import decode_guards
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef, Frame, origin_of
 from compilescope.rules.recompiles import layer_index
-from compilescope.sharing.redaction import vocabulary
+from compilescope.sharing.redaction import files, vocabulary
 from compilescope.sharing.redaction.check import a_few, leaked_names
 from compilescope.sharing.redaction.code import Words
 from compilescope.sharing.redaction.diagnosis import changed, diagnosis
@@ -381,6 +383,14 @@ def _graph(at: Frame) -> str:
     return encode_graph(Graph(nodes, ((at,),)))
 
 
+SECRET_KEY = [
+    "[secrethashofagraph] gm: GraphModule() secretgraph",
+    "[secrethashofatag] cache_key_tag: secrettag",
+    "[secrethashofasetting] inductor_config[cpp.cxx]: (None, 'secretcompiler')",
+    "[secrethashofaflag] inductor_config[max_autotune]: True",
+]
+
+
 def planted() -> Run:
     """A run with secrets in every place that capture does not reach in the other tests."""
     artifacts = MemoryArtifacts()
@@ -409,6 +419,10 @@ def planted() -> Run:
         GuardSet(1, {"X": 1}, "0" * 40 + ".guards", code),
         Unknown({"kind": "SecretKind", "secret": "secret"}),
         GraphCaptured("dynamo", graph=artifacts.put(_graph(at), "json"), backend="secretbackend"),
+        CacheAccess("aot_autograd", "bypass", reason="Unsupported target secretmodule.secretop."),
+        cache_access(
+            "fx_graph", "miss", {"key": "secretkey", "components": SECRET_KEY}, artifacts.put
+        ),
     ]
     events = [
         event(body, number=n, stack=(at,), test=f"{file}::TestSecret::test_secret[secret-8675309]")  # type: ignore[arg-type]
@@ -433,6 +447,13 @@ def test_every_place_is_reached() -> None:
     failed = next(body for _, body in done.run.of(CompileFailed))
     assert re.search(r'File "(/\w+|/with blank)+/m\d+\.py", line 14, in f\d+', failed.message)
     assert done.run.count(Unknown) == 1
+    lookup = list(done.run.of(CacheAccess))[-1][1]
+    [_, setting] = decode_key(done.run.artifacts.get(lookup.settings or "") or "").parts
+    assert (setting.name, setting.digest, setting.value) == (
+        "inductor_config[max_autotune]",
+        "",
+        "True",
+    )
     [captured] = [body for _, body in done.run.of(GraphCaptured)]
     first, second = (
         decode_graph(done.run.artifacts.get(captured.graph or "") or "").nodes[1].calls or ()
@@ -562,7 +583,7 @@ def test_every_text_of_the_record_has_a_policy() -> None:
     """A new field must be thought about: unlisted, it is taken for code and replaced."""
     structs = {
         name: kind
-        for module in (bodies, graph, header)
+        for module in (bodies, cache_key, graph, header)
         for name, kind in vars(module).items()
         if isinstance(kind, type) and issubclass(kind, msgspec.Struct) and name[0] != "_"
     }
@@ -597,6 +618,51 @@ def test_a_file_too_large_to_parse_keeps_only_its_number_of_lines() -> None:
     assert shown is not None
     assert shown.count("\n") == text.count("\n")
     assert shown.strip() == "# This file is too large to redact."
+
+
+def test_of_much_source_the_first_files_are_shown_and_none_leaks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(files, "_MOST_SOURCE", 2000)
+    texts = [f"secret{n} = 'their own words {n}'\n" + "x = 1\n" * 50 for n in range(8)]
+    line = "call_of_theirs(secret7)"
+    run = run_of(
+        *(
+            event(SourceSeen(f"/u/model{n}.py", artifact_name(text, "py")), number=n + 1)
+            for n, text in enumerate(texts)
+        ),
+        event(
+            GraphBreak(gb_type="their own words 7", context="secret7 secret0"),
+            number=20,
+            stack=(Frame(file="/u/model7.py", line=1, function="secret7", source=line),),
+        ),
+    )
+    for text in texts:
+        run.artifacts.put(text, "py")
+    redaction, everything = redacted(run)
+    artifacts = [
+        redaction.run.artifacts.get(seen.artifact) for _, seen in redaction.run.of(SourceSeen)
+    ]
+    left_out = [text for text in artifacts if text is not None and text.startswith("# This file")]
+    assert len(left_out) == redaction.left_out
+    assert 0 < len(left_out) < len(texts)
+    assert artifacts[0] not in left_out and artifacts[-1] in left_out
+    assert {text.count("\n") for text in left_out} == {texts[0].count("\n")}
+    assert not re.search(r"secret\d|theirs|own words", everything)
+
+
+@pytest.mark.parametrize("more", [-1, 0, 1, 5000])
+def test_code_is_hidden_on_both_sides_of_the_longest_that_is_read(more: int) -> None:
+    code = "secret_name.their_method('a secret text') + " * 5000
+    code = code[: 100_000 + more - len("secret_end")] + "secret_end"
+    guard = FailedGuard(code, code, code, code, "SHAPE")
+    entry = CacheEntryMiss("0/0", (guard,), f"{code}  # secret_name  # secret.py:3 in secret_f")
+    place = Frame(file="/u/secret.py", line=3, function="secret_f", source=code)
+    body = Recompile(CodeRef("/u/secret.py", 1, "secret_f"), (entry,))
+    redaction, everything = redacted(run_of(event(body, number=1, stack=(place,))))
+    assert "secret" not in everything and "their_method" not in everything
+    ((_, seen),) = redaction.run.of(Recompile)
+    assert (len(seen.entries[0].failed[0].guard) < 20) == (more > 0)
 
 
 def test_a_guard_that_names_every_tensor_stays_small() -> None:

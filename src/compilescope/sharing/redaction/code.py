@@ -26,7 +26,15 @@ _PLAIN = re.compile(
 _DOTTED = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 _PUNCTUATION = re.compile(r"[^\w\x80-\U0010ffff\"'\\{}]{0,4}|\\[nrt]")
 _SPECIFICATION = re.compile(r"[<>=^]?[-+ ]?[#0]?\d*[,_]?(?:\.\d*)?[a-zA-Z%]?")
+_LONGEST_CODE = 100_000
+"""Letters of an expression, a guard or a line. Chosen: nobody reads a longer one; it goes as a
+whole, so that its length costs hardly anything."""
 _MADE = re.compile(r"<(?:module|lambda|listcomp|dictcomp|setcomp|genexpr|string)>")
+
+
+def is_too_long(code: str) -> bool:
+    """Is it replaced as a whole?"""
+    return len(code) > _LONGEST_CODE
 
 
 def is_plain(text: str) -> bool:
@@ -60,6 +68,8 @@ class Words:
 
     def code(self, text: str, context: Context = "code") -> str:
         """An expression, a guard, a value."""
+        if is_too_long(text):
+            return self.whole(text)
         plain = is_plain(text)
         edits = self.plain_edits if plain else self._token_edits
         return apply(text, edits(text, context, indices=True))
@@ -137,6 +147,10 @@ class Words:
         if indices and _is_small(word):
             return word  # Of `_modules['3']`.
         return self.string(word, context)
+
+    def whole(self, text: str) -> str:
+        """A name for all of it."""
+        return self.names.replace(text, "text", "text")
 
     def function(self, name: str) -> str:
         """A function's name; `<lambda>` and the like stay."""

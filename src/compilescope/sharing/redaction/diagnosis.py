@@ -24,9 +24,10 @@ def diagnosis(digest: Digest) -> dict[str, list[Any]]:
                 *("exit_status", "signal", "graphs", "regions", "graph_ops"),
                 *("break_events", "events", "unread", "tool_faults", "coverage", "guards"),
                 *("compile_seconds", "phases_seconds", "hidden_breaks_possible", "kernels"),
-                *("caches", "stances", "unknown_events", "processes"),
+                *("stances", "unknown_events", "processes"),
             )
         ],
+        "caches": [(name, c.hits, c.misses, c.bypasses) for name, c in digest.caches.items()],
         "breaks": [
             (
                 *(site.gb_id, site.category, site.rule, site.outcome, site.line, site.count),

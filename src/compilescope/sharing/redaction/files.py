@@ -11,11 +11,12 @@ from compilescope.sharing.redaction.paths import is_public_file, redact_path
 from compilescope.sharing.redaction.source import RedactedLine, RedactedSource, redacted_line
 
 _OMITTED = "# This file is too large to redact."
-
-
-def is_too_large(source: str) -> bool:
-    """Does it say nothing to any rule, since none can parse it?"""
-    return len(source) > LARGEST
+_BEYOND = "# This file is left out: there is too much source to redact all of it."
+_MOST_SOURCE = 1_500_000
+"""Letters of all files together that are redacted. Chosen: some 40,000 lines of a user's own, far
+more than the programs seen had; ten seconds' work."""
+_OF_A_FILE = 150
+"""Letters whose redaction takes about as long as what a file takes beside its text."""
 
 
 class Files:
@@ -28,10 +29,36 @@ class Files:
         self._frames: dict[Frame, Frame] = {}
         self._code_refs: dict[CodeRef, CodeRef] = {}
         self._lone_lines: dict[str, RedactedLine] = {}
+        self._left_out: dict[str, str] = {}
+        """Texts, and what is said in their place; empty where they are shown."""
+        self._room = _MOST_SOURCE
+        self._learning = True
         self.kept: set[str] = set()
         """Lines and names of public code that stay to the letter."""
 
+    @property
+    def left_out(self) -> int:
+        """How many files are not shown."""
+        return sum(1 for said in self._left_out.values() if said)
+
+    def is_left_out(self, text: str) -> bool:
+        """Is nothing of this file shown? Decided when it is first asked."""
+        if text not in self._left_out:
+            self._left_out[text] = self._instead(text)
+        return bool(self._left_out[text])
+
+    def _instead(self, text: str) -> str:
+        if len(text) > LARGEST:
+            return _OMITTED  # It says nothing to any rule, since none can parse it.
+        size = len(text) + _OF_A_FILE
+        if size > self._room:
+            return _BEYOND
+        self._room -= size
+        return ""
+
     def forget(self) -> None:
+        """All has been learned: from here on it is redacted."""
+        self._learning = False
         for done in (self._redacted, self._frames, self._code_refs, self._lone_lines):
             done.clear()
 
@@ -42,14 +69,15 @@ class Files:
 
     def learn(self, text: str) -> None:
         """The words of a file."""
-        if not is_too_large(text):
+        if not self.is_left_out(text):
             self.source(text)
 
     def whole(self, text: str) -> str:
-        """The redacted file; of one that is too large only the number of lines."""
-        if is_too_large(text):
-            self.kept.add(_OMITTED)
-            return _OMITTED + "\n" * text.count("\n")
+        """The redacted file; of one that is left out only the number of lines."""
+        if self.is_left_out(text):
+            said = self._left_out[text]
+            self.kept.add(said)
+            return said + "\n" * text.count("\n")
         return self.source(text).text
 
     def frame(self, frame: Frame) -> Frame:
@@ -63,6 +91,11 @@ class Files:
         if self._is_public(frame):
             self.kept |= {frame.function, frame.source}
             return msgspec.structs.replace(frame, file=file)
+        if self._learning:
+            # No column is asked for: that takes the file's lines, and its tree.
+            self._words.function(frame.function)
+            self._learn_line(frame.file, frame.line, frame.source)
+            return frame
         line, source = self._line(frame.file, frame.line, frame.source)
         column, end = frame.column, frame.end_column
         if column is not None:
@@ -102,16 +135,21 @@ class Files:
         if is_public_file(file):
             self.kept.add(text)
             return text
+        if self._learning:
+            self._learn_line(file, number, text)
+            return text
         return self._line(file, number, text)[0].new
+
+    def _learn_line(self, file: str, number: int, text: str) -> None:
+        source = self._source_of(file)
+        if source is None or not source.has(number, text):
+            self._lone_line(text)
 
     def _line(
         self, file: str, number: int, text: str
     ) -> tuple[RedactedLine, RedactedSource | None]:
         """The line as it is in the redacted file. One that is not in the file stands alone."""
-        known = self._sources.get(file)
-        if known is not None and is_too_large(known):
-            known = None
-        source = self.source(known) if known is not None else None
+        source = self._source_of(file)
         line = source.line(number) if source is not None else None
         if line is not None and source is not None:
             if line.old.rstrip() == text.rstrip():
@@ -119,10 +157,17 @@ class Files:
             if line.old.strip() == text.strip():
                 # Torch strips the lines that it notes in graphs.
                 return _stripped(line), source
+        return self._lone_line(text), None
+
+    def _source_of(self, file: str) -> RedactedSource | None:
+        known = self._sources.get(file)
+        return self.source(known) if known is not None and not self.is_left_out(known) else None
+
+    def _lone_line(self, text: str) -> RedactedLine:
         lone = self._lone_lines.get(text)
         if lone is None:
             lone = self._lone_lines[text] = redacted_line(self._words, text)
-        return lone, None
+        return lone
 
     def _is_public(self, frame: Frame) -> bool:
         return is_public_file(frame.file) or (frame.origin == "torch" and "/torch/" in frame.file)

@@ -19,6 +19,7 @@ from compilescope.sharing.redaction.lexer import tokens
 from compilescope.sharing.redaction.names import Kind, Names
 
 _DEFINED: dict[str, Kind] = {"class": "C", "def": "f"}
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _IMPORT = re.compile(r"^[ \t]*(?:import|from)[ \t]+[^\n]+", re.M)
 _SIZES = re.compile(
     r"(?:size|stride|shape)(?:=[\[(]|\":\[)([^\])]{0,400})[\])]"  # of guards, values, JSON
@@ -91,15 +92,14 @@ def collect_source(names: Names, text: str, own_parts: set[str]) -> set[str]:
     not parse any name may be bound.
     """
     if len(text) > LARGEST:
-        # Nothing of it is shown, and what is not known to be public is replaced.
-        return set(_NAME.findall(text))
+        return names_in(text)
     whole = _parsed(text)
     if whole is None:
         trees = [_parsed(match[0].strip()) for match in _IMPORT.finditer(text)]
         bound = {text[t.start : t.end] for t in tokens(text) if t.kind == "name"}
+        _collect_definitions(names, text)
     else:
         trees, bound = [whole], set()
-    _collect_definitions(names, text)
     for node in (node for tree in trees if tree is not None for node in walk(tree)):
         if isinstance(node, ast.ImportFrom):
             _collect_from(names, node, own_parts)
@@ -108,10 +108,18 @@ def collect_source(names: Names, text: str, own_parts: set[str]) -> set[str]:
                 _collect_import(names, alias.name, alias.asname, own_parts)
         elif (name := _bound(node)) is not None:
             bound.add(name)
+            if isinstance(node, _DEFINITIONS):
+                names.kinds.setdefault(name, "C" if isinstance(node, ast.ClassDef) else "f")
     return bound
 
 
+def names_in(text: str) -> set[str]:
+    """Of a file of which nothing is shown: what is not known to be public is replaced."""
+    return set(_NAME.findall(text))
+
+
 def _collect_definitions(names: Names, text: str) -> None:
+    """Of a file that does not parse."""
     if not any(word in text for word in _DEFINED):
         return
     before = ""
@@ -131,7 +139,7 @@ def _bound(node: ast.AST) -> str | None:
         return node.id if isinstance(node.ctx, ast.Store) else None
     if isinstance(node, ast.arg):
         return node.arg
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+    if isinstance(node, _DEFINITIONS):
         return node.name
     return None
 

@@ -42,9 +42,9 @@ _TOKEN = re.compile(
 )
 
 _CHARACTER = re.compile(r"\\N\{[A-Z0-9 -]+\}")
-_DEEPEST = 8
-"""f-strings, and formats of their values, within one another. Chosen: a bound for hostile text;
-what lies deeper is one fragment, redacted whole."""
+_DEEPEST = 4
+"""f-strings, and formats of their values, within one another. Chosen: people nest two, and each
+reads all that is in it again; what lies deeper is one fragment, redacted whole."""
 _PLAIN_BODY = {
     quote: re.compile(
         rf"[^{quote[0]}\\\n]*(?:\\.[^{quote[0]}\\\n]*)*"
@@ -54,6 +54,10 @@ _PLAIN_BODY = {
     )
     for quote in ("'", '"', "'''", '"""')
 }
+
+
+_new = tuple.__new__
+"""A token without the call of its class: a file has very many."""
 
 
 def tokens(text: str, start: int = 0, end: int | None = None, *, depth: int = 0) -> Iterator[Token]:
@@ -68,7 +72,7 @@ def tokens(text: str, start: int = 0, end: int | None = None, *, depth: int = 0)
             yield from _string(text, match, stop, at, depth)
         else:
             start, at = match.span()
-            yield Token(kind, start, at)  # type: ignore[arg-type]
+            yield _new(Token, (kind, start, at, "", False))
 
 
 def _closing(text: str, opening: re.Match[str], end: int) -> tuple[int, int]:

@@ -30,6 +30,7 @@ Policy = Literal[
     "artifact-graph",
     "artifact-origins",
     "artifact-kernels",
+    "artifact-key",
 ]
 
 POLICIES: dict[str, dict[str, Policy]] = {
@@ -93,7 +94,17 @@ POLICIES: dict[str, dict[str, Policy]] = {
     "CompileTime": {"phases_us": "keep", "phase": "keep", "restarts": "sentences"},
     "Phase": {"name": "keep", "compile_id": "keep", "detail": "generated"},
     "GraphTime": {"graph": "keep", "captured": "keep"},
-    "CacheAccess": {"cache": "keep", "outcome": "keep", "key": "key", "reason": "sentences"},
+    "CacheAccess": {
+        "cache": "keep",
+        "outcome": "keep",
+        "key": "key",
+        "reason": "sentences",
+        "status": "generated",
+        "parts": "artifact-key",
+        "settings": "artifact-key",
+    },
+    # A digest of a short text is as good as the text to who can guess it.
+    "KeyPart": {"name": "keep", "digest": "dropped", "value": "generated"},
     "KernelEmitted": {
         "artifact": "artifact-generated",
         "file": "path",
@@ -189,6 +200,26 @@ POLICIES: dict[str, dict[str, Policy]] = {
         "environment": "code",
         "notes": "sentences",
     },
+    "TuneAttempt": {
+        "candidate": "keep",
+        "title": "keep",
+        "verdict": "keep",
+        "reason": "sentences",
+        "numbers": "keep",
+        "numbers_reason": "sentences",
+        "price": "keep",
+        "diff": "dropped",
+    },
+    "TuneOutcome": {
+        "step": "path",
+        "verdict": "keep",
+        "reason": "sentences",
+        "numbers": "keep",
+        "device": "keep",
+        "diff": "dropped",
+        "environment": "code",
+        "notes": "sentences",
+    },
     "FixLeft": {"place": "path", "why": "sentences"},
     "UncoveredBreak": {
         "file": "path",
@@ -246,14 +277,27 @@ POLICIES: dict[str, dict[str, Policy]] = {
         "fixed": "keep",
     },
     # Names of kernels and of what the program marked: the reasons for a step are not worth it.
-    "StepsProfiled": {"trace": "dropped", "device": "keep", "reason": "keep"},
+    "StepsProfiled": {
+        "trace": "dropped",
+        "places": "dropped",
+        "matmul_precision": "keep",
+        "roof": "keep",
+        "device": "keep",
+        "reason": "keep",
+    },
     "SourceSeen": {"file": "path", "artifact": "artifact-source"},
     "CompiledFunction": {"file": "path", "function": "code"},
     "CompiledBefore": {},
     "StanceChanged": {"stance": "keep"},
     "HookUnavailable": {"hook": "keep", "target": "keep", "loses": "keep"},
     "ToolFault": {"where": "keep", "error": "message", "traceback": "message"},
-    "ProcessStarted": {"argv": "argument", "python": "keep", "torch": "version", "device": "code"},
+    "ProcessStarted": {
+        "argv": "argument",
+        "python": "keep",
+        "torch": "version",
+        "device": "code",
+        "compile_arguments": "keep",
+    },
     "LogRead": {
         "source": "path",
         "samples": "message",

@@ -5,15 +5,17 @@ A run is walked twice, the first time to learn its names and numbers.
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, cast, get_args
 
 import msgspec
 
 from compilescope.model.artifacts import KINDS, Artifacts, artifact_name
 from compilescope.model.bodies import CompileFailed, FailedGuard, Guard, Unknown
+from compilescope.model.cache_key import KeyParts
 from compilescope.model.event import Event
 from compilescope.model.graph import Call, Graph, KernelOrigins, Origins
 from compilescope.model.guard_text import decode_guards
@@ -49,8 +51,21 @@ _STRUCTS: dict[str, type[msgspec.Struct]] = {
     "artifact-graph": Graph,
     "artifact-origins": Origins,
     "artifact-kernels": KernelOrigins,
+    "artifact-key": KeyParts,
 }
 _NOTHING = "{}"
+
+
+@functools.cache
+def fields_beyond(kind: type[msgspec.Struct], leaves: frozenset[type]) -> tuple[str, ...]:
+    """The fields of such a struct that may hold anything but these."""
+    types = {each.name: each.type for each in msgspec.structs.fields(kind)}
+    return tuple(name for name, each in types.items() if not _is_made_of(each, leaves))
+
+
+def _is_made_of(kind: Any, leaves: frozenset[type]) -> bool:
+    inner = [each for each in get_args(kind) if each is not Ellipsis]
+    return all(_is_made_of(each, leaves) for each in inner) if inner else kind in leaves
 
 
 class Records:
@@ -117,12 +132,12 @@ class Records:
         return msgspec.structs.replace(struct, **changes) if changes else struct
 
     def _plan(self, kind: type[msgspec.Struct]) -> list[tuple[str, Policy]]:
-        """Every field of such a struct, and its policy."""
+        """Every field of such a struct that may hold a text, and its policy."""
         plan = self._plans.get(kind)
         if plan is None:
-            fields = kind.__struct_fields__
-            self.kept.update((kind.__name__, *fields))
+            self.kept.update((kind.__name__, *kind.__struct_fields__))
             policies = POLICIES.get(kind.__name__, {})
+            fields = fields_beyond(kind, _WITHOUT_TEXT)
             plan = self._plans[kind] = [(each, policies.get(each, "code")) for each in fields]
         return plan
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -26,11 +27,12 @@ from compilescope.sharing.redaction.first_look import (
     collect_sizes,
     collect_source,
     collect_values,
+    names_in,
 )
 from compilescope.sharing.redaction.paths import is_public_file, parts_of
 from compilescope.sharing.redaction.policies import POLICIES
 from compilescope.sharing.redaction.prose import Prose
-from compilescope.sharing.redaction.records import Records, Texts
+from compilescope.sharing.redaction.records import Records, Texts, fields_beyond
 
 _HOST = "host"
 _SCALARS = frozenset((str, int, float, bool, type(None)))
@@ -44,6 +46,8 @@ class Redaction:
     words: Words
     kept: frozenset[str]
     """Texts that stayed to the letter: of public code, and of the record's own vocabulary."""
+    left_out: int
+    """Files of source that are not in it, since there was too much."""
 
 
 @uncollected()
@@ -53,9 +57,9 @@ def redact(run: Run, artifacts: Artifacts, progress: Progress | None = None) -> 
     sources = _sources(run)
     structs = list(_structs(run))
     paths = _paths(run, structs)
-    _collect(words, run, sources, paths, structs)
-    del structs
     files = Files(words, {file: text for file, (_, text) in sources.items()})
+    _collect(words, run, sources, files, paths, structs)
+    del structs
     prose = Prose(words, files.line_of, sorted(paths))
     public = {name for file, (name, _) in sources.items() if is_public_file(file)}
 
@@ -76,7 +80,8 @@ def redact(run: Run, artifacts: Artifacts, progress: Progress | None = None) -> 
     # A file that could not be read counts as a line: that much of it is known.
     unread = run.unread + len(run.unread_files)
     redacted = Run(header, events, artifacts, unread=unread, torn=run.torn)
-    return Redaction(redacted, words, frozenset(files.kept | prose.kept | redacting.kept))
+    kept = frozenset(files.kept | prose.kept | redacting.kept)
+    return Redaction(redacted, words, kept, files.left_out)
 
 
 def _redact(
@@ -125,13 +130,25 @@ def _structs(run: Run) -> Iterator[msgspec.Struct]:
         elif isinstance(value, msgspec.Struct) and id(value) not in seen:
             seen.add(id(value))
             yield value
-            stack += [getattr(value, field) for field in kind.__struct_fields__]
+            stack += [getattr(value, field) for field in fields_beyond(type(value), _SCALARS)]
+
+
+@functools.cache
+def _artifacts_of(kind: type[msgspec.Struct]) -> tuple[str, ...]:
+    """The fields that name texts, but for source."""
+    policies = POLICIES.get(kind.__name__, {})
+    return tuple(
+        field
+        for field, policy in policies.items()
+        if policy.startswith("artifact-") and policy != "artifact-source"
+    )
 
 
 def _collect(
     words: Words,
     run: Run,
     sources: dict[str, tuple[str, str]],
+    files: Files,
     paths: set[str],
     structs: Iterable[msgspec.Struct],
 ) -> None:
@@ -140,6 +157,8 @@ def _collect(
     for file, (_, text) in sources.items():
         if is_public_file(file):
             collect_library(words.names, text)
+        elif files.is_left_out(text):
+            bound |= names_in(text)
         else:
             bound |= collect_source(words.names, text, own)
     words.names.modules -= bound
@@ -149,9 +168,7 @@ def _collect(
             collect_values(words, struct)
         if isinstance(struct, CompileFailed):
             collect_sizes(words, struct.message)
-        for field, policy in POLICIES.get(type(struct).__name__, {}).items():
-            if policy.startswith("artifact-") and policy != "artifact-source":
-                names.add(getattr(struct, field) or "")
+        names.update(getattr(struct, field) or "" for field in _artifacts_of(type(struct)))
     for name in names:
         text = run.artifacts.get(name) or ""
         collect_sizes(words, text)

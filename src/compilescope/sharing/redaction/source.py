@@ -14,7 +14,7 @@ from itertools import accumulate
 
 from compilescope.model.fingerprint import normalised
 from compilescope.model.python_text import parse_python
-from compilescope.sharing.redaction.code import Edit, Words, apply, is_plain
+from compilescope.sharing.redaction.code import Edit, Words, apply, is_plain, is_too_long
 from compilescope.sharing.redaction.lexer import Token, tokens
 
 _BLANKS = re.compile(r"(?<![ \t])[ \t]*$")
@@ -46,6 +46,8 @@ class RedactedLine:
 
 def redacted_line(words: Words, old: str) -> RedactedLine:
     """A line of which the file is not known."""
+    if is_too_long(old):
+        return RedactedLine(old, [(0, len(old), words.whole(old))])
     # A string that stands alone is a docstring, which only tokens tell.
     if is_plain(old) and not old.lstrip().startswith(("'", '"')):
         return RedactedLine(old, list(words.plain_edits(old)))
@@ -81,13 +83,22 @@ class RedactedSource:
             joined |= set(range(first, bisect.bisect_right(starts, end)))
         lines: list[RedactedLine] = []
         told: dict[str, str] = {}
-        for number, old in enumerate(text.split("\n")):
+        for number, old in enumerate(self._old_lines):
             line = RedactedLine(old, by_line[number])
             free = number not in joined and not line.new.endswith("\\")
             if free and line.new.strip(" \t\"'") and _is_told_apart(told, line):
                 line = RedactedLine(old, by_line[number], f"  # {number + 1}")
             lines.append(line)
         return lines
+
+    @cached_property
+    def _old_lines(self) -> list[str]:
+        return self._text.split("\n")
+
+    def has(self, number: int, line: str) -> bool:
+        """Is this the line of that number, from 1 on?"""
+        inside = 0 < number <= len(self._old_lines)
+        return inside and self._old_lines[number - 1].strip() == line.strip()
 
     @property
     def text(self) -> str:
