@@ -1,9 +1,12 @@
 # Two commands do everything on a fresh machine:
 #   make demo   the environment, the installation, the bundled example
 #   make test   the environment, lint, types, tests
+# With TORCH=2.15.0 either of them uses that torch, in an environment of its own beside the default.
 
 PYTHON ?= python3
-VENV := .venv
+TORCH ?=
+VENV := .venv$(if $(TORCH),-$(TORCH))
+PINS := $(if $(TORCH),$(VENV)/constraints.txt,constraints.txt)
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 # One more than there are cores: the tests are made to run side by side, and a quarter of their time
@@ -19,7 +22,7 @@ test: $(STAMP) system lint
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not slow"
 
 test-all: $(STAMP) system lint
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[dev,models]"
+	$(BIN)/python -m pip install --quiet -c $(PINS) -e ".[dev,models]"
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
 lint: $(STAMP)
@@ -36,8 +39,9 @@ format: $(STAMP)
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=23.2" "setuptools>=77" wheel
-	$(BIN)/python -m pip install --quiet -c constraints.txt torch
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[dev]"
+	$(if $(TORCH),echo "torch==$(TORCH)" > $(PINS))
+	$(BIN)/python -m pip install --quiet -c $(PINS) torch
+	$(BIN)/python -m pip install --quiet -c $(PINS) -e ".[dev]"
 	@touch $(STAMP)
 
 # Inductor needs a C++ compiler, the small compiler CMake as well, the tests of pages a browser, those

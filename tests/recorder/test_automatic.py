@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch")
 
 from compilescope import automatic  # noqa: E402
 from compilescope.analysis.glance import status_of  # noqa: E402
-from compilescope.automatic import _Journal, _make_room, _Place, _Recorder, leaves_runs  # noqa: E402
+from compilescope.automatic import _Journal, _make_room, _Recorder, _RunFolder, leaves_runs  # noqa: E402
 from compilescope.model import bodies  # noqa: E402
 from compilescope.model.header import RunHeader, read_header, write_header  # noqa: E402
 from compilescope.model.home import list_runs  # noqa: E402
@@ -81,12 +81,12 @@ def only_run(folder: Path) -> Run:
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> _Place:
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> _RunFolder:
     monkeypatch.setenv("COMPILESCOPE_DIR", str(tmp_path / "home"))
     monkeypatch.delenv("COMPILESCOPE_AUTO_FOLDER", raising=False)
     for name in ("RANK", "LOCAL_RANK", "TORCHELASTIC_RUN_ID"):
         monkeypatch.delenv(name, raising=False)
-    return _Place()
+    return _RunFolder()
 
 
 def test_a_program_that_fails_leaves_its_run_and_one_line(tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ if __name__ == "__main__":
     assert len({event.pid for event, _ in run.of(bodies.GraphCaptured)}) == 2
 
 
-def test_nothing_is_made_until_something_compiles(place: _Place) -> None:
+def test_nothing_is_made_until_something_compiles(place: _RunFolder) -> None:
     recorder = _Recorder(_Journal(place))
     recorder.emit(bodies.CompiledBefore(()))
     recorder.end()
@@ -184,7 +184,7 @@ def test_nothing_is_made_until_something_compiles(place: _Place) -> None:
 
 
 def test_a_folder_that_cannot_be_made_costs_one_line(
-    place: _Place, capsys: pytest.CaptureFixture[str]
+    place: _RunFolder, capsys: pytest.CaptureFixture[str]
 ) -> None:
     place.folder.parent.write_text("a file where the folder should be")
     recorder = _Recorder(_Journal(place))
@@ -198,21 +198,21 @@ def test_a_folder_that_cannot_be_made_costs_one_line(
     assert said.count("\n") == 1
 
 
-def test_ctrl_c_is_a_signal(place: _Place, capsys: pytest.CaptureFixture[str]) -> None:
+def test_ctrl_c_is_a_signal(place: _RunFolder, capsys: pytest.CaptureFixture[str]) -> None:
     assert place.make()
     place.end(UncaughtException("KeyboardInterrupt", "", ()))
     assert status_of(read_header(place.folder)) == "SIGINT"
 
 
 def test_the_ranks_of_a_job_come_to_the_same_folder(
-    place: _Place, monkeypatch: pytest.MonkeyPatch
+    place: _RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TORCHELASTIC_RUN_ID", "none")
     monkeypatch.setenv("MASTER_PORT", "29500")
     folders = set()
     for rank in "01":
         monkeypatch.setenv("LOCAL_RANK", rank)
-        folders.add(_Place().folder)
+        folders.add(_RunFolder().folder)
     assert len(folders) == 1
     assert place.folder not in folders
 

@@ -207,3 +207,29 @@ def test_disk_that_is_full_from_the_start(small_disk: Path) -> None:
     ended = run_captured(small_disk, "-q", "-c", code)
     assert (ended.status, ended.stdout) == (0, b"done\n")
     assert show(small_disk)["cut_short"]
+
+
+BACKEND_KILLS = """
+import os, signal, torch
+
+def backend(graph, inputs):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+@torch.compile(backend=backend)
+def step(x):
+    x = x + 1
+    torch._dynamo.graph_break()
+    return x * 2
+
+step(torch.ones(2))
+"""
+
+
+@pytest.mark.torch
+def test_a_break_is_on_disk_before_its_graph_reaches_the_backend(tmp_path: Path) -> None:
+    ended = run_captured(tmp_path, "-q", "-c", BACKEND_KILLS)
+    assert ended.status == -signal.SIGKILL
+    (file,) = tmp_path.glob("*/events-*.jsonl")
+    text = file.read_text(encoding="utf-8")
+    assert text.count('"kind":"GraphBreak"') == 1
+    assert text.count('"kind":"GraphCaptured"') == 1

@@ -44,6 +44,24 @@ def test_every_marker(tmp_path: Path) -> None:
     }
 
 
+def test_what_another_torch_does(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        "#: graphs 2 #: 2.11,2.12 graphs 1",
+        'def f(x):  #: eager A root #: 2.11 eager B root #: recompile 1 "x" 1 -> 2',
+        '    print(x)  #: break "print" Some type #: 2.12 none',
+    )
+    old, newer, other = (read_truth(path, torch) for torch in ("2.11", "2.12", "2.13"))
+    assert (old.graphs, newer.graphs, other.graphs) == (1, 1, 2)
+    assert [e.root for e in (*old.eager, *newer.eager, *other.eager)] == [
+        "B root",
+        "A root",
+        "A root",
+    ]
+    assert old.breaks == other.breaks == {BreakTruth(4, 4, "Some type")} and not newer.breaks
+    assert old.recompiles == newer.recompiles == other.recompiles != frozenset()
+
+
 def test_markers_in_strings_are_text(tmp_path: Path) -> None:
     path = write(tmp_path, "#: graphs 1", "s = '#: limit'")
     assert not read_truth(path).limits

@@ -39,6 +39,8 @@ def seen(request: pytest.FixtureRequest) -> tuple[Truth, Digest]:
         ):
             warnings.simplefilter("ignore")
             runpy.run_path(str(path), run_name="__main__")
+    except SystemExit as error:  # pytest would give up on the tests that follow.
+        pytest.fail(f"{path.name} ended: {error}")
     finally:
         logging.getLogger("torch").setLevel(level)
     return read_truth(path), run.digest

@@ -12,6 +12,9 @@ A marker begins with `#:` and concerns the line it ends; a line may carry severa
     #: graphs N                                      graphs handed to the backend; once a program
 
 `"EXPR"@2` names the second occurrence of EXPR in the line.
+
+What one torch does otherwise stands beside it: `#: 2.11,2.12 eager ROOT` holds there, in place of
+the line's `eager` for the others, and `#: 2.11 none` takes away what the line says for them.
 """
 
 from __future__ import annotations
@@ -22,10 +25,12 @@ import re
 import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 
 PROGRAMS = Path(__file__).parent / "programs"
 
+_VERSIONS = re.compile(r"(?P<versions>\d+\.\d+(?:,\d+\.\d+)*) (?P<marker>.+)")
 _EXPR = r'"(?P<expr>[^"]+)"(?:@(?P<nth>[1-9]\d*))?'
 _BREAK = re.compile(rf"{_EXPR} (?P<gb_type>\S.*)")
 _RECOMPILE = re.compile(
@@ -83,8 +88,16 @@ def all_programs() -> list[Path]:
     return sorted(PROGRAMS.glob("*.py"))
 
 
-def read_truth(path: Path) -> Truth:
-    """Raise ValueError, naming file and line, when a marker or the docstring is malformed."""
+def torch_here() -> str:
+    """`2.13`: programs of the zoo are run with it."""
+    return ".".join(version("torch").split(".")[:2])
+
+
+def read_truth(path: Path, torch: str = "") -> Truth:
+    """What holds in one torch, by default in this one.
+
+    Raise ValueError, naming file and line, when a marker or the docstring is malformed.
+    """
     source = path.read_text(encoding="utf-8")
     title = ast.get_docstring(ast.parse(source))
     if not title:
@@ -96,7 +109,7 @@ def read_truth(path: Path) -> Truth:
     limits: set[int] = set()
     failures: set[FailureTruth] = set()
     categories: set[tuple[int, str]] = set()
-    for line, code, marker in _markers(source):
+    for line, code, marker in _markers(source, torch or torch_here()):
         try:
             kind, _, rest = marker.partition(" ")
             match kind:
@@ -144,14 +157,26 @@ def read_truth(path: Path) -> Truth:
     )
 
 
-def _markers(source: str) -> Iterator[tuple[int, str, str]]:
+def _markers(source: str, torch: str) -> Iterator[tuple[int, str, str]]:
     """Line number, the line's code before the comment, and the marker's text after `#:`."""
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type != tokenize.COMMENT or "#:" not in token.string:
             continue
         line, start = token.start
-        for marker in token.string.split("#:")[1:]:
-            yield line, token.line[:start], marker.strip()
+        markers = [marker.strip() for marker in token.string.split("#:")[1:]]
+        for marker in _of_torch(markers, torch):
+            yield line, token.line[:start], marker
+
+
+def _of_torch(markers: list[str], torch: str) -> Iterator[str]:
+    """Those of a line that hold in this torch."""
+    special = [_VERSIONS.fullmatch(marker) for marker in markers]
+    here = [each["marker"] for each in special if each and torch in each["versions"].split(",")]
+    kinds = {marker.partition(" ")[0] for marker in here}
+    for marker, each in zip(markers, special, strict=True):
+        if each is None and "none" not in kinds and marker.partition(" ")[0] not in kinds:
+            yield marker
+    yield from (marker for marker in here if marker != "none")
 
 
 def _match(pattern: re.Pattern[str], text: str) -> re.Match[str]:

@@ -42,6 +42,7 @@ from compilescope.processes.interruptions import let_through
 from compilescope.recorder.journal import Journal
 from compilescope.recorder.process_end import UncaughtException, told
 from compilescope.settings import current_test, env_rank
+from compilescope.torchapi.compilation.settings import compile_arguments
 
 V = TypeVar("V")
 
@@ -52,6 +53,8 @@ def cell_names() -> dict[str, str]:
     IPython 8 and 9 keep the numbers in a private table; without it cells keep their files' names.
     """
     ipython = sys.modules.get("IPython")
+    if ipython is None:
+        return {}
     current = getattr(ipython, "get_ipython", None)
     shell = current() if current is not None else None
     numbers = getattr(getattr(shell, "compile", None), "_filename_map", None)
@@ -203,6 +206,7 @@ class Recorder:
                 parent_pid=os.getppid(),
                 forked=self._forked,
                 device=_device(),
+                compile_arguments=compile_arguments(),
             )
         )
         self._started = True

@@ -88,6 +88,11 @@ class Watch:
     def frame(self) -> FrameMemory:
         return self._local.frame
 
+    def is_written_soon(self, compile_id: str | None) -> bool:
+        """Does this compilation end with its phases? What is told of it can wait for them: both are
+        written in one go."""
+        return self.phases is not None and self.phases.is_in(compile_id)
+
     def first_time(self, *key: Any) -> bool:
         """True once for each key."""
         if key in self._noted:

@@ -82,6 +82,8 @@ def _attach(found: list[tuple[Hook, ModuleType]], watch: Watch, undo: ExitStack)
         if hook.unless and _find(module, hook.unless) is not None:
             continue
         place = _find(module, hook.target)
+        if place is None and _stood_in_for(hook, module):
+            continue
         if place is None:
             target = f"{hook.module}.{hook.target}"
             watch.sink.emit(HookUnavailable(hook.id, target, hook.loses))
@@ -96,6 +98,11 @@ def _attach(found: list[tuple[Hook, ModuleType]], watch: Watch, undo: ExitStack)
     if everywhere:
         _replace_bindings(everywhere)
         undo.callback(_undo, _replace_bindings, [(name, new, old) for name, old, new in everywhere])
+
+
+def _stood_in_for(hook: Hook, module: ModuleType) -> bool:
+    """Does another hook see the same elsewhere? It says itself what it loses."""
+    return any(other.module == hook.module and other.unless == hook.target for other in all_hooks())
 
 
 def _undo(function: Callable[..., None], *args: Any) -> None:

@@ -34,14 +34,21 @@ def to_compile(model: Any) -> Any:
     """What to give to `torch.compile` so that its backend is the one that is called."""
     if not is_compiled_in_place(model):
         return model
+    code = getattr(type(model).forward, "__code__", None)
+    if code is None or origin_of(code.co_filename) != "torch":
+        return model._call_impl  # As `.compile()` does it: the user's forward is entered.
+    return with_own_code(model._call_impl)
+
+
+def with_own_code(function: Any) -> Any:
+    """The function in a frame that no other compilation shares, for Dynamo keeps what it compiled,
+    and counts it against its limits, by code object; itself where this torch has no such frame."""
     import torch._dynamo.external_utils
 
     wrap = getattr(torch._dynamo.external_utils, "wrap_inline", None)
-    code = getattr(type(model).forward, "__code__", None)
-    if wrap is None or code is None or origin_of(code.co_filename) != "torch":
-        return model._call_impl  # As `.compile()` does it: the user's forward is entered.
-    called = wrap(model._call_impl)
-    # Dynamo keeps what it compiled by code object: two models must not share one.
+    if wrap is None:
+        return function
+    called = wrap(function)
     called.__code__ = called.__code__.replace()
     return called
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import inspect
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -27,6 +28,12 @@ _NAMES = (
     "accumulated_recompile_limit",
     "accumulated_cache_size_limit",
 )
+
+
+def compile_arguments() -> tuple[str, ...]:
+    """What this torch's `torch.compile` takes: `recompile_limit` is not in 2.11, nor is
+    `isolate_recompiles`."""
+    return tuple(inspect.signature(torch.compile).parameters)
 
 
 @contextlib.contextmanager

@@ -119,6 +119,8 @@ _PROCESS_STATE = {
 _MOST_FAILED = 50
 """Guards of one cache entry that are listed. Chosen: more than people read; each is written into
 the run."""
+_ALIASING = "OBJECT_ALIASING"
+"""`x is y`, where torch (2.15) has a leaf for it and not an expression at the end."""
 
 
 def failed_guards(
@@ -179,7 +181,10 @@ def _walk(
             # A parent that fails its own guard (None, a shorter list) has no such child.
             continue
         for leaf in leaves:
-            if _fails(leaf, value):
+            if type(leaf).__name__ == _ALIASING:
+                # It cannot be asked, but says what it compares.
+                yield from _failed_expressions(leaf.verbose_code_parts(), globals_, scope, frames)
+            elif _fails(leaf, value):
                 yield from _failures_of(leaf, source, value, frames)
     for leaf in getattr(root, "get_epilogue_lambda_guards", list)():
         yield from _failed_expressions(leaf.verbose_code_parts(), globals_, scope, frames)

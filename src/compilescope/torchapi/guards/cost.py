@@ -8,7 +8,6 @@ timed as the difference between two copies of the tree, one with it and one with
 from __future__ import annotations
 
 import heapq
-import inspect
 import itertools
 import math
 import statistics
@@ -24,6 +23,7 @@ from compilescope.model.guard_text import without_comment
 from compilescope.model.guards import GuardCheck, GuardCost, GuardNode
 from compilescope.torchapi.compilation.current import current_compile_id
 from compilescope.torchapi.compilation.fresh import to_compile
+from compilescope.torchapi.compilation.settings import compile_arguments
 from compilescope.torchapi.guards.checks import child_nodes
 from compilescope.torchapi.stacks import code_ref
 
@@ -43,7 +43,7 @@ reached have no figure."""
 
 def compiled_apart(function: Any, backend: Any, options: dict[str, Any]) -> Any:
     """`torch.compile` that takes no earlier compilation of the function for its own."""
-    if "isolate_recompiles" in inspect.signature(torch.compile).parameters:
+    if "isolate_recompiles" in compile_arguments():
         return torch.compile(
             to_compile(function), backend=backend, isolate_recompiles=True, **options
         )

@@ -62,8 +62,7 @@ def _record(watch: Watch, call: HookedCall) -> None:
         guards=metrics.get("guard_count"),
         restarts=tuple(sorted(str(reason) for reason in metrics.get("restart_reasons") or ())),
     )
-    # Its phases follow when the last of them ends, and both are written in one go.
-    more = watch.phases is not None and watch.phases.is_in(compile_id)
+    more = watch.is_written_soon(compile_id)
     watch.sink.emit(body, above if phase == "forward" else (), compile_id, more=more)
 
 

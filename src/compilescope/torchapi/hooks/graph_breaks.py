@@ -44,7 +44,10 @@ def _record(watch: Watch, call: HookedCall) -> None:
     )
     stack = with_columns(full_stack(getattr(error, "real_stack", None)), error, translator)
     memory = watch.frame
-    memory.last_break_id = watch.sink.emit(body, stack, current_compile_id())
+    compile_id = current_compile_id()
+    # What the backend is given is written before it is, and this with it.
+    more = watch.is_written_soon(compile_id)
+    memory.last_break_id = watch.sink.emit(body, stack, compile_id, more=more)
     memory.last_break = body
     memory.code = code
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterable
-from typing import Any, Literal
+from typing import Any
 
 from torch.fx import GraphModule
 
-from compilescope.model.bodies import CacheAccess, GraphCaptured, GraphStage, KernelEmitted
+from compilescope.model.bodies import GraphCaptured, GraphStage, KernelEmitted
+from compilescope.model.cache_key import cache_access
 from compilescope.model.graph import Graph, KernelOrigins, encode_graph, encode_origins
 from compilescope.model.stack import CodeRef, Frame
 from compilescope.model.storms import MOST_KEPT, compilation_number
@@ -202,13 +203,10 @@ def _kernel_origins(watch: Watch) -> str | None:
 
 def _write_cache_access(watch: Watch, name: re.Match[str], seen: dict[str, Any]) -> None:
     info = next((value for value in seen.values() if isinstance(value, dict)), {})
-    cache: Literal["fx_graph", "aot_autograd"] = (
-        "fx_graph" if name[1] == "fx_graph" else "aot_autograd"
-    )
-    key = str(info.get("key") or "")
-    reason = str(info.get("cache_bypass_reason") or "")[:500]
-    body = CacheAccess(cache, name[2], key, reason)  # type: ignore[arg-type]
-    watch.sink.emit(body, compile_id=current_compile_id())
+    compile_id = current_compile_id()
+    kept = compilation_number(compile_id) < MOST_KEPT
+    body = cache_access(name[1], name[2], info, watch.sink.artifact if kept else None)
+    watch.sink.emit(body, compile_id=compile_id)
 
 
 def _closure(function: Any) -> dict[str, Any]:

@@ -13,7 +13,8 @@ from typing import Any
 import torch
 
 from compilescope.errors import ToolError
-from compilescope.torchapi.compilation.fresh import to_compile
+from compilescope.torchapi.compilation.fresh import to_compile, with_own_code
+from compilescope.torchapi.compilation.settings import compile_arguments
 from compilescope.torchapi.trials.compiles import Compile, note_compile
 
 _INDUCTOR = "torch._inductor"
@@ -92,10 +93,14 @@ class CountedBackend:
 
 def compiled_alone(function: Any, backend: CountedBackend, **options: Any) -> Any:
     """`torch.compile` that neither uses nor disturbs earlier compilations of the function."""
-    if "isolate_recompiles" in inspect.signature(torch.compile).parameters:
+    called = to_compile(function)
+    if "isolate_recompiles" in compile_arguments():
         options = {"isolate_recompiles": True, **options}
-    # Before torch 2.13 entries are told apart by their backend; this one nobody else has.
-    return torch.compile(to_compile(function), backend=backend, **options)
+    else:
+        # Entries are told apart by their backend there, but all count against one limit: after
+        # eight comparisons of torch's own modules, which share a frame, nothing was compiled.
+        called = with_own_code(called)
+    return torch.compile(called, backend=backend, **options)
 
 
 @contextlib.contextmanager

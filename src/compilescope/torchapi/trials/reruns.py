@@ -144,8 +144,14 @@ class Widening(TorchDispatchMode):  # type: ignore[misc]
             return func(*wide_args, **wide_kwargs)
         if name.split(".", 1)[-1] in _BITS and _has_floats(args):
             raise NotReplayable(f"{name} reads the bits of a number")
-        if is_drawing(func, args, kwargs) and self._tape is not None:
-            return self._tape.replay(func, args, kwargs)
+        if is_drawing(func, args, kwargs):
+            if self._tape is not None:
+                return self._tape.replay(func, args, kwargs)
+            if _written(func, args, kwargs):
+                return func(*args, **kwargs)
+            # In float64 a generator gives other numbers.
+            narrow_args, narrow_kwargs = tree_map(_narrowed, (args, kwargs))
+            return func(*narrow_args, **narrow_kwargs)
         if is_view(name):
             # A copy would be no view. What lies below it is widened where it is used.
             return func(*args, **kwargs)
@@ -168,7 +174,11 @@ class Widening(TorchDispatchMode):  # type: ignore[misc]
             result = self._narrowly(func, args, kwargs, error)
         for position, key, given in written:
             made = wide_args[position] if key is None else wide_kwargs[key]
-            if made is not given:
+            if isinstance(given, (list, tuple)):
+                for each, wide in zip(given, made, strict=True):
+                    if wide is not each:
+                        each.copy_(wide)
+            elif made is not given:
                 # A tensor that nobody widened is written into: it takes what it can hold.
                 given.copy_(made)
                 result = given if result is made else result
@@ -184,17 +194,17 @@ class Widening(TorchDispatchMode):  # type: ignore[misc]
         return result
 
 
-def _written(func: Any, args: Any, kwargs: Any) -> list[tuple[int, str | None, torch.Tensor]]:
-    """The tensors that an operator writes into, with their places."""
+def _written(func: Any, args: Any, kwargs: Any) -> list[tuple[int, str | None, Any]]:
+    """The tensors, and lists of them, that an operator writes into, with their places."""
     schema = getattr(func, "_schema", None)
     if schema is None or not schema.is_mutable:
         return []
-    found: list[tuple[int, str | None, torch.Tensor]] = []
+    found: list[tuple[int, str | None, Any]] = []
     for position in written_arguments(func):
         name = schema.arguments[position].name
-        if position < len(args) and isinstance(args[position], torch.Tensor):
+        if position < len(args) and isinstance(args[position], (torch.Tensor, list, tuple)):
             found.append((position, None, args[position]))
-        elif isinstance(kwargs.get(name), torch.Tensor):
+        elif isinstance(kwargs.get(name), (torch.Tensor, list, tuple)):
             found.append((position, name, kwargs[name]))
     return found
 
