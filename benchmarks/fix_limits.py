@@ -4,7 +4,7 @@
 
 Searches every program of tests/fixes/programs (or those that are given), and replays the original
 and what came out. Beside the largest of each stands the limit: `_REGIONS` and `_CALLS` of
-repair/trials/child/prober.py and `_APART` of repair/trials/drift.py.
+repair/trials/child/prober.py and `_APART` of repair/trials/replay_checks.py.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from compilescope.repair.search.options import SearchOptions
 from compilescope.repair.search.rounds import search
 from compilescope.repair.trials.baseline import TrialBaseline
 from compilescope.repair.trials.child import prober
-from compilescope.repair.trials.drift import APART, drift_of
+from compilescope.repair.trials.replay_checks import APART, drift_of
 from compilescope.repair.trials.version import Version
 from compilescope.repair.trials.warm.parent import WarmParent
 from compilescope.repair.trials.workbench import Workbench

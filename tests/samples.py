@@ -45,6 +45,8 @@ from compilescope.model.bodies import (
     StepsProfiled,
     TensorDiff,
     ToolFault,
+    TuneAttempt,
+    TuneOutcome,
     Unknown,
     Violation,
 )
@@ -162,6 +164,25 @@ def later_run() -> Run:
             notes=("The time budget of 1 s ran out: 1 cause was not fully tried.",),
             left=(FixLeft(f"{ROOT}/toy.py:9", "Unsupported"),),
         ),
+        TuneAttempt(
+            "reduce-overhead", "CUDA graphs", "verified", "", 1.8, (1.7, 1.9), "pass", kept=True
+        ),
+        TuneAttempt("dynamic-shapes", "dynamic=True", "refused", "every step has the same sizes"),
+        TuneOutcome(
+            "toy.py:9",
+            "verified",
+            before_ms=18.0,
+            after_ms=10.0,
+            speedup=1.8,
+            speedup_ci=(1.7, 1.9),
+            numbers="pass",
+            memory_bytes=2_100_000_000,
+            compile_seconds=40.0,
+            pays_after=5000,
+            diff="-a\n+b",
+            environment={"TORCH_FLAG": "1"},
+            notes=("The time budget of 1 s ran out.",),
+        ),
         Measurement("step_ms", 1.5, "toy", "inductor", spread=0.1, samples=20, how="medians"),
         Unknown({"kind": "FromTomorrow", "x": 1}),
     ]
@@ -226,6 +247,18 @@ def hostile_run() -> Run:
             Losses(breaks=1),
             notes=(HOSTILE,),
             left=(FixLeft(HOSTILE, HOSTILE),),
+        ),
+        TuneAttempt(
+            HOSTILE, HOSTILE, "rejected", HOSTILE, 0.9, numbers_reason=HOSTILE, price=HOSTILE
+        ),
+        TuneOutcome(
+            HOSTILE,
+            "unverified",
+            HOSTILE,
+            device=HOSTILE,
+            diff=f"-{HOSTILE}",
+            environment={HOSTILE: HOSTILE},
+            notes=(HOSTILE,),
         ),
         Measurement(HOSTILE, 1.0, HOSTILE, HOSTILE, how=HOSTILE),
         SourceSeen(bad.file, artifacts.put(HOSTILE, "py")),

@@ -40,6 +40,7 @@ ROOMS = {
     "learn",
     "demo",
     "bench",
+    "tune",
     "sweep",
     "dashboard",
     "scale",

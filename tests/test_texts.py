@@ -27,6 +27,7 @@ from compilescope.texts import (
     fenced,
     file_stem,
     in_docstring,
+    json_parts,
     one_line,
     plain_json,
     visible,
@@ -185,3 +186,25 @@ def test_whole_numbers() -> None:
     # Digits to `isdigit`, and more of them than `int` takes.
     for text in ("", "-1", "²", "٣", "1_0", " 1", "9" * 19, "9" * 5000):
         assert whole_number(text) is None
+
+
+_ENTRIES = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=8,
+)
+
+
+@given(value=st.dictionaries(st.text(max_size=3), _ENTRIES, max_size=4), indent=st.integers(0, 3))
+def test_json_in_parts_is_the_json_of_the_whole(value: dict[str, Any], indent: int) -> None:
+    as_iterators = {k: iter(v) if isinstance(v, list) else v for k, v in value.items()}
+    whole = plain_json(value, indent=indent)
+    assert "".join(json_parts(value, indent=indent)) == whole
+    assert "".join(json_parts(as_iterators, indent=indent)) == whole
+
+
+def test_json_parts_take_one_entry_after_the_other() -> None:
+    taken: list[int] = []
+    parts = json_parts({"entries": (taken.append(n) or n for n in range(100))})
+    assert next(parts) == '{"entries":' and not taken
+    assert next(parts) == "[0" and taken == [0]

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from compilescope.backends.adapters.base import AcceleratorAdapter
     from compilescope.backends.adapters.capabilities import AcceleratorCapabilities
     from compilescope.backends.adapters.island import AdapterError
-    from compilescope.backends.adapters.references.inductor import InductorAdapter
-    from compilescope.backends.adapters.references.mocked import MockAdapter
+    from compilescope.backends.adapters.references import InductorAdapter, MockAdapter
     from compilescope.backends.adapters.results import CompilationResult, CompilationStatus
     from compilescope.backends.mini.adapter import MiniAdapter
     from compilescope.backends.mock.messages import ConstraintError
@@ -84,12 +83,12 @@ _HOMES = {
     "DiffReport": "diff.report",
     "DtypeConstraint": "rules.constraints.dtype",
     "GuardInspector": "inspector",
-    "InductorAdapter": "backends.adapters.references.inductor",
+    "InductorAdapter": "backends.adapters.references",
     "KernelDiffHarness": "numbers",
     "LayoutConstraint": "rules.constraints.layout",
     "MemoryConstraint": "rules.constraints.memory",
     "MiniAdapter": "backends.mini.adapter",
-    "MockAdapter": "backends.adapters.references.mocked",
+    "MockAdapter": "backends.adapters.references",
     "ShapeConstraint": "rules.constraints.shape",
     "UnsupportedOpsConstraint": "rules.constraints.operators",
     "VisualizationConfig": "diff.pictures",

@@ -107,7 +107,7 @@ def _is_session() -> bool:
 
 
 def _begin() -> None:
-    place = _Place()
+    place = _RunFolder()
     recorder = _Recorder(_Journal(place))
     settings = read_settings()
     watch_process(recorder, settings, place.end)
@@ -117,7 +117,7 @@ def _begin() -> None:
     place.offer()
 
 
-class _Place:
+class _RunFolder:
     """The run's folder, which need not be there yet."""
 
     def __init__(self) -> None:
@@ -197,7 +197,7 @@ class _Place:
 class _Journal(DiskJournal):
     """Makes the run with its first event. Never raises: who tells it may be no hook."""
 
-    def __init__(self, place: _Place) -> None:
+    def __init__(self, place: _RunFolder) -> None:
         super().__init__(place.folder)
         self._place = place
 

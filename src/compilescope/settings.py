@@ -90,6 +90,8 @@ def child_environment(settings: Settings, boot: Path) -> dict[str, str]:
         env["COMPILESCOPE_PROFILE"] = str(settings.profile)
         # Kineto tells its beginning and its end on the program's stderr otherwise (torch 2.13).
         env.setdefault("KINETO_LOG_LEVEL", "99")
+        # Else the profiler cannot tell one kernel of generated C++ from another.
+        env.setdefault("TORCHINDUCTOR_CPP_ENABLE_KERNEL_PROFILE", "1")
     if settings.compile_names:
         env["COMPILESCOPE_COMPILE"] = ",".join(settings.compile_names)
     if settings.compile_backend:
@@ -224,6 +226,11 @@ class MockSettings(NamedTuple):
     """MOCK_MAX_MEMORY: bytes that a graph may need at its peak, as it was written; empty: not
     said."""
 
+    @property
+    def has_rules(self) -> bool:
+        """Does one of them say what to check?"""
+        return self.alignment is not None or bool(self.max_memory)
+
 
 _YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
@@ -252,6 +259,11 @@ def read_mock_settings(environment: Mapping[str, str] | None = None) -> MockSett
         env.get("MOCK_ALIGNMENT_DIMS", "").strip() or "all",
         env.get("MOCK_MAX_MEMORY", "").strip(),
     )
+
+
+def mock_variables() -> dict[str, str]:
+    """The MOCK_* variables as they are, for a process that shall check the same."""
+    return {name: value for name, value in os.environ.items() if name.startswith("MOCK_")}
 
 
 class MiniSettings(NamedTuple):

@@ -8,6 +8,7 @@ output takes such text through here and through nowhere else.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -128,6 +129,32 @@ def plain_json(value: Any, *, indent: int = 0) -> str:
     if indent:
         data = msgspec.json.format(data, indent=indent)
     return escaped_json(data.decode())
+
+
+def json_parts(value: Mapping[str, Any], *, indent: int = 0) -> Iterator[str]:
+    """The text of `plain_json` in parts, none larger than an entry of one of its lists. An iterator
+    is written as a list: what it gives is never all there at once."""
+
+    def at(depth: int) -> str:
+        return "\n" + " " * (indent * depth) if indent else ""
+
+    def drawn(each: Any, depth: int) -> str:
+        # No string of JSON holds the end of a line.
+        return plain_json(each, indent=indent).replace("\n", at(depth))
+
+    before = "{"
+    for key, each in value.items():
+        yield f"{before}{at(1)}{plain_json(key)}:{' ' if indent else ''}"
+        before = ","
+        if not isinstance(each, list | tuple | Iterator):
+            yield drawn(each, 1)
+            continue
+        mark = "["
+        for entry in each:
+            yield f"{mark}{at(2)}{drawn(entry, 2)}"
+            mark = ","
+        yield "[]" if mark == "[" else f"{at(1)}]"
+    yield "{}" if before == "{" else f"{at(0)}}}"
 
 
 def encode_json(value: Any, encoder: msgspec.json.Encoder | None = None) -> bytes:

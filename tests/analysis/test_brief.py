@@ -206,3 +206,53 @@ def test_what_is_one_cause_is_joined_once(monkeypatch: pytest.MonkeyPatch) -> No
     assert joined == [200]
     assert found.count == len(found.because) == 200
     assert compile_shares(run, digest(run)) == []
+
+
+def _generated(breaks: int) -> Run:
+    """One file in which every line breaks: the last line costs most."""
+    file, line = _file(0), "    x.item()"
+    text = "def f(x):\n" + f"{line}\n" * breaks
+    seen = run_of(
+        *(
+            event(
+                GraphBreak(f"Type {n}", None, frame=CodeRef(file, 1, "f")),
+                number=10 * n + again,
+                stack=(
+                    frame(n + 2, file=file, function="f", column=4, end_column=12, source=line),
+                ),
+                compile_id=f"{n}/0",
+            )
+            for n in range(breaks)
+            for again in range(1 + (n == breaks - 1))
+        ),
+        event(SourceSeen(file, ""), number=10_000),
+    )
+    seen._kept_sources[file] = seen.artifacts.put(text, "py")
+    return seen
+
+
+def test_of_very_many_entries_in_a_file_the_first_and_the_worst_are_explained(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = _generated(9)
+    whole = digest(run)
+    assert digest_of_files(run, 1, 1).digest == whole  # As many as someone writes: all of them.
+    monkeypatch.setattr("compilescope.analysis.brief._MOST_OF_FILE", 3)
+    seen = digest_of_files(run, 5, 1).digest
+    assert [each.because for each in seen.sites] == [each.because for each in whole.sites]
+    explained = [one == other for one, other in zip(seen.sites, whole.sites, strict=True)]
+    assert explained == [True] * 5 + [False] * 4
+
+
+def test_of_very_many_breaks_in_a_file_as_many_are_placed_as_a_fix_looks_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def placed(run: Run) -> int:
+        sites = brief_digest(run, lambda number: number == 1).digest.sites
+        assert len(sites) == 9 and sites[0] == digest(run).sites[0]
+        return sum(site.end_line is not None for site in sites[1:])
+
+    run = _generated(9)
+    assert placed(run) == 8
+    monkeypatch.setattr("compilescope.analysis.brief._MOST_OF_FILE", 3)
+    assert placed(run) == 3

@@ -10,6 +10,7 @@ import pytest
 from builders import ROOT, event, frame, run_of
 from compilescope.analysis.tree.compile_tree import compile_tree
 from compilescope.analysis.tree.frames import CompileTree, TreeFrame
+from compilescope.analysis.tree.parents import Extents
 from compilescope.findings.breaks import break_sites
 from compilescope.findings.compile_ids import without_attempt
 from compilescope.findings.eager import eager_frames
@@ -22,6 +23,7 @@ from compilescope.model.bodies import (
     GraphBreak,
     GraphCaptured,
     Recompile,
+    SourceSeen,
 )
 from compilescope.model.event import Event
 from compilescope.model.run import Run
@@ -176,7 +178,6 @@ def test_a_callee_of_an_eager_function_hangs_in_it() -> None:
 def test_a_function_of_the_same_name_further_up_is_not_the_caller() -> None:
     """The text of the file tells that line 30 is in another `forward`, which is not compiled."""
     from compilescope.model.artifacts import artifact_name
-    from compilescope.model.bodies import SourceSeen
 
     text = "\n".join(
         ["class A:", "    def forward(self, x):", "        return x"]
@@ -402,3 +403,25 @@ def test_callers_of_a_deep_chain() -> None:
         names.append(one.code.function)
         one = under(tree, one)[0]
     assert names == ["fourth", "third", "second", "first", "f"]
+
+
+def test_texts_are_parsed_up_to_a_limit_that_a_long_run_meets_sooner(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Functions of later files are as if nobody had kept their text: unknown, and not wrong."""
+    text = "import torch\n\n\ndef f(x):\n    return x\n"
+    files = [f"{ROOT}/part_{number}.py" for number in range(3)]
+    run = run_of(*(event(SourceSeen(file, ""), number=n) for n, file in enumerate(files)))
+    run._kept_sources.update(dict.fromkeys(files, run.artifacts.put(text, "py")))
+
+    def first_lines() -> list[int | None]:
+        extents = Extents(run)
+        return [extents.first_line(file, "f", 5) for file in (*files, *files)]
+
+    assert first_lines() == [4] * 6
+    monkeypatch.setattr("compilescope.analysis.tree.parents._MOST_LETTERS", len(text) + 1)
+    assert first_lines() == [4, 4, None] * 2
+    monkeypatch.setattr("compilescope.analysis.brief._LONG", 2)
+    assert first_lines() == [4] * 6
+    monkeypatch.setattr("compilescope.analysis.tree.parents._LETTERS_OF_LONG", 1)
+    assert first_lines() == [4, None, None] * 2

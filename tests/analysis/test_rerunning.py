@@ -8,7 +8,7 @@ import pytest
 
 from compilescope.analysis.logged.verdict import RELEASE, LogVerdict, judge_log
 from compilescope.logs.reader import read_logs
-from compilescope.logs.text.commands import command_in
+from compilescope.logs.text.engine import command_in
 from compilescope.model.run import read_run
 from logs.consoles import GOLDEN
 from logs.xla_blocks import IN_SYNC, MAIN, SYNC, graph

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from builders import ROOT, event, frame, run_of
-from compilescope.analysis.timeline.bars import TimelineBar
+from compilescope.analysis.timeline.bars import TimelineBar, TimeStretch, nested
 from compilescope.analysis.timeline.lanes import RunTimeline, timeline
-from compilescope.analysis.timeline.nested import TimeStretch, nested
 from compilescope.analysis.timeline.phase_times import OUTSIDE, UNKNOWN, function_times, phase_times
 from compilescope.findings.compile_ids import without_attempt
 from compilescope.model.bodies import (

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.learn.lesson import Lesson, all_lessons
-from compilescope.learn.notebook import to_notebook
+from compilescope.learn.lesson import Lesson, all_lessons, to_notebook
 from compilescope.settings import fresh_environment
 
 pytestmark = pytest.mark.torch

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from compilescope.logs import run_writer
 from compilescope.logs.reader import OUR_FAULT, read_logs
 from compilescope.logs.text.mlir.locs import Locs
 from logs.traces import read_bytes, record
@@ -88,3 +89,21 @@ def test_locations_that_lead_to_one_another_take_no_more_than_their_length() -> 
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         assert peak < 20_000_000
+
+
+def test_processes_of_one_id_are_told_apart_without_asking_for_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = 0
+    taken = run_writer._is_taken
+
+    def counted(folder: Path, pid: int) -> bool:
+        nonlocal asked
+        asked += 1
+        return taken(folder, pid)
+
+    monkeypatch.setattr(run_writer, "_is_taken", counted)
+    claimed = [run_writer._claim(tmp_path, 0, 7) for _ in range(300)]
+    assert [pid for _, pid, _, _ in claimed] == [7 + life * 10_000_000 for life in range(300)]
+    assert len({path for _, _, path, _ in claimed}) == 300
+    assert asked < 300 * 20

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from compilescope.analysis.cache_lookups import cache_lookups
 from compilescope.analysis.digest import Digest, digest
 from compilescope.model import bodies
 from compilescope.model.guard_text import decode_guards
@@ -84,6 +85,11 @@ def test_times_caches_guards(inductor: Run) -> None:
     assert {body.phase for body in times} == {"forward", "backward"}
     assert all(body.duration_ns > 0 for body in times)
     assert digest(inductor).caches["fx_graph"].misses == 10
+    asked = [each for each in cache_lookups(inductor) if each.body.cache == "fx_graph"]
+    assert {each.direction for each in asked} == {"forward", "backward", "inference"}
+    assert len({each.body.settings for each in asked}) == 1, "graphs share their settings"
+    names = {part.name for part in asked[0].parts}
+    assert {"gm", "torch_version", "inductor_config[max_autotune]"} <= names
     for event, body in inductor.of(bodies.GuardSet):
         guards = decode_guards(inductor.artifacts.get(body.artifact) or "")
         assert len(guards) == body.count, event.compile_id

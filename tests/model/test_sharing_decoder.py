@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import event, frame
-from compilescope.model.bodies import CompileTime
+from compilescope.model.bodies import CompileTime, GraphBreak
 from compilescope.model.equal_values import SharingDecoder
 from compilescope.model.event import UnreadableLine, decode, encode
 from compilescope.model.run import read_run
 from compilescope.model.stack import CodeRef
+from compilescope.model.values import ValueFact
 from samples import RUNS, full_run, store
 
 
@@ -34,6 +35,24 @@ def test_equal_stacks_and_bodies_are_one_object() -> None:
     )
     assert one.id != other.id
     assert one.stack is other.stack and one.body is other.body
+
+
+def test_breaks_on_different_lines_share_the_values_that_they_saw() -> None:
+    decoder = SharingDecoder()
+    values = {
+        "x": ValueFact("tensor", "torch.Tensor", shape=(2, 3)),
+        "n": ValueFact("number", "int"),
+    }
+    breaks = [
+        GraphBreak("Tensor.item", "GB0170", "why", frame=CodeRef("a.py", line, "f"), values=values)
+        for line in (1, 2)
+    ]
+    one, other = (
+        decoder.decode(encode(event(body, number=n))).body for n, body in enumerate(breaks)
+    )
+    assert [one, other] == breaks and type(one) is GraphBreak
+    assert isinstance(one, GraphBreak) and isinstance(other, GraphBreak)
+    assert one.values is other.values and one.explanation is other.explanation
 
 
 @given(st.binary(max_size=200))

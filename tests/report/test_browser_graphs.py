@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from compilescope.model.bodies import GraphCaptured, KernelEmitted
 from compilescope.model.run import Run
 from compilescope.report.blocks import CodeLine, Document, Fold, Item, Pane, Panes, Part, words
 from compilescope.report.document import report_document
+from compilescope.report.render.code_colors import code_tokens
 from compilescope.report.render.page import to_page
 from compilescope.report.section import Reading
 from report.test_browser import complaints, open_page, shown, wait_until
@@ -163,3 +166,60 @@ def test_without_javascript_a_command_is_named(driver: Any, tmp_path: Path) -> N
     with without_scripts(driver):
         show(driver, tmp_path, PANES)
         assert "compilescope report --format md" in driver.find_element("tag name", "main").text
+
+
+GRAPH_LINES = (
+    'add: "f32[8, 64]" = torch.ops.aten.add.Tensor(x, 1.5);  x = None  # sum of {two}',
+    "    return (view_3, max(1e-05, -2), None, self.abs, 0x1f)",
+    "triton_poi_fused_0 = async_compile.triton('triton_poi_fused_0', '''",
+    "''', device_str='cuda')",
+    "@triton.jit",
+    'def call(args):  # it\'s "it"',
+    "from torch import device, empty_strided",
+    "tmp4 = static_cast<float>(0.5) * r'a\\b';",
+    "",
+    "# ⋯ 3 more lines",
+    r"x = 'it\'s' + \"a\\\\\" + b''",
+)
+SOURCE_LINES = ('"""Two', "  lines if any.", 'and the end.""" if x else 1', "return len(x)")
+
+
+def colours(driver: Any, side: int) -> list[list[list[str]]]:
+    """Each line's pieces with their classes."""
+    return driver.execute_script(
+        "return [...document.querySelectorAll('.pane')[arguments[0]].querySelectorAll('pre span')]"
+        ".map((line) => [...line.childNodes].filter((node) => node.nodeName !== 'I')"
+        ".map((node) => [node.className || '', node.textContent]))",
+        side,
+    )
+
+
+def tokens(text: str) -> list[list[list[str]]]:
+    """As the page's other code is coloured, neighbours of one class together."""
+    return [joined(line) for line in code_tokens(text)]
+
+
+def joined(pieces: Iterable[Sequence[str]]) -> list[list[str]]:
+    groups = groupby(pieces, key=lambda piece: piece[0])
+    found = [[style, "".join(piece[1] for piece in group)] for style, group in groups]
+    return [piece for piece in found if piece[1]]
+
+
+def test_code_has_the_colours_of_the_rest_of_the_page(driver: Any, tmp_path: Path) -> None:
+    source = tuple(CodeLine(text, (), 7 + at) for at, text in enumerate(SOURCE_LINES))
+    graph = tuple(CodeLine(text) for text in GRAPH_LINES)
+    show(driver, tmp_path, Panes((Pane("Your source", source), Pane("Kernels", graph))))
+    wait_until(driver, FILLED)
+    assert [joined(line) for line in colours(driver, 0)] == tokens("\n".join(SOURCE_LINES))
+    for line, text in zip(colours(driver, 1), GRAPH_LINES, strict=True):
+        assert joined(line) == (tokens(text)[0] or [["", " "]]), text
+
+
+def test_what_a_formatted_string_puts_in_is_coloured_as_code(driver: Any, tmp_path: Path) -> None:
+    line = CodeLine("print(f'{len(x)} of {{2}}', f'{")
+    show(driver, tmp_path, Panes((Pane("Your source", (line,)), Pane("Kernels", (line,)))))
+    wait_until(driver, FILLED)
+    found = joined(colours(driver, 1)[0])
+    assert [style for style, text in found if text == "len"] == ["b"]
+    assert "".join(text for _, text in found) == line.text
+    assert complaints(driver) == []

@@ -22,6 +22,7 @@ from compilescope.dashboard.live.moments import kind_of, moment
 from compilescope.model.header import RunHeader
 from compilescope.model.run import Run
 from compilescope.report.blocks import Document, Part, Quote
+from compilescope.report.comparison import ComparedRun, compare_runs
 from compilescope.report.document import record_of, report_document
 from compilescope.report.explanation import explanation
 from compilescope.report.gate import Terms, gate_document
@@ -33,7 +34,6 @@ from compilescope.report.render.page import to_page
 from compilescope.report.render.sarif import to_sarif
 from compilescope.report.render.structured import to_json
 from compilescope.report.render.terminal import to_text
-from compilescope.report.run_comparison import ComparedRun, compare_runs
 from compilescope.report.section import Reading
 from compilescope.report.trace import to_trace
 from compilescope.texts import visible

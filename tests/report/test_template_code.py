@@ -7,7 +7,17 @@ from typing import Any
 
 import pytest
 
-from compilescope.report.blocks import Block, Heatmap, Matrix, Measures, Quote, Trend, TrendPoint
+from compilescope.report.blocks import (
+    Block,
+    Heatmap,
+    Matrix,
+    Measures,
+    Quote,
+    Roofline,
+    RooflineDot,
+    Trend,
+    TrendPoint,
+)
 from compilescope.report.document import report_document
 from compilescope.report.render import html
 from compilescope.report.render.jinja_templates import jinja_drawing
@@ -21,7 +31,9 @@ BLOCKS: tuple[Block, ...] = (
     Heatmap(("<x", "0189"), "1", HOSTILE, "odd"),
     Matrix(HOSTILE, (("a", HOSTILE), ("b", "")), ((HOSTILE, (0, 3)), ("m", (1, 0))), ("/x", "")),
     Measures(HOSTILE, ((HOSTILE, 1.0, "1 ms"), ("b", 2.0, "2 ms")), ((0.5, 1.5), None)),
+    Measures("", (("a", 1.0, "1 ms"), ("b", 2.0, "2 ms")), idle_from=1),
     Quote(HOSTILE, HOSTILE),
+    Roofline(HOSTILE, 1e12, ((HOSTILE, 1e13),), (RooflineDot(HOSTILE, HOSTILE, 2.0, 1e11, 0.5),)),
     Trend(HOSTILE, POINTS),
     Trend("", POINTS, compact=True),
 )

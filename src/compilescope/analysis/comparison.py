@@ -1,19 +1,22 @@
 """Two runs side by side: which causes went, which came, which moved, and what it cost.
 
 Before and after a change, one torch against another, one rank against another.
+A fingerprint names the file; one that was renamed is known by its causes, which turn up under
+another name, and none under the old one.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 
 import msgspec
 
+from compilescope.analysis.cache_changes import CacheComparison
 from compilescope.analysis.digest import Digest
 from compilescope.analysis.findings import findings
-from compilescope.analysis.renamed_files import cause_in, renamed_files
 from compilescope.findings.finding import Finding
-from compilescope.model.fingerprint import relative_file
+from compilescope.model.fingerprint import normalised, relative_file
 
 
 class Moved(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,13 +68,20 @@ class RunComparison(msgspec.Struct, frozen=True, kw_only=True):
     """Causes that are as they were."""
     renamed: tuple[Renamed, ...] = ()
     """Files whose causes are among those that moved."""
+    caches: CacheComparison | None = None
+    """What torch's caches on disk held; None where neither run asked one."""
 
     @property
     def equal(self) -> bool:
         return not (self.gone or self.new or self.moved or self.changed)
 
 
-def compare(before: Digest, after: Digest, names: tuple[str, str] | None = None) -> RunComparison:
+def compare(
+    before: Digest,
+    after: Digest,
+    names: tuple[str, str] | None = None,
+    caches: CacheComparison | None = None,
+) -> RunComparison:
     old, new = findings(before), findings(after)
     pairs = _by_fingerprint(old, new)
     gone, came = _left(old, pairs, 0), _left(new, pairs, 1)
@@ -95,6 +105,7 @@ def compare(before: Digest, after: Digest, names: tuple[str, str] | None = None)
         changed=tuple(Changed(before=a, after=b) for a, b in stayed if a.count != b.count),
         same=sum(a.count == b.count for a, b in stayed),
         renamed=tuple(_renamed(files, elsewhere + rewritten, names_of[0])),
+        caches=caches,
     )
 
 
@@ -205,3 +216,57 @@ def _value(digest: Digest, of: str) -> float | None:
         return sum(frame.count for frame in digest.recompiles)
     value = getattr(digest, of)
     return len(value) if isinstance(value, tuple) else value
+
+
+_MODULE = re.compile(r"__import_\w+")
+
+
+def renamed_files(
+    gone: list[Finding],
+    came: list[Finding],
+    all_found: tuple[list[Finding], list[Finding]],
+    names: _Names,
+) -> dict[str, str]:
+    """Old name -> new name, of files that no longer have a cause and of such that had none.
+
+    Each goes to the file that shares most causes with it; where two share as many, to neither.
+    """
+    known = [{names[side](each.file) for each in all_found[side]} for side in (0, 1)]
+    before = _by_file(gone, names[0], known[1])
+    after = _by_file(came, names[1], known[0])
+    shared = [
+        (len(causes & others), old, new)
+        for old, causes in before.items()
+        for new, others in after.items()
+        if causes & others
+    ]
+    found: dict[str, str] = {}
+    for number, old, new in sorted(shared, reverse=True):
+        rivals = [
+            each
+            for each in shared
+            if each[0] == number and (each[1] == old) != (each[2] == new)
+            if each[1] not in found and each[2] not in found.values()
+        ]
+        if old not in found and new not in found.values() and not rivals:
+            found[old] = new
+    return found
+
+
+def cause_in(finding: Finding, file: str) -> tuple[str, ...]:
+    """What makes it this cause, in a file of that name."""
+    by_line = finding.kind in ("break", "failure")
+    said = normalised(finding.source) if by_line else _MODULE.sub("__import", finding.title)
+    return file, finding.kind, finding.rule_id, finding.function, said
+
+
+def _by_file(
+    found: list[Finding], name: Callable[[str], str], elsewhere: set[str]
+) -> dict[str, set[tuple[str, ...]]]:
+    """The causes of each file that the other run knows nothing of."""
+    causes: dict[str, set[tuple[str, ...]]] = {}
+    for each in found:
+        file = name(each.file)
+        if each.file and file not in elsewhere:
+            causes.setdefault(file, set()).add(cause_in(each, ""))
+    return causes

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from compilescope.analysis.absence import without_torch
 from compilescope.analysis.benchmarks import benchmarks
+from compilescope.analysis.cache_lookups import Bypass, bypasses, cache_lookups
 from compilescope.analysis.checked import CheckResult, checked_constraints, checked_numbers
 from compilescope.analysis.cost import RegionCost, coverage, lost_by_site, no_coverage, region_costs
 from compilescope.analysis.ended import Ended, how_it_ended
@@ -46,6 +47,8 @@ class CacheCount(msgspec.Struct, frozen=True):
     hits: int
     misses: int
     bypasses: int
+    reasons: tuple[Bypass, ...] = ()
+    """Why it was bypassed, and where."""
 
 
 class MissingHook(msgspec.Struct, frozen=True):
@@ -138,6 +141,8 @@ class Digest(msgspec.Struct, frozen=True, kw_only=True):
     """Were values compared with a reference, and do they agree?"""
     differences: tuple[DifferenceFinding, ...] = ()
     """Values that differ, then those of which it could not be told."""
+    profiles: tuple[dict[str, Any], ...] = ()
+    """Of a profiled run: where the time of a step goes, a process each."""
     no_torch: str = ""
     """Where `torch` is None: that no process imported it, or why that is not known."""
 
@@ -222,8 +227,17 @@ def digest(run: Run, *, explained: bool = True) -> Digest:
         violations=_violations(run),
         numbers=checked_numbers(run, rows, jobs),
         differences=_differences(run),
+        profiles=_profiles(run),
         no_torch=without_torch(run),
     )
+
+
+def _profiles(run: Run) -> tuple[dict[str, Any], ...]:
+    if not run.count(bodies.StepsProfiled):
+        return ()
+    from compilescope.analysis.step_causes import steps_json
+
+    return tuple(steps_json(run))
 
 
 def _violations(run: Run) -> tuple[ViolationFinding, ...]:
@@ -270,7 +284,13 @@ def _caches(run: Run) -> dict[str, CacheCount]:
     counts: dict[str, dict[str, int]] = {}
     for _, body in run.of(bodies.CacheAccess):
         counts.setdefault(body.cache, {"hit": 0, "miss": 0, "bypass": 0})[body.outcome] += 1
-    return {name: CacheCount(c["hit"], c["miss"], c["bypass"]) for name, c in counts.items()}
+    reasons: dict[str, tuple[Bypass, ...]] = {}
+    if any(c["bypass"] for c in counts.values()):
+        reasons = bypasses(cache_lookups(run))
+    return {
+        name: CacheCount(c["hit"], c["miss"], c["bypass"], reasons.get(name, ()))
+        for name, c in counts.items()
+    }
 
 
 def _cudagraph_skips(run: Run) -> dict[str, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -55,14 +55,22 @@ FINDING_KEYS = (
 def digest_json(seen: Digest) -> dict[str, Any]:
     """As `show --json` prints it. A record leaves out what is as usual; here a reader finds it."""
     return {
+        key: list(each) if isinstance(each, Iterator) else each
+        for key, each in digest_entries(seen).items()
+    }
+
+
+def digest_entries(seen: Digest) -> dict[str, Any]:
+    """As `digest_json`, for `put_json`: the entries of its long lists are made one by one."""
+    return {
         **msgspec.structs.asdict(seen),
-        "sites": [site_json(each) for each in seen.sites],
-        "eager_frames": [eager_json(each) for each in seen.eager_frames],
-        "recompiles": [recompiled_json(each) for each in seen.recompiles],
-        "failures": [failure_json(each) for each in seen.failures],
-        "violations": findings_json(seen.violations),
-        "differences": findings_json(seen.differences),
-        "benchmarks": [msgspec.structs.asdict(row) for row in seen.benchmarks],
+        "sites": map(site_json, seen.sites),
+        "eager_frames": map(eager_json, seen.eager_frames),
+        "recompiles": map(recompiled_json, seen.recompiles),
+        "failures": map(failure_json, seen.failures),
+        "violations": map(finding_json, seen.violations),
+        "differences": map(finding_json, seen.differences),
+        "benchmarks": map(msgspec.structs.asdict, seen.benchmarks),
     }
 
 

@@ -6,7 +6,7 @@ nothing, or nothing that was recorded.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Literal
 
 import msgspec
@@ -51,6 +51,9 @@ class LineLoss(msgspec.Struct, frozen=True, kw_only=True):
     """Compile time of its recompiles and of tracing thrown away; None where it is not known."""
     lost_ms: float | None = None
     """Time outside compiled graphs, in a timed run."""
+    kernel_ms: float | None = None
+    """Of a step, in the kernels that compute it, in a profiled run."""
+    kernels: int = 0
 
     @property
     def cost_seconds(self) -> float:
@@ -86,6 +89,31 @@ def file_losses(digest: Digest) -> list[FileLoss]:
         lines = _lines(causes.get(file, {}), eager.get(file, {}))
         files.append(FileLoss(file=file, own=is_own(file), lines=lines))
     return sorted(files, key=lambda each: (not each.own, -each.cost_seconds, -len(each.lines)))
+
+
+def with_kernels(
+    losses: list[FileLoss], kernels: dict[str, dict[int, tuple[float, int]]]
+) -> list[FileLoss]:
+    """With the time and number of the kernels of each line; own files that lost nothing else are
+    the last of all own ones."""
+    known = {loss.file: loss for loss in losses}
+    added = [
+        FileLoss(file=file, own=True, lines=())
+        for file in kernels
+        if file not in known and is_own(file)
+    ]
+    own = [loss for loss in losses if loss.own]
+    other = [loss for loss in losses if not loss.own]
+    return [_with_kernels(loss, kernels.get(loss.file, {})) for loss in (*own, *added, *other)]
+
+
+def _with_kernels(loss: FileLoss, kernels: dict[int, tuple[float, int]]) -> FileLoss:
+    lines = {line.line: line for line in loss.lines}
+    for number, (ms, count) in kernels.items():
+        line = lines.get(number, LineLoss(line=number))
+        lines[number] = msgspec.structs.replace(line, kernel_ms=ms, kernels=count)
+    ordered = tuple(lines[number] for number in sorted(lines))
+    return msgspec.structs.replace(loss, lines=ordered)
 
 
 def _causes(digest: Digest) -> Iterator[Finding]:
@@ -124,6 +152,9 @@ def _line(number: int, found: list[Finding], eager: list[EagerFinding]) -> LineL
 def _frames(found: list[Finding]) -> list[list[Finding]]:
     """Guards that may have failed in the same recompiles, together: a line of generated code has
     thousands of them."""
+    recompiles = _recompiles_of(found)
+    if len(recompiles) < 2:
+        return [found] if found else []  # Of one function, as on nearly all lines.
     heads: dict[str, str] = {}
     """By an event, another of its group; the head of a group is its own."""
 
@@ -132,7 +163,7 @@ def _frames(found: list[Finding]) -> list[list[Finding]]:
             heads[event] = event = heads[above]  # The next one has half the way.
         return event
 
-    for events in _recompiles_of(found):
+    for events in recompiles:
         for event in events:
             heads[head_of(event)] = head_of(events[0])
     groups: dict[str, list[Finding]] = {}
@@ -142,7 +173,7 @@ def _frames(found: list[Finding]) -> list[list[Finding]]:
     return list(groups.values())
 
 
-def _recompiles_of(found: Iterable[Finding]) -> Iterable[tuple[str, ...]]:
+def _recompiles_of(found: Iterable[Finding]) -> Collection[tuple[str, ...]]:
     """Guards of one function share theirs, which may be thousands."""
     return {id(each.because): each.because for each in found}.values()
 
@@ -150,8 +181,10 @@ def _recompiles_of(found: Iterable[Finding]) -> Iterable[tuple[str, ...]]:
 def _recompiles(frame: list[Finding]) -> LineAmount:
     """Guards that failed together are one recompile; which did is known only where all did."""
     most = max(each.count for each in frame)
+    if len(frame) == 1:
+        return LineAmount(most)
     events = {event for because in _recompiles_of(frame) for event in because}
-    return LineAmount(most, len(frame) > 1 and most < len(events))
+    return LineAmount(most, most < len(events))
 
 
 def _compile_seconds(breaks: list[Finding], recompiles: list[list[Finding]]) -> LineAmount | None:

@@ -40,7 +40,6 @@ class Model:
     small_batch: int = 0
     inputs: str = ""
     """One sample's input, in words."""
-    small_inputs: str = ""
     needs: tuple[str, ...] = ()
     """Packages beyond torch."""
     aliases: tuple[str, ...] = ()

@@ -3,6 +3,8 @@
 A set has a process for each backend. They compile one after the other, and then every round takes
 one run of each, in an order that rotates: what disturbs the machine disturbs all of them alike.
 The first set starts with empty caches on disk, the later ones find them full.
+
+It is written as a run while it is measured: nothing is lost when it stops.
 """
 
 from __future__ import annotations
@@ -24,10 +26,21 @@ from compilescope.bench.memory_room import examined_at_once, fitting
 from compilescope.bench.protocol import Called, Examined, PeakMemory, Ready, RunTime, Verb, Warmed
 from compilescope.bench.spec import EAGER, Spec
 from compilescope.bench.worker_process import WorkerFailed, WorkerProcess
-from compilescope.model.benchmarked import Benchmark
+from compilescope.model.benchmarked import Benchmark, Machine
 from compilescope.model.bodies import Body, Violation
+from compilescope.model.command_run import CommandRun
 from compilescope.model.stack import Frame
 from compilescope.processes.deadline import pauses
+
+
+class BenchRun(CommandRun):
+    """The run of one `compilescope bench`."""
+
+    def __init__(self, home: Path, label: str, command: tuple[str, ...], machine: Machine) -> None:
+        device = "cuda" if machine.accelerators else "cpu"
+        super().__init__(home, f"bench-{label}", command, torch=machine.torch, device=device)
+        self.write(machine)
+
 
 T = TypeVar("T")
 Stack = tuple[Frame, ...]

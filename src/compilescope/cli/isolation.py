@@ -161,6 +161,7 @@ def isolated(home: Path, script: str = "") -> Iterator[Copy]:
 
 _MEANS = {
     "fix": "fix runs the program many times and hides its output",
+    "tune": "tune runs the program many times and hides its output",
     "minify": "minify runs the program, then many smaller versions of it in temporary folders",
     "check": "minify --check runs the command many times, in temporary folders",
     "logs": "logs --script runs the program many times and hides its output",

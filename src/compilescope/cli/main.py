@@ -23,7 +23,7 @@ from compilescope.version import VERSION
 
 GROUPS: dict[str, tuple[str, ...]] = {
     "Diagnose": ("run", "show", "explain", "compare", "sweep", "logs"),
-    "Fix": ("fix", "minify"),
+    "Fix": ("fix", "tune", "minify"),
     "Numbers": ("diff", "bench"),
     "Hardware": ("preflight", "devices"),
     "Gate": ("check",),

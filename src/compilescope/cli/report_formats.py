@@ -1,4 +1,7 @@
-"""Renders a report of runs in the format that was asked for: HTML, Markdown, JSON and others."""
+"""Renders a report of runs in the format that was asked for: HTML, Markdown, JSON and others.
+
+A report on several runs begins with their overview, which has what `check` would say of each.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from compilescope.cli.options import has_colour, registry_pages, report_width
 from compilescope.errors import ToolError
 
 if TYPE_CHECKING:
+    from compilescope.analysis.gate.verdict import Judgement
     from compilescope.analysis.overview import Overview
     from compilescope.model.run import Run
     from compilescope.report.blocks import Document, Quote
@@ -87,13 +91,74 @@ def draw(
 
 def _whole(readings: Sequence[Reading]) -> tuple[Overview, list[Document]]:
     """What several runs come to, as values and as what the report begins with."""
-    from compilescope.cli.report_overviews import overview_of
     from compilescope.report.overview import overview_document
 
-    whole, gate = overview_of(readings)
+    whole, gate = _overview_of(readings)
     # The page's documents are numbered, and this one comes first.
     anchors = {each.digest.run: f"r{at}-summary" for at, each in enumerate(readings, 1)}
     return whole, [overview_document(whole, anchors, gate)]
+
+
+def _overview_of(readings: Sequence[Reading]) -> tuple[Overview, str]:
+    """With what the gate asked, in a sentence."""
+    from compilescope.analysis.overview import Judged, overview
+
+    problem = ""
+    judged = []
+    for reading in readings:
+        judgement = None
+        try:
+            judgement = _judgement(reading)
+        except ToolError as error:  # The project's file or its baseline is damaged.
+            problem = error.message
+        judged.append(Judged(reading.run, reading.digest, judgement))
+    said = f"The gate could not be evaluated: {problem}" if problem else _asked_for()
+    return overview(judged), said
+
+
+def _judgement(reading: Reading) -> Judgement:
+    """As `compilescope check --run RUN` says it here and now."""
+    from compilescope.analysis.gate.verdict import judge
+    from compilescope.cli.commands.check.options import ask
+
+    asked = ask(("script", ()), _given(reading.digest.run)).for_run(reading)
+    return judge(reading.digest, asked.limits, baseline=asked.accepted, own=asked.own)
+
+
+def _given(run: str) -> dict[str, object]:
+    """The options of `check`, none of them given."""
+    from compilescope.analysis.gate.terms import GateLimits
+
+    flags = dict.fromkeys(("no_baseline", "update_baseline", "compile_all"), False)
+    names = (
+        *GateLimits.__struct_fields__,
+        "against",
+        "own",
+        "baseline",
+        "compile_names",
+        "backend",
+        "home",
+    )
+    return {**dict.fromkeys(names), **flags, "run": run}
+
+
+def _asked_for() -> str:
+    from compilescope.cli.commands.check.options import ask
+
+    asked = ask(("script", ()), _given("RUN"))
+    told = []
+    if asked.limits.given and asked.project.file is not None and not _is_default(asked.limits):
+        told.append(f"the limits in {asked.project.file.name}")
+    if asked.baseline_file is not None and asked.baseline is not None:
+        told.append(f"the baseline {asked.baseline_file.name}")
+    by = " and ".join(told) or "no limits or baseline, so any graph break or recompile fails"
+    return f"The gate is what `compilescope check --run RUN` says here, with {by}."
+
+
+def _is_default(limits: object) -> bool:
+    from compilescope.analysis.gate.verdict import NOTHING_LOST
+
+    return limits is NOTHING_LOST
 
 
 def markdown(document: Document, most: int = MOST_MARKDOWN) -> str:

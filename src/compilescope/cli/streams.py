@@ -23,7 +23,10 @@ from contextlib import contextmanager, suppress
 from typing import IO, Any, NoReturn
 
 from compilescope.settings import in_github_actions
-from compilescope.texts import ascii_json, plain_json, visible, without_commands
+from compilescope.texts import ascii_json, json_parts, plain_json, visible, without_commands
+
+_MOST_WAITING = 1 << 16
+"""Letters of JSON that are put out at a time. Chosen: hundreds of entries, and little memory."""
 
 
 class _ClosedStream(io.TextIOBase):
@@ -121,11 +124,26 @@ def put(text: str, *, error: bool = False, commands: bool = False) -> None:
 
 
 def put_json(value: Any, *, indent: int = 0) -> None:
-    """A value on stdout, valid whatever the terminal can show."""
-    text = any_encoding(plain_json(value, indent=indent))
+    """A value on stdout, valid whatever the terminal can show. The lists of an object, which may be
+    iterators, go out entry by entry: those of a long run are larger than the run."""
+    is_object = isinstance(value, dict)
+    parts = json_parts(value, indent=indent) if is_object else [plain_json(value, indent=indent)]
+    waiting: list[str] = []
+    letters = 0
+    for part in parts:
+        waiting.append(part)
+        letters += len(part)
+        if letters > _MOST_WAITING:
+            _put_json_text("".join(waiting))
+            waiting, letters = [], 0
+    _put_json_text("".join(waiting))
+    put("\n")
+
+
+def _put_json_text(text: str) -> None:
+    text = any_encoding(text)
     # No line of JSON begins with a command, and inside a string it has a form that is none.
     put(text.replace("##[", "#\\u0023[") if in_github_actions() else text)
-    put("\n")
 
 
 def any_encoding(json: str) -> str:

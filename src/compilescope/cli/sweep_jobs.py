@@ -33,11 +33,11 @@ def found_run(home: Path, run: str | None, job: str | None) -> Path:
 
 
 def shown_value(reading: Reading) -> Any:
-    """What `show --json` prints: of a sweep what `sweep --json` does."""
-    from compilescope.analysis.json_form import digest_json
+    """What `show --json` prints, for `put_json`: of a sweep what `sweep --json` does."""
+    from compilescope.analysis.json_form import digest_entries
     from compilescope.analysis.sweeps import is_sweep, sweep_of
     from compilescope.cli.run_json import sweep_value
 
     if is_sweep(reading.run):
         return sweep_value(sweep_of(reading.run))
-    return digest_json(reading.digest)
+    return digest_entries(reading.digest)

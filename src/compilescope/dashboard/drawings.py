@@ -29,19 +29,18 @@ from compilescope.model.run import Run, read_run
 from compilescope.registry.pages import find_pages
 from compilescope.report.benchmark_history import by_setup, history_item
 from compilescope.report.blocks import Block, Document, Part, note
+from compilescope.report.comparison import compare_runs, read_side, split_rank
 from compilescope.report.device import device_blocks
 from compilescope.report.device_runs import checked, devices_table, model_items, refused
 from compilescope.report.document import report_document
-from compilescope.report.job_list import hit_blocks, job_document, jobs_blocks
+from compilescope.report.job_list import hit_blocks, job_document, jobs_blocks, sweeps_table
 from compilescope.report.moments import moment
 from compilescope.report.number_runs import number_items
 from compilescope.report.places import anchor_of
 from compilescope.report.render.html import draw
 from compilescope.report.render.page import PageParts, page_parts, to_page
 from compilescope.report.render.structured import to_json
-from compilescope.report.run_comparison import compare_runs, read_side, split_rank
 from compilescope.report.section import Reading
-from compilescope.report.sweep_list import sweeps_table
 from compilescope.sweep.job_run import find_job, opened_job
 
 

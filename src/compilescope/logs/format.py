@@ -138,4 +138,4 @@ class Format(msgspec.Struct, frozen=True):
     """A fresh reader for one source: a `Reader` for structured formats."""
     kind: Literal["structured", "text"] = "text"
     """Structured formats read first, alone; text formats share the engine of `logs.text`, and what
-    their `reader` gives is what that engine asks for (`logs.text.reader.TextReader`)."""
+    their `reader` gives is what that engine asks for (`logs.text.engine.TextReader`)."""

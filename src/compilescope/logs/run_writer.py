@@ -7,6 +7,7 @@ log can be read again, so nothing is lost that a crash could lose.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -66,6 +67,7 @@ def _claim(folder: Path, rank: int, pid: int) -> tuple[int, int, Path, str]:
 
     Processes of several machines, or containers, may share an id: in a run each has its own.
     """
+    pid += _first_life(folder, pid) * _SECOND_LIFE
     while not _is_new(folder / f"{_PROCESS_MARK}{pid}"):
         pid += _SECOND_LIFE
     path = folder / f"events-{rank}.jsonl"
@@ -74,6 +76,26 @@ def _claim(folder: Path, rank: int, pid: int) -> tuple[int, int, Path, str]:
     path = folder / f"events-{rank}.{pid}.jsonl"
     path.touch()
     return rank, pid, path, f"{rank}:{pid}"
+
+
+def _first_life(folder: Path, pid: int) -> int:
+    """How many have this id already. By halves: logs of thousands of containers may share one."""
+    if not _is_taken(folder, pid):
+        return 0
+    taken, free = 0, 1
+    while _is_taken(folder, pid + free * _SECOND_LIFE):
+        taken, free = free, 2 * free
+    while free - taken > 1:
+        middle = (taken + free) // 2
+        if _is_taken(folder, pid + middle * _SECOND_LIFE):
+            taken = middle
+        else:
+            free = middle
+    return free
+
+
+def _is_taken(folder: Path, pid: int) -> bool:
+    return os.path.lexists(os.path.join(folder, f"{_PROCESS_MARK}{pid}"))
 
 
 def _is_new(path: Path) -> bool:

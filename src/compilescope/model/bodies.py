@@ -12,6 +12,7 @@ from compilescope.model.benchmarked import Benchmark as Benchmark
 from compilescope.model.benchmarked import Machine as Machine
 from compilescope.model.body import EventBody
 from compilescope.model.body import GraphStage as GraphStage
+from compilescope.model.cache_key import CacheAccess as CacheAccess
 from compilescope.model.fix_search import FixAttempt as FixAttempt
 from compilescope.model.fix_search import FixOutcome as FixOutcome
 from compilescope.model.jobs import JobCause as JobCause
@@ -33,6 +34,8 @@ from compilescope.model.outcomes import RegionTime as RegionTime
 from compilescope.model.outcomes import ReproWritten as ReproWritten
 from compilescope.model.outcomes import StepsProfiled as StepsProfiled
 from compilescope.model.outcomes import TensorDiff as TensorDiff
+from compilescope.model.outcomes import TuneAttempt as TuneAttempt
+from compilescope.model.outcomes import TuneOutcome as TuneOutcome
 from compilescope.model.outcomes import Violation as Violation
 from compilescope.model.stack import CodeRef, Frame
 from compilescope.model.traced import SymbolicShape as SymbolicShape
@@ -234,15 +237,6 @@ class CompilePhases(EventBody, frozen=True):
     """The thread they ran in, where another one wrote the event."""
 
 
-class CacheAccess(EventBody, frozen=True):
-    """A look into one of PyTorch's on-disk caches."""
-
-    cache: Literal["fx_graph", "aot_autograd"]
-    outcome: Literal["hit", "miss", "bypass"]
-    key: str = ""
-    reason: str = ""
-
-
 class KernelEmitted(EventBody, frozen=True):
     """Inductor's output code for one graph."""
 
@@ -318,6 +312,8 @@ class ProcessStarted(EventBody, frozen=True):
     forked: bool = False
     """Forked children may leave by os._exit, which no end mark can follow."""
     device: str = "cpu"
+    compile_arguments: tuple[str, ...] = ()
+    """What `torch.compile` takes there; empty where it was not noted."""
 
 
 class ProcessEnded(EventBody, frozen=True):
@@ -361,6 +357,8 @@ Body = (
     | ReproWritten
     | FixAttempt
     | FixOutcome
+    | TuneAttempt
+    | TuneOutcome
     | DiffOutcome
     | MinifyOutcome
     | CheckOutcome

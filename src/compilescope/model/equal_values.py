@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Annotated, Any, TypeVar
+from operator import attrgetter
+from typing import Annotated, Any, TypeVar, Union, get_args
 
 import msgspec
 from msgspec.structs import force_setattr
@@ -23,18 +24,16 @@ from compilescope.model.bodies import (
 )
 from compilescope.model.event import Event, UnreadableLine, decode, may_have_long_number
 from compilescope.model.stack import Frame
+from compilescope.model.values import ValueFact
 
 T = TypeVar("T")
 _MOST_BYTES = 8 << 20
-"""Of lines whose reading is kept, for each of stacks, frames and bodies. Chosen: past it all is
-forgotten, which costs time and changes nothing."""
+"""Of lines whose reading is kept, for each of stacks, frames, bodies and values. Chosen: past it
+all is forgotten, which costs time and changes nothing."""
 _MOST_SHARED = 200_000
 """Values. Chosen likewise."""
 _CODE_FIELDS = ("frame", "region", "within")
-_TEXT_FIELDS = {
-    GraphBreak: ("gb_type", "gb_id", "explanation", "context", "hints", "wrappers", "error"),
-    CompileTime: ("restarts",),
-}
+_TEXT_FIELDS: dict[Any, tuple[str, ...]] = {CompileTime: ("restarts",)}
 _GUARD_FIELDS = ("guard", "subject", "expected", "actual", "kind", "frame")
 _FRAME_FIELDS = ("file", "function", "source")
 _PHASE_FIELDS = ("name", "detail", "compile_id")
@@ -59,6 +58,13 @@ class _Line(msgspec.Struct, kw_only=True):
     body: msgspec.Raw
 
 
+class _BreakLine(GraphBreak, frozen=True, tag="GraphBreak"):
+    """A graph break whose values are still text: there may be dozens, and the next break on the
+    same line has the same."""
+
+    values: msgspec.Raw = msgspec.Raw(b"{}")  # type: ignore[assignment]
+
+
 class _Careful:
     """Leaves to `decode` what may hold a number that only Python could."""
 
@@ -72,8 +78,13 @@ class _Careful:
 
 
 _line = msgspec.json.Decoder(_Line)
-_body = _Careful(Body)
+_body = _Careful(
+    Union[tuple(_BreakLine if kind is GraphBreak else kind for kind in get_args(Body))]  # noqa: UP007
+)
 _frame = _Careful(Frame)
+_values = msgspec.json.Decoder(dict[str, ValueFact])
+"""Of a body that `_Careful` has looked at."""
+_break_parts = attrgetter(*GraphBreak.__struct_fields__)
 _frames = msgspec.json.Decoder(tuple[msgspec.Raw, ...])
 
 
@@ -100,6 +111,7 @@ class SharingDecoder:
 
     def __init__(self) -> None:
         self._stacks, self._frames, self._bodies = _Read(), _Read(), _Read()
+        self._values = _Read()
         self._shared: dict[Any, Any] = {}
         self._one: Callable[[T, T], T] = self._shared.setdefault
         """Of a value, twice: the first that was equal to it. Called some ten times an event."""
@@ -157,17 +169,30 @@ class SharingDecoder:
     def _body(self, text: bytes) -> Body:
         found: Body | None = self._bodies.get(text)
         if found is None:
-            found = _body.decode(text)
-            self._share(found)
+            read = _body.decode(text)
+            if type(read) is _BreakLine:
+                found = self._break(read)
+            else:
+                self._share(read)
+                found = read
             self._bodies.keep(text, found)
         return found
+
+    def _break(self, line: _BreakLine) -> GraphBreak:
+        *parts, raw = _break_parts(line)
+        text = bytes(raw)
+        values = self._values.get(text)
+        if values is None:
+            values = {name: self._one(each, each) for name, each in _values.decode(text).items()}
+            self._values.keep(text, values)
+        # What torch says in long words, and names of code: nothing that is equal to another kind.
+        shared: list[Any] = [*map(self._one, parts, parts), values]
+        return GraphBreak(*shared)
 
     def _share(self, body: Body) -> None:
         """The parts of a new body that others have too."""
         self._share_fields(body, _fields_shared(type(body)))
-        if isinstance(body, GraphBreak):
-            force_setattr(body, "values", {k: self._one(v, v) for k, v in body.values.items()})
-        elif isinstance(body, Recompile):
+        if isinstance(body, Recompile):
             for entry in body.entries:
                 failed = tuple([self._guard(each) for each in entry.failed])
                 force_setattr(entry, "failed", self._one(failed, failed))

@@ -1,7 +1,8 @@
 """Bodies of events about results rather than observations.
 
-Violations of devices, compared numbers, repros, measured times. `diff`, `minify` and `check` record
-their outcomes here, as `fix` does in `fix_search`; every view draws these records.
+Violations of devices, compared numbers, repros, measured times, faster steps. `diff`, `minify`,
+`check` and `tune` record their outcomes here, as `fix` does in `fix_search`; every view draws these
+records.
 """
 
 from typing import Literal
@@ -272,8 +273,68 @@ class StepsProfiled(EventBody, frozen=True):
     step_ns: tuple[int, ...] = ()
     """Of as many steps just before, without the profiler: it makes the host slower."""
     trace: str = ""
-    """The artifact; see `profile/stored.py`."""
+    """The artifact; see `profiles/stored.py`."""
+    places: str = ""
+    """Artifact: the user's lines of a step more; see `profiles/calls.py`."""
+    matmul_precision: str = ""
+    """Of float32: torch's own word, `highest` where TF32 is off."""
     device: str = ""
     """Its name; empty for the CPU alone."""
+    roof: str = ""
+    """What the device can do at most, as JSON; see `profiles/kernel_rows.py`."""
     reason: str = ""
     """Why there is no profile, where there is none."""
+
+
+TuneVerdict = Literal["verified", "apart", "rejected", "unverified", "refused"]
+"""`apart`: faster, but offered by itself: it changes numbers on purpose, or is for compile time.
+`refused`: it cannot apply, so it was not tried."""
+
+
+class TuneAttempt(EventBody, frozen=True):
+    """One candidate."""
+
+    candidate: str
+    """Its id."""
+    title: str
+    verdict: TuneVerdict
+    reason: str = ""
+    """Why it is not verified; else what speaks for it."""
+    speedup: float | None = None
+    """Of a step, over the original's."""
+    speedup_ci: tuple[float, float] | None = None
+    numbers: Verdict | Literal[""] = ""
+    """Held to the original's; empty where they were not compared."""
+    numbers_reason: str = ""
+    memory_bytes: int | None = None
+    """More than the original's at its peak."""
+    compile_seconds: float | None = None
+    """More than the original's."""
+    price: str = ""
+    diff: str = ""
+    """What it alone would change."""
+    kept: bool = False
+    """It is part of the result."""
+
+
+class TuneOutcome(EventBody, frozen=True):
+    """All that was kept, together, against the original."""
+
+    step: str
+    """The place of the step: `train.py:34`."""
+    verdict: Literal["verified", "unverified"]
+    reason: str = ""
+    before_ms: float | None = None
+    after_ms: float | None = None
+    speedup: float | None = None
+    speedup_ci: tuple[float, float] | None = None
+    numbers: Verdict | Literal[""] = ""
+    memory_bytes: int | None = None
+    compile_seconds: float | None = None
+    pays_after: int | None = None
+    """Steps after which the time saved is more than what compiling takes longer."""
+    device: str = ""
+    """The GPU's name; empty for the CPU."""
+    diff: str = ""
+    environment: dict[str, str] = msgspec.field(default_factory=dict)
+    notes: tuple[str, ...] = ()

@@ -16,10 +16,13 @@ import zlib
 from array import array
 from collections import OrderedDict, deque
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from compilescope.model.plain_files import open_plain
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 SUFFIX = ".pack"
 DIGEST_BYTES = 20
@@ -90,6 +93,8 @@ class PackWriter:
         self._pending, self._size = [], 0
         self._count += 1
         if self._thread is None:
+            from concurrent.futures import ThreadPoolExecutor  # Who reads packs needs none.
+
             self._thread = ThreadPoolExecutor(1)
         self._packing.append((self._thread.submit(zlib.compress, data, 1), len(data)))
         self._write_packed(_MOST_WAITING)

@@ -103,6 +103,11 @@ class Run:
             return started
         return next((body.torch for _, body in self.of(bodies.Machine) if body.torch), None)
 
+    def takes(self, argument: str) -> bool:
+        """Does `torch.compile` of its torch? Runs that did not note it may."""
+        noted = [body.compile_arguments for _, body in self.of(bodies.ProcessStarted)]
+        return not any(noted) or any(argument in each for each in noted)
+
     def source_of(self, file: str) -> str | None:
         """The text of a file as it was when it ran."""
         kept = self._kept_sources.get(file)

@@ -6,6 +6,9 @@ import msgspec
 
 ValueKind = Literal["tensor", "parameter", "module", "array", "number", "text", "none", "other"]
 
+RETURNED = "<returned>"
+"""Stands for the name of what a `return` gives."""
+
 
 class ValueFact(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """One value that a name was seen to have."""

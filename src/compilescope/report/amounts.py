@@ -25,3 +25,18 @@ def _shown(amount: Amount, units: tuple[str, ...], step: int) -> str:
         value, unit = value / step, unit + 1
     number = f"{value:.0f}" if not unit or value >= 100 else f"{value:.1f}"
     return f"{'at least ' if amount.at_least else ''}{number} {units[unit]}"
+
+
+def shown_number(number: float) -> str:
+    """With a letter of the decimal system: `918k`, `2.1T`."""
+    for letter, scale in (("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if number >= scale:
+            value = number / scale
+            return f"{value:.2g}{letter}" if value < 99 else f"{value:.0f}{letter}"
+    return f"{number:.0f}" if number >= 10 else f"{number:.2g}"
+
+
+def shown_rate(number: float, unit: str) -> str:
+    """`790 TFLOP/s`."""
+    text = shown_number(number)
+    return f"{text[:-1]} {text[-1]}{unit}" if text[-1].isalpha() else f"{text} {unit}"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from compilescope.findings.finding import Finding
+from compilescope.report.points import RooflineDot as RooflineDot
+from compilescope.report.points import TrendPoint as TrendPoint
 from compilescope.report.record import ShownRun as ShownRun
 from compilescope.report.record import Style as Style
 from compilescope.report.source_lines import GutterCell as GutterCell
@@ -93,20 +95,9 @@ class Measures(_Block, frozen=True):
     """Label, amount, and the amount for people."""
     intervals: tuple[tuple[float, float] | None, ...] = ()
     """Low and high of each row, drawn as a whisker; empty, or None in a row: no interval."""
-
-
-class TrendPoint(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A value at a moment."""
-
-    label: str
-    """The moment, for people."""
-    value: float
-    text: str
-    """The value, for people."""
-    low: float | None = None
-    high: float | None = None
-    url: str = ""
-    """The page that it comes from, as in a `Span`."""
+    idle_from: int | None = None
+    """The first row of time in which nothing is done, down to the last: on a page in another
+    colour."""
 
 
 class Trend(_Block, frozen=True):
@@ -117,6 +108,17 @@ class Trend(_Block, frozen=True):
     """The oldest first."""
     compact: bool = False
     """A small line beside other words: it leads nowhere, and its ends have no labels."""
+
+
+class Roofline(_Block, frozen=True):
+    """What a machine can do at most, and how near to that it is used; both axes are logarithmic."""
+
+    title: str
+    bytes_per_second: float
+    ceilings: tuple[tuple[str, float], ...]
+    """Name and operations a second; one at least."""
+    dots: tuple[RooflineDot, ...]
+    """The largest share first."""
 
 
 class Table(_Block, frozen=True):
@@ -331,6 +333,7 @@ Block = (
     | Portions
     | Measures
     | Trend
+    | Roofline
     | Table
     | Matrix
     | Excerpt

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from itertools import groupby
+from operator import attrgetter
 
 import msgspec
 
@@ -126,7 +127,7 @@ def _pane(pane: StagePane, limit: int) -> tuple[Pane, bool]:
     lines: list[CodeLine] = []
     # Comments, tails and boilerplate are gone by now; kin and line ends come on top instead.
     left = limit * 2
-    for part, members in groupby(pane.lines, key=lambda line: line.part):
+    for part, members in groupby(pane.lines, key=attrgetter("part")):
         run = list(members)
         fold = part if len(run) >= _WORTH_FOLDING else ""
         for line in run:

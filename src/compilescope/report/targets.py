@@ -28,8 +28,9 @@ class Targets(msgspec.Struct, frozen=True):
 def targets(reading: Reading) -> Targets:
     """Of several items the one that costs most leads: a failure, a recompile, a graph break."""
     ranked: dict[str, tuple[int, str]] = {}
-    for rank, event_id, anchor in _causes(reading):
-        ranked.setdefault(event_id, (rank, anchor))
+    for because, target in _causes(reading):
+        for event_id in because:
+            ranked.setdefault(event_id, target)
     chosen: dict[CompileKey, tuple[int, str]] = {}
     recompiled = set()
     for event in reading.run.events:
@@ -50,14 +51,14 @@ def targets(reading: Reading) -> Targets:
     return Targets(events, anchors, frozenset(recompiled))
 
 
-def _causes(reading: Reading) -> Iterator[tuple[int, str, str]]:
-    """Rank, event id and anchor, by rank."""
+def _causes(reading: Reading) -> Iterator[tuple[tuple[str, ...], tuple[int, str]]]:
+    """The events of each with its rank and its anchor, by rank."""
     seen = reading.digest
     for failure in seen.failures:
-        yield from ((0, name, failure_anchor(failure)) for name in failure.because)
+        yield failure.because, (0, failure_anchor(failure))
     for frame in seen.recompiles:
-        yield from ((1, name, recompile_anchor(frame)) for name in frame.because)
+        yield frame.because, (1, recompile_anchor(frame))
     for site in seen.sites:
-        yield from ((2, name, site.fingerprint) for name in site.because)
+        yield site.because, (2, site.fingerprint)
     for eager in seen.eager_frames:
-        yield from ((3, name, f"eager-{eager.because[0]}") for name in eager.because)
+        yield eager.because, (3, f"eager-{eager.because[0]}")

@@ -14,7 +14,7 @@ from compilescope.analysis.timeline.bars import TimelineBar
 from compilescope.analysis.timeline.lanes import RunTimeline, TimelineLane, timeline
 from compilescope.analysis.timeline.marks import Mark
 from compilescope.findings.compile_ids import Process, process_of
-from compilescope.model.bodies import ProcessStarted
+from compilescope.model.bodies import ProcessStarted, StepsProfiled
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef
 from compilescope.report.places import place
@@ -34,9 +34,16 @@ def to_trace(run: Run) -> bytes:
             "begins_at_unix_ns": str(seen.start_ns),
             "made_by": "compilescope",
         },
-        "traceEvents": list(_events(run, seen)),
+        "traceEvents": [*_events(run, seen), *_profiled(run, seen.start_ns)],
     }
     return plain_json(trace).encode()
+
+
+def _profiled(run: Run, origin_ns: int) -> Iterator[dict[str, Any]]:
+    if run.count(StepsProfiled):
+        from compilescope.report.step_trace import step_events
+
+        yield from step_events(run, origin_ns)
 
 
 def _events(run: Run, seen: RunTimeline) -> Iterator[dict[str, Any]]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import NamedTuple
 
 import msgspec
 
@@ -32,7 +31,7 @@ _NOISE = (
 _EXTERN = ("extern_kernels.", "torch.ops.", "aten.")
 
 
-class KernelBlock(NamedTuple):
+class KernelBlock(msgspec.Struct, frozen=True):
     """A kernel's definition or one call of it."""
 
     kernel: str
@@ -42,7 +41,7 @@ class KernelBlock(NamedTuple):
     """Names in torch's comment: nodes of Dynamo's graph, or of the backward graph itself."""
 
 
-class KernelLine(NamedTuple):
+class KernelLine(msgspec.Struct, frozen=True, gc=False):
     """A line to show."""
 
     text: str

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
 
 import msgspec
 
 from compilescope.analysis.stages.collect import KERNELS, Stage, StagedGraph
+from compilescope.analysis.stages.kernels import KernelLine
 from compilescope.analysis.stages.line_links import Numbers, ReadStage
 from compilescope.analysis.stages.reader import StageReader
 from compilescope.analysis.stages.source import source_lines
@@ -30,7 +30,7 @@ _CLOSING = (")", "]")
 """Lines that end a list of outputs with a line each."""
 
 
-class StageLine(NamedTuple):
+class StageLine(msgspec.Struct, frozen=True, gc=False):
     """A line to show."""
 
     text: str
@@ -72,15 +72,8 @@ def stage_title(stage: Stage) -> str:
 def _pane(read: ReadStage, earlier: list[ReadStage], reader: StageReader) -> StagePane:
     title = stage_title(read.stage)
     if read.code is not None:
-        lines = [
-            StageLine(
-                line.text,
-                read.blocks[line.block] if line.block is not None else (),
-                part="buffer assignments" if _BUFFERS.match(line.text) else "",
-            )
-            for line in read.code.lines
-        ]
-        return StagePane(title, tuple(lines), _left_out(read))
+        lines = tuple(_kernel_line(line, read.blocks) for line in read.code.lines)
+        return StagePane(title, lines, _left_out(read))
     if read.stage.kind.startswith("ir_"):
         text = reader.text(read.stage)
         return StagePane(title, tuple(StageLine(line) for line in text.splitlines() if line))
@@ -88,6 +81,12 @@ def _pane(read: ReadStage, earlier: list[ReadStage], reader: StageReader) -> Sta
     if twin is not None:
         return StagePane(title, (), f"Unchanged: same as {stage_title(twin.stage)}")
     return StagePane(title, tuple(_printed_lines(read)))
+
+
+def _kernel_line(line: KernelLine, blocks: list[Numbers]) -> StageLine:
+    if line.block is not None:
+        return StageLine(line.text, blocks[line.block])
+    return StageLine(line.text, part="buffer assignments" if _BUFFERS.match(line.text) else "")
 
 
 def _printed_lines(read: ReadStage) -> list[StageLine]:

@@ -7,13 +7,73 @@ Line by line, so that a line it cannot read costs that line alone. The tails tha
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from collections.abc import Container
 
 import msgspec
 
-from compilescope.analysis.stages.expressions import read_call
 from compilescope.model.stack import plain_function_name
 from compilescope.patterns import late
+
+_CALL = late(r"([A-Za-z_][\w.]*)\((.*)\)", re.S)
+_ITEM = late(r"(\w+)\[(.*)\]", re.S)
+_ATTRIBUTE = late(r"(\w+)\.(\w+)")
+_BINARY = late(
+    r"([\w.+-]+) (\*\*|//|<<|>>|<=|>=|==|!=|[-+*/%@&|^<>])(=?) ([\w.+-]+(?:\(.*\))?)", re.S
+)
+_UNARY = late(r"([-+~]|not )(\w+)")
+_OPERATORS = {
+    "+": "add", "-": "sub", "*": "mul", "/": "truediv", "//": "floordiv", "%": "mod",
+    "**": "pow", "@": "matmul", "&": "and_", "|": "or_", "^": "xor", "<<": "lshift",
+    ">>": "rshift", "<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne",
+}  # fmt: skip
+_INPLACE = {"and_": "iand", "or_": "ior"}
+_SIGNS = {"-": "neg", "+": "pos", "~": "invert", "not ": "not_"}
+
+
+class PrintedCall(msgspec.Struct, frozen=True, gc=False):
+    """An operation and its arguments as text."""
+
+    op: str
+    target: str
+    arguments: str
+
+
+def read_call(expression: str, names: Container[str]) -> PrintedCall:
+    """`names` are the values that exist so far: what begins with one is a method of it."""
+    call = _CALL.fullmatch(expression)
+    if call is not None:
+        return _named_call(call[1], call[2], names)
+    item = _ITEM.fullmatch(expression)
+    if item is not None:
+        return PrintedCall("call_function", "_operator.getitem", f"{item[1]}, {item[2]}")
+    if expression.startswith("self."):
+        return PrintedCall("get_attr", expression[len("self.") :], "")
+    binary = _BINARY.fullmatch(expression)
+    if binary is not None:
+        left, sign, inplace, right = binary.groups()
+        name = _OPERATORS[sign]
+        if inplace:
+            name = _INPLACE.get(name, f"i{name}")
+        return PrintedCall("call_function", f"_operator.{name}", f"{left}, {right}")
+    unary = _UNARY.fullmatch(expression)
+    if unary is not None:
+        return PrintedCall("call_function", f"_operator.{_SIGNS[unary[1]]}", unary[2])
+    attribute = _ATTRIBUTE.fullmatch(expression)
+    if attribute is not None:
+        return PrintedCall("call_function", "builtins.getattr", f"{attribute[1]}, {attribute[2]!r}")
+    if " = " in expression:
+        return PrintedCall("call_function", "_operator.setitem", expression.replace(" = ", ", ", 1))
+    return PrintedCall("call_function", "?", expression)
+
+
+def _named_call(name: str, arguments: str, names: Container[str]) -> PrintedCall:
+    head, _, rest = name.partition(".")
+    if head == "self":
+        return PrintedCall("call_module", rest, arguments)
+    if rest and head in names:
+        return PrintedCall("call_method", rest, f"{head}, {arguments}" if arguments else head)
+    return PrintedCall("call_function", name.removeprefix("torch.ops."), arguments)
+
 
 Place = tuple[str, int]
 """A file and a line of it."""
@@ -33,7 +93,7 @@ _WORD = late(r"[A-Za-z_]\w*")
 _PLAIN_INPUT = late(r"PlainAOTInput\(idx=(\d{1,9})\)")
 
 
-class PrintedNode(NamedTuple):
+class PrintedNode(msgspec.Struct, frozen=True, gc=False):
     """One operation, as it stands in the text."""
 
     name: str
@@ -51,7 +111,7 @@ class PrintedNode(NamedTuple):
     """For an input of an AOT graph: which of the compiled function's inputs it is."""
 
 
-class PrintedLine(NamedTuple):
+class PrintedLine(msgspec.Struct, frozen=True, gc=False):
     """A line to show."""
 
     text: str
@@ -214,16 +274,18 @@ class _Reader:
         for index, _ in self._inputs.values():
             node = self.printed.nodes[index]
             if not node.annotation:
-                self.printed.nodes[index] = node._replace(op="bundle")
+                self.printed.nodes[index] = msgspec.structs.replace(node, op="bundle")
 
     def _rename(self, old: str, new: str) -> None:
         """Dynamo's inputs are declared by one name and used by another: the latter is shown."""
         self._names.add(new)
         if old in self._inputs:
             index, row = self._inputs[old]
-            self.printed.nodes[index] = self.printed.nodes[index]._replace(name=new)
-            line = self.printed.lines[row]
-            self.printed.lines[row] = line._replace(text=line.text.replace(old, new, 1))
+            node, line = self.printed.nodes[index], self.printed.lines[row]
+            self.printed.nodes[index] = msgspec.structs.replace(node, name=new)
+            self.printed.lines[row] = msgspec.structs.replace(
+                line, text=line.text.replace(old, new, 1)
+            )
 
     def _add_operation(
         self, name: str, annotation: str, expression: str, body: str, line: str

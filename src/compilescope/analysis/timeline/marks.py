@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from compilescope.analysis.cache_lookups import CACHE_NAMES
 from compilescope.model.bodies import (
     CacheAccess,
     CompileFailed,
@@ -18,7 +19,6 @@ from compilescope.model.event import Event
 
 MarkKind = Literal["break", "recompile", "eager", "failure", "cache", "cudagraphs"]
 
-_CACHES = {"fx_graph": "Inductor", "aot_autograd": "AOTAutograd"}
 _MOST_GUARDS = 3
 """Of one recompile, in its tooltip. Chosen: the rest is counted."""
 
@@ -70,7 +70,7 @@ def _told(event: Event) -> tuple[MarkKind, str, str] | None:
     if isinstance(body, CompileFailed):
         return "failure", f"{body.phase} failed: {body.error}", body.message.strip().split("\n")[0]
     if isinstance(body, CacheAccess):
-        cache = _CACHES.get(body.cache, body.cache)
+        cache = CACHE_NAMES.get(body.cache, body.cache)
         return "cache", f"{cache} cache {body.outcome}", body.reason
     if isinstance(body, CudagraphSkip):
         return "cudagraphs", "CUDA graphs skipped", body.reason

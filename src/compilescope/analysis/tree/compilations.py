@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import msgspec
 
 from compilescope.findings.compile_ids import CompileKey, compile_key
@@ -9,6 +11,7 @@ from compilescope.model.bodies import (
     CompileFailed,
     CompilePhases,
     CompileTime,
+    FrameSkipped,
     GraphBreak,
     GraphCaptured,
     Recompile,
@@ -20,7 +23,7 @@ from compilescope.model.stack import CodeRef, Frame
 _TELLING = (CompileFailed, CompilePhases, CompileTime, GraphBreak, GraphCaptured, Recompile)
 
 
-class Compilation(msgspec.Struct, kw_only=True):
+class Compilation(msgspec.Struct, kw_only=True, gc=False):
     """One compilation of one code object, forward and backward."""
 
     key: CompileKey
@@ -41,15 +44,18 @@ class Compilation(msgspec.Struct, kw_only=True):
     recompile: Recompile | None = None
     failures: list[CompileFailed] = []
     times: list[CompileTime] = []
-    events: list[str] = []
+    made_eager: list[str] = []
+    """Those of its events that made a frame run eagerly."""
 
     @property
     def compile_id(self) -> str:
         return self.key[2]
 
 
-def compilations(run: Run) -> list[Compilation]:
+def compilations(run: Run) -> Iterator[Compilation]:
+    """Each is let go of when the next is asked for: a long run has a hundred thousand."""
     found: dict[CompileKey, Compilation] = {}
+    leading = {body.because for _, body in run.of(FrameSkipped) if body.because}
     for event in run.events:
         key = compile_key(event, event.compile_id)
         if key is None or not isinstance(event.body, _TELLING):
@@ -59,14 +65,19 @@ def compilations(run: Run) -> list[Compilation]:
             one = found[key] = Compilation(
                 key=key, rank=event.rank, thread=event.thread, first_ns=event.time_ns
             )
-        one.events.append(event.id)
+        if event.id in leading:
+            one.made_eager.append(event.id)
         _add(one, event)
         if isinstance(event.body, CompilePhases):
             for phase in event.body.phases:
                 inner = found.get(compile_key(event, phase.compile_id) or key)
                 if inner is not None and inner is not one:
                     inner.within = key
-    return list(found.values())
+    waiting = list(found.values())
+    found.clear()
+    waiting.reverse()
+    while waiting:
+        yield waiting.pop()
 
 
 def _add(one: Compilation, event: Event) -> None:

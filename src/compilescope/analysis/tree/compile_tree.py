@@ -2,25 +2,29 @@
 
 A part of a function that goes on after a break hangs under that break, and so do the functions that
 Dynamo compiled one by one since it could not trace into them there. What cannot be placed is
-listed as such.
+listed as such. Entry points that look the same all the way down (on several ranks, or
+after `torch._dynamo.reset`) are joined.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from operator import attrgetter
+from typing import Literal
 
 import msgspec
 
+from compilescope.analysis.timeline.marks import failed_guards
 from compilescope.analysis.tree.compilations import Compilation, compilations
-from compilescope.analysis.tree.facts import expression_of, own_frame, told_compilation
 from compilescope.analysis.tree.frames import (
     CompileTree,
     EagerReason,
     Elsewhere,
     TreeBreak,
+    TreeCompilation,
     TreeFrame,
 )
-from compilescope.analysis.tree.merge import merged
 from compilescope.analysis.tree.parents import FrameEntry, Parent, Planting
 from compilescope.findings.compile_ids import frame_number, process_of
 from compilescope.model.bodies import (
@@ -34,7 +38,7 @@ from compilescope.model.bodies import (
 from compilescope.model.event import Event
 from compilescope.model.fingerprint import fingerprint
 from compilescope.model.run import Run
-from compilescope.model.stack import CodeRef, origin_of
+from compilescope.model.stack import CodeRef, Frame, origin_of
 
 _WHAT: dict[type, str] = {
     CompileFailed: "a failure",
@@ -54,10 +58,10 @@ def compile_tree(run: Run) -> CompileTree:
             growing.add_skip(*step)
     growing.planting.join_rests()
     lost = [_lost(event) for event in run.events if _has_no_id(event)]
-    frames, roots = merged(growing.planting.frames)
-    return CompileTree(
-        frames=tuple(frames), roots=tuple(roots), elsewhere=(*growing.elsewhere, *lost)
-    )
+    planted, elsewhere = growing.planting.frames, (*growing.elsewhere, *lost)
+    del growing  # By what frames were found while the tree grew: as large as the tree.
+    frames, roots = merged(planted)
+    return CompileTree(frames=tuple(frames), roots=tuple(roots), elsewhere=elsewhere)
 
 
 def _in_order(run: Run) -> Iterator[Compilation | tuple[Event, FrameSkipped]]:
@@ -96,6 +100,7 @@ class _Growing:
         self._root = run.header.root
         self._by_number: dict[tuple[object, ...], int] = {}
         self._by_event: dict[str, int] = {}
+        """The frames of the events that made another run eagerly."""
         self._broken_before: dict[int, str] = {}
         """By frame: the expression whose value the rest of a function begins with."""
         self._told: set[tuple[int, object, str]] = set()
@@ -111,7 +116,7 @@ class _Growing:
             call = FrameEntry(epoch=(process, epoch), thread=one.thread, callers=one.callers or ())
             number = self._plant(one.code, call, one.rank, self._around(one))
             self._by_number[process, epoch, frame_number(compile_id)] = number
-        for event_id in one.events:
+        for event_id in one.made_eager:
             self._by_event[event_id] = number
         frame = self.planting.frames[number]
         broken = self._broken_before.get(number, "")
@@ -204,3 +209,156 @@ class _Growing:
     def _note_unplaced(self, one: Compilation) -> None:
         what = "a compilation of an unknown function"
         self.elsewhere.append(Elsewhere(what=what, compile_id=one.compile_id, rank=one.rank))
+
+
+_STACK_VALUE = re.compile(r"___stack\d+")
+
+
+def own_frame(
+    code: CodeRef, callers: tuple[Frame, ...] | None, stack: tuple[Frame, ...]
+) -> Frame | None:
+    """The compiled function itself in the stack of a break within it."""
+
+    def is_own(frame: Frame) -> bool:
+        return (frame.file, frame.function) == (code.file, code.function)
+
+    if callers is not None:
+        # The rest of a function shows as one frame with the part that called it.
+        depth = len(callers) - (1 if code.resumed else 0)
+        if 0 <= depth < len(stack) and is_own(stack[depth]):
+            return stack[depth]
+    return next(filter(is_own, stack), stack[-1] if stack else None)
+
+
+def expression_of(frame: Frame | None) -> str:
+    if frame is None or frame.column is None or frame.end_column is None:
+        return ""
+    return frame.source[frame.column : frame.end_column]
+
+
+def told_compilation(one: Compilation, first_call: Frame | None, broken: str) -> TreeCompilation:
+    """`broken` is the expression at the break before it, `first_call` where the frame was called
+    first."""
+    forward = [told for told in one.times if told.phase == "forward"]
+    backward = [told for told in one.times if told.phase == "backward"]
+    went: Literal["", "compiled", "failed"] = ""
+    if backward:
+        went = "compiled" if all(told.ok for told in backward) else "failed"
+    return TreeCompilation(
+        compile_ids=(one.compile_id,),
+        key=one.key,
+        ops=tuple(graph.ops for graph in one.graphs),
+        ended_by_break=one.graphs[-1].ended_by_break if one.graphs else None,
+        backend=one.graphs[-1].backend if one.graphs else None,
+        ok=forward[-1].ok if forward else None,
+        recompiled=_recompiled(one.recompile, broken),
+        called_from=_other_call(first_call, one.callers),
+        again=one.recompile is not None,
+        refused=one.recompile.refused if one.recompile is not None else "",
+        backward=went,
+        failures=tuple(f"{failed.phase} failed: {failed.error}" for failed in one.failures),
+        duration_ns=sum(told.duration_ns for told in one.times),
+        within_another=one.within is not None,
+    )
+
+
+def _recompiled(body: Recompile | None, broken: str) -> str:
+    """The failed guards; the value of a broken expression is what Dynamo left on top of a stack."""
+    text = failed_guards(body) if body is not None else ""
+    top = max(_STACK_VALUE.findall(text), default="") if broken else ""
+    return text.replace(top, broken) if top else text
+
+
+def _other_call(first: Frame | None, callers: tuple[Frame, ...] | None) -> Frame | None:
+    if first is None or not callers:
+        return None
+    call = callers[-1]
+    same = (call.file, call.line, call.function) == (first.file, first.line, first.function)
+    return None if same else call
+
+
+_DIFFERING = ("compile_ids", "key", "duration_ns")
+"""What differs between any two runs."""
+_look = attrgetter(*(n for n in TreeCompilation.__struct_fields__ if n not in _DIFFERING))
+
+
+def merged(frames: list[TreeFrame]) -> tuple[list[TreeFrame], list[int]]:
+    """The frames that are left, numbered anew, and the entry points among them."""
+    kinds = _kinds(frames)
+    alike: dict[int, list[int]] = {}
+    for number, frame in enumerate(frames):
+        if frame.parent is None:
+            alike.setdefault(kinds[number], []).append(number)
+    for same in alike.values():
+        if len(same) > 1:
+            _join(frames, same)
+    return _renumbered(frames, [same[0] for same in alike.values()])
+
+
+def _kinds(frames: list[TreeFrame]) -> list[int]:
+    """For each frame a number that it shares with those that look the same all the way down."""
+    numbers: dict[object, int] = {}
+    looks: dict[object, int] = {}
+    kinds = [0] * len(frames)
+    # Parents come before children, so from the end on all below a frame is known.
+    for number in range(len(frames) - 1, -1, -1):
+        frame = frames[number]
+        look = (
+            frame.code,
+            frame.called_from,
+            frame.through,
+            tuple([looks.setdefault(_look(one), len(looks)) for one in frame.compilations]),
+            tuple(frame.eager),
+            tuple(_break_look(broken, kinds) for broken in frame.breaks),
+            tuple(kinds[child] for child in frame.frames),
+        )
+        kinds[number] = numbers.setdefault(look, len(numbers))
+    return kinds
+
+
+def _break_look(broken: TreeBreak, kinds: list[int]) -> tuple[object, ...]:
+    below = tuple(kinds[child] for child in broken.frames)
+    return broken.line, broken.fingerprint, broken.site_line, broken.outcome, below
+
+
+def _join(frames: list[TreeFrame], roots: list[int]) -> None:
+    """Adds to the first of trees that look the same what the others have of their own."""
+    waiting = [tuple(roots)]
+    while waiting:
+        every = [frames[number] for number in waiting.pop()]
+        one = every[0]
+        one.ranks = tuple(sorted({rank for each in every for rank in each.ranks}))
+        one.times = sum(each.times for each in every)
+        one.compilations = [
+            msgspec.structs.replace(
+                same[0],
+                compile_ids=tuple(
+                    dict.fromkeys(name for each in same for name in each.compile_ids)
+                ),
+                duration_ns=max(each.duration_ns for each in same),
+            )
+            for same in zip(*(each.compilations for each in every), strict=True)
+        ]
+        waiting += zip(*(each.frames for each in every), strict=True)
+        for same_breaks in zip(*(each.breaks for each in every), strict=True):
+            waiting += zip(*(broken.frames for broken in same_breaks), strict=True)
+
+
+def _renumbered(frames: list[TreeFrame], roots: list[int]) -> tuple[list[TreeFrame], list[int]]:
+    """Only what is left. Children follow their parents, so one pass finds them all."""
+    wanted = set(roots)
+    new: dict[int, int] = {}
+    left: list[TreeFrame] = []
+    for number, frame in enumerate(frames):
+        if number in wanted or frame.parent in new:
+            new[number] = len(left)
+            left.append(frame)
+    for frame in left:
+        if frame.parent is not None:
+            frame.parent = new[frame.parent]
+        frame.frames = [new[child] for child in frame.frames]
+        for broken in frame.breaks:
+            broken.frames = [new[child] for child in broken.frames]
+            if broken.goes_on_in is not None:
+                broken.goes_on_in = new.get(broken.goes_on_in)
+    return left, [new[root] for root in roots]

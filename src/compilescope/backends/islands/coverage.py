@@ -17,7 +17,6 @@ from compilescope.backends.islands.records import (
     Island,
     IslandStatus,
     LineNodes,
-    amount_share,
     share,
     total,
 )
@@ -149,13 +148,9 @@ def host_ops(sizes: Sizes, host: Mapping[str, NodeRefusal]) -> tuple[HostOp, ...
     found.sort(key=lambda each: (-each.flops.known, -each.nodes))
     dearest = sorted(found, key=lambda each: -each.nodes)[:_MOST_ASKED]
     asked = {each.op for each in (*found[:_MOST_ASKED], *dearest)}
-    gains = {op: _shares_with(sizes, op) for op in asked}
+    gains = {op: _share_with(sizes, op) for op in asked}
     with_gains = [
-        msgspec.structs.replace(
-            each, ops_share_with=gains[each.op][0], flops_share_with=gains[each.op][1]
-        )
-        if each.op in gains
-        else each
+        msgspec.structs.replace(each, ops_share_with=gains[each.op]) if each.op in gains else each
         for each in found
     ]
     return tuple(sorted(with_gains, key=_dearness))
@@ -180,11 +175,7 @@ def _host_op(sizes: Sizes, op: str, members: Sequence[str], refusal: NodeRefusal
     )
 
 
-def _shares_with(sizes: Sizes, op: str) -> tuple[float | None, float | None]:
-    """Of ops and of operations that the device would take if it took this op whatever it is."""
+def _share_with(sizes: Sizes, op: str) -> float | None:
+    """Of the ops, those that the device would take if it took this op whatever it is."""
     taken = sizes.judgement.taken(waived={op})
-    device = [name for name in sizes.ops if taken[name] is None]
-    return (
-        share(len(device), len(sizes.ops)),
-        amount_share(sizes.flops(device), sizes.flops(sizes.ops)),
-    )
+    return share(sum(taken[name] is None for name in sizes.ops), len(sizes.ops))

@@ -85,7 +85,6 @@ class HostOp(msgspec.Struct, frozen=True, kw_only=True):
     """Most nodes first."""
     ops_share_with: float | None = None
     """The share of ops on the device if the device took it; None where that was not worked out."""
-    flops_share_with: float | None = None
 
 
 class GraphIslands(msgspec.Struct, frozen=True, kw_only=True):

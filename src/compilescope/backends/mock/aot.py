@@ -18,7 +18,7 @@ from torch.fx import GraphModule
 from compilescope.backends.checks import check_portable, graph_of
 from compilescope.backends.mock.backend import CheckedModule, MockBackend, Reproduce, judge, log
 from compilescope.backends.mock.configuration import Configuration, configure
-from compilescope.backends.mock.kept import Draw, KeptCompilation, KeptStage
+from compilescope.backends.mock.kept_stages import Draw, KeptCompilation, KeptStage
 from compilescope.graphs.user_lines import placed
 from compilescope.model.bodies import GraphStage
 from compilescope.model.graph import Graph

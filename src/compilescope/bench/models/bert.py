@@ -37,7 +37,6 @@ MODEL = Model(
     batch=1,
     small_batch=2,
     inputs="128 tokens",
-    small_inputs="32 tokens",
     needs=("transformers",),
     aliases=("bert-base", "bert-base-multilingual", "bert-base-multilingual-cased", "mbert"),
 )

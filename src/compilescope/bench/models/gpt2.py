@@ -39,7 +39,6 @@ MODEL = Model(
     batch=1,
     small_batch=2,
     inputs="128 tokens",
-    small_inputs="32 tokens",
     needs=("transformers",),
     aliases=("gpt-2", "gpt2-small", "gpt"),
 )

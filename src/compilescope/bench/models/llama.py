@@ -48,7 +48,6 @@ MODEL = Model(
     batch=1,
     small_batch=2,
     inputs="128 tokens",
-    small_inputs="32 tokens",
     needs=("transformers",),
     aliases=("llama2", "llama-100m"),
 )

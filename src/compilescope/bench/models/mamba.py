@@ -123,6 +123,5 @@ MODEL = Model(
     batch=1,
     small_batch=2,
     inputs="128 tokens",
-    small_inputs="96 tokens",
     aliases=("ssm", "mamba-27m", "mamba-ssm"),
 )

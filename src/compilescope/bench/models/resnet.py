@@ -71,6 +71,5 @@ MODEL = Model(
     batch=4,
     small_batch=2,
     inputs="3x224x224 image",
-    small_inputs="3x64x64 image",
     aliases=("resnet18", "resnet-18"),
 )

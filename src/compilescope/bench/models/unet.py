@@ -72,6 +72,5 @@ MODEL = Model(
     batch=1,
     small_batch=2,
     inputs="3x128x128 image",
-    small_inputs="3x64x64 image",
     aliases=("u-net",),
 )

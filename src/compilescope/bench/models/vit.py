@@ -37,7 +37,6 @@ MODEL = Model(
     batch=1,
     small_batch=2,
     inputs="3x224x224 image",
-    small_inputs="3x64x64 image",
     needs=("transformers",),
     aliases=("vit-base", "vit-base-patch16-224", "vit-b-16"),
 )

@@ -13,7 +13,7 @@ from compilescope.cli.output import all_option, tell
 from compilescope.cli.streams import put
 
 if TYPE_CHECKING:
-    from compilescope.report.run_comparison import ComparedRun
+    from compilescope.report.comparison import ComparedRun
 
 GROUP = "Diagnose"
 
@@ -41,7 +41,7 @@ def COMMAND(
     RUN@1 is rank 1 of a run: `compare RUN@0 RUN@1` compares two ranks. Of two benchmark runs, it
     says which differences are real: it compares intervals, with eager mode as the control.
     """
-    from compilescope.report.run_comparison import compare_runs
+    from compilescope.report.comparison import compare_runs
 
     sides = [_read(home_folder(home), name) for name in (before, after)]
     seen, document = compare_runs(*sides)
@@ -63,7 +63,7 @@ def COMMAND(
 
 def _read(home: Path, name: str) -> ComparedRun:
     from compilescope.model.home import find_run
-    from compilescope.report.run_comparison import read_side, split_rank
+    from compilescope.report.comparison import read_side, split_rank
 
     run, rank = split_rank(name)
     return read_side(find_run(home, run if rank is None else run or None), rank)

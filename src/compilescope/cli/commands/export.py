@@ -103,7 +103,6 @@ def _redacted(run: Run, folder: Path) -> tuple[str, bool]:
     from compilescope.analysis.digest import digest
     from compilescope.model.artifacts import PackedArtifacts
     from compilescope.model.packs import Pack
-    from compilescope.model.run import read_run
     from compilescope.sharing.archive import ARTIFACTS, write_run
     from compilescope.sharing.redaction.check import a_few, leaked_names
     from compilescope.sharing.redaction.diagnosis import changed
@@ -117,8 +116,8 @@ def _redacted(run: Run, folder: Path) -> tuple[str, bool]:
         pack = artifacts.close()
     except OSError as error:
         raise ToolError(f"Cannot write the redacted run in {folder}: {error.strerror}.") from None
-    files = (path for path in sorted(folder.rglob("*")) if path.is_file() and path != pack)
-    written = (path.read_bytes() for path in files)
+    paths = (path for path in sorted(folder.rglob("*")) if path.is_file() and path != pack)
+    written = (path.read_bytes() for path in paths)
     texts = itertools.chain(written, Pack(pack).texts() if pack is not None else ())
     leaked = leaked_names(redaction, (each.decode("utf-8", "surrogatepass") for each in texts))
     if leaked:
@@ -130,7 +129,13 @@ def _redacted(run: Run, folder: Path) -> tuple[str, bool]:
             ),
             hint="This is a bug in compilescope; please report it.",
         )
-    different = changed(digest(run), digest(read_run(folder)))
+    if redaction.left_out:
+        noun = "source file is" if redaction.left_out == 1 else "source files are"
+        print(
+            f"Note: {redaction.left_out} {noun} left out: too large to redact, or too many.",
+            file=sys.stderr,
+        )
+    different = changed(digest(run), digest(redaction.run))
     if different:
         listed = ", ".join(different)
         print(f"Note: the redacted run's diagnosis differs in: {listed}.", file=sys.stderr)

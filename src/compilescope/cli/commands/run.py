@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import shlex
 import sys
@@ -27,10 +28,13 @@ from compilescope.settings import current_environment
 if TYPE_CHECKING:
     from compilescope.analysis.digest import Digest
     from compilescope.recorder.launcher import ProgramOutcome
+    from compilescope.report.section import Reading
 
 
 _CRASHES = ("backend-failure", "compiler-bug")
 _REJECTED = "ConstraintError"
+_MEASURING_S = 120
+"""Chosen: far beyond what it takes on a machine that is not busy (3 s on two cores)."""
 _ALONE = ("script", "module", "code")
 """What `fix` and `minify` can run."""
 
@@ -216,6 +220,8 @@ def COMMAND(
 
     if steps is not None and not profile:
         raise ToolError("--steps needs --profile.")
+    if profile:
+        _measure_machine()
     outcome = launch_program(
         target,
         home=home,
@@ -243,6 +249,39 @@ def COMMAND(
     return outcome.exit_status
 
 
+def _measure_machine() -> None:
+    """How near a kernel comes to what the machine can do; mostly once, before the program."""
+    from compilescope.torchapi.times import roof
+
+    if roof.is_measured():
+        return
+    import subprocess
+
+    say("compilescope: measuring what this machine can do ...")
+    with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+        subprocess.run(
+            [sys.executable, "-m", roof.__name__],
+            capture_output=True,
+            timeout=_MEASURING_S,
+        )
+
+
+def _doubt_roof(reading: Reading) -> None:
+    """A kernel that is faster than the machine was found to be: that is measured again."""
+    from compilescope.model.bodies import StepsProfiled
+
+    if not reading.run.count(StepsProfiled):
+        return
+    from compilescope.analysis.roofline import faster_than_roof
+    from compilescope.report.step_rows import step_profiles
+    from compilescope.torchapi.times import roof
+
+    for profile in reading.once(step_profiles):
+        if faster_than_roof(profile):
+            with contextlib.suppress(OSError):
+                roof.note_beaten(profile.told.device or roof.CPU)
+
+
 def _write_repros(outcome: ProgramOutcome) -> None:
     """The program has ended: nothing here can disturb it."""
     from compilescope.cli.progress import working
@@ -260,9 +299,9 @@ def _report(outcome: ProgramOutcome, given: ProgramRun, *, quiet: bool, as_json:
 
     reading = Reading(read_run(outcome.folder, header=outcome.header))
     if as_json:
-        from compilescope.analysis.json_form import digest_json
+        from compilescope.analysis.json_form import digest_entries
 
-        put_json(digest_json(reading.digest))
+        put_json(digest_entries(reading.digest))
         return
     from compilescope.cli.interpreters import tell_missing_torch
     from compilescope.report.document import report_document
@@ -274,5 +313,6 @@ def _report(outcome: ProgramOutcome, given: ProgramRun, *, quiet: bool, as_json:
     # In a line of its own, however long: it is there to be copied.
     last = f"\nNext: {step}\n" if step else ""
     put(f"\n{text}", error=True)
+    _doubt_roof(reading)
     if not tell_missing_torch(reading.digest):
         print(last, end="", file=sys.stderr, flush=True)

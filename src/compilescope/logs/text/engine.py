@@ -3,19 +3,80 @@
 Blocks are cleaned and cut into lines as a whole, and lines of noise are dropped before anything
 looks at them one by one; a format looks at a block only where one of its markers is in it. So
 gigabytes of trace lines cost about what cutting them costs.
+
+What it asks of the reader of a format is `TextReader`.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
 
 from compilescope import plugins
 from compilescope.logs import formats
 from compilescope.logs.format import Format, LogSource, Reader, Writer
-from compilescope.logs.text.commands import command_in
 from compilescope.logs.text.console import Console
-from compilescope.logs.text.lines import NUMBERED, TAGS, UNTAGGED, Tag, cleaned, read_tags
-from compilescope.logs.text.reader import NoStamper, Stamper, TextReader
+from compilescope.logs.text.lines import NUMBERED, TAGS, UNTAGGED, Tag, cleaned, plain, read_tags
+
+
+class TextReader(Protocol):
+    """One format's state in one log. It may be handed any line at all, in any order."""
+
+    noise: tuple[bytes, ...]
+    """Lines that hold one of these tell nothing, to no reader; they are never handed out."""
+    markers: tuple[bytes, ...]
+    """Where a block holds none of these, and the reader is not in the middle of something, its
+    lines are not for it."""
+
+    def attach(self, console: Console) -> None:
+        """Called once, before the first line."""
+        ...
+
+    def skipped(self, lines: int) -> None:
+        """Told of the noise that was left out."""
+        ...
+
+    @property
+    def busy(self) -> bool:
+        """In the middle of something that spans lines."""
+        ...
+
+    def line(self, line: bytes, tag: Tag) -> bool:
+        """Take a line without its tags; False where it is not of this format."""
+        ...
+
+    def run(self, lines: Sequence[bytes], start: int) -> int:
+        """Take as many untagged lines from `start` on as go on with what is open: the first that
+        does not. For bodies of thousands of lines."""
+        ...
+
+    def finish(self) -> None:
+        """The log has ended: write what is still open, and what was counted."""
+        ...
+
+
+@runtime_checkable
+class Stamper(Protocol):
+    """The reader of lines that carry a prefix which names their process."""
+
+    heads: set[bytes]
+    """How the prefixes seen so far begin: six bytes of each."""
+
+    def run_stamped(self, lines: Sequence[bytes], start: int) -> int:
+        """Take lines by their prefix, tags and all, from `start` on: the first that has none."""
+        ...
+
+
+class NoStamper:
+    """Where no format has such lines."""
+
+    def __init__(self) -> None:
+        self.heads: set[bytes] = set()
+
+    def run_stamped(self, lines: Sequence[bytes], start: int) -> int:
+        return start
+
 
 _TAG_STARTS = b"[("
 _TAG_STARTS_BYTES = (b"[", b"(")
@@ -184,3 +245,23 @@ class TextEngine:
             if len(self._tags) < _MOST_TAGS:
                 self._tags[text] = tag
         return line[found.end() :], tag
+
+
+_HEAD = 1 << 16
+"""Bytes of a log in which its command is looked for. Chosen: it stands at the beginning."""
+_COMMAND = re.compile(
+    rb"^(?:\+{1,4}|\$|[^\s$#]{1,80}@[^\s$#]{1,80}[^$#\n]{0,200}[$#]"
+    rb"|\([\w.-]{1,40}\) [^$#\n]{0,200}[$#])"
+    rb"[ \t]+(?P<command>(?:[A-Za-z_]\w{0,80}=\S*[ \t]+)*"
+    rb"(?:env[ \t]+(?:[A-Za-z_]\w{0,80}=\S*[ \t]+)*)?"
+    rb"(?:[^\s;|&]{0,300}/)?(?:python[\d.]*|torchrun|pytest|accelerate|mpirun|srun)"
+    rb"[ \t]+[^\n]{1,1000})$",
+    re.M,
+)
+_OUTPUT = re.compile(r"(?<!\s)\s*(?:\d?>>?|&>>?|\|).*")
+
+
+def command_in(head: bytes) -> str:
+    """As it was typed, without what it does with its output; empty where the log has none."""
+    found = _COMMAND.search(head[:_HEAD])
+    return _OUTPUT.sub("", plain(found["command"]).strip()) if found is not None else ""

@@ -9,7 +9,8 @@ import msgspec
 
 from compilescope.logs.trace.process import TracedProcess
 from compilescope.logs.trace.record import TraceRecord
-from compilescope.model.bodies import CacheAccess, GraphCaptured, GraphStage, KernelEmitted
+from compilescope.model.bodies import GraphCaptured, GraphStage, KernelEmitted
+from compilescope.model.cache_key import cache_access
 from compilescope.model.graph import KernelCall, KernelOrigins, Origins, encode_origins
 from compilescope.patterns import late
 
@@ -111,20 +112,19 @@ def _kernel_origins(process: TracedProcess, text: bytes) -> str | None:
 class _CacheMeta(msgspec.Struct):
     key: Any = ""
     cache_bypass_reason: Any = ""
+    cache_status_detailed: Any = ""
+    components: Any = ()
 
 
 _cache = msgspec.json.Decoder(_CacheMeta)
 
 
-def cache_access(process: TracedProcess, record: TraceRecord, found: re.Match[str]) -> None:
+def cache_lookup(process: TracedProcess, record: TraceRecord, found: re.Match[str]) -> None:
     meta = _CacheMeta()
     try:
         meta = _cache.decode(record.payload)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         process.source.tally.lose(record.payload)
-    cache: Literal["fx_graph", "aot_autograd"] = (
-        "fx_graph" if found[1] == "fx_graph" else "aot_autograd"
-    )
-    key, reason = str(meta.key or ""), str(meta.cache_bypass_reason or "")[:500]
-    process.emit(record, CacheAccess(cache, found[2], key, reason))  # type: ignore[arg-type]
+    info = msgspec.structs.asdict(meta)
+    process.emit(record, cache_access(found[1], found[2], info, process.writer.artifact))
     process.kept.add(record, found[0], "json")

@@ -253,7 +253,7 @@ def _artifact(process: TracedProcess, record: TraceRecord) -> None:
         return
     cache = graphs.CACHE.match(name)
     if cache is not None:
-        graphs.cache_access(process, record, cache)
+        graphs.cache_lookup(process, record, cache)
         return
     json = meta is not None and meta.encoding == "json"
     process.kept.add(record, name, "json" if json else "txt")

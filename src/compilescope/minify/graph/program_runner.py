@@ -29,26 +29,26 @@ class CatchOptions(msgspec.Struct):
 
 
 def main(words: list[str]) -> None:
-    wishes = msgspec.json.decode(words[0], type=CatchOptions)
+    options = msgspec.json.decode(words[0], type=CatchOptions)
     script = os.path.abspath(words[1])
     sys.argv = [words[1], *words[2:]]
     sys.path[0] = os.path.dirname(script)
-    with _catcher(wishes).catching():
+    with _catcher(options).catching():
         runpy.run_path(script, run_name="__main__")
 
 
-def _catcher(wishes: CatchOptions):  # type: ignore[no-untyped-def]
+def _catcher(options: CatchOptions):  # type: ignore[no-untyped-def]
     from compilescope.minify.graph.catcher import Catcher, source_of
     from compilescope.minify.violations.catcher import ViolationCatcher
     from compilescope.torchapi.repros.backends import used_backend
 
-    folder = Path(wishes.folder)
-    if wishes.predicate == "violation":
-        place = (wishes.file, wishes.line) if wishes.line is not None else None
-        return ViolationCatcher(folder, device=wishes.device or None, place=place)
-    if not wishes.test_backend:
+    folder = Path(options.folder)
+    if options.predicate == "violation":
+        place = (options.file, options.line) if options.line is not None else None
+        return ViolationCatcher(folder, device=options.device or None, place=place)
+    if not options.test_backend:
         return Catcher(folder)
-    named = backend_named(wishes.test_backend)
+    named = backend_named(options.test_backend)
     if isinstance(named, BackendSource):
         return Catcher(folder, backend=named, eager=True)
     used = used_backend(named)

@@ -31,11 +31,10 @@ from compilescope.minify.graph.record import (
 from compilescope.minify.graph.tasks import EAGER_RAN, IDENTIFY
 from compilescope.minify.sandbox import Sandbox
 from compilescope.minify.script.spec import Shown
-from compilescope.minify.violations.environment import mock_variables
 from compilescope.model.written_graph import WrittenGraph
 from compilescope.processes.child import run_within
 from compilescope.processes.deadline import Deadline, OutOfTime
-from compilescope.settings import fresh_environment
+from compilescope.settings import fresh_environment, mock_variables
 
 _CRASHES = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL")
 
@@ -65,7 +64,7 @@ def catch_graphs(script: Path, args: Sequence[str], search: Search, folder: Path
     """Run the program, with its output on stderr; records go to `folder`. Returns its status."""
     if not script.is_file():
         raise ToolError(f"There is no file {script}.")
-    wishes = CatchOptions(
+    options = CatchOptions(
         str(folder.absolute()),
         search.predicate,
         search.device,
@@ -74,7 +73,7 @@ def catch_graphs(script: Path, args: Sequence[str], search: Search, folder: Path
         search.line,
     )
     runner = [sys.executable, "-m", "compilescope.minify.graph.program_runner"]
-    command = [*runner, msgspec.json.encode(wishes).decode(), str(script), *args]
+    command = [*runner, msgspec.json.encode(options).decode(), str(script), *args]
     try:
         done = run_within(
             command,

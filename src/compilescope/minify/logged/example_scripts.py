@@ -19,7 +19,7 @@ from pathlib import Path
 from compilescope import plugins
 from compilescope.analysis.logged.callers import in_module
 from compilescope.findings.breaks import BreakFinding
-from compilescope.minify.logged.words import file_name, one_line
+from compilescope.minify.logged.words import break_words, file_name, one_line
 from compilescope.minify.script.conclusion import ending_source, exits
 from compilescope.minify.script.verification import write_verified
 from compilescope.model.run import Run
@@ -337,10 +337,7 @@ def _unverified(site: BreakFinding, path: Path, parts: Parts, why: str) -> LogRe
 
 def _text(site: BreakFinding, parts: Parts, name: str, verified: str, why: str) -> str:
     return _SCRIPT.format(
-        gb=one_line(site.gb_id or "(no ID)"),
-        kind=one_line(site.gb_type),
-        place=one_line(f"{site.file}:{site.line}"),
-        source=one_line(site.source) or "(the log does not include the line)",
+        **break_words(site),
         verified=verified,
         why=f"\nYour program could not be used: {one_line(why)}." if why else "",
         name=name,

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from compilescope.findings.breaks import BreakFinding
-from compilescope.minify.logged.words import file_name, one_line
+from compilescope.minify.logged.words import break_words, file_name, one_line
 from compilescope.minify.script.conclusion import ending_source, exits, shows_bug
 from compilescope.minify.script.embedded import call_source, code_of, user_program
 from compilescope.minify.script.verification import ReproResult, write_verified
@@ -248,10 +248,7 @@ def _text(
     copied += [code_of(call_source)] if draft else []
     copied.append(ending_source().strip())
     return _SCRIPT.format(
-        gb=one_line(site.gb_id or "(no ID)"),
-        kind=one_line(site.gb_type),
-        place=one_line(f"{site.file}:{site.line}"),
-        source=one_line(site.source) or "(the log does not include the line)",
+        **break_words(site),
         what=one_line(call.what),
         how=_MADE if call.inputs else _LIVE,
         verified=_NOT_TRIED if device else _HERE,

@@ -80,7 +80,7 @@ def all_passes() -> list[Pass[SourceCandidate]]:
 
 
 def minimise(
-    program: SourceProgram, cause: SourceFinding, stage: ProgramSandbox, wishes: MinifyOptions
+    program: SourceProgram, cause: SourceFinding, stage: ProgramSandbox, options: MinifyOptions
 ) -> SourceRepro:
     """`cause` as the whole program showed it."""
     start, seen, needs = _start(program, cause, stage)
@@ -101,11 +101,11 @@ def minimise(
             parse(start),
             all_passes(),
             judge,
-            jobs=wishes.jobs,
-            state=wishes.state,
+            jobs=options.jobs,
+            state=options.state,
             purpose=json.dumps([wanted.fingerprint, *sorted(allowed), seen.torch]),
-            limits=wishes.limits,
-            progress=wishes.progress,
+            limits=options.limits,
+            progress=options.progress,
         )
     text = done.best.text()
     needs = {name: why for name, why in needs.items() if name.split(".")[0] in text}

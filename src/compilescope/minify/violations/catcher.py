@@ -24,9 +24,9 @@ from compilescope.backends.mock.backend import CheckedModule, MockBackend
 from compilescope.backends.mock.configuration import Configuration, configure
 from compilescope.backends.mock.messages import ConstraintError
 from compilescope.minify.graph.record import SKIPPED, UNCHECKED, FailingGraph, write_record
-from compilescope.minify.violations.environment import names_mock_rules
 from compilescope.minify.violations.kinds import facts, loosely, setting_of, shown
 from compilescope.minify.violations.repros import suspects_of
+from compilescope.settings import read_mock_settings
 from compilescope.torchapi.compilation.current import current_contexts
 from compilescope.torchapi.repros.backends import used_backend
 from compilescope.torchapi.repros.constants import Unwritable
@@ -48,7 +48,7 @@ class ViolationCatcher:
         """Without `device` and `configuration`, each graph's own backend says."""
         self.folder = folder
         self._given = configure(device=device, strict=True) if device else configuration
-        self._elsewhere = configure(strict=True) if names_mock_rules() else None
+        self._elsewhere = configure(strict=True) if read_mock_settings().has_rules else None
         """What the environment asks of graphs whose backend has no rules."""
         self._place = place
         self._count = 0

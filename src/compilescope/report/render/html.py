@@ -50,6 +50,7 @@ _VALUES: dict[str, Callable[[Any], dict[str, Any]]] = {
     "measures": lambda block: _measure_values(block),
     "panes": panes_values,
     "portions": portion_values,
+    "roofline": lambda block: _roofline_values(block),
     "sourcefile": source_file_values,
     "timeline": timeline_values,
     "tree": tree_values,
@@ -114,7 +115,7 @@ def _joined(paths: Iterable[Path]) -> Markup:
     return Markup("".join(path.read_text(encoding="utf-8") for path in paths))
 
 
-# Blocks of benchmarks and of compared numbers, which few pages have: imported when one is drawn.
+# Blocks of benchmarks, profiles and compared numbers, which few pages have: imported when one is drawn.
 def _heatmap_values(block: Any) -> dict[str, Any]:
     from compilescope.report.render.heatmap import heatmap_values
 
@@ -131,6 +132,12 @@ def _measure_values(block: Any) -> dict[str, Any]:
     from compilescope.report.render.measures import measure_values
 
     return measure_values(block)
+
+
+def _roofline_values(block: Any) -> dict[str, Any]:
+    from compilescope.report.render.roofline import roofline_values
+
+    return roofline_values(block)
 
 
 def _trend_values(block: Any) -> dict[str, Any]:

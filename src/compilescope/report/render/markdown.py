@@ -25,6 +25,7 @@ from compilescope.report.blocks import (
     Paragraph,
     Portions,
     Quote,
+    Roofline,
     SourceFile,
     Span,
     Table,
@@ -40,6 +41,7 @@ from compilescope.report.render.heatmap import shaded
 from compilescope.report.render.matrix import fitted_table
 from compilescope.report.render.measures import MEASURE_CELLS, measure_rows
 from compilescope.report.render.portions import portion_shares
+from compilescope.report.render.roofline import roofline_summary
 from compilescope.report.render.source_file import text_lines
 from compilescope.report.render.spans import duration, taken
 from compilescope.report.render.trend import trend_strokes, trend_summary
@@ -86,6 +88,8 @@ def _block(block: Block) -> str:
         return _measures(block)
     if isinstance(block, Trend):
         return _trend(block)
+    if isinstance(block, Roofline):
+        return f"**{as_prose(block.title)}** {as_prose(roofline_summary(block))}"
     if isinstance(block, Table):
         return _table(block)
     if isinstance(block, Matrix):

@@ -26,10 +26,20 @@ class _Row(NamedTuple):
 def measure_values(block: Measures) -> dict[str, Any]:
     return {
         "rows": [
-            (row.label, f"{100 * row.share:.2f}", row.text, _placed(row.whisker))
-            for row in _rows(block)
+            (
+                row.label,
+                f"{100 * row.share:.2f}",
+                row.text,
+                _placed(row.whisker),
+                _is_idle(block, number),
+            )
+            for number, row in enumerate(_rows(block))
         ]
     }
+
+
+def _is_idle(block: Measures, row: int) -> bool:
+    return block.idle_from is not None and row >= block.idle_from
 
 
 def measure_rows(block: Measures) -> list[tuple[str, str, str]]:

@@ -30,7 +30,7 @@ _TOKEN = late(
     re.ASCII,
 )
 _INSIDE = (
-    r"%(?:\(\w+\))?[-#0 +]*(?:\d+|\*)?(?:\.(?:\d+|\*))?[hlL]?[diouxXeEfFgGcrsa%]"
+    r"%(?:\(\w+\))?[-#0 +]*(?:[1-9]\d*|\*)?(?:\.(?:\d+|\*))?[hlL]?[diouxXeEfFgGcrsa%]"
     r"|\{(?:\w+(?:\.\w+|\[[^\]]+\])*)?(?:![sra])?"
     r"(?::(?:.?[<>=^])?[-+ ]?#?0?(?:\d+)?,?(?:\.\d+)?[bcdeEfFgGnosxX%]?)?\}"
     r"""|[^'"%{]+|['"]|%|\{{1,2}"""
@@ -42,7 +42,7 @@ _ODD = late(r"[^\n\t -~…⋯·]|\\")
 """Other alphabets and escapes; not the marks that stand where a long line was cut."""
 _LEFT_ALONE = late(
     r"""^[ \t]*(?:(?:match|case|lazy)\b|[rRuUbB]{0,2}(?:\"{3}.*\"{3}|'{3}.*'{3}))"""
-    r"|\b__\w+__\b|\byield[ \t]+from\b|\bimport[ \t].*,[ \t]*$|\b(?:import|from)[ \t]*$"
+    r"|\b__\w+__\b|\byield[ \t]+from\b|\b(?:import|from)[ \t]*$"
 )
 _KEYWORD_NAMES = """False None True and as assert async await break continue del elif else except
 finally for global if in is lambda nonlocal not or pass raise return try while with yield"""
@@ -53,6 +53,8 @@ locals map max memoryview min next object oct open ord pow print property range 
 self set setattr slice sorted staticmethod str sum super tuple type vars zip"""
 KEYWORDS = frozenset(_KEYWORD_NAMES.split())
 BUILTINS = frozenset(_BUILTIN_NAMES.split())
+WORDS = {"k": ["class", "def", "from", "import", *sorted(KEYWORDS)], "b": sorted(BUILTINS)}
+"""Words with a colour, by their class: for a script that colours lines when they are shown."""
 _AS = late(r"[ \t]+as[ \t]+")
 _IMPORTED = late(rf"[ \t]+as[ \t]+|[ \t]*,[ \t]*|\.|{_NAME}", re.ASCII)
 
@@ -69,12 +71,17 @@ def plain_tokens(text: str) -> list[list[tuple[str, str]]] | None:
     lines = text.split("\n")
     if len(lines) > 1 and ('"""' in text or "'''" in text):
         return None
-    if any(_LEFT_ALONE.search(line) for line in lines):
+    if any(_LEFT_ALONE.search(line) or _imports_more(line) for line in lines):
         return None
     try:
         return [list(_tokens(line)) for line in lines]
     except _LeftToPygments:
         return None
+
+
+def _imports_more(line: str) -> bool:
+    """Does an import go on in the next line?"""
+    return line.rstrip(" \t").endswith(",") and ("import " in line or "import\t" in line)
 
 
 def _tokens(line: str) -> Iterator[tuple[str, str]]:

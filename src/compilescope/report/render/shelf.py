@@ -3,7 +3,7 @@
 A page of hundreds of graphs would be slow to open and large to mail if all code stood in it. So
 the panes of a graph lie in a `<template>` as compressed text, many graphs to a template: the
 browser parses no more than a long word, and a script unpacks one template when a graph in it is
-opened. A line that several stages share is kept once.
+opened, and colours it then. A line that several stages share is kept once.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from markupsafe import Markup
 
 from compilescope.report.blocks import Pane, Panes
 from compilescope.report.render.code_folds import folded
-from compilescope.report.render.marks import marked_lines
+from compilescope.report.render.plain_code import WORDS
 from compilescope.texts import encode_json, visible
 
 _FULL = 500_000
@@ -53,25 +53,30 @@ class _Box:
         self.graphs.append([self._stage(pane) for pane in panes.panes])
 
     def packed(self) -> str:
-        content = {"lines": list(self.lines), "graphs": self.graphs}
+        content = {"lines": list(self.lines), "graphs": self.graphs, "words": WORDS}
         import gzip  # A page without graphs has nothing to pack.
 
         raw = gzip.compress(encode_json(content), 6, mtime=0)
         return base64.b64encode(raw).decode()
 
     def _stage(self, pane: Pane) -> _Stage:
-        texts = [line.text for line in pane.lines]
         source = any(line.number is not None for line in pane.lines)
         steps, kin, last = [], [], -1
         kins: dict[tuple[int, ...], int] = {(): 0}
-        for text in marked_lines(texts, whole=source):
-            if text not in self.lines:
+        same: tuple[int, ...] = ()
+        at = 0
+        for line in pane.lines:
+            text = visible(line.text)
+            new = len(self.lines)
+            number = self.lines.setdefault(text, new)
+            if number == new:
                 self.size += len(text)
-            number = self.lines.setdefault(text, len(self.lines))
             steps.append(number - last)
             last = number
-        for line in pane.lines:
-            kin.append(kins.setdefault(line.kin, len(kins)))
+            # All lines of a kernel have the same long tuple: it is hashed once.
+            if line.kin is not same:
+                same, at = line.kin, kins.setdefault(line.kin, len(kins))
+            kin.append(at)
         numbers = [line.number or 0 for line in pane.lines] if source else []
         named = [" ".join(map(str, members)) for members in kins]
         return _Stage(
@@ -80,6 +85,8 @@ class _Box:
 
 
 def _folds(pane: Pane) -> list[tuple[int, int, str]]:
+    if not any(line.fold for line in pane.lines):
+        return []
     found, at = [], 0
     for label, lines in folded(pane.lines):
         if label:

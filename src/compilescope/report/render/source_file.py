@@ -22,7 +22,7 @@ _SHORT = {"Compile time": "Compile", "Outside graphs": "Outside", "Recompiles": 
 """Headings where room is scarce."""
 _WIDTHS = {
     "Failed": 3.4, "Breaks": 3.6, "Recompiles": 5.3, "Eager": 3.3, "Compile time": 5.8,
-    "Outside graphs": 6.6,
+    "Outside graphs": 6.6, "Kernels": 5.8,
 }  # fmt: skip
 """Of the columns, in rem."""
 _KINDS = {"graph": "captured in a graph", "eager": "ran eagerly", "both": "some of each"}

@@ -31,6 +31,7 @@ from compilescope.report.blocks import (
     Paragraph,
     Portions,
     Quote,
+    Roofline,
     SourceFile,
     Span,
     Style,
@@ -48,6 +49,7 @@ from compilescope.report.render.heatmap import shaded
 from compilescope.report.render.matrix import fitted_table
 from compilescope.report.render.measures import measure_rows
 from compilescope.report.render.portions import portion_cells, portion_groups
+from compilescope.report.render.roofline import roofline_summary
 from compilescope.report.render.source_file import text_lines
 from compilescope.report.render.terminal_panes import drawn_panes
 from compilescope.report.render.terminal_rows import (
@@ -168,6 +170,8 @@ def _draw(console: Console, block: Block, indent: int) -> None:
         _draw_measures(console, block, indent)
     elif isinstance(block, Trend):
         _draw_trend(console, block, indent)
+    elif isinstance(block, Roofline):
+        console.print(Text(f"\n{block.title}: {roofline_summary(block)}"))
     elif isinstance(block, Matrix):
         _draw_all(console, fitted_table(block, console.width - max(indent, 2)), indent)
     elif isinstance(block, Item):

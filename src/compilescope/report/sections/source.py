@@ -11,9 +11,11 @@ from compilescope.analysis.line_costs import (
     captured_lines,
     file_losses,
     stripes,
+    with_kernels,
 )
 from compilescope.analysis.stages.source import Functions
 from compilescope.findings.finding import Finding
+from compilescope.model.bodies import StepsProfiled
 from compilescope.report.blocks import (
     Block,
     GutterCell,
@@ -26,6 +28,7 @@ from compilescope.report.blocks import (
 from compilescope.report.places import anchor_of, count, shown_path
 from compilescope.report.render.spans import duration
 from compilescope.report.section import MOST_FILES, Reading, Section
+from compilescope.report.source_links import line_target
 
 # Lines of a file that is shown whole. Chosen: longer ones are shown around their losses only.
 _LONGEST_WHOLE = 3_000
@@ -46,12 +49,12 @@ _LOSS_COST = 300
 _LONGEST_LINE = 400
 """Letters. Chosen: as in the panes of graphs."""
 BREAKS, RECOMPILES, FAILED, EAGER = "Breaks", "Recompiles", "Failed", "Eager"
-COMPILE, OUTSIDE = "Compile time", "Outside graphs"
-COLUMNS = (FAILED, BREAKS, RECOMPILES, EAGER, COMPILE, OUTSIDE)
+COMPILE, OUTSIDE, KERNELS = "Compile time", "Outside graphs", "Kernels"
+COLUMNS = (FAILED, BREAKS, RECOMPILES, EAGER, COMPILE, OUTSIDE, KERNELS)
 
 
 def _build(reading: Reading) -> list[Block]:
-    losses = file_losses(reading.digest)
+    losses = _losses(reading)
     if not losses:
         return []
     captured = captured_lines(reading.run)
@@ -89,6 +92,15 @@ def _build(reading: Reading) -> list[Block]:
     return blocks
 
 
+def _losses(reading: Reading) -> list[FileLoss]:
+    losses = file_losses(reading.digest)
+    if not reading.run.count(StepsProfiled):
+        return losses
+    from compilescope.report.step_rows import line_kernels
+
+    return with_kernels(losses, line_kernels(reading))
+
+
 class _Most:
     """The most that any line lost, of each kind of time."""
 
@@ -96,6 +108,7 @@ class _Most:
         lines = [line for loss in losses for line in loss.lines]
         self.seconds = max((_seconds(line) for line in lines), default=0.0)
         self.ms = max((line.lost_ms or 0.0 for line in lines), default=0.0)
+        self.kernel_ms = max((line.kernel_ms or 0.0 for line in lines), default=0.0)
 
 
 def _seconds(line: LineLoss) -> float:
@@ -196,6 +209,8 @@ def _links(loss: FileLoss, reading: Reading, shown: set[int]) -> Iterator[tuple[
                 (anchor_of(each), line.line) for each in line.causes if each.kind != "recompile"
             )
             yield from ((f"eager-{frame.because[0]}", line.line) for frame in line.eager)
+            if line.kernels:
+                yield line_target(loss.file, line.line), line.line
     for frame in reading.digest.recompiles:
         if frame.file == loss.file and frame.line in shown and frame.because:
             yield f"recompile-{frame.because[0]}", frame.line
@@ -233,6 +248,11 @@ def _cells(line: LineLoss, most: _Most) -> Iterator[GutterCell]:
         taken = f"{line.lost_ms:.1f} ms"
         said = f"{taken} outside compiled graphs"
         yield GutterCell(OUTSIDE, taken, said, heat=_share(line.lost_ms, most.ms))
+    if line.kernel_ms is not None:
+        taken = f"{line.kernel_ms:.3g} ms"
+        # A fused kernel is in the time of each of its lines.
+        said = f"{taken} of a step in {count(line.kernels, 'kernel')} that compute it"
+        yield GutterCell(KERNELS, taken, said, "step", _share(line.kernel_ms, most.kernel_ms))
 
 
 def _eager(line: LineLoss) -> GutterCell:
@@ -275,7 +295,9 @@ def _summary(loss: FileLoss) -> str:
         parts.append(f"{count(len(eager), 'function')} fell back to eager")
     if lost:
         parts.append(f"{lost:.1f} ms outside graphs")
+    if kernels := sum(bool(line.kernels) for line in loss.lines):
+        parts.append(f"kernels of {count(kernels, 'line')}")
     return " · ".join(parts)
 
 
-SECTION = Section("source", 47, _build, "Your source", "what each line lost", in_summary=False)
+SECTION = Section("source", 47, _build, "Your source", "what each line costs", in_summary=False)

@@ -16,9 +16,8 @@ from compilescope.cli.signals import ended_in_order
 from compilescope.errors import ToolError
 
 if TYPE_CHECKING:
-    from compilescope.bench.measurement import BenchStep, Method, Stack
+    from compilescope.bench.measurement import BenchRun, BenchStep, Method, Stack
     from compilescope.bench.protocol import Surveyed
-    from compilescope.bench.run import BenchRun
     from compilescope.bench.spec import Spec
     from compilescope.model.benchmarked import Benchmark
     from compilescope.model.bodies import Body
@@ -169,7 +168,7 @@ class _Session:
         self.run = self._new_run(home_folder(home), Path(label).stem)
 
     def _new_run(self, home: Path, label: str) -> BenchRun:
-        from compilescope.bench.run import BenchRun
+        from compilescope.bench.measurement import BenchRun
 
         words = sys.argv[sys.argv.index("bench") :] if "bench" in sys.argv else ["bench"]
         return BenchRun(home, label, tuple(words), self.machine)

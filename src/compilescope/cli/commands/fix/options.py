@@ -71,7 +71,7 @@ def ask(words: Words, given: dict[str, Any]) -> FixOptions:
         output = output or (Path(target.words[0]) if given["script"] else None)
         target = made
     main = main_file(target)
-    _check_source(target, main)
+    check_source(target, main)
     names = resolve_names(given["compile_names"], target)
     wishes = SearchOptions(
         site=given["site"],
@@ -200,7 +200,7 @@ def _to_type(command: tuple[str, ...]) -> str:
     return "compilescope fix SCRIPT [ARGS]..."
 
 
-def _check_source(target: Target, main: str) -> None:
+def check_source(target: Target, main: str) -> None:
     """A file that Python cannot even read need not be run to say so."""
     if target.kind == "code":
         text: str | bytes = target.words[0]
@@ -215,7 +215,7 @@ def _check_source(target: Target, main: str) -> None:
     else:
         return
     if not text.strip():
-        raise ToolError(f"{name} is empty: there is nothing to fix.")
+        raise ToolError(f"{name} is empty: there is nothing to run.")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

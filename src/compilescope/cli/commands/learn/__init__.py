@@ -67,13 +67,13 @@ def COMMAND(
     """
     from compilescope.learn.lesson import find_lesson
 
-    wishes = {
+    modes = {
         "--notebook": notebook,
         "--exercise": exercise,
         "--check": check,
         "--solution": solution,
     }
-    chosen = [option for option, value in wishes.items() if value]
+    chosen = [option for option, value in modes.items() if value]
     _refuse_mixtures(name, chosen, listed or as_json, everything, step)
     if listed or as_json:
         return _list(as_json)
@@ -205,7 +205,7 @@ def _run_all() -> int:
 
 
 def _write_notebook(lesson: Lesson, path: Path, force: bool) -> int:
-    from compilescope.learn.notebook import to_notebook
+    from compilescope.learn.lesson import to_notebook
 
     _keep_existing(path, force)
     write_whole(path, to_notebook(lesson))

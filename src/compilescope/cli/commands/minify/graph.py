@@ -140,7 +140,7 @@ def _command(words: tuple[str, ...], number: int, given: dict[str, Any]) -> str:
     for name in ("site", "device"):
         if given[name]:
             options += [f"--{name}", given[name]]
-    from compilescope.minify.violations.environment import mock_variables
+    from compilescope.settings import mock_variables
 
     # What the environment asked to check is part of the question.
     rules = [f"{name}={value}" for name, value in mock_variables().items()]

@@ -47,8 +47,8 @@ def minify_source(
     begun = clock()
     with progress_bar("tokens") as bar:
         limits = ReductionLimits(deadline=given["deadline"])
-        wishes = MinifyOptions(given["jobs"], output.state, limits, progress=bar)
-        repro = minimise(program, choice.finding, stage, wishes)
+        options = MinifyOptions(given["jobs"], output.state, limits, progress=bar)
+        repro = minimise(program, choice.finding, stage, options)
     seconds = clock() - begun
     if repro.script:
         write_whole(output.path, repro.script)

@@ -111,8 +111,10 @@ def _blocks_measures(v: dict[str, Any]) -> str:
     out += ('<figure class="measures">\n',)
     if v['block'].title: out += ('<figcaption>', printed(v['block'].title), '</figcaption>\n',)
     out += ('<table>\n',)
-    for label, percent, text, whisker in v['rows']:
-        out += ('<tr><th scope="row">', printed(label), '</th><td class="scale"><div><i style="width:', printed(percent), '%"></i>',)
+    for label, percent, text, whisker, idle in v['rows']:
+        out += ('<tr><th scope="row">', printed(label), '</th><td class="scale"><div><i',)
+        if idle: out += (' class="idle"',)
+        out += (' style="width:', printed(percent), '%"></i>',)
         if whisker: out += ('<u style="left:', printed(whisker[0]), '%;width:', printed(whisker[1]), '%"></u>',)
         out += ('</div></td><td class="num">', printed(text), '</td></tr>\n',)
     out += ('</table>\n</figure>',)
@@ -166,6 +168,21 @@ def _blocks_portions(v: dict[str, Any]) -> str:
 def _blocks_quote(v: dict[str, Any]) -> str:
     out: list[str] = []
     out += ('<figure class="quote"><figcaption>', printed(v['block'].speaker), ':</figcaption><blockquote>', printed(v['block'].text), '</blockquote></figure>',)
+    return "".join(out)
+
+def _blocks_roofline(v: dict[str, Any]) -> str:
+    out: list[str] = []
+    out += ('<figure class="roofline">\n<figcaption>', printed(v['block'].title), ' <span class="dim">the larger a dot, the larger its share of the step</span></figcaption>\n<div class="field">\n<p class="unit dim" aria-hidden="true">FLOP/s</p>\n<div class="plot" role="img" aria-label="', printed(v['block'].title), ': ', printed(v['summary']), '">\n<svg viewBox="0 0 ', printed(v['width']), ' ', printed(v['height']), '" preserveAspectRatio="none" aria-hidden="true">\n',)
+    for line in v['grid']: out += ('<polyline class="grid" points="', printed(line), '"/>',)
+    for line2 in v['roofs']: out += ('<polyline points="', printed(line2), '"/>',)
+    out += ('</svg>\n<span class="roof" style="right:', printed(v['slope'][1]), '%;bottom:', printed(v['slope'][2]), '%">', printed(v['slope'][0]), '</span>\n',)
+    for text, bottom in v['ceilings']: out += ('<span class="roof level" style="bottom:', printed(bottom), '%">', printed(text), '</span>\n',)
+    for top, text2 in v['y_ticks']: out += ('<span class="y dim" style="top:', printed(top), '%">', printed(text2), '</span>\n',)
+    for left, text3 in v['x_ticks']: out += ('<span class="x dim" style="left:', printed(left), '%">', printed(text3), '</span>\n',)
+    for number, dot, left2, top2, size in v['dots']: out += ('<i style="left:', printed(left2), '%;top:', printed(top2), '%;width:', printed(size), 'rem;height:', printed(size), 'rem" title="', printed(dot.label), ': ', printed(dot.text), '">', printed(number), '</i>\n',)
+    out += ('</div>\n<p class="unit across dim" aria-hidden="true">FLOP/byte</p>\n</div>\n<ol>\n',)
+    for dot2 in v['named']: out += ('<li>', printed(dot2.label), ' <span class="dim">', printed(dot2.text), '</span></li>\n',)
+    out += ('</ol>\n</figure>',)
     return "".join(out)
 
 def _blocks_sourcefile(v: dict[str, Any]) -> str:
@@ -308,11 +325,12 @@ DRAWN = {
     "blocks/item": ("073f538ff3d28e11", _blocks_item),
     "blocks/listing": ("5fd27565780595c0", _blocks_listing),
     "blocks/matrix": ("fe5050d7878ec057", _blocks_matrix),
-    "blocks/measures": ("9e9215b2965e2c99", _blocks_measures),
+    "blocks/measures": ("62d40541068f4539", _blocks_measures),
     "blocks/panes": ("c4a0fa4178d77a88", _blocks_panes),
     "blocks/paragraph": ("d0610a55baccefc6", _blocks_paragraph),
     "blocks/portions": ("96797e08dd1c01ad", _blocks_portions),
     "blocks/quote": ("210f40f4d6447894", _blocks_quote),
+    "blocks/roofline": ("c946deb9a3a10af5", _blocks_roofline),
     "blocks/sourcefile": ("09894fe635650d2b", _blocks_sourcefile),
     "blocks/table": ("05e7cd0bdb6fe6f3", _blocks_table),
     "blocks/timeline": ("a2ea08285819ce8c", _blocks_timeline),

@@ -9,8 +9,6 @@
     element.append(...children);
     return element;
   };
-  const COLOURS = ["", "k", "s", "c", "n", "f", "b"];
-  const MARKS = /([\x01-\x07])/;
   const pickers = all(".panes[data-place]");
   const boxes = all("template.box");
   const opened = new Map();
@@ -22,15 +20,61 @@
   async function read(box) {
     const bytes = Uint8Array.from(atob(box.content.textContent), (c) => c.charCodeAt(0));
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-    return JSON.parse(await new Response(stream).text());
+    const { words, ...content } = JSON.parse(await new Response(stream).text());
+    const colours = new Map(Object.entries(words).flatMap(([colour, names]) => names.map((name) => [name, colour])));
+    return { colours, ...content };
   }
   async function stagesOf(picker) {
     const [box, graph] = picker.dataset.place.split(" ").map(Number);
-    const { lines, graphs } = await unpack(box);
+    const { lines, graphs, colours } = await unpack(box);
     return graphs[graph].map((stage) => {
       let at = -1;
-      return { ...stage, lines: stage.lines.map((step) => lines[at += step]) };
+      return { ...stage, colours, lines: stage.lines.map((step) => lines[at += step]) };
     });
+  }
+
+  /* Code in colours. A line is read by itself, whatever stands above it: a kernel inside a string
+     then has the colours of code. Only in a user's source may a string go over several lines. */
+  const PIECE = /(#.*)|([rbuft]{0,2})("""|'''|"|')|((?:\.?\d)(?:e[+-]\d|[\w.])*)|(@?[a-z_]\w*)|[^\w"'#@.]+|./giy;
+  const FIELD = /(\{[^{}]+\})/;
+  const AFTER = { '"""': /(?:[^\\]|\\.)*?"""/y, "'''": /(?:[^\\]|\\.)*?'''/y, '"': /(?:[^"\\]|\\.)*"/y, "'": /(?:[^'\\]|\\.)*'/y };
+  /* Where a string ends that began before `at`; 0 where it does not. */
+  function endOf(text, at, quote) {
+    AFTER[quote].lastIndex = at;
+    return AFTER[quote].test(text) ? AFTER[quote].lastIndex : 0;
+  }
+  /* Puts pieces of `text` with their colours into `pieces`; the quotes of a string that is still open. */
+  function colour(text, colours, pieces, open = "") {
+    const from = open && endOf(text, 0, open);
+    if (open) pieces.push(["s", from ? text.slice(0, from) : text]);
+    if (open && !from) return open;
+    let before = "", defined = false;
+    PIECE.lastIndex = from || 0;
+    for (let found; (found = PIECE.exec(text)); ) {
+      const [piece, comment, prefix, quote, number, word] = found;
+      if (quote) {
+        const end = endOf(text, PIECE.lastIndex, quote);
+        string(text.slice(found.index, end || text.length), /[ft]/i.test(prefix), colours, pieces);
+        if (!end) return quote.length > 1 ? quote : "";
+        PIECE.lastIndex = end;
+      } else {
+        const known = word && (colours.get(word) || "");
+        const kind = comment ? "c" : number ? "n" : !word ? "" : defined || word[0] === "@" ? "f" : known === "b" && before === "." ? "" : known;
+        pieces.push([kind, piece]);
+        defined = word ? word === "def" || word === "class" : defined && !piece.trim();
+      }
+      before = piece;
+    }
+    return "";
+  }
+  /* A string; what a formatted one puts in is code. */
+  function string(text, formatted, colours, pieces) {
+    for (const [index, part] of (formatted ? text.split(FIELD) : [text]).entries()) {
+      if (index % 2 === 0) { pieces.push(["s", part]); continue; }
+      pieces.push(["s", "{"]);
+      colour(part.slice(1, -1), colours, pieces);
+      pieces.push(["s", "}"]);
+    }
   }
 
   /* Lines that share a number belong together. */
@@ -74,20 +118,21 @@
 
   /* Drawing a stage. */
   const shelves = new WeakMap();
-  function lineOf(text, kin, number) {
+  function lineOf(pieces, kin, number) {
     const line = document.createElement("span");
     if (kin) line.dataset.k = kin;
     if (number) line.append(make("i", {}, String(number)));
-    let colour = "";
-    text.split(MARKS).forEach((piece, index) => {
-      if (index % 2) colour = COLOURS[piece.charCodeAt(0) - 1];
-      else if (piece) line.append(colour ? make("b", { class: colour }, piece) : piece);
-    });
-    if (!text) line.append(" ");
+    for (const [kind, piece] of pieces) if (piece) line.append(kind ? make("b", { class: kind }, piece) : piece);
+    if (!line.textContent) line.append(" ");
     return line;
   }
   function codeOf(stage) {
-    const lines = stage.lines.map((text, index) => lineOf(text, stage.kins[stage.kin[index]], stage.numbers[index]));
+    let open = "";
+    const lines = stage.lines.map((text, index) => {
+      const pieces = [];
+      open = colour(text, stage.colours, pieces, stage.numbers.length ? open : "");
+      return lineOf(pieces, stage.kins[stage.kin[index]], stage.numbers[index]);
+    });
     for (const [start, length, label] of stage.folds.slice().reverse()) {
       const inside = lines.slice(start, start + length);
       const kin = new Set(inside.flatMap(kinOf));
@@ -160,7 +205,7 @@
     for (const [number, picker] of pickers.entries()) {
       if (number % 10 === 0) await idle();
       const stages = await stagesOf(picker).catch(() => []);
-      picker.code = stages.map(({ lines }) => lines.join("\n").replace(/[\x01-\x07]/g, "")).join("\n");
+      picker.code = stages.map(({ lines }) => lines.join("\n")).join("\n");
     }
     if (pickers.length) document.dispatchEvent(new Event("compilescope:code"));
   }, { once: true });

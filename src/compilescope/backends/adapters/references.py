@@ -1,8 +1,13 @@
-"""A device that is not at hand: graphs are checked as the mock backend does, and run eagerly."""
+"""Adapters that work: one whose islands TorchInductor compiles, and one that only checks.
+
+TorchInductor stands for a device's own compiler. The other is for a device that is not at hand:
+graphs are checked as the mock backend does, and run eagerly.
+"""
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 from torch.fx import GraphModule
@@ -16,6 +21,22 @@ from compilescope.backends.mock.messages import say_default
 from compilescope.errors import ToolError
 from compilescope.model.device import Device
 from compilescope.settings import read_mock_settings
+from compilescope.torchapi.inductor.graph_compiles import compile_with_inductor
+
+
+class InductorAdapter(AcceleratorAdapter):
+    """`torch.compile(model, backend=InductorAdapter("npu-a"))`; without a device it takes all."""
+
+    emulated = True
+
+    def __init__(
+        self, device: AcceleratorCapabilities | Device | str | Path | None = None, **settings: Any
+    ) -> None:
+        super().__init__(capabilities=device, **settings)
+
+    def compile(self, gm: GraphModule, inputs: list[Any]) -> CompilationResult:
+        run = compile_with_inductor(gm, inputs)
+        return CompilationResult("success", run, metadata={"compiler": "inductor"})
 
 
 class MockAdapter(AcceleratorAdapter):

@@ -1,0 +1,28 @@
+"""What a search for a faster step came to."""
+
+from __future__ import annotations
+
+from compilescope.model.bodies import TuneAttempt, TuneOutcome
+from compilescope.report.blocks import Block, Diff, Heading
+from compilescope.report.section import Reading, Section
+
+
+def _build(reading: Reading) -> list[Block]:
+    if not reading.run.count(TuneOutcome):
+        return []
+    # Few runs have it, and every report would load it.
+    from compilescope.report.tuning import attempts_table, outcome_blocks, reason_blocks
+
+    found: list[Block] = []
+    attempts = [body for _, body in reading.run.of(TuneAttempt)]
+    for _, body in reading.run.of(TuneOutcome):
+        found += outcome_blocks(body)
+        if attempts:
+            found.append(attempts_table(attempts))
+            found += reason_blocks(attempts)
+        if body.diff:
+            found += [Heading("Changes"), Diff(body.diff)]
+    return found
+
+
+SECTION = Section("tuning", 9, _build, "A faster step", "each candidate by turns with the original")
