@@ -28,6 +28,8 @@ _CONVERT_FRAME = os.path.join("_dynamo", "convert_frame.py")
 _EVAL_FRAME = os.path.join("_dynamo", "eval_frame.py")
 _MOST_FRAMES = 64
 """The innermost ones. Chosen: every event carries its stack; what is farther out is not told."""
+_MOST_ERRORS = 8
+"""One behind the other. Chosen: Dynamo wraps an error once or twice."""
 _resumed_lines: dict[tuple[str, int, str], int] = {}
 
 
@@ -91,17 +93,20 @@ def with_code(frames: list[Frame], code: CodeRef) -> list[Frame]:
 def with_columns(frames: list[Frame], error: BaseException, translator: Any) -> list[Frame]:
     """Fills in columns where the stack has none, from the translators that raised the error.
 
-    torch 2.11 keeps lines only; each translator in the error's traceback still knows its
-    instruction, and the instruction its place.
+    torch 2.11 keeps lines only; each translator in the error's traceback, or in that of the error
+    behind it, still knows its instruction, and the instruction its place.
     """
     if not frames or frames[-1].column is not None:
         return frames
     places: dict[tuple[str, int], Any] = {}
-    trace = error.__traceback__
     translators = [translator]
-    while trace is not None:
-        translators.append(trace.tb_frame.f_locals.get("self"))
-        trace = trace.tb_next
+    behind: BaseException | None = error
+    for _ in range(_MOST_ERRORS):
+        trace = behind.__traceback__ if behind is not None else None
+        while trace is not None:
+            translators.append(trace.tb_frame.f_locals.get("self"))
+            trace = trace.tb_next
+        behind = (behind.__cause__ or behind.__context__) if behind is not None else None
     for tx in translators:
         positions = getattr(getattr(tx, "current_instruction", None), "positions", None)
         code = getattr(tx, "f_code", None)
