@@ -52,7 +52,7 @@ class Cause(msgspec.Struct, frozen=True):
     """Operators or functions at these lines."""
 
 
-class _Piece(NamedTuple):
+class _TimePiece(NamedTuple):
     cause: CauseId | None
     us: float
     at: UserLine | None = None
@@ -94,19 +94,19 @@ class _Claims:
             if "HtoD" in span.name and (call := self._call_of(span)) is not None
         }
 
-    def kernels(self) -> list[_Piece]:
+    def kernels(self) -> list[_TimePiece]:
         """What the device does, of all steps together."""
         start, end = self._trace.steps[0].start, self._trace.steps[-1].end
         return [self._kernel(span) for span in self._trace.device if start <= span.start < end]
 
-    def wait(self, wait: Wait) -> _Piece:
+    def wait(self, wait: Wait) -> _TimePiece:
         begin = wait.start if wait.sync is None else wait.sync
         call = self._calls.at(wait.lane, begin)
         if wait.part == "sync":
             inward = call is not None and id(call.span) in self._to_device
             return self._piece("transfer" if inward else "sync", wait.us, call)
         if wait.part in ("data", "guards", "python", "optimizer", "collective"):
-            return _Piece(wait.part, wait.us)
+            return _TimePiece(wait.part, wait.us)
         if wait.part in ("generated", "library", "operator"):
             # Of a device: the host, on the way to a launch; on a CPU the work itself.
             return self._on_host(wait, call)
@@ -114,12 +114,14 @@ class _Claims:
             return self._piece("uncompiled", wait.us, call)
         if call is not None and wait.part in ("launch", "latency"):
             return self._on_host(wait, call)
-        return _Piece("launches", wait.us)
+        return _TimePiece("launches", wait.us)
 
-    def _on_host(self, wait: Wait, call: StepCall | None) -> _Piece:
+    def _on_host(self, wait: Wait, call: StepCall | None) -> _TimePiece:
         if call is None:
             launching = bool(self._trace.device)
-            return _Piece("launches" if launching and wait.part != "operator" else None, wait.us)
+            return _TimePiece(
+                "launches" if launching and wait.part != "operator" else None, wait.us
+            )
         place = call.place
         if not self._trace.device:
             if "float64" in place.dtypes:
@@ -133,10 +135,10 @@ class _Claims:
         if place.within in ("", "backward") and wait.part not in ("generated", "library"):
             return self._piece("uncompiled", wait.us, call)
         if not self._trace.device:
-            return _Piece(None, wait.us)
-        return _Piece("launches", wait.us)
+            return _TimePiece(None, wait.us)
+        return _TimePiece("launches", wait.us)
 
-    def _kernel(self, span: TraceSpan) -> _Piece:
+    def _kernel(self, span: TraceSpan) -> _TimePiece:
         call = self._call_of(span)
         place = call.place if call is not None else CallPlace("")
         work = work_of(span)
@@ -169,13 +171,13 @@ class _Claims:
         launch = self._launches.get(span.correlation)
         return None if launch is None else self._calls.at(launch.lane, launch.start)
 
-    def _piece(self, cause: CauseId | None, us: float, call: StepCall | None) -> _Piece:
+    def _piece(self, cause: CauseId | None, us: float, call: StepCall | None) -> _TimePiece:
         if call is None:
-            return _Piece(cause, us)
-        return _Piece(cause, us, call.place.at, call.place.name)
+            return _TimePiece(cause, us)
+        return _TimePiece(cause, us, call.place.at, call.place.name)
 
 
-def _with_lines(pieces: list[_Piece], places: StepPlaces) -> list[_Piece]:
+def _with_lines(pieces: list[_TimePiece], places: StepPlaces) -> list[_TimePiece]:
     """The host's time in Python has no call of its own: the line that takes most of it."""
     if not places.lines:
         return pieces
@@ -188,8 +190,8 @@ def _with_lines(pieces: list[_Piece], places: StepPlaces) -> list[_Piece]:
     ]
 
 
-def _grouped(pieces: Iterable[_Piece], count: int, total: float) -> list[Cause]:
-    groups: dict[CauseId, list[_Piece]] = defaultdict(list)
+def _grouped(pieces: Iterable[_TimePiece], count: int, total: float) -> list[Cause]:
+    groups: dict[CauseId, list[_TimePiece]] = defaultdict(list)
     for piece in pieces:
         if piece.cause is not None:
             groups[piece.cause].append(piece)
@@ -202,7 +204,7 @@ def _grouped(pieces: Iterable[_Piece], count: int, total: float) -> list[Cause]:
     return found
 
 
-def _most(pieces: Iterable[_Piece], key: Callable[[_Piece], T | None]) -> list[T]:
+def _most(pieces: Iterable[_TimePiece], key: Callable[[_TimePiece], T | None]) -> list[T]:
     times: dict[T, float] = defaultdict(float)
     for piece in pieces:
         value = key(piece)

@@ -71,7 +71,7 @@ class Trace(msgspec.Struct, frozen=True):
         return {s.correlation: s for s in self.host if s.correlation and _is_driver(s)}
 
 
-class _Event(msgspec.Struct):
+class _TraceEvent(msgspec.Struct):
     ph: str = ""
     cat: str = ""
     name: str = ""
@@ -82,7 +82,7 @@ class _Event(msgspec.Struct):
 
 
 class _File(msgspec.Struct):
-    traceEvents: list[_Event] = []
+    traceEvents: list[_TraceEvent] = []
     deviceProperties: list[dict[str, Any]] = []
 
 
@@ -97,7 +97,7 @@ def read_trace(path: Path) -> Trace:
     return Trace.of(_spans(file.traceEvents), file.deviceProperties)
 
 
-def _spans(events: Iterable[_Event]) -> Iterator[TraceSpan]:
+def _spans(events: Iterable[_TraceEvent]) -> Iterator[TraceSpan]:
     for event in events:
         if event.ph != "X" or event.cat not in (*DEVICE_WORK, *_HOST):
             continue

@@ -37,7 +37,7 @@ svg { background: #fbfbfc }
 """
 
 
-class _Box(NamedTuple):
+class _NodeBox(NamedTuple):
     x: float
     y: float
 
@@ -65,9 +65,9 @@ def draw_graph(
     return "\n".join(parts)
 
 
-def _boxes(nodes: tuple[Node, ...]) -> dict[str, _Box]:
+def _boxes(nodes: tuple[Node, ...]) -> dict[str, _NodeBox]:
     """Rows of nodes; in a row each stands near what it needs."""
-    boxes: dict[str, _Box] = {}
+    boxes: dict[str, _NodeBox] = {}
     y = float(_MARGIN + _TITLE)
     for level in _levels(nodes):
         wished = sorted(level, key=lambda node: _middle(node, boxes))
@@ -78,13 +78,13 @@ def _boxes(nodes: tuple[Node, ...]) -> dict[str, _Box]:
                 # As far to the right as it wishes, with room left for those after it.
                 most = _MARGIN + (_MOST_IN_ROW - len(row) + column) * _STEP
                 x = max(left, min(_middle(node, boxes), most))
-                boxes[node.name] = _Box(x, y)
+                boxes[node.name] = _NodeBox(x, y)
                 left = x + _STEP
             y += _HEIGHT + _GAP_Y
     return boxes
 
 
-def _middle(node: Node, boxes: Mapping[str, _Box]) -> float:
+def _middle(node: Node, boxes: Mapping[str, _NodeBox]) -> float:
     above = [boxes[name].x for name in node.inputs if name in boxes]
     return sum(above) / len(above) if above else 0.0
 
@@ -108,7 +108,7 @@ def _levels(nodes: tuple[Node, ...]) -> list[list[Node]]:
     return [levels[number] for number in sorted(levels)]
 
 
-def _edges(nodes: tuple[Node, ...], boxes: Mapping[str, _Box]) -> Iterable[str]:
+def _edges(nodes: tuple[Node, ...], boxes: Mapping[str, _NodeBox]) -> Iterable[str]:
     for node in nodes:
         end = boxes[node.name]
         above = sorted(boxes[name] for name in set(node.inputs) if name in boxes)
@@ -122,7 +122,7 @@ def _edges(nodes: tuple[Node, ...], boxes: Mapping[str, _Box]) -> Iterable[str]:
             )
 
 
-def _node(node: Node, box: _Box, mark: str | None) -> str:
+def _node(node: Node, box: _NodeBox, mark: str | None) -> str:
     kind = _KINDS.get(node.op, "call")
     marked = " marked" if mark is not None else ""
     op = {"call": op_name, "input": shown_op}.get(kind, lambda _: node.op)(node)

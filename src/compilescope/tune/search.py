@@ -69,11 +69,11 @@ def tune(
         tempfile.TemporaryDirectory(prefix="compilescope-") as caches,
     ):
         every = all_candidates() if candidates is None else candidates
-        return _Search(target, wishes, bench, Path(caches), tuple(every)).run()
+        return _TuneSearch(target, wishes, bench, Path(caches), tuple(every)).run()
 
 
 @dataclass
-class _Search:
+class _TuneSearch:
     target: Target
     wishes: TuneOptions
     bench: Workbench

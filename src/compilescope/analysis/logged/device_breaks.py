@@ -30,7 +30,7 @@ UNREPORTED = "log/unreported-break"
 _SPLITS = ("cpu-fallback", "probe")
 
 
-class _Group(msgspec.Struct):
+class _BreakGroup(msgspec.Struct):
     """Events of one site."""
 
     rule: str
@@ -65,10 +65,10 @@ class _Groups:
         self._graphs = logged_graphs(run, sources)
         self._events = {event.id: event for event in run.events}
         self._ops = [op for op in fallback_ops(run, sources) if not op.host_read]
-        self._groups: dict[tuple[object, ...], _Group] = {}
+        self._groups: dict[tuple[object, ...], _BreakGroup] = {}
         self.runs = _executions(run)
 
-    def found(self) -> list[_Group]:
+    def found(self) -> list[_BreakGroup]:
         split = [graph for graph in self._graphs if graph.kind in _SPLITS and not graph.because]
         for graph in self._graphs:
             self._take(graph)
@@ -92,7 +92,7 @@ class _Groups:
         cause = event.body.cause if isinstance(event.body, GraphCompiled) else ""
         words = cause or DEVICE_RULES[rule].title
         key = (rule, place.file, place.line) if place is not None else (rule, event.rank, words)
-        group = self._groups.setdefault(key, _Group(rule, words, place, graph.through))
+        group = self._groups.setdefault(key, _BreakGroup(rule, words, place, graph.through))
         group.events.append(event)
 
     def _unreported(self, event: Event) -> None:
@@ -104,7 +104,7 @@ class _Groups:
         assert place is not None
         key = (UNREPORTED, place.file, place.line)
         words = DEVICE_RULES[UNREPORTED].title
-        self._groups.setdefault(key, _Group(UNREPORTED, words, place)).events.append(event)
+        self._groups.setdefault(key, _BreakGroup(UNREPORTED, words, place)).events.append(event)
 
     def _with_source(self, place: Frame | None) -> Frame | None:
         if place is None or place.source.strip():
@@ -116,7 +116,7 @@ class _Groups:
     def _name_operators(self, split: list[LoggedGraph]) -> None:
         """The operators without a lowering, by their lines; the graphs that they split go to the
         first: the log does not say at which of them each piece ends."""
-        first: _Group | None = None
+        first: _BreakGroup | None = None
         for op in self._ops:
             group = self._reading(op) or self._of_operator(op)
             group.rule = "xla/cpu-fallback"
@@ -126,12 +126,12 @@ class _Groups:
             group.context = group.context or _in_log(op)
             first = first or group
         if split and first is None:
-            first = _Group("xla/cpu-fallback", "Op(s) not lowered", _common(split))
+            first = _BreakGroup("xla/cpu-fallback", "Op(s) not lowered", _common(split))
             self._groups["xla/cpu-fallback",] = first
         if first is not None:
             first.events += [self._events[graph.event] for graph in split]
 
-    def _reading(self, op: FallbackOp) -> _Group | None:
+    def _reading(self, op: FallbackOp) -> _BreakGroup | None:
         """The line at which torch_xla says that a value is needed, where it calls the operator."""
         for group in self._groups.values():
             at = group.place
@@ -141,12 +141,12 @@ class _Groups:
                 return group
         return None
 
-    def _of_operator(self, op: FallbackOp) -> _Group:
+    def _of_operator(self, op: FallbackOp) -> _BreakGroup:
         place = Frame(op.file, op.line, op.function, source=op.source) if op.line else None
         place = self._with_source(place)
         key = ("xla/cpu-fallback", op.file, op.line)
         inexact = bool(op.line) and not op.exact
-        group = _Group("xla/cpu-fallback", "", place, inexact=inexact)
+        group = _BreakGroup("xla/cpu-fallback", "", place, inexact=inexact)
         return self._groups.setdefault(key, group)
 
     def _drop_good_syncs(self) -> None:
@@ -202,7 +202,7 @@ def _runs(events: Iterable[Event], runs: dict[tuple[int, str, tuple[Frame, ...]]
 
 
 def _site(
-    group: _Group,
+    group: _BreakGroup,
     run: Run,
     runs: dict[tuple[int, str, tuple[Frame, ...]], int],
 ) -> BreakFinding:
@@ -261,7 +261,7 @@ def _site(
     )
 
 
-def _details(group: _Group, seen: DeviceBreak, root: str) -> Iterable[str]:
+def _details(group: _BreakGroup, seen: DeviceBreak, root: str) -> Iterable[str]:
     """What it cost, how it was reached, and where the log says so."""
     if seen.graphs:
         yield "1 graph" if seen.graphs == 1 else f"{seen.graphs} graphs"

@@ -66,7 +66,7 @@ def direction_of(text: str) -> str:
 
 def read_output_code(text: str, calls: Iterable[KernelCall] = ()) -> OutputCode:
     """`calls` is what was noted while the code was written; a cached graph has none."""
-    reader = _Reader(text, calls)
+    reader = _KernelReader(text, calls)
     reader.read_all()
     reader.code.lines += reader.definitions
     if not reader.code.blocks:
@@ -76,7 +76,7 @@ def read_output_code(text: str, calls: Iterable[KernelCall] = ()) -> OutputCode:
     return reader.code
 
 
-class _Reader:
+class _KernelReader:
     def __init__(self, text: str, calls: Iterable[KernelCall]) -> None:
         self.code = OutputCode(direction=direction_of(text))
         self._lines = text.splitlines()

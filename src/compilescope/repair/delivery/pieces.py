@@ -50,7 +50,7 @@ class Pieces:
 def pieces_of(old: str, new: str) -> Pieces:
     """Both texts must be Python."""
     found = Pieces()
-    _Comparison(lines_of(old), lines_of(new), found).block(
+    _PieceComparison(lines_of(old), lines_of(new), found).block(
         ast.parse(old).body, ast.parse(new).body, ()
     )
     return found
@@ -77,7 +77,7 @@ def definition_lines(node: Definition, lines: list[str]) -> list[str]:
 
 
 @dataclass
-class _Comparison:
+class _PieceComparison:
     old_lines: list[str]
     new_lines: list[str]
     found: Pieces

@@ -74,7 +74,7 @@ def prove_script(script: Target, original: Target, claim: Claim, wishes: SearchO
     with ExitStack() as opened:
         ours = opened.enter_context(_bench(script, wishes))
         theirs = opened.enter_context(_bench(original, wishes))
-        return _Trial(ours, theirs, claim).proof()
+        return _ScriptTrial(ours, theirs, claim).proof()
 
 
 def _bench(target: Target, wishes: SearchOptions) -> Workbench:
@@ -91,7 +91,7 @@ def _bench(target: Target, wishes: SearchOptions) -> Workbench:
     )
 
 
-class _Trial:
+class _ScriptTrial:
     """A script under way."""
 
     def __init__(self, script: Workbench, original: Workbench, claim: Claim) -> None:

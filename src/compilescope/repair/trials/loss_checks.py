@@ -36,7 +36,7 @@ def check_losses(
     uncovered: Sequence[UncoveredBreak],
 ) -> list[FixCheck]:
     """All count checks, the most telling first."""
-    comparison = _Comparison(before, after, gone, changes, uncovered)
+    comparison = _LossComparison(before, after, gone, changes, uncovered)
     return [
         comparison.gone(),
         comparison.breaks(),
@@ -48,7 +48,7 @@ def check_losses(
     ]
 
 
-class _Comparison:
+class _LossComparison:
     def __init__(
         self,
         before: CapturedRun,

@@ -14,7 +14,7 @@ _MOST_LABEL = 24
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
-class _Row(NamedTuple):
+class _MeasureRow(NamedTuple):
     label: str
     share: float
     """Of the largest that is drawn, intervals included."""
@@ -59,7 +59,7 @@ def measure_rows(block: Measures) -> list[tuple[str, str, str]]:
     ]
 
 
-def _rows(block: Measures) -> list[_Row]:
+def _rows(block: Measures) -> list[_MeasureRow]:
     intervals = block.intervals or (None,) * len(block.rows)
     ends = [high for interval in intervals if interval is not None for high in interval]
     most = max([amount for _, amount, _ in block.rows] + ends, default=0.0)
@@ -68,7 +68,7 @@ def _rows(block: Measures) -> list[_Row]:
         return max(amount, 0.0) / most if most > 0 else 0.0
 
     return [
-        _Row(
+        _MeasureRow(
             label,
             share(amount),
             text,

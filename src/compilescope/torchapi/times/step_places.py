@@ -36,7 +36,7 @@ _GENERATED = late(r"[/\\][a-z0-9]{2}[/\\]c[a-z0-9]{40,}\.py$")
 """Inductor's code in its cache."""
 
 
-class _Around(NamedTuple):
+class _Enclosing(NamedTuple):
     """What an event lies in."""
 
     at: UserLine | None = None
@@ -70,9 +70,9 @@ def _step(tree: list[Any]) -> tuple[float, float, int | None]:
     return 0, float("inf"), None
 
 
-def _calls(tree: list[Any]) -> Iterator[tuple[Any, _Around]]:
+def _calls(tree: list[Any]) -> Iterator[tuple[Any, _Enclosing]]:
     """The outermost operators with what they lie in."""
-    todo = [(event, _Around()) for event in reversed(tree)]
+    todo = [(event, _Enclosing()) for event in reversed(tree)]
     while todo:
         event, around = todo.pop()
         kind = event.tag.name
@@ -80,9 +80,9 @@ def _calls(tree: list[Any]) -> Iterator[tuple[Any, _Around]]:
             at = _called_from(event, around.function) or around.at
             code = _generated_line(event) or around.code
             if kind == "PyCall":
-                around = _Around(_own_frame(event) or at, around.within, _function(event), code)
+                around = _Enclosing(_own_frame(event) or at, around.within, _function(event), code)
             else:
-                around = _Around(at, around.within, around.function, code)
+                around = _Enclosing(at, around.within, around.function, code)
         elif kind == "TorchOp":
             if is_call(event.name) and "USER_SCOPE" not in str(event.extra_fields.scope):
                 yield event, around
@@ -91,7 +91,7 @@ def _calls(tree: list[Any]) -> Iterator[tuple[Any, _Around]]:
         todo += [(child, around) for child in reversed(event.children)]
 
 
-def _place(event: Any, around: _Around, forward: dict[int, UserLine]) -> CallPlace:
+def _place(event: Any, around: _Enclosing, forward: dict[int, UserLine]) -> CallPlace:
     at, within = around.at, around.within
     if is_backward(event.name):
         within = "backward"

@@ -23,7 +23,7 @@ with their hints."""
 
 
 @dataclass
-class _Open:
+class _OpenError:
     lines: list[bytes] = field(default_factory=list)
     closing: int = 0
     """Lines since the exception's own line."""
@@ -34,7 +34,7 @@ class Errors:
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._open: dict[Tag, _Open] = {}
+        self._open: dict[Tag, _OpenError] = {}
 
     @property
     def busy(self) -> bool:
@@ -45,7 +45,7 @@ class Errors:
         if held is None:
             if not line.startswith(_START):
                 return False
-            self._open[tag] = _Open([line])
+            self._open[tag] = _OpenError([line])
             return True
         if self._goes_on(held, line):
             if len(held.lines) < _MOST_LINES:
@@ -54,7 +54,7 @@ class Errors:
         self._close(tag)
         return self.line(line, tag)
 
-    def _goes_on(self, held: _Open, line: bytes) -> bool:
+    def _goes_on(self, held: _OpenError, line: bytes) -> bool:
         if line.startswith((_START, *_CHAINED)):
             held.closing = 0
             return True

@@ -33,7 +33,7 @@ _MOST_REASON = 500
 
 
 @dataclass
-class _Open:
+class _OpenGraph:
     """What is known of the graph that a frame is about to hand over."""
 
     reason: CompileReason | None = None
@@ -50,13 +50,13 @@ class Graphs:
         self._console = console
         self._process = process
         self._frames = frames
-        self._open = _Open()
+        self._open = _OpenGraph()
         self._steps = False
         """The log says when a backend is called; texts alone are then no graphs of their own."""
 
     def cut_because(self, record: LogRecord, reason: CompileReason) -> None:
         self._flush_text()
-        self._open = _Open(reason, compile_id=record.compile_id, time_ns=record.time_ns)
+        self._open = _OpenGraph(reason, compile_id=record.compile_id, time_ns=record.time_ns)
 
     def text(self, record: LogRecord) -> bool:
         """Of the artifacts that print graphs and code."""
@@ -64,7 +64,7 @@ class Graphs:
         if name in ("graph_code", "graph"):
             if frame_key(self._open.compile_id) != frame_key(record.compile_id):
                 self._flush_text()
-                self._open = _Open()
+                self._open = _OpenGraph()
             self._open.compile_id = record.compile_id
             self._open.time_ns = record.time_ns
             if name == "graph_code":
@@ -85,10 +85,10 @@ class Graphs:
             return False
         self._steps = True
         same = frame_key(self._open.compile_id) == frame_key(record.compile_id)
-        taken = self._open if same else _Open()
+        taken = self._open if same else _OpenGraph()
         if not same:
             self._flush_text()
-        self._open = _Open()
+        self._open = _OpenGraph()
         self._process.handed = record.compile_id
         self._process.backend = found["name"]
         self._write(taken, record.compile_id, record.time_ns, found["name"])
@@ -96,7 +96,7 @@ class Graphs:
 
     def flush(self) -> None:
         self._flush_text()
-        self._open = _Open()
+        self._open = _OpenGraph()
 
     def _flush_text(self) -> None:
         held = self._open
@@ -105,7 +105,7 @@ class Graphs:
             held.text = held.table = ""
 
     def _write(
-        self, held: _Open, compile_id: str | None, time_ns: int, backend: str | None
+        self, held: _OpenGraph, compile_id: str | None, time_ns: int, backend: str | None
     ) -> None:
         compiled = self._frames.of(compile_id)
         nodes, ops = _counted(held)
@@ -163,7 +163,7 @@ def _without_banner(text: str) -> str:
     return text[start:].rstrip() + "\n"
 
 
-def _counted(held: _Open) -> tuple[int | None, int | None]:
+def _counted(held: _OpenGraph) -> tuple[int | None, int | None]:
     """Nodes and operations, by the text: one assignment is one node."""
     if held.text:
         # Graphs within the graph, as of `torch.cond`, come below it.

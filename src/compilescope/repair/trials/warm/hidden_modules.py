@@ -47,7 +47,7 @@ class Hidden:
         if name not in self._packages:
             return None
         real = self._packages[name][name].__spec__
-        spec = ModuleSpec(name, _Loader(self))
+        spec = ModuleSpec(name, _HidingLoader(self))
         if real is not None:
             spec.origin, spec.has_location = real.origin, real.has_location
             spec.submodule_search_locations = real.submodule_search_locations
@@ -82,7 +82,7 @@ class Hidden:
         return f"it has another module {name}"
 
 
-class _Loader(Loader):
+class _HidingLoader(Loader):
     """Gives the module as it is."""
 
     def __init__(self, hidden: Hidden) -> None:
