@@ -8,11 +8,10 @@ import pytest
 from compilescope.profiles.calls import CallPlace, HostLine, StepPlaces, UserLine
 from compilescope.profiles.causes import Cause, causes_of
 from compilescope.profiles.kernel_rows import KernelRow, Roof, bound_of, kernel_rows
-from compilescope.profiles.kernels import kernel_times
 from compilescope.profiles.step import bar_of
 from compilescope.profiles.trace import Trace
 from compilescope.report.step_trace import spans_of
-from profiles.traces import STEP_US, host, kernel, launch, one_step, recorded
+from profiles.traces import STEP_US, host, kernel, kernels_us, launch, one_step, recorded
 
 LINE = UserLine("/train.py", 12, "step")
 
@@ -117,7 +116,7 @@ def test_rows_add_up_to_the_profilers_own() -> None:
     for name in STEP_US:
         trace = recorded(name)
         rows = kernel_rows(trace, StepPlaces())
-        whole = sum(kernel.us for kernel in kernel_times(trace))
+        whole = kernels_us(trace)
         assert sum(row.us for row in rows) == pytest.approx(whole)
 
 

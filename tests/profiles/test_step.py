@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from compilescope.profiles.kernels import kernel_times
 from compilescope.profiles.step import Part, StepBar, bar_of
 from compilescope.profiles.trace import Trace
-from profiles.traces import STEP_US, host, kernel, launch, one_step, recorded
+from profiles.traces import STEP_US, host, kernel, kernels_us, launch, one_step, recorded
 
 
 def _parts(trace: Trace, step_us: float | None = None) -> dict[Part, float]:
@@ -111,9 +110,9 @@ def test_recorded_steps_add_up(name: str) -> None:
     assert bar.step_us == STEP_US[name]
     # What torch's own table sums up to for three steps of the default one is 7.242 ms.
     if name == "default":
-        kernels = kernel_times(recorded(name))
-        assert sum(kernel.us for kernel in kernels) == pytest.approx(7242 / 3, rel=0.01)
-        assert bar.busy_us == pytest.approx(sum(kernel.us for kernel in kernels), rel=0.02)
+        kernels = kernels_us(recorded(name))
+        assert kernels == pytest.approx(7242 / 3, rel=0.01)
+        assert bar.busy_us == pytest.approx(kernels, rel=0.02)
 
 
 def test_recorded_causes() -> None:

@@ -32,6 +32,18 @@ def recorded(name: str) -> Trace:
     return read_stored(gzip.decompress((RECORDED / f"{name}.profile.gz").read_bytes()).decode())
 
 
+def kernels_us(trace: Trace) -> float:
+    """Of all device work that was asked for within the steps, a step."""
+    start, end = trace.steps[0].start, trace.steps[-1].end
+    asked = trace.launches
+    times = [
+        span.duration
+        for span in trace.device
+        if start <= asked.get(span.correlation, span).start < end
+    ]
+    return sum(times) / len(trace.steps)
+
+
 def host(
     name: str, start: float, end: float, kind: str = "cpu_op", correlation: int = 0
 ) -> TraceSpan:
