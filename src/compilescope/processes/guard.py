@@ -348,11 +348,14 @@ def adopt_orphans(wanted: bool = True) -> None:
 
 def children() -> frozenset[int]:
     """Of this process, ended ones that wait to be reaped included."""
-    listed = list(Path("/proc/self/task").glob("*/children"))
+    listed: list[Path] = []
     found: set[int] = set()
-    for path in listed:
-        with contextlib.suppress(OSError):  # A thread that has just ended has none.
-            found.update(map(int, path.read_bytes().split()))
+    # Twice: what a thread started that ends meanwhile goes over to one that was read already.
+    for _ in range(2):
+        listed = list(Path("/proc/self/task").glob("*/children"))
+        for path in listed:
+            with contextlib.suppress(OSError):  # A thread that has just ended has none.
+                found.update(map(int, path.read_bytes().split()))
     if not listed:  # Some kernels are built without these files.
         import psutil
 
