@@ -1,15 +1,15 @@
 """What `compilescope fix` makes of models of `transformers`, built small from their configs.
 
     python benchmarks/fix_models.py [NAME ...] [--limit 600] [--budget 10m] [--keep FOLDER]
-                                    [--script] [--json]
+                                    [--script] [--jobs N] [--json]
     python benchmarks/fix_models.py [NAME ...] --survey
 
 Each model is a program of its own in benchmarks/fix_models/, as a user would write it: a config,
-random weights, torch.compile, a few calls. They run one after another, each in processes of its
-own; nothing is written beside them. `--keep` keeps each answer as JSON, and takes the answers that
-are there already. `--script` also writes each program's fixed script, which is run by itself before
-it counts. `--budget` bounds each search as `fix --budget` does. `--survey` only runs each program
-once and lists what it loses.
+random weights, torch.compile, a few calls, on a GPU where there is one. They run one after another,
+or `--jobs` at a time, each in processes of its own; nothing is written beside them. `--keep` keeps
+each answer as JSON, and takes the answers that are there already. `--script` also writes each
+program's fixed script, which is run by itself before it counts. `--budget` bounds each search as
+`fix --budget` does. `--survey` only runs each program once and lists what it loses.
 
 Needs the extra `models`; the two losses need SciPy as well.
 """
@@ -22,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -53,8 +54,8 @@ def answer_for(
     try:
         answer = dict(json.loads(done.stdout))
     except ValueError:
-        words = done.stderr.strip().splitlines()
-        answer = {"failed": words[-1] if words else f"exit status {done.returncode}"}
+        words = " ".join(done.stderr.split())
+        answer = {"failed": words[-400:] or f"exit status {done.returncode}"}
     answer["seconds"] = round(time.monotonic() - began)
     if file is not None and "failed" not in answer:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -123,21 +124,24 @@ def main() -> None:
     parser.add_argument("--budget", help="for one search, such as 10m")
     parser.add_argument("--keep", type=Path, help="a folder for the answers")
     parser.add_argument("--script", action="store_true", help="write and run the fixed scripts")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="searches side by side")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--survey", action="store_true", help="run each once, fix nothing")
     asked = parser.parse_args()
     unknown = sorted(set(asked.names) - set(names))
     if unknown:
         parser.error(f"no model {', '.join(unknown)}; there are {', '.join(names)}")
-    answers: dict[str, dict[str, Any]] = {}
-    for name in asked.names or names:
-        print(f"{name} ...", file=sys.stderr, flush=True)
+
+    def one(name: str) -> dict[str, Any]:
         if asked.survey:
-            answers[name] = survey(name)
-        else:
-            answers[name] = answer_for(name, asked.limit, asked.keep, asked.script, asked.budget)
-        if not asked.json and not asked.survey:
-            print(line_of(name, answers[name]), file=sys.stderr, flush=True)
+            return survey(name)
+        answer = answer_for(name, asked.limit, asked.keep, asked.script, asked.budget)
+        print(line_of(name, answer), file=sys.stderr, flush=True)
+        return answer
+
+    chosen = asked.names or names
+    with ThreadPoolExecutor(max(1, asked.jobs)) as pool:
+        answers = dict(zip(chosen, pool.map(one, chosen), strict=True))
     if asked.json or asked.survey:
         json.dump(answers, sys.stdout, indent=1)
     else:

@@ -4,6 +4,7 @@ import torch
 from transformers import BartConfig, BartForConditionalGeneration
 
 torch.manual_seed(0)
+device = "cuda" if torch.cuda.is_available() else "cpu"
 config = BartConfig(
     vocab_size=99,
     d_model=32,
@@ -15,9 +16,12 @@ config = BartConfig(
     decoder_ffn_dim=37,
     dropout=0.0,
 )
-model = BartForConditionalGeneration(config).train()
+model = BartForConditionalGeneration(config).train().to(device)
 compiled = torch.compile(model, backend="eager")
-ids, labels = torch.randint(3, 90, (2, 16)), torch.randint(3, 90, (2, 12))
+ids, labels = (
+    torch.randint(3, 90, (2, 16), device=device),
+    torch.randint(3, 90, (2, 12), device=device),
+)
 loss = compiled(input_ids=ids, labels=labels).loss
 loss.backward()
 print(f"loss {loss.item():.4f}")

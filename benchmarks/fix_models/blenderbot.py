@@ -4,6 +4,7 @@ import torch
 from transformers import BlenderbotConfig, BlenderbotForConditionalGeneration
 
 torch.manual_seed(0)
+device = "cuda" if torch.cuda.is_available() else "cpu"
 config = BlenderbotConfig(
     vocab_size=99,
     d_model=32,
@@ -16,9 +17,12 @@ config = BlenderbotConfig(
     max_position_embeddings=32,
     dropout=0.0,
 )
-model = BlenderbotForConditionalGeneration(config).train()
+model = BlenderbotForConditionalGeneration(config).train().to(device)
 compiled = torch.compile(model, backend="eager")
-ids, labels = torch.randint(3, 90, (2, 16)), torch.randint(3, 90, (2, 12))
+ids, labels = (
+    torch.randint(3, 90, (2, 16), device=device),
+    torch.randint(3, 90, (2, 12), device=device),
+)
 loss = compiled(input_ids=ids, labels=labels).loss
 loss.backward()
 print(f"loss {loss.item():.4f}")

@@ -4,6 +4,7 @@ import torch
 from transformers import ClapConfig, ClapModel
 
 torch.manual_seed(0)
+device = "cuda" if torch.cuda.is_available() else "cpu"
 audio = {
     "window_size": 4,
     "num_mel_bins": 16,
@@ -30,11 +31,11 @@ text = {
     "pad_token_id": 1,
 }
 config = ClapConfig(audio_config=audio, text_config=text, projection_dim=16)
-model = ClapModel(config).eval()
+model = ClapModel(config).eval().to(device)
 compiled = torch.compile(model, backend="eager")
-ids = torch.randint(3, 90, (2, 10))
-sound = torch.randn(2, 4, 100, 16)
-longer = torch.tensor([[True], [False]])
+ids = torch.randint(3, 90, (2, 10), device=device)
+sound = torch.randn(2, 4, 100, 16, device=device)
+longer = torch.tensor([[True], [False]], device=device)
 with torch.no_grad():
     out = compiled(input_ids=ids, input_features=sound, is_longer=longer)
 print(f"similarity {out.logits_per_audio.mean().item():.4f}")

@@ -4,6 +4,7 @@ import torch
 from transformers import DetrConfig, DetrForObjectDetection, ResNetConfig
 
 torch.manual_seed(0)
+device = "cuda" if torch.cuda.is_available() else "cpu"
 backbone = ResNetConfig(
     embedding_size=8, hidden_sizes=[8, 16], depths=[1, 1], out_features=["stage2"]
 )
@@ -23,12 +24,18 @@ config = DetrConfig(
     num_labels=4,
     dropout=0.0,
 )
-model = DetrForObjectDetection(config).train()
+model = DetrForObjectDetection(config).train().to(device)
 compiled = torch.compile(model, backend="eager")
 targets = [
-    {"class_labels": torch.tensor([1, 2]), "boxes": torch.rand(2, 4) / 2 + 0.2},
-    {"class_labels": torch.tensor([3]), "boxes": torch.rand(1, 4) / 2 + 0.2},
+    {
+        "class_labels": torch.tensor([1, 2], device=device),
+        "boxes": torch.rand(2, 4, device=device) / 2 + 0.2,
+    },
+    {
+        "class_labels": torch.tensor([3], device=device),
+        "boxes": torch.rand(1, 4, device=device) / 2 + 0.2,
+    },
 ]
-out = compiled(pixel_values=torch.randn(2, 3, 64, 64), labels=targets)
+out = compiled(pixel_values=torch.randn(2, 3, 64, 64, device=device), labels=targets)
 out.loss.backward()
 print(f"loss {out.loss.item():.4f}")

@@ -4,6 +4,7 @@ import torch
 from transformers import GroundingDinoConfig, GroundingDinoForObjectDetection, SwinConfig
 
 torch.manual_seed(0)
+device = "cuda" if torch.cuda.is_available() else "cpu"
 backbone = SwinConfig(
     embed_dim=8,
     depths=[1, 1, 1, 1],
@@ -33,9 +34,9 @@ config = GroundingDinoConfig(
     num_queries=5,
     max_text_len=16,
 )
-model = GroundingDinoForObjectDetection(config).eval()
+model = GroundingDinoForObjectDetection(config).eval().to(device)
 compiled = torch.compile(model, backend="eager")
-ids = torch.tensor([[101, 20, 30, 1012, 102]])
+ids = torch.tensor([[101, 20, 30, 1012, 102]], device=device)
 with torch.no_grad():
-    out = compiled(pixel_values=torch.randn(1, 3, 64, 64), input_ids=ids)
+    out = compiled(pixel_values=torch.randn(1, 3, 64, 64, device=device), input_ids=ids)
 print(f"boxes {out.pred_boxes.mean().item():.4f}")

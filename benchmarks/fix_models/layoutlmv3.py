@@ -4,6 +4,7 @@ import torch
 from transformers import LayoutLMv3Config, LayoutLMv3ForTokenClassification
 
 torch.manual_seed(0)
+device = "cuda" if torch.cuda.is_available() else "cpu"
 config = LayoutLMv3Config(
     vocab_size=99,
     hidden_size=36,
@@ -18,11 +19,11 @@ config = LayoutLMv3Config(
     patch_size=8,
     num_labels=4,
 )
-model = LayoutLMv3ForTokenClassification(config).eval()
+model = LayoutLMv3ForTokenClassification(config).eval().to(device)
 compiled = torch.compile(model, backend="eager")
-ids = torch.randint(3, 90, (2, 12))
-corner = torch.randint(0, 20, (2, 12, 2))
-boxes = torch.cat([corner, corner + torch.randint(1, 20, (2, 12, 2))], -1)
+ids = torch.randint(3, 90, (2, 12), device=device)
+corner = torch.randint(0, 20, (2, 12, 2), device=device)
+boxes = torch.cat([corner, corner + torch.randint(1, 20, (2, 12, 2), device=device)], -1)
 with torch.no_grad():
-    out = compiled(input_ids=ids, bbox=boxes, pixel_values=torch.randn(2, 3, 32, 32))
+    out = compiled(input_ids=ids, bbox=boxes, pixel_values=torch.randn(2, 3, 32, 32, device=device))
 print(f"logits {out.logits.abs().mean().item():.4f}")

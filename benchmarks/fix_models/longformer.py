@@ -4,6 +4,7 @@ import torch
 from transformers import LongformerConfig, LongformerModel
 
 torch.manual_seed(0)
+device = "cuda" if torch.cuda.is_available() else "cpu"
 config = LongformerConfig(
     vocab_size=99,
     hidden_size=32,
@@ -13,9 +14,9 @@ config = LongformerConfig(
     attention_window=[4, 4],
     max_position_embeddings=64,
 )
-model = LongformerModel(config).eval()
+model = LongformerModel(config).eval().to(device)
 compiled = torch.compile(model, backend="eager")
-ids = torch.randint(3, 90, (2, 14))
+ids = torch.randint(3, 90, (2, 14), device=device)
 first = torch.zeros_like(ids)
 first[:, 0] = 1
 with torch.no_grad():

@@ -4,6 +4,7 @@ import torch
 from transformers import MarianConfig, MarianMTModel
 
 torch.manual_seed(0)
+device = "cuda" if torch.cuda.is_available() else "cpu"
 config = MarianConfig(
     vocab_size=99,
     decoder_vocab_size=99,
@@ -19,9 +20,12 @@ config = MarianConfig(
     decoder_start_token_id=98,
     dropout=0.0,
 )
-model = MarianMTModel(config).train()
+model = MarianMTModel(config).train().to(device)
 compiled = torch.compile(model, backend="eager")
-ids, labels = torch.randint(3, 90, (2, 16)), torch.randint(3, 90, (2, 12))
+ids, labels = (
+    torch.randint(3, 90, (2, 16), device=device),
+    torch.randint(3, 90, (2, 12), device=device),
+)
 loss = compiled(input_ids=ids, labels=labels).loss
 loss.backward()
 print(f"loss {loss.item():.4f}")

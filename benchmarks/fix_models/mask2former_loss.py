@@ -4,6 +4,7 @@ import torch
 from transformers import Mask2FormerConfig, Mask2FormerForUniversalSegmentation, SwinConfig
 
 torch.manual_seed(0)
+device = "cuda" if torch.cuda.is_available() else "cpu"
 backbone = SwinConfig(
     embed_dim=8,
     depths=[1, 1, 1, 1],
@@ -27,10 +28,12 @@ config = Mask2FormerConfig(
     train_num_points=16,
     dropout=0.0,
 )
-model = Mask2FormerForUniversalSegmentation(config).train()
+model = Mask2FormerForUniversalSegmentation(config).train().to(device)
 compiled = torch.compile(model, backend="eager")
-masks = [torch.randint(0, 2, (2, 64, 64)).float() for _ in range(2)]
-classes = [torch.tensor([1, 2]), torch.tensor([0, 3])]
-out = compiled(pixel_values=torch.randn(2, 3, 64, 64), mask_labels=masks, class_labels=classes)
+masks = [torch.randint(0, 2, (2, 64, 64), device=device).float() for _ in range(2)]
+classes = [torch.tensor([1, 2], device=device), torch.tensor([0, 3], device=device)]
+out = compiled(
+    pixel_values=torch.randn(2, 3, 64, 64, device=device), mask_labels=masks, class_labels=classes
+)
 out.loss.backward()
 print(f"loss {out.loss.item():.4f}")

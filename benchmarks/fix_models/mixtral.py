@@ -4,6 +4,7 @@ import torch
 from transformers import MixtralConfig, MixtralForCausalLM
 
 torch.manual_seed(0)
+device = "cuda" if torch.cuda.is_available() else "cpu"
 config = MixtralConfig(
     vocab_size=99,
     hidden_size=32,
@@ -14,9 +15,9 @@ config = MixtralConfig(
     num_local_experts=4,
     output_router_logits=True,
 )
-model = MixtralForCausalLM(config).train()
+model = MixtralForCausalLM(config).train().to(device)
 compiled = torch.compile(model, backend="eager")
-ids = torch.randint(3, 90, (2, 16))
+ids = torch.randint(3, 90, (2, 16), device=device)
 for _ in range(3):
     loss = compiled(input_ids=ids, labels=ids).loss
     loss.backward()

@@ -4,6 +4,7 @@ import torch
 from transformers import Phi3Config, Phi3ForCausalLM
 
 torch.manual_seed(0)
+device = "cuda" if torch.cuda.is_available() else "cpu"
 config = Phi3Config(
     vocab_size=99,
     hidden_size=32,
@@ -20,10 +21,10 @@ config = Phi3Config(
     },
     pad_token_id=0,
 )
-model = Phi3ForCausalLM(config).eval()
+model = Phi3ForCausalLM(config).eval().to(device)
 compiled = torch.compile(model, backend="eager")
 with torch.no_grad():
     for length in (12, 24):
-        ids = torch.randint(3, 90, (2, length))
+        ids = torch.randint(3, 90, (2, length), device=device)
         out = compiled(input_ids=ids, use_cache=False)
         print(f"{length} tokens: {out.logits.abs().mean().item():.4f}")

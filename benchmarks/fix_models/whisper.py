@@ -4,6 +4,7 @@ import torch
 from transformers import WhisperConfig, WhisperForConditionalGeneration
 
 torch.manual_seed(0)
+device = "cuda" if torch.cuda.is_available() else "cpu"
 config = WhisperConfig(
     vocab_size=99,
     d_model=32,
@@ -22,9 +23,12 @@ config = WhisperConfig(
     decoder_start_token_id=1,
     dropout=0.0,
 )
-model = WhisperForConditionalGeneration(config).train()
+model = WhisperForConditionalGeneration(config).train().to(device)
 compiled = torch.compile(model, backend="eager")
-features, labels = torch.randn(2, 16, 40), torch.randint(3, 90, (2, 10))
+features, labels = (
+    torch.randn(2, 16, 40, device=device),
+    torch.randint(3, 90, (2, 10), device=device),
+)
 loss = compiled(input_features=features, labels=labels).loss
 loss.backward()
 print(f"loss {loss.item():.4f}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -144,6 +145,23 @@ def test_surroundings_are_noted_and_brought_back(module: ModuleType) -> None:
     around.restore()
     assert around.changes() == {}
     assert (module.count, module.items, module.Config.seen) == (0, [1], {"a": 1})
+
+
+def test_a_registry_that_imports_when_it_is_read_is_left_alone(module: ModuleType) -> None:
+    from compilescope.repair.trials.child.surroundings import CallSurroundings
+
+    class Registry(dict[str, int]):
+        def keys(self) -> Any:
+            raise ValueError("Could not find the model")
+
+    module.registry = Registry(a=1)
+    module.counts = Counter("aab")
+    around = CallSurroundings()
+    module.registry["b"] = 2
+    module.counts["c"] += 1
+    assert set(around.changes()) == {"a_user_module.counts"}
+    around.restore()
+    assert module.counts == Counter("aab")
 
 
 def test_what_is_whose_memory() -> None:

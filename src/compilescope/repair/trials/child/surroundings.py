@@ -10,13 +10,23 @@ import os
 import sys
 from collections import deque
 from collections.abc import Iterator
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from compilescope.model.stack import origin_of
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 _CONTAINERS = (list, dict, set, deque)
+_READ_AND_WRITTEN = (
+    "__iter__",
+    "__len__",
+    "__getitem__",
+    "keys",
+    "items",
+    "clear",
+    "update",
+    "extend",
+)
 _NOBODYS = ("compilescope", "torch", "sitecustomize")
 _MOST = 20_000
 """Values that are watched. Chosen: they are looked at before and after every replay; of a larger
@@ -31,7 +41,7 @@ class CallSurroundings:
     def __init__(self) -> None:
         self._known: list[tuple[str, Any, str, Any, Any]] = []
         for name, holder, key, value in _values():
-            content = _content(value) if isinstance(value, _CONTAINERS) else None
+            content = _content(value) if not isinstance(value, _PLAIN) else None
             self._known.append((name, holder, key, value, content))
             if len(self._known) >= _MOST:
                 break
@@ -70,7 +80,7 @@ def _values() -> Iterator[tuple[str, Any, str, Any]]:
         for key, value in list(vars(module).items()):
             if key.startswith("__"):
                 continue
-            if isinstance(value, (*_PLAIN, *_CONTAINERS)):
+            if _is_watched(value):
                 yield f"{name}.{key}", module, key, value
             elif isinstance(value, type) and value.__module__ == name:
                 yield from _of_class(value)
@@ -78,8 +88,20 @@ def _values() -> Iterator[tuple[str, Any, str, Any]]:
 
 def _of_class(kind: type) -> Iterator[tuple[str, Any, str, Any]]:
     for key, value in list(vars(kind).items()):
-        if not key.startswith("__") and isinstance(value, (*_PLAIN, *_CONTAINERS)):
+        if not key.startswith("__") and _is_watched(value):
             yield f"{kind.__module__}.{kind.__qualname__}.{key}", kind, key, value
+
+
+def _is_watched(value: Any) -> bool:
+    """A container with ways of its own is left alone: to read a registry may import all that it
+    could name."""
+    if isinstance(value, _PLAIN):
+        return True
+    return isinstance(value, _CONTAINERS) and not any(
+        isinstance(way := getattr(type(value), name, None), FunctionType)
+        and way.__module__ != "collections"  # A Counter's ways are known.
+        for name in _READ_AND_WRITTEN
+    )
 
 
 def _content(value: Any) -> Any:
@@ -103,7 +125,7 @@ def _equal(one: Any, other: Any) -> bool:
 def _words(value: Any) -> str:
     if isinstance(value, _PLAIN):
         return repr(value)[:_SHORT]
-    if isinstance(value, _CONTAINERS):
+    if _is_watched(value):
         items = value.items() if isinstance(value, dict) else value
         shown = [repr(item)[:_SHORT] for item in items if _is_shown(item)]
         return f"{type(value).__name__} of {len(value)}: {', '.join(shown)}"[:400]
