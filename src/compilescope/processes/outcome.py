@@ -83,7 +83,9 @@ def reason_of(
         return status_words(status)
     if status == 0:
         return ""
-    said = _said(status, stderr)
+    said = (
+        last_words(stderr) if status == 1 else last_line(stderr[-CHUNK:].decode(errors="replace"))
+    )
     words = "Ran out of memory" if exhausted else status_words(status).rstrip(".")
     return f"{words}: {said}" if said else f"{words}."
 
@@ -98,14 +100,23 @@ def status_words(status: int) -> str:
         return f"Killed by signal {-status}."
 
 
-def _said(status: int, stderr: bytes) -> str:
-    """What it raised, if it is Python; advice may follow that, as torch's does. Else its last
-    line."""
+def last_words(stderr: bytes) -> str:
+    """What it raised, if it is Python; advice may follow that, as torch's does, and what its exit
+    could not clean up. Else its last line."""
     text = stderr[-CHUNK:].decode(errors="replace")
-    frames = text.rpartition(_TRACEBACK)[2] if status == 1 and _TRACEBACK in text else ""
-    raised = (line for line in frames.splitlines()[1:] if line[:1].strip())
-    said = next(raised, "").strip() or last_line(text)
+    said = _raised(text.splitlines()) or last_line(text)
     return said if len(said) <= _MOST_REASON else said[: _MOST_REASON - 1] + "…"
+
+
+def _raised(lines: list[str]) -> str:
+    """The first line of the last error that nobody caught."""
+    said = ""
+    for number, line in enumerate(lines):
+        ignored = number and lines[number - 1].startswith("Exception ignored")
+        if line.startswith(_TRACEBACK) and not ignored:
+            below = (each for each in lines[number + 1 :] if each[:1].strip())
+            said = next(below, "").strip() or said
+    return said
 
 
 def last_line(text: str) -> str:

@@ -14,7 +14,7 @@ import msgspec
 
 from compilescope.errors import ToolError
 from compilescope.processes.child import run_process
-from compilescope.processes.outcome import ProcessEnd
+from compilescope.processes.outcome import ProcessEnd, last_words
 from compilescope.settings import current_environment
 
 PROGRAM = Path(__file__).parent / "programs" / "transformers_model.py"
@@ -58,8 +58,7 @@ def _listed(pattern: str) -> list[ModelClass]:
 def _failure(ended: ProcessEnd) -> ToolError:
     if ended.timed_out:
         return ToolError(f"Listing the classes of transformers took over {_LIMIT_S:.0f} s.")
-    lines = ended.stderr.decode(errors="replace").strip().splitlines()
-    last = lines[-1] if lines else f"exit status {ended.status}"
+    last = last_words(ended.stderr) or f"exit status {ended.status}"
     if "No module named 'transformers'" in last:
         return ToolError(
             "transformers is not installed.", hint='Run: pip install "compilescope[models]"'

@@ -19,7 +19,7 @@ from compilescope.model.fix_search import Losses
 from compilescope.processes.deadline import Deadline, OutOfTime
 from compilescope.recorder.target import Target
 from compilescope.repair.search.places import main_file
-from compilescope.repair.search.steps import last_words
+from compilescope.repair.search.steps import error_words
 from compilescope.repair.trials.losses import losses_of
 from compilescope.repair.trials.version import Version
 from compilescope.repair.trials.watched import CapturedRun
@@ -126,7 +126,7 @@ class _TuneSearch:
                 hint="Raise --limit, or use a shorter run of the program.",
             )
         if first.exit_status:
-            raise ToolError(f"The program fails: {last_words(first)}.")
+            raise ToolError(f"The program fails: {error_words(first)}.")
         if not first.digest.graphs:
             raise ToolError(
                 "The program compiled nothing, so there is nothing to tune.",
@@ -323,7 +323,7 @@ class _TuneSearch:
             self.notes.append("The time budget ended before the whole program had run once more.")
             return
         if self.after.timed_out or self.after.exit_status != first.exit_status:
-            self.best.say("rejected", f"the whole program fails with it: {last_words(self.after)}")
+            self.best.say("rejected", f"the whole program fails with it: {error_words(self.after)}")
             self.best = None
 
     # What is told

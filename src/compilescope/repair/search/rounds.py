@@ -31,8 +31,8 @@ from compilescope.repair.search.steps import (
     SearchStep,
     ending_of,
     environment_of,
+    error_words,
     has_vanished,
-    last_words,
     losses_in_words,
     step_of,
     still_lost,
@@ -149,7 +149,7 @@ class _Search:
         seen = first.digest
         if not seen.torch and not seen.graphs and first.exit_status:
             raise ToolError(
-                f"The program failed before it reached torch: {last_words(first)}.",
+                f"The program failed before it reached torch: {error_words(first)}.",
                 hint="Does it run without compilescope, with the same arguments?",
             )
         notes = []
@@ -157,7 +157,7 @@ class _Search:
             how = f"with status {first.exit_status}"
             how = how if first.exit_status > 0 else f"on signal {-first.exit_status}"
             notes.append(
-                f"The program itself ends {how} ({last_words(first)}), so nothing could be "
+                f"The program itself ends {how} ({error_words(first)}), so nothing could be "
                 "verified."
             )
         if not seen.graphs and not findings(seen):

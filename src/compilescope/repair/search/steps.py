@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from compilescope.analysis.findings import findings
 from compilescope.fixes.subject import Subject
 from compilescope.model.fix_search import FixAttempt, FixLeft
+from compilescope.processes.outcome import last_words
 from compilescope.repair.search.attempts import Tried
 from compilescope.repair.trials.losses import losses_of
 from compilescope.repair.trials.verification import Verification
@@ -72,6 +73,5 @@ def still_lost(watched: CapturedRun, attempts: list[FixAttempt]) -> list[FixLeft
     return told
 
 
-def last_words(watched: CapturedRun) -> str:
-    lines = [line for line in watched.stderr.decode(errors="replace").splitlines() if line.strip()]
-    return lines[-1].strip().rstrip(".")[:200] if lines else "no error message"
+def error_words(watched: CapturedRun) -> str:
+    return last_words(watched.stderr).rstrip(".")[:200] or "no error message"

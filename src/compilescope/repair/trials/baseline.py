@@ -10,6 +10,7 @@ import functools
 import msgspec
 
 from compilescope.model.fix_search import Losses
+from compilescope.processes.outcome import last_words
 from compilescope.repair.trials.loss_checks import same_losses
 from compilescope.repair.trials.losses import has_symbolic_sizes, losses_of
 from compilescope.repair.trials.printed_output import compare_output
@@ -155,5 +156,5 @@ class TrialBaseline:
 
 
 def _last(stderr: bytes) -> str:
-    lines = stderr.decode(errors="replace").strip().splitlines()
-    return f" ({lines[-1].strip()[:120]})" if lines else ""
+    said = last_words(stderr)
+    return f" ({said[:120]})" if said else ""

@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping
 
 from compilescope.fixes.patch import Allowance
 from compilescope.model.fix_search import FixCheck, FixVerdict, Losses, UncoveredBreak
+from compilescope.processes.outcome import last_words
 from compilescope.repair.trials.baseline import TrialBaseline
 from compilescope.repair.trials.changes import Changes, changes_between
 from compilescope.repair.trials.loss_checks import check_losses
@@ -175,14 +176,13 @@ class _Trial:
 
 
 def _ending(after: CapturedRun, wanted: int) -> str:
-    """How it ends and the original does not: one clause, with the last line of what it said."""
-    lines = after.stderr.decode(errors="replace").strip().splitlines()
-    last = " ".join(lines[-1].split())[:_MOST_SAID] if lines else ""
+    """How it ends and the original does not: one clause, with what it said last."""
+    last = " ".join(last_words(after.stderr).split())[:_MOST_SAID]
     if after.exit_status < 0:
         return f"it is killed by signal {-after.exit_status}"
     if not after.exit_status:
         return f"it exits with status 0, the original with {wanted}"
-    crashed = any(line.startswith("Traceback (most recent call last)") for line in lines)
+    crashed = b"Traceback (most recent call last)" in after.stderr
     how = "it crashes" if crashed and after.exit_status == 1 else ""
     how = how or f"it exits with status {after.exit_status}"
     return f"{how}: {last}" if last else how
