@@ -10,7 +10,9 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -179,6 +181,27 @@ def test_the_guard_ends_what_a_second_interrupt_left(
     with contextlib.suppress(KeyboardInterrupt), guarded():
         pass
     assert ("end" in said) is not interrupted
+
+
+def test_the_guard_leaves_what_was_there_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However the command ends: what a notebook or a server runs beside it is not its own."""
+    sleep = [sys.executable, "-c", "import time; time.sleep(60)"]
+    monkeypatch.setattr(guard, "end_children", lambda but: None)
+    told = guard._Guard.say
+
+    def say(self: Any, what: str, value: str = "") -> None:
+        if what != "end":
+            told(self, what, value)
+
+    monkeypatch.setattr(guard._Guard, "say", say)
+    with subprocess.Popen(sleep) as before:
+        time.sleep(0.1)  # The system counts in hundredths of a second.
+        with guarded():
+            within = subprocess.Popen(sleep)
+            time.sleep(1)  # The guard looks every 0.3 s.
+        assert within.wait(20) == -signal.SIGKILL
+        assert before.poll() is None
+        before.kill()
 
 
 def test_a_journal_in_use_is_let_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

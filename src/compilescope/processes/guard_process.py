@@ -37,6 +37,7 @@ def main(token: str, parent: int) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
     orders = _Orders()
+    born = _ticks(os.getpid())
     family: dict[int, str] = {}
     pause = _LOOK_S
     while orders.open:
@@ -47,7 +48,7 @@ def main(token: str, parent: int) -> None:
         else:
             # Who forgets the environment it was started with is known as a descendant.
             begun = time.process_time()
-            family.update((pid, _started(pid)) for pid in descendants(parent))
+            family.update((pid, _started(pid)) for pid in descendants(parent, since=born))
             taken = time.process_time() - begun
             pause = min(max(_LOOK_S, _IDLE_SHARE * taken), _RAREST_LOOK_S)
     if not orders.in_order:
@@ -96,21 +97,30 @@ class _Orders:
             self.in_order = True
 
 
-def descendants(pid: int) -> list[int]:
-    """All but this process."""
-    found: list[int] = []
-    waiting = [pid]
+def descendants(pid: int, since: int = 0) -> list[int]:
+    """All but this process, and but the children that were there before `since`, with all theirs:
+    they are not the command's."""
+    found = _children(pid, since)
+    waiting = list(found)
     while waiting:
-        threads = f"/proc/{waiting.pop()}/task"
-        children: list[int] = []
-        with contextlib.suppress(OSError):
-            for thread in os.listdir(threads):
-                with contextlib.suppress(OSError), open(f"{threads}/{thread}/children") as file:
-                    children += map(int, file.read().split())
-        children = [child for child in children if child != os.getpid()]
+        children = _children(waiting.pop())
         found += children
         waiting += children
     return found
+
+
+def _children(pid: int, since: int = 0) -> list[int]:
+    threads = f"/proc/{pid}/task"
+    children: list[int] = []
+    with contextlib.suppress(OSError):
+        for thread in os.listdir(threads):
+            with contextlib.suppress(OSError), open(f"{threads}/{thread}/children") as file:
+                children += map(int, file.read().split())
+    return [child for child in children if child != os.getpid() and _ticks(child) >= since]
+
+
+def _ticks(pid: int) -> int:
+    return int(_started(pid) or 0)
 
 
 def _started(pid: int) -> str:
