@@ -1,0 +1,1 @@
+"""What `benchmarks/peers.py` compares: programs, their truths, tools, and how answers score."""
