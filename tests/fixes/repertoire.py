@@ -12,8 +12,10 @@ from pathlib import Path
 
 import compilescope
 from compilescope.analysis.digest import digest
+from compilescope.fixes.fix import Fix
 from compilescope.fixes.subject import Program, Subject
 from compilescope.fixes.subjects import subjects_of
+from compilescope.source.examples import Example, RefusalExample
 
 
 def program_of(folder: Path, text: str, name: str = "program.py") -> Program:
@@ -48,6 +50,13 @@ def program_of(folder: Path, text: str, name: str = "program.py") -> Program:
     torch._dynamo.reset()
     run = seen.run
     return Program(run, digest(run), str(path))
+
+
+def example_name(fix: Fix, example: Example | RefusalExample) -> str:
+    """As a capability: a torch shows it or not."""
+    if isinstance(example, RefusalExample):
+        return f"example/refusal/{fix.id}/{fix.refusals.index(example)}"
+    return f"example/fix/{fix.id}/{fix.examples.index(example)}"
 
 
 def subjects(folder: Path, text: str) -> list[Subject]:

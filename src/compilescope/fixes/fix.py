@@ -9,6 +9,7 @@ from typing import Literal
 
 import msgspec
 
+from compilescope.bundles import Bundled
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
 from compilescope.source.examples import (
@@ -60,6 +61,6 @@ class Fix(msgspec.Struct, frozen=True, dict=True):
         return read_refusals(self._folder)
 
     @property
-    def _folder(self) -> Path:
+    def _folder(self) -> Bundled:
         folders = [example_folder(package, self.id) for package in _PACKAGES]
         return next((folder for folder in folders if folder.is_dir()), folders[0])

@@ -153,7 +153,7 @@ INDEX: dict[str, Indexed] = {
     "import-at-top": Indexed("breaks.import_at_top", 110, "source", ("GB0022", "GB0069")),
     "leaf-for-grad-fn": Indexed("breaks.leaf_for_grad_fn", 20, "source", ("GB0104",)),
     "list-for-iterator": Indexed(
-        "breaks.list_for_iterator", 30, "caller", ("GB0811", "GB1752", "GB4347")
+        "breaks.list_for_iterator", 30, "caller", ("GB0811", "GB1752", "GB4347", "GB9493")
     ),
     "masked-loop": Indexed(
         "breaks.masked_loop",
@@ -236,7 +236,7 @@ INDEX: dict[str, Indexed] = {
         ("category/data-dependent-branch", "scalar-extraction", "tensor-if", "tensor-truth"),
     ),
     "requires-grad-after": Indexed("breaks.requires_grad_after", 40, "source", ("GB0225",)),
-    "running-best": Indexed("breaks.running_best", 104, "source", ("GB0193",)),
+    "running-best": Indexed("breaks.running_best", 104, "source", ("GB0193", "GB5687")),
     "scipy-operator": Indexed("breaks.scipy_operator", 76, "source", ("GB8335", "outside-call")),
     "tensor-for-number": Indexed(
         "breaks.tensor_for_number", 40, "source", ("GB0033", "GB0124", "scalar-extraction")
@@ -391,6 +391,9 @@ INDEX: dict[str, Indexed] = {
         80,
         "source",
         ("recompile/dtype-change", "recompile/type-change"),
+    ),
+    "default-outside": Indexed(
+        "recompiles.default_outside", 80, "source", ("recompile/none-or-value",)
     ),
     "dynamic-parameters": Indexed(
         "recompiles.dynamic_parameters", 150, "config", ("recompile/parameter-size",)

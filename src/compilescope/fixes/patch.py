@@ -8,15 +8,21 @@ from typing import Literal
 import msgspec
 
 Allowance = Literal[
-    "drops-output", "moves-output", "exception-type", "other-random-numbers", "rebuilt-attributes"
+    "drops-output",
+    "moves-output",
+    "exception-type",
+    "fewer-errors",
+    "other-random-numbers",
+    "rebuilt-attributes",
 ]
 """A difference that a patch states, so that the verifier does not hold it against it.
 
 `drops-output`: lines on stdout, stderr or in logs are missing. `moves-output`: they come in another
 order. `exception-type`: where the original raises, the patched one raises too, but maybe another
-class. `other-random-numbers`: values drawn at random differ, their distribution does not.
-`rebuilt-attributes`: an attribute gets a tensor of its own where it shared another's, and a call
-may make attributes that the original makes in another call.
+class. `fewer-errors`: it may return where the original raises. `other-random-numbers`: values drawn
+at random differ, their distribution does not. `rebuilt-attributes`: an attribute gets a tensor of
+its own where it shared another's, and a call may make attributes that the original makes in another
+call.
 """
 
 

@@ -145,6 +145,17 @@ class Subject:
     def line(self) -> int:
         return self.finding.line
 
+    @property
+    def watched(self) -> set[tuple[str, int]]:
+        """Lines whose functions a survey is to look at: its own, and where a number is read, those
+        that called it, which may be given the number."""
+        found = {(self.file, self.line)}
+        if "category/scalar-extraction" in self.keys:
+            for event in self.program.run.events_with(self.finding.because):
+                own = (frame for frame in event.stack if self.program.is_own(frame.file))
+                found |= {(each.file, each.line) for each in own if each.function != "<module>"}
+        return found
+
     def at(self, module: SourceModule, node: cst.CSTNode) -> Subject:
         """The same finding, looked at from another place: that of a caller."""
         moved = msgspec.structs.replace(

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import msgspec
 
+from compilescope.bundles import Bundled, bundled
+
 _MARK = "#: "
 
 
@@ -36,12 +38,12 @@ class RefusalExample(msgspec.Struct, frozen=True):
     because: str
 
 
-def example_folder(package: Path, name: str) -> Path:
+def example_folder(package: Path, name: str) -> Bundled:
     """Where the examples of a rule or fix of `package` lie."""
-    return package / "examples" / name.replace("-", "_")
+    return bundled(package / "examples") / name.replace("-", "_")
 
 
-def read_examples(folder: Path) -> tuple[Example, ...]:
+def read_examples(folder: Bundled) -> tuple[Example, ...]:
     found = []
     for number, bad in _numbered(folder, "bad"):
         program, about = _read(bad)
@@ -50,23 +52,23 @@ def read_examples(folder: Path) -> tuple[Example, ...]:
     return tuple(found)
 
 
-def read_refusals(folder: Path) -> tuple[RefusalExample, ...]:
+def read_refusals(folder: Bundled) -> tuple[RefusalExample, ...]:
     found = (_read(path) for _, path in _numbered(folder, "refused"))
     return tuple(RefusalExample(program, **about) for program, about in found)
 
 
-def _numbered(folder: Path, role: str) -> Iterator[tuple[int, Path]]:
+def _numbered(folder: Bundled, role: str) -> Iterator[tuple[int, Bundled]]:
     number = 1
     while (path := _path(folder, role, number)).is_file():
         yield number, path
         number += 1
 
 
-def _path(folder: Path, role: str, number: int) -> Path:
+def _path(folder: Bundled, role: str, number: int) -> Bundled:
     return folder / (f"{role}.py" if number == 1 else f"{role}_{number}.py")
 
 
-def _read(path: Path) -> tuple[str, dict[str, str]]:
+def _read(path: Bundled) -> tuple[str, dict[str, str]]:
     """The program, and what its first lines say about it; both empty where there is no file."""
     text = path.read_bytes().decode() if path.is_file() else ""
     about: dict[str, str] = {}

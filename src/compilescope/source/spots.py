@@ -183,6 +183,8 @@ class Sources(msgspec.Struct):
     _files: dict[str, ParsedFile | None] = msgspec.field(default_factory=dict)
     _letters: dict[str, int] = msgspec.field(default_factory=dict)
     """Of the texts of those, the oldest first."""
+    _last: tuple[str, ParsedFile | None] = ("", None)
+    """The text that was parsed last: a file that was copied to many places is parsed once."""
     _all_letters: int = 0
 
     def lines(self, file: str) -> list[str]:
@@ -261,7 +263,10 @@ class Sources(msgspec.Struct):
     def _parsed(self, file: str) -> ParsedFile | None:
         """None where there is no text of it that can be parsed."""
         if file not in self._files:
-            self._files[file] = _parse(self._text(file))
+            text = self._text(file)
+            if text != self._last[0]:
+                self._last = (text, _parse(text))
+            self._files[file] = self._last[1]
         return self._files[file]
 
 

@@ -172,6 +172,19 @@ def f(x, y):
 """),
         ("any", "any"),
     ),
+    Case(
+        "tensor-for-number",
+        _program("""
+def peak(y):
+    return y.abs().max().item()
+
+
+def f(x, y):
+    high = peak(y)
+    return x - 2 * high
+"""),
+        ("any", "any"),
+    ),
     Case("unbind-for-tolist", 0, ("any", "vector:any")),
     Case("unbind-for-tolist", 1, ("any", "vector:any")),
     Case("converted-after", 0),
@@ -346,6 +359,39 @@ def f(x, y):
 """),
         ("any", "any"),
         run=_CAUGHT,
+    ),
+    Case(
+        "outside-of-compiled",
+        _program("""
+def check(y):
+    if y.isnan().any():
+        raise ValueError("not a number")
+
+
+def f(x):
+    y = x.log()
+    check(y)
+    return y + 1
+"""),
+        run=_CAUGHT,
+    ),
+    Case(
+        "default-outside",
+        _program("""
+def f(x, mask=None):
+    if mask is None:
+        mask = torch.zeros_like(x)
+    return (x * mask).sum() + x
+
+
+def both(x, mask):
+    return f(x), f(x, mask)
+"""),
+        ("any", "any"),
+        call="both",
+        run="""g = torch.compile(f, backend="eager")
+    with torch.no_grad():
+        g(given[0]), g(*given)""",
     ),
     Case(
         "converted-after",

@@ -122,7 +122,7 @@ def _proposed(
     if not found:
         return None
     if surveyed:
-        places = [[each.file, each.line] for each in found]
+        places = [[*place] for each in found for place in each.watched]
         program = replace(program, facts=_facts(program, places))
     for subject in found:
         try:

@@ -128,7 +128,7 @@ AUTOGRAD_TRACED = Fix(
     rules=frozenset({"GB9186", "GB8985", "GB0123"}),
     order=130,
     kind="config",
-    why="With this flag (new in torch 2.13), calls to `torch.autograd.grad` and `backward`, "
+    why="With this flag, calls to `torch.autograd.grad` and `backward`, "
     "and what they compute, are part of the graph.",
     propose=_sets({"trace_autograd_ops": True}, _check_no_graph_kept),
 )

@@ -29,7 +29,7 @@ def _propose(subject: Subject) -> Patch:
         return Patch(edit.files(), needs_human="Is the call to graph_break() there on purpose?")
     call = next((each for each in module.walk(node) if isinstance(each, cst.Call)), None)
     if call is None or not isinstance(found, BreakFinding) or "disable" not in found.gb_type:
-        raise NotMeant("torch itself requests the break, inside what is called here")
+        raise Refused("torch itself requests the break, inside what is called here")
     name = _enable(edit, module, call)
     return Patch(edit.files(), needs_human=f"Is `{name}` still disabled for a reason?")
 

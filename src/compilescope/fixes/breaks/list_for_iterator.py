@@ -135,7 +135,7 @@ def _uses(module: SourceModule, function: cst.FunctionDef, name: str) -> Iterato
 FIX = Fix(
     id="list-for-iterator",
     title="use a list instead of an iterator",
-    rules=frozenset({"GB0811", "GB4347", "GB1752"}),
+    rules=frozenset({"GB0811", "GB4347", "GB1752", "GB9493"}),
     order=30,
     kind="caller",
     why="The iterator is created for this call only and consumed once, so a list of its items "

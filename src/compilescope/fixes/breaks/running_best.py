@@ -198,7 +198,7 @@ def _with_name(
 FIX = Fix(
     id="running-best",
     title="keep the best so far with torch.where",
-    rules=frozenset({"GB0193"}),
+    rules=frozenset({"GB0193", "GB5687"}),
     order=104,
     kind="source",
     why="Python's `max` and `min` go through the tensors in order and take another one only if its "

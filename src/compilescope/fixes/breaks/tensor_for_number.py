@@ -14,8 +14,12 @@ def _propose(subject: Subject) -> Patch:
     first = extraction_of(subject)
     edit = Edit(subject.module)
     for found in (first, *extractions_beside(subject, first)):
-        Uses(subject, tensor=found.tensor).follow(found.node)
+        uses = Uses(subject, tensor=found.tensor)
+        uses.follow(found.node)
         edit.replace(found.node, edit.expression(as_tensor(subject, found.tensor)))
+        if uses.is_returned and subject.function.returns is not None:
+            said = edit.expression(f"{edit.module_name('torch')}.Tensor")
+            edit.replace(subject.function.returns.annotation, said)
     return Patch(edit.files())
 
 

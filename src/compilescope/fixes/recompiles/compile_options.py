@@ -8,7 +8,11 @@ from __future__ import annotations
 import re
 
 from compilescope.fixes.arguments.guarded import cause_of, check_may_vary, check_no_parameter
-from compilescope.fixes.arguments.parameters import check_counted, check_not_needed
+from compilescope.fixes.arguments.parameters import (
+    check_counted,
+    check_not_needed,
+    recompiled_function,
+)
 from compilescope.fixes.compilation.regions import Region, region_of
 from compilescope.fixes.compilation.settings import (
     main_edit,
@@ -114,9 +118,14 @@ _CHANGING = ("append", "extend", "insert", "pop", "popleft", "appendleft", "remo
 
 def _changes_itself(subject: Subject, name: str) -> bool:
     """Does the compiled function add to what it looks at? Then one object alone recompiles."""
-    frame = subject.frame
-    lines = subject.module.text.splitlines()[frame.line - 1 :] if frame is not None else []
-    return any(f"{name}.{method}(" in line for line in lines for method in _CHANGING)
+    module, function = recompiled_function(subject)
+    methods = (each.func for each in module.walk(function.body) if isinstance(each, cst.Call))
+    return any(
+        isinstance(each, cst.Attribute)
+        and each.attr.value in _CHANGING
+        and module.code(each.value) == name
+        for each in methods
+    )
 
 
 def _isolated(subject: Subject) -> Patch:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -16,6 +16,7 @@ from compilescope.source.flow.cuts import (
     is_light,
     is_return,
 )
+from compilescope.source.flow.purity import first
 from compilescope.source.refusals import Refused
 from compilescope.source.syntax.bindings import (
     bound_names,
@@ -29,8 +30,8 @@ from compilescope.source.trees import cst
 
 Statements: TypeAlias = "Sequence[cst.BaseStatement]"
 # With these Dynamo leaves a frame alone, but not what it calls. `torch.compile(f)` looks through
-# the public decorator of a function (torch 2.13), not through that of a method, unless it stands
-# as a decorator of that method itself.
+# the public decorator of a function (torch 2.11 to 2.15), not through that of a method, unless it
+# stands as a decorator of that method itself.
 _PUBLIC = "compiler.disable(recursive=False)"
 _PRIVATE = "_dynamo.decorators.skip"
 
@@ -42,6 +43,8 @@ class Shell:
     edit: Edit
     function: cst.FunctionDef
     split: Split
+    checks: Collection[cst.BaseStatement] = ()
+    """Statements that raise or do nothing: what is returned after them may be computed before."""
 
     def write(self, *, early: bool = True) -> None:
         """The function stays, left alone by Dynamo; its core is compiled by itself, and `early`
@@ -188,7 +191,12 @@ class Shell:
             raise Refused("the function computes something both before and after it")
         names = module.names_in(value)
         attributes = {e.attr.value for e in module.walk(value) if isinstance(e, cst.Attribute)}
-        done = [each for each in self.split.after[:-1] if not is_backward(module, each)]
+        later = [each for each in self.split.after[:-1] if not is_backward(module, each)]
+        done = [each for each in later if each not in self.checks]
+        if len(done) < len(later) and (
+            found := first(module, [value], "effect", "unknown", "random", "raises")
+        ):
+            raise Refused(found.words.replace("the branch", "what is returned"))
         touched = {name for each in done for name in module.names_in(each)}
         if not names <= bound_names(core) or "grad" in attributes or names & touched:
             raise Refused("what is returned may depend on what runs before it")

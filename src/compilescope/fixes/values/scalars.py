@@ -12,6 +12,7 @@ from collections.abc import Collection
 from compilescope.fixes.subject import Subject
 from compilescope.fixes.values.extraction import read_from
 from compilescope.fixes.values.graph_values import graph_values
+from compilescope.fixes.values.helper_calls import calls_of_helper
 from compilescope.fixes.values.kinds import kind_of
 from compilescope.fixes.values.promotion import Kind, category, joined_kind
 from compilescope.fixes.values.tensors import facts_of, is_static, is_tensor
@@ -24,6 +25,7 @@ from compilescope.source.trees import cst, kinds
 
 _ABSORBING = {"mul", "multiply", "add", "sub", "subtract", "div", "divide", "true_divide", "pow"}
 _ABSORBING |= {"masked_fill", "where", "eq", "ne", "lt", "le", "gt", "ge", "lerp"}
+_DOUBLE = {"float64", "complex128"}
 _BOUNDED = {"clamp", "clip", "clamp_min", "clamp_max"}
 
 
@@ -42,6 +44,7 @@ class Uses:
         subject: Subject,
         leaving: Collection[cst.CSTNode] = (),
         tensor: cst.CSTNode | None = None,
+        inner: Uses | None = None,
     ) -> None:
         self._subject = subject
         self._module = subject.module
@@ -50,6 +53,15 @@ class Uses:
         """Reads that somebody else sees to."""
         self._kind = kind_of(subject, tensor) if tensor is not None else None
         """Of the tensor that is to take the number's place."""
+        self.is_returned = False
+        """Does the function give it to its callers?"""
+        self._computed = False
+        """Has Python computed with the number, in double precision?"""
+        self._helpers: frozenset[cst.FunctionDef] = frozenset()
+        """Functions that hand the number on, up to here."""
+        if inner is not None:
+            self._kind, self._computed = inner._kind, inner._computed
+            self._helpers = inner._helpers | {inner._subject.function}
 
     def follow(self, node: cst.CSTNode) -> None:
         """Up to where a tensor takes it in."""
@@ -72,8 +84,28 @@ class Uses:
                 kept = short(self._module, target)
                 raise Refused(f"the number is stored in `{kept}`", instead=_OUTSIDE)
             self.follow_name(target.value)
+        elif isinstance(above, cst.Return):
+            self._returned(above)
         else:
             self._refuse(above)
+
+    def _returned(self, above: cst.Return) -> None:
+        """A helper gives the number: what each of its callers does with it."""
+        if self._subject.function in self._helpers or self._leaving:
+            self._refuse(above)
+        try:
+            calls = calls_of_helper(self._subject)
+        except NeedsRun:
+            raise
+        except Refused as reason:
+            shown = short(self._module, above)
+            raise Refused(f"a Python number is needed in `{shown}`: {reason}") from None
+        annotated = self._subject.function.returns is not None
+        if annotated and self._helpers:
+            self._refuse(above)  # The fix writes another type for the first of them alone.
+        for there, call in calls:
+            Uses(there, inner=self).follow(call)
+        self.is_returned = True
 
     def follow_name(self, name: str) -> None:
         """Every read of a name that the function gives the number to."""
@@ -94,6 +126,7 @@ class Uses:
 
     def _operation(self, above: cst.BinaryOperation, node: cst.CSTNode) -> None:
         other = above.right if above.left is node else above.left
+        self._check_known(other)
         if is_tensor(self._subject, other) or not self._is_number(other):
             if not isinstance(above.operator, _OPERATORS):
                 self._refuse(above)
@@ -103,17 +136,33 @@ class Uses:
         if isinstance(above.operator, (cst.Add, cst.Subtract, cst.Multiply)) or (
             divides and above.left is node and _is_nonzero(other)
         ):
+            self._computed = True
             self.follow(above)
         elif divides:
             raise Divided("Python raises if the number is zero, a tensor does not")
         else:
             self._refuse(above)
 
+    def _check_known(self, other: cst.CSTNode) -> None:
+        """What a comprehension goes through has not been seen: it may be numbers."""
+        around = [each for each in self._module.ancestors(other) if isinstance(each, cst.BaseComp)]
+        bound = {
+            name.value
+            for each in around
+            for part in self._module.walk(each)
+            for name in targets(part)
+            if isinstance(name, cst.Name)
+        }
+        if isinstance(other, cst.Name) and other.value in bound:
+            raise Refused(f"it is unknown whether `{other.value}` is a tensor")
+
     def _check_dtype(self, other: cst.CSTNode) -> None:
         """A Python number takes the dtype of the tensors that it meets; a tensor may widen it."""
         if self._kind is None:
             return
         mine, met = self._kind.dtype, kind_of(self._subject, other)
+        if self._computed and met.dtype in _DOUBLE and mine not in _DOUBLE:
+            raise Refused(f"Python computes it in double precision, and it meets {met.dtype}")
         if mine and met.dtype and met.dims and category(met.dtype) >= category(mine):
             return  # Something with dimensions is not widened within its own category.
         if mine is not None and met.dtype is not None and met.shape is not None:

@@ -125,10 +125,11 @@ def emit(
     why_unverified: str = "",
     proven: bool = True,
     claimed: Losses | None = None,
+    numbers: bool = True,
 ) -> Emitted:
     """Write it, run it, and take it back unless it holds. Not `proven`: the program cannot be run
     here, and neither can the script. `claimed`: what the version with all changes was seen to
-    lose; None where it has not run yet."""
+    lose; None where it has not run yet. `numbers`: as in a `Claim`."""
     others = {file: text for file, text in outcome.files.items() if file != plan.main}
     script = make_script(
         ScriptRecipe(
@@ -153,7 +154,7 @@ def emit(
     with _written(plan, script.text.encode("utf-8", "surrogateescape")) as keep:
         proof = Proof("unverified", why_unverified)
         if proven:
-            claim = Claim(version, claimed, outcome.allows, whole=not script.refused)
+            claim = Claim(version, claimed, outcome.allows, not script.refused, numbers)
             proof = prove_script(plan.target, original, claim, wishes)
         if proof.holds:
             keep()

@@ -234,8 +234,14 @@ def _stated(patch: Patch, verification: Verification) -> str:
 def _nothing(subject: Subject, refused: list[tuple[Fix, Refused]], number: int) -> FixAttempt:
     """The reason that matters is that of the first fix that fits but for one thing."""
     near = [str(each) for _, each in refused if not isinstance(each, NotMeant)]
-    reason = near[0] if near else "no fix exists for this"
+    reason = near[0] if near else _by_hand(subject) or "no fix exists for this"
     return msgspec.structs.replace(_common(subject, refused, number), reason=reason)
+
+
+def _by_hand(subject: Subject) -> str:
+    """What the rule leaves to a person: a decision first, such as to leave it as it is."""
+    told = sorted(subject.finding.remedy, key=lambda each: each.kind != "judgement")
+    return told[0].text if told else ""
 
 
 def _common(subject: Subject, refused: list[tuple[Fix, Refused]], number: int) -> FixAttempt:

@@ -178,7 +178,8 @@ class _Search:
         subjects = [each for each in subjects_of(program) if self.wishes.wants(each)]
         if not subjects:
             return None
-        places = {(each.file, each.line) for each in subjects if os.path.isabs(each.file)}
+        lines = (place for each in subjects for place in each.watched)
+        places = {(file, line) for file, line in lines if os.path.isabs(file)}
         self.wishes.progress("recording values", 0, 0)
         if not self.budget.is_spent:
             with suppress(OutOfTime):

@@ -10,14 +10,22 @@ from __future__ import annotations
 import ast
 
 from compilescope.findings.remedy import Remedy, judgement
+from compilescope.patterns import late
 from compilescope.rules.breaks._trees import shown
 from compilescope.rules.causes.rule import BreakCase, BreakRule
 
 _ITERATOR_TYPES = ("Missing tp_iternext", "Missing tp_iter")
+_ITERATOR_METHODS = late(r"^name=__(next|iter)__,|iterator\) __next__ ")
+"""In the context of a type that is not for iterators alone, in the words of torch 2.15 and 2.11."""
 
 
 def _applies(case: BreakCase) -> bool:
-    return case.finding.gb_type.startswith(_ITERATOR_TYPES) and case.spot.in_comprehension
+    finding = case.finding
+    if not (
+        finding.gb_type.startswith(_ITERATOR_TYPES) or _ITERATOR_METHODS.search(finding.context)
+    ):
+        return False
+    return case.spot.in_comprehension
 
 
 def _why(case: BreakCase) -> str:

@@ -10,7 +10,10 @@ from compilescope.rules.causes.rule import BreakCase, BreakRule
 
 
 def _applies(case: BreakCase) -> bool:
-    return case.says("context manager", "Context manager")
+    if case.says("context manager", "Context manager"):
+        return True
+    # torch 2.15 names the method of the manager that it does not go into.
+    return case.says(".__enter__", ".__exit__") and isinstance(case.spot.statement, ast.With)
 
 
 def _manager(case: BreakCase) -> str:

@@ -14,6 +14,8 @@ _TYPES = (
     "Unsupported function call",
     "Failed to trace builtin operator",
     "Unsupported method call",
+    "Call to a time function",
+    "call to a callable object with no traceable __call__",
 )
 _QUALNAME = re.compile(r"(?:qualname|builtin|method)[: ]+`?([\w.]+)")
 

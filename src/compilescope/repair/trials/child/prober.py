@@ -68,8 +68,8 @@ def _ring(number: int, frame: FrameType | None) -> None:
 
 _T = TypeVar("_T")
 REGIONS = 24
-"""Chosen, as the limits below (docs/verifying.md lists them): what is beyond is left out, and the
-notes say so. Every region costs its replays, eager and compiled."""
+"""Chosen, as the limits below (docs/inside/verifying.md lists them): what is beyond is left out,
+and the notes say so. Every region costs its replays, eager and compiled."""
 CALLS = 4
 """Of one region. Chosen: only calls with other shapes or kinds of arguments count, but for the
 second."""

@@ -1,0 +1,17 @@
+import torch
+
+
+def _f_compiled(x, mask):
+    return (x * mask).sum()
+
+
+@torch.compile(backend="eager")
+@torch._dynamo.decorators.skip
+def f(x, mask=None):
+    if mask is None:
+        mask = torch.ones(3)
+    return _f_compiled(x, mask)
+
+
+for mask in (None, torch.arange(3.0)):
+    f(torch.ones(3), mask)
