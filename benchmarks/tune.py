@@ -1,13 +1,16 @@
 """How much faster `compilescope tune` makes programs that plain `torch.compile` already compiles.
 
     python benchmarks/tune.py --out results  # all, on the GPU if there is one
-    python benchmarks/tune.py --out results gpt_train bert_infer # some
-    python benchmarks/tune.py --out results --at-once 4 --budget 4m
+    python benchmarks/tune.py --out results --programs gpt_train,bert_infer  # some
+    python benchmarks/tune.py --out results --limit 300 --jobs 8
+    python benchmarks/tune.py --out results --table  # run nothing, print what is there
 
 Each program of `benchmarks/tune_programs` is tuned in a copy of its own. Then both
-texts are run by turns as plain scripts, without compilescope, and print the time of a step
-themselves: the independent measurement. `--rounds 0` leaves that out; `--table`
-only prints what is in the folder.
+texts are run by turns as plain scripts, without compilescope, and print the times of their steps
+themselves: the independent measurement. `--limit` holds for both together, and three quarters of
+it are the search's. What is known of a program is written at once: `NAME.json`, and `table.md` of
+all in the folder. SIGTERM and Ctrl-C end it with the programs that are done, and with what a search
+had verified.
 """
 
 from __future__ import annotations
@@ -17,48 +20,76 @@ import json
 import math
 import os
 import shutil
+import signal
 import subprocess
 import sys
-import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import msgspec
 
 from compilescope.analysis.intervals import ratio
 
 PROGRAMS = Path(__file__).parent / "tune_programs"
-_ALONE = threading.Lock()
-"""Plain scripts are timed one at a time."""
+_SEARCHING = 0.75
+"""Of a program's time. Chosen: the rest is enough for two to four runs of a script of some
+seconds."""
+_LEAVING_S = 15.0
+"""For a search to end once it is told to. Chosen: it ends its processes and writes its file."""
+_TURNS = ("original", "tuned", "tuned", "original")
+"""What grows or shrinks in the meantime falls on both alike."""
 
 
-def main() -> None:
+class Stopped(Exception):
+    """SIGTERM or Ctrl-C."""
+
+
+class Speedup(NamedTuple):
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.2f}x ({self.low:.2f} to {self.high:.2f})"
+
+
+def main() -> int:
     asked = _arguments()
     if asked.search:
         _search(asked.search, asked)
-        return
+        return 0
     out = Path(asked.out)
     out.mkdir(parents=True, exist_ok=True)
-    names = asked.programs or sorted(path.stem for path in PROGRAMS.glob("*.py"))
-    unknown = [name for name in names if not (PROGRAMS / f"{name}.py").exists()]
-    if unknown:
-        sys.exit(f"There is no program {unknown[0]} in {PROGRAMS}.")
+    known = sorted(path.stem for path in PROGRAMS.glob("*.py"))
+    names = [name for given in asked.programs for name in given.split(",") if name] or known
+    for name in names:
+        if name not in known:
+            sys.exit(f"There is no program {name} in {PROGRAMS}.")
+    stopped = False
+    folders = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    # Each program runs in a folder of its own.
+    os.environ["PYTHONPATH"] = os.pathsep.join(os.path.abspath(each) for each in folders if each)
     if not asked.table:
-        with ThreadPoolExecutor(asked.at_once) as pool:
-            for line in pool.map(lambda name: _tuned(name, asked, out), names):
-                print(line, flush=True)
-    print(_table(out))
+        with _ending_in_order():
+            try:
+                for name in names:
+                    _tuned(name, asked, out)
+            except Stopped:
+                stopped = True
+    table, slower = _table(out)
+    print(table)
+    return 130 if stopped else 1 if slower else 0
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("programs", nargs="*")
-    parser.add_argument("--out", default="tune-results", help="the folder for the JSON files")
-    parser.add_argument("--budget", default="4m", help="of tune, for each program")
-    parser.add_argument("--at-once", type=int, default=max(1, (os.cpu_count() or 1) // 4))
-    parser.add_argument("--jobs", type=int, default=3, help="of tune: candidates at the same time")
-    parser.add_argument("--rounds", type=int, default=3, help="of plain scripts; 0: none")
+    parser.add_argument("--programs", action="append", default=[], help="names, with commas")
+    parser.add_argument("--out", default="tune-results", help="the folder for the results")
+    parser.add_argument("--limit", type=float, default=170.0, help="seconds for each program")
+    parser.add_argument("--jobs", type=int, help="of tune: versions that compile at the same time")
     parser.add_argument("--only", action="append", default=[], help="a candidate; may be repeated")
     parser.add_argument("--lower-precision", action="store_true")
     parser.add_argument("--small", action="store_true", help="small models on the CPU")
@@ -67,119 +98,216 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _tuned(name: str, asked: argparse.Namespace, out: Path) -> str:
+@contextmanager
+def _ending_in_order() -> Iterator[None]:
+    def stop(number: int, frame: object) -> None:
+        raise Stopped
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, signal.SIG_IGN)  # What is left is to write and print.
+
+
+def _tuned(name: str, asked: argparse.Namespace, out: Path) -> None:
     folder = (out / name).absolute()
     shutil.rmtree(folder, ignore_errors=True)
     for version in ("original", "tuned"):
         (folder / version).mkdir(parents=True)
         shutil.copy(PROGRAMS / f"{name}.py", folder / version / f"{name}.py")
+    found: dict[str, Any] = {"program": name}
     begun = time.perf_counter()
-    own = [word for word in sys.argv[1:] if word not in asked.programs]
-    command = [sys.executable, str(Path(__file__).absolute()), *own, "--search", name]
-    with (folder / "log.txt").open("w") as log:
-        done = subprocess.run(command, cwd=folder / "tuned", stdout=log, stderr=log)
-    found = {"program": name, "status": done.returncode, "seconds": time.perf_counter() - begun}
-    if done.returncode:
-        lines = (folder / "log.txt").read_text().strip().splitlines()
-        found["error"] = lines[-1] if lines else "no output"
-    else:
-        found |= json.loads((folder / "found.json").read_text())
+    try:
+        _run_search(name, folder, asked.limit * _SEARCHING)
+    finally:
+        found |= _found(folder)
+        found["seconds"] = time.perf_counter() - begun
+        _keep(out, found)
     if found.get("outcome", {}).get("verdict") == "verified":
         words = ["--small"] if asked.small else []
-        found["plain"] = _plain(name, folder, words, asked.rounds)
-    (out / f"{name}.json").write_text(json.dumps(found, indent=1))
-    return f"{name}: {found['seconds']:.0f} s {found.get('error', '')}"
+        found["plain"] = _plain(name, folder, words, found, begun + asked.limit)
+    shutil.rmtree(folder / "caches", ignore_errors=True)
+    found["seconds"] = time.perf_counter() - begun
+    _keep(out, found)
+    second = _again(found)
+    print(
+        f"{name}: {found['seconds']:.0f} s {found.get('error') or found['outcome']['reason']}"
+        + (f"; again {second}" if second else ""),
+        flush=True,
+    )
+
+
+def _run_search(name: str, folder: Path, limit_s: float) -> None:
+    command = [sys.executable, str(Path(__file__).absolute()), *sys.argv[1:], "--search", name]
+    with (folder / "log.txt").open("w") as log:
+        child = subprocess.Popen(
+            command, cwd=folder / "tuned", stdout=log, stderr=log, start_new_session=True
+        )
+        try:
+            child.wait(limit_s + _LEAVING_S)
+        except (subprocess.TimeoutExpired, Stopped) as reason:
+            child.send_signal(signal.SIGINT)
+            with suppress(subprocess.TimeoutExpired):
+                child.wait(_LEAVING_S)
+            child.kill()
+            child.wait()
+            if isinstance(reason, Stopped):
+                raise
+
+
+def _found(folder: Path) -> dict[str, Any]:
+    """What the search wrote, or the last that it said."""
+    with suppress(OSError, ValueError):
+        return dict(json.loads((folder / "found.json").read_text()))
+    lines = (folder / "log.txt").read_text().strip().splitlines()
+    return {"error": lines[-1] if lines else "the search said nothing"}
+
+
+def _keep(out: Path, found: dict[str, Any]) -> None:
+    (out / f"{found['program']}.json").write_text(json.dumps(found, indent=1))
+    (out / "table.md").write_text(_table(out)[0] + "\n")
 
 
 def _search(name: str, asked: argparse.Namespace) -> None:
     """In a process of its own, in the folder of the copy, which gets the tuned text."""
+    from compilescope.cli.signals import ended_in_order
     from compilescope.processes.deadline import Deadline
     from compilescope.recorder.target import Target
-    from compilescope.repair.search.budget import read_budget
     from compilescope.tune.options import TuneOptions
     from compilescope.tune.search import tune
 
-    budget_s = read_budget(asked.budget)
+    caches = Path("../caches").resolve()
+    caches.mkdir()
+    budget_s = asked.limit * _SEARCHING
+    begun = time.perf_counter()
     wishes = TuneOptions(
         only=frozenset(asked.only),
         lower_precision=asked.lower_precision,
         budget_s=budget_s,
         deadline=Deadline(budget_s),
-        jobs=asked.jobs,
-        tell=lambda line: print(line, flush=True),
+        jobs=asked.jobs or max(1, (os.cpu_count() or 1) // 2),
+        caches=caches,
+        progress=lambda doing, done, total: print(
+            f"{time.perf_counter() - begun:.1f} {doing} {done or ''}", flush=True
+        ),
+        tell=lambda line: print(f"{time.perf_counter() - begun:.1f} {line}", flush=True),
     )
     words = ("--small",) if asked.small else ()
-    result = tune(Target("script", (f"{name}.py", *words)), wishes)
-    for file, text in result.files.items():
-        Path(file).write_text(text)
-    found = {"outcome": result.outcome, "attempts": result.attempts}
-    Path("../found.json").write_bytes(msgspec.json.encode(found))
+    with ended_in_order():
+        result = tune(Target("script", (f"{name}.py", *words)), wishes)
+        for file, text in result.files.items():
+            Path(file).write_text(text)
+        found = {
+            "outcome": result.outcome,
+            "attempts": result.attempts,
+            "caches": str(result.caches) if result.caches is not None else None,
+        }
+        Path("../found.json").write_bytes(msgspec.json.encode(found))
 
 
-def _plain(name: str, folder: Path, words: list[str], rounds: int) -> dict[str, list[float]]:
-    """Milliseconds a step as the programs print them, by turns."""
-    times: dict[str, list[float]] = {"original": [], "tuned": []}
-    for _ in range(rounds):
-        for version, row in times.items():
-            with _ALONE:
-                done = subprocess.run(
-                    [sys.executable, f"{name}.py", *words],
-                    cwd=folder / version,
-                    capture_output=True,
-                    text=True,
-                )
-            line = [each for each in done.stdout.splitlines() if each.startswith("step_ms ")]
-            if line:
-                row.append(float(line[-1].split()[1]))
-    return times
+def _plain(
+    name: str, folder: Path, words: list[str], found: dict[str, Any], until: float
+) -> dict[str, list[list[float]]]:
+    """Milliseconds a step as the programs print them, a row for each run, by turns. Another pair
+    is run if it ends in time."""
+    rows: dict[str, list[list[float]]] = {"original": [], "tuned": []}
+    # What was compiled in the search is not compiled again.
+    caches = {"original": folder / "caches" / "0-original", "tuned": found["caches"]}
+    longest_s = 0.0
+    for version in _TURNS:
+        if time.perf_counter() + longest_s > until and len(rows["tuned"]) >= 1:
+            break
+        begun = time.perf_counter()
+        done = subprocess.run(
+            [sys.executable, f"{name}.py", *words],
+            cwd=folder / version,
+            env={
+                **os.environ,
+                "TORCHINDUCTOR_CACHE_DIR": str(caches[version]),
+                "TRITON_CACHE_DIR": f"{caches[version]}/triton",
+                **(found["outcome"].get("environment", {}) if version == "tuned" else {}),
+            },
+            capture_output=True,
+            text=True,
+        )
+        longest_s = max(longest_s, time.perf_counter() - begun)
+        line = [each for each in done.stdout.splitlines() if each.startswith("step_ms ")]
+        if line:
+            rows[version].append([float(each) for each in line[-1].split()[1:]])
+        else:
+            (folder / f"{version}.err").write_text(done.stderr)
+    return rows
 
 
-def _table(out: Path) -> str:
+def _again(found: dict[str, Any]) -> Speedup | None:
+    plain = found.get("plain")
+    second = ratio(plain["original"], plain["tuned"], paired=False) if plain else None
+    if second is None:
+        return None
+    return Speedup(second.value, second.low or second.value, second.high or second.value)
+
+
+def _table(out: Path) -> tuple[str, int]:
+    """And how many of what was offered are slower in the independent measurement."""
     lines = [
-        "| program | before | after | speed-up | measured again | candidates | compile | memory |",
-        "|---|---|---|---|---|---|---|---|",
+        "| program | before | after | speed-up | measured again | candidates | compile | memory "
+        "| not tried | time |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
-    values: list[float] = []
-    again: list[float] = []
+    first: list[Speedup] = []
+    again: list[Speedup] = []
+    offered = slower = failed = 0
     for file in sorted(out.glob("*.json")):
         found = json.loads(file.read_text())
         outcome, name = found.get("outcome"), found["program"]
         if outcome is None:
-            lines.append(f"| {name} | | | {found.get('error', '')[:80]} | | | | |")
+            lines.append(f"| {name} | | | {found.get('error', '')[:80]} | | | | | | |")
+            failed += 1
             continue
-        values.append(outcome.get("speedup") or 1.0)
-        plain = found.get("plain", {"original": [], "tuned": []})
-        second = ratio([plain["original"]], [plain["tuned"]], paired=True)
-        again.append(second.value if second is not None else 1.0)
-        low_high = outcome.get("speedup_ci")
-        within = f" ({low_high[0]:.2f} to {low_high[1]:.2f})" if low_high else ""
-        words = f"{again[-1]:.2f}x" if second is not None else ""
-        if second is not None and second.low is not None:
-            words += f" ({second.low:.2f} to {second.high:.2f})"
+        second = _again(found)
+        if outcome["verdict"] == "verified":
+            first.append(Speedup(outcome["speedup"], *outcome["speedup_ci"]))
+            offered += 1
+            slower += second is not None and second.high < 1
+            again += [second] if second is not None else []
+        else:
+            first.append(Speedup(1.0, 1.0, 1.0))
+            again.append(Speedup(1.0, 1.0, 1.0))
         kept = ", ".join(each["candidate"] for each in found["attempts"] if each.get("kept"))
+        untried = sum("for lack of time" in each["reason"] for each in found["attempts"])
         seconds, memory = outcome.get("compile_seconds"), outcome.get("memory_bytes")
         lines.append(
             f"| {name} | {_ms(outcome.get('before_ms'))} | {_ms(outcome.get('after_ms'))} "
-            f"| {values[-1]:.2f}x{within} | {words} | {kept} "
+            f"| {first[-1] if kept else outcome['reason']} | {second or ''} | {kept} "
             f"| {'' if seconds is None else f'{seconds:+.0f} s'} "
-            f"| {'' if memory is None else f'{memory / 1e9:+.2f} GB'} |"
+            f"| {'' if memory is None else f'{memory / 1e9:+.2f} GB'} "
+            f"| {untried or ''} | {found['seconds']:.0f} s |"
         )
-    if values:
-        slower = sum(value < 1 for value in again)
+    if first:
         lines.append(
-            f"\nGeometric mean of {len(values)} programs: {_mean(values):.2f}x; measured again by "
-            f"the programs themselves: {_mean(again):.2f}x; slower there: {slower}."
+            f"\nGeometric mean of {len(first)} programs (1 where nothing is offered): "
+            f"{_mean(first)}; of {len(again)} measured again by the programs themselves: "
+            f"{_mean(again)}. Offered for {offered}, slower there: {slower}; without a result: "
+            f"{failed}."
         )
-    return "\n".join(lines)
+    return "\n".join(lines), slower
 
 
 def _ms(value: float | None) -> str:
     return "" if value is None else f"{value:.2f} ms"
 
 
-def _mean(values: list[float]) -> float:
-    return math.exp(sum(map(math.log, values)) / len(values))
+def _mean(values: list[Speedup]) -> Speedup:
+    """Geometric; the programs' errors are independent of one another."""
+    count = len(values) or 1
+    middle = sum(math.log(each.value) for each in values) / count
+    below = math.hypot(*(math.log(each.value / each.low) for each in values)) / count
+    above = math.hypot(*(math.log(each.high / each.value) for each in values)) / count
+    return Speedup(math.exp(middle), math.exp(middle - below), math.exp(middle + above))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -7,7 +7,7 @@ from gpt import fast
 from torch import nn
 
 fast()
-layers = [nn.Conv2d(64, 64, 1, bias=False) for _ in range(8)]
+layers = [nn.Conv2d(64, 64, 3, padding=1, bias=False) for _ in range(8)]
 net = nn.Sequential(*layers).cuda().half().eval()
 model = torch.compile(net, options={"layout_optimization": False})
 image = torch.randn(64, 64, 112, 112, device="cuda", dtype=torch.float16)

@@ -8,7 +8,7 @@ from torch.nn import functional
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 ON_GPU = DEVICE == "cuda"
-WIDTH, LAYERS, BATCH = (2048, 6, 32) if ON_GPU else (128, 2, 8)
+WIDTH, LAYERS, BATCH = (2048, 4, 32) if ON_GPU else (128, 2, 8)
 """On a GPU: large enough that a plain step keeps the device busy."""
 LENGTH, WORDS = 128, 1024
 STEPS = 30

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 import pytest
 
@@ -9,7 +11,8 @@ from compilescope.profiles.calls import CallPlace, HostLine, StepPlaces, UserLin
 from compilescope.profiles.causes import Cause, causes_of
 from compilescope.profiles.kernel_rows import KernelRow, Roof, bound_of, kernel_rows
 from compilescope.profiles.step import bar_of
-from compilescope.profiles.trace import Trace
+from compilescope.profiles.stored import compact, read_stored
+from compilescope.profiles.trace import STEP, Trace, TraceSpan
 from compilescope.report.step_trace import spans_of
 from profiles.traces import STEP_US, host, kernel, kernels_us, launch, one_step, recorded
 
@@ -63,7 +66,8 @@ def test_a_synchronisation_costs_what_the_host_waits() -> None:
     assert bar is not None and bar.syncs[0].at == LINE
     first = _first(trace(41), place)
     assert (first.cause, first.lines) == ("sync", [LINE])
-    assert first.us == pytest.approx(31)
+    # And the launch at the beginning, for which the host would have had time enough.
+    assert first.us == pytest.approx(31 + 1)
     # A host that was late anyway has lost nothing by it.
     late = one_step(
         launch(1, 1), kernel("triton_a", 2, 5, 1), host("aten::item", 30, 32),
@@ -71,6 +75,91 @@ def test_a_synchronisation_costs_what_the_host_waits() -> None:
         launch(98, 2), kernel("triton_b", 99, 100, 2),
     )  # fmt: skip
     assert "sync" not in [cause.cause for cause in causes_of(late, StepPlaces([place]))]
+
+
+def test_waiting_for_launches_is_due_to_the_synchronisation_that_took_the_lead() -> None:
+    """Device: a of 300, b and c of 5 each. The host needs 40 for each launch, 120 in all."""
+
+    def trace(*wait: TraceSpan) -> Trace:
+        graph = host("## Call CompiledFxGraph x ##", 310, 440)
+        return one_step(
+            launch(1, 1), kernel("triton_a", 2, 302, 1), *wait, graph,
+            launch(350, 2), kernel("triton_b", 351, 356, 2),
+            launch(400, 3), kernel("triton_c", 401, 406, 3), end=440,
+        )  # fmt: skip
+
+    sync = host("cudaStreamSynchronize", 4, 303, "cuda_runtime", 9)
+    first, *others = causes_of(
+        trace(host("aten::item", 3, 305), sync), StepPlaces([CallPlace("aten::item", LINE)])
+    )
+    assert (first.cause, first.lines) == ("sync", [LINE])
+    assert first.share > 0.2 and "launches" not in [cause.cause for cause in others]
+    without = causes_of(trace(), StepPlaces())
+    assert "sync" not in [cause.cause for cause in without]
+    assert "launches" in [cause.cause for cause in without]
+
+
+def _ahead() -> Trace:
+    """Two steps of 10 on the host, whose kernels take 100 each; and one before them."""
+    first, second = (host(f"{STEP}#{n}", 10 * n, 10 * n + 10, "user_annotation") for n in (0, 1))
+    spans = [
+        kernel("before", -90, 20, 9),
+        host("aten::mm", 1, 5), launch(2, 1), kernel("gemm", 20, 120, 1),
+        host("aten::mm", 11, 15), launch(12, 2), kernel("gemm", 120, 220, 2),
+    ]  # fmt: skip
+    return Trace.of([first, second, *spans], [])
+
+
+def test_a_host_that_is_ahead_of_the_device() -> None:
+    trace = _ahead()
+    bar = bar_of(trace)
+    assert bar is not None and (bar.step_us, bar.busy_us, bar.kernels) == (100, 100, 1)
+    place = CallPlace("aten::mm", LINE, dtypes=("float64",))
+    (cause,) = causes_of(trace, StepPlaces([place]))
+    assert (cause.cause, cause.us, cause.lines) == ("float64", 100, [LINE])
+    (row,) = kernel_rows(trace, StepPlaces([place]))
+    assert (row.calls, row.us, row.share) == (1, 100, 1)
+
+
+def test_kernels_of_a_host_that_is_ahead_are_stored(tmp_path: Path) -> None:
+    trace = _ahead()
+    events = [
+        {
+            "ph": "X", "cat": span.kind, "name": span.name, "tid": 1, "ts": span.start + 1000,
+            "dur": span.duration,
+            "args": {"correlation": span.correlation}
+            | ({"stream": 7, "device": 0} if span.device >= 0 else {}),
+        }
+        for span in (*trace.host, *trace.device)
+    ]  # fmt: skip
+    file = tmp_path / "trace.json"
+    file.write_bytes(msgspec.json.encode({"traceEvents": events}))
+    whole = read_stored(compact(file, first=0))
+    assert [span.name for span in whole.asked] == ["gemm", "gemm"]
+    assert whole.window == (20, 220)
+    last = read_stored(compact(file, first=1))
+    assert last.window == (110, 210) and len(last.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("device", "operator", "cause"),
+    [
+        ("void at::native::direct_copy_kernel_cuda", "aten::cudnn_convolution", "layout"),
+        ("void at::native::bfloat16_copy_kernel_cuda", "aten::cudnn_convolution", "fallback"),
+        ("triton_poi_fused__unsafe_view_clone_3", "aten::mm", "layout"),
+        ("void cutlass::Kernel2<cutlass_80_tensorop_d884gemm_64x32>", "aten::mm", "float64"),
+        ("triton_poi_fused_tanh_0", "", "float64"),
+    ],
+)
+def test_kernels_of_compiled_code(device: str, operator: str, cause: str) -> None:
+    trace = one_step(
+        host("## Call CompiledFxGraph x ##", 0, 9), host(operator or "triton_x", 1, 6),
+        launch(2, 1), kernel(device, 3, 100, 1),
+    )  # fmt: skip
+    calls = [CallPlace(operator, LINE, within="graph", dtypes=("float32",))] if operator else []
+    tanh = CallPlace("triton_poi_fused_tanh_0", LINE, within="graph", dtypes=("float64",))
+    first = causes_of(trace, StepPlaces(calls, [tanh]))[0]
+    assert (first.cause, first.lines) == (cause, [LINE])
 
 
 def test_tf32_only_where_the_device_has_it_and_it_is_off() -> None:

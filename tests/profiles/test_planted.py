@@ -100,6 +100,21 @@ def test_named_first(step: Callable[[Model], None]) -> None:
     assert sum(part["share"] for part in told["parts"]) == pytest.approx(1, rel=0.02)
 
 
+def scaled(model: Model) -> None:
+    x = torch.ones(SIZE, SIZE, requires_grad=True)
+    (model(x) * 2.0 / 3.0).mean().backward()
+
+
+def test_a_number_of_python_is_no_float64() -> None:
+    with compilescope.capture(profile=2) as seen:
+        model = torch.compile(lambda x: x.relu(), backend="eager")
+        for _ in range(14):
+            scaled(model)
+    (told,) = steps_json(seen.run)
+    assert [cause["cause"] for cause in told["causes"]][:1] == ["uncompiled"]
+    assert "float64" not in [cause["cause"] for cause in told["causes"]]
+
+
 def test_a_program_that_ends_before_its_lines_are_known() -> None:
     with compilescope.capture(profile=2) as seen:
         model = torch.compile(lambda x: x.relu(), backend="eager")
@@ -124,9 +139,9 @@ def test_the_benchmark_has_its_programs() -> None:
 
 
 @pytest.mark.slow
-def test_planted_programs_on_the_cpu() -> None:
+def test_planted_programs_on_the_cpu(tmp_path: Path) -> None:
     benchmark = _benchmark()
     for program in benchmark.planted_programs():
         if not program.needs_cuda:
-            told = benchmark.profile(program)
+            told = benchmark.profile(program, tmp_path / program.file.stem)
             assert benchmark.names_it(program, told), (program.file.stem, told)

@@ -19,7 +19,12 @@ torch = pytest.importorskip("torch")
 import compilescope  # noqa: E402
 from compilescope.model.home import list_runs  # noqa: E402
 from compilescope.model.run import Run, read_run  # noqa: E402
+from compilescope.profiles.calls import StepPlaces  # noqa: E402
+from compilescope.profiles.kernel_rows import kernel_rows  # noqa: E402
 from compilescope.profiles.reading import StepProfile, profiles_of  # noqa: E402
+from compilescope.profiles.step import bar_of  # noqa: E402
+from compilescope.profiles.stored import compact, read_stored  # noqa: E402
+from compilescope.profiles.trace import STEP  # noqa: E402
 from compilescope.torchapi import install  # noqa: E402
 from recorder.faults import finding_faults  # noqa: E402
 
@@ -184,6 +189,20 @@ def test_a_fault_in_a_hook_harms_nothing(hook: str, monkeypatch: pytest.MonkeyPa
     assert {fault.where for fault in seen.digest.faults} == {hook}
 
 
+@pytest.mark.parametrize("hook", ["refused-fusions", "fused-nodes"])
+def test_a_fault_while_inductor_fuses_harms_nothing(
+    hook: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(install, "discover", finding_faults(hook))
+    with (
+        torch._inductor.config.patch(force_disable_caches=True),
+        compilescope.capture(profile=1) as seen,
+    ):
+        both = torch.compile(lambda x: (x.sin().sum(0), x.exp().sum(1)))
+        assert both(torch.zeros(64, 32))[1][0] == 32
+    assert {fault.where for fault in seen.digest.faults} == {hook}
+
+
 @pytest.mark.parametrize("before", [0, 9, 11], ids=["first", "while we begin", "while we record"])
 def test_a_program_that_profiles_itself(before: int) -> None:
     @torch.compile(backend="eager")
@@ -215,3 +234,47 @@ def test_a_program_that_always_compiles() -> None:
             for _ in range(6):
                 f(torch.ones(size))
     assert "something compiled in each of" in _only(seen.run).told.reason
+
+
+def test_times_are_those_of_the_profilers_own_table(tmp_path: Path) -> None:
+    x = torch.ones(200, 200)
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profiler:
+        for number in range(4):
+            with torch.profiler.record_function(f"{STEP}#{number}"):
+                torch.mm(torch.tanh(x), x)
+                torch.mm(x, x)
+    file = tmp_path / "trace.json"
+    profiler.export_chrome_trace(str(file))
+    trace = read_stored(compact(file, first=0))
+    rows = kernel_rows(trace, StepPlaces())
+    table = {row.key: row for row in profiler.key_averages()}
+    for name, calls in (("aten::mm", 2), ("aten::tanh", 1)):
+        own = [row for row in rows if row.name == name]
+        assert sum(row.calls for row in own) == calls
+        # Kineto writes thousandths of a microsecond.
+        whole = sum(row.us for row in own) * 4
+        assert whole == pytest.approx(table[name].cpu_time_total, abs=0.01)
+    bar = bar_of(trace)
+    assert bar is not None
+    assert sum(part.us for part in bar.parts) == pytest.approx(bar.step_us, rel=0.02)
+
+
+def test_what_inductor_did_not_fuse() -> None:
+    def both(x: Any) -> Any:
+        rows = x.sin().sum(0)
+        return rows, x.exp().sum(1)
+
+    with (
+        torch._inductor.config.patch(force_disable_caches=True),
+        compilescope.capture(profile=2) as seen,
+    ):
+        model = torch.compile(both)
+        for _ in range(14):
+            model(torch.ones(64, 32))
+    assert not seen.digest.faults
+    pairs = _only(seen.run).unfused
+    assert pairs and {pair.first for pair in pairs} == {"sin, sum"}
+    assert all(pair.reason for pair in pairs)
+    (at,) = {pair.at for pair in pairs}
+    first = both.__code__.co_firstlineno
+    assert at is not None and (Path(at.file).name, at.line) == (Path(__file__).name, first + 1)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from compilescope.fixes.patch import Patch
+from compilescope.processes.deadline import Deadline
 from compilescope.recorder.target import Target
 from compilescope.source.refusals import Refused
 from compilescope.tune.candidate import TuneCandidate, TunedProgram
@@ -36,14 +37,14 @@ print("done")
 """
 
 
-def _replacing(name: str, old: str, new: str) -> TuneCandidate:
+def _replacing(name: str, old: str, new: str, *, autotunes: bool = False) -> TuneCandidate:
     def propose(tuned: TunedProgram) -> Patch:
         text = tuned.program.text(tuned.program.main)
         if old not in text:
             raise Refused("there is no such text")
         return Patch({tuned.program.main: text.replace(old, new)})
 
-    return TuneCandidate(id=name, title=name, price="", propose=propose)
+    return TuneCandidate(id=name, title=name, price="", propose=propose, autotunes=autotunes)
 
 
 def test_what_is_faster_and_right_is_combined_and_the_rest_is_told(tmp_path: Path) -> None:
@@ -70,3 +71,18 @@ def test_what_is_faster_and_right_is_combined_and_the_rest_is_told(tmp_path: Pat
     assert result.outcome.speedup is not None and result.outcome.speedup > 2
     assert "sleep" not in result.files[str(program)].replace("import time", "")
     assert result.outcome.diff.count("\n-        ") == 2
+
+
+def test_one_that_never_gets_ready_costs_the_quick_ones_nothing(tmp_path: Path) -> None:
+    program = tmp_path / "train.py"
+    program.write_text(_PROGRAM)
+    candidates = (
+        _replacing("stuck", "for epoch", "time.sleep(10**6)\nfor epoch", autotunes=True),
+        _replacing("first", "time.sleep(0.03)  # one", "pass"),
+    )
+    wishes = TuneOptions(jobs=2, budget_s=300, deadline=Deadline(300))
+    result = tune(Target("script", (str(program),)), wishes, candidates)
+    verdicts = {each.candidate: each for each in result.attempts}
+    assert verdicts["first"].verdict == "verified", verdicts
+    assert verdicts["stuck"].verdict == "unverified"
+    assert "its share of the time budget" in verdicts["stuck"].reason

@@ -63,6 +63,8 @@ class StepPlaces(msgspec.Struct, frozen=True, omit_defaults=True):
 
     calls: list[CallPlace] = []
     """In the order of their beginning."""
+    generated: list[CallPlace] = []
+    """Kernels of Inductor's code that compute in float64, each name once."""
     lines: list[HostLine] = []
     """The longest first."""
 

@@ -30,8 +30,17 @@ _COPIES = frozenset(
     f"aten::{name}" for name in ("contiguous", "clone", "copy_", "reshape", "_to_copy", "to")
 )
 _LAYOUTS = re.compile(r"nchwToNhwc|nhwcToNchw|tensorTransformGeneric", re.IGNORECASE)
-_ONLY_COPIES = re.compile(r"triton_\w+?_fused(?:_(?:clone|copy|contiguous|view|permute|t))+_\d+$")
-_DOUBLE = re.compile(r"\bdouble\b|f64|dgemm", re.IGNORECASE)
+_ONLY_COPIES = re.compile(
+    r"triton_\w+?_fused(?:_(?:clone|copy|contiguous|view|_unsafe_view|permute|transpose|t|expand"
+    r"|slice|select|squeeze|unsqueeze|reshape))+_\d+$"
+)
+_PLAIN_COPY = "direct_copy_kernel"
+"""Eager mode's kernel that copies without another dtype: within a convolution, another layout."""
+_DOUBLE = re.compile(r"\bdouble\b|f64|dgemm|d884|nvjet_d", re.IGNORECASE)
+"""Names of cuBLAS, CUTLASS and eager mode's templates; Hopper's products of float64 are
+`cutlass_80_tensorop_d884gemm_...` and `sm90_xmma_gemm_f64f64_...`."""
+_DISPATCH = ("launches", "guards", "uncompiled", "optimizer")
+"""What the host does on its way to a launch: it costs nothing while the host is ahead."""
 _AMPERE = 8
 """The first generation (compute capability) whose tensor cores take TF32."""
 _OWN_LINE = 0.5
@@ -66,13 +75,13 @@ def causes_of(
     if not trace.steps:
         return []
     calls = Calls(trace, places)
-    claims = _Claims(trace, calls, matmul_precision)
+    claims = _Claims(trace, calls, places, matmul_precision)
     waits = waits_of(trace, step_us)
     pieces = [claims.wait(wait) for wait in waits]
     if trace.device:
-        pieces += claims.kernels()
+        pieces = claims.with_lost_lead(pieces) + claims.kernels()
     count = len(trace.steps)
-    total = step_us or (trace.steps[-1].end - trace.steps[0].start) / count
+    total = step_us or (trace.window[1] - trace.window[0]) / count
     pieces = _with_lines(pieces, places)
     found = _grouped(pieces, count, total)
     if trace.device:
@@ -83,8 +92,11 @@ def causes_of(
 class _Claims:
     """Which cause takes a piece."""
 
-    def __init__(self, trace: Trace, calls: Calls, matmul_precision: str) -> None:
+    def __init__(
+        self, trace: Trace, calls: Calls, places: StepPlaces, matmul_precision: str
+    ) -> None:
         self._trace, self._calls = trace, calls
+        self._generated = {place.name: place for place in places.generated}
         major = max((int(d.get("computeMajor", 0)) for d in trace.devices), default=0)
         self._misses_tf32 = matmul_precision == "highest" and major >= _AMPERE
         self._launches = trace.launches
@@ -96,15 +108,37 @@ class _Claims:
 
     def kernels(self) -> list[_TimePiece]:
         """What the device does, of all steps together."""
+        return [self._kernel(span) for span in self._trace.asked]
+
+    def with_lost_lead(self, pieces: list[_TimePiece]) -> list[_TimePiece]:
+        """Without its synchronisations the host would have as much more time for its way to the
+        launches as it waits in them. What the device waits for that way is due to them, up to so
+        much: all of it if the host is the quicker one."""
         start, end = self._trace.steps[0].start, self._trace.steps[-1].end
-        return [self._kernel(span) for span in self._trace.device if start <= span.start < end]
+        syncs = [s for s in self._trace.host if is_sync(s) and start <= s.start < end]
+        waited = sum(span.duration for span in syncs)
+        known = sum(piece.us for piece in pieces if piece.cause in ("sync", "transfer"))
+        dispatch = sum(piece.us for piece in pieces if piece.cause in _DISPATCH)
+        moved = min(dispatch, max(waited - known, 0.0))
+        if not known or not moved:
+            return pieces  # No wait of the device follows a synchronisation.
+        left = 1 - moved / dispatch
+        pieces = [p._replace(us=p.us * left) if p.cause in _DISPATCH else p for p in pieces]
+        lost = [self._lost(span, moved * span.duration / waited) for span in syncs]
+        return [*pieces, *lost]
+
+    def _lost(self, sync: TraceSpan, us: float) -> _TimePiece:
+        return self._synced(self._calls.at(sync.lane, sync.start), us)
+
+    def _synced(self, call: StepCall | None, us: float) -> _TimePiece:
+        inward = call is not None and id(call.span) in self._to_device
+        return self._piece("transfer" if inward else "sync", us, call)
 
     def wait(self, wait: Wait) -> _TimePiece:
         begin = wait.start if wait.sync is None else wait.sync
         call = self._calls.at(wait.lane, begin)
         if wait.part == "sync":
-            inward = call is not None and id(call.span) in self._to_device
-            return self._piece("transfer" if inward else "sync", wait.us, call)
+            return self._synced(call, wait.us)
         if wait.part in ("data", "guards", "python", "optimizer", "collective"):
             return _TimePiece(wait.part, wait.us)
         if wait.part in ("generated", "library", "operator"):
@@ -143,13 +177,16 @@ class _Claims:
         place = call.place if call is not None else CallPlace("")
         work = work_of(span)
         cause: CauseId | None = None
+        if work == "generated" and span.name in self._generated:
+            double = self._generated[span.name]
+            return _TimePiece("float64", span.duration, double.at, double.name)
         if "float64" in place.dtypes or _DOUBLE.search(span.name):
             cause = "float64"
         elif "HtoD" in span.name or "DtoH" in span.name:
             cause = "transfer" if "HtoD" in span.name else "sync"
         elif work == "collective":
             cause = "collective"
-        elif _LAYOUTS.search(span.name) or _ONLY_COPIES.match(span.name):
+        elif _changes_layout(span, place):
             cause = "layout"
         elif place.name in _COPIES and place.within in ("", "backward", "region"):
             cause = "copy"
@@ -175,6 +212,12 @@ class _Claims:
         if call is None:
             return _TimePiece(cause, us)
         return _TimePiece(cause, us, call.place.at, call.place.name)
+
+
+def _changes_layout(span: TraceSpan, place: CallPlace) -> bool:
+    if _LAYOUTS.search(span.name) or _ONLY_COPIES.match(span.name):
+        return True
+    return "convolution" in place.name.lower() and _PLAIN_COPY in span.name
 
 
 def _with_lines(pieces: list[_TimePiece], places: StepPlaces) -> list[_TimePiece]:

@@ -101,7 +101,7 @@ def kernel_rows(trace: Trace, places: StepPlaces, step_us: float | None = None) 
     calls = Calls(trace, places)
     found = _of_device(trace, calls) if trace.device else _of_host(trace, calls)
     count = len(trace.steps)
-    total = step_us or (trace.steps[-1].end - trace.steps[0].start) / count
+    total = step_us or (trace.window[1] - trace.window[0]) / count
     rows = [
         KernelRow(
             name=name,
@@ -134,12 +134,9 @@ _Found = dict[_Key, list[tuple[float, CallPlace]]]
 def _of_device(trace: Trace, calls: Calls) -> _Found:
     found: _Found = defaultdict(list)
     launches = trace.launches
-    start, end = trace.steps[0].start, trace.steps[-1].end
     counted: set[int] = set()
-    for span in trace.device:
+    for span in trace.asked:
         launch = launches.get(span.correlation, span)
-        if not start <= launch.start < end:
-            continue
         call = calls.at(launch.lane, launch.start) if launch is not span else None
         work = work_of(span)
         place = call.place if call is not None and work != "generated" else CallPlace("")

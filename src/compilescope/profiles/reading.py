@@ -10,6 +10,7 @@ from compilescope.model.bodies import StepsProfiled
 from compilescope.model.run import Run
 from compilescope.profiles.calls import read_places
 from compilescope.profiles.causes import Cause, causes_of
+from compilescope.profiles.fusions import UnfusedPair, read_unfused
 from compilescope.profiles.kernel_rows import KernelRow, kernel_rows
 from compilescope.profiles.step import StepBar, bar_of
 from compilescope.profiles.stored import read_stored
@@ -25,22 +26,32 @@ class StepProfile(msgspec.Struct, frozen=True):
     kernels: list[KernelRow] = []
     graph_launches: bool = False
     """CUDA graphs are used."""
+    unfused: list[UnfusedPair] = []
 
 
 def profiles_of(run: Run) -> list[StepProfile]:
     """One a process that was asked for one, by rank."""
+    read: dict[tuple[object, ...], StepProfile] = {}
     found = []
     for event, body in run.of(StepsProfiled):
-        text = run.artifacts.get(body.trace) if body.trace else None
         step_us = median(body.step_ns) / 1e3 if body.step_ns else None
-        if not text:
-            found.append(StepProfile(event.rank, body))
-            continue
-        trace = read_stored(text)
-        places = read_places(run.artifacts.get(body.places) if body.places else None)
-        causes = causes_of(trace, places, step_us, body.matmul_precision)
-        graphs = any("GraphLaunch" in span.name for span in trace.host)
-        bar = bar_of(trace, step_us, places)
-        kernels = kernel_rows(trace, places, step_us)
-        found.append(StepProfile(event.rank, body, bar, causes, kernels, graphs))
+        # A run from anywhere may name one trace in each of its events.
+        key = (body.trace, body.places, body.unfused, step_us, body.matmul_precision)
+        if key not in read:
+            read[key] = _profile(run, event.rank, body, step_us)
+        found.append(msgspec.structs.replace(read[key], rank=event.rank, told=body))
     return sorted(found, key=lambda profile: profile.rank)
+
+
+def _profile(run: Run, rank: int, body: StepsProfiled, step_us: float | None) -> StepProfile:
+    text = run.artifacts.get(body.trace) if body.trace else None
+    if not text:
+        return StepProfile(rank, body)
+    trace = read_stored(text)
+    places = read_places(run.artifacts.get(body.places) if body.places else None)
+    causes = causes_of(trace, places, step_us, body.matmul_precision)
+    graphs = any("GraphLaunch" in span.name for span in trace.host)
+    bar = bar_of(trace, step_us, places)
+    kernels = kernel_rows(trace, places, step_us)
+    unfused = read_unfused(run.artifacts.get(body.unfused) if body.unfused else None)
+    return StepProfile(rank, body, bar, causes, kernels, graphs, unfused)

@@ -81,7 +81,7 @@ def bar_of(
     where operators are called."""
     if not trace.steps:
         return None
-    window = (trace.steps[0].start, trace.steps[-1].end)
+    window = trace.window
     count = len(trace.steps)
     if not trace.device:
         return _host_bar(trace, window, step_us)
@@ -96,9 +96,7 @@ def bar_of(
     for wait in idle:
         parts[wait.part] = parts.get(wait.part, 0.0) + wait.us / count
     times = [StepTime(part, us, us / total) for part, us in parts.items() if us > 0]
-    kernels = sum(
-        span.kind == "kernel" and window[0] <= span.start < window[1] for span in trace.device
-    )
+    kernels = sum(span.kind == "kernel" for span in trace.asked)
     points = waits.points(count, Calls(trace, places or StepPlaces()))
     return StepBar(count, total, profiled_us, busy_us, times, points, kernels / count)
 
@@ -108,7 +106,7 @@ def waits_of(trace: Trace, step_us: float | None = None) -> list[Wait]:
     does."""
     if not trace.steps:
         return []
-    window = (trace.steps[0].start, trace.steps[-1].end)
+    window = trace.window
     count = len(trace.steps)
     if not trace.device:
         lane, total = trace.steps[0].lane, step_us or (window[1] - window[0]) / count
@@ -204,13 +202,14 @@ class _Waits:
         self._sync_idle: dict[float, float] = defaultdict(float)
         """By the beginning of the synchronisation."""
         self._window = window
+        self._on_host = trace.steps[0].start, trace.steps[-1].end
         self._walk(trace.device)
 
     def points(self, steps: int, calls: Calls) -> list[SyncPoint]:
         waited: dict[tuple[str, UserLine | None], list[TraceSpan]] = defaultdict(list)
         for lane, spans in self._syncs.items():
             for span in spans:
-                if self._window[0] <= span.start < self._window[1]:
+                if self._on_host[0] <= span.start < self._on_host[1]:
                     call = calls.at(lane, span.start)
                     at = call.place.at if call is not None else None
                     waited[self._asked_by(lane, span), at].append(span)

@@ -40,8 +40,10 @@ def compact(file: Path, first: int) -> str:
     if not steps:
         return msgspec.json.encode(_Stored([], [], [], [], {}, [], 0)).decode()
     start, end = steps[0].start, steps[-1].end
-    wanted = [span for span in (*trace.host, *trace.device) if start <= span.end]
-    wanted = [span for span in wanted if span.start <= end]
+    # The device may be behind.
+    until = Trace(trace.host, trace.device, steps, trace.devices).window[1]
+    wanted = [span for span in trace.host if start <= span.end and span.start <= end]
+    wanted += [span for span in trace.device if start <= span.end and span.start <= until]
     names: dict[str, int] = {}
     kinds: dict[str, int] = {}
     lanes: dict[int | str, int] = {}

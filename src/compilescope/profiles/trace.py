@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from compilescope.errors import ToolError
+from compilescope.profiles.intervals import Interval
 
 DEVICE_WORK = ("kernel", "gpu_memcpy", "gpu_memset")
 _HOST = ("cpu_op", "user_annotation", "cuda_runtime", "cuda_driver", "python_function")
@@ -70,6 +71,24 @@ class Trace(msgspec.Struct, frozen=True):
         """The calls of the driver by their correlation."""
         return {s.correlation: s for s in self.host if s.correlation and _is_driver(s)}
 
+    @property
+    def asked(self) -> list[TraceSpan]:
+        """The device's work that was asked for in the steps, whenever it ran: the host may be ahead
+        of the device by more than all of them."""
+        start, end = self.steps[0].start, self.steps[-1].end
+        launches = self.launches
+        return [s for s in self.device if start <= _asked_at(s, launches, start) < end]
+
+    @property
+    def window(self) -> Interval:
+        """All steps, one after the other: as the device has them, from the end of what was asked
+        for before them to the end of what they asked for."""
+        start, end = self.steps[0].start, self.steps[-1].end
+        launches = self.launches
+        before = [s.end for s in self.device if _asked_at(s, launches, start) < start]
+        own = [s.end for s in self.device if _asked_at(s, launches, start) < end]
+        return max([start, *before]), max([end, *own])
+
 
 class _TraceEvent(msgspec.Struct):
     ph: str = ""
@@ -112,6 +131,15 @@ def _spans(events: Iterable[_TraceEvent]) -> Iterator[TraceSpan]:
             correlation=int(event.args.get("correlation", 0)),
             details=event.args,
         )
+
+
+def _asked_at(span: TraceSpan, launches: dict[int, TraceSpan], start: float) -> float:
+    """When the host asked for it. What has a launch that is not in the record was asked for before
+    it begins; what has none is taken by its own time."""
+    launch = launches.get(span.correlation)
+    if launch is not None:
+        return launch.start
+    return min(span.start, start - 1) if span.correlation else span.start
 
 
 def _is_driver(span: TraceSpan) -> bool:

@@ -113,7 +113,9 @@ class TuneCandidate(msgspec.Struct, frozen=True):
     propose: Callable[[TunedProgram], Patch]
     """Raises `Refused` with the reason where it cannot apply."""
     order: int = 100
-    """Under a budget the lowest is tried first: what wins most often, and compiles quickest."""
+    """Of two that cost alike the lower is tried first: what wins more often."""
+    autotunes: bool = False
+    """Its compiler measures kernels, which takes many times as long: tried after all others."""
     group: str = ""
     """Of those in one group only one can be chosen."""
     lower_precision: bool = False

@@ -12,4 +12,4 @@ from compilescope.tune.candidate import TuneCandidate
 @cache
 def all_candidates() -> tuple[TuneCandidate, ...]:
     found = discover(candidates, "CANDIDATE", TuneCandidate, several="CANDIDATES")
-    return tuple(sorted(found, key=lambda each: (each.order, each.id)))
+    return tuple(sorted(found, key=lambda each: (each.autotunes, each.order, each.id)))

@@ -12,7 +12,7 @@ from compilescope.tune.measurement import Meter
 from compilescope.tune.numbers import is_other_computation, judge_numbers, read_steps
 from compilescope.tune.options import TuneOptions
 from compilescope.tune.stepped import StepFailed
-from compilescope.tune.trial import ONCE, TuneTrial, in_words
+from compilescope.tune.trial import ONCE, TOO_FEW, TuneTrial, in_words
 
 _NOISY = 1.1
 """high / low of an interval around 1 that says nothing. Chosen: a tenth would be worth having."""
@@ -71,10 +71,10 @@ class NumbersJudge:
 def judge_first(trial: TuneTrial, meter: Meter, judge: NumbersJudge) -> None:
     """After the first measurement."""
     found = trial.ratio
-    if trial.verdict == "rejected":
+    if trial.verdict == "rejected" or found is None:
         return
-    if found is None or found.low is None or found.high is None:
-        trial.say("unverified", "the program has too few steps to measure it")
+    if found.low is None or found.high is None:
+        trial.say("unverified", TOO_FEW)
         return
     faster = found.low > 1
     if trial.for_compile_time:
@@ -115,7 +115,6 @@ def judge_second(trial: TuneTrial) -> None:
     if trial.verdict == "rejected":
         return
     if len(trial.own_rows) < 2:
-        trial.say("unverified", "the second measurement failed")
         return
     again = ratio(trial.base_rows[-1:], trial.own_rows[-1:], paired=True)
     if again is None or again.low is None or again.low <= 1:

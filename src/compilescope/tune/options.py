@@ -43,6 +43,9 @@ class TuneOptions:
     backend: str | None = None
     jobs: int | None = None
     """Versions that compile at the same time; None: by the number of cores."""
+    caches: Path | None = None
+    """An empty folder for what compilers keep of each version, which stays; None: a temporary
+    one."""
     home: Path | None = None
     progress: Callable[[str, int, int], None] = _silent
     tell: Callable[[str], None] = _mute

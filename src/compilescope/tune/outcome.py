@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from compilescope.analysis.intervals import Ratio
@@ -29,7 +30,10 @@ class TuneResult:
     run: str = ""
     interrupted: bool = False
     before: Losses = field(default_factory=Losses)
-    after: Losses = field(default_factory=Losses)
+    after: Losses | None = None
+    """None where the whole program was not run with it."""
+    caches: Path | None = None
+    """What compilers keep of the tuned version, where `TuneOptions.caches` asks for it."""
 
 
 def originals_of(files: Mapping[str, str]) -> dict[str, str]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from compilescope.analysis.intervals import Ratio, ratio
+from compilescope.processes.deadline import clock
 from compilescope.tune.settled import SettledVersion
 from compilescope.tune.stepped import StepFailed
 
@@ -67,10 +68,12 @@ def run_race(
     others: Sequence[Contestant],
     left: int | None,
     tick: Callable[[int], None],
+    until: float = math.inf,
 ) -> None:
-    """Until each is decided, or the original's program has come to its end."""
+    """Until each is decided, the original's program has come to its end, or it is `until` by
+    `clock`: what was measured by then counts."""
     turn = 0
-    while turn < MOST_TURNS:
+    while turn < MOST_TURNS and clock() < until:
         waiting = [each for each in others if not each.is_decided]
         if not waiting or base.over:
             return

@@ -15,7 +15,6 @@ import msgspec
 
 from compilescope.errors import ToolError
 from compilescope.fixes.subject import Program
-from compilescope.model.fix_search import Losses
 from compilescope.processes.deadline import Deadline, OutOfTime
 from compilescope.recorder.target import Target
 from compilescope.repair.search.places import main_file
@@ -36,7 +35,7 @@ from compilescope.tune.stepped import StepFailed, Stepped, compiler_caches
 from compilescope.tune.steps.place import MARK, StepPlace, marked
 from compilescope.tune.steps.search import ENOUGH, choose, possible_steps
 from compilescope.tune.stored import keep_tuning
-from compilescope.tune.trial import TuneTrial
+from compilescope.tune.trial import NO_TIME, NOT_TRIED, TuneTrial
 
 _COUNTING_S = 5.0
 """After the last compilation, steps are counted for so long. Chosen: an inner loop is told from an
@@ -105,6 +104,7 @@ class _TuneSearch:
             yield
         except OutOfTime:
             self.notes.append(f"The time budget of {self.wishes.budget_s or 0:g} s ran out.")
+            self._note_untried()
         except KeyboardInterrupt:
             self.interrupted = True
             self.notes.append("Stopped: what was verified by then is shown.")
@@ -190,22 +190,51 @@ class _TuneSearch:
         if not self.trials:
             return
         judge = NumbersJudge(meter, self.wishes)
+        batches = self._batches()
+        if self.wishes.at_once > 1:
+            meter.start(batches[0])  # The original compiles beside them.
         try:
             judge.anchor()
         except StepFailed as failure:
             raise ToolError(f"The step cannot be measured: {failure}.") from None
         with self._leaving(_FOR_PROOF):
-            for group in self._groups(self.trials):
-                meter.measure(group, "measuring")
-                for trial in group:
-                    judge_first(trial, meter, judge)
-                    self.wishes.tell(f"{trial.id}: {trial.verdict}: {trial.reason}")
+            self._first_measurements(meter, judge, batches)
         promising = [trial for trial in self.trials if trial.promising]
         with self._leaving(_FOR_WHOLE):
             self._second(meter, promising)
         with self._leaving(_FOR_END):
             self._combine(meter, judge, tuned, promising)
         self._whole_program(first)
+
+    def _batches(self) -> list[list[TuneTrial]]:
+        """What compiles at the same time, what autotunes apart from the rest: who is quick does not
+        wait for it. The original is one of the first batch, so that its compile time and theirs
+        are those of a machine that is as busy."""
+        quick = [t for t in self.trials if not any(c.autotunes for c in t.candidates)]
+        slow = [t for t in self.trials if t not in quick]
+        room = max(1, self.wishes.at_once - 1)
+        first = [quick[:room]] if quick[:room] else []
+        return [*first, *self._groups(quick[room:]), *self._groups(slow)]
+
+    def _first_measurements(
+        self, meter: Meter, judge: NumbersJudge, batches: list[list[TuneTrial]]
+    ) -> None:
+        """What a batch leaves of its share the later ones get."""
+        for number, batch in enumerate(batches):
+            if not meter.compiles(batch) and self.bench.deadline.left_s < meter.ready_s:
+                raise OutOfTime  # A version is not ready by then.
+            meter.measure(batch, "measuring", 1 / (len(batches) - number))
+            for trial in batch:
+                judge_first(trial, meter, judge)
+                self.wishes.tell(f"{trial.id}: {trial.verdict}: {trial.reason}")
+
+    def _note_untried(self) -> None:
+        untried = [trial for trial in self.trials if trial.reason == NOT_TRIED]
+        for trial in untried:
+            trial.say("unverified", NO_TIME)
+        if untried:
+            names = ", ".join(trial.id for trial in untried)
+            self.notes.append(f"Not tried for lack of time: {names}. Raise --budget.")
 
     @contextmanager
     def _leaving(self, share: float) -> Iterator[None]:
@@ -219,6 +248,7 @@ class _TuneSearch:
             if self.bench.deadline.is_over:
                 raise
             self.notes.append(f"The time budget of {self.wishes.budget_s or 0:g} s was short.")
+            self._note_untried()
 
     def _groups(self, trials: list[TuneTrial]) -> Iterator[list[TuneTrial]]:
         """As many as compile at the same time."""
@@ -356,7 +386,8 @@ class _TuneSearch:
             run=run,
             interrupted=self.interrupted,
             before=losses_of(first.digest, first.operators),
-            after=losses_of(self.after.digest, self.after.operators) if self.after else Losses(),
+            after=losses_of(self.after.digest, self.after.operators) if self.after else None,
+            caches=self.best.folder if self.best is not None and self.wishes.caches else None,
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 from compilescope.tune.stepped import StepFailed, Stepped
@@ -33,9 +34,9 @@ class SettledVersion:
         return float(said["ms"])
 
 
-def settle(process: Stepped) -> SettledVersion:
-    """Raises `StepFailed` where it never gets there."""
-    said = process.hear("ready")
+def settle(process: Stepped, until: float = math.inf) -> SettledVersion:
+    """Raises `StepFailed` where it never gets there, `NotReady` where not by then."""
+    said = process.hear("ready", until=until)
     if said is None:
         raise StepFailed("the program ended before its steps were steady")
     return SettledVersion(process, float(said["steady_ms"]), float(said["compile_s"]))

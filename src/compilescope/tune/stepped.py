@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import queue
 import socket
 import subprocess
@@ -35,6 +36,10 @@ def compiler_caches(folder: Path) -> dict[str, str]:
 
 class StepFailed(Exception):
     """A version ended before it had told what it was asked, in a sentence."""
+
+
+class NotReady(Exception):
+    """A version has not told within the time that it was given."""
 
 
 class Stepped:
@@ -106,20 +111,23 @@ class Stepped:
         with contextlib.suppress(OSError):
             self._channel.sendall(json.dumps({"steps": steps}).encode() + b"\n")
 
-    def hear(self, *kinds: str) -> dict[str, Any] | None:
+    def hear(self, *kinds: str, until: float = math.inf) -> dict[str, Any] | None:
         """What it says of one of these kinds; None where the program has come to its end. Raises
-        `StepFailed` where it fails or is over its limit, `OutOfTime` where the command is."""
+        `StepFailed` where it fails or is over its limit, `OutOfTime` where the command is, and
+        `NotReady` at `until`, by `clock`."""
         limit_s = self._bench.deadline.limit(self._bench.limit_s)
-        until = clock() + limit_s
+        end = clock() + limit_s
         while True:
-            left = until - clock()
-            if left <= 0:
+            left = min(end, until) - clock()
+            if left <= 0 and self._news.empty():
                 self.close()
+                if until < end:
+                    raise NotReady
                 if limit_s < self._bench.limit_s:
                     raise OutOfTime
                 raise StepFailed(f"it did not come so far within {limit_s:g} s (see --limit)")
             try:
-                said = self._news.get(timeout=left)
+                said = self._news.get(timeout=max(left, 0.0))
             except queue.Empty:
                 continue
             if said is None:

@@ -11,7 +11,9 @@ from compilescope.model.outcomes import TuneVerdict
 from compilescope.repair.trials.version import Version
 from compilescope.tune.candidate import TuneCandidate
 
-NOT_TRIED = "not measured before the search ended"
+NOT_TRIED = "not tried before the search ended"
+NO_TIME = "not tried for lack of time"
+TOO_FEW = "too few steps were measured: the program or its time ended"
 ONCE = "measured once, but not again before the search ended"
 
 

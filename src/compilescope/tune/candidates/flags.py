@@ -59,6 +59,7 @@ CANDIDATES = (
         price="Compiling takes longer: each kernel is measured in several forms.",
         propose=_sets("_inductor.config.coordinate_descent_tuning", "True", _on_cuda),
         order=70,
+        autotunes=True,
     ),
     TuneCandidate(
         id="freezing",

@@ -56,6 +56,7 @@ CANDIDATES = (
         price="Compiling takes much longer, once for each machine and version of torch.",
         propose=_with_mode("max-autotune-no-cudagraphs"),
         order=80,
+        autotunes=True,
         group="mode",
     ),
     TuneCandidate(
@@ -64,6 +65,7 @@ CANDIDATES = (
         price="Compiling takes much longer; memory for a pool of CUDA graphs.",
         propose=_with_mode("max-autotune"),
         order=85,
+        autotunes=True,
         group="mode",
     ),
 )

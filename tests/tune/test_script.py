@@ -1,0 +1,67 @@
+"""A tuned script is run by itself, in a fresh process, before it is handed out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from compilescope.cli.commands.tune.delivery import hand_out
+from compilescope.cli.commands.tune.options import TuneRequest
+from compilescope.cli.commands.tune.output import _told
+from compilescope.model.outcomes import TuneAttempt, TuneOutcome
+from compilescope.processes.deadline import Deadline
+from compilescope.recorder.target import Target
+from compilescope.repair.delivery.emitter import plan_script
+from compilescope.tune.options import TuneOptions
+from compilescope.tune.outcome import TuneResult
+
+pytestmark = [pytest.mark.torch, pytest.mark.timeout(900)]
+
+_PROGRAM = """
+import torch
+
+f = torch.compile(lambda x: x * 2, backend="eager")
+print("sum", f(torch.ones(3)).sum().item())
+"""
+
+
+def _request(program: Path, deadline: Deadline | None = None) -> tuple[TuneRequest, TuneResult]:
+    program.write_text(_PROGRAM)
+    target = Target("script", (str(program),))
+    tuned = _PROGRAM.replace("x * 2", "x * 2.001")
+    result = TuneResult(
+        outcome=TuneOutcome(verdict="verified", reason="2.00x", step="train.py:5"),
+        attempts=(TuneAttempt(candidate="x", title="y", verdict="verified", reason="", kept=True),),
+        files={str(program): tuned},
+        originals={str(program): _PROGRAM},
+        main=str(program),
+    )
+    wishes = TuneOptions(deadline=deadline, limit_s=300)
+    request = TuneRequest(target, wishes, str(program), False, False, plan_script(target, None))
+    return request, result
+
+
+def test_it_is_verified_by_running_it_and_may_print_other_numbers(tmp_path: Path) -> None:
+    asked, result = _request(tmp_path / "train.py")
+    handed = hand_out(asked, result)
+    assert handed.proof is not None and handed.proof.verdict == "verified", handed
+    assert handed.script == str(tmp_path / "train_fixed.py")
+    assert "2.001" in Path(handed.script).read_text()
+    assert "verified by running it in a fresh process" in " ".join(_told(handed))
+
+
+def test_one_that_fails_by_itself_is_taken_back(tmp_path: Path) -> None:
+    asked, result = _request(tmp_path / "train.py")
+    other = "assert __file__.endswith('train.py')\n" + result.files[str(tmp_path / "train.py")]
+    result.files[str(tmp_path / "train.py")] = other
+    handed = hand_out(asked, result)
+    assert handed.script is None and "AssertionError" in handed.problem
+    assert not (tmp_path / "train_fixed.py").exists()
+
+
+def test_without_time_it_is_written_and_said_to_be_unverified(tmp_path: Path) -> None:
+    asked, result = _request(tmp_path / "train.py", Deadline(1e-9))
+    handed = hand_out(asked, result)
+    assert handed.script is not None and handed.proof is not None
+    assert "time budget ended" in " ".join(_told(handed))
