@@ -56,9 +56,9 @@ def test_there_are_many_and_each_says_something() -> None:
 def test_their_links_lead_to_ids() -> None:
     import re
 
-    from compilescope.registry.table import load_registry
+    from compilescope.registry.history import load_history
 
-    known = {entry.gb_id.lower() for entry in load_registry()}
+    known = {gb_id.lower() for gb_id in load_history().titles}
     for note in NOTES.values():
         linked = re.findall(r"\]\((gb\d+)\.html\)", note.text)
         assert set(linked) <= known - {note.gb_id.lower()}, note.gb_id

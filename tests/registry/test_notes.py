@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from compilescope.errors import ToolError
+from compilescope.registry.history import load_history
 from compilescope.registry.notes import misnamed, read_notes
 from compilescope.registry.old_site import added_words, import_pages
-from compilescope.registry.table import load_registry
 
 START = "<!-- ADDITIONAL INFORMATION START - Add custom information below this line -->"
 END = "<!-- ADDITIONAL INFORMATION END -->"
@@ -24,7 +24,7 @@ def page(words: str, start: str = START, end: str = END) -> bytes:
 
 
 def test_the_notes_that_come_with_it_belong_to_ids() -> None:
-    ids = {entry.gb_id for entry in load_registry()}
+    ids = set(load_history().titles)
     notes = read_notes()
     assert set(notes) <= ids and misnamed() == []
     for note in notes.values():

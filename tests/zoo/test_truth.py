@@ -47,19 +47,24 @@ def test_every_marker(tmp_path: Path) -> None:
 def test_what_another_torch_does(tmp_path: Path) -> None:
     path = write(
         tmp_path,
-        "#: graphs 2 #: 2.11,2.12 graphs 1",
-        'def f(x):  #: eager A root #: 2.11 eager B root #: recompile 1 "x" 1 -> 2',
-        '    print(x)  #: break "print" Some type #: 2.12 none',
+        "#: graphs 2 #: without tracing/new graphs 1",
+        'def f(x):  #: eager A root #: with tracing/odd eager B root #: recompile 1 "x" 1 -> 2',
+        '    print(x)  #: break "print" Some type #: without tracing/new none',
     )
-    old, newer, other = (read_truth(path, torch) for torch in ("2.11", "2.12", "2.13"))
-    assert (old.graphs, newer.graphs, other.graphs) == (1, 1, 2)
-    assert [e.root for e in (*old.eager, *newer.eager, *other.eager)] == [
-        "B root",
-        "A root",
-        "A root",
-    ]
-    assert old.breaks == other.breaks == {BreakTruth(4, 4, "Some type")} and not newer.breaks
-    assert old.recompiles == newer.recompiles == other.recompiles != frozenset()
+    old, odd, new = (
+        read_truth(path, has.__contains__)
+        for has in ((), ("tracing/odd", "tracing/new"), ("tracing/new",))
+    )
+    assert (old.graphs, odd.graphs, new.graphs) == (1, 2, 2)
+    assert [e.root for e in (*old.eager, *odd.eager, *new.eager)] == ["A root", "B root", "A root"]
+    assert odd.breaks == new.breaks == {BreakTruth(4, 4, "Some type")} and not old.breaks
+    assert old.recompiles == odd.recompiles == new.recompiles != frozenset()
+
+
+def test_a_marker_names_a_capability_of_the_table(tmp_path: Path) -> None:
+    path = write(tmp_path, "#: graphs 2 #: with tracing/nothing graphs 1")
+    with pytest.raises(KeyError, match="tracing/nothing"):
+        read_truth(path)
 
 
 def test_markers_in_strings_are_text(tmp_path: Path) -> None:

@@ -13,8 +13,11 @@ A marker begins with `#:` and concerns the line it ends; a line may carry severa
 
 `"EXPR"@2` names the second occurrence of EXPR in the line.
 
-What one torch does otherwise stands beside it: `#: 2.11,2.12 eager ROOT` holds there, in place of
-the line's `eager` for the others, and `#: 2.11 none` takes away what the line says for them.
+What only some torches do stands beside it, under the name of a capability
+(docs/reference/versions.md):
+`#: with tracing/random eager ROOT` holds where torch has it, in place of the line's `eager` for the
+others, `#: without tracing/random eager ROOT` where it has not; `none` in place of a marker takes
+away what the line says for the others.
 """
 
 from __future__ import annotations
@@ -23,14 +26,15 @@ import ast
 import io
 import re
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
+
+from capabilities import expected
 
 PROGRAMS = Path(__file__).parent / "programs"
 
-_VERSIONS = re.compile(r"(?P<versions>\d+\.\d+(?:,\d+\.\d+)*) (?P<marker>.+)")
+_CONDITION = re.compile(r"(?P<sense>with|without) (?P<capability>\S+) (?P<marker>.+)")
 _EXPR = r'"(?P<expr>[^"]+)"(?:@(?P<nth>[1-9]\d*))?'
 _BREAK = re.compile(rf"{_EXPR} (?P<gb_type>\S.*)")
 _RECOMPILE = re.compile(
@@ -88,13 +92,8 @@ def all_programs() -> list[Path]:
     return sorted(PROGRAMS.glob("*.py"))
 
 
-def torch_here() -> str:
-    """`2.13`: programs of the zoo are run with it."""
-    return ".".join(version("torch").split(".")[:2])
-
-
-def read_truth(path: Path, torch: str = "") -> Truth:
-    """What holds in one torch, by default in this one.
+def read_truth(path: Path, has: Callable[[str], bool] = expected) -> Truth:
+    """What holds in a torch that has these capabilities, by default in this one.
 
     Raise ValueError, naming file and line, when a marker or the docstring is malformed.
     """
@@ -109,7 +108,7 @@ def read_truth(path: Path, torch: str = "") -> Truth:
     limits: set[int] = set()
     failures: set[FailureTruth] = set()
     categories: set[tuple[int, str]] = set()
-    for line, code, marker in _markers(source, torch or torch_here()):
+    for line, code, marker in _markers(source, has):
         try:
             kind, _, rest = marker.partition(" ")
             match kind:
@@ -157,21 +156,25 @@ def read_truth(path: Path, torch: str = "") -> Truth:
     )
 
 
-def _markers(source: str, torch: str) -> Iterator[tuple[int, str, str]]:
+def _markers(source: str, has: Callable[[str], bool]) -> Iterator[tuple[int, str, str]]:
     """Line number, the line's code before the comment, and the marker's text after `#:`."""
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type != tokenize.COMMENT or "#:" not in token.string:
             continue
         line, start = token.start
         markers = [marker.strip() for marker in token.string.split("#:")[1:]]
-        for marker in _of_torch(markers, torch):
+        for marker in _of_torch(markers, has):
             yield line, token.line[:start], marker
 
 
-def _of_torch(markers: list[str], torch: str) -> Iterator[str]:
+def _of_torch(markers: list[str], has: Callable[[str], bool]) -> Iterator[str]:
     """Those of a line that hold in this torch."""
-    special = [_VERSIONS.fullmatch(marker) for marker in markers]
-    here = [each["marker"] for each in special if each and torch in each["versions"].split(",")]
+    special = [_CONDITION.fullmatch(marker) for marker in markers]
+    here = [
+        each["marker"]
+        for each in special
+        if each and has(each["capability"]) == (each["sense"] == "with")
+    ]
     kinds = {marker.partition(" ")[0] for marker in here}
     for marker, each in zip(markers, special, strict=True):
         if each is None and "none" not in kinds and marker.partition(" ")[0] not in kinds:

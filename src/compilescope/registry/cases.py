@@ -20,6 +20,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from compilescope.bundles import Bundled, bundled
 from compilescope.errors import ToolError
 from compilescope.registry.table import normal_id
 
@@ -43,7 +44,7 @@ class ExampleFile(msgspec.Struct, frozen=True, kw_only=True):
     gb_id: str
     description: str
     source: str
-    path: Path
+    path: Bundled
     break_line: int
     """Of the line that breaks."""
     broken: str
@@ -77,7 +78,7 @@ class Unreachable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     reason: str
 
 
-def output_of(path: Path) -> Path:
+def output_of(path: Bundled) -> Bundled:
     """Where the output of the example at `path` is written down."""
     return path.parent / "outputs" / f"{path.stem}.txt"
 
@@ -90,11 +91,13 @@ def load_examples() -> dict[str, ExampleFile]:
 
 def read_examples(folder: Path) -> dict[str, ExampleFile]:
     """The examples of a folder, by id."""
-    found = (read_example(path) for path in sorted(folder.glob("gb*.py")))
+    paths = {path.name: path for path in bundled(folder).iterdir()}
+    wanted = sorted(name for name in paths if name.startswith("gb") and name.endswith(".py"))
+    found = (read_example(paths[name]) for name in wanted)
     return {example.gb_id: example for example in found}
 
 
-def read_example(path: Path) -> ExampleFile:
+def read_example(path: Bundled) -> ExampleFile:
     """Read and check the file of one example."""
     gb_id = normal_id(path.stem)
     try:
@@ -140,7 +143,7 @@ def _marked(source: str) -> list[int]:
     return [number for number, line in lines if line.rstrip().endswith(MARK)]
 
 
-def _settings(tree: ast.Module, path: Path) -> dict[str, Any]:
+def _settings(tree: ast.Module, path: Bundled) -> dict[str, Any]:
     """The settings that are there; their values are plain."""
     found = {}
     for node in tree.body:

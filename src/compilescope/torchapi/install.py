@@ -79,9 +79,9 @@ def _attach(found: list[tuple[Hook, ModuleType]], watch: Watch, undo: ExitStack)
     """Those that are bound in many modules together: torch has thousands to walk over."""
     everywhere: list[_Swap] = []
     for hook, module in found:
-        if hook.unless and _find(module, hook.unless) is not None:
+        if hook.unless and find_target(module, hook.unless) is not None:
             continue
-        place = _find(module, hook.target)
+        place = find_target(module, hook.target)
         if place is None and _stood_in_for(hook, module):
             continue
         if place is None:
@@ -111,7 +111,7 @@ def _undo(function: Callable[..., None], *args: Any) -> None:
         function(*args)
 
 
-def _find(module: ModuleType, target: str) -> tuple[Any, str, Any] | None:
+def find_target(module: ModuleType, target: str) -> tuple[Any, str, Any] | None:
     """The owner, the name and the function of a choke point, if this torch has it."""
     owner: Any = module
     *path, name = target.split(".")

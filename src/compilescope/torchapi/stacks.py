@@ -141,17 +141,23 @@ def entered_frame() -> FrameType | None:
 
 def _above_dynamo() -> list[FrameType]:
     """Live frames outside the compilation, outermost first."""
-    inner_first: list[FrameType] = []
+    live: list[FrameType] = []
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        inner_first.append(frame)
+        live.append(frame)
         frame = frame.f_back
-    return list(
-        itertools.takewhile(
-            lambda frame: not frame.f_code.co_filename.endswith(_CONVERT_FRAME),
-            reversed(inner_first),
-        )
-    )
+    live.reverse()
+    for number, outer in enumerate(live):
+        if _compiles(outer.f_code.co_filename):
+            del live[number:]
+            break
+    return live
+
+
+@functools.lru_cache(maxsize=4096)
+def _compiles(file: str) -> bool:
+    """Is it where a compilation begins? Asked of every frame several times a compilation."""
+    return file.endswith(_CONVERT_FRAME)
 
 
 @functools.lru_cache(maxsize=4096)

@@ -3,14 +3,16 @@
 import torch
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
-#: graphs 0 #: 2.15 graphs 2
+#: graphs 0 #: with tracing/symbol-index-breaks graphs 2
 
 
 @torch.compile(backend="eager")
 def f(x):
     n = x.sum().item()
     y = x * 2
-    factor = [1, 2, 3, 4][n]  #: failure GuardOnDataDependentSymNode "[1, 2" Could not extract specialized integer from data-dependent expression #: 2.15 none #: 2.15 break "[1, 2" Could not extract specialized integer from data-dependent expression #: 2.15 category scalar-extraction
+    # fmt: off
+    factor = [1, 2, 3, 4][n]  #: failure GuardOnDataDependentSymNode "[1, 2" Could not extract specialized integer from data-dependent expression #: with tracing/symbol-index-breaks none #: with tracing/symbol-index-breaks break "[1, 2" Could not extract specialized integer from data-dependent expression #: with tracing/symbol-index-breaks category scalar-extraction
+    # fmt: on
     return y * factor
 
 

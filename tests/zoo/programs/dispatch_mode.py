@@ -3,7 +3,7 @@
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-#: graphs 0 #: 2.15 graphs 1
+#: graphs 0 #: with tracing/compiled-after-modes graphs 1
 
 
 class Quiet(TorchDispatchMode):

@@ -2,7 +2,7 @@
 
 import torch
 
-#: graphs 3 #: 2.11 graphs 2
+#: graphs 3 #: without tracing/resumed-hooks graphs 2
 
 torch.manual_seed(0)
 

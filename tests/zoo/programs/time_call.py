@@ -10,7 +10,7 @@ import torch
 @torch.compile(backend="eager")
 def f(x):
     y = x + 1
-    start = time.time()  #: break "time.time()" Attempted to call function marked as skipped #: 2.15 break "time.time()" Call to a time function #: category skipped-function
+    start = time.time()  #: break "time.time()" Attempted to call function marked as skipped #: with break/GB9193 break "time.time()" Call to a time function #: category skipped-function
     return y * 2, start
 
 

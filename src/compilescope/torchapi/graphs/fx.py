@@ -335,6 +335,11 @@ def _printed(expression: Any) -> str:
     return str(expression)
 
 
+def frame_of_trace(trace: str) -> Frame | None:
+    """The user's line in the stack trace of a node; None where it has none."""
+    return _place(trace, []).frame
+
+
 def _place(trace: str, stacks: list[tuple[Frame, ...]]) -> _TracePlace:
     """The user's line in a stack trace: the innermost that is not torch's own. And who called."""
     frames = [

@@ -21,15 +21,16 @@ import torch
 from compilescope.errors import ToolError
 from compilescope.model.guard_text import without_comment
 from compilescope.model.guards import GuardCheck, GuardCost, GuardNode
+from compilescope.registry.capabilities import load_capabilities
+from compilescope.torchapi.capabilities import has
 from compilescope.torchapi.compilation.current import current_compile_id
 from compilescope.torchapi.compilation.fresh import to_compile
-from compilescope.torchapi.compilation.settings import compile_arguments
 from compilescope.torchapi.guards.checks import child_nodes
 from compilescope.torchapi.stacks import code_ref
 
 _BATCH = 50
 """Checks that are timed together. Chosen, as the numbers below: one check takes less than a clock
-can tell; docs/guards.md says how noisy the result is (about 20 ns)."""
+can tell; docs/guides/guards.md says how noisy the result is (about 20 ns)."""
 _REPEATS = 15
 """Pairs of batches, of which the median counts."""
 _PART_REPEATS = 15
@@ -41,9 +42,12 @@ _SECONDS = 3.0
 reached have no figure."""
 
 
+_GUARD_TREES = "function/torch._dynamo.guards.guard_manager_testing_hook_fn"
+
+
 def compiled_apart(function: Any, backend: Any, options: dict[str, Any]) -> Any:
     """`torch.compile` that takes no earlier compilation of the function for its own."""
-    if "isolate_recompiles" in compile_arguments():
+    if has("argument/isolate_recompiles"):
         return torch.compile(
             to_compile(function), backend=backend, isolate_recompiles=True, **options
         )
@@ -51,7 +55,7 @@ def compiled_apart(function: Any, backend: Any, options: dict[str, Any]) -> Any:
 
     inner = lookup_backend(backend)
 
-    # Before torch 2.13 entries are told apart by their backend; this one nobody else has.
+    # In such a torch (2.11) entries are told apart by their backend; this one nobody else has.
     def own_backend(graph: Any, inputs: Any, **more: Any) -> Any:
         return inner(graph, inputs, **more)
 
@@ -63,10 +67,9 @@ def measured_guards(fault: Callable[[str, BaseException], None]) -> Iterator[lis
     """Measure the guards of everything that is compiled within the block."""
     from torch._dynamo import guards
 
-    if not hasattr(guards, "guard_manager_testing_hook_fn"):
-        raise ToolError(
-            "This torch does not expose its guard trees.", hint="torch 2.11 to 2.13 do."
-        )
+    if not has(_GUARD_TREES):
+        seen = ", ".join(load_capabilities().seen.get(_GUARD_TREES, ()))
+        raise ToolError("This torch does not expose its guard trees.", hint=f"These do: {seen}.")
     measured: list[GuardCost] = []
 
     def measure(manager: Any, f_locals: dict[str, Any], builder: Any) -> None:

@@ -56,10 +56,16 @@ def read_step_places(profiler: Any) -> StepPlaces:
         if around.at is not None and not is_backward(event.name):
             for number in _sequence_numbers(event):
                 forward.setdefault(number, around.at)
-    calls = [_place(event, around, forward) for event, around in events]
+    calls = [_place(event, around, forward) for event, around in events if is_call(event.name)]
+    generated = {
+        event.name: _place(event, around, forward)
+        for event, around in events
+        if _is_generated(event.name)
+    }
+    doubles = [place for place in generated.values() if "float64" in place.dtypes]
     # Python of other threads (a progress bar's, say) is not what the step waits for.
     own = [event for event in tree if thread is None or event.start_tid == thread]
-    return StepPlaces(calls, _host_lines(own, begin, end))
+    return StepPlaces(calls, doubles, _host_lines(own, begin, end))
 
 
 def _step(tree: list[Any]) -> tuple[float, float, int | None]:
@@ -71,7 +77,7 @@ def _step(tree: list[Any]) -> tuple[float, float, int | None]:
 
 
 def _calls(tree: list[Any]) -> Iterator[tuple[Any, _Enclosing]]:
-    """The outermost operators with what they lie in."""
+    """The outermost operators, and kernels of Inductor's code, with what they lie in."""
     todo = [(event, _Enclosing()) for event in reversed(tree)]
     while todo:
         event, around = todo.pop()
@@ -84,11 +90,17 @@ def _calls(tree: list[Any]) -> Iterator[tuple[Any, _Enclosing]]:
             else:
                 around = _Enclosing(at, around.within, around.function, code)
         elif kind == "TorchOp":
-            if is_call(event.name) and "USER_SCOPE" not in str(event.extra_fields.scope):
+            called = is_call(event.name) and "USER_SCOPE" not in str(event.extra_fields.scope)
+            if called or _is_generated(event.name):
                 yield event, around
                 continue
             around = around._replace(within=within_mark(event.name, around.within))
         todo += [(child, around) for child in reversed(event.children)]
+
+
+def _is_generated(name: str) -> bool:
+    """A Triton kernel, which Inductor's launcher tells to the profiler with what it takes."""
+    return name.startswith("triton_")
 
 
 def _place(event: Any, around: _Enclosing, forward: dict[int, UserLine]) -> CallPlace:
@@ -102,7 +114,9 @@ def _place(event: Any, around: _Enclosing, forward: dict[int, UserLine]) -> Call
     for each in _operators(event):
         fields = each.extra_fields
         tensors = [value for value in fields.inputs if hasattr(value, "sizes")]
-        dtypes |= {str(value.dtype).removeprefix("torch."): None for value in tensors}
+        # A Python number is a tensor without dimensions here, of float64: `x * 2.0`.
+        sized = [value for value in tensors if len(value.sizes)]
+        dtypes |= {str(value.dtype).removeprefix("torch."): None for value in sized}
         work = work_of_operator(each.name, [list(value.sizes) for value in tensors])
         if work is not None:
             flops += work.flops

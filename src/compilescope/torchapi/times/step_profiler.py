@@ -32,6 +32,7 @@ from compilescope.processes.interruptions import let_through
 from compilescope.profiles.stored import compact
 from compilescope.profiles.trace import STEP
 from compilescope.torchapi.sinks import Sink
+from compilescope.torchapi.times.fusion_notes import FusionNotes
 from compilescope.torchapi.times.region_times import entered_code, existing_regions
 from compilescope.torchapi.times.roof import CPU, known_roof
 
@@ -74,6 +75,7 @@ class StepProfiler:
         self._mark: Any = None
         self._done = 0
         self._step_ns: list[int] = []
+        self.fusions = FusionNotes()
         self._told: StepsProfiled | None = None
         """Recorded; not yet emitted, for its places are being sought."""
 
@@ -263,6 +265,7 @@ class StepProfiler:
         assert self._anchor is not None
         name = torch.cuda.get_device_name() if torch.cuda.is_initialized() else ""
         roof = known_roof(name or CPU)
+        unfused = msgspec.json.encode(self.fusions.pairs()).decode()
         self._told = StepsProfiled(
             region=self._anchor.ref,
             steps=self._steps,
@@ -271,6 +274,7 @@ class StepProfiler:
             device=name,
             roof=msgspec.json.encode(roof).decode() if roof is not None else "",
             matmul_precision=torch.get_float32_matmul_precision(),
+            unfused=self._sink.artifact(unfused, "unfused"),
         )
 
     def close(self) -> None:

@@ -13,8 +13,8 @@ from typing import Any
 import torch
 
 from compilescope.errors import ToolError
+from compilescope.torchapi.capabilities import has
 from compilescope.torchapi.compilation.fresh import to_compile, with_own_code
-from compilescope.torchapi.compilation.settings import compile_arguments
 from compilescope.torchapi.trials.compiles import Compile, note_compile
 
 _INDUCTOR = "torch._inductor"
@@ -94,7 +94,7 @@ class CountedBackend:
 def compiled_alone(function: Any, backend: CountedBackend, **options: Any) -> Any:
     """`torch.compile` that neither uses nor disturbs earlier compilations of the function."""
     called = to_compile(function)
-    if "isolate_recompiles" in compile_arguments():
+    if has("argument/isolate_recompiles"):
         options = {"isolate_recompiles": True, **options}
     else:
         # Entries are told apart by their backend there, but all count against one limit: after
