@@ -81,8 +81,10 @@ def run() -> Run:
         *(msgspec.structs.replace(each, time_ns=n) for n, each in enumerate(made)),
         *(event(SourceSeen(_file(number), "")) for number in range(FILES)),
     )
-    kept = seen.artifacts.put(TEXT, "py")
-    seen._kept_sources.update({_file(number): kept for number in range(FILES)})
+    # Each file has a text of its own: one that lies in many is parsed once.
+    for number in range(FILES):
+        kept = seen.artifacts.put(f"{TEXT}# {number}\n", "py")
+        seen._kept_sources[_file(number)] = kept
     return seen
 
 

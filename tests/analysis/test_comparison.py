@@ -6,7 +6,7 @@ from builders import ROOT, event, frame, run_of
 from compilescope.analysis.comparison import RunComparison, compare
 from compilescope.analysis.digest import digest
 from compilescope.analysis.ranks import compare_ranks
-from compilescope.model.bodies import CompileTime, GraphBreak, GraphCaptured
+from compilescope.model.bodies import CompileTime, GraphBreak, GraphCaptured, ProcessStarted
 from compilescope.model.event import Event
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef, Frame
@@ -17,9 +17,14 @@ from samples import full_run, ranks_run
 CODE = CodeRef(f"{ROOT}/model.py", 6, "forward")
 
 
-def broken_at(*frames: Frame, root: str = ROOT, gb_type: str = "Data-dependent branching") -> Run:
+def broken_at(
+    *frames: Frame,
+    root: str = ROOT,
+    gb_type: str = "Data-dependent branching",
+    gb_id: str = "GB0170",
+) -> Run:
     events = [
-        event(GraphBreak(gb_type=gb_type, gb_id="GB0170", frame=CODE), number=n, stack=(at,))
+        event(GraphBreak(gb_type=gb_type, gb_id=gb_id, frame=CODE), number=n, stack=(at,))
         for n, at in enumerate(frames)
     ]
     return run_of(*events, root=root)
@@ -53,6 +58,29 @@ def test_lines_above_push_a_cause_down() -> None:
 def test_a_rewritten_line_that_breaks_as_before_has_moved() -> None:
     seen = compared(broken_at(frame(8)), broken_at(frame(8, source="        if mean(h) > 0:")))
     assert len(seen.moved) == 1 and not seen.gone and not seen.new
+
+
+def with_torch(run: Run, torch: str) -> Run:
+    started = ProcessStarted(argv=("model.py",), python="3.11", torch=torch, parent_pid=1)
+    kept = [each for each in run.events if not isinstance(each.body, ProcessStarted)]
+    return Run(run.header, [event(started, number=99), *kept], run.artifacts)
+
+
+def test_another_torch_is_no_new_cause_for_having_other_words() -> None:
+    old = with_torch(broken_at(frame(8), frame(20, source="    time.time()")), "2.11.0")
+    clock = broken_at(
+        frame(20, source="    time.time()"), gb_type="Call to a time function", gb_id="GB9193"
+    )
+    seen = compared(old, with_torch(clock, "2.15.0"))
+    assert [(pair.before.line, pair.after.line) for pair in seen.retold] == [(20, 20)]
+    assert [finding.line for finding in seen.gone] == [8] and not seen.new
+    text = to_text(comparison_document(seen, (ROOT, ROOT)))
+    assert "Under torch 2.15.0 instead of 2.11.0, better: graph breaks 2 -> 1." in text
+    assert "Named otherwise" in text and "Call to a time function" in text
+    # Under one torch it is another cause.
+    seen = compared(with_torch(old, "2.15.0"), with_torch(clock, "2.15.0"))
+    assert not seen.retold and not seen.other_torch and seen.new
+    assert "instead of" not in to_text(comparison_document(seen, (ROOT, ROOT)))
 
 
 def test_no_guess_where_two_lines_could_be_meant() -> None:

@@ -20,6 +20,7 @@ from compilescope.model.graph import Call, Graph, Node, TensorInfo
 from compilescope.model.toml_lines import key_lines
 from compilescope.rules.hardware.checks import check_graph
 from compilescope.rules.hardware.constraint import Breach
+from docs_pages import page_text
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -335,7 +336,7 @@ def test_comparisons() -> None:
             parse_comparison(text)
 
 
-DOCS = (Path(__file__).parent.parent.parent / "docs" / "devices.md").read_text(encoding="utf-8")
+DOCS = page_text("devices")
 
 
 def test_the_documented_file_has_every_key_and_is_right() -> None:

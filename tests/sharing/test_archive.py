@@ -424,6 +424,13 @@ def test_a_run_is_written_as_it_was_read(run: Path, tmp_path: Path) -> None:
     assert copy.header == read.header
 
 
+def test_an_end_in_the_middle_of_a_line_is_told_without_other_damage(tmp_path: Path) -> None:
+    sample = samples.ranks_run()
+    write_run(tmp_path, Run(sample.header, sample.events, sample.artifacts, torn=True))
+    copy = read_run(tmp_path)
+    assert copy.torn and not copy.unread and len(copy.events) == len(sample.events)
+
+
 def test_processes_keep_their_files(tmp_path: Path) -> None:
     sample = samples.ranks_run()
     write_run(tmp_path, Run(sample.header, sample.events, sample.artifacts))

@@ -26,7 +26,7 @@ from compilescope.rules.causes.rule import BreakRule, GuardRule
 from compilescope.sharing.archive import write_archive, write_run
 from compilescope.sharing.redaction import vocabulary
 from compilescope.sharing.redaction.check import leaked_names
-from compilescope.sharing.redaction.diagnosis import changed
+from compilescope.sharing.redaction.diagnosis import changed, diagnosis
 from compilescope.sharing.redaction.run import redact
 from compilescope.source.spots import Place, Sources
 from sharing import secret_programs, words_of_torch
@@ -79,7 +79,7 @@ def assert_same_diagnosis(run: Run) -> Run:
     artifacts = MemoryArtifacts()
     redaction = redact(run, artifacts)
     new = redaction.run
-    assert changed(digest(run), digest(new)) == []
+    assert changed(diagnosis(digest(run)), diagnosis(digest(new))) == []
     texts = [encode(event).decode() for event in new.events]
     assert leaked_names(redaction, [*texts, *(text for _, text in artifacts.items())]) == []
     old_sources, new_sources = Sources(run), Sources(new)
@@ -112,7 +112,7 @@ def redacted_on_disk(run: Run, folder: Path) -> Path:
     folder.mkdir()
     redaction = redact(run, DiskArtifacts(folder / "artifacts"))
     write_run(folder, redaction.run)
-    assert changed(digest(run), digest(read_run(folder))) == []
+    assert changed(diagnosis(digest(run)), diagnosis(digest(read_run(folder)))) == []
     write_archive(folder, folder.with_suffix(".zip"))
     return folder
 

@@ -7,6 +7,7 @@ import msgspec
 from compilescope.findings.breaks import break_sites
 from compilescope.model.bodies import GraphCaptured
 from compilescope.model.run import Run
+from compilescope.model.stack import place_of
 
 
 class BreakReason(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,7 +25,7 @@ class BreakReason(msgspec.Struct, frozen=True, kw_only=True):
     """How often it was reported."""
 
     def __str__(self) -> str:
-        at = f"{self.file}:{self.line} in {self.function}" if self.file else self.function
+        at = f"{place_of(self.file, self.line)} in {self.function}" if self.file else self.function
         source = f" `{self.source.strip()}`" if self.source.strip() else ""
         name = f"{self.gb_type} ({self.gb_id})" if self.gb_id else self.gb_type
         return f"{at}{source}: {name}: {self.brief}".rstrip(": ")

@@ -34,6 +34,13 @@ class Renamed(msgspec.Struct, frozen=True, kw_only=True):
     causes: int
 
 
+class Retold(msgspec.Struct, frozen=True, kw_only=True):
+    """The same line in the same place, which another torch calls otherwise."""
+
+    before: Finding
+    after: Finding
+
+
 class Changed(msgspec.Struct, frozen=True, kw_only=True):
     """The same cause, seen more or less often."""
 
@@ -68,12 +75,20 @@ class RunComparison(msgspec.Struct, frozen=True, kw_only=True):
     """Causes that are as they were."""
     renamed: tuple[Renamed, ...] = ()
     """Files whose causes are among those that moved."""
+    retold: tuple[Retold, ...] = ()
+    """Neither gone nor new: only another torch has other words for them."""
     caches: CacheComparison | None = None
     """What torch's caches on disk held; None where neither run asked one."""
 
     @property
     def equal(self) -> bool:
-        return not (self.gone or self.new or self.moved or self.changed)
+        return not (self.gone or self.new or self.moved or self.changed or self.retold)
+
+    @property
+    def other_torch(self) -> bool:
+        """Two torches, both known: what differs may be torch's doing."""
+        before, after = self.torch
+        return bool(before and after and before != after)
 
 
 def compare(
@@ -89,6 +104,8 @@ def compare(
     files = renamed_files(gone, came, (old, new), names_of)
     elsewhere = _under_new_names(gone, came, files, names_of)
     gone, came = _left(gone, elsewhere, 0), _left(came, elsewhere, 1)
+    retold = _retold(gone, came, (before, after)) if before.torch != after.torch else []
+    gone, came = _left(gone, retold, 0), _left(came, retold, 1)
     rewritten = _rewritten(gone, came, files, names_of)
     stayed = [(a, b) for a, b in pairs if _at(a, before) == _at(b, after)]
     moved = [(a, b) for a, b in pairs if _at(a, before) != _at(b, after)]
@@ -104,6 +121,7 @@ def compare(
         moved=tuple(Moved(before=a, after=b) for a, b in moved),
         changed=tuple(Changed(before=a, after=b) for a, b in stayed if a.count != b.count),
         same=sum(a.count == b.count for a, b in stayed),
+        retold=tuple(Retold(before=a, after=b) for a, b in retold),
         renamed=tuple(_renamed(files, elsewhere + rewritten, names_of[0])),
         caches=caches,
     )
@@ -152,6 +170,19 @@ def _under_new_names(
     return _matched(
         [(cause_in(each, files.get(names[0](each.file), "")), each) for each in gone],
         [(cause_in(each, names[1](each.file)), each) for each in came],
+    )
+
+
+def _retold(gone: list[Finding], came: list[Finding], digests: tuple[Digest, Digest]) -> _Pairs:
+    """The very same line of the same function: torch names what it stops at by another type."""
+
+    def place(finding: Finding, side: int) -> tuple[str, ...]:
+        file, line = _at(finding, digests[side])
+        return finding.kind, file, str(line), finding.function, normalised(finding.source)
+
+    return _matched(
+        [(place(each, 0), each) for each in gone if each.file],
+        [(place(each, 1), each) for each in came if each.file],
     )
 
 

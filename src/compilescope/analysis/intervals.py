@@ -33,7 +33,7 @@ _EXACT = 6
 """From here on two order statistics hold the median with 95 %: the lowest and highest of six do
 with 1 - 2 / 2**6, which is 97 %; those of five with 94 %."""
 _LEVEL = 0.95
-"""What statistics usually promise; docs/bench.md shows what it came to."""
+"""What statistics usually promise; docs/guides/bench.md shows what it came to."""
 _RESAMPLES = 4999
 """Of a bootstrap. Chosen: half of SciPy's own default, 9,999, for half of the time."""
 _FENCE = 1.5

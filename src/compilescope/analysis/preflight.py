@@ -16,6 +16,7 @@ from compilescope.findings.violations import ViolationFinding, violation
 from compilescope.model.bodies import Violation
 from compilescope.model.device import Device
 from compilescope.model.run import Run
+from compilescope.model.stack import place_of
 from compilescope.rules.hardware.checks import check_graph, constraints_of
 from compilescope.rules.hardware.constraint import Constraint
 from compilescope.rules.hardware.memory import Peak, peak_memory
@@ -80,7 +81,7 @@ def _report(
         ops=ops,
         coverage=round(100 * (ops - refused) / ops, 2) if ops else None,
         peak_bytes=worst.peak_bytes if worst else None,
-        peak_at=f"{frame.file}:{frame.line}" if frame else "",
+        peak_at=place_of(frame.file, frame.line) if frame else "",
     )
 
 

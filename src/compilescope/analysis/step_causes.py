@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from compilescope.analysis.step_kernels import kernels_json
+from compilescope.analysis.step_kernels import StepKernel, kernels_by_profile, kernels_json
 from compilescope.model.bodies import CudagraphSkip
 from compilescope.model.run import Run
 from compilescope.profiles.calls import UserLine, operator_name
@@ -115,21 +115,21 @@ class CauseTold(msgspec.Struct, frozen=True):
 
 def told_causes(run: Run, profile: StepProfile) -> list[CauseTold]:
     """The most expensive first."""
-    skips = [body.reason for _, body in run.of(CudagraphSkip)]
-    return [_told(cause, profile, skips) for cause in profile.causes]
+    skip = next((body.reason for _, body in run.of(CudagraphSkip)), None)
+    return [_told(cause, profile, skip) for cause in profile.causes]
 
 
-def _told(cause: Cause, profile: StepProfile, skips: list[str]) -> CauseTold:
+def _told(cause: Cause, profile: StepProfile, skip: str | None) -> CauseTold:
     kind: str = cause.cause
     why, remedy = _WORDS[kind]
     lines = cause.lines
     if kind == "launches" and not profile.told.device:
         why, remedy = _SHORT_GRAPHS
-    elif kind == "launches" and skips:
-        kind, reason = "cudagraphs", skips[0]
-        why = f"CUDA graphs were asked for and not used: {reason.splitlines()[0].strip()}"
-        remedy = next((text for word, text in _REMEDIES if word in reason), "")
-        lines = _lines(reason)
+    elif kind == "launches" and skip is not None:
+        kind, first = "cudagraphs", skip.strip().partition("\n")[0]
+        why = f"CUDA graphs were asked for and not used: {first.strip()}"
+        remedy = next((text for word, text in _REMEDIES if word in skip), "")
+        lines = _lines(skip)
     elif kind == "launches" and profile.graph_launches:
         why, remedy = _IN_GRAPHS
     name = operator_name(cause.names[0]) if cause.names else ""
@@ -150,10 +150,12 @@ def _lines(reason: str) -> list[UserLine]:
 
 def steps_json(run: Run) -> list[dict[str, Any]]:
     """As `show --json` has them: one for each process that was asked for a profile."""
-    return [_json(run, profile) for profile in profiles_of(run)]
+    profiles = profiles_of(run)
+    kernels = kernels_by_profile(run, profiles)
+    return [_json(run, *each) for each in zip(profiles, kernels, strict=True)]
 
 
-def _json(run: Run, profile: StepProfile) -> dict[str, Any]:
+def _json(run: Run, profile: StepProfile, kernels: list[StepKernel]) -> dict[str, Any]:
     bar, told = profile.bar, profile.told
     return {
         "rank": profile.rank,
@@ -180,7 +182,17 @@ def _json(run: Run, profile: StepProfile) -> dict[str, Any]:
         ]
         if bar
         else [],
-        "kernels": kernels_json(run, profile),
+        "kernels": kernels_json(kernels),
+        "unfused": [
+            {
+                "first": pair.first,
+                "second": pair.second,
+                "reason": pair.reason,
+                "pairs": pair.count,
+                **_line_json(pair.at),
+            }
+            for pair in profile.unfused
+        ],
     }
 
 

@@ -37,7 +37,16 @@ class StepKernel(msgspec.Struct, frozen=True):
 
 def step_kernels(run: Run, profile: StepProfile) -> list[StepKernel]:
     """The most expensive first."""
-    code = _GeneratedCode(run)
+    return kernels_by_profile(run, [profile])[0]
+
+
+def kernels_by_profile(run: Run, profiles: list[StepProfile]) -> list[list[StepKernel]]:
+    """The kernels of each profile. The run's code is read once for all of them, if any has some."""
+    code = _GeneratedCode(run) if any(profile.kernels for profile in profiles) else None
+    return [_kernels(profile, code) if code is not None else [] for profile in profiles]
+
+
+def _kernels(profile: StepProfile, code: _GeneratedCode) -> list[StepKernel]:
     roof = roof_of(profile)
     precision, on_gpu = profile.told.matmul_precision, bool(profile.told.device)
     found = []
@@ -129,7 +138,7 @@ class _GeneratedCode:
                 self._called[UserLine(file, number)] = called[extern[1]][nth]
 
 
-def kernels_json(run: Run, profile: StepProfile) -> list[dict[str, Any]]:
+def kernels_json(kernels: list[StepKernel]) -> list[dict[str, Any]]:
     return [
         {
             "name": kernel.row.name,
@@ -143,5 +152,5 @@ def kernels_json(run: Run, profile: StepProfile) -> list[dict[str, Any]]:
             "roof_share": kernel.bound.share,
             "lines": [{"file": at.file, "line": at.line} for at in kernel.lines],
         }
-        for kernel in step_kernels(run, profile)
+        for kernel in kernels
     ]

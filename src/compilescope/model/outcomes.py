@@ -276,6 +276,8 @@ class StepsProfiled(EventBody, frozen=True):
     """The artifact; see `profiles/stored.py`."""
     places: str = ""
     """Artifact: the user's lines of a step more; see `profiles/calls.py`."""
+    unfused: str = ""
+    """Artifact: kernels that Inductor did not fuse; see `profiles/fusions.py`."""
     matmul_precision: str = ""
     """Of float32: torch's own word, `highest` where TF32 is off."""
     device: str = ""

@@ -73,6 +73,22 @@ def cell_of(file: str) -> int | None:
     return int(match[1]) if match is not None else None
 
 
+def place_of(file: str, line: int) -> str:
+    """`model.py:3`, or `cell 2, line 3` in a notebook: cells go by their execution count."""
+    cell = cell_of(file)
+    return f"{file}:{line}" if cell is None else f"{_shown_cell(cell)}, line {line}"
+
+
+def shown_file(file: str) -> str:
+    """A cell by its number, all else by its name."""
+    cell = cell_of(file)
+    return file if cell is None else _shown_cell(cell)
+
+
+def _shown_cell(number: int) -> str:
+    return f"cell {number}"
+
+
 def shown_code(code: CodeRef, stack: Iterable[Frame]) -> CodeRef:
     """The code object, or the user's call of it where torch itself wrote it.
 

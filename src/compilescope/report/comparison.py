@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ from compilescope.analysis.comparison import (
     ComparedFigure,
     Moved,
     Renamed,
+    Retold,
     RunComparison,
     compare,
 )
@@ -103,7 +105,7 @@ _MOST = 200
 
 def comparison_document(seen: RunComparison, roots: tuple[str, str]) -> Document:
     """What went, what came, what moved; then the figures."""
-    summary: list[Block] = [Paragraph(_verdict(seen))]
+    summary: list[Block] = [Paragraph(_verdict(seen)), *_torch_words(seen)]
     summary += [*(_renamed(each) for each in seen.renamed), _table(seen)]
     parts = [Part("summary", "", tuple(summary))]
     parts += cache_parts(seen.caches, roots[1], seen.torch)
@@ -120,6 +122,11 @@ def comparison_document(seen: RunComparison, roots: tuple[str, str]) -> Document
     if seen.moved:
         moved = tuple(_moved(pair, roots) for pair in seen.moved[:_MOST])
         parts.append(Part("moved", "Moved", moved, "the same cause in another place"))
+    if seen.retold:
+        retold = tuple(_retold(pair, roots[1]) for pair in seen.retold[:_MOST])
+        parts.append(
+            Part("retold", "Named otherwise", retold, "the same line, in torch's new words")
+        )
     if seen.changed:
         changed = tuple(_changed(pair, roots[1]) for pair in seen.changed[:_MOST])
         parts.append(Part("changed", "Count changed", changed))
@@ -144,6 +151,8 @@ def _verdict(seen: RunComparison) -> Words:
         told.append(Span(f"{len(seen.gone)} no longer present", "good"))
     if seen.moved:
         told.append(Span(f"{len(seen.moved)} moved"))
+    if seen.retold:
+        told.append(Span(f"{len(seen.retold)} named otherwise"))
     if seen.changed:
         told.append(Span(f"{len(seen.changed)} with a changed count"))
     told.append(Span(f"{seen.same} unchanged"))
@@ -152,6 +161,40 @@ def _verdict(seen: RunComparison) -> Words:
         parts += [Span(", ")] if number else []
         parts.append(span)
     return words(*parts, ".")
+
+
+_MEASURED = "s"
+"""The unit of figures that differ from run to run anyway: no torch is praised for them."""
+
+
+def _torch_words(seen: RunComparison) -> Iterator[Paragraph]:
+    """What another torch made better, and what worse."""
+    if not seen.other_torch:
+        return
+    before, after = seen.torch
+    better, worse = _steps(seen, better=True), _steps(seen, better=False)
+    told: list[str | Span] = [f"Under torch {after} instead of {before}, "]
+    if better:
+        told += [Span("better", "good"), f": {', '.join(better)}"]
+    if worse:
+        told += ["; " if better else "", Span("worse", "bad"), f": {', '.join(worse)}"]
+    if not better and not worse:
+        told.append("no figure is better or worse")
+    yield Paragraph(words(*told, "."))
+
+
+def _steps(seen: RunComparison, *, better: bool) -> list[str]:
+    found = []
+    for figure in seen.figures:
+        before, after = figure.before, figure.after
+        if before is None or after is None or before == after:
+            continue
+        if not figure.better or figure.unit == _MEASURED:
+            continue
+        if ((after < before) == (figure.better == "less")) == better:
+            unit = f" {figure.unit}".rstrip()
+            found.append(f"{figure.name} {_text(before)} -> {_text(after)}{unit}")
+    return found
 
 
 def _renamed(pair: Renamed) -> Paragraph:
@@ -180,8 +223,11 @@ def _row(figure: ComparedFigure) -> tuple[Words, ...]:
 def _number(figure: ComparedFigure, value: float | None) -> Words:
     if value is None:
         return words(Span("unknown", "dim"))
-    text = f"{value:g}" if value % 1 == 0 else f"{value:.2f}"
-    return words(f"{text} {figure.unit}".rstrip())
+    return words(f"{_text(value)} {figure.unit}".rstrip())
+
+
+def _text(value: float) -> str:
+    return f"{value:g}" if value % 1 == 0 else f"{value:.2f}"
 
 
 def _moved(pair: Moved, roots: tuple[str, str]) -> Item:
@@ -193,6 +239,16 @@ def _moved(pair: Moved, roots: tuple[str, str]) -> Item:
         blocks.append(Paragraph(words(Span(pair.after.source.strip(), "code")), "is:"))
     tags = (f"kind:{pair.after.kind}",)
     return Item("", words(new, f" moved from {old}"), _rule(pair.after), tuple(blocks), tags=tags)
+
+
+def _retold(pair: Retold, root: str) -> Item:
+    blocks = (
+        Paragraph(words(pair.before.title), "was:"),
+        Paragraph(words(pair.after.title), "is:"),
+    )
+    return Item(
+        "", _where(pair.after, root), _rule(pair.after), blocks, tags=(f"kind:{pair.after.kind}",)
+    )
 
 
 def _changed(pair: Changed, root: str) -> Item:

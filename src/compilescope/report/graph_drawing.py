@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from compilescope.graphs.flops import op_name
 from compilescope.model.graph import Graph, Node
+from compilescope.model.stack import place_of
 from compilescope.rules.hardware.constraint import shown_op
 from compilescope.texts import visible
 
@@ -147,7 +148,7 @@ def _about(node: Node, mark: str | None) -> str:
     """What a pointer over the node shows."""
     lines = [f"{node.name}: {node.target}", _shape(node), mark or ""]
     if node.frame is not None:
-        lines.append(f"{node.frame.file}:{node.frame.line} in {node.frame.function}")
+        lines.append(f"{place_of(node.frame.file, node.frame.line)} in {node.frame.function}")
         lines.append(node.frame.source.strip())
     return "\n".join(line for line in lines if line)
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 
 from compilescope.findings.finding import Finding
-from compilescope.model.stack import cell_of, origin_of
+from compilescope.model.stack import cell_of, origin_of, place_of, shown_file
 
 _PACKAGE = re.compile(r"^.*[/\\](?:site|dist)-packages[/\\]")
 _MOST_LETTERS = 24
@@ -19,9 +19,8 @@ _MOST_NAMED = 16
 
 def shown_path(file: str, root: str) -> str:
     """Relative to the program's folder, or to the installed package; a cell by its number."""
-    cell = cell_of(file)
-    if cell is not None:
-        return f"In [{cell}]"
+    if cell_of(file) is not None:
+        return shown_file(file)
     if root and file.startswith(root.rstrip("/\\") + "/"):
         return file[len(root.rstrip("/\\")) + 1 :]
     if origin_of(file) in ("library", "torch"):
@@ -32,8 +31,7 @@ def shown_path(file: str, root: str) -> str:
 def place(file: str, line: int, root: str) -> str:
     if not file:
         return "unknown place"
-    shown = shown_path(file, root)
-    return f"{shown}, line {line}" if cell_of(file) is not None else f"{shown}:{line}"
+    return place_of(file if cell_of(file) is not None else shown_path(file, root), line)
 
 
 def brief_place(file: str, line: int, root: str) -> str:

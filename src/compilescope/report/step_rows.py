@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from compilescope.analysis.roofline import RoofPoint, faster_than_roof, merged, roof_points
 from compilescope.analysis.step_causes import CauseTold, told_causes
-from compilescope.analysis.step_kernels import StepKernel, roof_of, step_kernels
+from compilescope.analysis.step_kernels import StepKernel, kernels_by_profile, roof_of
 from compilescope.model.run import Run
 from compilescope.profiles.calls import UserLine, operator_name
 from compilescope.profiles.kernel_rows import Bound, KernelRow, Roof
@@ -56,6 +56,8 @@ _MOSTLY_BUSY = 0.1
 _MOST_SYNCS = 10
 _MOST_KERNELS = 12
 """Rows. Chosen: in the steps that were looked at, the rest was less than a tenth of the time."""
+_MOST_UNFUSED = 10
+"""Rows. Chosen: as of synchronisations."""
 _MOST_DOTS = 40
 """Of the roofline. Chosen: those of most time; more would hide one another."""
 _MOST_NAME, _MOST_CODE = 44, 40
@@ -80,6 +82,7 @@ def step_blocks(reading: Reading) -> list[Block]:
         if reading.full:
             kernels = merged(reading.once(_kernels_of)[number])
             blocks += [*_kernels(kernels, reading), *_roofline(kernels, profile, reading)]
+            blocks += _unfused(profile, reading)
     return blocks
 
 
@@ -101,7 +104,7 @@ def line_kernels(reading: Reading) -> dict[str, dict[int, tuple[float, int]]]:
 
 def _kernels_of(reading: Reading) -> list[list[StepKernel]]:
     """Of each profile."""
-    return [step_kernels(reading.run, profile) for profile in reading.once(step_profiles)]
+    return kernels_by_profile(reading.run, reading.once(step_profiles))
 
 
 def _one(profile: StepProfile, run: Run) -> list[Block]:
@@ -161,6 +164,29 @@ def _kernels(kernels: list[StepKernel], reading: Reading) -> list[Block]:
         f" {count(left, 'more kernel')}, {rest:.1%} of the step: see `--json`." if left > 0 else ""
     )
     return [*blocks, note(f"{said}{more} Limits are in percent of what this machine can do.")]
+
+
+def _unfused(profile: StepProfile, reading: Reading) -> list[Block]:
+    """What Inductor did not fuse, in its own words."""
+    if not profile.unfused:
+        return []
+    rows = tuple(
+        (
+            words(pair.first),
+            _first_line([pair.at] if pair.at is not None else [], reading),
+            words(pair.second),
+            words(pair.reason),
+            words(str(pair.count)),
+        )
+        for pair in profile.unfused[:_MOST_UNFUSED]
+    )
+    left = len(profile.unfused) - _MOST_UNFUSED
+    more = f" {count(left, 'more reason')}: see `--json`." if left > 0 else ""
+    said = "Kernels that use the same tensors and were not fused, with Inductor's reason for each"
+    return [
+        note(f"{said} pair; calls of libraries are never fused.{more}"),
+        Table(("not fused", "from", "with", "because", "pairs"), rows, (4,)),
+    ]
 
 
 def _first_line(lines: list[UserLine], reading: Reading) -> Words:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from compilescope.analysis.step_kernels import step_kernels
+from compilescope.analysis.step_kernels import kernels_by_profile
 from compilescope.model.bodies import StepsProfiled
 from compilescope.model.run import Run
 from compilescope.profiles.calls import Calls, StepPlaces, read_places
@@ -25,8 +25,8 @@ _PID = 2_000_000_000
 def step_events(run: Run, origin_ns: int) -> Iterator[dict[str, Any]]:
     """Of all processes that were profiled."""
     lines: dict[str, str] = {}
-    for profile in profiles_of(run):
-        for kernel in step_kernels(run, profile):
+    for kernels in kernels_by_profile(run, profiles_of(run)):
+        for kernel in kernels:
             if kernel.lines:
                 shown = (place(at.file, at.line, run.header.root) for at in kernel.lines)
                 lines.setdefault(kernel.row.name, ", ".join(shown))

@@ -12,26 +12,35 @@ from compilescope.report.explanation import failure_anchor, recompile_anchor
 from compilescope.report.section import Reading
 from compilescope.report.sections.graphs import drawn_graphs, graph_anchor
 
+_Target = tuple[int, str]
+"""How much the item costs, 0 the most, and its anchor."""
+_NOWHERE: _Target = (0, "")
+_OF_GRAPH = 4
+"""After all causes."""
+
 
 class Targets(msgspec.Struct, frozen=True):
     """Anchors of items that the report really has."""
 
-    events: dict[str, str]
+    events: dict[str, _Target]
     """By event id."""
-    compilations: dict[CompileKey, str]
-    recompiled: frozenset[CompileKey]
+    compilations: dict[CompileKey, _Target]
+    recompiled: set[CompileKey]
+
+    def of_event(self, event_id: str) -> str:
+        return self.events.get(event_id, _NOWHERE)[1]
 
     def of_compilation(self, key: CompileKey | None) -> str:
-        return self.compilations.get(key, "") if key is not None else ""
+        return self.compilations.get(key, _NOWHERE)[1] if key is not None else ""
 
 
 def targets(reading: Reading) -> Targets:
     """Of several items the one that costs most leads: a failure, a recompile, a graph break."""
-    ranked: dict[str, tuple[int, str]] = {}
+    ranked: dict[str, _Target] = {}
     for because, target in _causes(reading):
         for event_id in because:
             ranked.setdefault(event_id, target)
-    chosen: dict[CompileKey, tuple[int, str]] = {}
+    chosen: dict[CompileKey, _Target] = {}
     recompiled = set()
     for event in reading.run.events:
         key = compile_key(event, event.compile_id)
@@ -42,16 +51,14 @@ def targets(reading: Reading) -> Targets:
         found = ranked.get(event.id)
         if found is not None and (key not in chosen or found[0] < chosen[key][0]):
             chosen[key] = found
-    anchors = {key: anchor for key, (_, anchor) in chosen.items()}
     for graph in drawn_graphs(reading):
         key = compile_key(graph.event, graph.event.compile_id)
         if key is not None:
-            anchors.setdefault(key, graph_anchor(graph))
-    events = {event_id: anchor for event_id, (_, anchor) in ranked.items()}
-    return Targets(events, anchors, frozenset(recompiled))
+            chosen.setdefault(key, (_OF_GRAPH, graph_anchor(graph)))
+    return Targets(ranked, chosen, recompiled)
 
 
-def _causes(reading: Reading) -> Iterator[tuple[tuple[str, ...], tuple[int, str]]]:
+def _causes(reading: Reading) -> Iterator[tuple[tuple[str, ...], _Target]]:
     """The events of each with its rank and its anchor, by rank."""
     seen = reading.digest
     for failure in seen.failures:

@@ -168,7 +168,8 @@ def _moment(mark: Mark, path: _Path, drawing: Drawing) -> blocks.Bar:
         if shown and bar.start_ns <= mark.time_ns <= bar.end_ns:
             depth = inner + 1
             break
-    where = place(mark.file, mark.line, drawing.root) if mark.file else ""
+    site = mark.event.site
+    where = place(site.file, site.line, drawing.root) if site else ""
     return blocks.Bar(
         label=mark.name,
         start_ns=mark.time_ns - drawing.start_ns,
@@ -176,7 +177,7 @@ def _moment(mark: Mark, path: _Path, drawing: Drawing) -> blocks.Bar:
         depth=depth,
         kind=mark.kind if mark.kind in ("break", "cache") else "instant",
         detail=_short(" · ".join(filter(None, (where, first_line(mark.detail))))),
-        target=drawing.targets.events.get(mark.event, ""),
+        target=drawing.targets.of_event(mark.event.id),
     )
 
 

@@ -125,11 +125,12 @@ def _bar(bar: TimelineBar, origin_ns: int, root: str) -> dict[str, Any]:
 
 
 def _mark(mark: Mark, origin_ns: int, root: str) -> dict[str, Any]:
+    site = mark.event.site
     args = {
-        "compile id": mark.compile_id,
-        "place": place(mark.file, mark.line, root) if mark.file else None,
+        "compile id": mark.event.compile_id,
+        "place": place(site.file, site.line, root) if site else None,
         "reason": mark.detail,
-        "event": mark.event,
+        "event": mark.event.id,
     }
     return {
         "name": mark.name,

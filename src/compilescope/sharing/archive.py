@@ -16,7 +16,7 @@ from typing import BinaryIO
 import msgspec
 
 from compilescope.errors import ToolError
-from compilescope.model.event import encode
+from compilescope.model.event import Event, encode
 from compilescope.model.eventfile import event_files
 from compilescope.model.header import FILE_NAME, read_header, write_header
 from compilescope.model.labels import FILE_NAME as LABELS
@@ -128,20 +128,22 @@ def write_run(folder: Path, run: Run) -> None:
 
     Lines that could not be read stay lines that cannot be read: they are counted.
     """
-    lines: dict[str, list[bytes]] = {}
+    events: dict[str, list[Event]] = {}
     for event in run.events:
         process = _PROCESS.fullmatch(event.id)
         rank, pid = process.groups() if process else ("0", None)
         name = f"events-{rank}.{pid}.jsonl" if pid else f"events-{rank}.jsonl"
-        lines.setdefault(name, []).append(encode(event) + b"\n")
+        events.setdefault(name, []).append(event)
     if run.unread or run.torn:
-        last = lines.setdefault("events-0.jsonl", [])
-        last.append(_UNREADABLE * run.unread)
-        if run.torn and last:
-            last[-1] = last[-1].removesuffix(b"\n")
+        events.setdefault("events-0.jsonl", [])
     try:
-        for name, content in lines.items():
-            (folder / name).write_bytes(b"".join(content))
+        for name, some in events.items():
+            with open(folder / name, "wb") as file:
+                file.writelines(encode(event) + b"\n" for event in some)
+                if name == "events-0.jsonl":
+                    file.write(_UNREADABLE * run.unread)
+                    if run.torn and file.tell():
+                        file.truncate(file.tell() - 1)
         write_header(folder, run.header)
     except OSError as error:
         raise ToolError(f"Cannot write the run in {folder}: {error.strerror}.") from None

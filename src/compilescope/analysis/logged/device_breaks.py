@@ -13,7 +13,13 @@ from collections.abc import Iterable
 import msgspec
 
 from compilescope.analysis.logged.callers import in_module
-from compilescope.analysis.logged.fallbacks import FallbackOp, base_name, calls, fallback_ops
+from compilescope.analysis.logged.fallbacks import (
+    MOST_SOUGHT,
+    FallbackOp,
+    base_name,
+    calls,
+    fallback_ops,
+)
 from compilescope.analysis.logged.graph import LoggedGraph
 from compilescope.analysis.logged.graphs import logged_graphs
 from compilescope.findings.breaks import BreakFinding
@@ -117,14 +123,17 @@ class _Groups:
         """The operators without a lowering, by their lines; the graphs that they split go to the
         first: the log does not say at which of them each piece ends."""
         first: _BreakGroup | None = None
-        for op in self._ops:
-            group = self._reading(op) or self._of_operator(op)
+        named: dict[int, tuple[_BreakGroup, list[FallbackOp]]] = {}
+        for number, op in enumerate(self._ops):
+            group = (number < MOST_SOUGHT and self._reading(op)) or self._of_operator(op)
             group.rule = "xla/cpu-fallback"
-            group.ops = (*group.ops, op.op)
-            group.words = f"Op(s) not lowered: {', '.join(group.ops)}"
-            group.told = (*group.told, *op.because)
             group.context = group.context or _in_log(op)
+            named.setdefault(id(group), (group, []))[1].append(op)
             first = first or group
+        for group, ops in named.values():
+            group.ops = tuple(op.op for op in ops)
+            group.words = f"Op(s) not lowered: {', '.join(group.ops)}"
+            group.told = tuple(event for op in ops for event in op.because)
         if split and first is None:
             first = _BreakGroup("xla/cpu-fallback", "Op(s) not lowered", _common(split))
             self._groups["xla/cpu-fallback",] = first

@@ -29,6 +29,9 @@ _FROM_LINE = late(
 )
 _MOST_GRAPHS = 200
 """Graphs whose text is searched for the line of an operator. Chosen: it bounds the time."""
+MOST_SOUGHT = 300
+"""Operators whose lines are sought. Chosen: no program seen had a tenth as many; it bounds the time
+for names without end."""
 
 
 class FallbackOp(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,6 +67,7 @@ def base_name(op: str) -> str:
 def fallback_ops(run: Run, sources: Sources) -> list[FallbackOp]:
     """In the order in which the log names them."""
     named: dict[str, FallbackOp] = {}
+    because: dict[str, list[str]] = {}
     callers: dict[tuple[str, int], Frame] = {}
     for event, body in run.of(FallbackOps):
         caller, _ = asked_by(event.stack, sources, through_helpers=False)
@@ -71,14 +75,18 @@ def fallback_ops(run: Run, sources: Sources) -> list[FallbackOp]:
             callers[caller.file, caller.line] = caller
         for op in body.ops:
             key = base_name(op)
-            named[key] = _joined(named.get(key), op, body, event.id)
+            named[key] = _joined(named.get(key), op, body)
+            because.setdefault(key, []).append(event.id)
     if not named:
         return []
     called = _Calls(run, sources, callers.values())
-    return [_placed(op, called) for op in named.values()]
+    return [
+        msgspec.structs.replace(_placed(op, called), because=tuple(because[key]))
+        for key, op in named.items()
+    ]
 
 
-def _joined(before: FallbackOp | None, op: str, body: FallbackOps, event: str) -> FallbackOp:
+def _joined(before: FallbackOp | None, op: str, body: FallbackOps) -> FallbackOp:
     if before is None:
         return FallbackOp(
             op=op,
@@ -87,7 +95,6 @@ def _joined(before: FallbackOp | None, op: str, body: FallbackOps, event: str) -
             told_by=(body.told_by,),
             log=body.log,
             log_line=body.log_line,
-            because=(event,),
         )
     lines = [line for line in (before.log_line, body.log_line) if line]
     return msgspec.structs.replace(
@@ -97,7 +104,6 @@ def _joined(before: FallbackOp | None, op: str, body: FallbackOps, event: str) -
         count=max(before.count, body.count),
         told_by=tuple(dict.fromkeys((*before.told_by, body.told_by))),
         log_line=min(lines, default=0) if body.log == before.log else before.log_line,
-        because=(*before.because, event),
     )
 
 
@@ -105,23 +111,27 @@ class _Calls:
     """Where the program calls operators."""
 
     def __init__(self, run: Run, sources: Sources, callers: Iterable[Frame]) -> None:
-        self._sources = sources
         self.callers = list(callers)
         self._lines = dict.fromkeys(_captured_lines(run))
+        files = dict.fromkeys(frame.file for frame in (*self.callers, *self._lines))
+        kept = ((file, sources.lines(file)) for file in files)
+        self._files = [(file, "\n".join(lines)) for file, lines in kept if lines]
+        self._left = MOST_SOUGHT
 
     def of(self, name: str) -> list[Frame]:
         """The lines that call the operator by its name."""
+        if not self._left:
+            return []
+        self._left -= 1
         found = [frame for frame in self._lines if calls(frame.source, name)]
         if found:
             return found
-        files = dict.fromkeys(frame.file for frame in (*self.callers, *self._lines))
-        return [frame for file in files for frame in self._in_file(file, name)]
+        return [frame for file, text in self._files for frame in self._in_file(file, text, name)]
 
-    def _in_file(self, file: str, name: str) -> list[Frame]:
-        lines = self._sources.lines(file)
-        text = "\n".join(lines)
+    def _in_file(self, file: str, text: str, name: str) -> list[Frame]:
         if name.rpartition("_")[2] not in text:
             return []
+        lines = text.split("\n")
         functions = functions_by_line(text)
         return [
             Frame(file, number, functions.get(number, ""), source=lines[number - 1])

@@ -37,14 +37,16 @@ from compilescope.model.event import Event
 from compilescope.model.run import Run
 from compilescope.model.stack import shown_code
 
-_COMPILING = (
-    CacheAccess,
-    CompileFailed,
-    GraphBreak,
-    GraphCaptured,
-    GuardSet,
-    KernelEmitted,
-    Recompile,
+_COMPILING = frozenset(
+    (
+        CacheAccess,
+        CompileFailed,
+        GraphBreak,
+        GraphCaptured,
+        GuardSet,
+        KernelEmitted,
+        Recompile,
+    )
 )
 """What is heard of a compilation only while it lasts."""
 _MOST_TOLD = 50
@@ -149,10 +151,10 @@ def _note(event: Event, thread: _Thread, seen: RunSeen) -> None:
                 seen.phased.add(owner)
     if key is None:
         return
-    if isinstance(body, _COMPILING):
+    if type(body) in _COMPILING:
         first, _ = thread.seen.heard.get(key, (event.time_ns, 0))
         thread.seen.heard[key] = (first, event.time_ns)
-    if isinstance(body, _NAMING) and body.frame is not None and key not in seen.codes:
+    if key not in seen.codes and isinstance(body, _NAMING) and body.frame is not None:
         seen.codes[key] = shown_code(body.frame, event.stack)
 
 

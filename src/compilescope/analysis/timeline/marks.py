@@ -23,58 +23,61 @@ _MOST_GUARDS = 3
 """Of one recompile, in its tooltip. Chosen: the rest is counted."""
 
 
-class Mark(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that took no time."""
+_KINDS: dict[type, MarkKind] = {
+    GraphBreak: "break",
+    Recompile: "recompile",
+    FrameSkipped: "eager",
+    CompileFailed: "failure",
+    CacheAccess: "cache",
+    CudagraphSkip: "cudagraphs",
+}
+
+
+class Mark(msgspec.Struct, frozen=True, gc=False):
+    """Something that took no time. Its words are made when they are asked for: of a hundred
+    thousand a page draws a few hundred."""
 
     kind: MarkKind
-    name: str
     time_ns: int
-    event: str
-    """Id of the event behind it."""
-    compile_id: str | None = None
-    file: str = ""
-    line: int = 0
-    detail: str = ""
+    event: Event
+    """What was recorded of it."""
+
+    @property
+    def name(self) -> str:
+        return _words(self.event.body)[0]
+
+    @property
+    def detail(self) -> str:
+        return _words(self.event.body)[1]
 
 
 def mark_of(event: Event) -> Mark | None:
     """The event as a moment, if it is one that a reader looks for."""
-    told = _told(event)
-    if told is None:
-        return None
-    kind, name, detail = told
-    site = event.site
-    return Mark(
-        kind=kind,
-        name=name,
-        time_ns=event.time_ns,
-        event=event.id,
-        compile_id=event.compile_id,
-        file=site.file if site else "",
-        line=site.line if site else 0,
-        detail=detail,
-    )
-
-
-def _told(event: Event) -> tuple[MarkKind, str, str] | None:
     body = event.body
-    if isinstance(body, GraphBreak):
-        return "break", f"graph break {body.gb_id or ''}".rstrip(), body.gb_type
-    if isinstance(body, Recompile):
-        name = f"recompile blocked ({body.refused})" if body.refused else "recompile"
-        return "recompile", f"{name} of {body.frame.function}", failed_guards(body)
-    if isinstance(body, FrameSkipped):
-        if body.cause == "harmless":
-            return None
-        return "eager", f"{body.frame.function} runs eagerly", body.reason
-    if isinstance(body, CompileFailed):
-        return "failure", f"{body.phase} failed: {body.error}", body.message.strip().split("\n")[0]
-    if isinstance(body, CacheAccess):
-        cache = CACHE_NAMES.get(body.cache, body.cache)
-        return "cache", f"{cache} cache {body.outcome}", body.reason
-    if isinstance(body, CudagraphSkip):
-        return "cudagraphs", "CUDA graphs skipped", body.reason
-    return None
+    kind = _KINDS.get(type(body))
+    if kind is None or (isinstance(body, FrameSkipped) and body.cause == "harmless"):
+        return None
+    return Mark(kind, event.time_ns, event)
+
+
+def _words(body: object) -> tuple[str, str]:
+    """Its name, and what more is known."""
+    match body:
+        case GraphBreak():
+            return f"graph break {body.gb_id or ''}".rstrip(), body.gb_type
+        case Recompile():
+            name = f"recompile blocked ({body.refused})" if body.refused else "recompile"
+            return f"{name} of {body.frame.function}", failed_guards(body)
+        case FrameSkipped():
+            return f"{body.frame.function} runs eagerly", body.reason
+        case CompileFailed():
+            return f"{body.phase} failed: {body.error}", body.message.strip().split("\n")[0]
+        case CacheAccess():
+            cache = CACHE_NAMES.get(body.cache, body.cache)
+            return f"{cache} cache {body.outcome}", body.reason
+        case CudagraphSkip():
+            return "CUDA graphs skipped", body.reason
+    return "", ""
 
 
 def failed_guards(body: Recompile) -> str:

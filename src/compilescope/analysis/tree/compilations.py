@@ -20,7 +20,9 @@ from compilescope.model.event import Event
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef, Frame
 
-_TELLING = (CompileFailed, CompilePhases, CompileTime, GraphBreak, GraphCaptured, Recompile)
+_TELLING = frozenset(
+    (CompileFailed, CompilePhases, CompileTime, GraphBreak, GraphCaptured, Recompile)
+)
 
 
 class Compilation(msgspec.Struct, kw_only=True, gc=False):
@@ -53,31 +55,39 @@ class Compilation(msgspec.Struct, kw_only=True, gc=False):
 
 
 def compilations(run: Run) -> Iterator[Compilation]:
-    """Each is let go of when the next is asked for: a long run has a hundred thousand."""
-    found: dict[CompileKey, Compilation] = {}
-    leading = {body.because for _, body in run.of(FrameSkipped) if body.because}
+    """Each is made when it is asked for, and let go of when the next is: a long run has a hundred
+    thousand."""
+    told: dict[CompileKey, list[Event]] = {}
+    around: dict[CompileKey, CompileKey] = {}
     for event in run.events:
-        key = compile_key(event, event.compile_id)
-        if key is None or not isinstance(event.body, _TELLING):
+        if type(event.body) not in _TELLING:
             continue
-        one = found.get(key)
-        if one is None:
-            one = found[key] = Compilation(
-                key=key, rank=event.rank, thread=event.thread, first_ns=event.time_ns
-            )
+        key = compile_key(event, event.compile_id)
+        if key is None:
+            continue
+        told.setdefault(key, []).append(event)
+        if isinstance(event.body, CompilePhases):
+            for phase in event.body.phases:
+                inner = compile_key(event, phase.compile_id)
+                if inner is not None and inner != key and inner in told:
+                    around[inner] = key
+    leading = {body.because for _, body in run.of(FrameSkipped) if body.because}
+    for key in list(told):
+        yield _compilation(key, told.pop(key), around.get(key), leading)
+
+
+def _compilation(
+    key: CompileKey, events: list[Event], within: CompileKey | None, leading: set[str]
+) -> Compilation:
+    first = events[0]
+    one = Compilation(
+        key=key, rank=first.rank, thread=first.thread, first_ns=first.time_ns, within=within
+    )
+    for event in events:
         if event.id in leading:
             one.made_eager.append(event.id)
         _add(one, event)
-        if isinstance(event.body, CompilePhases):
-            for phase in event.body.phases:
-                inner = found.get(compile_key(event, phase.compile_id) or key)
-                if inner is not None and inner is not one:
-                    inner.within = key
-    waiting = list(found.values())
-    found.clear()
-    waiting.reverse()
-    while waiting:
-        yield waiting.pop()
+    return one
 
 
 def _add(one: Compilation, event: Event) -> None:

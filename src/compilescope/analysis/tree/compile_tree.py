@@ -8,14 +8,12 @@ after `torch._dynamo.reset`) are joined.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from operator import attrgetter
 from typing import Literal
 
 import msgspec
 
-from compilescope.analysis.timeline.marks import failed_guards
 from compilescope.analysis.tree.compilations import Compilation, compilations
 from compilescope.analysis.tree.frames import (
     CompileTree,
@@ -108,14 +106,15 @@ class _Growing:
 
     def add_compilation(self, one: Compilation) -> None:
         process, epoch, compile_id = one.key
-        number = self._by_number.get((process, epoch, frame_number(compile_id)))
+        name = (process, epoch, frame_number(compile_id))
+        number = self._by_number.get(name)
         if number is None:
             if one.code is None:
                 self._note_unplaced(one)
                 return
             call = FrameEntry(epoch=(process, epoch), thread=one.thread, callers=one.callers or ())
             number = self._plant(one.code, call, one.rank, self._around(one))
-            self._by_number[process, epoch, frame_number(compile_id)] = number
+            self._by_number[name] = number
         for event_id in one.made_eager:
             self._by_event[event_id] = number
         frame = self.planting.frames[number]
@@ -181,8 +180,9 @@ class _Growing:
         name = fingerprint(body.gb_type, site, self._root)
         own = own_frame(frame.code, one.callers, event.stack)
         line = own.line if own is not None else 0
-        if (number, line, name) not in self._told:
-            self._told.add((number, line, name))
+        told = (number, line, name)
+        if told not in self._told:
+            self._told.add(told)
             broken = TreeBreak(
                 line=line,
                 gb_id=body.gb_id,
@@ -211,9 +211,6 @@ class _Growing:
         self.elsewhere.append(Elsewhere(what=what, compile_id=one.compile_id, rank=one.rank))
 
 
-_STACK_VALUE = re.compile(r"___stack\d+")
-
-
 def own_frame(
     code: CodeRef, callers: tuple[Frame, ...] | None, stack: tuple[Frame, ...]
 ) -> Frame | None:
@@ -239,34 +236,28 @@ def expression_of(frame: Frame | None) -> str:
 def told_compilation(one: Compilation, first_call: Frame | None, broken: str) -> TreeCompilation:
     """`broken` is the expression at the break before it, `first_call` where the frame was called
     first."""
-    forward = [told for told in one.times if told.phase == "forward"]
-    backward = [told for told in one.times if told.phase == "backward"]
     went: Literal["", "compiled", "failed"] = ""
-    if backward:
-        went = "compiled" if all(told.ok for told in backward) else "failed"
+    ok: bool | None = None
+    for told in one.times:
+        if told.phase == "forward":
+            ok = told.ok
+        else:
+            went = "compiled" if told.ok and went != "failed" else "failed"
     return TreeCompilation(
         compile_ids=(one.compile_id,),
         key=one.key,
         ops=tuple(graph.ops for graph in one.graphs),
         ended_by_break=one.graphs[-1].ended_by_break if one.graphs else None,
         backend=one.graphs[-1].backend if one.graphs else None,
-        ok=forward[-1].ok if forward else None,
-        recompiled=_recompiled(one.recompile, broken),
+        ok=ok,
+        recompile=one.recompile,
+        broken=broken,
         called_from=_other_call(first_call, one.callers),
-        again=one.recompile is not None,
-        refused=one.recompile.refused if one.recompile is not None else "",
         backward=went,
         failures=tuple(f"{failed.phase} failed: {failed.error}" for failed in one.failures),
         duration_ns=sum(told.duration_ns for told in one.times),
         within_another=one.within is not None,
     )
-
-
-def _recompiled(body: Recompile | None, broken: str) -> str:
-    """The failed guards; the value of a broken expression is what Dynamo left on top of a stack."""
-    text = failed_guards(body) if body is not None else ""
-    top = max(_STACK_VALUE.findall(text), default="") if broken else ""
-    return text.replace(top, broken) if top else text
 
 
 def _other_call(first: Frame | None, callers: tuple[Frame, ...] | None) -> Frame | None:
@@ -277,31 +268,53 @@ def _other_call(first: Frame | None, callers: tuple[Frame, ...] | None) -> Frame
     return None if same else call
 
 
-_DIFFERING = ("compile_ids", "key", "duration_ns")
-"""What differs between any two runs."""
-_look = attrgetter(*(n for n in TreeCompilation.__struct_fields__ if n not in _DIFFERING))
+_look = attrgetter(
+    *("ops", "ended_by_break", "backend", "ok", "called_from", "again", "recompiled", "refused"),
+    *("backward", "failures", "within_another"),
+)
+"""All but what differs between any two runs: ids and times."""
 
 
 def merged(frames: list[TreeFrame]) -> tuple[list[TreeFrame], list[int]]:
     """The frames that are left, numbered anew, and the entry points among them."""
-    kinds = _kinds(frames)
-    alike: dict[int, list[int]] = {}
-    for number, frame in enumerate(frames):
-        if frame.parent is None:
-            alike.setdefault(kinds[number], []).append(number)
+    roots = [number for number, frame in enumerate(frames) if frame.parent is None]
+    kinds = _kinds(frames, _similar(frames, roots))
+    alike: dict[tuple[int, int], list[int]] = {}
+    for number in roots:
+        # Of one that is similar to none it is not known how it looks.
+        look = (-1, number) if number not in kinds else (kinds[number], 0)
+        alike.setdefault(look, []).append(number)
+    if len(alike) == len(roots):
+        return frames, roots
     for same in alike.values():
         if len(same) > 1:
             _join(frames, same)
     return _renumbered(frames, [same[0] for same in alike.values()])
 
 
-def _kinds(frames: list[TreeFrame]) -> list[int]:
-    """For each frame a number that it shares with those that look the same all the way down."""
+def _similar(frames: list[TreeFrame], roots: list[int]) -> set[int]:
+    """Frames of trees of which several begin at the same code: only those need to be compared."""
+    beginnings: dict[object, list[int]] = {}
+    for number in roots:
+        frame = frames[number]
+        look = (frame.code, frame.called_from, len(frame.compilations), len(frame.breaks))
+        beginnings.setdefault(look, []).append(number)
+    found = {number for same in beginnings.values() if len(same) > 1 for number in same}
+    if found:
+        for number, frame in enumerate(frames):  # Children follow their parents.
+            if frame.parent in found:
+                found.add(number)
+    return found
+
+
+def _kinds(frames: list[TreeFrame], compared: set[int]) -> dict[int, int]:
+    """For each of these frames a number that it shares with those that look the same all the way
+    down."""
     numbers: dict[object, int] = {}
     looks: dict[object, int] = {}
-    kinds = [0] * len(frames)
+    kinds: dict[int, int] = {}
     # Parents come before children, so from the end on all below a frame is known.
-    for number in range(len(frames) - 1, -1, -1):
+    for number in sorted(compared, reverse=True):
         frame = frames[number]
         look = (
             frame.code,
@@ -316,7 +329,7 @@ def _kinds(frames: list[TreeFrame]) -> list[int]:
     return kinds
 
 
-def _break_look(broken: TreeBreak, kinds: list[int]) -> tuple[object, ...]:
+def _break_look(broken: TreeBreak, kinds: dict[int, int]) -> tuple[object, ...]:
     below = tuple(kinds[child] for child in broken.frames)
     return broken.line, broken.fingerprint, broken.site_line, broken.outcome, below
 

@@ -6,12 +6,17 @@ long to walk.
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 import msgspec
 
+from compilescope.analysis.timeline.marks import failed_guards
 from compilescope.findings.compile_ids import CompileKey
+from compilescope.model.bodies import Recompile
 from compilescope.model.stack import CodeRef, Frame
+
+_STACK_VALUE = re.compile(r"___stack\d+")
 
 
 class TreeCompilation(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,17 +34,33 @@ class TreeCompilation(msgspec.Struct, frozen=True, kw_only=True):
     """None where its end was not told."""
     called_from: Frame | None = None
     """Where it is not where the frame was called first."""
-    again: bool = False
-    """No earlier compilation of the frame fitted."""
-    recompiled: str = ""
-    """The guards that failed; empty where torch named none."""
-    refused: Literal["", "limit", "error"] = ""
+    recompile: Recompile | None = None
+    """Why no earlier compilation of the frame fitted."""
+    broken: str = ""
+    """The expression at the break before it."""
     backward: Literal["", "compiled", "failed"] = ""
     failures: tuple[str, ...] = ()
     duration_ns: int = 0
     """Forward and backward; the longest, where it is repeated."""
     within_another: bool = False
     """A backend compiled it during another compilation, whose time holds this one's."""
+
+    @property
+    def again(self) -> bool:
+        """No earlier compilation of the frame fitted."""
+        return self.recompile is not None
+
+    @property
+    def refused(self) -> Literal["", "limit", "error"]:
+        return self.recompile.refused if self.recompile is not None else ""
+
+    @property
+    def recompiled(self) -> str:
+        """The guards that failed; empty where torch named none. The value of a broken expression
+        is what Dynamo left on top of a stack."""
+        text = failed_guards(self.recompile) if self.recompile is not None else ""
+        top = max(_STACK_VALUE.findall(text), default="") if self.broken else ""
+        return text.replace(top, self.broken) if top else text
 
 
 class EagerReason(msgspec.Struct, frozen=True, kw_only=True):

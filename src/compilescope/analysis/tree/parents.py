@@ -37,34 +37,40 @@ class FrameEntry(msgspec.Struct, frozen=True, kw_only=True):
     callers: tuple[Frame, ...]
 
 
+_NO_BREAKS: dict[int, int] = {}
+
+
 class _Parts:
     """The frames of one function: of its beginning and of what goes on after its breaks.
 
     A function may be compiled without end, and every frame that it calls asks which part ran.
     """
 
+    __slots__ = ("_broken", "_broken_at", "_broken_below", "_latest", "_resumed_at")
+    _broken_at: dict[int, int]
+    """The latest part that has a break at a line."""
+    _broken_below: dict[int, int]
+    """The same, of the parts that begin above the line or at it."""
+
     def __init__(self) -> None:
-        self.numbers: list[int] = []
-        """In order of time."""
         self._resumed_at: list[int] = []
         """In order; 0 is the beginning."""
         self._latest: dict[int, int] = {}
         """The latest part that goes on at each of these lines."""
-        self._broken_at: dict[int, int] = {}
-        """The latest part that has a break at a line."""
-        self._broken_below: dict[int, int] = {}
-        """The same, of the parts that begin above the line or at it."""
+        # Most functions have no break, and a long run has a hundred thousand functions.
+        self._broken_at = self._broken_below = _NO_BREAKS
         self._broken: int | None = None
         """The latest part that has a break."""
 
     def add(self, number: int, code: CodeRef) -> None:
-        self.numbers.append(number)
         first = code.resumed_at or 0
         if first not in self._latest:
             insort(self._resumed_at, first)
         self._latest[first] = number
 
     def add_break(self, number: int, code: CodeRef, line: int) -> None:
+        if self._broken is None:
+            self._broken_at, self._broken_below = {}, {}
         self._broken = max(number, self._broken or 0)
         self._broken_at[line] = max(number, self._broken_at.get(line, 0))
         if (code.resumed_at or 0) <= line:
@@ -95,6 +101,8 @@ class Planting:
         """To each first line the frames of that function."""
         self._parts_of: list[_Parts] = []
         """By frame: those of its function."""
+        self._epochs: list[Epoch] = []
+        """By frame."""
         self._first_lines: dict[tuple[Epoch, str, str], list[int]] = {}
         """Of the functions of each name, in order."""
         self._latest: dict[tuple[Epoch, CodeRef], int] = {}
@@ -115,6 +123,7 @@ class Planting:
             lines[code.line] = _Parts()
         lines[code.line].add(number, code)
         self._parts_of.append(lines[code.line])
+        self._epochs.append(call.epoch)
         self._latest[call.epoch, code] = number
         if origin_of(code.file) == "torch" and not code.resumed:
             # Stacks leave out torch's own frames: what it calls shows the same callers.
@@ -134,15 +143,13 @@ class Planting:
 
     def join_rests(self) -> None:
         """A break after which the frame goes on in code that another break led to already."""
-        for (epoch, _, _), lines in self._by_function.items():
-            for number in (n for parts in lines.values() for n in parts.numbers):
-                frame = self.frames[number]
-                for broken in frame.breaks:
-                    below = (self.frames[child].code for child in broken.frames)
-                    if broken.outcome == "resumed" and not any(code.resumed for code in below):
-                        rest = msgspec.structs.replace(frame.code, resumed_at=broken.line)
-                        found = self.same_code(epoch, rest)
-                        broken.goes_on_in = found if found != number else None
+        for number, frame in enumerate(self.frames):
+            for broken in frame.breaks:
+                below = (self.frames[child].code for child in broken.frames)
+                if broken.outcome == "resumed" and not any(code.resumed for code in below):
+                    rest = msgspec.structs.replace(frame.code, resumed_at=broken.line)
+                    found = self.same_code(self._epochs[number], rest)
+                    broken.goes_on_in = found if found != number else None
 
     def parent(self, code: CodeRef, call: FrameEntry) -> Parent | None:
         if code.resumed:

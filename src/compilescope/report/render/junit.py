@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 
 from compilescope.analysis.gate.verdict import GateCheck, Judgement
 from compilescope.findings.finding import Finding
+from compilescope.model.stack import place_of
 from compilescope.report.advice import advice_text
 from compilescope.report.places import place, shown_path
 from compilescope.texts import visible
@@ -50,7 +51,7 @@ def _check_case(check: GateCheck) -> ElementTree.Element:
 
 
 def _titled(finding: Finding) -> str:
-    at = f" ({finding.file}:{finding.line})" if finding.file else ""
+    at = f" ({place_of(finding.file, finding.line)})" if finding.file else ""
     return f"{finding.title}{at}"
 
 

@@ -94,7 +94,7 @@ def _run(document: Document, automation_id: str, bases: UriBases) -> _Object:
 def _rule(rule: str, pages: Pages) -> _Object:
     words = rule_words(rule)
     page = pages.url(rule) if rule.startswith("GB") else ""
-    docs = f"{DOCS}/registry.md" if rule.startswith("GB") else f"{DOCS}/gate.md"
+    docs = f"{DOCS}/guides/registry.md" if rule.startswith("GB") else f"{DOCS}/guides/gate.md"
     described: _Object = {
         "id": rule,
         "shortDescription": {"text": _text(words.title or rule)},

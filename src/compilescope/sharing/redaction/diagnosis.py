@@ -11,8 +11,11 @@ from compilescope.findings.remedy import Remedy
 from compilescope.model.stack import origin_of
 from compilescope.model.uncollected import uncollected
 
+Diagnosis = dict[str, list[Any]]
 
-def diagnosis(digest: Digest) -> dict[str, list[Any]]:
+
+@uncollected()
+def diagnosis(digest: Digest) -> Diagnosis:
     """Everything that must not change, by what it is about."""
     places: dict[str, int] = {}
     for number, site in enumerate(digest.sites):
@@ -71,11 +74,9 @@ def diagnosis(digest: Digest) -> dict[str, list[Any]]:
     }
 
 
-@uncollected()
-def changed(before: Digest, after: Digest) -> list[str]:
+def changed(before: Diagnosis, after: Diagnosis) -> list[str]:
     """What the rules see otherwise in the second; empty where they say the same."""
-    one, two = diagnosis(before), diagnosis(after)
-    return [name for name in one if one[name] != two[name]]
+    return [name for name in before if before[name] != after[name]]
 
 
 def _kinds(remedies: Iterable[Remedy]) -> list[str]:

@@ -280,6 +280,7 @@ POLICIES: dict[str, dict[str, Policy]] = {
     "StepsProfiled": {
         "trace": "dropped",
         "places": "dropped",
+        "unfused": "dropped",
         "matmul_precision": "keep",
         "roof": "keep",
         "device": "keep",

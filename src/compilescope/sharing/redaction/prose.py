@@ -40,6 +40,9 @@ _WORD = re.compile(r"[^\W\d]\w*")
 _START = re.compile(r"(?<![\s#-])[\s#-]*File:? \"?$")
 _MOST_LINES = 500_000
 """That are remembered with what became of them. Chosen: it bounds memory; lines come again."""
+_LONGEST_TOLD = 20_000
+"""Letters of a line of a message. Chosen: nobody reads a longer one; it goes as a whole, so that
+its length costs hardly anything."""
 _CARETS = re.compile(r"\s*(?:-\s*)?[~^]+\s*")
 _INDENTED = re.compile(r"(?:\s{4,}|\s*-\s{2,})\S")
 _RAISED = re.compile(
@@ -89,6 +92,7 @@ class Prose:
         self.kept: set[str] = set()
         """Texts that stay to the letter."""
         self._done: dict[tuple[str, str], tuple[str, tuple[str, int] | None]] = {}
+        self._learning = False
         self._known_words: set[str] = set()
         """Public, or the user's and replaced: none of them is ever unknown again."""
         self._titles = frozenset(
@@ -118,8 +122,13 @@ class Prose:
         """A graph or a kernel."""
         return self._lines(text, self._generated)
 
+    def learn(self) -> None:
+        """From here on only the words of lines count, not what becomes of them."""
+        self._learning = True
+
     def forget(self) -> None:
-        """Lines that were redacted while the run was still being learned."""
+        """All has been learned: from here on it is redacted."""
+        self._learning = False
         self._done.clear()
 
     def _sentence(self, line: str) -> str:
@@ -194,13 +203,18 @@ class Prose:
         prefix, rest = "", line
         if match := _RAISED.fullmatch(line):
             prefix, rest = self._words.code(match[1]), match[2]
-        wide = _DYNAMOS.match(line) is not None
-        redacted = self._spans(rest, self._context(line))
-        text = rest.strip()
-        if text and (self._unknown_words(rest, wide) or self._says_a_string(text)):
+        if self._is_theirs(rest, wide=_DYNAMOS.match(line) is not None):
             indent = rest[: len(rest) - len(rest.lstrip())]
-            redacted = indent + self._words.names.replace(text, "text", "text")
-        return prefix + redacted
+            return prefix + indent + self._words.names.replace(rest.strip(), "text", "text")
+        return prefix + self._spans(rest, self._context(line))
+
+    def _is_theirs(self, line: str, *, wide: bool) -> bool:
+        """Does the line go as a whole? Only who knows all of the run's words can tell; until then
+        its words are learned."""
+        if len(line) > _LONGEST_TOLD:
+            return True
+        text = "" if self._learning else line.strip()
+        return bool(text) and (self._unknown_words(line, wide) or self._says_a_string(text))
 
     def _says_a_string(self, line: str) -> bool:
         """Does it hold a string of the user's code?"""
@@ -210,11 +224,13 @@ class Prose:
         """`wide`: a line in the form of Dynamo's messages may have any word that they have."""
         listed = vocabulary.prose() if wide else vocabulary.errors()
         known = self._known_words
+        dotted: Iterator[str]
         if self._known.may_be_in(line):
-            dotted = {line[start:end] for kind, start, end in self._found(line) if kind == "dotted"}
+            spans = self._found(line)
+            dotted = (line[start:end] for kind, start, end in spans if kind == "dotted")
         else:
             found = _span_of(line).finditer(line)
-            dotted = {match[0] for match in found if match.lastgroup == "dotted"}
+            dotted = (match[0] for match in found if match.lastgroup == "dotted")
         for word in (word for each in dotted for word in each.split(".")):
             if word not in listed and word not in known:
                 if not self._words.names.is_known(word):

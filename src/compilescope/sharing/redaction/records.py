@@ -98,6 +98,12 @@ class Records:
             "version": _version,
             "dropped": lambda text: "",
         }
+        self._own_ways: dict[type[msgspec.Struct], Callable[[Any], msgspec.Struct]] = {
+            Frame: files.frame,
+            CodeRef: files.code_ref,
+            FailedGuard: self._failed_guard,
+            Call: self._call,
+        }
         self._plans: dict[type[msgspec.Struct], list[tuple[str, Policy]]] = {}
 
     def event(self, event: Event) -> Event:
@@ -112,15 +118,11 @@ class Records:
 
     def struct(self, struct: S) -> S:
         """The same struct with other words."""
-        plan = self._plan(type(struct))
-        if isinstance(struct, Frame):
-            return cast(S, self._files.frame(struct))
-        if isinstance(struct, CodeRef):
-            return cast(S, self._files.code_ref(struct))
-        if isinstance(struct, FailedGuard):
-            return cast(S, self._failed_guard(struct))
-        if isinstance(struct, Call):
-            return cast(S, self._call(struct))
+        kind = type(struct)
+        plan = self._plans.get(kind) or self._plan(kind)
+        own = self._own_ways.get(kind)
+        if own is not None:
+            return cast(S, own(struct))
         if isinstance(struct, CompileFailed) and struct.gb_type:
             plan = [(name, "sentences" if name == "message" else policy) for name, policy in plan]
         changes: dict[str, Any] = {}
@@ -142,7 +144,8 @@ class Records:
         return plan
 
     def _value(self, value: Any, policy: Policy) -> Any:
-        if type(value) in _WITHOUT_TEXT:
+        kind = type(value)
+        if kind in _WITHOUT_TEXT:
             return value
         if isinstance(value, str):
             return self.text(value, policy)
@@ -160,9 +163,10 @@ class Records:
             self.kept.add(text)
             return text
         key = (policy, text)
-        if key not in self._done:
-            self._done[key] = self._redacted(text, policy)
-        return self._done[key]
+        new = self._done.get(key)
+        if new is None:
+            new = self._done[key] = self._redacted(text, policy)
+        return new
 
     def _redacted(self, text: str, policy: Policy) -> str:
         if policy.startswith("artifact-"):

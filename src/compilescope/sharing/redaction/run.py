@@ -69,14 +69,19 @@ def redact(run: Run, artifacts: Artifacts, progress: Progress | None = None) -> 
         texts = Texts(run.artifacts, target, files, prose, public, known)
         return Records(words, files, prose, texts)
 
-    total = 2 * len(run.events)
-    _redact(records(None), run, lambda done: progress and progress(done, total))
+    half = len(run.events)
+
+    def note(done: int) -> None:
+        if progress is not None:
+            progress(done, 2 * half)
+
+    prose.learn()
+    _learn(records(None), run, note)
     words.settle()
     files.forget()
     prose.forget()
     redacting = records(artifacts)
-    half = len(run.events)
-    header, events = _redact(redacting, run, lambda done: progress and progress(half + done, total))
+    header, events = _redact(redacting, run, lambda done: note(half + done))
     # A file that could not be read counts as a line: that much of it is known.
     unread = run.unread + len(run.unread_files)
     redacted = Run(header, events, artifacts, unread=unread, torn=run.torn)
@@ -84,8 +89,15 @@ def redact(run: Run, artifacts: Artifacts, progress: Progress | None = None) -> 
     return Redaction(redacted, words, kept, files.left_out)
 
 
+def _learn(records: Records, run: Run, note: Callable[[int], None]) -> None:
+    records.struct(run.header)
+    for number, event in enumerate(run.events, 1):
+        records.event(event)
+        note(number)
+
+
 def _redact(
-    records: Records, run: Run, note: Callable[[int], object]
+    records: Records, run: Run, note: Callable[[int], None]
 ) -> tuple[RunHeader, list[Event]]:
     header = records.struct(run.header)
     # The id says what was run, the host where.
