@@ -1,7 +1,9 @@
 # Two commands do everything on a fresh machine:
 #   make demo   the environment, the installation, the bundled example
 #   make test   the environment, lint, types, tests
+# `make docs` builds the documentation into site/.
 # With TORCH=2.15.0 either of them uses that torch, in an environment of its own beside the default.
+# `make release` says whether this commit can be a version, and builds it.
 
 PYTHON ?= python3
 TORCH ?=
@@ -13,17 +15,36 @@ STAMP := $(VENV)/.installed
 # they wait for a child, a browser or a limit.
 JOBS ?= $(shell $(PYTHON) -c "import os; print(len(os.sched_getaffinity(0)) + 1)")
 
-.PHONY: demo test test-all lint format system clean
+# The versions of torch that a release is tested with: `make test TORCH=...` for each.
+MATRIX ?= 2.11.0 2.13.0 2.15.0
+
+# The commit that the tests passed at, where there is one and nothing was changed since.
+NOTE_TESTED = if [ -z "$$(git status --porcelain 2>&1)" ]; then git rev-parse HEAD > $(VENV)/.tested; fi
+
+.PHONY: demo test test-all docs lint format release system clean
 
 demo: $(STAMP)
 	$(BIN)/compilescope run examples/tour.py
 
 test: $(STAMP) system lint
+	@rm -f $(VENV)/.tested
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not slow"
+	@$(NOTE_TESTED)
 
 test-all: $(STAMP) system lint
 	$(BIN)/python -m pip install --quiet -c $(PINS) -e ".[dev,models]"
+	@rm -f $(VENV)/.tested
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
+	@$(NOTE_TESTED)
+
+# Whether this commit can be a version: tests, changelog, version. Builds it then; uploads nothing.
+release: $(STAMP)
+	$(BIN)/python -m pip install --quiet -c $(PINS) -e ".[dev,release]"
+	$(BIN)/python .ci/release.py $(MATRIX)
+
+docs: $(STAMP)
+	$(BIN)/python -m pip install --quiet -c $(PINS) -e ".[docs]"
+	$(BIN)/python docs/build.py
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

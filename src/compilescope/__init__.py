@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from compilescope.diff.report import DiffReport
     from compilescope.front import Capture, capture, explain, load
     from compilescope.inspector import GuardInspector
+    from compilescope.magics import load_ipython_extension as load_ipython_extension
+    from compilescope.magics import unload_ipython_extension as unload_ipython_extension
     from compilescope.minify.model_repro import save_repro
     from compilescope.numbers import KernelDiffHarness
     from compilescope.report.islands import islands_text
@@ -98,13 +100,19 @@ _HOMES = {
     "explain": "front",
     "islands_text": "report.islands",
     "load": "front",
+    "load_ipython_extension": "magics",
     "mini_backend": "accelerators",
     "mock_backend": "accelerators",
     "save_repro": "minify.model_repro",
+    "unload_ipython_extension": "magics",
 }
-"""Where the public names live."""
+"""Where the public names live, and those that IPython asks for."""
 _BACKENDS = ("AcceleratorAdapter", "InductorAdapter", "MiniAdapter", "MockAdapter")
 """Whoever imports one of these compiles with it; `accelerators` sees to its own."""
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
 
 
 def __getattr__(name: str) -> Any:

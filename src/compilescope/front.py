@@ -26,7 +26,9 @@ from compilescope.model.guard_text import decode_guards
 from compilescope.model.header import RunHeader, write_header
 from compilescope.model.home import create_run, find_run, new_run_id
 from compilescope.model.run import Run, read_run
+from compilescope.model.stack import place_of
 from compilescope.profiles.trace import USUAL_STEPS
+from compilescope.report.finding_table import FindingTable
 from compilescope.settings import read_settings
 from compilescope.texts import plain_json
 from compilescope.version import VERSION
@@ -58,21 +60,24 @@ class Capture:
 
     @property
     def breaks(self) -> list[Any]:
-        """Distinct break sites, not raw reports."""
-        return list(self.digest.sites)
+        """Distinct break sites, not raw reports; in a notebook a table."""
+        return self._table(self.digest.sites, "graph breaks")
 
     @property
     def eager_frames(self) -> list[Any]:
-        return list(self.digest.eager_frames)
+        return self._table(self.digest.eager_frames, "functions that fell back to eager")
 
     @property
     def recompiles(self) -> list[Any]:
         """Functions compiled more than once, with every guard that failed."""
-        return list(self.digest.recompiles)
+        return self._table(self.digest.recompiles, "recompiles")
 
     @property
     def failures(self) -> list[Any]:
-        return list(self.digest.failures)
+        return self._table(self.digest.failures, "failures")
+
+    def _table(self, findings: Sequence[Any], what: str) -> FindingTable:
+        return FindingTable(findings, what, self.run.header.root)
 
     @property
     def graphs(self) -> list[CapturedGraph]:
@@ -240,9 +245,8 @@ class CapturedGraph:
         return decode_graph(text) if text else None
 
     def __repr__(self) -> str:
-        where = (
-            f"{self.frame.function} ({self.frame.file}:{self.frame.line})" if self.frame else "?"
-        )
+        frame = self.frame
+        where = f"{frame.function} ({place_of(frame.file, frame.line)})" if frame else "?"
         return f"<graph {self.compile_id} of {where}: {self.ops} ops>"
 
 

@@ -109,6 +109,13 @@ def current_environment() -> dict[str, str]:
     return dict(os.environ)
 
 
+def environment_with_packages(folder: Path) -> dict[str, str]:
+    """As it is now, with a folder of packages behind all others of PYTHONPATH."""
+    before = os.environ.get("PYTHONPATH")
+    path = f"{before}{os.pathsep}{folder}" if before else str(folder)
+    return {**os.environ, "PYTHONPATH": path}
+
+
 def set_variable(name: str, value: str | None) -> None:
     """For this process and those that it starts; None: it is not set."""
     os.environ.pop(name, None)

@@ -6,12 +6,16 @@ import sys
 
 def _put_installed_first() -> None:
     """What lies in the current folder or on PYTHONPATH is the program's, and may be called like one
-    of our libraries. Python puts its own archive, there or not, right behind those."""
+    of our libraries. Python puts its own archive, there or not, right behind those. The folder
+    that we are in is ours wherever it is named: `--python` has our libraries there."""
     archive = f"python{sys.version_info.major}{sys.version_info.minor}.zip"
     names = [os.path.basename(path) for path in sys.path]
     if archive in names:
         at = names.index(archive)
-        sys.path[:] = sys.path[at:] + sys.path[:at]
+        home = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+        first, rest = sys.path[at:], sys.path[:at]
+        first += [path for path in rest if path == home]
+        sys.path[:] = first + [path for path in rest if path != home]
 
 
 def _is_our_command() -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -37,20 +38,23 @@ def has_torch() -> bool:
         return False
 
 
-def missing_torch() -> MissingTorch | None:
-    """None where the Python that runs programs has torch."""
+def missing_torch(*, takes_python: bool = True) -> MissingTorch | None:
+    """None where the Python that runs programs has torch. `takes_python`: the command has
+    `--python`."""
     if has_torch():
         return None
     words = f"compilescope runs programs with {sys.executable}, which has no torch"
     for python in _others():
         version = _torch_of(python)
         if version:
-            install = f"{python} -m pip install compilescope"
-            return MissingTorch(
-                f"{words}; {python} has torch {version}.",
-                f"Install compilescope there with `{install}` and run `{python} -m compilescope`.",
-            )
-    hint = f'Install it with `{sys.executable} -m pip install "compilescope[torch]"`.'
+            hint = f"Run the program with that one: add `--python {shlex.quote(python)}`."
+            if not takes_python:
+                hint = f"Install compilescope there: `{python} -m pip install compilescope`."
+            return MissingTorch(f"{words}; {python} has torch {version}.", hint)
+    install = f'{sys.executable} -m pip install "compilescope[torch]"'
+    hint = f"Install it with `{install}`."
+    if takes_python:
+        hint = f"{hint[:-1]}, or name a Python that has it: `--python PATH`."
     return MissingTorch(f"{words}.", hint)
 
 

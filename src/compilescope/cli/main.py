@@ -15,6 +15,7 @@ import click
 
 from compilescope.cli import commands
 from compilescope.cli.streams import guard_streams, leave, open_streams, say, settle_streams
+from compilescope.cli.suggestions import SuggestingGroup
 from compilescope.errors import ToolError, as_limit
 from compilescope.processes.child_signal import hear_children
 from compilescope.processes.deadline import begin_command
@@ -34,7 +35,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
 `GROUP`; here is only the order within each."""
 
 
-class _CommandGroup(click.Group):
+class _CommandGroup(SuggestingGroup):
     """Commands under headings, each imported when it is asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -86,10 +87,17 @@ def _hints(error: ToolError) -> list[str]:
     if "torch" in error.message:
         from compilescope.cli.interpreters import missing_torch
 
-        missing = missing_torch()
+        missing = missing_torch(takes_python=_takes_python())
         if missing is not None:
             return list(missing)
     return [error.hint] if error.hint else []
+
+
+def _takes_python() -> bool:
+    """Has the command that was called the option `--python`?"""
+    words = [word for word in sys.argv[1:] if not word.startswith("-")]
+    command = group.get_command(click.Context(group), words[0]) if words else None
+    return command is not None and any("--python" in each.opts for each in command.params)
 
 
 def _take_back_interrupted() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
@@ -11,8 +12,11 @@ import click
 
 from compilescope.cli.streams import put_json
 from compilescope.settings import read_settings, wants_colour
+from compilescope.texts import one_line
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from compilescope.registry.pages import Pages
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -25,6 +29,64 @@ def dir_option(function: F) -> F:
         type=click.Path(path_type=Path),
         help="Where runs are stored. [default: .compilescope, or COMPILESCOPE_DIR]",
     )(function)
+
+
+class _RunName(click.types.StringParamType):
+    """A run by its id, the start of one, or its folder; a shell completes ids."""
+
+    name = "run"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        from compilescope.model.home import list_runs
+
+        # Completing must never print: what can't be read is not offered.
+        with suppress(Exception):
+            runs, _ = list_runs(home_folder(ctx.params.get("home")))
+            return [
+                CompletionItem(folder.name, help=one_line(" ".join(header.command)))
+                for folder, header in runs
+                if folder.name.startswith(incomplete)
+            ]
+        return []
+
+
+RUN_NAME = _RunName()
+
+
+_python = ""
+"""What `--python` names."""
+
+
+def python_option(function: F) -> F:
+    """For commands that run a user's code."""
+    return click.option(
+        "--python",
+        metavar="PATH",
+        callback=_go_on_with,
+        is_eager=True,
+        expose_value=False,
+        help="Run the program with this Python or virtual environment: one that has torch.",
+    )(function)
+
+
+def in_python() -> list[str]:
+    """The option that names the same Python again, for a command to copy."""
+    return ["--python", _python] if _python else []
+
+
+def _go_on_with(context: click.Context, _: click.Parameter, value: str | None) -> None:
+    if value is None or context.resilient_parsing:
+        return
+    from compilescope.cli.other_python import become, is_linked
+
+    global _python
+    _python = value
+    if not is_linked():
+        become(value)
 
 
 def json_option(function: F) -> F:

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import click
 
-from compilescope.cli.options import home_folder
+from compilescope.cli.options import home_folder, python_option
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from compilescope.recorder.launcher import ProgramOutcome
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -59,6 +61,14 @@ class ProgramCommand(click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         os.getcwd()  # A program needs a folder to run in: `main` says so where it was deleted.
         return super().invoke(ctx)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The program is a file, and so may be what follows it."""
+        if incomplete.startswith("-"):
+            return super().shell_complete(ctx, incomplete)
+        from click.shell_completion import CompletionItem
+
+        return [CompletionItem(incomplete, type="file")]
 
     def _taken_back(self, ctx: click.Context) -> list[str]:
         """Our own options that follow the program; it keeps all others, and all after `--`."""
@@ -146,6 +156,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         ),
     ),
     click.option("--backend", help="The backend for --compile and --compile-all."),
+    python_option,
 )
 
 

@@ -22,7 +22,7 @@ def run_comparison_value(seen: RunComparison) -> dict[str, Any]:
     value = msgspec.structs.asdict(seen)
     for name in ("gone", "new"):
         value[name] = findings_json(value[name])
-    for name in ("moved", "changed"):
+    for name in ("moved", "changed", "retold"):
         value[name] = [
             {"before": finding_json(each.before), "after": finding_json(each.after)}
             for each in value[name]

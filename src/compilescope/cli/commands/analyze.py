@@ -7,14 +7,14 @@ from pathlib import Path
 import click
 
 from compilescope.cli.commands import show
-from compilescope.cli.options import dir_option, json_option
+from compilescope.cli.options import RUN_NAME, dir_option, json_option
 from compilescope.cli.output import all_option
 
 GROUP = "Diagnose"
 
 
 @click.command("analyze", hidden=True, short_help="The old name of `show --section`.")
-@click.argument("run", required=False)
+@click.argument("run", required=False, type=RUN_NAME)
 @click.option(
     "--type",
     "side",

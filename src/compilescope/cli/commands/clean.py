@@ -7,13 +7,13 @@ from pathlib import Path
 
 import click
 
-from compilescope.cli.options import dir_option, home_folder, json_option, print_json
+from compilescope.cli.options import RUN_NAME, dir_option, home_folder, json_option, print_json
 
 GROUP = "Share"
 
 
 @click.command("clean", short_help="Delete runs from disk, after asking.")
-@click.argument("named", metavar="[RUN]...", nargs=-1)
+@click.argument("named", metavar="[RUN]...", nargs=-1, type=RUN_NAME)
 @click.option("--keep", type=click.IntRange(min=0), metavar="N", help="Keep the newest N.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @json_option

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from compilescope.cli.options import dir_option, home_folder, in_home, json_option, print_json
+from compilescope.cli.options import (
+    RUN_NAME,
+    dir_option,
+    home_folder,
+    in_home,
+    json_option,
+    print_json,
+)
 from compilescope.cli.output import all_option, tell
 from compilescope.cli.streams import put
 
@@ -19,8 +26,8 @@ GROUP = "Diagnose"
 
 
 @click.command("compare", short_help="Compare two runs: new, moved and resolved causes.")
-@click.argument("before", metavar="RUN_A")
-@click.argument("after", metavar="RUN_B")
+@click.argument("before", metavar="RUN_A", type=RUN_NAME)
+@click.argument("after", metavar="RUN_B", type=RUN_NAME)
 @click.option(
     "--format", "form", type=click.Choice(["terminal", "md", "html"]), help="Output format."
 )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from compilescope.cli.commands.check.output import EXIT_CODES
-from compilescope.cli.options import dir_option, home_folder, json_option
+from compilescope.cli.options import dir_option, home_folder, json_option, python_option
 from compilescope.cli.progress import working
 from compilescope.cli.signals import ended_in_order
 from compilescope.errors import ToolError
@@ -83,6 +83,7 @@ GROUP = "Numbers"
     type=click.Path(path_type=Path, file_okay=False),
     help="Plot the errors into this folder, and write the JSON report there.",
 )
+@python_option
 @dir_option
 @json_option
 def COMMAND(build: str, as_json: bool, home: Path | None, **given: Any) -> int:

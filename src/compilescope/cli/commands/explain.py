@@ -13,6 +13,7 @@ import click
 
 from compilescope.cli.llm import LlmOptions, ask_model, llm_options, show_requests
 from compilescope.cli.options import (
+    RUN_NAME,
     dir_option,
     home_folder,
     in_home,
@@ -36,7 +37,7 @@ GROUP = "Diagnose"
 
 
 @click.command("explain", short_help="Explain every cause: why it happens and what to change.")
-@click.argument("run", required=False)
+@click.argument("run", required=False, type=RUN_NAME)
 @click.option(
     "--cause", type=click.IntRange(min=1), metavar="N", help="Only cause N of `compilescope show`."
 )

@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from compilescope.cli.options import dir_option, home_folder, json_option, print_json
+from compilescope.cli.options import RUN_NAME, dir_option, home_folder, json_option, print_json
 from compilescope.cli.progress import working
 from compilescope.errors import ToolError
 from compilescope.texts import file_stem
@@ -19,10 +20,12 @@ if TYPE_CHECKING:
     from compilescope.model.run import Run
 
 GROUP = "Share"
+_AT_ONCE = 1 << 20
+"""Bytes of a file that are searched for names at a time. Chosen: it bounds memory."""
 
 
 @click.command("export", short_help="Pack a run into one file, optionally without your names.")
-@click.argument("run", required=False)
+@click.argument("run", required=False, type=RUN_NAME)
 @click.option(
     "-o",
     "--output",
@@ -98,6 +101,13 @@ def _check_target(target: Path, force: bool) -> None:
         )
 
 
+def _parts(path: Path) -> Iterator[bytes]:
+    """A file, some whole lines at a time."""
+    with path.open("rb") as file:
+        while some := file.read(_AT_ONCE):
+            yield some + file.readline()
+
+
 def _redacted(run: Run, folder: Path) -> tuple[str, bool]:
     """Write the redacted run into `folder`: its id, and whether the rules say the same of it."""
     from compilescope.analysis.digest import digest
@@ -105,9 +115,11 @@ def _redacted(run: Run, folder: Path) -> tuple[str, bool]:
     from compilescope.model.packs import Pack
     from compilescope.sharing.archive import ARTIFACTS, write_run
     from compilescope.sharing.redaction.check import a_few, leaked_names
-    from compilescope.sharing.redaction.diagnosis import changed
+    from compilescope.sharing.redaction.diagnosis import changed, diagnosis
     from compilescope.sharing.redaction.run import redact
 
+    # A digest is as large as its run: none is kept while there is something else to do.
+    before = diagnosis(digest(run))
     try:
         artifacts = PackedArtifacts(folder / ARTIFACTS)
         with working("export", "redacting") as work:
@@ -117,7 +129,7 @@ def _redacted(run: Run, folder: Path) -> tuple[str, bool]:
     except OSError as error:
         raise ToolError(f"Cannot write the redacted run in {folder}: {error.strerror}.") from None
     paths = (path for path in sorted(folder.rglob("*")) if path.is_file() and path != pack)
-    written = (path.read_bytes() for path in paths)
+    written = itertools.chain.from_iterable(map(_parts, paths))
     texts = itertools.chain(written, Pack(pack).texts() if pack is not None else ())
     leaked = leaked_names(redaction, (each.decode("utf-8", "surrogatepass") for each in texts))
     if leaked:
@@ -135,7 +147,7 @@ def _redacted(run: Run, folder: Path) -> tuple[str, bool]:
             f"Note: {redaction.left_out} {noun} left out: too large to redact, or too many.",
             file=sys.stderr,
         )
-    different = changed(digest(run), digest(redaction.run))
+    different = changed(before, diagnosis(digest(redaction.run)))
     if different:
         listed = ", ".join(different)
         print(f"Note: the redacted run's diagnosis differs in: {listed}.", file=sys.stderr)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from compilescope.cli.interpreters import tell_missing_torch
-from compilescope.cli.options import dir_option, home_folder, in_home
+from compilescope.cli.options import RUN_NAME, dir_option, home_folder, in_home
 from compilescope.cli.output import all_option, tell
 from compilescope.cli.program import (
     ProgramCommand,
@@ -66,7 +66,9 @@ class _PreflightCommand(ProgramCommand):
     show_default=True,
     help="Lowest severity that fails.",
 )
-@click.option("--run", "run", metavar="RUN", help="Check a recorded run instead of a program.")
+@click.option(
+    "--run", "run", type=RUN_NAME, metavar="RUN", help="Check a recorded run instead of a program."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON as the last line of stdout.")
 @all_option
 @program_options

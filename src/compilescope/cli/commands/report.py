@@ -10,7 +10,7 @@ import click
 
 from compilescope.cli.files import force_option, write_whole
 from compilescope.cli.llm import LlmOptions, ask_model, llm_options, show_requests
-from compilescope.cli.options import dir_option, home_folder
+from compilescope.cli.options import RUN_NAME, dir_option, home_folder
 from compilescope.cli.progress import working
 from compilescope.cli.report_formats import FORMATS, draw, format_of
 from compilescope.cli.streams import any_encoding, put
@@ -30,7 +30,7 @@ GROUP = "Share"
 @click.command(
     "report", short_help="Write a report to share: HTML, markdown, JSON, SARIF or a trace."
 )
-@click.argument("runs", metavar="[RUN]...", nargs=-1)
+@click.argument("runs", metavar="[RUN]...", nargs=-1, type=RUN_NAME)
 @click.option(
     "--format",
     "form",

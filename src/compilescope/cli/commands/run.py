@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from compilescope.cli.options import dir_option
+from compilescope.cli.options import dir_option, in_python
 from compilescope.cli.output import told_text
 from compilescope.cli.program import (
     MODES,
@@ -52,6 +52,7 @@ class ProgramRun:
     def command(self, name: str, *options: str, compiling: bool = True) -> str:
         """`compilescope NAME` for the same program, as a shell takes it."""
         words = ["compilescope", name, *options, *(self._compiling() if compiling else ())]
+        words += in_python()
         if self.home is not None and name != "minify":
             words += ["--dir", str(self.home)]
         return shlex.join([*words, *self._program(name)])

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from compilescope.cli.options import dir_option, home_folder, in_home, json_option, print_json
+from compilescope.cli.options import (
+    RUN_NAME,
+    dir_option,
+    home_folder,
+    in_home,
+    json_option,
+    print_json,
+)
 from compilescope.cli.output import all_option, listed, room, tell, with_one_cause
 from compilescope.cli.streams import put
 from compilescope.cli.sweep_jobs import found_run, job_option, shown_value
@@ -23,7 +30,7 @@ GROUP = "Diagnose"
 
 
 @click.command("show", short_help="Show what a run lost and where to start.")
-@click.argument("run", required=False)
+@click.argument("run", required=False, type=RUN_NAME)
 @click.option(
     "--section",
     metavar="NAME",

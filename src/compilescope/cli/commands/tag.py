@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from compilescope.cli.options import dir_option, home_folder, json_option, print_json
+from compilescope.cli.options import RUN_NAME, dir_option, home_folder, json_option, print_json
 from compilescope.errors import ToolError
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ GROUP = "Share"
 
 
 @click.command("tag", short_help="Add tags and a note to a run.")
-@click.argument("run")
+@click.argument("run", type=RUN_NAME)
 @click.argument("tags", nargs=-1, metavar="[TAG]...")
 @click.option("--remove", multiple=True, metavar="TAG", help="Remove this tag. Repeatable.")
 @click.option("--note", metavar="TEXT", help="Replace the note; an empty text removes it.")

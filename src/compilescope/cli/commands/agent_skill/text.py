@@ -197,7 +197,7 @@ def skill_text() -> str:
         f"---\nname: compilescope\ndescription: {DESCRIPTION}\n---\n",
         f"# compilescope {VERSION}\n",
         _BODY.replace("{applied}", _APPLIED),
-        "## JSON keys\n\nOnly the keys that you need most; docs/json.md has all.\n",
+        "## JSON keys\n\nOnly the keys that you need most; docs/reference/json.md has all.\n",
         *(_table(name, keys) for name, keys in KEYS.items()),
         "## Exit statuses\n",
         _statuses(),

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from compilescope.cli.options import dir_option, home_folder, in_home, json_option, print_json
+from compilescope.cli.options import (
+    dir_option,
+    home_folder,
+    in_home,
+    json_option,
+    print_json,
+    python_option,
+)
 from compilescope.cli.progress import CurrentWork, working
 from compilescope.cli.signals import ended_in_order
 from compilescope.errors import ToolError
@@ -99,6 +106,7 @@ _STOPPED = 130
     show_default=True,
     help="Seconds that one step (building, compiling, one run) may take.",
 )
+@python_option
 @dir_option
 @json_option
 def COMMAND(

@@ -1,4 +1,4 @@
-"""What `compilescope bench` prints: the list of models, and JSON (see docs/json.md)."""
+"""What `compilescope bench` prints: the list of models, and JSON (see docs/reference/json.md)."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ import click
 
 from compilescope.cli.files import force_option
 from compilescope.cli.interpreters import tell_missing_torch
-from compilescope.cli.options import dir_option, home_folder, registry_pages
+from compilescope.cli.options import RUN_NAME, dir_option, home_folder, registry_pages
 from compilescope.cli.output import all_option
 from compilescope.cli.program import (
     ProgramCommand,
@@ -67,7 +67,9 @@ class _CheckCommand(ProgramCommand):
     "program, except limit, baseline and output options; everything after -- belongs to "
     "the program.",
 )
-@click.option("--run", "run", metavar="RUN", help="Check a recorded run instead of a program.")
+@click.option(
+    "--run", "run", type=RUN_NAME, metavar="RUN", help="Check a recorded run instead of a program."
+)
 @click.option("--max-breaks", "breaks", type=_COUNT, metavar="N", help="At most N graph breaks.")
 @click.option(
     "--max-recompiles", "recompiles", type=_COUNT, metavar="N", help="At most N recompiles."
@@ -117,6 +119,7 @@ class _CheckCommand(ProgramCommand):
 )
 @click.option(
     "--against",
+    type=RUN_NAME,
     metavar="RUN",
     help="For --max-slowdown: compare with this earlier benchmark run instead of eager mode.",
 )

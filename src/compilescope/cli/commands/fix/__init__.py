@@ -11,7 +11,7 @@ import click
 
 from compilescope.cli.commands.fix.delivery import is_lost
 from compilescope.cli.files import isolated_option
-from compilescope.cli.options import dir_option, json_option
+from compilescope.cli.options import RUN_NAME, dir_option, json_option, python_option
 from compilescope.cli.output import all_option
 from compilescope.cli.program import ProgramCommand, Words
 from compilescope.cli.signals import ended_in_order
@@ -70,10 +70,13 @@ class _FixCommand(ProgramCommand):
 @click.option(
     "--force", is_flag=True, help="Write even if git has uncommitted changes or the file exists."
 )
-@click.option("--run", "run", metavar="RUN", help="Fix the program of a recorded run.")
+@click.option(
+    "--run", "run", type=RUN_NAME, metavar="RUN", help="Fix the program of a recorded run."
+)
 @click.option(
     "--apply",
     "stored",
+    type=RUN_NAME,
     metavar="RUN",
     help="Change your files as an earlier search verified it, without a new search.",
 )
@@ -121,6 +124,7 @@ class _FixCommand(ProgramCommand):
 )
 @click.option("--backend", help="Backend for --compile and --compile-all.")
 @all_option
+@python_option
 @dir_option
 @json_option
 @click.pass_obj

@@ -12,7 +12,7 @@ import msgspec
 
 from compilescope.cli import output as telling
 from compilescope.cli.commands.fix.delivery import is_lost
-from compilescope.cli.options import print_json
+from compilescope.cli.options import in_python, print_json
 from compilescope.fixes.catalogue import all_fixes
 from compilescope.report.fix_search import COUNTS, FixFigure, Fixing, fixing_document, in_counts
 from compilescope.report.places import count
@@ -185,7 +185,7 @@ def _next(outcome: SearchResult, asked: FixOptions, handed: Handed) -> Iterator[
 
 
 def _shown(words: list[str]) -> str:
-    return shlex.join(["compilescope", "fix", *words])
+    return shlex.join(["compilescope", "fix", *in_python(), *words])
 
 
 # For programs

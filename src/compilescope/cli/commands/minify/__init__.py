@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from compilescope.cli.files import force_option, isolated_option
-from compilescope.cli.options import dir_option, home_folder, json_option
+from compilescope.cli.options import dir_option, home_folder, json_option, python_option
 from compilescope.cli.program import ProgramCommand, Words
 from compilescope.cli.signals import ended_in_order
 from compilescope.errors import ToolError
@@ -110,6 +110,7 @@ class _MinifyCommand(ProgramCommand):
     help="For violation: which one, if the program shows several. [default: 1]",
 )
 @click.option("--test-backend", metavar="BACKEND", help="For crash and diff: the backend to test.")
+@python_option
 @dir_option
 @json_option
 @click.pass_obj

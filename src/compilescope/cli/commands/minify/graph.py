@@ -17,7 +17,7 @@ from compilescope.cli.commands.minify.shared import (
     say_run,
     size_facts,
 )
-from compilescope.cli.options import print_json
+from compilescope.cli.options import in_python, print_json
 from compilescope.errors import ToolError
 from compilescope.processes.deadline import clock
 from compilescope.processes.guard import transient
@@ -144,4 +144,4 @@ def _command(words: tuple[str, ...], number: int, given: dict[str, Any]) -> str:
 
     # What the environment asked to check is part of the question.
     rules = [f"{name}={value}" for name, value in mock_variables().items()]
-    return shlex.join([*rules, "compilescope", "minify", *options, *words])
+    return shlex.join([*rules, "compilescope", "minify", *in_python(), *options, *words])

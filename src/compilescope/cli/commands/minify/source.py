@@ -17,7 +17,7 @@ from compilescope.cli.commands.minify.shared import (
     size_facts,
 )
 from compilescope.cli.files import write_whole
-from compilescope.cli.options import print_json
+from compilescope.cli.options import in_python, print_json
 from compilescope.processes.deadline import clock
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def _command(program: SourceProgram, cause: SourceFinding) -> str:
     site = ["--site", f"{os.path.basename(cause.file)}:{cause.line}"] if cause.line else []
     # Our options come first: what follows the program may be its own.
     words = ["--predicate", cause.predicate, *site, *flag, *program.original.words]
-    return shlex.join(["compilescope", "minify", *words])
+    return shlex.join(["compilescope", "minify", *in_python(), *words])
 
 
 def _finding_json(finding: SourceFinding) -> dict[str, Any]:

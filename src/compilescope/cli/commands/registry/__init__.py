@@ -26,6 +26,7 @@ from compilescope.cli.commands.registry.site import build, serve
 from compilescope.cli.commands.registry.upkeep import import_notes, update
 from compilescope.cli.options import json_option, print_json
 from compilescope.cli.output import all_option
+from compilescope.cli.suggestions import SuggestingGroup
 from compilescope.errors import ToolError
 
 if TYPE_CHECKING:
@@ -46,7 +47,9 @@ _NOT_GIVEN = "PyTorch's table gives no explanation."
 
 
 @click.group(
-    "registry", short_help="Look up graph breaks in PyTorch's own table, or build a site of them."
+    "registry",
+    cls=SuggestingGroup,
+    short_help="Look up graph breaks in PyTorch's own table, or build a site of them.",
 )
 def COMMAND() -> None:
     """Look up graph breaks in PyTorch's own table, each with its category; build a site of them,

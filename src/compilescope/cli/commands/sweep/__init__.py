@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from compilescope.cli.options import dir_option, home_folder, in_home, json_option, print_json
+from compilescope.cli.options import (
+    RUN_NAME,
+    dir_option,
+    home_folder,
+    in_home,
+    json_option,
+    print_json,
+    python_option,
+)
 from compilescope.cli.output import all_option, tell, with_command
 
 if TYPE_CHECKING:
@@ -74,7 +82,10 @@ GROUP = "Diagnose"
 @click.option("--bench", is_flag=True, help="Also measure the speed-up over eager mode.")
 @click.option("--diff", is_flag=True, help="Also compare the numbers with eager mode's.")
 @click.option("--fix", is_flag=True, help="Also search for fixes and verify them.")
-@click.option("--against", metavar="RUN", help="Show what changed since this earlier sweep.")
+@click.option(
+    "--against", type=RUN_NAME, metavar="RUN", help="Show what changed since this earlier sweep."
+)
+@python_option
 @all_option
 @json_option
 @dir_option

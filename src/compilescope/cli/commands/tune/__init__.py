@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from compilescope.cli.options import dir_option, json_option
+from compilescope.cli.options import dir_option, json_option, python_option
 from compilescope.cli.output import all_option
 from compilescope.cli.program import ProgramCommand, Words
 from compilescope.cli.signals import ended_in_order
@@ -102,6 +102,7 @@ class _TuneCommand(ProgramCommand):
 )
 @click.option("--backend", help="Backend for --compile and --compile-all.")
 @all_option
+@python_option
 @dir_option
 @json_option
 @click.pass_obj

@@ -9,6 +9,7 @@ from compilescope.cli.commands.fix.delivery import Handed
 
 if TYPE_CHECKING:
     from compilescope.cli.commands.tune.options import TuneRequest
+    from compilescope.repair.delivery.emitter import Emitted
     from compilescope.tune.outcome import TuneResult
 
 
@@ -30,15 +31,34 @@ def _write(asked: TuneRequest, result: TuneResult) -> Handed:
 
 
 def _emit(asked: TuneRequest, result: TuneResult) -> Handed:
-    """It was proven as a version of the program; as a script it is the same text."""
+    """It is run by itself, in a fresh process. Its numbers were judged step by step in the search,
+    and its times are not taken again."""
+    from compilescope.processes.deadline import OutOfTime
+
+    try:
+        emitted = _emitted(asked, result, run=True)
+    except OutOfTime:
+        emitted = _emitted(asked, result, run=False)
+    proof = emitted.proof
+    if not proof.holds:
+        problem = f"No script was written: when it ran, {proof.reason}."
+        return Handed(problem=problem, proof=proof)
+    script = os.path.abspath(emitted.plan.output)
+    return Handed(script=script, command=emitted.plan.command, proof=proof)
+
+
+def _emitted(asked: TuneRequest, result: TuneResult, *, run: bool) -> Emitted:
     from compilescope.repair.delivery.emitter import emit
     from compilescope.repair.search.options import SearchOptions
     from compilescope.repair.search.outcome import SearchResult
 
     assert asked.plan is not None
+    wishes = asked.wishes
+    # Where the budget ended before the whole program ran, it may lose what the original loses.
+    losses = result.after if result.after is not None else result.before
     found = SearchResult(
         before=result.before,
-        after=result.after,
+        after=losses,
         attempts=(),
         files=result.files,
         originals=result.originals,
@@ -46,14 +66,22 @@ def _emit(asked: TuneRequest, result: TuneResult) -> Handed:
         main=result.main,
         verdict="verified",
     )
-    kept = tuple(f"{each.candidate}: {each.title}" for each in result.attempts if each.kept)
-    emitted = emit(
+    return emit(
         asked.plan,
         found,
         asked.target,
-        SearchOptions(limit_s=asked.wishes.limit_s, deadline=asked.wishes.deadline),
-        kept,
-        proven=False,
-        why_unverified="it was measured as a version of the program, not as this script",
+        SearchOptions(
+            limit_s=wishes.limit_s,
+            deadline=wishes.deadline,
+            seed=wishes.seed,
+            stdin=wishes.stdin,
+            compile_names=wishes.compile_names,
+            backend=wishes.backend,
+            progress=wishes.progress,
+        ),
+        tuple(f"{each.candidate}: {each.title}" for each in result.attempts if each.kept),
+        proven=run,
+        claimed=losses,
+        numbers=False,
+        why_unverified="" if run else "the time budget ended before it was run by itself",
     )
-    return Handed(script=os.path.abspath(emitted.plan.output), command=emitted.plan.command)

@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from compilescope.cli import output as telling
-from compilescope.cli.options import print_json
+from compilescope.cli.options import in_python, print_json
 from compilescope.report.tuning import Tuned, candidates_document, tuning_document
 
 if TYPE_CHECKING:
     from compilescope.cli.commands.fix.delivery import Handed
     from compilescope.cli.commands.tune.options import TuneRequest
+    from compilescope.repair.delivery.script_proof import Proof
     from compilescope.tune.outcome import TuneResult
 
 
@@ -50,10 +51,17 @@ def _told(handed: Handed) -> Iterator[str]:
     if handed.written:
         yield f"Changed: {', '.join(os.path.relpath(file) for file in handed.written)}."
     if handed.script is not None:
-        yield f"Written: {os.path.relpath(handed.script)}."
+        yield _script_line(handed.script, handed.proof)
     if handed.problem:
         yield handed.problem
     yield from handed.remarks
+
+
+def _script_line(script: str, proof: Proof | None) -> str:
+    path = os.path.relpath(script)
+    if proof is None or proof.verdict != "verified":
+        return f"Written, but not verified by itself: {path} ({proof and proof.reason})."
+    return f"Written, and verified by running it in a fresh process: {path}."
 
 
 def _next(result: TuneResult, asked: TuneRequest, handed: Handed) -> Iterator[tuple[str, str]]:
@@ -67,13 +75,13 @@ def _next(result: TuneResult, asked: TuneRequest, handed: Handed) -> Iterator[tu
             word for each in result.attempts if each.kept for word in ("--only", each.candidate)
         ]
         lower = ["--lower-precision"] if asked.wishes.lower_precision else []
-        again = ["compilescope", "tune", "--write", *lower, *kept, *program]
+        again = ["compilescope", "tune", *in_python(), "--write", *lower, *kept, *program]
         yield "To measure it again and change your files:", shlex.join(again)
     if (
         any(each.verdict == "apart" for each in result.attempts)
         and not asked.wishes.lower_precision
     ):
-        again = ["compilescope", "tune", "--lower-precision", *program]
+        again = ["compilescope", "tune", *in_python(), "--lower-precision", *program]
         yield "To use lower precision too:", shlex.join(again)
     if result.run:
         yield "For details:", shlex.join(["compilescope", "report", result.run])
