@@ -1,0 +1,193 @@
+"""The commands that the pages show are run, each page in a folder with the files it speaks of.
+
+Commands that read a recorded run, a log or a table are run in the default suite, on one run of
+examples/tour.py; those that start a program are slow. What is not run says why, on its page.
+"""
+
+from __future__ import annotations
+
+import lzma
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from compilescope.cli.main import group
+from docs_pages import ROOT, CommandBlock, command_blocks, pages, shown_files
+
+WORLD = ROOT / "tests" / "programs" / "documented"
+LOGS = ROOT / "tests" / "logs" / "golden"
+BIN = str(Path(sys.executable).parent)
+BLOCKS = [block for path in pages() for block in command_blocks(path)]
+READERS = {
+    "show", "explain", "report", "list", "tag", "export", "import", "compare", "devices", "logs",
+    "agent-skill",
+}  # fmt: skip
+"""Commands that start no program of the user's."""
+LISTS = {"learn", "fix --list", "tune --list", "demo --list", "clean --keep 5"}
+_ID = re.compile(r"(?<![\w.-])(?=[0-9a-f]*\d)[0-9a-f]{3,4}(?![\w.-])")
+"""A run by the start of its id, as the pages name one."""
+_FAULT = re.compile(r"^Traceback|^Usage:|No such (?:option|command)", re.M)
+
+
+def test_what_is_not_run_says_why() -> None:
+    reasons = [block for block in BLOCKS if block.not_run is not None]
+    assert all(len((block.not_run or "").split()) > 2 for block in reasons), reasons
+    for block in reasons:
+        for named in re.findall(r"tests/[\w/]+(?:\.py)?", block.not_run or ""):
+            assert (ROOT / named).exists(), f"{block}: {named}"
+    # Most of what the pages show is run.
+    assert len(reasons) < len(BLOCKS) * 0.6
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=str)
+def test_its_options_exist(block: CommandBlock) -> None:
+    for line in block.commands:
+        words = shlex.split(line, comments=True)
+        if "compilescope" not in words[:3] or words[0] == "podman":
+            continue
+        command, rest = _command(words[words.index("compilescope") + 1 :])
+        known = {
+            name for option in command.params for name in (*option.opts, *option.secondary_opts)
+        }
+        for word in rest:
+            if word.endswith(".py") or word == "--torchrun":
+                break  # What follows may be the program's, or torchrun's.
+            if word.startswith("--") and len(word) > 2:
+                assert word.partition("=")[0] in {*known, "--help"}, f"{block}: {line}: {word}"
+
+
+def _command(words: list[str]) -> tuple[click.Command, list[str]]:
+    found: click.Command = group
+    while isinstance(found, click.Group) and words and not words[0].startswith("-"):
+        context = click.Context(found)
+        below = found.get_command(context, words[0])
+        if below is None:
+            break
+        found, words = below, words[1:]
+    return found, words
+
+
+def is_quick(command: str) -> bool:
+    words = shlex.split(command, comments=True)
+    if words[:1] != ["compilescope"]:
+        return words[:1] == ["cat"]
+    line = " ".join(words[1:])
+    if line.startswith("registry"):
+        return not re.search("build|serve|--run", line)
+    return (words[1] in READERS and "--job" not in words) or line in LISTS
+
+
+def is_read(block: CommandBlock) -> bool:
+    """All of it is quick: a command may need what the one before it left."""
+    return block.not_run is None and all(map(is_quick, block.commands))
+
+
+QUICK = sorted({block.page for block in BLOCKS if is_read(block)})
+SLOW = sorted({b.page for b in BLOCKS if b.not_run is None and not is_read(b)})
+
+
+class Stage:
+    """A folder with what a page speaks of: programs, logs, runs."""
+
+    def __init__(self, folder: Path, page: Path, run: Path) -> None:
+        self.folder = folder
+        self.runs = folder / ".compilescope"
+        shutil.copytree(WORLD, folder, dirs_exist_ok=True)
+        (folder / "crash.txt").rename(folder / "crash.log")
+        (folder / "examples").mkdir()
+        for name in ("tour", "crash", "planted_bug"):
+            shutil.copy(ROOT / "examples" / f"{name}.py", folder / "examples")
+        shutil.copy(ROOT / "examples" / "tour.py", folder)
+        self._copy("tests/fixes/programs/sum_gate.py")
+        for log in LOGS.rglob("*.xz"):
+            shutil.copy(log, folder)
+        log = LOGS / "console" / "xla_openxla.c02_item.log.xz"
+        shutil.copy(log, folder / "model.log.xz")
+        (folder / "model.log").write_bytes(lzma.decompress(log.read_bytes()))
+        (folder / "models").mkdir()
+        for name, text in shown_files(page).items():
+            (folder / name).write_text(text)
+        shutil.copytree(run, self.runs / run.name)
+
+    def _copy(self, place: str) -> None:
+        target = self.folder / place
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / place, target)
+
+    def run(self, block: CommandBlock, command: str) -> None:
+        for named in _ID.findall(shlex.join(shlex.split(command, comments=True))):
+            self._name_latest(named)
+        done = subprocess.run(
+            ["bash", "-c", _ended(command)],
+            cwd=self.folder,
+            env=self._environment(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+        )
+        said = (
+            f"{block}: {command}: {done.returncode}\n{done.stdout[-1500:]}\n{done.stderr[-1500:]}"
+        )
+        assert done.returncode in block.statuses, said
+        assert not _FAULT.search(done.stderr), said
+
+    def _name_latest(self, start: str) -> None:
+        """The pages name runs that a reader has; here the latest gets that name."""
+        runs = [path for path in self.runs.iterdir() if (path / "run.json").exists()]
+        if not any(path.name.startswith(start) for path in runs):
+            latest = max(runs, key=lambda path: path.stat().st_mtime)
+            shutil.copytree(latest, self.runs / f"{start}00-{latest.name.partition('-')[2]}")
+
+    def _environment(self) -> dict[str, str]:
+        outer = {
+            k: v for k, v in os.environ.items() if not k.startswith(("PYTEST", "COMPILESCOPE"))
+        }
+        mine = {"HOME": str(self.folder), "XDG_STATE_HOME": str(self.folder), "BROWSER": "true"}
+        return {**outer, **mine, "PATH": f"{BIN}:{outer['PATH']}"}
+
+
+def _ended(command: str) -> str:
+    """A server is ended as Ctrl-C ends it, and asks for no port that others may have."""
+    server = re.match(r"compilescope (?:registry )?serve", command)
+    if not server:
+        return command
+    return f"timeout --preserve-status -s INT 20 {server[0]} --port 0 {command[server.end() :]}"
+
+
+@pytest.fixture(scope="module")
+def tour(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    runs = tmp_path_factory.mktemp("tour")
+    command = [sys.executable, "-m", "compilescope", "run", "--quiet", "--dir", str(runs)]
+    outer = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST")}
+    subprocess.run(
+        [*command, "examples/tour.py"], cwd=ROOT, env=outer, check=True, capture_output=True
+    )
+    (run,) = [path for path in runs.iterdir() if (path / "run.json").exists()]
+    return run
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("page", QUICK, ids=lambda page: page.stem)
+def test_commands_that_read_run(page: Path, tour: Path, tmp_path: Path) -> None:
+    stage = Stage(tmp_path, page, tour)
+    for block in command_blocks(page):
+        for command in block.commands if is_read(block) else ():
+            stage.run(block, command)
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("page", SLOW, ids=lambda page: page.stem)
+def test_commands_run(page: Path, tour: Path, tmp_path: Path) -> None:
+    stage = Stage(tmp_path, page, tour)
+    for block in command_blocks(page):
+        for command in block.commands if block.not_run is None else ():
+            stage.run(block, command)
