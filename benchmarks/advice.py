@@ -4,7 +4,7 @@
 
 Corpora: zoo, fixes (the programs for the fixes), rules (the rules' own examples), registry (the
 examples of graph breaks), models (families of transformers; needs the extra `models`, and half an
-hour). NAME picks programs. docs/advice.md says what is counted, and with what result.
+hour). NAME picks programs. docs/inside/advice.md says what is counted, and with what result.
 """
 
 from __future__ import annotations

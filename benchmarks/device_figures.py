@@ -1,4 +1,4 @@
-"""The figures of docs/devices.md: violations and peak memory of real models, held against runs.
+"""The figures of docs/reference/devices.md: what real models violate and need, against runs.
 
     python benchmarks/device_figures.py [MODEL ...]
 

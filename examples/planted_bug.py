@@ -1,4 +1,4 @@
-"""Two blocks of a transformer: what docs/mini-bug.md looks for a planted bug in."""
+"""Two blocks of a transformer: what docs/guides/mini-bug.md looks for a planted bug in."""
 
 import torch
 from torch import nn

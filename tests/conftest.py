@@ -114,12 +114,12 @@ def _dynamo_config() -> dict[str, object] | None:
 
 
 def _wrapped_targets() -> list[str]:
-    from compilescope.torchapi.install import _find, all_hooks
+    from compilescope.torchapi.install import all_hooks, find_target
 
     wrapped = []
     for hook in all_hooks():
         module = sys.modules.get(hook.module)
-        found = _find(module, hook.target) if module is not None else None
+        found = find_target(module, hook.target) if module is not None else None
         if found is not None and found[2].__code__.co_name == "wrapper":
             wrapped.append(hook.id)
     return wrapped

@@ -623,13 +623,14 @@ def test_hooks_are_off_between_tests_with_limits(tmp_path: Path) -> None:
     text = """
 import pytest
 import torch
-from compilescope.torchapi.install import _find, all_hooks
+from compilescope.torchapi.install import find_target, all_hooks
 import sys
 from model import broken, run
 
 
 def wrapped():
-    found = [_find(sys.modules[h.module], h.target) for h in all_hooks() if h.module in sys.modules]
+    there = [h for h in all_hooks() if h.module in sys.modules]
+    found = [find_target(sys.modules[h.module], h.target) for h in there]
     return [f[1] for f in found if f and getattr(f[2], "__code__", None)
             and f[2].__code__.co_name == "wrapper"]
 

@@ -31,7 +31,7 @@ class Pass {
 // Which passes run, and the bug that somebody planted to see whether it is found.
 struct PassOptions {
   std::vector<std::string> off;
-  // A pass's name: it then makes one documented mistake (docs/mini.md).
+  // A pass's name: it then makes one documented mistake (docs/guides/mini.md).
   std::string planted;
 };
 

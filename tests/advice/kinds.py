@@ -1,5 +1,5 @@
 """Which findings are of mechanical kind: a change of the source or a flag mends them, and needs no
-decision of the author's. docs/advice.md tells the same lists, and a test holds it to them.
+decision of the author's. docs/inside/advice.md tells the same lists, and a test holds it to them.
 """
 
 from __future__ import annotations

@@ -1,14 +1,13 @@
-"""docs/advice.md tells the kinds that are counted, and every rule is of one kind."""
+"""docs/inside/advice.md tells the kinds that are counted, and every rule is of one kind."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 from advice.kinds import MECHANICAL_BREAKS, MECHANICAL_RECOMPILES, OTHERS
 from compilescope.findings.advice import Advice
 from compilescope.rules.causes.explanations import break_rules, guard_rules
+from docs_pages import page_text
 
-PAGE = (Path(__file__).parents[2] / "docs" / "advice.md").read_text()
+PAGE = page_text("advice")
 
 
 def test_the_page_lists_every_kind() -> None:

@@ -30,9 +30,9 @@ from compilescope.report.islands import islands_document, islands_text
 from compilescope.report.render.html import to_html
 from compilescope.report.render.markdown import to_markdown
 from compilescope.rules.hardware.constraint import Constraint
+from docs_pages import page_text
 
 pytestmark = pytest.mark.torch
-DOCS = Path(__file__).parent.parent.parent / "docs" / "adapter.md"
 
 
 @pytest.fixture(autouse=True)
@@ -94,7 +94,7 @@ def run(adapter: AcceleratorAdapter, function: Any = program) -> Any:
 
 
 def test_the_document_runs_and_prints_what_it_says(tmp_path: Path) -> None:
-    text = DOCS.read_text()
+    text = page_text("adapter")
     backend, use, passes = re.findall(r"```python\n(.*?)```", text, re.S)
     [printed] = re.findall(r"```text\n(.*?)```", text, re.S)
     assert len([line for line in backend.splitlines() if line.strip()]) <= 20
@@ -105,7 +105,7 @@ def test_the_document_runs_and_prints_what_it_says(tmp_path: Path) -> None:
 
 
 def test_the_document_names_every_setting_and_argument() -> None:
-    text = DOCS.read_text()
+    text = page_text("adapter")
     for name in setting_names():
         assert f"`{name}`" in text or f"{name} = " in text, name
     for name in AcceleratorCapabilities.__init__.__annotations__:

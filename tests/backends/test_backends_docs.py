@@ -1,4 +1,4 @@
-"""docs/backends.md is true: its programs run, and print what it says they print."""
+"""docs/guides/backends.md is true: its programs run, and print what it says they print."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from compilescope.settings import MockSettings
+from docs_pages import page_text
 
 pytestmark = pytest.mark.torch
 
@@ -20,7 +21,7 @@ from compilescope.backends.mock.messages import notice  # noqa: E402
 from compilescope.model.byte_counts import shown_bytes  # noqa: E402
 from compilescope.settings import fresh_environment  # noqa: E402
 
-TEXT = (Path(__file__).parents[2] / "docs" / "backends.md").read_text()
+TEXT = page_text("backends")
 PROGRAMS = re.findall(r"```python\n(.*?)```", TEXT, re.S)
 OUTPUTS = re.findall(r"```text\n(.*?)```", TEXT, re.S)
 

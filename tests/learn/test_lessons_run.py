@@ -10,6 +10,7 @@ import pytest
 
 from compilescope.learn.lesson import Lesson, all_lessons, to_notebook
 from compilescope.settings import fresh_environment
+from docs_pages import page_text
 
 pytestmark = pytest.mark.torch
 ANSWERS = sorted((Path(__file__).parent / "answers").glob("*.py"))
@@ -114,8 +115,8 @@ def test_all_lessons_in_one_go(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_page_shows_what_a_lesson_prints(tmp_path: Path) -> None:
-    """The part of lesson 2 in docs/learn.md, down to the blanks."""
-    page = (Path(__file__).parents[2] / "docs" / "learn.md").read_text(encoding="utf-8")
+    """The part of lesson 2 in docs/guides/learn.md, down to the blanks."""
+    page = page_text("learn")
     shown = page.split("A part of lesson 2:\n\n```text\n")[1].split("```")[0]
     command = [sys.executable, "-m", "compilescope", "learn", "2"]
     done = subprocess.run(command, capture_output=True, text=True, env=fresh_environment())

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +66,8 @@ def judged_graph(function: Any, *args: Any, **settings: Any) -> CheckedModule:
     seen: list[CheckedModule] = []
 
     def reproduce(judged: CheckedModule) -> MadeRepros:
-        seen.append(judged)
+        # Now, as a repro is made: when the compilation ends, torch may clear the graph.
+        seen.append(replace(judged, module=copy.deepcopy(judged.module)))
         return MadeRepros("")
 
     torch._dynamo.reset()

@@ -29,10 +29,10 @@ with compilescope.capture() as seen:
 )
 
 
-def test_a_place_in_a_cell_reads_as_in_a_traceback() -> None:
+def test_a_place_in_a_cell_names_the_cell() -> None:
     name = "<ipython-input-3-2727479868>"
-    assert place(name, 2, "/anything") == "In [3], line 2"
-    assert shown_path(name, "") == "In [3]"
+    assert place(name, 2, "/anything") == "cell 3, line 2"
+    assert shown_path(name, "") == "cell 3"
     assert cell_of(name) == 3 and origin_of(name) == "user"
     assert cell_of("<ipython-input-0-abc>") is None and cell_of("model.py") is None
 
@@ -77,7 +77,7 @@ def test_a_capture_in_a_kernel_names_cells(shell: Any) -> None:
         shell.run_cell(cell, store_history=True).raise_error()
     seen = shell.user_ns["seen"]
     (site,) = seen.breaks
-    assert place(site.file, site.line, "") == "In [2], line 2"
+    assert place(site.file, site.line, "") == "cell 2, line 2"
     assert seen.run.source_of(site.file).rstrip() == CELLS[1]
     assert site.source == "    if x.mean() > 0:"
     files = {code.frame.file for code in seen.graphs} | {
@@ -86,5 +86,5 @@ def test_a_capture_in_a_kernel_names_cells(shell: Any) -> None:
     assert {cell_of(file) for file in files} == {2}
     assert all("ipykernel_" not in code.code for code in seen.graphs)
     text = seen.summary()
-    assert "In [2], line 2" in text and "ipython-input" not in text
-    assert "In [2], line 2" in seen._repr_html_()
+    assert "cell 2, line 2" in text and "ipython-input" not in text
+    assert "cell 2, line 2" in seen._repr_html_()

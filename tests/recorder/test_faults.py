@@ -42,8 +42,8 @@ WHEN_MEASURED = ("time", "profile", "steady")
 def _is_on(hook: Hook) -> bool:
     """In this torch: one that stands in for another is left off where torch has that."""
     module = import_module(hook.module)
-    other = install._find(module, hook.unless) if hook.unless else None
-    return install._find(module, hook.target) is not None and other is None
+    other = install.find_target(module, hook.unless) if hook.unless else None
+    return install.find_target(module, hook.target) is not None and other is None
 
 
 HOOKS = {

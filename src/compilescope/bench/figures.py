@@ -12,7 +12,7 @@ from compilescope.model.benchmarked import Benchmark, Interval
 
 _NOISY = 0.2
 """An interval wider than this share of the median deserves a word. Chosen: a backend that is a
-fifth faster would not show. docs/bench.md says it to users."""
+fifth faster would not show. docs/guides/bench.md says it to users."""
 
 
 @dataclass

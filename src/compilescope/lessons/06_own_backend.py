@@ -308,7 +308,7 @@ show(f"Slower than plain eager mode in each of three rounds: {words}.")
 #   that you don't have.
 # - `compilescope diff model.py:build --test-backend my_chip --localize` compares
 #   its numbers with eager mode, and finds the operation where they diverge.
-# - `docs/adapter.md` has every setting of the adapter.
+# - `docs/guides/adapter.md` has every setting of the adapter.
 # %% [markdown]
 # ## Exercise
 # Teach the chip softmax, so that **all** operations of the model run on it.

@@ -19,7 +19,7 @@ _LEFT_OUT = frozenset(
 )
 _MOST_BYTES = 200 << 20
 """Of a working folder. Chosen: room for source; data and weights would go to every node.
-docs/sweep-ray.md says it to users."""
+docs/guides/sweep-ray.md says it to users."""
 _OLDEST = (1980, 1, 1, 0, 0, 0)
 
 

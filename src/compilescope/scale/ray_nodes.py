@@ -16,7 +16,7 @@ from compilescope.version import VERSION
 
 _PROBE_S = 60.0
 """For a node to say what it is. Chosen: it has to start a worker and import first.
-docs/sweep-ray.md says it to users."""
+docs/guides/sweep-ray.md says it to users."""
 _ID = 6
 """Characters of a node's id that tell nodes of one host apart."""
 _GRAIN = 4

@@ -33,7 +33,7 @@ from compilescope.tensors.tolerances import ComparisonConfig
 
 _WORTH_BUILDING = 1 << 22
 """Below so many elements torch is done sooner than a compiler. Chosen: building takes up to a
-second (docs/numbers.md), and only once for a dtype."""
+second (docs/inside/numbers.md), and only once for a dtype."""
 _WORTH_CALLING = 1 << 10
 """Below so many elements the call costs more than the loop saves. Chosen."""
 _BLOCK = 1024

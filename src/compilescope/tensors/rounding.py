@@ -3,7 +3,7 @@
 A test passes whose errors are like the reference's own, or as small as its dtype allows; it fails
 where they are well beyond both; in between the verdict is "unknown". Three steps: `gather` measures
 how far each side is from float64, in pools of elements; `pool_tests` says what rounding allows in
-each pool; `judge` decides. docs/numbers.md gives the reasons for the limits.
+each pool; `judge` decides. docs/inside/numbers.md gives the reasons for the limits.
 
 Errors are in units of a local scale: the root mean square of the exact numbers in the slice (row,
 column, channel ...) that has the smallest one. So large rows do not hide what is wrong in small
@@ -424,12 +424,12 @@ _NARROW_FLOORS = Floors(2.0, 1.5, 1.5)
 _AS_LARGE, _AS_MEAN = 4.0, 2.0
 """Times the reference's own largest and mean error: as good as the reference."""
 _SURELY_LARGE, _SURELY_MEAN = 4.0, 1.75
-"""Times what is allowed: wrong. docs/numbers.md gives the reasons for all of these; what is right
-reaches 0.81 of what is allowed (0.42 of what fails), what is wrong begins at 1.34 (one changed
-element in bfloat16; in float32 at 2.75). See benchmarks/rounding_limits.py."""
+"""Times what is allowed: wrong. docs/inside/numbers.md gives the reasons for all of these; what is
+right reaches 0.81 of what is allowed (0.42 of what fails), what is wrong begins at 1.34 (one
+changed element in bfloat16; in float32 at 2.75). See benchmarks/rounding_limits.py."""
 _AS_SLICE = 1.5
 """Times `_AS_MEAN`, for the worst of many slices: the worst of many is farther off than one.
-docs/numbers.md; the margins are in the figures above."""
+docs/inside/numbers.md; the margins are in the figures above."""
 
 
 class PoolTest(NamedTuple):
@@ -469,8 +469,8 @@ def pool_tests(
 
 def _mean(words: str, pool: Pool, size: float, floors: Floors, more: float = 1.0) -> PoolTest:
     """Of few numbers the mean may be as large as the largest: what fails grows from `_SURELY_MEAN`
-    to 4 for a single number (docs/numbers.md), as `_SURELY_LARGE`. The 8 is chosen: a margin for
-    the luck of few."""
+    to 4 for a single number (docs/inside/numbers.md), as `_SURELY_LARGE`. The 8 is chosen: a
+    margin for the luck of few."""
     few = 1 / math.sqrt(pool.count or 1)
     floor = floors.mean + few * (floors.largest - floors.mean)
     luck = max(1.0, (1 + 8 * few) / _AS_MEAN)

@@ -17,6 +17,7 @@ import compilescope  # noqa: E402
 from compilescope import MiniAdapter  # noqa: E402
 from compilescope.errors import ToolError  # noqa: E402
 from compilescope.settings import read_mini_settings  # noqa: E402
+from docs_pages import page_text  # noqa: E402
 
 pytestmark = [pytest.mark.torch, pytest.mark.usefixtures("library")]
 nn = torch.nn
@@ -176,7 +177,7 @@ def test_verify():
 
 
 def test_the_page_is_true(library):
-    page = (ROOT / "docs" / "mini.md").read_text()
+    page = page_text("mini")
     for snippet in re.findall(r"```python\n(.*?)```", page, re.S):
         exec(snippet, {})
     assert re.findall(r"^\| `(\w+)` \| [^|]+ \| [^|]+ \|$", page, re.M)[-7:] == list(library.passes)

@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from docs_pages import page_text
+
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
 ROOT = Path(__file__).parents[3]
-PAGE = (ROOT / "docs" / "mini-bug.md").read_text()
+PAGE = page_text("mini-bug")
 PROGRAM = ROOT / "examples" / "planted_bug.py"
 BACKEND = ("--test-backend", "compilescope_mini")
 _SECONDS = re.compile(r"in \d+ runs and .*")

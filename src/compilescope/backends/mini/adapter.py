@@ -163,7 +163,7 @@ _told: set[str] = set()
 class MiniAdapter(AcceleratorAdapter):
     """`torch.compile(model, backend=MiniAdapter())`: a C++ compiler small enough to read.
 
-    Settings that are left out are taken from the environment (docs/mini.md).
+    Settings that are left out are taken from the environment (docs/guides/mini.md).
     """
 
     def __init__(

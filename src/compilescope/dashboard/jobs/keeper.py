@@ -46,7 +46,7 @@ RESERVE = ".reserve"
 """Room on the disk for the last record, which the job's own output may have filled."""
 GRACE_S = 10.0
 """Between two steps of a stop: Ctrl-C, `kill`, `kill -9`. Chosen: time to write down what was
-found; docs/dashboard-start.md says it to users."""
+found; docs/guides/dashboard.md says it to users."""
 
 
 def tool_command(words: Sequence[str]) -> list[str]:

@@ -20,8 +20,8 @@ from compilescope.model.run import is_live
 from compilescope.processes.table import descendants
 
 KILL_AFTER_S = 10.0
-"""How long a program may take to end after Ctrl-C until Kill is offered. Chosen; docs/dashboard.md
-says it to users."""
+"""How long a program may take to end after Ctrl-C until Kill is offered. Chosen;
+docs/guides/dashboard.md says it to users."""
 _GRACE_S = 3.0
 """How long the launcher may take to record that its program was killed. Chosen: it only writes a
 header, and a reader waits for the answer."""

@@ -1,7 +1,7 @@
 """Which pass of a backend is responsible, for any backend that names its passes.
 
 Such a backend has `passes`, their names in the order in which they run, and `without(names)`, which
-gives the same backend without those. Adapters may have them (docs/adapter.md).
+gives the same backend without those. Adapters may have them (docs/guides/adapter.md).
 """
 
 from __future__ import annotations

@@ -9,7 +9,8 @@ import os
 import sys
 
 _own_path = []
-"""Where Python's own modules and installed packages are; not the user's folders."""
+"""Where Python's own modules and installed packages are; not the user's folders. Ours counts also
+where PYTHONPATH names it: `--python` puts what the program's Python lacks there."""
 _given_path = []
 """The folders of PYTHONPATH: the user's, though compilescope or a library of its may be there."""
 
@@ -17,11 +18,13 @@ _given_path = []
 def watch():
     """At the interpreter's start: the program's folder is not on the path yet."""
     here = os.path.dirname(os.path.abspath(__file__))
+    home = os.path.dirname(os.path.dirname(os.path.dirname(here)))
     given = [os.path.abspath(path) for path in os.environ.get("PYTHONPATH", "").split(os.pathsep)]
     for path in sys.path:
         full = os.path.abspath(path or ".")
         if full != here:
-            (_given_path if full in given else _own_path).append(path)
+            is_users = full in given and full != home
+            (_given_path if is_users else _own_path).append(path)
     atexit.register(_note_end)
     sys.meta_path.insert(0, _AfterTorch())
     _mark("start")
