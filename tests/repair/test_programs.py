@@ -25,8 +25,9 @@ QUICK = {
     "finite_check_raises",
     "trap_branch_aliases_argument",
     "trap_class_state",
+    "two_settings_at_once",
 }
-"""Some traps, and one that is fixed. The others are slow: a search runs a program
+"""Some traps, and two that are fixed. The others are slow: a search runs a program
 many times."""
 
 

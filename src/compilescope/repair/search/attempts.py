@@ -29,7 +29,8 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Tried:
-    """A fix that was proven alone."""
+    """A fix that was proven alone; or, with `alone` False, that does what it is for while another
+    cause takes the place of its own: that may be proven together with the other's."""
 
     subject: Subject
     fix: Fix
@@ -37,6 +38,10 @@ class Tried:
     verification: Verification
     number: int
     """Of its attempt."""
+    alone: bool = True
+
+
+_NO_GAIN = "it gains nothing: another cause takes its place"
 
 
 @dataclass
@@ -63,6 +68,11 @@ class TryLog:
     def keep(self, tried: Tried) -> None:
         self._change(tried.number, kept=True)
 
+    def keep_joined(self, tried: Tried) -> None:
+        """What gained nothing alone does with the others."""
+        words = tried.patch.states
+        self._change(tried.number, kept=True, verdict="verified", reason=words)
+
     def time(self, tried: Tried, times: Times) -> None:
         self._change(tried.number, times=times)
 
@@ -82,9 +92,11 @@ class TryLog:
 def try_subject(
     subject: Subject, base: TrialBaseline, wishes: SearchOptions, log: TryLog, budget: Budget
 ) -> Tried | None:
-    """The first fix that is proven alone, on top of the version that `base` stands for. Where
-    time is short, those that mostly hold come first."""
+    """The first fix that is proven alone, on top of the version that `base` stands for; else the
+    first whose place another cause takes. Where time is short, those that mostly hold come
+    first."""
     refused: list[tuple[Fix, Refused]] = []
+    followed: Tried | None = None
     tried_any = False
     fixes = fixes_for(subject)
     ordered = likely_first(fixes) if budget.seconds is not None else fixes
@@ -123,11 +135,13 @@ def try_subject(
         if verification.verdict == "verified":
             budget.found = True
             return Tried(subject, fix, patch, verification, number)
+        if verification.reason == _NO_GAIN and followed is None and not patch.needs_human:
+            followed = Tried(subject, fix, patch, verification, number, alone=False)
     if not tried_any and log.is_new(subject, ""):
         attempt = _nothing(subject, refused, log.round)
         log.add(subject, attempt)
         wishes.tell(_in_one_line(attempt))
-    return None
+    return followed
 
 
 def _exact_beside(subject: Subject, later: Sequence[Fix], wishes: SearchOptions) -> str:
@@ -174,15 +188,14 @@ def _verified(subject: Subject, patch: Patch, base: TrialBaseline) -> Verificati
         patch_allows=patch.allows,
         states=patch.states,
     )
-    if verification.verdict == "verified" and not _gains(subject, verification):
-        words = "it gains nothing: another cause takes its place"
-        return msgspec.structs.replace(verification, verdict="rejected", reason=words)
+    if verification.verdict == "verified" and not gains(subject, verification):
+        return msgspec.structs.replace(verification, verdict="rejected", reason=_NO_GAIN)
     if patch.needs_human and verification.verdict == "verified":
         return msgspec.structs.replace(verification, verdict="unverified", reason=patch.needs_human)
     return verification
 
 
-def _gains(subject: Subject, verification: Verification) -> bool:
+def gains(subject: Subject, verification: Verification) -> bool:
     """Is less lost than before, or more of the program captured?"""
     old, new = verification.before, verification.after
     if subject.finding.kind == "recompile":

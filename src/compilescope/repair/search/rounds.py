@@ -22,7 +22,7 @@ from compilescope.fixes.subjects import subjects_of
 from compilescope.model.fix_search import Times
 from compilescope.processes.deadline import Deadline, OutOfTime
 from compilescope.recorder.target import Target
-from compilescope.repair.search.attempts import Tried, TryLog, try_subject
+from compilescope.repair.search.attempts import Tried, TryLog, gains, try_subject
 from compilescope.repair.search.budget import SPENT, Budget
 from compilescope.repair.search.options import SearchOptions
 from compilescope.repair.search.outcome import SearchResult
@@ -185,6 +185,7 @@ class _Search:
             with suppress(OutOfTime):
                 program = replace(program, facts=self.bench.survey(base.version, places))
         won: list[Tried] = []
+        followed: list[Tried] = []
         for number, subject in enumerate(subjects):
             subject = replace(subject, program=program)
             what = f"{os.path.basename(subject.file)}:{subject.line} {subject.finding.title}"
@@ -193,16 +194,15 @@ class _Search:
                 continue
             tried = try_subject(subject, base, self.wishes, self.log, self.budget)
             if tried is not None:
-                won.append(tried)
-        if not won:
-            return None
+                (won if tried.alone else followed).append(tried)
         try:
             with self.budget.joining():
-                return self._together(base, program, won)
+                step = self._together(base, program, won) if won else None
+                return step or self._only_together(base, program, followed)
         except OutOfTime:
             for tried in won[1:]:
                 self.log.drop(tried, "the time budget ran out before it was tried with the others")
-            return self._together(base, program, won[:1])  # Runs nothing.
+            return self._together(base, program, won[:1]) if won else None  # Runs nothing.
 
     def _together(
         self, base: TrialBaseline, program: Program, won: list[Tried]
@@ -216,6 +216,22 @@ class _Search:
             return None
         for tried in kept:
             self.log.keep(tried)
+        return step
+
+    def _only_together(
+        self, base: TrialBaseline, program: Program, followed: list[Tried]
+    ) -> SearchStep | None:
+        """Two guards that fail at once: each of their fixes leaves the other's recompile, both
+        leave none."""
+        if len(followed) < 2:
+            return None
+        self.wishes.progress("combining fixes", 0, 0)
+        kept, step = self._joined(base, program, followed)
+        verification = step.verification if step is not None else None
+        if verification is None or not gains(kept[0].subject, verification):
+            return None
+        for tried in kept:
+            self.log.keep_joined(tried)
         return step
 
     def _joined(
