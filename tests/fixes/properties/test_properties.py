@@ -16,6 +16,7 @@ import torch
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from capabilities import expected
 from compilescope.fixes.catalogue import all_fixes
 from fixes.properties.cases import CASES, LEFT_OUT
 from fixes.properties.inputs import DrawnTensor, TensorKind, drawn, drawn_as
@@ -45,11 +46,13 @@ def test_no_source_fix_is_forgotten() -> None:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.fix)
 def test_other_numbers(case: Case) -> None:
     kinds = tuple(_plain(name) for name in case.takes)
+    # Where this torch loses nothing here any more, there is nothing to fix.
+    there = expected(f"example/fix/{case.fix}/{case.program}")
 
-    @settings(QUIETLY, max_examples=case.draws or QUICK, derandomize=True)
+    @settings(QUIETLY, max_examples=(case.draws or QUICK) if there else 1, derandomize=True)
     @given(drawn_as(kinds))
     def holds(inputs: tuple[DrawnTensor, ...]) -> None:
-        assert _check(case, inputs, surveyed=True), "the fix does not fit"
+        assert _check(case, inputs, surveyed=True) is there
 
     holds()
 
