@@ -114,7 +114,9 @@ def _name(name: str, home: str) -> Iterator[str]:
 
 def _tree(home: str) -> ast.Module:
     path = PACKAGE.joinpath(*home.split("."))
-    file = path.with_suffix(".py") if not path.is_dir() else path / "__init__.py"
+    file = path / "__init__.py"
+    if not file.is_file():
+        file = path.with_suffix(".py")
     return ast.parse(file.read_text(encoding="utf-8"))
 
 
