@@ -84,6 +84,17 @@ COUNTS = {
 UNCOVERED = "Graph breaks that were hidden before"
 
 
+def how_proven(kept: Sequence[FixAttempt]) -> str:
+    """Of several fixes. Where two guards fail at once, the fix of one alone gains nothing."""
+    alone = all(
+        each.finding != "recompile"
+        or each.recompiles_after is None
+        or each.recompiles_after < each.recompiles_before
+        for each in kept
+    )
+    return "individually and together" if alone else "together"
+
+
 def in_counts(before: Losses, after: Losses, uncovered: Sequence[UncoveredBreak] = ()) -> str:
     """What is lost, before and after, where there is any: `graph breaks 2 -> 0`."""
     names = ("breaks", "recompiles", "failures")

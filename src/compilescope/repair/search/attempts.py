@@ -70,7 +70,7 @@ class TryLog:
 
     def keep_joined(self, tried: Tried) -> None:
         """What gained nothing alone does with the others."""
-        words = tried.patch.states
+        words = f"It gains only with the others. {tried.patch.states}".strip()
         self._change(tried.number, kept=True, verdict="verified", reason=words)
 
     def time(self, tried: Tried, times: Times) -> None:
@@ -135,7 +135,8 @@ def try_subject(
         if verification.verdict == "verified":
             budget.found = True
             return Tried(subject, fix, patch, verification, number)
-        if verification.reason == _NO_GAIN and followed is None and not patch.needs_human:
+        lone = verification.reason == _NO_GAIN and subject.finding.kind == "recompile"
+        if lone and followed is None and not patch.needs_human:
             followed = Tried(subject, fix, patch, verification, number, alone=False)
     if not tried_any and log.is_new(subject, ""):
         attempt = _nothing(subject, refused, log.round)

@@ -21,7 +21,13 @@ from compilescope.report.blocks import (
     prose,
     words,
 )
-from compilescope.report.fix_search import COUNTS, UNCOVERED, in_counts, uncovered_blocks
+from compilescope.report.fix_search import (
+    COUNTS,
+    UNCOVERED,
+    how_proven,
+    in_counts,
+    uncovered_blocks,
+)
 from compilescope.report.places import place
 from compilescope.report.render.spans import duration
 from compilescope.report.section import Reading, Section
@@ -71,8 +77,9 @@ def verdict_of(fix: StoredFix, attempts: list[FixAttempt]) -> tuple[str, Style]:
     """In one sentence."""
     found = fix.outcome
     if found.verdict == "verified":
-        number = len({(each.fix, each.diff) for each in attempts if each.kept}) or 1
-        how = f"{number} fixes verified, individually and together" if number > 1 else "Verified"
+        kept = [each for each in attempts if each.kept]
+        number = len({(each.fix, each.diff) for each in kept})
+        how = f"{number} fixes verified, {how_proven(kept)}" if number > 1 else "Verified"
         counts = in_counts(found.before, found.after, found.uncovered)
         return f"{how}: {counts}." if counts else f"{how}.", "good"
     lost = found.before

@@ -14,7 +14,14 @@ from compilescope.cli import output as telling
 from compilescope.cli.commands.fix.delivery import is_lost
 from compilescope.cli.options import in_python, print_json
 from compilescope.fixes.catalogue import all_fixes
-from compilescope.report.fix_search import COUNTS, FixFigure, Fixing, fixing_document, in_counts
+from compilescope.report.fix_search import (
+    COUNTS,
+    FixFigure,
+    Fixing,
+    fixing_document,
+    how_proven,
+    in_counts,
+)
 from compilescope.report.places import count
 from compilescope.report.repertoire import RepertoireLine, repertoire_document
 
@@ -98,7 +105,7 @@ def _headline(
     if kept and outcome.verdict == "verified":
         lost = in_counts(before, after, outcome.uncovered)
         number = len({(each.fix, each.diff) for each in kept})
-        how = ", individually and together" if number > 1 else ""
+        how = f", {how_proven(kept)}" if number > 1 else ""
         yield f"{count(number, 'fix', 'fixes')} verified{how}: {lost}.", "good"
     elif not is_lost(outcome):
         failed = bool(outcome.notes)
