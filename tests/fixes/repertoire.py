@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import re
 import runpy
 import sys
 import warnings
@@ -16,6 +17,7 @@ from compilescope.fixes.fix import Fix
 from compilescope.fixes.subject import Program, Subject
 from compilescope.fixes.subjects import subjects_of
 from compilescope.source.examples import Example, RefusalExample
+from compilescope.source.refusals import Refused
 
 
 def program_of(folder: Path, text: str, name: str = "program.py") -> Program:
@@ -57,6 +59,23 @@ def example_name(fix: Fix, example: Example | RefusalExample) -> str:
     if isinstance(example, RefusalExample):
         return f"example/refusal/{fix.id}/{fix.refusals.index(example)}"
     return f"example/fix/{fix.id}/{fix.examples.index(example)}"
+
+
+def shown_by(example: Example | RefusalExample) -> str:
+    return example.program if isinstance(example, RefusalExample) else example.bad
+
+
+def holds(fix: Fix, example: Example | RefusalExample, found: list[Subject]) -> bool:
+    """Of what was found in its program: the fix answers it, as the example says."""
+    first = next((each for each in found if fix.rules & each.keys), None)
+    if first is None:
+        return False
+    try:
+        patch = fix.propose(first)
+    except Refused as refused:
+        wanted = getattr(example, "because", None)
+        return wanted is not None and re.search(wanted, str(refused)) is not None
+    return isinstance(example, Example) and [*patch.files.values()] == [example.good]
 
 
 def subjects(folder: Path, text: str) -> list[Subject]:

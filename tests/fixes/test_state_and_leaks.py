@@ -7,6 +7,7 @@ from pathlib import Path
 import libcst as cst
 import pytest
 
+from capabilities import expected
 from compilescope.fixes.catalogue import all_fixes
 from compilescope.fixes.statements.module_state import is_changed, is_rebound, kind_of_global
 from compilescope.source.refusals import Refused
@@ -56,8 +57,11 @@ def test_globals_that_functions_change() -> None:
     assert kind_of_global(module, "seen") == ""
 
 
+# With the flag on, so that the leak is what is left: with it off, torch 2.15 breaks at the gradient
+# alone, where 2.13 reports both.
 LEAKS = """import torch
 
+torch._dynamo.config.trace_autograd_ops = True
 layer = torch.nn.Linear(3, 1)
 
 
@@ -77,7 +81,7 @@ penalty(torch.ones(2, 3)).backward()
 def test_a_leaf_that_the_result_needs_is_not_the_flags_matter(tmp_path: Path) -> None:
     fix = next(each for each in all_fixes() if each.id == "autograd-traced")
     leaked = [each for each in subjects(tmp_path, LEAKS) if "leaked" in each.finding.title]
-    assert leaked
+    assert bool(leaked) == expected("break/GB8985")
     for subject in leaked:
         with pytest.raises(Refused, match="create_graph=True"):
             fix.propose(subject)

@@ -72,7 +72,9 @@ def test_what_comes_out(path: Path, warm: WarmParent) -> None:
         assert outcome.verdict == "verified"
         lost_before = outcome.before.breaks + outcome.before.recompiles + outcome.before.failures
         lost_after = outcome.after.breaks + outcome.after.recompiles + outcome.after.failures
-        assert lost_after < lost_before, told
+        # A graph break is paid at every call, a compilation for the other value only once.
+        fewer_breaks = outcome.after.breaks < outcome.before.breaks
+        assert lost_after < lost_before or (fewer_breaks and lost_after == lost_before), told
 
 
 def test_there_are_enough_of_them() -> None:

@@ -28,7 +28,7 @@ from compilescope.source.examples import Example
 from fixes.repertoire import example_name
 
 pytestmark = [pytest.mark.torch]
-QUICK = 18
+QUICK = 29
 """One in so many is proven by default."""
 OTHERWISE = {
     # A person has to decide: the recompiles stay, and what is compiled is kept for more of them.

@@ -47,7 +47,7 @@ _MOST_SOURCE = 120_000
 _MOST_PROPOSALS = 3
 """For one cause. Chosen: what a report can show; each fix that is asked looks at the source."""
 _BROKEN_VALUE = "broken-value"
-_STILL_A_VALUE = ("value-from-outside", "outside-of-compiled")
+_STILL_A_VALUE = ("value-from-outside", "value-read-first", "outside-of-compiled")
 """Without the break, but with the value as an argument, which is guarded as it was before."""
 _RUNNERS = ("pytest", "torchrun", "-")
 _READING_RULES = ("scalar-extraction", "tensor-if")

@@ -270,6 +270,20 @@ INDEX: dict[str, Indexed] = {
             "outside-call",
         ),
     ),
+    "value-read-first": Indexed(
+        "breaks.value_read_first",
+        128,
+        "source",
+        (
+            "GB0033",
+            "GB0109",
+            "GB0124",
+            "category/data-dependent-branch",
+            "scalar-extraction",
+            "tensor-if",
+            "tensor-truth",
+        ),
+    ),
     "warm-up": Indexed(
         "breaks.warm_up",
         135,

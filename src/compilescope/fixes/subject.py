@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +18,7 @@ from compilescope.findings.finding import Finding
 from compilescope.findings.recompiles import RecompileFinding
 from compilescope.fixes.values.facts import ValueFact, ValueFacts
 from compilescope.fixes.values.graph_values import seen_at
+from compilescope.model.bodies import SourceSeen
 from compilescope.model.plain_files import LARGEST_SOURCE, read_source
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef, cell_of, origin_of
@@ -85,6 +87,26 @@ class Program:
         letters = sum(len(module.text) + OF_A_FILE for module in self._modules.values())
         few = len(self._modules) < _ALWAYS_PARSED
         return letters > (max(self.most_source, _LARGEST_ALWAYS) if few else self.most_source)
+
+    @cached_property
+    def own_files(self) -> tuple[str, ...]:
+        """The script and the user's files that the run recorded: thousands in a large code base,
+        and many fixes ask."""
+        seen = [self.main, *(body.file for _, body in self.run.of(SourceSeen))]
+        return tuple(dict.fromkeys(file for file in seen if file and self.is_own(file)))
+
+    @cached_property
+    def has_too_much_source(self) -> bool:
+        """More than may be parsed in those files alone."""
+        if self.most_source is None:
+            return False
+        left = self.most_source
+        for file in self.own_files:
+            with suppress(Refused):
+                left -= len(self.text(file)) + OF_A_FILE
+            if left < 0:
+                return True
+        return False
 
     def keep_own(self, modules: tuple[SourceModule, ...]) -> None:
         self._own.append(modules)

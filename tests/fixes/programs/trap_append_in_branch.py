@@ -1,4 +1,4 @@
-# ideal: none
+# ideal: value-read-first
 # trap: a list grows only where the branch is taken
 import torch
 

@@ -1,4 +1,4 @@
-# ideal: none
+# ideal: value-read-first
 # trap: a Python number on the module counts the bad batches
 import torch
 

@@ -1,4 +1,4 @@
-# ideal: none
+# ideal: value-read-first
 # trap: where the branch is not taken, `y` is the argument itself, which is then changed in place
 import torch
 

@@ -1,4 +1,4 @@
-# ideal: none
+# ideal: value-read-first
 # trap: whole numbers on one side, fractions on the other
 import torch
 

@@ -1,4 +1,4 @@
-# ideal: none
+# ideal: value-read-first
 # How often the long table was taken is counted: where both are at hand, nobody would know.
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-# ideal: none
+# ideal: outside-of-compiled
 # trap: the program relies on the check that the environment variable would switch off
 import os
 

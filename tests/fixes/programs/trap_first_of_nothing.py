@@ -1,4 +1,4 @@
-# ideal: none
+# ideal: value-read-first
 # trap: where nothing is left there is no first row; the test keeps Python from asking for it
 import torch
 

@@ -1,4 +1,4 @@
-# ideal: none
+# ideal: value-read-first
 # trap: only one side requires a gradient; a pick of both would always require one
 import torch
 

@@ -1,4 +1,4 @@
-# ideal: none
+# ideal: value-read-first
 # trap: the number does not fit into the other side's dtype
 import torch
 

@@ -1,4 +1,4 @@
-# ideal: none
+# ideal: value-read-first
 # trap: the layer that is not taken has no gradient; in one graph it would have zeros, and decay
 import torch
 from torch import nn

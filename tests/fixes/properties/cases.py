@@ -40,6 +40,18 @@ def f(x, y):
 """),
         ("whole:any", "whole:any"),
     ),
+    Case(
+        "where-for-if",
+        _program("""
+def f(x, y):
+    if x.sum() > 0:
+        parts = [x, y * 2]
+    else:
+        parts = [x + 1, y]
+    return torch.cat(parts)
+"""),
+        ("whole:any", "whole:any"),
+    ),
     Case("where-for-return", 0),
     Case("where-for-return", 1, ("any", "any")),
     Case("where-for-return", 2),
@@ -214,6 +226,8 @@ def f(x, y):
     Case("explicit-break-removed", 0),
     Case("with-outside", 0, call="sample"),
     Case("value-from-outside", 0),
+    Case("value-read-first", 0, ("whole:any", "whole:bool"), draws=4),
+    Case("value-read-first", 1, ("any", "any"), call="Pooled()", draws=4),
     Case(
         "index-by-view",
         0,

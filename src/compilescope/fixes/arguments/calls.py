@@ -258,18 +258,23 @@ def _is_one_of(node: cst.BaseExpression, names: set[str]) -> bool:
     return isinstance(node, cst.Name) and node.value in names
 
 
-def argument_for(function: cst.FunctionDef, call: cst.Call, name: str) -> cst.BaseExpression | None:
-    """What a call hands in for a parameter; None where that cannot be told."""
+def place_of(function: cst.FunctionDef, name: str) -> int | None:
+    """The position of a parameter in a call; None where it can only be a keyword."""
     positional = [
         each.name.value for each in (*function.params.posonly_params, *function.params.params)
     ]
     if positional and positional[0] == "self":
         positional = positional[1:]
+    return positional.index(name) if name in positional else None
+
+
+def argument_for(function: cst.FunctionDef, call: cst.Call, name: str) -> cst.BaseExpression | None:
+    """What a call hands in for a parameter; None where that cannot be told."""
     for arg in call.args:
         if arg.star:
             return None
         if arg.keyword is not None and arg.keyword.value == name:
             return arg.value
     plain = [arg.value for arg in call.args if arg.keyword is None]
-    place = positional.index(name) if name in positional else len(plain)
-    return plain[place] if place < len(plain) else None
+    place = place_of(function, name)
+    return plain[place] if place is not None and place < len(plain) else None

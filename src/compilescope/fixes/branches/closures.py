@@ -320,6 +320,8 @@ class Closures:
             return name
         if value is not None and is_static(self.subject, value):
             raise Refused(f"`{name}` is set to a Python value, not a tensor")
+        if isinstance(value, (cst.List, cst.Tuple, cst.Dict, cst.ListComp)):
+            raise Refused(f"`{name}` is set to several tensors, not to one")
         if value is not None:
             check_unchanged(self.module, self.function, self.whole, [value])
         fresh = value is not None and is_fresh(self.module, value)

@@ -16,9 +16,9 @@ from compilescope.fixes.branches.effects import Effect, is_whole_number, parts_o
 from compilescope.fixes.branches.numbers import check_numbers
 from compilescope.fixes.subject import Subject
 from compilescope.fixes.values.kinds import check_accepted, check_alike, check_like, kind_of
-from compilescope.fixes.values.tensors import facts_of, is_static, needs_grad
+from compilescope.fixes.values.tensors import facts_of, is_static, is_tensor, needs_grad
 from compilescope.source.flow import liveness, operators
-from compilescope.source.flow.aliasing import check_unchanged, runs_without_grad
+from compilescope.source.flow.aliasing import check_unchanged, is_shared, runs_without_grad
 from compilescope.source.flow.purity import first, operator_of, remarks, short
 from compilescope.source.refusals import Refused
 from compilescope.source.syntax.snippets import number
@@ -80,7 +80,8 @@ class Predication:
         name = self._fresh("taken")
         pairs = _aligned(self.branch(node.body), self.branch(node.orelse))
         needed = [pair for pair in pairs if not self._is_plain(*pair)]
-        if len(needed) <= 1 and pairs[:1] == needed[:1]:
+        once = len(needed) <= 1 and not any(map(_is_display, itertools.chain(*needed)))
+        if once and pairs[:1] == needed[:1]:
             return [self._pick(truth.tensor, then, other) for then, other in pairs]
         # Evaluated once, before anything that it reads is set.
         saved = Effect("name", name, truth.tensor, plain=True)
@@ -115,6 +116,8 @@ class Predication:
         assert only is not None
         if self._is_plain(then, other):
             return replace(only, plain=True)
+        if _is_display(then) or _is_display(other):
+            return self._pick_each(test, then, other)
         if then is not None and other is not None:
             check_numbers(self.subject, self.function, self.whole, then, other)
             if then.operand is not None and other.operand is not None:
@@ -130,6 +133,38 @@ class Predication:
             self._check_like_before(only.target, only.operand)
         a, b = (only.value, only.target) if then is not None else (only.target, only.value)
         return replace(only, value=self._where(test, a, b), operand=None)
+
+    def _pick_each(self, test: str, then: Effect | None, other: Effect | None) -> Effect:
+        """Both sides write out a list, or a tuple: so does what takes their place."""
+        sides = [each.operand for each in (then, other) if each is not None]
+        items = [items_of(each) for each in sides]
+        if then is None or len(items) != 2 or then.kind != "name":
+            raise Refused(f"`{(then or other).target}` is set to a list on one side only")  # type: ignore[union-attr]
+        if type(sides[0]) is not type(sides[1]) or items[0] is None or items[1] is None:
+            raise Refused(f"`{then.target}` is a list on one side and another thing on the other")
+        if len(items[0]) != len(items[1]):
+            raise Refused(f"`{then.target}` has another number of items on each side")
+        if is_shared(self.subject.module, self.function, then.target):
+            raise Refused(f"what `{then.target}` holds may be changed or kept elsewhere")
+        values = ", ".join(
+            self._picked_item(test, a, b) for a, b in zip(items[0], items[1], strict=True)
+        )
+        self.met.add(then.target)
+        one = len(items[0]) == 1
+        value = f"[{values}]" if isinstance(sides[0], cst.List) else f"({values}{',' * one})"
+        nodes = (*items[0], *items[1])
+        return replace(then, value=value, nodes=nodes, operand=None)
+
+    def _picked_item(self, test: str, one: cst.BaseExpression, other: cst.BaseExpression) -> str:
+        module = self.subject.module
+        if module.code(one) == module.code(other):
+            return module.code(one)
+        for each in (one, other):
+            if not is_tensor(self.subject, each):
+                raise Refused(f"it is unknown whether `{short(module, each)}` is a tensor")
+            check_not_the_argument(self.subject, module.code(each))
+        check_alike(self.subject, one, other)
+        return self._where(test, module.code(one), module.code(other))
 
     def _check_like_before(self, name: str, value: cst.BaseExpression) -> None:
         """The other side leaves the name as it was: its value must be like the new one."""
@@ -300,6 +335,20 @@ def _aligned(then: list[Effect], other: list[Effect]) -> list[tuple[Effect | Non
         pairs.append((effect, rest[place]))
         rest = rest[place + 1 :]
     return [*pairs, *((None, each) for each in rest)]
+
+
+def _is_display(effect: Effect | None) -> bool:
+    return effect is not None and isinstance(effect.operand, (cst.List, cst.Tuple))
+
+
+def items_of(node: cst.CSTNode | None) -> list[cst.BaseExpression] | None:
+    """Of a list or a tuple that is written out; None of another thing, and where one item may be
+    several."""
+    if not isinstance(node, (cst.List, cst.Tuple)):
+        return None
+    if any(isinstance(each, cst.StarredElement) for each in node.elements):
+        return None
+    return [each.value for each in node.elements]
 
 
 def _meets(a: Effect, b: Effect) -> bool:

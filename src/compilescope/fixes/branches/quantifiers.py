@@ -12,8 +12,10 @@ from dataclasses import dataclass
 
 from compilescope.fixes.subject import Subject
 from compilescope.fixes.values.tensors import facts_of, is_static, known_as
+from compilescope.source.flow.liveness import only_value, reads
 from compilescope.source.flow.purity import remarks, short
 from compilescope.source.refusals import NeedsRun, Refused
+from compilescope.source.syntax.module import SourceModule
 from compilescope.source.trees import cst
 
 _WORDS = ("any", "all")
@@ -121,8 +123,37 @@ def _lengths(subject: Subject, node: cst.BaseExpression) -> list[str] | None:
         return _lengths_of_call(subject, node)
     elif isinstance(node, (cst.Name, cst.Attribute)):
         _check_has_length(subject, node)
-        return [module.code(node)]
+        return [] if _is_never_empty(subject, node) else [module.code(node)]
     raise Refused(f"it is unknown whether `{short(module, node)}` is empty")
+
+
+def _is_never_empty(subject: Subject, node: cst.Name | cst.Attribute) -> bool:
+    """A local list that is written out with something in it, and only looked at."""
+    module, function = subject.module, subject.module.function_of(node)
+    if not isinstance(node, cst.Name) or function is None:
+        return False
+    made = only_value(module, function, node.value)
+    if not isinstance(made, (cst.List, cst.Tuple)) or not made.elements:
+        return False
+    if isinstance(made.elements[0], cst.StarredElement):
+        return False
+    return all(
+        _is_looked_at(module, each)
+        for each in reads(module, function.body)
+        if each.value == node.value
+    )
+
+
+def _is_looked_at(module: SourceModule, node: cst.Name) -> bool:
+    above = module.parent(node)
+    if isinstance(above, (cst.For, cst.CompFor)):
+        return above.iter is node
+    call = module.parent(above) if isinstance(above, cst.Arg) else None
+    if isinstance(call, cst.Call):
+        return any(name.startswith(("builtins.", "torch.")) for name in module.meaning(call.func))
+    if isinstance(above, cst.Subscript) and above.value is node:
+        return not isinstance(module.parent(above), (cst.AssignTarget, cst.AugAssign, cst.Del))
+    return False
 
 
 def _lengths_of_call(subject: Subject, call: cst.Call) -> list[str] | None:

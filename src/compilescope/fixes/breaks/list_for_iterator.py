@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
-from compilescope.fixes.arguments.calls import argument_for, calls_of
+from compilescope.fixes.arguments.calls import argument_for, calls_of, place_of
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
 from compilescope.source.flow.aliasing import changes_in_place
+from compilescope.source.flow.liveness import only_value
 from compilescope.source.flow.purity import remarks
 from compilescope.source.refusals import NotMeant, Refused
 from compilescope.source.syntax.bindings import definitions_of, parameters_of
@@ -34,10 +36,7 @@ def _propose(subject: Subject) -> Patch:
     _check_uses(module, function, name)
     edit = Edit(module)
     found = False
-    for call in calls_of(subject, function):
-        given = argument_for(function, call, name)
-        if given is None:
-            continue
+    for given in _all_given(subject, function, name):
         if isinstance(given, cst.GeneratorExp):
             new: cst.BaseExpression = cst.ListComp(given.elt, given.for_in)
         elif module.calls(given, *_LAZY):
@@ -54,6 +53,87 @@ def _propose(subject: Subject) -> Patch:
     if not found:
         raise NotMeant(f"no call in this file creates the iterator passed as `{name}`")
     return Patch(edit.files())
+
+
+def _all_given(
+    subject: Subject, function: cst.FunctionDef, name: str
+) -> Iterator[cst.BaseExpression]:
+    """What the calls pass for it, each once; of `f(*inputs())`, what `inputs` returns there."""
+    known: list[cst.BaseExpression] = []
+    for call in calls_of(subject, function):
+        given = argument_for(function, call, name)
+        for each in [given] if given is not None else _unpacked(subject, function, call, name):
+            if each not in known:
+                known.append(each)
+                yield each
+
+
+def _unpacked(
+    subject: Subject, function: cst.FunctionDef, call: cst.Call, name: str
+) -> list[cst.BaseExpression]:
+    """For a parameter that gets its value from `*inputs()`: what each `return` of that function
+    has in its place. Nothing where another function makes the arguments, or more than one."""
+    place = place_of(function, name)
+    before = list(itertools.takewhile(lambda arg: not arg.star, call.args))
+    starred = call.args[len(before)] if len(before) < len(call.args) else None
+    if place is None or starred is None or starred.star != "*" or place < len(before):
+        return []
+    maker = _maker(subject.module, starred.value)
+    if maker is None:
+        return []
+    _check_only_unpacked(subject, function, maker)
+    found: list[cst.BaseExpression] = []
+    for each in _returned(subject.module, maker):
+        items = each.elements if isinstance(each, cst.Tuple) else ()
+        wanted = place - len(before)
+        if len(items) <= wanted or any(item.__class__ is not cst.Element for item in items):
+            raise Refused(f"`{maker.name.value}` does not return one tuple that is written out")
+        found.append(_as_set(subject.module, maker, items[wanted].value))
+    return found
+
+
+def _maker(module: SourceModule, given: cst.BaseExpression) -> cst.FunctionDef | None:
+    """The function of this file whose call is unpacked."""
+    func = given.func if isinstance(given, cst.Call) else None
+    known = definitions_of(module, func) if isinstance(func, cst.Name) else []
+    only = known[0] if len(known) == 1 else None
+    return only if isinstance(only, cst.FunctionDef) and not only.decorators else None
+
+
+def _returned(module: SourceModule, maker: cst.FunctionDef) -> list[cst.BaseExpression | None]:
+    return [
+        each.value
+        for each in module.walk(maker.body)
+        if isinstance(each, cst.Return) and module.function_of(each) is maker
+    ]
+
+
+def _check_only_unpacked(
+    subject: Subject, function: cst.FunctionDef, maker: cst.FunctionDef
+) -> None:
+    """Raises `Refused` where somebody else has what it returns: a list is no iterator to them."""
+    module = subject.module
+    ours = {
+        arg.value.func
+        for call in calls_of(subject, function)
+        for arg in call.args
+        if arg.star == "*" and isinstance(arg.value, cst.Call)
+    }
+    for each in module.walk():
+        named = isinstance(each, cst.Name) and each.value == maker.name.value
+        if named and each is not maker.name and each not in ours:
+            raise Refused(f"`{maker.name.value}` is also used elsewhere")
+
+
+def _as_set(
+    module: SourceModule, maker: cst.FunctionDef, value: cst.BaseExpression
+) -> cst.BaseExpression:
+    """What a variable is set to that is only returned."""
+    if not isinstance(value, cst.Name):
+        return value
+    made = only_value(module, maker, value.value)
+    reads = sum(1 for _ in _uses(module, maker, value.value))
+    return made if made is not None and reads == 2 else value
 
 
 def _generator(module: SourceModule, given: cst.BaseExpression) -> cst.FunctionDef | None:

@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
+from compilescope.fixes.branches.effects import parts_of
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.statements.outputs import output_call, output_of
 from compilescope.fixes.subject import Subject
+from compilescope.source.flow.liveness import is_read_later, targets
+from compilescope.source.flow.purity import first
 from compilescope.source.refusals import NeedsRun
 from compilescope.source.syntax.edit import Edit
 from compilescope.source.trees import cst
 
 _READERS = ("record=True", "logging.Handler", "redirect_stdout", "redirect_stderr", "assertLogs")
+_QUESTIONS = ("isEnabledFor", "getEffectiveLevel", "hasHandlers")
+"""What a logger is asked before something is logged."""
 _DONE = {"print": "printed", "log": "logged", "warn": "warned of", "progress": "shown"}
 
 
 def _propose(subject: Subject) -> Patch:
     module, line = subject.module, subject.statement
-    call = output_call(subject)
+    asked = _asked_for(subject)
+    call = output_call(subject) if asked is None else None
     if not subject.program.facts.seen and _is_counted(subject):
         raise NeedsRun("the program reads its own output, so something may be missing")
     edit = Edit(module)
     torch = edit.module_name("torch")
+    if asked is not None:
+        test = edit.expression(f"not {torch}.compiler.is_compiling() and f()")
+        assert isinstance(test, cst.BooleanOperation)
+        loose = isinstance(asked.test, (cst.BooleanOperation, cst.IfExp, cst.Lambda))
+        edit.replace(asked.test, test.with_changes(right=_bracketed(asked.test, loose)))
+        return _silent(edit, "log")
+    assert call is not None
     lone = isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1
     if lone and isinstance(module.parent(line), (cst.IndentedBlock, cst.Module)):
         made = edit.statements(f"if not {torch}.compiler.is_compiling():\n    pass\n")[0]
@@ -32,9 +45,52 @@ def _propose(subject: Subject) -> Patch:
         guarded = edit.expression(f"{torch}.compiler.is_compiling() or f()")
         assert isinstance(guarded, cst.BooleanOperation)
         edit.replace(call, guarded.with_changes(right=call))
-    done = _DONE[output_of(module, call) or "log"]
+    return _silent(edit, output_of(module, call) or "log")
+
+
+def _silent(edit: Edit, kind: str) -> Patch:
+    done = _DONE[kind]
     states = f"Nothing is {done} here while the code runs compiled."
     return Patch(edit.files(), states=states, allows=frozenset({"drops-output"}))
+
+
+def _bracketed(node: cst.BaseExpression, loose: bool) -> cst.BaseExpression:
+    if not loose or node.lpar:
+        return node
+    return node.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+
+
+def _asked_for(subject: Subject) -> cst.If | None:
+    """`if logger.isEnabledFor(level):` around what only logs; the finding is about the question."""
+    module, branch = subject.module, subject.statement
+    if not isinstance(branch, cst.If) or branch.orelse is not None:
+        return None
+    asks = [
+        each
+        for each in module.walk(branch.test)
+        if isinstance(each, cst.Call)
+        and isinstance(each.func, cst.Attribute)
+        and each.func.attr.value in _QUESTIONS
+    ]
+    if not asks or first(module, [branch.test], "effect", "random") is not None:
+        return None
+    if not all(_only_reports(subject, branch, each) for each in parts_of(branch.body)):
+        return None
+    return branch
+
+
+def _only_reports(subject: Subject, branch: cst.If, part: cst.CSTNode) -> bool:
+    """It logs, or computes what is logged."""
+    module = subject.module
+    if isinstance(part, cst.Expr):
+        return output_of(module, part.value) is not None
+    if not isinstance(part, cst.Assign) or first(module, [part.value], "effect", "random"):
+        return False
+    return all(
+        isinstance(target, cst.Name)
+        and not is_read_later(module, subject.function, branch, target.value)
+        for target in targets(part)
+    )
 
 
 def _is_counted(subject: Subject) -> bool:

@@ -7,65 +7,27 @@ import re
 from compilescope.fixes.compilation.frames import check_root, own_statement, sites_in
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
-from compilescope.fixes.statements.shell import Shell
+from compilescope.fixes.statements.handed_in import handed_in
 from compilescope.fixes.subject import Subject
-from compilescope.fixes.values.constants import check_early
-from compilescope.source.flow.cuts import Split, split_around
 from compilescope.source.refusals import NotMeant, Refused
-from compilescope.source.syntax.bindings import (
-    bound_names,
-    local_names,
-    parameters_of,
-    statements_of,
-)
-from compilescope.source.syntax.edit import Edit
+from compilescope.source.syntax.bindings import local_names, parameters_of
 from compilescope.source.trees import cst
 
 _CHANGING = re.compile(r"^(uuid|secrets|time|datetime|random|numpy\.random)\.")
 
 
 def _propose(subject: Subject) -> Patch:
-    module, function = subject.module, subject.function
     check_root(subject)
     values, outside = _sort(subject)
     if not values:
         raise NotMeant("no value that could be passed in is created here")
-    body = statements_of(function)
-    moved: list[cst.BaseStatement] = []
-    lifted: dict[str, cst.BaseExpression] = {}
     for value in values:
         if any(_CHANGING.match(name) for name in _meanings(subject, value)):
             raise Refused("its value differs in each call, and each would be compiled separately")
-        statement = own_statement(subject, value)
-        assert statement is not None
-        check_early(subject, value, body[: body.index(statement)])
-        if _is_all_of(subject, statement, value):
-            moved.append(statement)
-        else:
-            lifted[_name(subject, value, lifted)] = value
-    split = split_around(module, [each for each in body if each not in moved], outside)
-    late = [own_statement(subject, value) for value in values]
-    if any(each in split.after for each in late) or any(each in split.before for each in late):
-        raise NotMeant("the value is not part of the compiled work")
-    edit = Edit(module)
-    before = [*split.before, *moved]
-    whole = Split(before, split.core, split.after, None, split.outer_before, lifted=lifted)
-    Shell(edit, function, whole).write()
-    return Patch(edit.files())
-
-
-def _is_all_of(subject: Subject, statement: cst.BaseStatement, value: cst.BaseExpression) -> bool:
-    """`name = value`, and the name is bound nowhere else: the statement moves as it is."""
-    if not isinstance(statement, cst.SimpleStatementLine) or len(statement.body) != 1:
-        return False
-    only = statement.body[0]
-    if not isinstance(only, cst.Assign) or only.value is not value or len(only.targets) != 1:
-        return False
-    rest = [each for each in subject.function.body.body if each is not statement]
-    names = bound_names([statement])
-    return isinstance(only.targets[0].target, cst.Name) and not names & (
-        bound_names(rest) | set(parameters_of(subject.function))
-    )
+    named: dict[str, cst.BaseExpression] = {}
+    for value in values:
+        named[_name(subject, value, named)] = value
+    return handed_in(subject, named, outside)
 
 
 def _sort(subject: Subject) -> tuple[list[cst.BaseExpression], list[cst.BaseStatement]]:

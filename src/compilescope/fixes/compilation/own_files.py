@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Iterator
 from pathlib import Path
 
-from compilescope.fixes.subject import OF_A_FILE, Program
-from compilescope.model.bodies import SourceSeen
+from compilescope.fixes.subject import Program
 from compilescope.source.refusals import NotTried, Refused
 from compilescope.source.syntax.module import SourceModule
 from compilescope.source.trees import cst
@@ -23,9 +21,9 @@ def own_modules(program: Program) -> list[SourceModule]:
 
 
 def _own_modules(program: Program) -> list[SourceModule]:
-    seen = [program.main, *(body.file for _, body in program.run.of(SourceSeen))]
-    files = list(dict.fromkeys(file for file in seen if file and program.is_own(file)))
-    _check_size(program, files)
+    if program.has_too_much_source:
+        program.stop("the program has too much source")
+    files = list(program.own_files)
     known = set(files)
     found: list[SourceModule] = []
     for file in files:
@@ -41,17 +39,6 @@ def _own_modules(program: Program) -> list[SourceModule]:
                 known.add(each)
                 files.append(each)
     return found
-
-
-def _check_size(program: Program, files: Iterable[str]) -> None:
-    if program.most_source is None:
-        return
-    left = program.most_source
-    for file in files:
-        with suppress(Refused):
-            left -= len(program.text(file)) + OF_A_FILE
-        if left < 0:
-            program.stop("the program has too much source")
 
 
 def _imported_files(module: SourceModule, program: Program) -> Iterator[str]:

@@ -87,6 +87,20 @@ def put_setting(edit: Edit, lines: str, package: str = "torch") -> None:
     edit.put_setting("\n".join(new), package, apart=True)
 
 
+_ASKED = "`dynamic=False` was set: graphs are no longer compiled for each size."
+
+
+def price_of_dynamic(subject: Subject) -> str:
+    """What the user could notice of `dynamic=True`. Raises `Refused` where it is unclear what is
+    set now."""
+    known = region_of(subject).argument("dynamic")
+    if known is None:
+        return ""
+    if not isinstance(known.value, cst.Name):
+        raise Refused("it is unclear what `dynamic` is set to")
+    return _ASKED if known.value.value == "False" else ""
+
+
 def with_dynamic(subject: Subject, flags: Mapping[str, bool]) -> dict[str, str]:
     """New texts in which flags hold for the whole program, and what it compiles is dynamic: they
     only let a value vary, and without `dynamic=True` that takes one recompile."""

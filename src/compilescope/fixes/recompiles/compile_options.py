@@ -16,6 +16,7 @@ from compilescope.fixes.arguments.parameters import (
 from compilescope.fixes.compilation.regions import Region, region_of
 from compilescope.fixes.compilation.settings import (
     main_edit,
+    price_of_dynamic,
     put_setting,
     set_argument,
     with_dynamic,
@@ -28,7 +29,6 @@ from compilescope.source.refusals import NeedsRun, NotMeant, Refused
 from compilescope.source.syntax.edit import Edit
 from compilescope.source.trees import cst
 
-_ASKED = "`dynamic=False` was set: graphs are no longer compiled for each size."
 _ANY_SIZE = ("inductor", "eager", "aot_eager", "aot_eager_decomp_partition")
 _ANY_VALUE = ("closure-change", "default-argument", "global-change", "optimizer-setting")
 _NO_NUMBERS = {"nan", "inf", "-inf"}
@@ -57,14 +57,10 @@ def _dynamic(subject: Subject) -> Patch:
     check_no_parameter(subject)
     region = region_of(subject)
     _check_way_out(subject, region)
+    states = price_of_dynamic(subject)
     known = region.argument("dynamic")
-    states = ""
-    if known is not None:
-        if not isinstance(known.value, cst.Name):
-            raise Refused("it is unclear what `dynamic` is set to")
-        if known.value.value == "True":
-            raise NotMeant("it is already compiled with dynamic=True")
-        states = _ASKED if known.value.value == "False" else ""
+    if known is not None and region.module.code(known.value) == "True":
+        raise NotMeant("it is already compiled with dynamic=True")
     if not states:
         check_may_vary(subject)
     return Patch(_with_argument(region, "dynamic", "True"), states=states)
@@ -217,7 +213,8 @@ def _unspecialised(subject: Subject) -> Patch:
         raise NotMeant("the flag does not affect an int in a global")
     check_not_needed(subject)
     check_counted(subject)
-    return Patch(with_dynamic(subject, {_FLAG: True}), states=_FOR_ALL)
+    states = f"{_FOR_ALL} {price_of_dynamic(subject)}".strip()
+    return Patch(with_dynamic(subject, {_FLAG: True}), states=states)
 
 
 UNSPECIALISED_INTS = Fix(

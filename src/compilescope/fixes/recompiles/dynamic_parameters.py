@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compilescope.fixes.arguments.guarded import cause_of, numbers_seen
 from compilescope.fixes.compilation.regions import region_of
-from compilescope.fixes.compilation.settings import with_dynamic
+from compilescope.fixes.compilation.settings import price_of_dynamic, with_dynamic
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
@@ -26,7 +26,7 @@ def _propose(subject: Subject) -> Patch:
     verb = "are" if len(flags) > 1 else "is"
     return Patch(
         with_dynamic(subject, dict.fromkeys(flags, False)),
-        states=f"{names} {verb} False for the whole program.",
+        states=f"{names} {verb} False for the whole program. {price_of_dynamic(subject)}".strip(),
     )
 
 

@@ -13,13 +13,21 @@ from typing import NamedTuple
 from compilescope.fixes.branches.condition import read_test
 from compilescope.fixes.branches.quantifiers import quantifier_of
 from compilescope.fixes.patch import Patch
+from compilescope.fixes.statements.lone_calls import grown_list, lone_call
+from compilescope.fixes.statements.outputs import output_of
 from compilescope.fixes.statements.shell import Shell
 from compilescope.fixes.subject import Subject
 from compilescope.fixes.values.tensors import bare
-from compilescope.source.flow.cuts import is_light_value, is_return, split_around
+from compilescope.source.flow.aliasing import is_fresh
+from compilescope.source.flow.cuts import is_light, is_light_value, is_return, split_around
 from compilescope.source.flow.purity import first, short
 from compilescope.source.refusals import Refused
-from compilescope.source.syntax.bindings import bound_names, statements_of
+from compilescope.source.syntax.bindings import (
+    bound_names,
+    definitions_of,
+    local_names,
+    statements_of,
+)
 from compilescope.source.syntax.edit import Edit
 from compilescope.source.syntax.module import SourceModule
 from compilescope.source.trees import cst
@@ -43,10 +51,15 @@ def done_afterwards(subject: Subject, outside: Sequence[cst.BaseStatement]) -> P
     """These statements, and the last `return`, run when the core has. Raises `Refused` where more
     is computed after them, or with what they give."""
     body = statements_of(subject.function)
-    kept = list(outside)
-    if is_return(body[-1]) and body[-1] not in kept:
-        kept.append(body[-1])
-    module, moved = _computed_first(subject, kept)
+    start = min(body.index(each) for each in outside)
+    kept = [
+        each
+        for each in body
+        if each in outside
+        or (body.index(each) > start and _is_effect(subject.module, each))
+        or (each is body[-1] and is_return(each))
+    ]
+    module, moved = _computed_first(subject, kept, outside)
     line = subject.module.line(subject.function)
     function = next(
         each
@@ -60,21 +73,32 @@ def done_afterwards(subject: Subject, outside: Sequence[cst.BaseStatement]) -> P
     return Patch(edit.files())
 
 
+def _is_effect(module: SourceModule, statement: cst.BaseStatement) -> bool:
+    """A call for its effect alone: behind a core that has ended it stays outside as well."""
+    return lone_call(statement) is not None and is_light(module, statement)
+
+
 def _computed_first(
-    subject: Subject, kept: Sequence[cst.BaseStatement]
+    subject: Subject,
+    kept: Sequence[cst.BaseStatement],
+    known: Sequence[cst.BaseStatement],
 ) -> tuple[SourceModule, int]:
-    """The file with a line for each piece above the first of the statements; and how many lines."""
+    """The file with a line for each piece above the first of the statements; and how many lines.
+    `known` are those of which it is known that they change nothing that is computed."""
     module, edit = subject.module, Edit(subject.module)
     body = statements_of(subject.function)
-    start = min(body.index(each) for each in kept)
+    start = body.index(kept[0])
     lines: list[str] = []
     for statement in kept:
-        between = bound_names(body[start : body.index(statement)])
+        passed = body[start : body.index(statement)]
+        between = bound_names(passed)
+        unknown = [each for each in passed if each not in known and not _is_quiet(module, each)]
         for piece in _heavy(subject, statement):
             shown = short(module, piece.node)
             later = sorted(module.names_in(piece.node) & between)
             if later:
                 raise Refused(f"`{shown}` needs `{later[0]}`, which is read before it")
+            _check_untouched(subject, piece.node, unknown)
             name = module.fresh_name(f"value_{len(lines) + 1}" if lines else "value")
             lines.append(f"{name} = {piece.code or module.code(bare(piece.node))}")
             edit.replace(piece.node, edit.expression(piece.back.format(name)))
@@ -82,6 +106,52 @@ def _computed_first(
         return module, 0
     edit.put_before(body[start], "\n".join(lines))
     return SourceModule(module.path, edit.text()), len(lines)
+
+
+def _is_quiet(module: SourceModule, statement: cst.BaseStatement) -> bool:
+    """It changes no tensor: output, one more item of a list, a name for something that is there."""
+    if grown_list(statement) is not None:
+        return True
+    parts = statement.body if isinstance(statement, cst.SimpleStatementLine) else ()
+    calls = [each.value for each in parts if isinstance(each, cst.Expr)]
+    return all(output_of(module, each) is not None for each in calls)
+
+
+def _check_untouched(
+    subject: Subject, node: cst.BaseExpression, unknown: Sequence[cst.BaseStatement]
+) -> None:
+    """Raises `Refused` where a statement that came before may change what goes into it: what it
+    is given as it is, an attribute, or a variable of another scope."""
+    module, own = subject.module, local_names(subject.function)
+    read = module.names_in(node)
+    outer = {each for each in read - own if not _is_imported(module, node, each)}
+    for statement in unknown:
+        touched = read & _handed_on(module, statement)
+        if touched or outer:
+            shown = short(module, statement)
+            raise Refused(f"`{shown}` may change `{min(touched or outer)}`, which is read after it")
+
+
+def _is_imported(module: SourceModule, node: cst.CSTNode, name: str) -> bool:
+    """A module or a builtin: no statement gives it another meaning."""
+    named = next(
+        each for each in module.walk(node) if isinstance(each, cst.Name) and each.value == name
+    )
+    imports = (cst.Import, cst.ImportFrom, cst.ImportAlias)
+    return all(isinstance(each, imports) for each in definitions_of(module, named))
+
+
+def _handed_on(module: SourceModule, statement: cst.BaseStatement) -> set[str]:
+    """Names whose very value it gets, to keep or to change; not those of which it gets a new
+    tensor."""
+    found: set[str] = set()
+    pending: list[cst.CSTNode] = [statement]
+    while pending:
+        each = pending.pop()
+        if isinstance(each, cst.Expr) or not is_fresh(module, each):
+            found |= {each.value} & module.names_in(each) if isinstance(each, cst.Name) else set()
+            pending += each.children
+    return found
 
 
 def _heavy(subject: Subject, statement: cst.BaseStatement) -> Iterator[_Piece]:

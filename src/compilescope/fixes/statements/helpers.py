@@ -13,6 +13,7 @@ import msgspec
 
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.statements.afterwards import done_afterwards
+from compilescope.fixes.statements.lone_calls import grown_list, lone_call
 from compilescope.fixes.statements.shell import leave_alone
 from compilescope.fixes.subject import Subject
 from compilescope.source.flow.cuts import is_docstring, is_light_value
@@ -22,8 +23,6 @@ from compilescope.source.syntax.bindings import parameters_of, statements_of
 from compilescope.source.syntax.edit import Edit
 from compilescope.source.syntax.module import SourceModule
 from compilescope.source.trees import cst
-
-_GROWING = ("append", "extend", "appendleft", "insert")
 
 
 def called_afterwards(subject: Subject, where: SourceModule, caller: cst.FunctionDef) -> Patch:
@@ -35,7 +34,7 @@ def called_afterwards(subject: Subject, where: SourceModule, caller: cst.Functio
         raise Refused(f"it is unknown who else knows what `{name}` keeps")
     kept = _kept(subject.module, helper)
     calls = [each for each in where.walk(caller.body) if _calls(each, name)]
-    lines = [each for each in statements_of(caller) if _lone_call(each) in calls]
+    lines = [each for each in statements_of(caller) if lone_call(each) in calls]
     methods = all(isinstance(each.func, cst.Attribute) for each in calls)
     if not calls or len(lines) != len(calls) or not methods:
         raise Refused(
@@ -125,26 +124,8 @@ def _calls(node: cst.CSTNode, name: str) -> TypeGuard[cst.Call]:
     return isinstance(called, cst.Name) and called.value == name
 
 
-def _lone_call(statement: cst.BaseStatement) -> cst.Call | None:
-    """A call that is a statement of its own."""
-    if not isinstance(statement, cst.SimpleStatementLine) or len(statement.body) != 1:
-        return None
-    only = statement.body[0]
-    value = only.value if isinstance(only, cst.Expr) else None
-    return value if isinstance(value, cst.Call) else None
-
-
 def _added(helper: cst.FunctionDef, statement: cst.BaseStatement) -> list[cst.BaseExpression]:
     """`y` of `self.log.append(y)`; nothing of what adds to no list of its own."""
-    call, grown = _lone_call(statement), grown_list(statement)
+    call, grown = lone_call(statement), grown_list(statement)
     own = call is not None and grown is not None and _is_own(helper, grown)
     return [arg.value for arg in call.args] if own and call is not None else []
-
-
-def grown_list(statement: cst.BaseStatement) -> cst.BaseExpression | None:
-    """`self.log` of `self.log.append(y)`."""
-    call = _lone_call(statement)
-    func = call.func if call is not None else None
-    if not isinstance(func, cst.Attribute) or func.attr.value not in _GROWING:
-        return None
-    return func.value

@@ -77,7 +77,7 @@ class Shell:
             line = f"{', '.join(returned)} = {call}"
         else:
             line = call
-        lifted = [f"{key} = {module.code(value)}" for key, value in split.lifted.items()]
+        lifted = [f"{key} = {self._made_first(key)}" for key in split.lifted]
         made = [line for text in (*lifted, line) for line in self.edit.statements(text)]
         inner: list[cst.BaseStatement] = [*split.before, *made, *after]
         if split.around is not None:
@@ -86,6 +86,14 @@ class Shell:
         inner = [*split.outer_before, *inner, *split.outer_after]
         self._put_core(name, given, core, mark)
         self._put_shell(inner, skip)
+
+    def _made_first(self, name: str) -> str:
+        """The code of what is computed before the core."""
+        module, value = self.edit.module, self.split.lifted[name]
+        code = module.code(value.with_changes(lpar=(), rpar=()))
+        is_bool = isinstance(value, cst.UnaryOperation) and isinstance(value.operator, cst.Not)
+        is_bool = is_bool or module.calls(value, "builtins.bool")
+        return f"bool({code})" if name in self.split.truths and not is_bool else code
 
     def _put_core(self, name: str, given: list[str], core: Statements, mark: str) -> None:
         function, edit = self.function, self.edit

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from compilescope.fixes.subject import Subject
+from compilescope.source.flow.purity import short
 from compilescope.source.refusals import Refused
 from compilescope.source.syntax.bindings import (
     bound_names,
@@ -263,6 +264,7 @@ def _check_call(subject: Subject, call: cst.Call) -> None:
     raise Refused(f"`{shown}` may do more than compute")
 
 
+_IN_PLACE = ("inplace", "out")
 _SOMETIMES = kinds(
     lambda: (
         cst.If,
@@ -320,6 +322,8 @@ def check_early(
     for above in module.ancestors(value):
         if above is function.body:
             break
+        if _is_begun_with(module, above, value):
+            continue
         if isinstance(above, _SOMETIMES):
             raise Refused("it is only evaluated on some paths through the function")
     names = module.names_in(value)
@@ -330,10 +334,20 @@ def check_early(
         return
     for each in before:
         for node in module.walk(each):
+            if isinstance(node, (cst.Return, cst.Raise, cst.Assert)):
+                raise Refused(f"the function may end before it: `{short(module, node)}`")
             if isinstance(node, cst.Call) and not _is_quiet(subject, node):
                 raise Refused(f"`{module.code(node)}` runs first and could affect it")
     if _stores(module, before):
         raise Refused("the function stores something first, which could affect it")
+
+
+def _is_begun_with(module: SourceModule, above: cst.CSTNode, value: cst.BaseExpression) -> bool:
+    """Is it evaluated whenever the statement is, whichever way that goes then: a test, or what a
+    loop goes through? The test of an `elif` has an `if` above it."""
+    if isinstance(above, (cst.If, cst.IfExp)):
+        return above.test is value
+    return isinstance(above, cst.For) and value in list(module.walk(above.iter))
 
 
 def _is_reading(module: SourceModule, value: cst.BaseExpression) -> bool:
@@ -376,5 +390,8 @@ def _is_quiet(subject: Subject, call: cst.Call) -> bool:
 
 
 def _ends_in_place(call: cst.Call) -> bool:
+    """`x.add_(1)`, `F.relu(x, inplace=True)`, `torch.add(x, 1, out=x)`."""
+    if any(arg.keyword is not None and arg.keyword.value in _IN_PLACE for arg in call.args):
+        return True
     name = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
     return name.endswith("_") and not name.endswith("__")

@@ -17,11 +17,12 @@ from compilescope.fixes.values.promotion import (
     Kind,
     broadcast,
     category,
+    completed,
     joined_kind,
     made_floating,
     number_kind,
 )
-from compilescope.fixes.values.tensors import is_one_number
+from compilescope.fixes.values.tensors import facts_after, is_one_number
 from compilescope.source.flow import operators
 from compilescope.source.flow.aliasing import runs_without_grad
 from compilescope.source.flow.liveness import only_value, value_before
@@ -210,6 +211,9 @@ def kind_of(subject: Subject, node: cst.CSTNode, depth: int = 12) -> Kind:
         joined = joined_kind([kind_of(subject, part, depth - 1) for part in parts])
         return Kind("bool", joined.shape, joined.python, grad=False)
     found = _returned(subject, node) or _computed(subject, node, depth)
+    if found.shape is None or found.dtype is None:
+        seen = facts_after(subject, node)
+        found = completed(found, _of_facts(seen)) if seen else found
     whole = found.dtype is not None and category(found.dtype) < 2
     off = whole or is_without_grad(subject, node)
     return replace(found, grad=False) if off and found is not UNKNOWN else found

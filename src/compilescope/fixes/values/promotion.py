@@ -116,3 +116,16 @@ def broadcast(shapes: Sequence[tuple[int, ...] | None]) -> tuple[int, ...] | Non
             return None
         made.append(sizes.pop() if sizes else 1)
     return tuple(made)
+
+
+def completed(found: Kind, seen: Kind) -> Kind:
+    """What the source tells, with what a run adds to it."""
+    if found.python:
+        return found
+    return replace(
+        found,
+        dtype=found.dtype or seen.dtype,
+        shape=seen.shape if found.shape is None else found.shape,
+        dims=seen.dims if found.dims is None else found.dims,
+        grad=seen.grad if found.grad is None else found.grad,
+    )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from compilescope.fixes.subject import Subject
 from compilescope.fixes.values.facts import ValueFact
 from compilescope.source.flow import operators
-from compilescope.source.flow.liveness import only_value
+from compilescope.source.flow.liveness import next_statement, only_value
 from compilescope.source.flow.purity import operator_of
 from compilescope.source.syntax.bindings import parameters_of
 from compilescope.source.trees import cst
@@ -46,6 +46,24 @@ def facts_of(subject: Subject, node: cst.CSTNode) -> tuple[ValueFact, ...]:
     if isinstance(node, (cst.Name, cst.Attribute)):
         return subject.facts(subject.module.code(bare(node)))
     return ()
+
+
+def facts_after(subject: Subject, node: cst.CSTNode) -> tuple[ValueFact, ...]:
+    """Of a tensor that gets a name where it stands: what the name was seen to hold when the next
+    statement was about to run. Other ways may lead there too, so only what is the same for all
+    tells something; empty where the run did not come by."""
+    module = subject.module
+    above = module.parent(node)
+    target = above.targets[0].target if isinstance(above, cst.Assign) else None
+    line = module.parent(above) if above is not None else None
+    if not isinstance(target, cst.Name) or not isinstance(line, cst.SimpleStatementLine):
+        return ()
+    facts, following = subject.program.facts, next_statement(module, line)
+    came_by = facts.reached(subject.file, module.line(line))
+    if following is None or len(line.body) > 1 or not came_by:
+        return ()
+    seen = facts.at(subject.file, module.line(following), target.value)
+    return seen if all(fact.kind in ("tensor", "parameter") for fact in seen) else ()
 
 
 def known_as(subject: Subject, node: cst.CSTNode) -> cst.CSTNode:

@@ -6,13 +6,13 @@ import os
 import shlex
 import shutil
 import tokenize
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from compilescope.errors import ToolError
-from compilescope.model.fix_search import Losses
+from compilescope.model.fix_search import FixCheck, Losses
 from compilescope.model.stack import origin_of
 from compilescope.outputs import check_output, part_of, write_output
 from compilescope.processes.guard import FileChange, journal
@@ -126,10 +126,12 @@ def emit(
     proven: bool = True,
     claimed: Losses | None = None,
     numbers: bool = True,
+    also: Callable[[], Iterable[FixCheck]] | None = None,
 ) -> Emitted:
     """Write it, run it, and take it back unless it holds. Not `proven`: the program cannot be run
     here, and neither can the script. `claimed`: what the version with all changes was seen to
-    lose; None where it has not run yet. `numbers`: as in a `Claim`."""
+    lose; None where it has not run yet. `numbers`: as in a `Claim`. `also`: what else is asked of a
+    script that holds, while it is there."""
     others = {file: text for file, text in outcome.files.items() if file != plan.main}
     script = make_script(
         ScriptRecipe(
@@ -156,6 +158,8 @@ def emit(
         if proven:
             claim = Claim(version, claimed, outcome.allows, not script.refused, numbers)
             proof = prove_script(plan.target, original, claim, wishes)
+            if proof.holds and also is not None:
+                proof = proof.with_checks(also())
         if proof.holds:
             keep()
     return Emitted(plan, script, proof)

@@ -6,7 +6,7 @@ must give what the original's give, on the same inputs that fixes are verified o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
@@ -65,10 +65,25 @@ class Proof(msgspec.Struct, frozen=True):
     inputs: tuple[str, ...] = ()
     """The sets of inputs on which its results were compared, in words."""
 
+    def with_checks(self, checks: Iterable[FixCheck]) -> Proof:
+        """The same with more that was asked."""
+        every = (*self.checks, *checks)
+        verdict, reason = _verdict_of(every)
+        return msgspec.structs.replace(self, checks=every, verdict=verdict, reason=reason)
+
     @property
     def holds(self) -> bool:
         """May it be handed out? As verified only if that is its verdict."""
         return self.verdict != "rejected"
+
+
+def _verdict_of(checks: Sequence[FixCheck]) -> tuple[FixVerdict, str]:
+    """And why it is not verified."""
+    failed = [check for check in checks if check.verdict == "fail"]
+    unknown = [check for check in checks if check.verdict == "unknown"]
+    if failed:
+        return "rejected", failed[0].words
+    return ("unverified", unknown[0].words) if unknown else ("verified", "")
 
 
 def prove_script(script: Target, original: Target, claim: Claim, wishes: SearchOptions) -> Proof:
@@ -111,11 +126,7 @@ class _ScriptTrial:
             checks.append(check)
             if check.verdict == "fail":
                 break
-        wrong = next((check for check in checks if check.verdict != "pass"), None)
-        verdict: FixVerdict = "verified"
-        if wrong is not None:
-            verdict = "rejected" if wrong.verdict == "fail" else "unverified"
-        words = wrong.words if wrong is not None else ""
+        verdict, words = _verdict_of(checks)
         return Proof(verdict, words, counts, claimed, tuple(checks), self._inputs)
 
     def _claimed(self) -> Losses:

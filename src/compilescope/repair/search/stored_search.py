@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from compilescope.fixes.stored import store_files
-from compilescope.model.artifacts import Artifacts, DiskArtifacts
+from compilescope.model.artifacts import ARTIFACTS, Artifacts, DiskArtifacts
 from compilescope.model.bodies import Body, FixOutcome
 from compilescope.model.command_run import append_bodies
 from compilescope.model.header import read_header
@@ -18,7 +18,6 @@ from compilescope.model.home import make_home, note_made
 from compilescope.model.provenance import seal_fix
 from compilescope.processes.guard import transient
 from compilescope.repair.search.outcome import SearchResult
-from compilescope.sharing.archive import ARTIFACTS
 
 
 def keep_run(folder: Path, home: Path, outcome: SearchResult) -> Path | None:

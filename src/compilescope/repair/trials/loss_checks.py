@@ -195,7 +195,11 @@ class _LossComparison:
         if are >= were:
             return FixCheck("operators", "pass", words)
         now = captured_lines(self._after.run)
-        mended = {(f.file, f.line) for name, f in self._old.items() if name in self._gone}
+        mended = {
+            (found.file, found.line)
+            for name, found in self._old.items()
+            if name in self._gone or (found.kind == "break" and name not in self._new)
+        }
         mended |= self._changes.left_alone()
         # What broke there may well have to stay outside of any graph.
         lines = captured_lines(self._before.run, newest=True, but=mended)

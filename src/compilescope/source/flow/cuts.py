@@ -123,6 +123,8 @@ class Split:
     outer_after: list[cst.BaseStatement] = field(default_factory=list)
     lifted: dict[str, cst.BaseExpression] = field(default_factory=dict)
     """Expressions of the core that are computed before it, by the name that they get."""
+    truths: frozenset[str] = frozenset()
+    """Those of them of which only the truth is asked for."""
 
 
 def split_around(

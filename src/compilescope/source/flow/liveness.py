@@ -153,6 +153,24 @@ def _names_of_header(module: SourceModule, statement: cst.CSTNode) -> list[str]:
     return []
 
 
+def next_statement(module: SourceModule, statement: cst.BaseStatement) -> cst.BaseStatement | None:
+    """The one that runs when a statement has: after the last of a branch, that after the `if`.
+    None at the end of a function, a loop, a `try` or a `with`."""
+    while True:
+        later = module.following(statement)
+        if later:
+            return later[0]
+        block = module.parent(statement)
+        above = module.parent(block) if isinstance(block, cst.IndentedBlock) else None
+        while isinstance(above, cst.Else) or (
+            isinstance(above, cst.If) and isinstance(module.parent(above), cst.If)
+        ):
+            above = module.parent(above)
+        if not isinstance(above, cst.If):
+            return None
+        statement = above
+
+
 def only_value(
     module: SourceModule, function: cst.FunctionDef, name: str
 ) -> cst.BaseExpression | None:

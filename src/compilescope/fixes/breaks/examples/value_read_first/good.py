@@ -1,0 +1,17 @@
+import torch
+
+
+def _f_compiled(x, mask, full):
+    y = x.softmax(-1)
+    if not full:
+        y = y[mask]
+    return y * 2
+
+
+@torch._dynamo.decorators.skip
+def f(x, mask):
+    full = bool(mask.all())  # nothing to hide
+    return _f_compiled(x, mask, full)
+
+
+torch.compile(f, backend="eager")(torch.ones(3), torch.ones(3, dtype=torch.bool))
