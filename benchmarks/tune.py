@@ -3,14 +3,17 @@
     python benchmarks/tune.py --out results  # all, on the GPU if there is one
     python benchmarks/tune.py --out results --programs gpt_train,bert_infer  # some
     python benchmarks/tune.py --out results --limit 300 --jobs 8
+    python benchmarks/tune.py --out results --limit 480 --jobs 2 --parallel 10  # on many cores
     python benchmarks/tune.py --out results --table  # run nothing, print what is there
 
 Each program of `benchmarks/tune_programs` is tuned in a copy of its own. Then both
-texts are run by turns as plain scripts, without compilescope, and print the times of their steps
-themselves: the independent measurement. `--limit` holds for both together, and three quarters of
-it are the search's. What is known of a program is written at once: `NAME.json`, and `table.md` of
-all in the folder. SIGTERM and Ctrl-C end it with the programs that are done, and with what a search
-had verified.
+texts are run as plain scripts, without compilescope, and print the times of their steps themselves:
+the independent measurement. They start at the same time and take turns with their steps
+(`tune_turn.py`). `--limit` holds for both together, and three quarters of it are the search's. What
+is known of a program is written at once: `NAME.json`, and `table.md` of all in the folder. SIGTERM
+and Ctrl-C end it with the programs that are done, and with what a search had verified. With
+`--parallel` searches run at the same time, and what they found is measured again afterwards, each
+program alone: a search beside others measures a busy machine.
 """
 
 from __future__ import annotations
@@ -19,14 +22,17 @@ import argparse
 import json
 import math
 import os
+import select
 import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Lock
 from typing import Any, NamedTuple
 
 import msgspec
@@ -34,13 +40,20 @@ import msgspec
 from compilescope.analysis.intervals import ratio
 
 PROGRAMS = Path(__file__).parent / "tune_programs"
+_TURN = Path(__file__).absolute().parent / "tune_turn.py"
 _SEARCHING = 0.75
-"""Of a program's time. Chosen: the rest is enough for two to four runs of a script of some
-seconds."""
+"""Of a program's time. Chosen: the rest is enough for both texts to run once, side by side."""
+_MOST_PAIRS = 3
+"""Of processes that measure again. Chosen: they differ in what a process has by chance."""
 _LEAVING_S = 15.0
 """For a search to end once it is told to. Chosen: it ends its processes and writes its file."""
-_TURNS = ("original", "tuned", "tuned", "original")
-"""What grows or shrinks in the meantime falls on both alike."""
+_LONGEST_S = 300.0
+"""For a program to come to its first measured step. Chosen: one that never does ends the pair."""
+_VERSIONS = ("original", "tuned")
+_CHILDREN: list[subprocess.Popen[bytes]] = []
+"""The searches, for who ends them."""
+_KEEPING = Lock()
+"""The table is made of all files."""
 
 
 class Stopped(Exception):
@@ -75,8 +88,13 @@ def main() -> int:
     if not asked.table:
         with _ending_in_order():
             try:
-                for name in names:
-                    _tuned(name, asked, out)
+                if asked.parallel > 1:
+                    _tuned_together(names, asked, out)
+                else:
+                    for name in names:
+                        begun = time.perf_counter()
+                        _searched(name, asked, out)
+                        _measured_again(name, asked, out, begun + asked.limit)
             except Stopped:
                 stopped = True
     table, slower = _table(out)
@@ -90,6 +108,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--out", default="tune-results", help="the folder for the results")
     parser.add_argument("--limit", type=float, default=170.0, help="seconds for each program")
     parser.add_argument("--jobs", type=int, help="of tune: versions that compile at the same time")
+    parser.add_argument("--parallel", type=int, default=1, help="searches at the same time")
     parser.add_argument("--only", action="append", default=[], help="a candidate; may be repeated")
     parser.add_argument("--lower-precision", action="store_true")
     parser.add_argument("--small", action="store_true", help="small models on the CPU")
@@ -112,7 +131,26 @@ def _ending_in_order() -> Iterator[None]:
             signal.signal(number, signal.SIG_IGN)  # What is left is to write and print.
 
 
-def _tuned(name: str, asked: argparse.Namespace, out: Path) -> None:
+def _tuned_together(names: list[str], asked: argparse.Namespace, out: Path) -> None:
+    begun = time.perf_counter()
+    with ThreadPoolExecutor(asked.parallel) as pool:
+        searches = [pool.submit(_searched, name, asked, out) for name in names]
+        try:
+            wait(searches)
+        except Stopped:
+            for search in searches:
+                search.cancel()
+            for child in list(_CHILDREN):
+                child.send_signal(signal.SIGINT)
+            raise
+    for search in searches:
+        search.result()
+    each_s = max(0.0, begun + asked.limit - time.perf_counter()) / len(names)
+    for name in names:
+        _measured_again(name, asked, out, time.perf_counter() + each_s)
+
+
+def _searched(name: str, asked: argparse.Namespace, out: Path) -> None:
     folder = (out / name).absolute()
     shutil.rmtree(folder, ignore_errors=True)
     for version in ("original", "tuned"):
@@ -126,11 +164,17 @@ def _tuned(name: str, asked: argparse.Namespace, out: Path) -> None:
         found |= _found(folder)
         found["seconds"] = time.perf_counter() - begun
         _keep(out, found)
+
+
+def _measured_again(name: str, asked: argparse.Namespace, out: Path, until: float) -> None:
+    folder = (out / name).absolute()
+    found = json.loads((out / f"{name}.json").read_text())
+    begun = time.perf_counter()
     if found.get("outcome", {}).get("verdict") == "verified":
         words = ["--small"] if asked.small else []
-        found["plain"] = _plain(name, folder, words, found, begun + asked.limit)
+        found["plain"] = _plain(name, folder, words, found, until)
     shutil.rmtree(folder / "caches", ignore_errors=True)
-    found["seconds"] = time.perf_counter() - begun
+    found["seconds"] += time.perf_counter() - begun
     _keep(out, found)
     second = _again(found)
     print(
@@ -146,6 +190,7 @@ def _run_search(name: str, folder: Path, limit_s: float) -> None:
         child = subprocess.Popen(
             command, cwd=folder / "tuned", stdout=log, stderr=log, start_new_session=True
         )
+        _CHILDREN.append(child)
         try:
             child.wait(limit_s + _LEAVING_S)
         except (subprocess.TimeoutExpired, Stopped) as reason:
@@ -167,8 +212,9 @@ def _found(folder: Path) -> dict[str, Any]:
 
 
 def _keep(out: Path, found: dict[str, Any]) -> None:
-    (out / f"{found['program']}.json").write_text(json.dumps(found, indent=1))
-    (out / "table.md").write_text(_table(out)[0] + "\n")
+    with _KEEPING:
+        (out / f"{found['program']}.json").write_text(json.dumps(found, indent=1))
+        (out / "table.md").write_text(_table(out)[0] + "\n")
 
 
 def _search(name: str, asked: argparse.Namespace) -> None:
@@ -211,40 +257,96 @@ def _search(name: str, asked: argparse.Namespace) -> None:
 def _plain(
     name: str, folder: Path, words: list[str], found: dict[str, Any], until: float
 ) -> dict[str, list[list[float]]]:
-    """Milliseconds a step as the programs print them, a row for each run, by turns. Another pair
-    is run if it ends in time."""
-    rows: dict[str, list[list[float]]] = {"original": [], "tuned": []}
+    """Milliseconds a step as the programs print them, a row for each pair of runs. Another pair is
+    run if it ends in time."""
+    rows: dict[str, list[list[float]]] = {version: [] for version in _VERSIONS}
     # What was compiled in the search is not compiled again.
     caches = {"original": folder / "caches" / "0-original", "tuned": found["caches"]}
     longest_s = 0.0
-    for version in _TURNS:
-        if time.perf_counter() + longest_s > until and len(rows["tuned"]) >= 1:
+    for number in range(_MOST_PAIRS):
+        if number and time.perf_counter() + longest_s > until:
             break
         begun = time.perf_counter()
-        done = subprocess.run(
-            [sys.executable, f"{name}.py", *words],
-            cwd=folder / version,
-            env={
+        pair: dict[str, _Run] = {}
+        for version in _VERSIONS:
+            environment = {
                 **os.environ,
                 "TORCHINDUCTOR_CACHE_DIR": str(caches[version]),
                 "TRITON_CACHE_DIR": f"{caches[version]}/triton",
                 **(found["outcome"].get("environment", {}) if version == "tuned" else {}),
-            },
-            capture_output=True,
-            text=True,
-        )
+            }
+            pair[version] = _Run(folder / version, [f"{name}.py", *words], environment)
+        try:
+            _take_turns(list(pair.values()))
+            times = {version: run.result() for version, run in pair.items()}
+        finally:
+            for run in pair.values():
+                run.close()
         longest_s = max(longest_s, time.perf_counter() - begun)
-        line = [each for each in done.stdout.splitlines() if each.startswith("step_ms ")]
-        if line:
-            rows[version].append([float(each) for each in line[-1].split()[1:]])
-        else:
-            (folder / f"{version}.err").write_text(done.stderr)
+        if not all(times.values()):
+            break
+        for version in _VERSIONS:
+            rows[version].append(times[version])
     return rows
+
+
+class _Run:
+    """A program that waits for its turn each time it reads the clock."""
+
+    def __init__(self, folder: Path, words: list[str], environment: dict[str, str]) -> None:
+        theirs, self._ours = os.pipe()
+        self._said, write = os.pipe()
+        self._output = folder / "stdout.txt"
+        command = [sys.executable, str(_TURN), str(theirs), str(write), *words]
+        with self._output.open("w") as out, (folder / "stderr.txt").open("w") as err:
+            self._process = subprocess.Popen(
+                command,
+                cwd=folder,
+                env=environment,
+                stdout=out,
+                stderr=err,
+                pass_fds=[theirs, write],
+            )
+        os.close(theirs)
+        os.close(write)
+
+    def waits(self) -> bool:
+        """Wait until it does; False once it has ended, or does not come so far."""
+        heard, _, _ = select.select([self._said], [], [], _LONGEST_S)
+        return bool(heard and os.read(self._said, 1))
+
+    def go(self) -> None:
+        with suppress(BrokenPipeError):
+            os.write(self._ours, b".")
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        os.close(self._ours)
+        os.close(self._said)
+
+    def result(self) -> list[float]:
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_LEAVING_S)
+        lines = [x for x in self._output.read_text().splitlines() if x.startswith("step_ms ")]
+        return [float(each) for each in lines[-1].split()[1:]] if lines else []
+
+
+def _take_turns(runs: list[_Run]) -> None:
+    """Both are at their first measured step before either goes on; the first is now one, now the
+    other."""
+    turn, waiting = 0, [run for run in runs if run.waits()]
+    while waiting:
+        for run in waiting if turn % 2 else waiting[::-1]:
+            run.go()
+            if not run.waits():
+                waiting = [each for each in waiting if each is not run]
+        turn += 1
 
 
 def _again(found: dict[str, Any]) -> Speedup | None:
     plain = found.get("plain")
-    second = ratio(plain["original"], plain["tuned"], paired=False) if plain else None
+    second = ratio(plain["original"], plain["tuned"], paired=True) if plain else None
     if second is None:
         return None
     return Speedup(second.value, second.low or second.value, second.high or second.value)

@@ -92,6 +92,15 @@ def test_json_has_exactly_the_keys_that_are_documented(
     assert told["speedup_ci"] == [1.75, 1.86] and told["diff"] == "-old\n+new\n"
 
 
+def test_json_of_a_script_carries_its_proof(
+    found: _Tune, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _run("--json", "--script", "train.py") == 1
+    told = json.loads(capsys.readouterr().out)
+    assert list(told) == [*_KEYS, "script", "script_proof"]
+    assert told["script"] is None and told["script_proof"] is None
+
+
 def test_the_price_is_part_of_the_sentence(
     found: _Tune, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -13,7 +13,7 @@ from compilescope.analysis.digest import digest
 from compilescope.fixes.subject import Program
 from compilescope.source.refusals import Refused
 from compilescope.tune.candidate import BlockFacts, OptimizerFacts, StepFacts, TunedProgram
-from compilescope.tune.catalogue import all_candidates
+from compilescope.tune.catalogue import all_candidates, likelihood
 from compilescope.tune.steps.place import loops_around
 
 _TRAIN = """import torch
@@ -141,3 +141,26 @@ def test_candidates_go_on_top_of_each_other(tmp_path: Path) -> None:
         text = _made(name, TunedProgram(program, _FACTS, tuned.place))
     for name in ("reduce-overhead", "channels-last", "fused-optimizer", "cpp-wrapper"):
         assert _NEW_LINES[name] in text
+
+
+@pytest.mark.parametrize(
+    ("waited", "lower_precision", "first"),
+    [
+        (0.9, False, "reduce-overhead"),
+        (0.1, False, "freezing"),
+        (0.1, True, "freezing"),
+        (None, True, "reduce-overhead"),
+    ],
+)
+def test_what_the_step_waits_for_decides_what_is_tried_first(
+    waited: float | None, lower_precision: bool, first: str
+) -> None:
+    facts = msgspec.structs.replace(_FACTS, gpu_waited=waited)
+    every = [each for each in all_candidates() if not each.autotunes and each.id != "fixes"]
+    every.sort(key=lambda each: likelihood(each, facts, lower_precision=lower_precision))
+    names = [each.id for each in every]
+    assert names[0] == first
+    assert names[-1] == "regional-compilation"
+    assert (names.index("tf32-matmul") < names.index("fused-optimizer")) == (
+        lower_precision and waited == 0.1
+    )

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from compilescope.cli.commands.tune.delivery import hand_out
+from compilescope.cli.commands.tune.options import TuneRequest
+from compilescope.cli.commands.tune.output import _told
 from compilescope.fixes.patch import Patch
 from compilescope.processes.deadline import Deadline
 from compilescope.recorder.target import Target
+from compilescope.repair.delivery.emitter import plan_script
 from compilescope.source.refusals import Refused
 from compilescope.tune.candidate import TuneCandidate, TunedProgram
 from compilescope.tune.options import TuneOptions
+from compilescope.tune.outcome import TuneResult
 from compilescope.tune.search import tune
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow, pytest.mark.timeout(1800)]
@@ -71,6 +77,26 @@ def test_what_is_faster_and_right_is_combined_and_the_rest_is_told(tmp_path: Pat
     assert result.outcome.speedup is not None and result.outcome.speedup > 2
     assert "sleep" not in result.files[str(program)].replace("import time", "")
     assert result.outcome.diff.count("\n-        ") == 2
+    assert verdicts["first"].compile_seconds is not None
+    assert verdicts["slower"].compile_seconds is None
+    _check_script(program, result)
+
+
+def _check_script(program: Path, result: TuneResult) -> None:
+    """It is measured by itself; one that is slower is taken back."""
+    target, wishes = Target("script", (str(program),)), TuneOptions()
+    asked = TuneRequest(target, wishes, str(program), False, False, plan_script(target, None))
+    handed = hand_out(asked, result)
+    assert handed.proof is not None and handed.proof.verdict == "verified", handed
+    checks = {check.name: check for check in handed.proof.checks}
+    assert checks["speed"].verdict == checks["step"].verdict == "pass"
+    assert "faster a step than the original" in " ".join(_told(handed))
+    script = Path(handed.script or "")
+    script.unlink()
+    slow = result.files[str(program)].replace("loss.backward()", "loss.backward(); time.sleep(0.2)")
+    handed = hand_out(asked, replace(result, files={str(program): slow}))
+    assert handed.script is None and "not faster" in handed.problem
+    assert not script.exists()
 
 
 def test_one_that_never_gets_ready_costs_the_quick_ones_nothing(tmp_path: Path) -> None:

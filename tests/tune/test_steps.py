@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+from pathlib import Path
 
 import pytest
 
 from compilescope.source.refusals import Refused
 from compilescope.tune.steps.place import MARK, StepPlace, function_place, loops_around, marked
-from compilescope.tune.steps.search import choose
+from compilescope.tune.steps.search import choose, likely_steps
 
 _TEXT = '''"""A program."""
 import torch
@@ -93,3 +94,45 @@ def test_epochs_are_no_steps() -> None:
     assert choose(places, [2, 100]) == 1
     assert choose(places, [40, 400]) == 0
     assert choose(places, [2, 9]) == 1
+
+
+def test_before_a_run_all_loops_may_be_the_step_but_those_of_compiled_code(tmp_path: Path) -> None:
+    program = tmp_path / "a.py"
+    program.write_text(
+        _TEXT
+        + """
+class Net:
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+
+@torch.compile
+def decorated(x):
+    for _ in range(3):
+        x = x + 1
+
+def given(x):
+    while x:
+        x = x + 1
+
+compiled = torch.compile(given)
+for batch in data:
+    compiled(batch)
+"""
+    )
+    places = likely_steps(str(program))
+    assert [place.head for place in places] == [
+        "for epoch in range(2)",
+        "for x in data",
+        "for x in data",
+        "while True",
+        "for batch in data",
+    ]
+    # What a run tells later is one of them.
+    assert set(loops_around(str(program), program.read_text(), 9)) <= set(places)
+
+
+def test_without_a_file_there_is_nothing_to_count(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.py"
+    broken.write_text("for x in")
+    assert likely_steps("") == likely_steps(str(broken)) == []

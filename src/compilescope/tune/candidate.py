@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Literal
 
 import msgspec
 
@@ -16,6 +17,10 @@ from compilescope.source.refusals import Refused
 from compilescope.source.syntax.edit import Edit
 from compilescope.source.syntax.module import SourceModule
 from compilescope.tune.steps.place import StepPlace
+
+_MOSTLY = 0.5
+"""Of steps. Chosen."""
+Helps = Literal["", "launches", "compute"]
 
 
 class OptimizerFacts(msgspec.Struct, frozen=True):
@@ -54,6 +59,15 @@ class StepFacts(msgspec.Struct, frozen=True):
     bf16: bool = False
     capability: tuple[int, int] | None = None
     device_name: str = ""
+    gpu_waited: float | None = None
+    """The share of steps at whose end the GPU had nothing left to do; None where none was asked."""
+
+    @property
+    def bound_by(self) -> Helps:
+        """What a step waits for; empty where that is not known."""
+        if self.gpu_waited is None:
+            return ""
+        return "launches" if self.gpu_waited > _MOSTLY else "compute"
 
     @property
     def on_cuda(self) -> bool:
@@ -114,6 +128,9 @@ class TuneCandidate(msgspec.Struct, frozen=True):
     """Raises `Refused` with the reason where it cannot apply."""
     order: int = 100
     """Of two that cost alike the lower is tried first: what wins more often."""
+    helps: Helps = ""
+    """Which of two: a GPU that waits for the program's launches, or one that computes all the time;
+    what helps in the case at hand is tried first."""
     autotunes: bool = False
     """Its compiler measures kernels, which takes many times as long: tried after all others."""
     group: str = ""

@@ -11,6 +11,9 @@ from compilescope.recorder.target import Target
 from compilescope.tune.candidate import TunedProgram
 from compilescope.tune.options import TuneOptions
 
+FIXES = "fixes"
+"""The id of that candidate."""
+
 
 def fixed_version(target: Target, wishes: TuneOptions, tuned: TunedProgram) -> TunedProgram:
     digest = tuned.program.digest

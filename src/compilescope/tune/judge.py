@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 from compilescope.analysis.intervals import ratio
@@ -11,8 +11,9 @@ from compilescope.repair.trials.version import Version
 from compilescope.tune.measurement import Meter
 from compilescope.tune.numbers import is_other_computation, judge_numbers, read_steps
 from compilescope.tune.options import TuneOptions
+from compilescope.tune.race import WORTH
 from compilescope.tune.stepped import StepFailed
-from compilescope.tune.trial import ONCE, TOO_FEW, TuneTrial, in_words
+from compilescope.tune.trial import NOT_COMPILED, ONCE, TOO_FEW, OtherProgram, TuneTrial, in_words
 
 _NOISY = 1.1
 """high / low of an interval around 1 that says nothing. Chosen: a tenth would be worth having."""
@@ -30,13 +31,15 @@ class NumbersJudge:
         self._wishes = wishes
         self._reference: dict[str, Any] = {}
         self._exact: dict[str, Any] | None = None
+        self.is_anchored = False
         self._apart = False
         """The steps draw random numbers, which compiled code draws in its own way: numbers are
         compared in processes that draw as eager mode does."""
 
     def anchor(self) -> None:
         """The original has settled: its numbers and those of float64 are known from now on."""
-        folder = self._meter.new_folder("exact")
+        self.is_anchored = True
+        folder = self._meter.new_folder("exact", empty=True)
         self._wishes.progress("the original's numbers, in float64", 0, 0)
         with self._meter.first_steps(Version(), folder, exact=True) as exactly:
             self._meter.settle_base()  # At the same time.
@@ -49,44 +52,75 @@ class NumbersJudge:
             return
         if is_other_computation(self._reference, self._exact):
             self._apart = True
-            self._reference = self._kept(Version())
+            self._reference = self._kept([(Version(), None)])[0]
             if is_other_computation(self._reference, self._exact):
                 self._exact = None
 
-    def _kept(self, version: Version) -> dict[str, Any]:
-        folder = self._meter.new_folder("numbers")
-        process = self._meter.first_steps(version, folder, exact=False)
-        with process, contextlib.suppress(StepFailed):
-            process.hear("kept")
-        return read_steps(folder)
+    def _kept(
+        self, versions: Sequence[tuple[Version, OtherProgram | None]]
+    ) -> list[dict[str, Any]]:
+        meter = self._meter
+        folders = [meter.new_folder("numbers") for _ in versions]
+        with contextlib.ExitStack() as opened:
+            for process in [
+                opened.enter_context(
+                    meter.first_steps(version, folder, exact=False, program=program)
+                )
+                for (version, program), folder in zip(versions, folders, strict=True)
+            ]:
+                with contextlib.suppress(StepFailed):
+                    process.hear("kept")
+        return [read_steps(folder) for folder in folders]
 
-    def judge(self, trial: TuneTrial) -> None:
-        test = self._kept(trial.version) if self._apart else read_steps(Path(trial.folder))
-        found = judge_numbers(
-            self._reference, test, self._exact, lower_precision=trial.lower_precision
-        )
-        trial.numbers, trial.numbers_reason = found.verdict, found.reason
+    def judge(self, trials: Sequence[TuneTrial]) -> None:
+        """Processes of their own, if it takes some, run at the same time."""
+        kept = self._kept([(t.version, t.program) for t in trials]) if self._apart else None
+        for number, trial in enumerate(trials):
+            test = kept[number] if kept is not None else read_steps(trial.folder)
+            found = judge_numbers(
+                self._reference, test, self._exact, lower_precision=trial.lower_precision
+            )
+            trial.numbers, trial.numbers_reason = found.verdict, found.reason
 
 
-def judge_first(trial: TuneTrial, meter: Meter, judge: NumbersJudge) -> None:
+def judge_first(trials: Sequence[TuneTrial], judge: NumbersJudge) -> None:
     """After the first measurement."""
+    wanted = [trial for trial in trials if _is_worth_more(trial)]
+    judge.judge(wanted)
+    for trial in wanted:
+        _judge_first_numbers(trial)
+
+
+def _is_worth_more(trial: TuneTrial) -> bool:
+    """By the clock, its numbers are worth a look; else it says why not."""
     found = trial.ratio
     if trial.verdict == "rejected" or found is None:
-        return
+        return False
     if found.low is None or found.high is None:
         trial.say("unverified", TOO_FEW)
-        return
-    faster = found.low > 1
+        return False
     if trial.for_compile_time:
-        _judge_compile_time(trial, meter, judge, found.high)
-        return
-    if not faster:
-        noisy = found.high > 1 and found.high / found.low > _NOISY
+        slow = found.high < _NOT_SLOWER
+        if slow:
+            trial.say("rejected", f"it makes the step slower: {found.high:.2f}x at best")
+        return not slow
+    if found.low <= 1:
+        noisy = found.high >= WORTH and found.high / found.low > _NOISY
         words = "the measurement is too noisy" if noisy else "not faster"
         trial.say("unverified" if noisy else "rejected", f"{words}: {in_words(found)}")
-        return
-    judge.judge(trial)
-    if trial.numbers == "fail":
+    return found.low > 1
+
+
+def _judge_first_numbers(trial: TuneTrial) -> None:
+    found = trial.ratio
+    assert found is not None
+    if trial.for_compile_time:
+        if trial.numbers == "pass":
+            trial.say("unverified", NOT_COMPILED)
+        else:
+            words = f"its numbers are not the original's: {trial.numbers_reason}"
+            trial.say("rejected", words)
+    elif trial.numbers == "fail":
         trial.say("rejected", f"faster ({in_words(found)}), but wrong: {trial.numbers_reason}")
     elif trial.numbers == "unknown":
         trial.say("unverified", f"its numbers cannot be told: {trial.numbers_reason}")
@@ -95,19 +129,14 @@ def judge_first(trial: TuneTrial, meter: Meter, judge: NumbersJudge) -> None:
         trial.say("unverified", ONCE)
 
 
-def _judge_compile_time(trial: TuneTrial, meter: Meter, judge: NumbersJudge, high: float) -> None:
-    own, base = trial.compile_s, meter.compile_s
-    if own is None or base is None or own * _QUICKER > base:
-        trial.say("rejected", f"compiling takes {own or 0:.1f} s instead of {base or 0:.1f} s")
+def judge_compile_time(trial: TuneTrial) -> None:
+    """Of what is meant for that, once it is measured."""
+    own, base = trial.compile_s, trial.base_compile_s
+    if own is None or base is None:
         return
-    if high < _NOT_SLOWER:
-        trial.say("rejected", f"it compiles faster, but makes the step slower: {high:.2f}x at best")
-        return
-    judge.judge(trial)
-    if trial.numbers != "pass":
-        trial.say("rejected", f"its numbers are not the original's: {trial.numbers_reason}")
-        return
-    trial.say("apart", f"compiling takes {own:.1f} s instead of {base:.1f} s")
+    quicker = own * _QUICKER <= base
+    words = f"compiling takes {own:.1f} s instead of {base:.1f} s"
+    trial.say("apart" if quicker else "rejected", words)
 
 
 def judge_second(trial: TuneTrial) -> None:

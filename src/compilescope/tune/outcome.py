@@ -14,6 +14,7 @@ from compilescope.model.fix_search import Losses
 from compilescope.model.outcomes import TuneAttempt, TuneOutcome
 from compilescope.repair.trials.version import Version
 from compilescope.tune.candidate import TuneCandidate
+from compilescope.tune.first_run import FirstRun
 from compilescope.tune.trial import TuneTrial, in_words
 
 
@@ -32,6 +33,10 @@ class TuneResult:
     before: Losses = field(default_factory=Losses)
     after: Losses | None = None
     """None where the whole program was not run with it."""
+    first: FirstRun | None = None
+    """The program's first run; its files are gone."""
+    kept: tuple[TuneCandidate, ...] = ()
+    """What the result is made of."""
     caches: Path | None = None
     """What compilers keep of the tuned version, where `TuneOptions.caches` asks for it."""
 
@@ -52,8 +57,6 @@ class Findings:
     refused: Sequence[tuple[TuneCandidate, str]]
     best: TuneTrial | None
     notes: tuple[str, ...]
-    compile_s: float | None
-    """Of the original."""
 
     @property
     def files(self) -> dict[str, str]:
@@ -70,7 +73,7 @@ class Findings:
                 verdict="unverified", reason=reason, before_ms=_median(every), **known
             )
         before, after = _median(best.base_rows), _median(best.own_rows)
-        more_s = _more(best.compile_s, self.compile_s)
+        more_s = best.compile_more_s
         return TuneOutcome(
             verdict="verified",
             reason=in_words(found),
@@ -101,7 +104,7 @@ class Findings:
                 numbers=trial.numbers or "",
                 numbers_reason=trial.numbers_reason,
                 memory_bytes=trial.memory_bytes,
-                compile_seconds=_more(trial.compile_s, self.compile_s),
+                compile_seconds=trial.compile_more_s,
                 price=candidate.price,
                 diff=self._diff(trial.version.files),
                 kept=candidate.id in part,
@@ -130,10 +133,6 @@ def _why_none(trials: Sequence[TuneTrial]) -> str:
 def _median(rows: Sequence[Sequence[float]]) -> float | None:
     values = [value for row in rows for value in row]
     return statistics.median(values) if values else None
-
-
-def _more(own: float | None, base: float | None) -> float | None:
-    return None if own is None or base is None else own - base
 
 
 def _interval(found: Ratio) -> tuple[float, float] | None:

@@ -25,7 +25,9 @@ TURN_MS = 100.0
 _NARROW = 1.04
 """high / low of an interval that says enough. Chosen: a gain of a few percent can be told."""
 _CLEAR = 1.15
-"""Likewise where the interval lies to one side of 1."""
+"""Likewise where the interval lies above 1: it is what is told."""
+WORTH = 1.02
+"""A gain that is below it at best is none. Chosen: less than two runs of one program differ."""
 
 
 @dataclass
@@ -51,8 +53,9 @@ class Contestant:
             return False
         if len(self.own_ms) < LEAST_TURNS:
             return False
-        apart = found.low > 1 or found.high < 1
-        return found.high / found.low <= (_CLEAR if apart else _NARROW)
+        if found.high < WORTH:
+            return True
+        return found.high / found.low <= (_CLEAR if found.low > 1 else _NARROW)
 
 
 def steps_of_turn(steady_ms: float, left: int | None) -> int:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import math
-import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
-
-import msgspec
 
 from compilescope.errors import ToolError
 from compilescope.fixes.subject import Program
@@ -25,24 +21,22 @@ from compilescope.repair.trials.watched import CapturedRun
 from compilescope.repair.trials.workbench import Workbench
 from compilescope.source.refusals import Refused
 from compilescope.tune.candidate import StepFacts, TuneCandidate, TunedProgram
-from compilescope.tune.catalogue import all_candidates
-from compilescope.tune.fixed import fixed_version
-from compilescope.tune.judge import NumbersJudge, judge_first, judge_second
+from compilescope.tune.catalogue import all_candidates, likelihood
+from compilescope.tune.first_run import FirstRun, FirstRunner
+from compilescope.tune.fixed import FIXES, fixed_version
+from compilescope.tune.judge import NumbersJudge, judge_compile_time, judge_first, judge_second
 from compilescope.tune.measurement import Meter
 from compilescope.tune.options import TuneOptions
 from compilescope.tune.outcome import Findings, TuneResult, originals_of
-from compilescope.tune.stepped import StepFailed, Stepped, compiler_caches
-from compilescope.tune.steps.place import MARK, StepPlace, marked
-from compilescope.tune.steps.search import ENOUGH, choose, possible_steps
+from compilescope.tune.stepped import StepFailed, compiler_caches
 from compilescope.tune.stored import keep_tuning
-from compilescope.tune.trial import NO_TIME, NOT_TRIED, TuneTrial
+from compilescope.tune.trial import NO_COMPILE_TIME, NO_TIME, NOT_COMPILED, NOT_TRIED, TuneTrial
 
-_COUNTING_S = 5.0
-"""After the last compilation, steps are counted for so long. Chosen: an inner loop is told from an
-outer one by then."""
-_FOR_PROOF, _FOR_WHOLE, _FOR_END = 0.4, 0.5, 0.15
-"""Shares of the time left: what the first measurements leave to the second ones, those to
-combinations, and those to a last run of the whole program. Chosen."""
+_FOR_WHOLE, _FOR_END = 0.3, 0.15
+"""Shares of the time left: what single candidates leave to combinations once the first ones are
+measured, and those to a last run of the whole program. Chosen."""
+_ROOM_FOR_TWICE = 4
+"""Processes that compile at the same time."""
 
 
 def tune(
@@ -88,13 +82,13 @@ class _TuneSearch:
     interrupted: bool = False
 
     def run(self) -> TuneResult:
-        first = self._first()
-        place, facts, steps = self._step(first)
-        meter = Meter(self.bench, self.wishes, place, steps)
+        runner = FirstRunner(self.target, self.wishes, self.bench, self.caches)
+        first = runner.run()
+        meter = Meter(self.bench, self.wishes, first)
         try:
             with self._keeping_what_is_proven():
-                self._search(meter, first, place, facts)
-            return self._result(meter, first, place, facts)
+                self._search(meter, first)
+            return self._result(first, runner.named(first.place))
         finally:
             meter.close()
 
@@ -109,124 +103,86 @@ class _TuneSearch:
             self.interrupted = True
             self.notes.append("Stopped: what was verified by then is shown.")
 
-    # Before anything is tried
-
-    def _first(self) -> CapturedRun:
-        self.wishes.progress("running the program", 0, 0)
-        try:
-            first = self.bench.watch(Version(), environment=compiler_caches(self.caches))
-        except OutOfTime:
-            raise ToolError(
-                "The time budget ran out before the program had run once.",
-                hint="Raise --budget, or use a shorter run of the program.",
-            ) from None
-        if first.timed_out:
-            raise ToolError(
-                f"The program did not finish within {self.wishes.limit_s:g} s.",
-                hint="Raise --limit, or use a shorter run of the program.",
-            )
-        if first.exit_status:
-            raise ToolError(f"The program fails: {error_words(first)}.")
-        if not first.digest.graphs:
-            raise ToolError(
-                "The program compiled nothing, so there is nothing to tune.",
-                hint="If it never calls torch.compile, --compile-all compiles its outermost "
-                "modules.",
-            )
-        return first
-
-    def _step(self, first: CapturedRun) -> tuple[StepPlace, StepFacts, int | None]:
-        """Where it is, what it has, and how many there are: None where no end was seen."""
-        self.wishes.progress("finding the step", 0, 0)
-        places = possible_steps(first.run, Version(), self.wishes.step)
-        files = {place.file for place in places}
-        texts = {}
-        try:
-            for file in files:
-                text = Version().text_of(file) or ""
-                # A mark says its number among all places, so each file is marked for itself.
-                numbers = [number for number, each in enumerate(places) if each.file == file]
-                made = marked(text, [places[number] for number in numbers])
-                texts[file] = _renumbered(made, numbers)
-            counted = self._counted(Version(texts), len(places))
-        except (StepFailed, Refused) as failure:
-            raise ToolError(f"The program's step was not found: {failure}.") from None
-        except OutOfTime:
-            raise ToolError("The time budget ran out before the step was found.") from None
-        counts = counted["counts"]
-        number = choose(places, counts)
-        place = places[number]
-        if counts[number] < ENOUGH and counted["ended"]:
-            raise ToolError(
-                f"The step at {self._named(place)} ran {counts[number]} times; to measure it, at "
-                f"least {ENOUGH} are needed.",
-                hint="Run the program with more steps.",
-            )
-        facts = msgspec.convert(counted["facts"], StepFacts)
-        self.wishes.tell(f"the step is {place.words} {self._named(place)}")
-        return place, facts, counts[number] if counted["ended"] else None
-
-    def _counted(self, version: Version, places: int) -> dict[str, Any]:
-        given: dict[str, Any] = {"places": places, "seconds": _COUNTING_S}
-        with Stepped(self.bench, version, "count", self.caches, **given) as process:
-            said = process.hear("counted")
-        if said is None:
-            raise StepFailed("the program ended without it")
-        return said
-
-    def _named(self, place: StepPlace) -> str:
-        root = self.target.root
-        inside = place.file.startswith(root + os.sep)
-        return f"{os.path.relpath(place.file, root) if inside else place.file}:{place.line}"
-
     # The search itself
 
-    def _search(self, meter: Meter, first: CapturedRun, place: StepPlace, facts: StepFacts) -> None:
-        tuned = TunedProgram(self._program(first, Version()), facts, place)
+    def _search(self, meter: Meter, first: FirstRun) -> None:
+        tuned = TunedProgram(self._program(first), first.facts, first.place)
         wanted = [c for c in self.candidates if not self.wishes.only or c.id in self.wishes.only]
-        if any(each.id == "fixes" for each in wanted):
-            tuned = fixed_version(self.target, self.wishes, tuned)
-        self._propose(meter, tuned, wanted)
-        if not self.trials:
-            return
+        self._propose(meter, tuned, [each for each in wanted if each.id != FIXES])
         judge = NumbersJudge(meter, self.wishes)
-        batches = self._batches()
+        first_batch, *batches = self._batches(tuned.facts) or [[]]
+        self._try_all(meter, judge, [first_batch], later=len(batches))
+        with self._leaving(_FOR_WHOLE):
+            self._try_all(meter, judge, batches)
+            if any(each.id == FIXES for each in wanted):
+                tuned = self._try_fixes(meter, judge, tuned, wanted)
+            self._try_all(meter, judge, self._slow_batches())
+        with self._leaving(_FOR_END):
+            self._combine(meter, judge, tuned)
+        self._whole_program(first.captured)
+        self._time_compiling(meter)
+
+    def _try_fixes(
+        self, meter: Meter, judge: NumbersJudge, tuned: TunedProgram, wanted: list[TuneCandidate]
+    ) -> TunedProgram:
+        """After what is tried at once: a search for fixes runs the program many times."""
+        tuned = fixed_version(self.target, self.wishes, tuned)
+        known = len(self.trials)
+        self._propose(meter, tuned, [each for each in wanted if each.id == FIXES])
+        self._try_all(meter, judge, [self.trials[known:]])
+        return tuned
+
+    def _batches(self, facts: StepFacts) -> list[list[TuneTrial]]:
+        """What compiles at the same time, the likeliest first. The original is one of the first
+        batch."""
+        quick = [trial for trial in self.trials if not trial.autotunes]
+        lower = self.wishes.lower_precision
+        quick.sort(key=lambda each: likelihood(each.candidates[0], facts, lower_precision=lower))
+        room = max(1, self.wishes.at_once // (2 if self._twice else 1) - 1)
+        return [batch for batch in (quick[:room], *self._groups(quick[room:])) if batch]
+
+    def _slow_batches(self) -> list[list[TuneTrial]]:
+        """What autotunes, apart from the rest: who is quick does not wait for it."""
+        return list(self._groups([trial for trial in self.trials if trial.autotunes]))
+
+    @property
+    def _twice(self) -> bool:
+        """The first batch starts the processes of its second measurement too: where there is room
+        for a candidate and the original, twice."""
+        return self.wishes.at_once >= _ROOM_FOR_TWICE
+
+    def _try_all(
+        self,
+        meter: Meter,
+        judge: NumbersJudge,
+        batches: Sequence[list[TuneTrial]],
+        *,
+        later: int = 0,
+    ) -> None:
+        """What a batch leaves of its share the later ones get."""
+        batches = [batch for batch in batches if batch]
+        for number, batch in enumerate(batches):
+            if not judge.is_anchored:
+                self._anchor(meter, judge, batch)
+            if not meter.compiles(batch) and self.bench.deadline.left_s < meter.warm_s:
+                raise OutOfTime  # A version is not ready by then.
+            share = 1 / (len(batches) - number + later)
+            meter.measure(batch, "measuring", share, meter.proof_s)
+            judge_first(batch, judge)
+            self._tell(trial for trial in batch if not trial.promising)
+            self._second(meter, [trial for trial in batch if trial.promising])
+
+    def _anchor(self, meter: Meter, judge: NumbersJudge, batch: list[TuneTrial]) -> None:
         if self.wishes.at_once > 1:
-            meter.start(batches[0])  # The original compiles beside them.
+            meter.start(batch, twice=self._twice)  # The original compiles beside them.
         try:
             judge.anchor()
         except StepFailed as failure:
             raise ToolError(f"The step cannot be measured: {failure}.") from None
-        with self._leaving(_FOR_PROOF):
-            self._first_measurements(meter, judge, batches)
-        promising = [trial for trial in self.trials if trial.promising]
-        with self._leaving(_FOR_WHOLE):
-            self._second(meter, promising)
-        with self._leaving(_FOR_END):
-            self._combine(meter, judge, tuned, promising)
-        self._whole_program(first)
 
-    def _batches(self) -> list[list[TuneTrial]]:
-        """What compiles at the same time, what autotunes apart from the rest: who is quick does not
-        wait for it. The original is one of the first batch, so that its compile time and theirs
-        are those of a machine that is as busy."""
-        quick = [t for t in self.trials if not any(c.autotunes for c in t.candidates)]
-        slow = [t for t in self.trials if t not in quick]
-        room = max(1, self.wishes.at_once - 1)
-        first = [quick[:room]] if quick[:room] else []
-        return [*first, *self._groups(quick[room:]), *self._groups(slow)]
-
-    def _first_measurements(
-        self, meter: Meter, judge: NumbersJudge, batches: list[list[TuneTrial]]
-    ) -> None:
-        """What a batch leaves of its share the later ones get."""
-        for number, batch in enumerate(batches):
-            if not meter.compiles(batch) and self.bench.deadline.left_s < meter.ready_s:
-                raise OutOfTime  # A version is not ready by then.
-            meter.measure(batch, "measuring", 1 / (len(batches) - number))
-            for trial in batch:
-                judge_first(trial, meter, judge)
-                self.wishes.tell(f"{trial.id}: {trial.verdict}: {trial.reason}")
+    def _tell(self, trials: Iterable[TuneTrial]) -> None:
+        for trial in trials:
+            self.wishes.tell(f"{trial.id}: {trial.verdict}: {trial.reason}")
 
     def _note_untried(self) -> None:
         untried = [trial for trial in self.trials if trial.reason == NOT_TRIED]
@@ -255,8 +211,9 @@ class _TuneSearch:
         for start in range(0, len(trials), self.wishes.at_once):
             yield trials[start : start + self.wishes.at_once]
 
-    def _program(self, first: CapturedRun, version: Version) -> Program:
-        return Program(first.run, first.digest, main_file(self.target), dict(version.files))
+    def _program(self, first: FirstRun) -> Program:
+        captured = first.captured
+        return Program(captured.run, captured.digest, main_file(self.target), {})
 
     def _propose(self, meter: Meter, tuned: TunedProgram, wanted: list[TuneCandidate]) -> None:
         for candidate in wanted:
@@ -271,26 +228,25 @@ class _TuneSearch:
 
     def _second(self, meter: Meter, promising: list[TuneTrial]) -> None:
         """Fresh processes on both sides: an independent measurement."""
-        meter.drop_base()
-        for group in self._groups(sorted(promising, key=lambda each: each.value, reverse=True)):
-            meter.measure(group, "measuring again")
-            for trial in group:
-                judge_second(trial)
-                self.wishes.tell(f"{trial.id}: {trial.verdict}: {trial.reason}")
-            self.best = next(iter(self._winners(promising)), None)
+        if not promising:
+            meter.drop_spares()
+            return
+        meter.measure_again(promising)
+        for trial in promising:
+            judge_second(trial)
+        self._tell(promising)
+        self.best = next(iter(self._winners()), None)
 
-    def _winners(self, trials: list[TuneTrial]) -> list[TuneTrial]:
+    def _winners(self) -> list[TuneTrial]:
         allowed = {"verified", "apart"} if self.wishes.lower_precision else {"verified"}
-        found = [t for t in trials if t.verdict in allowed and not t.for_compile_time]
+        found = [t for t in self.trials if t.verdict in allowed and not t.for_compile_time]
         return sorted(found, key=lambda trial: trial.value, reverse=True)
 
     # All of it
 
-    def _combine(
-        self, meter: Meter, judge: NumbersJudge, tuned: TunedProgram, promising: list[TuneTrial]
-    ) -> None:
+    def _combine(self, meter: Meter, judge: NumbersJudge, tuned: TunedProgram) -> None:
         """The best with the others that go with it: all at once, else one after the other."""
-        winners = self._winners(promising)
+        winners = self._winners()
         chosen: list[TuneTrial] = []
         for trial in winners:
             groups = {t.candidates[0].group for t in chosen} - {""}
@@ -332,12 +288,13 @@ class _TuneSearch:
         """Faster than the original twice, the same numbers, and faster than the best so far."""
         assert self.best is not None
         meter.drop_base()
+        meter.start([whole], twice=self._twice)
         meter.measure([whole], "combining")
-        judge_first(whole, meter, judge)
+        judge_first([whole], judge)
         if not whole.promising or whole.value <= self.best.value:
+            meter.drop_spares()
             return False
-        meter.drop_base()
-        meter.measure([whole], "combining, again")
+        meter.measure_again([whole])
         judge_second(whole)
         return whole.verdict in ("verified", "apart")
 
@@ -356,25 +313,37 @@ class _TuneSearch:
             self.best.say("rejected", f"the whole program fails with it: {error_words(self.after)}")
             self.best = None
 
+    def _time_compiling(self, meter: Meter) -> None:
+        """Of what is offered: it began with what the first run had compiled. The best first."""
+        best = [self.best] if self.best is not None else []
+        wanted = [t for t in self.trials if t.reason == NOT_COMPILED]
+        offered = [t for t in self.trials if t.verdict in ("verified", "apart") and t not in best]
+        try:
+            for group in self._groups([*best, *wanted, *offered]):
+                meter.time_compiling(group)
+                for trial in group:
+                    if trial.for_compile_time:
+                        judge_compile_time(trial)
+        except OutOfTime:
+            self.notes.append(NO_COMPILE_TIME)
+
     # What is told
 
-    def _result(
-        self, meter: Meter, first: CapturedRun, place: StepPlace, facts: StepFacts
-    ) -> TuneResult:
+    def _result(self, first: FirstRun, step: str) -> TuneResult:
+        captured = first.captured
         found = Findings(
             root=self.target.root,
-            step=self._named(place),
-            device=facts.device_name,
+            step=step,
+            device=first.facts.device_name,
             trials=self.trials,
             refused=self.refused,
             best=self.best,
             notes=tuple(self.notes),
-            compile_s=meter.compile_s,
         )
         attempts, outcome = tuple(found.attempts()), found.outcome()
         run = ""
         if self.wishes.home is not None:
-            kept = keep_tuning(first.folder, self.wishes.home, [*attempts, outcome])
+            kept = keep_tuning(captured.folder, self.wishes.home, [*attempts, outcome])
             run = kept.name if kept is not None else ""
         return TuneResult(
             outcome=outcome,
@@ -385,14 +354,9 @@ class _TuneSearch:
             main=main_file(self.target),
             run=run,
             interrupted=self.interrupted,
-            before=losses_of(first.digest, first.operators),
+            before=losses_of(captured.digest, captured.operators),
             after=losses_of(self.after.digest, self.after.operators) if self.after else None,
+            first=first,
+            kept=self.best.candidates if self.best is not None else (),
             caches=self.best.folder if self.best is not None and self.wishes.caches else None,
         )
-
-
-def _renumbered(text: str, numbers: list[int]) -> str:
-    """Marks of one file say their numbers among the places of all files."""
-    for here in reversed(range(len(numbers))):
-        text = text.replace(f"{MARK}({here})", f"{MARK}({numbers[here]})")
-    return text

@@ -9,12 +9,25 @@ from compilescope.analysis.intervals import Ratio, ratio
 from compilescope.model.body import Verdict
 from compilescope.model.outcomes import TuneVerdict
 from compilescope.repair.trials.version import Version
+from compilescope.repair.trials.workbench import Workbench
 from compilescope.tune.candidate import TuneCandidate
+from compilescope.tune.steps.place import StepPlace
 
 NOT_TRIED = "not tried before the search ended"
+NOT_COMPILED = "how long it compiles was not measured before the search ended"
+NO_COMPILE_TIME = "The time budget ended before compiling with empty caches was measured."
 NO_TIME = "not tried for lack of time"
 TOO_FEW = "too few steps were measured: the program or its time ended"
 ONCE = "measured once, but not again before the search ended"
+
+
+@dataclass(frozen=True)
+class OtherProgram:
+    """What runs instead of the program: a script that was written of it."""
+
+    bench: Workbench
+    place: StepPlace
+    """Of the same step."""
 
 
 @dataclass
@@ -28,6 +41,8 @@ class TuneTrial:
     """Caches of its compilers, and what its first steps computed."""
     verdict: TuneVerdict = "unverified"
     reason: str = NOT_TRIED
+    program: OtherProgram | None = None
+    """None: the version is one of the program itself."""
     base_rows: list[list[float]] = field(default_factory=list)
     own_rows: list[list[float]] = field(default_factory=list)
     """A row for each measurement; both rows of one were taken by turns."""
@@ -36,7 +51,9 @@ class TuneTrial:
     memory_bytes: int | None = None
     """More than the original."""
     compile_s: float | None = None
-    """Of its first process, with empty caches."""
+    base_compile_s: float | None = None
+    """Its and the original's, with empty caches, at the same time; None where that was not
+    measured."""
     promising: bool = False
     """Faster in the first measurement, with the right numbers."""
 
@@ -53,6 +70,16 @@ class TuneTrial:
     def value(self) -> float:
         found = self.ratio
         return found.value if found is not None else 0.0
+
+    @property
+    def compile_more_s(self) -> float | None:
+        """Than the original."""
+        own, base = self.compile_s, self.base_compile_s
+        return None if own is None or base is None else own - base
+
+    @property
+    def autotunes(self) -> bool:
+        return any(each.autotunes for each in self.candidates)
 
     @property
     def lower_precision(self) -> bool:

@@ -2,11 +2,9 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 from compilescope.dashboard.fields.form import Form, Group, Values
 from compilescope.dashboard.fields.kinds import DURATION, RULES, SITE, Field, Flag, Real
-from compilescope.dashboard.fields.paths import OutFile
 from compilescope.dashboard.fields.shared import (
     ARGUMENTS,
     COMPILED,
@@ -14,26 +12,16 @@ from compilescope.dashboard.fields.shared import (
     SCRIPT,
     check_compiled,
     check_program,
+    check_writing,
+    what_to_write,
+    written_script,
 )
 
 
 def _check(values: Values) -> Iterator[tuple[str, str]]:
     yield from check_program(values)
     yield from check_compiled(values)
-    if values.get("write") and values.get("fixed"):
-        yield "fixed", "Change your files or write a new script, not both."
-    if values.get("output") and not values.get("fixed"):
-        yield "output", "A file needs the choice “Write a fixed script”."
-    if values.get("force") and not (values.get("write") or values.get("fixed")):
-        yield "force", "No file is written, so there is nothing to overwrite."
-
-
-def _writes(values: Values) -> Iterator[Path]:
-    script = values.get("script")
-    if values.get("output"):
-        yield Path(values["output"])
-    elif values.get("fixed") and script:
-        yield Path(script).with_name(f"{Path(script).stem}_fixed.py")
+    yield from check_writing(values)
 
 
 FORM = Form(
@@ -67,40 +55,9 @@ FORM = Form(
             ),
             more=True,
         ),
-        Group(
-            "What to write",
-            (
-                Field(
-                    "fixed",
-                    "Write a fixed script",
-                    Flag(),
-                    "--script",
-                    help="SCRIPT_fixed.py: the same program with all fixes, third-party code "
-                    "included.",
-                ),
-                Field(
-                    "output",
-                    "File",
-                    OutFile(),
-                    "--output",
-                    help="For the fixed script. [default: SCRIPT_fixed.py]",
-                ),
-                Field(
-                    "write",
-                    "Change my files",
-                    Flag(),
-                    "--write",
-                    help="Change your own files, never installed packages.",
-                ),
-                Field(
-                    "force",
-                    "Overwrite",
-                    Flag(),
-                    "--force",
-                    help="Write even if git has uncommitted changes or the file exists.",
-                ),
-            ),
-            more=True,
+        what_to_write(
+            "SCRIPT_fixed.py: the same program with all fixes, third-party code included.",
+            "Change your own files, never installed packages.",
         ),
         Group(
             "Search",
@@ -127,7 +84,7 @@ FORM = Form(
     ),
     separator="--",
     check=_check,
-    writes=_writes,
+    writes=written_script,
     exits={
         0: "A fix is verified, or there is nothing to fix.",
         1: "No fix could be verified.",

@@ -36,4 +36,5 @@ CANDIDATE = TuneCandidate(
     price="Operators that need the other order copy.",
     propose=_propose,
     order=35,
+    helps="compute",
 )

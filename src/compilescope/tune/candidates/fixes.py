@@ -5,6 +5,7 @@ from __future__ import annotations
 from compilescope.fixes.patch import Patch
 from compilescope.source.refusals import Refused
 from compilescope.tune.candidate import TuneCandidate, TunedProgram
+from compilescope.tune.fixed import FIXES
 
 
 def _propose(tuned: TunedProgram) -> Patch:
@@ -14,9 +15,10 @@ def _propose(tuned: TunedProgram) -> Patch:
 
 
 CANDIDATE = TuneCandidate(
-    id="fixes",
+    id=FIXES,
     title="verified fixes of graph breaks and recompiles",
     price="As each fix states it.",
     propose=_propose,
     order=5,
+    helps="launches",
 )

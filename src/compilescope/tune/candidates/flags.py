@@ -52,6 +52,7 @@ CANDIDATES = (
         price="Compiling takes longer: a C++ compiler builds each graph's wrapper.",
         propose=_sets("_inductor.config.cpp_wrapper", "True"),
         order=50,
+        helps="launches",
     ),
     TuneCandidate(
         id="coordinate-descent",
@@ -67,6 +68,7 @@ CANDIDATES = (
         price="Weights that change after compiling are not seen; memory for packed weights.",
         propose=_sets("_inductor.config.freezing", "True", _infers),
         order=30,
+        helps="compute",
     ),
     TuneCandidate(
         id="compiled-autograd",

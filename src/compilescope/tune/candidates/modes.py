@@ -48,6 +48,7 @@ CANDIDATES = (
         price="Memory for a pool of CUDA graphs; outputs are overwritten by the next step.",
         propose=_with_mode("reduce-overhead"),
         order=10,
+        helps="launches",
         group="mode",
     ),
     TuneCandidate(

@@ -94,6 +94,7 @@ CANDIDATES = (
         price="None that is known.",
         propose=_with_argument("fused"),
         order=15,
+        helps="launches",
         group="optimizer",
     ),
     TuneCandidate(
@@ -102,6 +103,7 @@ CANDIDATES = (
         price="Memory for intermediate results of all parameters at once.",
         propose=_with_argument("foreach"),
         order=45,
+        helps="launches",
         group="optimizer",
     ),
     TuneCandidate(
@@ -110,6 +112,7 @@ CANDIDATES = (
         price="It is compiled too; a learning rate that changes compiles it again.",
         propose=_compiled,
         order=40,
+        helps="launches",
         group="optimizer",
     ),
 )

@@ -71,6 +71,7 @@ CANDIDATES = (
         price="Products keep 3 of 7 decimal digits.",
         propose=_tf32,
         order=55,
+        helps="compute",
         lower_precision=True,
     ),
     TuneCandidate(
@@ -79,6 +80,7 @@ CANDIDATES = (
         price="Activations keep 2 to 3 of 7 decimal digits.",
         propose=_autocast,
         order=56,
+        helps="compute",
         lower_precision=True,
     ),
 )

@@ -41,4 +41,5 @@ CANDIDATE = TuneCandidate(
     price="The sum is a tensor, of the tensor's precision.",
     propose=_propose,
     order=38,
+    helps="launches",
 )

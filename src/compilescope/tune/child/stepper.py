@@ -39,7 +39,19 @@ _MOST_COUNTED = 20_000
 def begin(given: dict[str, Any]) -> None:
     """torch has just been imported, nothing of the program's has been compiled."""
     stepper = {"count": _Counter, "exact": _Exact, "turns": _Turns}[given["mode"]](given)
-    setattr(builtins, MARK, stepper.mark)
+    mark: Any = stepper.mark
+    if given["mode"] == "count":
+        # Some of these loops may be in compiled code, where it must run as it is, too.
+        mark = torch.compiler.disable(mark)
+    setattr(builtins, MARK, mark)
+
+
+def _caller() -> FrameType:
+    """The frame that a mark is in, whatever torch has put between."""
+    frame = sys._getframe(2)
+    while MARK not in frame.f_code.co_names and frame.f_back is not None:
+        frame = frame.f_back
+    return frame
 
 
 class _Marks:
@@ -55,7 +67,7 @@ class _Marks:
 
     def mark(self, number: int = 0) -> None:
         if os.getpid() == self.pid and threading.get_ident() == self.thread:
-            self.step(number, sys._getframe(1))
+            self.step(number, _caller())
 
     def step(self, number: int, frame: FrameType) -> None:
         raise NotImplementedError
@@ -90,12 +102,17 @@ class _Counter(_Marks):
         self._until = 0.0
         self._facts: dict[str, Any] = {}
         self._compilations = -1
+        self._quiet = self._waited = 0
 
     def step(self, number: int, frame: FrameType) -> None:
         self._counts[number] += 1
         now = time.perf_counter()
         if self._compilations != self._clock.count:
             self._compilations, self._until = self._clock.count, now + self._seconds
+            self._quiet = self._waited = 0
+        elif self._clock.count and _on_cuda():
+            self._quiet += 1
+            self._waited += torch.cuda.current_stream().query()
         if self._counts[number] <= 1 + KEPT_STEPS:
             self._facts = facts_around(frame) or self._facts
         if sum(self._counts) >= _MOST_COUNTED or (self._clock.count and now > self._until):
@@ -103,7 +120,9 @@ class _Counter(_Marks):
             os._exit(0)
 
     def _tell(self, *, ended: bool) -> None:
-        self.tell(kind="counted", counts=self._counts, facts=self._facts, ended=ended)
+        waited = self._waited / self._quiet if self._quiet else None
+        facts = {**self._facts, "gpu_waited": waited}
+        self.tell(kind="counted", counts=self._counts, facts=facts, ended=ended)
 
     def _end(self) -> None:
         if os.getpid() == self.pid:
@@ -216,18 +235,22 @@ class _Turns(_Marks):
         self._begun = time.perf_counter()
 
 
+def _on_cuda() -> bool:
+    return bool(torch.cuda.is_available() and torch.cuda.is_initialized())
+
+
 def _synchronize() -> None:
-    if torch.cuda.is_available() and torch.cuda.is_initialized():
+    if _on_cuda():
         torch.cuda.synchronize()
 
 
 def _reset_peak() -> None:
-    if torch.cuda.is_available() and torch.cuda.is_initialized():
+    if _on_cuda():
         torch.cuda.reset_peak_memory_stats()
 
 
 def _peak() -> int:
     """On a GPU what torch took of its memory; else the most that this process ever had."""
-    if torch.cuda.is_available() and torch.cuda.is_initialized():
+    if _on_cuda():
         return int(torch.cuda.max_memory_reserved())
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

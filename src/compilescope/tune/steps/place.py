@@ -35,6 +35,14 @@ class StepPlace(msgspec.Struct, frozen=True):
         return f"{self.function} at" if not self.head else "the loop at"
 
 
+def all_loops(file: str, text: str) -> list[StepPlace]:
+    """An outer one comes before those within it."""
+    try:
+        return [place for _, place in _loops(file, ast.parse(text))]
+    except (SyntaxError, ValueError, RecursionError):
+        return []
+
+
 def loops_around(file: str, text: str, line: int) -> list[StepPlace]:
     """The loops around a line that belong to the same function, the outermost first."""
     try:

@@ -11,11 +11,13 @@ from compilescope.model.bodies import CompileTime
 from compilescope.model.run import Run
 from compilescope.model.stack import Frame
 from compilescope.repair.trials.version import Version
-from compilescope.tune.steps.place import StepPlace, function_place, loops_around
+from compilescope.tune.steps.place import StepPlace, all_loops, function_place, loops_around
 
 ENOUGH = 16
 """Rounds of a loop from which on it may be the step: fewer can be epochs. Chosen: to settle, and
 for the fewest turns that give an interval."""
+_MOST_LIKELY = 64
+"""Loops of a main file that are counted at once. Chosen: a mark costs a microsecond."""
 _MOST = 8
 """Places that are counted. Chosen: loops nest less deeply."""
 
@@ -39,6 +41,20 @@ def possible_steps(run: Run, version: Version, named: str | None) -> list[StepPl
         "No loop leads to the program's compiled code, so it has no step to measure.",
         hint="Run it in a loop of some dozens of steps, or name one: --step FILE:FUNCTION.",
     )
+
+
+def likely_steps(file: str) -> list[StepPlace]:
+    """Before the program has run: the loops of its main file, but for those of code that is
+    compiled itself, by its looks. Empty where there are too many to tell."""
+    text = Version().text_of(file) or "" if file else ""
+    found = [place for place in all_loops(file, text) if not _looks_compiled(place, text)]
+    return found if len(found) <= _MOST_LIKELY else []
+
+
+def _looks_compiled(place: StepPlace, text: str) -> bool:
+    """A mark in compiled code would be a graph break of its own."""
+    within = place.function.split(".")
+    return "forward" in within or "__call__" in within or _is_compiled(place, text)
 
 
 def choose(places: list[StepPlace], counts: list[int], wanted: int = ENOUGH) -> int:
@@ -80,8 +96,14 @@ def _is_compiled(place: StepPlace, text: str) -> bool:
     """By a decorator, or by its name."""
     short = place.function.rpartition(".")[2]
     for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.FunctionDef) and node.lineno == place.line:
+        if isinstance(node, ast.FunctionDef) and node.lineno <= place.line <= _last_line(node):
+            if node.name != short:
+                continue
             return any("compile" in ast.unparse(each) for each in node.decorator_list) or (
                 f"compile({short}" in text
             )
     return False
+
+
+def _last_line(node: ast.FunctionDef) -> int:
+    return node.end_lineno or node.lineno

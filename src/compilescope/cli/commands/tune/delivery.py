@@ -9,6 +9,7 @@ from compilescope.cli.commands.fix.delivery import Handed
 
 if TYPE_CHECKING:
     from compilescope.cli.commands.tune.options import TuneRequest
+    from compilescope.model.fix_search import FixCheck
     from compilescope.repair.delivery.emitter import Emitted
     from compilescope.tune.outcome import TuneResult
 
@@ -31,8 +32,7 @@ def _write(asked: TuneRequest, result: TuneResult) -> Handed:
 
 
 def _emit(asked: TuneRequest, result: TuneResult) -> Handed:
-    """It is run by itself, in a fresh process. Its numbers were judged step by step in the search,
-    and its times are not taken again."""
+    """It is run by itself, in fresh processes: once to its end, and by turns with the original."""
     from compilescope.processes.deadline import OutOfTime
 
     try:
@@ -51,11 +51,17 @@ def _emitted(asked: TuneRequest, result: TuneResult, *, run: bool) -> Emitted:
     from compilescope.repair.delivery.emitter import emit
     from compilescope.repair.search.options import SearchOptions
     from compilescope.repair.search.outcome import SearchResult
+    from compilescope.tune.script_speed import measure_script
 
     assert asked.plan is not None
     wishes = asked.wishes
     # Where the budget ended before the whole program ran, it may lose what the original loses.
     losses = result.after if result.after is not None else result.before
+    plan = asked.plan
+
+    def measured() -> tuple[FixCheck, ...]:
+        return measure_script(plan.target, plan.output, asked.target, result, wishes).checks
+
     found = SearchResult(
         before=result.before,
         after=losses,
@@ -83,5 +89,6 @@ def _emitted(asked: TuneRequest, result: TuneResult, *, run: bool) -> Emitted:
         proven=run,
         claimed=losses,
         numbers=False,
+        also=measured,
         why_unverified="" if run else "the time budget ended before it was run by itself",
     )

@@ -32,7 +32,10 @@ def list_candidates(*, as_json: bool, everything: bool) -> None:
 
 def tell(result: TuneResult, asked: TuneRequest, handed: Handed, *, as_json: bool) -> None:
     if as_json:
-        print_json(value(result))
+        shown = value(result)
+        if asked.plan is not None:
+            shown |= {"script": handed.script, "script_proof": handed.proof}
+        print_json(shown)
         return
     words = " ".join(" ".join(asked.target.shown).split())
     document = tuning_document(
@@ -61,7 +64,9 @@ def _script_line(script: str, proof: Proof | None) -> str:
     path = os.path.relpath(script)
     if proof is None or proof.verdict != "verified":
         return f"Written, but not verified by itself: {path} ({proof and proof.reason})."
-    return f"Written, and verified by running it in a fresh process: {path}."
+    speed = next((each.words for each in proof.checks if each.name == "speed"), "")
+    faster = f": {speed} faster a step than the original" if speed else ""
+    return f"Written, and verified by running it in a fresh process{faster}: {path}."
 
 
 def _next(result: TuneResult, asked: TuneRequest, handed: Handed) -> Iterator[tuple[str, str]]:
