@@ -807,6 +807,19 @@ def said_strings(run: HostileRun) -> None:
     run.fill(one)
 
 
+def distinct_words(run: HostileRun) -> None:
+    """Every name, string and number another: none is replaced twice."""
+
+    def one(number: int) -> tuple[Any, dict[str, Any]]:
+        some = range(number * 40, number * 40 + 40)
+        said = " ".join(f"'a b{n}' `x{n}.y{n}` {n}" for n in some)
+        place = frame(number + 1, source="    " + "; ".join(f"v{n} = g(u{n}, {n}.5)" for n in some))
+        body = graph_break(context=said[:500], explanation=said)
+        return body, {"compile_id": f"{number}/0", "stack": (place,)}
+
+    run.fill(one)
+
+
 def long_paths(run: HostileRun) -> None:
     """Files in folders in folders."""
     deep = "/u" + "/very_long_folder_name" * 200
@@ -1074,6 +1087,7 @@ RUNS: dict[str, Callable[[HostileRun], None]] = {
         many_tests,
         known_paths,
         said_strings,
+        distinct_words,
         long_paths,
         long_functions,
         long_guards,

@@ -38,11 +38,12 @@ from compilescope.model.guard_text import decode_guards
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef, Frame, origin_of
 from compilescope.rules.recompiles import layer_index
-from compilescope.sharing.redaction import files, vocabulary
+from compilescope.sharing.redaction import code, files, vocabulary
+from compilescope.sharing.redaction import diagnosis as compared
 from compilescope.sharing.redaction.check import a_few, leaked_names
 from compilescope.sharing.redaction.code import Words
-from compilescope.sharing.redaction.diagnosis import changed, diagnosis
-from compilescope.sharing.redaction.first_look import collect_source
+from compilescope.sharing.redaction.diagnosis import changed, compared_diagnosis, diagnosis
+from compilescope.sharing.redaction.first_look import collect_sizes, collect_source
 from compilescope.sharing.redaction.lexer import tokens
 from compilescope.sharing.redaction.names import Names
 from compilescope.sharing.redaction.numbers import Numbers
@@ -183,8 +184,11 @@ def test_nothing_of_the_user_stays_in_source() -> None:
 def test_columns_lead_to_the_same_expression() -> None:
     source = source_of(SOURCE)
     old = SOURCE.split("\n")
-    for node in ast.walk(ast.parse(SOURCE)):
-        if not isinstance(node, ast.expr) or isinstance(node, (ast.JoinedStr, ast.FormattedValue)):
+    parsed = list(ast.walk(ast.parse(SOURCE)))
+    # Text between the fields of an f-string: since Python 3.12 it has a place of its own.
+    between = [part for node in parsed if isinstance(node, ast.JoinedStr) for part in node.values]
+    for node in parsed:
+        if not isinstance(node, ast.expr) or isinstance(node, ast.JoinedStr) or node in between:
             continue
         if isinstance(node, ast.Constant) and "ecret" in str(node.value):
             continue  # A docstring is emptied, and so has one part less.
@@ -237,6 +241,17 @@ def test_numbers_keep_their_order_and_their_kind() -> None:
     for text in texts:
         assert ("." in new[text]) == ("." in text or "e" in text)
         assert text in ("0", "1", "2", "64", "512") or value(new[text]) != value(text)
+
+
+def test_a_size_is_told_by_its_dtype() -> None:
+    """A key of a dictionary is none."""
+    words = Words()
+    collect_sizes(words, '"f32[64, 96][96, 1]cpu" "bf16[128]cuda:0" "orders[8887771]" "i64[777]"')
+    for text in ("64", "96", "128", "777", "8887771"):
+        words.numbers.redact(text)
+    words.numbers.settle()
+    kept = [words.numbers.redact(text) == text for text in ("64", "96", "128", "777", "8887771")]
+    assert kept == [True, True, True, True, False]
 
 
 def test_odd_numbers() -> None:
@@ -570,6 +585,50 @@ def test_the_diagnosis_sees_a_change() -> None:
     )
     assert set(changed(diagnosis(digest(run)), diagnosis(digest(other)))) >= {"breaks", "findings"}
     assert diagnosis(digest(run))["breaks"]
+
+
+def test_of_very_many_causes_the_first_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = samples.RUNS["full"]
+    whole = diagnosis(digest(run))
+    assert compared_diagnosis(run) == (whole, "whole")
+    monkeypatch.setattr(compared, "MOST_COMPARED", 0)
+    part, extent = compared_diagnosis(run)
+    assert extent == "part" and part["counts"] == whole["counts"]
+    assert len(part["breaks"]) == len(whole["breaks"]) and part["breaks"] != whole["breaks"]
+    monkeypatch.setattr(compared, "_MOST_CAUSES", 0)
+    assert compared_diagnosis(run) == ({}, "none")
+
+
+def test_beyond_a_number_of_words_texts_go_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of them is left, and a message is no longer taken for PyTorch's."""
+    monkeypatch.setattr(code, "_MOST_WORDS", 20)
+    said = [" ".join(f"'hidden w{n}{k}' `secret{n}.{k}`" for k in "abcdef") for n in range(9)]
+    events = [
+        event(
+            GraphBreak(f"Reason {text}", explanation=text, context=text, outcome="resumed"),
+            number=number,
+            stack=(frame(number + 1, source=f"    secret{number} = quiet{number}({text!r})"),),
+        )
+        for number, text in enumerate(said)
+    ]
+    failed = CompileFailed("RuntimeError", "the shape of the input")
+    done, everything = redacted(run_of(*events, event(failed, number=99)))
+    assert done.whole > 9
+    for word in ("hidden", "secret", "quiet", "the shape of the input"):
+        assert word not in everything, word
+
+
+def test_the_ends_of_expressions_are_the_same_from_the_first_look() -> None:
+    text = "y = f(\n    secret,\n    other\n)\nz = g(secret,\n    y)\n"
+    words = Words()
+    _, ends = collect_source(words.names, text, set(), {1, 2})
+    assert {line for line, _ in ends} == {1, 2}
+    words.settle()
+    one, two = RedactedSource(words, text), RedactedSource(words, text, {1, 2}, ends)
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.expr):
+            place = (node.lineno, node.col_offset, node.end_col_offset or 0)
+            assert one.end_column(*place) == two.end_column(*place), place
 
 
 def test_the_check_finds_what_redaction_forgot() -> None:

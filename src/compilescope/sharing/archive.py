@@ -16,6 +16,7 @@ from typing import BinaryIO
 import msgspec
 
 from compilescope.errors import ToolError
+from compilescope.model.artifacts import ARTIFACTS
 from compilescope.model.event import Event, encode
 from compilescope.model.eventfile import event_files
 from compilescope.model.header import FILE_NAME, read_header, write_header
@@ -28,7 +29,6 @@ from compilescope.patterns import late
 Progress = Callable[[int, int], None]
 """(bytes done, bytes in all)"""
 
-ARTIFACTS = "artifacts"
 MEMBER = late(
     rf"{re.escape(FILE_NAME)}|{re.escape(LABELS)}|{PROCESSES}|events-\d+(?:\.\d+)?\.jsonl"
     rf"|{ARTIFACTS}/[0-9a-f]{{40}}\.[a-z]{{1,16}}",

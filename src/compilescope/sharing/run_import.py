@@ -13,11 +13,12 @@ from pathlib import Path
 import msgspec
 
 from compilescope.errors import ToolError
+from compilescope.model.artifacts import ARTIFACTS
 from compilescope.model.eventfile import EventReader, event_files
 from compilescope.model.header import FILE_NAME, RunHeader, read_header, write_header
 from compilescope.model.home import list_runs, make_home, note_made
 from compilescope.model.run import is_live
-from compilescope.sharing.archive import ARTIFACTS, Progress
+from compilescope.sharing.archive import Progress
 from compilescope.sharing.unpack import UnpackLimits, opened
 
 _CHECKED_BYTES = 100_000_000
@@ -63,6 +64,10 @@ def import_archive(
         placed = _place(folder, home, header, imported, force=force)
     note_made(placed.path)
     return placed
+
+
+_OF_A_FILE = 10_000
+"""Bytes that are decoded in about the time that it takes to open a file. Chosen, with room."""
 
 
 @contextmanager
@@ -114,10 +119,11 @@ def _unread(folder: Path) -> int:
     reader = EventReader()
     left = _CHECKED_BYTES
     for path in event_files(folder):
-        if left > 0:
-            for _ in reader.read(path, left):
-                pass
-        left -= path.stat().st_size
+        if left <= 0:
+            break
+        for _ in reader.read(path, left):
+            pass
+        left -= path.stat().st_size + _OF_A_FILE
     return reader.unread
 
 

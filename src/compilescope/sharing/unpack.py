@@ -7,7 +7,6 @@ are counted while reading, whatever the archive says of itself.
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import stat
 import struct
@@ -20,10 +19,12 @@ from typing import BinaryIO
 
 import msgspec
 
+from compilescope.digests import blake2b
 from compilescope.errors import ToolError
+from compilescope.model.artifacts import ARTIFACTS
 from compilescope.model.header import FILE_NAME
 from compilescope.model.plain_files import open_plain
-from compilescope.sharing.archive import ARTIFACTS, MEMBER, Progress
+from compilescope.sharing.archive import MEMBER, Progress
 
 _CHUNK = 1 << 20
 _ENTRY = b"PK\x01\x02"
@@ -125,7 +126,7 @@ class PackedRun:
 
     def _extract(self, info: zipfile.ZipInfo, target: Path, done: int) -> int:
         most = min(self._limits.member_bytes, self._room - done)
-        size, digest = 0, hashlib.blake2b(digest_size=20)
+        size, digest = 0, blake2b(digest_size=20)
         with self._packed.open(info) as source, target.open("xb") as file:
             while chunk := source.read(_CHUNK):
                 size += len(chunk)

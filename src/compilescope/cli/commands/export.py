@@ -108,18 +108,22 @@ def _parts(path: Path) -> Iterator[bytes]:
             yield some + file.readline()
 
 
-def _redacted(run: Run, folder: Path) -> tuple[str, bool]:
-    """Write the redacted run into `folder`: its id, and whether the rules say the same of it."""
-    from compilescope.analysis.digest import digest
-    from compilescope.model.artifacts import PackedArtifacts
+def _redacted(run: Run, folder: Path) -> tuple[str, bool | None]:
+    """Write the redacted run into `folder`: its id, and whether the rules say the same of it; None
+    where there are too many causes to compare what they say of each."""
+    from compilescope.model.artifacts import ARTIFACTS, PackedArtifacts
     from compilescope.model.packs import Pack
-    from compilescope.sharing.archive import ARTIFACTS, write_run
+    from compilescope.sharing.archive import write_run
     from compilescope.sharing.redaction.check import a_few, leaked_names
-    from compilescope.sharing.redaction.diagnosis import changed, diagnosis
+    from compilescope.sharing.redaction.diagnosis import (
+        MOST_COMPARED,
+        changed,
+        compared_diagnosis,
+    )
     from compilescope.sharing.redaction.run import redact
 
     # A digest is as large as its run: none is kept while there is something else to do.
-    before = diagnosis(digest(run))
+    before, extent = compared_diagnosis(run)
     try:
         artifacts = PackedArtifacts(folder / ARTIFACTS)
         with working("export", "redacting") as work:
@@ -147,8 +151,26 @@ def _redacted(run: Run, folder: Path) -> tuple[str, bool]:
             f"Note: {redaction.left_out} {noun} left out: too large to redact, or too many.",
             file=sys.stderr,
         )
-    different = changed(before, diagnosis(digest(redaction.run)))
+    if redaction.whole:
+        texts_are = "1 text is" if redaction.whole == 1 else f"{redaction.whole:,} texts are"
+        print(
+            f"Note: {texts_are} replaced entirely: the run has too many different words.",
+            file=sys.stderr,
+        )
+    different = changed(before, compared_diagnosis(redaction.run)[0])
     if different:
         listed = ", ".join(different)
         print(f"Note: the redacted run's diagnosis differs in: {listed}.", file=sys.stderr)
-    return redaction.run.header.run, not different
+    elif extent == "part":
+        print(
+            "Note: the redacted run's diagnosis was compared in part: all counts, lines and "
+            f"outcomes; the reasons only of the first {MOST_COMPARED:,} causes of each kind.",
+            file=sys.stderr,
+        )
+    elif extent == "none":
+        print(
+            "Note: the redacted run's diagnosis was not compared: it has too many causes.",
+            file=sys.stderr,
+        )
+    same = not different
+    return redaction.run.header.run, same if different or extent == "whole" else None

@@ -29,6 +29,9 @@ _SPECIFICATION = re.compile(r"[<>=^]?[-+ ]?[#0]?\d*[,_]?(?:\.\d*)?[a-zA-Z%]?")
 _LONGEST_CODE = 100_000
 """Letters of an expression, a guard or a line. Chosen: nobody reads a longer one; it goes as a
 whole, so that its length costs hardly anything."""
+_MOST_WORDS = 150_000
+"""Names, strings and numbers that are replaced one by one. Chosen: far more than a program has; it
+bounds time and memory for a run whose every word is another."""
 _MADE = re.compile(r"<(?:module|lambda|listcomp|dictcomp|setcomp|genexpr|string)>")
 
 
@@ -59,9 +62,19 @@ class Words:
     names: Names = field(default_factory=Names)
     numbers: Numbers = field(default_factory=Numbers)
     _functions: dict[str, str] = field(default_factory=dict)
+    beyond: set[str] = field(default_factory=set)
+    """Texts that go as a whole, since the run has more words than are replaced one by one."""
+    _settled: bool = False
+
+    def is_beyond(self, text: str) -> bool:
+        """Does this text go as a whole? Decided while the words of the run are learned."""
+        if not self._settled and self.names.many + self.numbers.many > _MOST_WORDS:
+            self.beyond.add(text)
+        return text in self.beyond
 
     def settle(self) -> None:
         """The whole run has been seen: from here on it is redacted."""
+        self._settled = True
         self._functions.clear()
         self.names.settle()
         self.numbers.settle()
@@ -114,22 +127,26 @@ class Words:
     ) -> Iterator[Edit]:
         """The edits of these tokens. A comment goes; `indices` in brackets stay."""
         root, before, last = "", "", ""
-        for token in parts:
-            word = text[token.start : token.end]
-            if token.kind == "space":
+        told = self.names.told(context)
+        for kind, start, end, quote, _ in parts:
+            if kind == "space":
                 continue
-            new = word
-            if token.kind == "name":
-                new, root = self._name(word, root if before == "." else "", before, context)
-            elif token.kind == "number":
-                index = indices and last == "[" and _is_index(word, text, token.end)
+            new = word = text[start:end]
+            if kind == "name":
+                known = told.get(word) if before not in (".", "!") else None
+                if known is not None:
+                    new, root = known, word
+                else:
+                    new, root = self._name(word, root if before == "." else "", before, context)
+            elif kind == "number":
+                index = indices and last == "[" and _is_index(word, text, end)
                 new = word if index else self.numbers.redact(word)
-            elif token.kind == "fragment":
-                new = self._fragment(word, token, context, indices)
-            elif token.kind == "comment":
+            elif kind == "fragment":
+                new = self._fragment(word, quote, context, indices)
+            elif kind == "comment":
                 new = ""
             if new != word:
-                yield token.start, token.end, new
+                yield start, end, new
             before, last = word[-1:], word
 
     def _name(self, word: str, root: str, before: str, context: Context) -> tuple[str, str]:
@@ -140,8 +157,8 @@ class Words:
             return self.names.after_dot(word, root, context), root
         return self.names.redact(word, context), word if before != "." else ""
 
-    def _fragment(self, word: str, token: Token, context: Context, indices: bool) -> str:
-        if not token.quote:
+    def _fragment(self, word: str, quote: str, context: Context, indices: bool) -> str:
+        if not quote:
             kept = _SPECIFICATION.fullmatch(word)
             return word if kept else self.names.replace(word, "text", "text")
         if indices and _is_small(word):

@@ -3,15 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Literal
 
+from compilescope.analysis.brief import digest_of_first
 from compilescope.analysis.digest import Digest
 from compilescope.analysis.findings import findings
 from compilescope.findings.remedy import Remedy
+from compilescope.model.bodies import CompileFailed, FrameSkipped, GraphBreak, Recompile
+from compilescope.model.run import Run
 from compilescope.model.stack import origin_of
 from compilescope.model.uncollected import uncollected
 
 Diagnosis = dict[str, list[Any]]
+MOST_COMPARED = 1_000
+"""Graph breaks, failed guards and failures whose reasons are compared, of each the first. Chosen:
+far more than the programs seen had; to explain a cause may be to parse a file."""
+
+_MOST_CAUSES = 30_000
+"""Events of causes of a run that is compared at all. Chosen: to count so many, twice, takes a few
+seconds."""
+_CAUSES = (GraphBreak, Recompile, CompileFailed, FrameSkipped)
+Extent = Literal["whole", "part", "none"]
+
+
+def compared_diagnosis(run: Run) -> tuple[Diagnosis, Extent]:
+    """What a redacted run is compared by, and how much of its diagnosis that is. Of more causes
+    than are compared, the reasons of the others are left out."""
+    if sum(run.count(kind) for kind in _CAUSES) > _MOST_CAUSES:
+        return {}, "none"
+    seen, whole = digest_of_first(run, MOST_COMPARED)
+    return diagnosis(seen), "whole" if whole else "part"
 
 
 @uncollected()

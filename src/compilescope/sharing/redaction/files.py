@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import msgspec
 
 from compilescope.model.python_text import LARGEST
 from compilescope.model.stack import CodeRef, Frame
 from compilescope.sharing.redaction.code import Words
 from compilescope.sharing.redaction.paths import is_public_file, redact_path
-from compilescope.sharing.redaction.source import RedactedLine, RedactedSource, redacted_line
+from compilescope.sharing.redaction.source import Ends, RedactedLine, RedactedSource, redacted_line
 
 _OMITTED = "# This file is too large to redact."
 _BEYOND = "# This file is left out: there is too much source to redact all of it."
@@ -31,6 +33,8 @@ class Files:
         self._lone_lines: dict[str, RedactedLine] = {}
         self._left_out: dict[str, str] = {}
         """Texts, and what is said in their place; empty where they are shown."""
+        self._ends: dict[str, tuple[Collection[int], Ends]] = {}
+        """Text -> lines, and where the expressions of these end."""
         self._room = _MOST_SOURCE
         self._learning = True
         self.kept: set[str] = set()
@@ -59,12 +63,20 @@ class Files:
     def forget(self) -> None:
         """All has been learned: from here on it is redacted."""
         self._learning = False
-        for done in (self._redacted, self._frames, self._code_refs, self._lone_lines):
+        for source in self._redacted.values():
+            source.redact()
+        for done in (self._frames, self._code_refs, self._lone_lines):
             done.clear()
+
+    def note_ends(self, text: str, lines: Collection[int], ends: Ends) -> None:
+        """Where the expressions of these lines end: known before they are asked for, or else the
+        file is parsed once more."""
+        self._ends[text] = (lines, ends)
 
     def source(self, text: str) -> RedactedSource:
         if text not in self._redacted:
-            self._redacted[text] = RedactedSource(self._words, text)
+            known = self._ends.get(text, ((), {}))
+            self._redacted[text] = RedactedSource(self._words, text, *known)
         return self._redacted[text]
 
     def learn(self, text: str) -> None:

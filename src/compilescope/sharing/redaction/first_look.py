@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
+from collections.abc import Collection
 from typing import Any
 
 from compilescope.model.bodies import FailedGuard
@@ -17,13 +18,15 @@ from compilescope.sharing.redaction import vocabulary
 from compilescope.sharing.redaction.code import Words
 from compilescope.sharing.redaction.lexer import tokens
 from compilescope.sharing.redaction.names import Kind, Names
+from compilescope.sharing.redaction.source import Ends, expression_ends
 
 _DEFINED: dict[str, Kind] = {"class": "C", "def": "f"}
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _IMPORT = re.compile(r"^[ \t]*(?:import|from)[ \t]+[^\n]+", re.M)
 _SIZES = re.compile(
     r"(?:size|stride|shape)(?:=[\[(]|\":\[)([^\])]{0,400})[\])]"  # of guards, values, JSON
-    r"|\"\w+((?:\[[^\]\"]*\])+)\w*(?::\d+)?\""  # of a graph's text: "f32[4, 8][8, 1]cpu"
+    # Of a graph's text, "f32[4, 8][8, 1]cpu": a dtype, so that no name of the user's is one.
+    r"|\"(?:bf|bits|[bcfiu])\d{1,3}\w{0,10}((?:\[[^\]\"]*\])+)\w*(?::\d+)?\""
 )
 _STRUCTURAL = re.compile(
     r"dims?|dim\d|axis|size|sizes|stride|padding|dilation|groups|kernel_size|output_padding|start"
@@ -84,15 +87,18 @@ def collect_library(names: Names, text: str) -> None:
             names.public.add(word)
 
 
-def collect_source(names: Names, text: str, own_parts: set[str]) -> set[str]:
-    """A file of the user's; the names that it binds otherwise than by an import come back.
+def collect_source(
+    names: Names, text: str, own_parts: set[str], lines: Collection[int] = ()
+) -> tuple[set[str], Ends]:
+    """A file of the user's; the names that it binds otherwise than by an import come back, and
+    where the expressions of these lines end.
 
     `own_parts` are names of files and folders that are the user's too. What is a package in one
     file may be a variable in another: then what follows its dot is the user's. In a file that does
     not parse any name may be bound.
     """
     if len(text) > LARGEST:
-        return names_in(text)
+        return names_in(text), {}
     whole = _parsed(text)
     if whole is None:
         trees = [_parsed(match[0].strip()) for match in _IMPORT.finditer(text)]
@@ -100,7 +106,8 @@ def collect_source(names: Names, text: str, own_parts: set[str]) -> set[str]:
         _collect_definitions(names, text)
     else:
         trees, bound = [whole], set()
-    for node in (node for tree in trees if tree is not None for node in walk(tree)):
+    nodes = [node for tree in trees if tree is not None for node in walk(tree)]
+    for node in nodes:
         if isinstance(node, ast.ImportFrom):
             _collect_from(names, node, own_parts)
         elif isinstance(node, ast.Import):
@@ -110,12 +117,13 @@ def collect_source(names: Names, text: str, own_parts: set[str]) -> set[str]:
             bound.add(name)
             if isinstance(node, _DEFINITIONS):
                 names.kinds.setdefault(name, "C" if isinstance(node, ast.ClassDef) else "f")
-    return bound
+    return bound, expression_ends(nodes, lines) if lines and whole is not None else {}
 
 
 def names_in(text: str) -> set[str]:
     """Of a file of which nothing is shown: what is not known to be public is replaced."""
-    return set(_NAME.findall(text))
+    # No list of them: such a file has millions of words, most of them the same.
+    return {match[0] for match in _NAME.finditer(text)}
 
 
 def _collect_definitions(names: Names, text: str) -> None:

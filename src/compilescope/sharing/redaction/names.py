@@ -42,6 +42,8 @@ class Names:
         self._told: dict[Context, dict[str, str]] = {}
         self.paths: dict[str, str] = {}
         """Paths that were redacted."""
+        self.folders: dict[str, str] = {}
+        """Folders that were redacted, up to their last separator."""
         self.public_paths: set[str] = set()
         """What stayed of them: parts inside well-known packages, names that Python makes up."""
         self.kinds: dict[str, Kind] = {}
@@ -60,6 +62,11 @@ class Names:
         """Names of the user's files and folders."""
         self.modules: set[str] = set()
         """Names under which the user's files import other well-known packages."""
+
+    @property
+    def many(self) -> int:
+        """How many were replaced."""
+        return len(self._new)
 
     @property
     def given(self) -> set[str]:

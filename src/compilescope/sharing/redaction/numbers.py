@@ -30,6 +30,11 @@ class Numbers:
         self._largest = Decimal(2)
         """That stands for another."""
 
+    @property
+    def many(self) -> int:
+        """How many were seen."""
+        return len(self._seen)
+
     def keep(self, value: int) -> None:
         """A size: it stays as it is, wherever it stands."""
         if value not in self._kept:

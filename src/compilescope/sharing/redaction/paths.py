@@ -38,6 +38,8 @@ KEPT_WORDS = frozenset(
 
 def public_part(path: str) -> tuple[str, str]:
     """(what comes before, the part inside a well-known package or Python's library; else empty)"""
+    if "-packages" not in path and "python3." not in path:
+        return path, ""  # As nearly all of the user's own, of which there may be very many.
     match = _PACKAGES.fullmatch(path)
     if match is not None:
         return (match[1], match[2]) if _belongs_to_public(match[2]) else (path, "")
@@ -80,11 +82,21 @@ def redact_path(names: Names, path: str) -> str:
 
 def _redact_path(names: Names, path: str) -> str:
     before, inside = public_part(path)
-    parts = _SEPARATOR.split(before)
-    last = len(parts) - 1 if not inside else -1
-    new = [_part(names, part, number == last) for number, part in enumerate(parts)]
     names.public_paths.add(inside)
-    return "".join(new) + inside
+    if inside:
+        return _redact_folder(names, before) + inside
+    end = max(before.rfind("/"), before.rfind("\\")) + 1
+    return _redact_folder(names, before[:end]) + _part(names, before[end:], True)
+
+
+def _redact_folder(names: Names, folder: str) -> str:
+    """Once for all files that lie in it."""
+    known = names.folders.get(folder)
+    if known is None:
+        parts = _SEPARATOR.split(folder)
+        known = "".join(_part(names, part, False) for part in parts)
+        names.folders[folder] = known
+    return known
 
 
 def _part(names: Names, part: str, is_file: bool) -> str:

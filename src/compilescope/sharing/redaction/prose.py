@@ -170,6 +170,8 @@ class Prose:
 
     def _line(self, line: str, redact: Callable[[str], str]) -> tuple[str, tuple[str, int] | None]:
         """The line, and the place of the one that follows where that is a line of code."""
+        if line.strip() and self._words.is_beyond(line):
+            return self._words.whole(line), None
         match = None
         if "File" in line:
             match = _TRACE.fullmatch(line) or _PLACE.fullmatch(line)
@@ -213,6 +215,8 @@ class Prose:
         its words are learned."""
         if len(line) > _LONGEST_TOLD:
             return True
+        if self._words.beyond:
+            return True  # Not all strings of the user's are known, of which it may be one.
         text = "" if self._learning else line.strip()
         return bool(text) and (self._unknown_words(line, wide) or self._says_a_string(text))
 

@@ -41,6 +41,7 @@ _LINE = re.compile(
 )
 _OPTION = re.compile(r"(--?)([^=]+)(=?)(.*)", re.S)
 _VERSION = re.compile(r"\d[\w.]*(?:\+(?:cpu|cu\d+|rocm[\d.]+|xpu|git[0-9a-f]+)(?!\w))?")
+_LIKE_CODE = frozenset(("code", "guard", "torchs-guard", "reason", "argument", "test"))
 _TORCHS_KINDS = ("OTHER", "WEAKREF", "ACCESSOR")
 _WITHOUT_TEXT = frozenset((int, float, bool, type(None)))
 _OUR_VALUES = frozenset(("alive", "gone", "present", "changed", "another", "unchanged"))
@@ -111,7 +112,7 @@ class Records:
         # Nobody knows what a kind of another version holds: that there was one is all that stays.
         new = Unknown({"kind": "Redacted"}) if isinstance(body, Unknown) else self.struct(body)
         test = event.test and self.text(event.test, "test")
-        stack = tuple(self._files.frame(frame) for frame in event.stack)
+        stack = tuple(map(self._files.frame, event.stack))
         self.kept.add(event.id)
         self.kept.add(event.compile_id or "")
         return msgspec.structs.replace(event, body=new, test=test, stack=stack)
@@ -128,7 +129,9 @@ class Records:
         changes: dict[str, Any] = {}
         for field, policy in plan:
             old = getattr(struct, field)
-            new = self._value(old, policy)
+            if not old or type(old) in _WITHOUT_TEXT:
+                continue
+            new = self.text(old, policy) if type(old) is str else self._value(old, policy)
             if new is not old:
                 changes[field] = new
         return msgspec.structs.replace(struct, **changes) if changes else struct
@@ -171,6 +174,8 @@ class Records:
     def _redacted(self, text: str, policy: Policy) -> str:
         if policy.startswith("artifact-"):
             return self._texts.redacted(text, policy, self)
+        if policy in _LIKE_CODE and self._words.is_beyond(text):
+            return self._words.whole(text)
         return self._ways[policy](text)
 
     def _torchs_guard(self, text: str) -> str:

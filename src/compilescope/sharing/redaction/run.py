@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -49,6 +49,11 @@ class Redaction:
     left_out: int
     """Files of source that are not in it, since there was too much."""
 
+    @property
+    def whole(self) -> int:
+        """Texts that went as a whole, since there were too many words."""
+        return len(self.words.beyond)
+
 
 @uncollected()
 def redact(run: Run, artifacts: Artifacts, progress: Progress | None = None) -> Redaction:
@@ -78,8 +83,8 @@ def redact(run: Run, artifacts: Artifacts, progress: Progress | None = None) -> 
     prose.learn()
     _learn(records(None), run, note)
     words.settle()
-    files.forget()
     prose.forget()
+    files.forget()
     redacting = records(artifacts)
     header, events = _redact(redacting, run, lambda done: note(half + done))
     # A file that could not be read counts as a line: that much of it is known.
@@ -156,23 +161,38 @@ def _artifacts_of(kind: type[msgspec.Struct]) -> tuple[str, ...]:
     )
 
 
+def _texts(
+    sources: dict[str, tuple[str, str]], structs: Iterable[msgspec.Struct]
+) -> dict[str, set[int]]:
+    """The texts of the user's files, each once, and the lines of which columns are told."""
+    own = {file: text for file, (_, text) in sources.items() if not is_public_file(file)}
+    found: dict[str, set[int]] = {text: set() for text in own.values()}
+    for struct in structs:
+        if isinstance(struct, Frame) and struct.end_column is not None and struct.file in own:
+            found[own[struct.file]].add(struct.line)
+    return found
+
+
 def _collect(
     words: Words,
     run: Run,
     sources: dict[str, tuple[str, str]],
     files: Files,
     paths: set[str],
-    structs: Iterable[msgspec.Struct],
+    structs: Collection[msgspec.Struct],
 ) -> None:
     own = {part for path in paths if not is_public_file(path) for part in parts_of(path)}
     bound: set[str] = set()
     for file, (_, text) in sources.items():
         if is_public_file(file):
             collect_library(words.names, text)
-        elif files.is_left_out(text):
+    for text, lines in _texts(sources, structs).items():
+        if files.is_left_out(text):
             bound |= names_in(text)
         else:
-            bound |= collect_source(words.names, text, own)
+            names_bound, ends = collect_source(words.names, text, own, lines)
+            bound |= names_bound
+            files.note_ends(text, lines, ends)
     words.names.modules -= bound
     names: set[str] = set()
     for struct in structs:

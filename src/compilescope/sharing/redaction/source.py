@@ -8,15 +8,17 @@ from __future__ import annotations
 import ast
 import bisect
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property
 from itertools import accumulate
 
 from compilescope.model.fingerprint import normalised
-from compilescope.model.python_text import parse_python
+from compilescope.model.python_text import parse_python, walk
 from compilescope.sharing.redaction.code import Edit, Words, apply, is_plain, is_too_long
 from compilescope.sharing.redaction.lexer import Token, tokens
 
+Ends = dict[tuple[int, int], list[tuple[int, int]]]
+"""Where an expression begins -> where those end that begin there: lines, and bytes in them."""
 _BLANKS = re.compile(r"(?<![ \t])[ \t]*$")
 
 
@@ -46,27 +48,39 @@ class RedactedLine:
 
 def redacted_line(words: Words, old: str) -> RedactedLine:
     """A line of which the file is not known."""
-    if is_too_long(old):
+    if is_too_long(old) or words.is_beyond(old):
         return RedactedLine(old, [(0, len(old), words.whole(old))])
     # A string that stands alone is a docstring, which only tokens tell.
     if is_plain(old) and not old.lstrip().startswith(("'", '"')):
         return RedactedLine(old, list(words.plain_edits(old)))
-    return RedactedLine(old, list(_edits(words, old, list(tokens(old)))))
+    return RedactedLine(old, list(_edits(words, old, *_parted(old, list(tokens(old))))))
 
 
 class RedactedSource:
     """A file before and after."""
 
-    def __init__(self, words: Words, text: str) -> None:
+    def __init__(
+        self, words: Words, text: str, lines: Collection[int] = (), ends: Ends | None = None
+    ) -> None:
+        """`ends`: of the expressions of these lines, for who knows them; they take a parse."""
+        self._words = words
         self._text = text
-        every = list(tokens(text))
-        self._edits = list(_edits(words, text, every))
-        self._joining = [
-            (token.start, token.end)
-            for token in every
-            if token.kind == "fragment" and "\n" in text[token.start : token.end]
-        ]
+        self._known = lines
+        self._known_ends = ends or {}
+        self._documents, self._parts = _parted(text, list(tokens(text)))
+        self.redact()
+
+    def redact(self) -> None:
+        """What becomes of each word: asked again, of the same tokens, when all are known."""
+        self._edits = list(_edits(self._words, self._text, self._documents, self._parts))
+        self.__dict__.pop("lines", None)
+
+    @cached_property
+    def _joining(self) -> list[tuple[int, int]]:
         """Strings that go over lines."""
+        spans = [*self._documents.values()]
+        spans += [(token.start, token.end) for token in self._parts if token.kind == "fragment"]
+        return [(start, end) for start, end in spans if "\n" in self._text[start:end]]
 
     @cached_property
     def lines(self) -> list[RedactedLine]:
@@ -113,7 +127,8 @@ class RedactedSource:
         line = self.lines[number - 1]
         if column is not None:
             start, stop = _byte(line.old, column), _byte(line.old, end)
-            ends = self._ends.get((number, start), [])
+            known = self._known_ends if number in self._known else self._ends
+            ends = known.get((number, start), [])
             if (number, stop) not in ends:
                 for last, last_stop in ends:
                     if last > number and last_stop == stop and last <= len(self.lines):
@@ -123,18 +138,21 @@ class RedactedSource:
         return line.column(end)
 
     @cached_property
-    def _ends(self) -> dict[tuple[int, int], list[tuple[int, int]]]:
-        """Where an expression begins -> where those end that begin there."""
+    def _ends(self) -> Ends:
         try:
-            tree = parse_python(self._text)
+            return expression_ends(walk(parse_python(self._text)))
         except SyntaxError:
             return {}
-        ends: dict[tuple[int, int], list[tuple[int, int]]] = {}
-        for node in ast.walk(tree):
-            if isinstance(node, ast.expr):
-                place = (node.end_lineno or node.lineno, node.end_col_offset or 0)
-                ends.setdefault((node.lineno, node.col_offset), []).append(place)
-        return ends
+
+
+def expression_ends(nodes: Iterable[ast.AST], lines: Collection[int] | None = None) -> Ends:
+    """`lines`: only of the expressions that begin on one of them."""
+    ends: Ends = {}
+    for node in nodes:
+        if isinstance(node, ast.expr) and (lines is None or node.lineno in lines):
+            place = (node.end_lineno or node.lineno, node.end_col_offset or 0)
+            ends.setdefault((node.lineno, node.col_offset), []).append(place)
+    return ends
 
 
 def _is_told_apart(told: dict[str, str], line: RedactedLine) -> bool:
@@ -149,10 +167,19 @@ def _byte(line: str, column: int) -> int:
     return len(line[:column].encode())
 
 
-def _edits(words: Words, text: str, every: list[Token]) -> Iterator[Edit]:
-    """In order, each within one line."""
+Documents = dict[int, tuple[int, int]]
+"""Strings that stand alone as statements: start -> (start, end)."""
+
+
+def _parted(text: str, every: list[Token]) -> tuple[Documents, list[Token]]:
+    """Strings that stand alone, and the other tokens but for blanks."""
     documents = _documents(text, every)
-    rest = [token for token in every if token.start not in documents]
+    rest = [token for token in every if token[0] != "space" and token[1] not in documents]
+    return documents, rest
+
+
+def _edits(words: Words, text: str, documents: Documents, rest: list[Token]) -> Iterator[Edit]:
+    """In order, each within one line."""
     found = [*words.edits(text, rest), *((*documents[start], "") for start in documents)]
     for start, end, new in sorted(found):
         old = text[start:end]
@@ -174,21 +201,20 @@ def _line_by_line(start: int, old: str, new: str) -> Iterator[Edit]:
         start += len(line) + 1
 
 
-def _documents(text: str, every: list[Token]) -> dict[int, tuple[int, int]]:
-    """Strings that stand alone as statements: start -> (start, end)."""
-    found: dict[int, tuple[int, int]] = {}
+def _documents(text: str, every: list[Token]) -> Documents:
+    found: Documents = {}
     depth, fresh, last = 0, True, ""
-    for number, token in enumerate(every):
-        word = text[token.start : token.end]
-        if token.kind == "space":
-            if word == "\n":
+    for number, (kind, start, end, _, whole) in enumerate(every):
+        if kind == "space":
+            if text[start] == "\n":
                 fresh = depth == 0 and last != "\\"
             continue
-        if token.kind == "fragment" and token.whole and fresh and _ends_there(text, every, number):
-            found[token.start] = (token.start, token.end)
-        depth = max(0, depth + (word in "([{") - (word in ")]}")) if len(word) == 1 else depth
-        fresh = fresh and token.kind in ("quote", "comment")
-        last = word[-1:]
+        if kind == "fragment" and whole and fresh and _ends_there(text, every, number):
+            found[start] = (start, end)
+        last = text[end - 1]
+        if end - start == 1:
+            depth = max(0, depth + (last in "([{") - (last in ")]}"))
+        fresh = fresh and kind in ("quote", "comment")
     return found
 
 
