@@ -209,15 +209,21 @@ def test_a_program_that_profiles_itself(before: int) -> None:
     def f(x: Any) -> Any:
         return (x @ x).relu()
 
-    with compilescope.capture(profile=5) as seen:
+    def own_profile() -> list[str]:
+        torch._dynamo.reset()
         for _ in range(before):
             f(torch.ones(8, 8))
         with torch.profiler.profile() as own:
             for _ in range(20):
                 f(torch.ones(8, 8))
-    names = [event.name for event in own.events()]
-    # Compiling runs it once more, on fake tensors.
-    assert names.count("aten::mm") - 20 in (0, 1)
+        return [event.name for event in own.events()]
+
+    # Compiling runs it on fake tensors too, the first time more often: how often is torch's affair.
+    own_profile()
+    alone = own_profile()
+    with compilescope.capture(profile=5) as seen:
+        names = own_profile()
+    assert names.count("aten::mm") == alone.count("aten::mm") >= 20
     assert not any("compilescope" in name for name in names)
     profile = _only(seen.run)
     assert profile.bar is None and "uses torch's profiler itself" in profile.told.reason

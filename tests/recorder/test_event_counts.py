@@ -124,7 +124,12 @@ def test_threads() -> None:
         for thread in threads:
             thread.join()
     assert run.digest.tool_faults == 0
-    breaks = [(event.thread, body.frame.function) for event, body in run.run.of(GraphBreak)]
+    # torch 2.11 compiles a function of no file through a wrapper of its own, and breaks there too.
+    breaks = [
+        (event.thread, body.frame.function)
+        for event, body in run.run.of(GraphBreak)
+        if body.frame.file == "<string>"
+    ]
     assert sorted(name for _, name in breaks) == [f"f{number}" for number in range(6)]
     assert len({thread for thread, _ in breaks}) == 6
     ids = [event.id for event in run.events]

@@ -8,10 +8,11 @@ from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
 
+import msgspec
 import pytest
 
 import compilescope
-from capabilities import expected
+from capabilities import PYTHON, expected
 from compilescope.registry.capabilities import (
     CAPABILITIES,
     SeenCapabilities,
@@ -30,7 +31,7 @@ _COMPILER = re.compile(r"torch\.(compiler|_dynamo|_higher_order_ops|_library|lib
 
 def test_this_torch_has_what_is_on_record() -> None:
     found = detected()
-    recorded = load_capabilities().of(version("torch"))
+    recorded = load_capabilities().of(version("torch"), PYTHON)
     if recorded is not None:
         assert {name for name in recorded if not name.startswith("example/")} == found
     assert all(expected(name) for name in found)
@@ -93,8 +94,17 @@ def test_a_version_is_added_in_its_place() -> None:
     record = record.with_torch("2.9.1", ["b"], ["a", "b"])
     assert record.versions == ("2.9.1", "2.13.0")
     assert record.seen == {"a": ("2.13.0",), "b": ("2.9.1",)}
-    assert record.of("2.13.0+cpu") == {"a"} and record.of("2.10.0") is None
-    assert record.with_torch("2.13.0", [], ["a", "b"]).of("2.13.0") == frozenset()
+    assert record.of("2.13.0+cpu", "3.11") == {"a"} and record.of("2.10.0", "3.11") is None
+    assert record.with_torch("2.13.0", [], ["a", "b"]).of("2.13.0", "3.11") == frozenset()
+
+
+def test_another_python_is_a_difference() -> None:
+    record = SeenCapabilities().with_torch("2.13.0", ["a", "b"], ["a", "b", "c"])
+    record = record.with_python("2.13.0", "3.12", ["b", "c", "unknown"])
+    assert record.of("2.13.0", "3.12") == {"b", "c"}
+    assert record.of("2.13.0", "3.11") == record.of("2.13.0", "3.13") == {"a", "b"}
+    assert msgspec.json.decode(capabilities_text(record), type=SeenCapabilities) == record
+    assert record.with_python("2.13.0", "3.12", ["a", "b"]).of("2.13.0", "3.12") == {"a", "b"}
 
 
 def test_the_page_is_current() -> None:

@@ -11,7 +11,8 @@ pytestmark = pytest.mark.torch
 
 pytest.importorskip("torch")
 
-from compilescope.torchapi.times.region_times import GraphTotals, RegionTotals, Timing  # noqa: E402
+from compilescope.torchapi.times.region_times import Timing  # noqa: E402
+from compilescope.torchapi.times.time_totals import GraphTotals, RegionTotals  # noqa: E402
 
 
 class Sink:
@@ -227,3 +228,123 @@ def test_a_long_run_writes_on_the_way(bench: Bench) -> None:
         bench.wait(1_500_000_000)
         leave()
     assert [body.calls for body in bench.sink.bodies] == [2, 2]
+
+
+class Device:
+    """A GPU behind the host: what is put into its queue passes when it has worked so far."""
+
+    def __init__(self) -> None:
+        self.time = 0
+        self.reached = 0
+        self.blocked = False
+        self.given_back: list[int] = []
+
+    def now(self) -> int | None:
+        return None if self.blocked else self.time
+
+    def has_passed(self, moment: int) -> bool:
+        return moment <= self.reached
+
+    def wait(self, moment: int) -> None:
+        self.reached = max(self.reached, moment)
+
+    def between_ns(self, before: int, after: int) -> int:
+        return after - before
+
+    def give_back(self, moment: int) -> None:
+        self.given_back.append(moment)
+
+
+class DeviceBench(Bench):
+    def __init__(self) -> None:
+        super().__init__()
+        self.device = Device()
+        self.timing._moments = lambda: self.device
+        self.timing._look_for_device()
+
+    def works(self, time: int) -> Callable[[], None]:
+        """Launches so much work, which takes the host no time."""
+
+        def launch() -> None:
+            self.device.time += time
+
+        return launch
+
+    def call(self, enter: Callable[[], Any], *parts: Callable[[], Any]) -> None:
+        leave = enter()
+        for part in parts:
+            part()
+        leave()
+
+    def written(self, *, last: bool = False) -> tuple[Any, list[Any]]:
+        """The region, and its graphs."""
+        self.sink.bodies.clear()
+        self.timing.write(last=last)
+        return self.sink.bodies[0], self.sink.bodies[1:]
+
+
+def test_a_device_has_times_of_its_own() -> None:
+    bench = DeviceBench()
+    _, enter = bench.region()
+    first = bench.graph(1, breaks=True, inner=bench.works(100))
+    second = bench.graph(1, inner=bench.works(40))
+    bench.call(enter, bench.works(5), first, bench.works(7), second, bench.works(2))
+    region, graphs = bench.written(last=True)
+    assert (region.total_ns, region.inside_ns) == (2, 2)
+    assert (region.device_total_ns, region.device_inside_ns) == (154, 140)
+    assert region.device_entry_ns == 5
+    assert [graph.device_inside_ns for graph in graphs] == [100, 40]
+    assert [graph.device_after_ns for graph in graphs] == [9, 0]
+
+
+def test_nobody_waits_for_a_device_before_the_end() -> None:
+    bench = DeviceBench()
+    _, enter = bench.region()
+    graph = bench.graph(1, inner=bench.works(100))
+    bench.call(enter, graph)
+    bench.call(enter, graph)
+    region, _ = bench.written()
+    assert (region.calls, region.device_total_ns) == (2, 0)
+    bench.device.reached = 100
+    region, _ = bench.written()
+    assert (region.calls, region.device_total_ns) == (0, 100)
+    region, _ = bench.written(last=True)
+    assert region.device_total_ns == 100
+
+
+def test_a_device_is_not_asked_while_something_compiles_or_a_cuda_graph_is_recorded() -> None:
+    bench = DeviceBench()
+    _, enter = bench.region()
+    graph = bench.graph(1, inner=bench.works(100))
+    bench.call(enter, bench.timing.note_compilation, graph)
+    bench.device.blocked = True
+    bench.call(enter, graph)
+    bench.device.blocked = False
+    bench.call(enter, graph)
+    region, _ = bench.written(last=True)
+    assert (region.calls, region.warmup_calls) == (2, 1)
+    assert region.device_total_ns == 100
+
+
+def test_a_device_that_fails_harms_nothing() -> None:
+    bench = DeviceBench()
+    _, enter = bench.region()
+    graph = bench.graph(1, inner=bench.works(100))
+    bench.call(enter, graph)
+
+    def fails(*given: object) -> Any:
+        raise RuntimeError("CUDA error")
+
+    bench.device.wait = bench.device.now = fails  # type: ignore[method-assign]
+    bench.call(enter, graph)
+    region, _ = bench.written(last=True)
+    assert (region.calls, region.device_total_ns) == (2, 0)
+
+
+def test_without_a_device_there_are_no_such_times(bench: Bench) -> None:
+    _, enter = bench.region()
+    leave = enter()
+    bench.graph(5)()
+    leave()
+    bench.timing.close()
+    assert [body.device_inside_ns for body in bench.sink.bodies] == [None, None]

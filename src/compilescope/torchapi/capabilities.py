@@ -91,6 +91,7 @@ _GUARDS = {
     "TORCH_FUNCTION_MODE_STACK": "modes in words",
 }
 _BREAKS = {
+    "GB8985": "`requires_grad_()` is traced, and breaks where a result needs the leaf",
     "GB9193": "the clock has a type of its own, `Call to a time function`",
 }
 

@@ -19,6 +19,7 @@ from typing import Any
 import torch
 
 from compilescope.model.stack import CodeRef, Frame, Origin, origin_of, plain_function_name
+from compilescope.torchapi.line_tables import note_lines, slip, true_line
 from compilescope.torchapi.weak_notes import WeakNotes
 
 _TORCH_ROOT = os.path.dirname(torch.__file__) + os.sep
@@ -50,6 +51,8 @@ def code_ref(code: CodeType) -> CodeRef:
     resumed = _resumed_code(code)
     if resumed is not None:
         key = (code.co_filename, code.co_firstlineno, code.co_name)
+        if key not in _resumed_lines:
+            note_lines(code)
         _resumed_lines[key] = resumed.co_firstlineno
     return named_code_ref(code.co_filename, code.co_firstlineno, code.co_name)
 
@@ -98,7 +101,7 @@ def with_columns(frames: list[Frame], error: BaseException, translator: Any) -> 
     """
     if not frames or frames[-1].column is not None:
         return frames
-    places: dict[tuple[str, int], Any] = {}
+    places: dict[tuple[str, int], tuple[str, Any]] = {}
     translators = [translator]
     behind: BaseException | None = error
     for _ in range(_MOST_ERRORS):
@@ -111,15 +114,17 @@ def with_columns(frames: list[Frame], error: BaseException, translator: Any) -> 
         positions = getattr(getattr(tx, "current_instruction", None), "positions", None)
         code = getattr(tx, "f_code", None)
         if positions is not None and code is not None and positions.lineno is not None:
-            places[code.co_filename, positions.lineno] = positions
+            places[code.co_filename, positions.lineno] = code.co_name, positions
     return [_placed(frame, places.get((frame.file, frame.line))) for frame in frames]
 
 
-def _placed(frame: Frame, positions: Any) -> Frame:
-    if positions is None or frame.column is not None:
+def _placed(frame: Frame, place: tuple[str, Any] | None) -> Frame:
+    if place is None or frame.column is not None:
         return frame
+    name, positions = place
     column, end = positions.col_offset, positions.end_col_offset
-    return _frame(frame.file, frame.line, frame.function, column, end)
+    line = true_line(frame.file, name, frame.line, column, end)
+    return _frame(frame.file, line, frame.function, column, end)
 
 
 def region() -> CodeRef | None:
@@ -173,9 +178,18 @@ def _live_callers() -> list[tuple[str, Frame]]:
         if _internal(code.co_filename) or (not frames and origin(code.co_filename) != "user"):
             continue
         column, end = _columns(code, frame.f_lasti)
-        shown = _frame(code.co_filename, frame.f_lineno, code.co_name, column, end)
+        shown = _frame(code.co_filename, _line(frame, column, end), code.co_name, column, end)
         frames.append((code.co_name, shown))
     return frames
+
+
+def _line(frame: FrameType, column: int | None, end: int | None) -> int:
+    code = frame.f_code
+    line = frame.f_lineno - slip(code, frame.f_lasti)
+    if plain_function_name(code.co_name) == code.co_name or _resumed_code(code) is not None:
+        return line
+    # Compiled code of a resume function: its lines are those that Dynamo read in the function.
+    return true_line(code.co_filename, code.co_name, line, column, end)
 
 
 _Columns = dict[int, tuple[int | None, int | None]]
@@ -201,7 +215,8 @@ def _columns(code: Any, instruction: int) -> tuple[int | None, int | None]:
 def _traced(stack: Iterable[traceback.FrameSummary] | None) -> Iterable[tuple[str, Frame]]:
     for summary in stack or ():
         column, end = getattr(summary, "colno", None), getattr(summary, "end_colno", None)
-        shown = _frame(summary.filename, summary.lineno or 0, summary.name, column, end)
+        line = true_line(summary.filename, summary.name, summary.lineno or 0, column, end)
+        shown = _frame(summary.filename, line, summary.name, column, end)
         yield summary.name, shown
 
 

@@ -8,7 +8,7 @@ import torch
 @torch.compile(backend="eager")
 def f(x):
     y = x + 1
-    assert (y > 0).all(), x.shape  #: break "assert" Data-dependent branching #: category validation-guard
+    assert (y > 0).all(), x.shape  #: break "assert" Data-dependent branching #: with bytecode/assert-at-test break "(y > 0)" Data-dependent branching #: category validation-guard
     return y * 2
 
 

@@ -358,7 +358,8 @@ def _state_differences(text: str) -> Iterator[tuple[str, str, str, str]]:
 def _failed_expressions(
     checks: Iterable[str], globals_: dict[str, Any], scope: dict[str, Any], frames: dict[str, Frame]
 ) -> Iterator[FailedGuard]:
-    """Conditions on sizes: Python expressions, each judged by itself."""
+    """Conditions on sizes: Python expressions, each judged by itself and told once."""
+    told: set[str] = set()
     for check in checks:
         text = without_comment(check)
         try:
@@ -367,10 +368,14 @@ def _failed_expressions(
         except Exception as error:
             let_through(error)
             continue  # An operand is of another type; that guard has failed and is listed.
+        guard = readable(text)
+        if guard in told:
+            continue
+        told.add(guard)
         subject, expected, actual = _operands(text, globals_, scope)
         sources = [source for source in frames if source and source in text]
         frame = frames[max(sources, key=len)] if sources else None
-        yield FailedGuard(readable(text), readable(subject), expected, actual, "SHAPE", frame)
+        yield FailedGuard(guard, readable(subject), expected, actual, "SHAPE", frame)
 
 
 def _operands(text: str, globals_: dict[str, Any], scope: dict[str, Any]) -> tuple[str, str, str]:

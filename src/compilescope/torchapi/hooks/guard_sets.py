@@ -27,11 +27,12 @@ def _record(watch: Watch, call: HookedCall) -> None:
     manager: Any = call["self"].guard_manager
     compile_id = current_compile_id()
     frame = frame_number(compile_id)
+    code = code_ref(call["builder"].f_code)
     if compilation_number(compile_id) >= MOST_KEPT:
         # Guards of the same code come from the same lines.
         watch.guard_frames[manager] = watch.storm_frames.get(frame, {})
         kinds = Counter(_kinds(manager.root))
-        body = GuardSet(kinds.total(), dict(kinds), "", code_ref(call["builder"].f_code))
+        body = GuardSet(kinds.total(), dict(kinds), "", code)
         watch.sink.emit(body, compile_id=compile_id, more=True)
         return
     stacks = _stacks(call["guards_out"])
@@ -46,7 +47,7 @@ def _record(watch: Watch, call: HookedCall) -> None:
         count=len(guards),
         kinds=dict(Counter(guard.kind for guard in guards)),
         artifact=watch.sink.artifact(_encode(guards).decode(), "guards"),
-        frame=code_ref(call["builder"].f_code),
+        frame=code,
     )
     watch.sink.emit(body, compile_id=compile_id, more=True)
 

@@ -10,7 +10,7 @@ from typing import Any
 from compilescope.torchapi.compilation.current import current_compile_id
 from compilescope.torchapi.hook import Hook, HookedCall, Watch
 from compilescope.torchapi.stacks import code_ref
-from compilescope.torchapi.times.region_times import GraphTotals
+from compilescope.torchapi.times.time_totals import GraphTotals
 
 _PREFIX = "__compiled_fn"
 

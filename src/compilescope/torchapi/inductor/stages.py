@@ -107,12 +107,12 @@ class _StageWatch:
         finally:
             self._direction = before
 
-    def _fusion_pass(self, stage: GraphStage, wished: Any) -> Callable[[Any], Any]:
+    def _fusion_pass(self, stage: GraphStage, own_pass: Any) -> Callable[[Any], Any]:
         """The user's own pass first, where there is one."""
 
         def note(nodes: Any) -> Any:
-            if wished is not None:
-                nodes = wished(nodes)
+            if own_pass is not None:
+                nodes = own_pass(nodes)
             try:
                 if stage == "ir_pre_fusion":
                     self._note_post_grad()
@@ -132,7 +132,7 @@ class _StageWatch:
         if getattr(graph, "parent", None) is None:
             self._keeper.keep_graph("post_grad", self._direction, graph.module)
 
-    def _partitioner(self, wished: Any) -> Any:
+    def _partitioner(self, own_partition: Any) -> Any:
         from torch._inductor.custom_graph_pass import CustomPartitionerFn
 
         watch = self
@@ -142,7 +142,7 @@ class _StageWatch:
 
             def __call__(self, gm: GraphModule, joint_inputs: Any, **options: Any) -> Any:
                 watch._keeper.keep_graph("aot_joint", "", gm)
-                cut = wished or _standard_partition
+                cut = own_partition or _standard_partition
                 forward, backward = cut(gm, joint_inputs, **options)
                 watch._keeper.keep_graph("aot_forward", "forward", forward)
                 watch._keeper.keep_graph("aot_backward", "backward", backward)

@@ -7,6 +7,7 @@ needed; whatever is rare is a method.
 
 Time outside graphs goes to the last graph that a break ended; before there is one, to the region.
 Sums are plain integers: under the interpreter's lock an addition is whole, so threads share them.
+Where the process uses a GPU, the same is added up by its own clock (`device_times`).
 """
 
 from __future__ import annotations
@@ -22,94 +23,20 @@ from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any
 
-from compilescope.model.bodies import GraphTime, RegionTime
 from compilescope.model.stack import CodeRef
 from compilescope.processes.interruptions import let_through
 from compilescope.torchapi.sinks import Sink
 from compilescope.torchapi.stacks import code_ref, origin, region
-
-
-class Outside:
-    """Time outside graphs, on somebody's account.
-
-    One class for all accounts: the interpreter is quick about attributes of a class it expects.
-    """
-
-    __slots__ = ("ns",)
-
-    def __init__(self) -> None:
-        self.ns = 0
-
-
-class GraphTotals:
-    """What is known of one compiled graph and not written yet."""
-
-    __slots__ = ("breaks", "calls", "captured", "compile_id", "frame", "inside_ns", "outside")
-
-    def __init__(
-        self, compile_id: str, captured: str | None, frame: CodeRef | None, breaks: bool
-    ) -> None:
-        self.compile_id = compile_id
-        self.captured = captured
-        self.frame = frame
-        self.breaks = breaks
-        self.outside = Outside()
-        self.clear()
-
-    def clear(self) -> None:
-        self.calls = self.inside_ns = self.outside.ns = 0
-
-    def take(self) -> GraphTime:
-        body = GraphTime(
-            graph=self.compile_id,
-            frame=self.frame,
-            captured=self.captured,
-            calls=self.calls,
-            inside_ns=self.inside_ns,
-            after_ns=self.outside.ns,
-        )
-        self.clear()
-        return body
-
-
-class RegionTotals:
-    """What is known of one `torch.compile` and not written yet."""
-
-    __slots__ = (
-        "calls", "fullgraph", "inside_ns", "named", "outside", "ref", "total_ns", "warmup_calls",
-        "warmup_ns",
-    )  # fmt: skip
-
-    def __init__(self, fullgraph: bool) -> None:
-        self.ref: CodeRef | None = None
-        self.named = False
-        """Whether `ref` is settled."""
-        self.fullgraph = fullgraph
-        self.outside = Outside()
-        self.clear()
-
-    def clear(self) -> None:
-        self.calls = self.total_ns = self.inside_ns = self.outside.ns = 0
-        self.warmup_calls = self.warmup_ns = 0
-
-    def take(self) -> RegionTime:
-        body = RegionTime(
-            region=self.ref or CodeRef("", 0, "?"),
-            calls=self.calls,
-            total_ns=self.total_ns,
-            inside_ns=self.inside_ns,
-            entry_ns=self.outside.ns,
-            warmup_calls=self.warmup_calls,
-            warmup_ns=self.warmup_ns,
-        )
-        self.clear()
-        return body
+from compilescope.torchapi.times.device_times import DeviceMarks, Moments, device_moments
+from compilescope.torchapi.times.time_totals import GraphTotals, RegionTotals
 
 
 class RegionCall:
     """The region call that one thread is in. Invariant: all time up to `last` has been added."""
 
-    __slots__ = ("busy", "depth", "inside_ns", "last", "owner", "region", "start", "warming")
+    __slots__ = (
+        "busy", "depth", "device", "inside_ns", "last", "owner", "region", "start", "warming",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.region = RegionTotals(fullgraph=False)
@@ -120,6 +47,8 @@ class RegionCall:
         self.busy = False
         """Graphs are not timed now: one of them runs, or the call is warming up."""
         self.warming = False
+        self.device: DeviceMarks | None = None
+        """The device's clock, once the process uses one."""
         self.start = self.last = self.inside_ns = 0
 
     def warm_up(self) -> None:
@@ -155,19 +84,29 @@ _live: weakref.WeakSet[Timing] = weakref.WeakSet()
 class _ThreadCall(threading.local):
     """A call for each thread, made when the thread first comes by."""
 
-    def __init__(self, calls: list[RegionCall]) -> None:
+    def __init__(self, calls: list[RegionCall], device: list[Moments]) -> None:
         self.call = RegionCall()
+        if device:
+            self.call.device = DeviceMarks(device[0])
         calls.append(self.call)
 
 
 class Timing:
     """The clock of one capture."""
 
-    def __init__(self, sink: Sink, now: Callable[[], int] = time.perf_counter_ns) -> None:
+    def __init__(
+        self,
+        sink: Sink,
+        now: Callable[[], int] = time.perf_counter_ns,
+        moments: Callable[[], Moments | None] = device_moments,
+    ) -> None:
         self._sink = sink
         self._now = now
+        self._moments = moments
         self._calls: list[RegionCall] = []
-        self._local = _ThreadCall(self._calls)
+        self._device: list[Moments] = []
+        """The one there is, once the process uses it."""
+        self._local = _ThreadCall(self._calls, self._device)
         self._graphs: list[GraphTotals] = []
         self._regions: list[RegionTotals] = []
         self._enters: weakref.WeakKeyDictionary[Any, Callable[[], Any]] = (
@@ -216,6 +155,8 @@ class Timing:
                 totals.calls += 1
                 totals.total_ns += end - call.start
                 totals.inside_ns += call.inside_ns
+                if call.device is not None:
+                    call.device.charge(totals, call.owner, False)
             if end > due[0] or not totals.named:
                 seldom(totals)
 
@@ -230,6 +171,8 @@ class Timing:
             call.region = totals
             call.owner = outside
             call.inside_ns = 0
+            if call.device is not None:
+                call.device.begin()
             call.start = call.last = now()
             return leave
 
@@ -237,6 +180,7 @@ class Timing:
 
     def time_graph(self, scope: dict[str, Any], name: str, totals: GraphTotals) -> None:
         """Time the compiled graph that generated code calls as the global `name`."""
+        self._look_for_device()
         wrapper = self._graph_clock(scope[name], totals)
         wrapper._compilescope_home = (scope, name)
         scope[name] = wrapper
@@ -255,6 +199,9 @@ class Timing:
             call = local.call
             idle = not call.busy
             call.busy = True
+            device = call.device if idle and call.depth else None
+            if device is not None:
+                device.charge(call.region, call.owner, False)
             start = now()
             try:
                 return graph(*args, **kwargs)
@@ -274,6 +221,8 @@ class Timing:
                         call.owner.ns += start - call.last
                         call.last = end
                         call.inside_ns += inside
+                        if device is not None:
+                            device.charge(call.region, totals, True)
                         if breaks:
                             call.owner = outside
                     call.busy = False
@@ -295,25 +244,40 @@ class Timing:
             let_through(error)
             self._sink.fault("timing", error)
 
-    def write(self) -> None:
-        """Write what was added since the last time."""
+    def _look_for_device(self) -> None:
+        """A graph was compiled: by now the process uses its device, if it ever will."""
+        if self._device:
+            return
+        found = self._moments()
+        if found is not None:
+            self._device.append(found)
+            for call in self._calls:
+                call.device = DeviceMarks(found)
+
+    def write(self, *, last: bool = False) -> None:
+        """Write what was added since the last time. The last time waits for the device."""
         if not self._writing.acquire(blocking=False):
             return  # Another thread is at it, or we interrupted ourselves: next time.
         try:
             now = self._now()
             self._due[0] = now + max(_SHORTEST_PERIOD_NS, (now - self._began) // _PERIOD_SHARE)
+            on_device = bool(self._device)
+            for call in self._calls if on_device else ():
+                if call.device is not None:
+                    call.device.read(wait=last)
             for totals in self._regions:
-                if totals.total_ns or totals.warmup_ns:
-                    self._sink.emit(totals.take())
+                if totals.has_news:
+                    self._sink.emit(totals.take(on_device=on_device))
             for graph in self._graphs:
-                if graph.calls or graph.outside.ns:
-                    self._sink.emit(graph.take(), compile_id=graph.compile_id)
+                if graph.has_news:
+                    body = graph.take(on_device=on_device)
+                    self._sink.emit(body, compile_id=graph.compile_id)
         finally:
             self._writing.release()
 
     def close(self) -> None:
         """Write the rest and take every clock off again."""
-        self.write()
+        self.write(last=True)
         for context, enter in list(self._enters.items()):
             if enter in context.enter_exit_hooks:
                 context.enter_exit_hooks.remove(enter)
@@ -325,6 +289,9 @@ class Timing:
     def after_fork(self) -> None:
         """In the child: what the parent measured is the parent's to write."""
         self._writing = threading.Lock()
+        self._device.clear()  # It cannot be used after a fork.
+        for call in self._calls:
+            call.device = None
         for totals in self._regions:
             totals.clear()
         for graph in self._graphs:

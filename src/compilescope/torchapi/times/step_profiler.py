@@ -29,7 +29,7 @@ import msgspec
 from compilescope.model.bodies import StepsProfiled
 from compilescope.model.stack import CodeRef
 from compilescope.processes.interruptions import let_through
-from compilescope.profiles.stored import compact
+from compilescope.profiles.stored import compact, read_stored
 from compilescope.profiles.trace import STEP
 from compilescope.torchapi.sinks import Sink
 from compilescope.torchapi.times.fusion_notes import FusionNotes
@@ -263,7 +263,8 @@ class StepProfiler:
             text = compact(file, first=1)
         self._profiler = None
         assert self._anchor is not None
-        name = torch.cuda.get_device_name() if torch.cuda.is_initialized() else ""
+        # Dynamo starts CUDA wherever there is a GPU, also for a program that leaves it idle.
+        name = torch.cuda.get_device_name() if read_stored(text).device else ""
         roof = known_roof(name or CPU)
         unfused = msgspec.json.encode(self.fusions.pairs()).decode()
         self._told = StepsProfiled(

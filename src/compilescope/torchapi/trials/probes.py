@@ -32,6 +32,7 @@ class _Counting:
         torch._dynamo.reset()
         self.graphs = 0
         self.error = ""
+        self.stack: list[Any] = []
         self._compiled = torch.compile(function, backend=self._backend, fullgraph=fullgraph)
 
     def __call__(self, *args: Any) -> None:
@@ -41,6 +42,7 @@ class _Counting:
             # Whatever a torch raises: that is the answer.
             let_through(error)
             self.error = str(error) or type(error).__name__
+            self.stack = list(getattr(error, "real_stack", None) or ())
 
     def _backend(self, graph: Any, inputs: Any) -> Any:
         self.graphs += 1
@@ -94,6 +96,17 @@ def _compiles_after_modes() -> bool:
     return counting.graphs == 1
 
 
+def _broken(x: torch.Tensor) -> torch.Tensor:
+    torch._dynamo.graph_break()
+    return x * 2
+
+
+def _keeps_columns() -> bool:
+    counting = _Counting(_broken, fullgraph=True)
+    counting(torch.ones(2))
+    return any(getattr(each, "colno", None) is not None for each in counting.stack)
+
+
 PROBES = (
     TracingProbe(
         "random",
@@ -120,5 +133,15 @@ PROBES = (
         "compiled-after-modes",
         "a function first called under a dispatch mode is compiled in later calls",
         _compiles_after_modes,
+    ),
+    TracingProbe(
+        "quantized",
+        "quantised tensors are made in the graph",
+        lambda: _is_whole(lambda x: torch.quantize_per_tensor(x, 0.1, 0, torch.qint8)),
+    ),
+    TracingProbe(
+        "stack-columns",
+        "the stacks of graph breaks have columns, in traces too",
+        _keeps_columns,
     ),
 )
