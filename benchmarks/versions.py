@@ -1,12 +1,13 @@
 """What each torch has and does: the record behind docs/reference/versions.md, and the page.
 
-    python benchmarks/versions.py record                    # in the environment of one torch
+    python benchmarks/versions.py record [NAME ...]         # in the environment of one torch
     python benchmarks/versions.py results [--note TEXT] JUNIT.xml ...    # of tests run there
     python benchmarks/versions.py page                      # writes docs/reference/versions.md
 
 `record` detects the capabilities (`torchapi.capabilities`) and runs the examples of the registry
 (those of the default tests), the rules and the fixes: `example/GB0050` is there where the example
-is as it claims in this torch. It replaces what `registry/capabilities.json` says of this torch.
+is as it claims in this torch. It replaces what `registry/capabilities.json` says of this torch;
+with names (`break/`, `example/rule/number-needed`), only of what begins with one of them.
 `results` counts the tests of the junit files into benchmarks/versions.json, in the row of this
 torch and this Python.
 """
@@ -20,8 +21,9 @@ import sys
 import tempfile
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import date
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -59,31 +61,43 @@ def this_torch() -> str:
     return version("torch").partition("+")[0]
 
 
-def record() -> None:
+def this_python() -> str:
+    return ".".join(platform.python_version_tuple()[:2])
+
+
+def record(names: tuple[str, ...]) -> None:
     from compilescope.registry.capabilities import (
         CAPABILITIES,
         SeenCapabilities,
         capabilities_text,
         load_capabilities,
     )
-    from compilescope.torchapi.capabilities import capabilities, detected
+    from compilescope.torchapi.capabilities import capabilities, has
 
     logging.getLogger("torch").setLevel(logging.CRITICAL)
-    known = {each.id for each in capabilities()}
-    found = set(detected())
-    for name, holds in examples():
-        print(name, holds, file=sys.stderr)
-        known.add(name)
-        if holds:
+    questions = {each.id: partial(has, each.id) for each in capabilities()} | dict(examples())
+    known = set(questions)
+    found = set()
+    for name, holds in questions.items():
+        if name.startswith(names) and holds():
             found.add(name)
+            print(name, file=sys.stderr)
+    # Read late: another torch may have been recorded meanwhile.
     before = load_capabilities() if CAPABILITIES.exists() else SeenCapabilities()
-    after = before.with_torch(this_torch(), found, known)
+    there = before.of(this_torch(), this_python()) or ()
+    found |= {name for name in there if name in known and not name.startswith(names)}
+    if this_python() == before.python:
+        after = before.with_torch(this_torch(), found, known)
+    elif this_torch() in before.versions:
+        after = before.with_python(this_torch(), this_python(), found)
+    else:
+        sys.exit(f"Record torch {this_torch()} with Python {before.python} first.")
     CAPABILITIES.write_text(capabilities_text(after), encoding="utf-8")
     missing = sorted(known - found)
     print(f"torch {this_torch()}: {len(found)} of {len(known)}; without", *missing, sep="\n  ")
 
 
-def examples() -> Iterator[tuple[str, bool]]:
+def examples() -> Iterator[tuple[str, Callable[[], bool]]]:
     """Those of the registry, the rules and the fixes, and whether they show what they are for."""
     from compilescope.cli.commands.registry.example_runs import run_example
     from fixes import repertoire
@@ -91,16 +105,23 @@ def examples() -> Iterator[tuple[str, bool]]:
     from registry.test_examples import KNOWN, SAMPLE
     from rules import test_rules
 
-    for gb_id in SAMPLE:
-        yield f"example/{gb_id}", not run_example(KNOWN[gb_id]).problems
-    for rule, each in test_rules.EXAMPLES:
-        yield test_rules.example_name(rule, each), bool(test_rules.findings(rule, each.bad)[0])
-    programs = [(fix, each, each.bad) for fix, each in EXAMPLES]
-    programs += [(fix, each, each.program) for fix, each in REFUSALS]
-    for fix, each, text in programs:
+    def shows_break(example: Any) -> bool:
+        return not run_example(example).problems
+
+    def fires(rule: Any, text: str) -> bool:
+        return bool(test_rules.findings(rule, text)[0])
+
+    def answers(fix: Any, example: Any) -> bool:
         with tempfile.TemporaryDirectory() as folder:
-            found = repertoire.subjects(Path(folder), text)
-        yield repertoire.example_name(fix, each), any(fix.rules & one.keys for one in found)
+            found = repertoire.subjects(Path(folder), repertoire.shown_by(example))
+            return repertoire.holds(fix, example, found)  # The fix reads the program's file.
+
+    for gb_id in SAMPLE:
+        yield f"example/{gb_id}", partial(shows_break, KNOWN[gb_id])
+    for rule, each in test_rules.EXAMPLES:
+        yield test_rules.example_name(rule, each), partial(fires, rule, each.bad)
+    for fix, example in [*EXAMPLES, *REFUSALS]:
+        yield repertoire.example_name(fix, example), partial(answers, fix, example)
 
 
 def results(files: list[str], note: str) -> None:
@@ -114,7 +135,7 @@ def results(files: list[str], note: str) -> None:
             states[name] = "skipped" if told == {"skipped"} else state
     counts = Counter(states.values())
     runs = read_runs()
-    python = ".".join(platform.python_version_tuple()[:2])
+    python = this_python()
     row: dict[str, Any] = {
         "torch": this_torch(),
         "python": python,
@@ -160,7 +181,7 @@ def page() -> str:
         lines += [f"## {title}", "", *([words, ""] if words else [])]
         lines += _table([(f"`{each.name}`", each.use, each.id) for each in rows], seen)
         lines.append("")
-    lines += [*_example_lines(seen), ""]
+    lines += [*_example_lines(seen), "", *_python_lines(seen), ""]
     return "\n".join(lines)
 
 
@@ -220,10 +241,25 @@ def _example_lines(seen: Any) -> list[str]:
     )
 
 
+def _python_lines(seen: Any) -> list[str]:
+    lines = [
+        "## With another Python",
+        "",
+        f"All of the above was found with Python {seen.python}. Dynamo reads bytecode, which",
+        "differs from one Python to the next. The other way round than in the tables is:",
+        "",
+    ]
+    for python, releases in seen.pythons.items():
+        for torch, names in releases.items():
+            words = ", ".join(f"`{name.removeprefix('example/')}`" for name in names) or "nothing"
+            lines.append(f"- Python {python} with torch {_short(torch)}: {words}.")
+    return lines
+
+
 def main() -> None:
     match sys.argv[1:]:
-        case ["record"]:
-            record()
+        case ["record", *names]:
+            record(tuple(names) or ("",))
         case ["results", "--note", note, *files] if files:
             results(files, note)
         case ["results", *files] if files:

@@ -9,14 +9,15 @@ from typing import Any
 import pytest
 
 from compilescope.errors import ToolError
-from compilescope.registry.difference import difference, wordings
 from compilescope.registry.history import (
     HISTORY,
     History,
+    difference,
     history_text,
     load_history,
     release_of,
     with_table,
+    wordings,
 )
 from compilescope.registry.table import Registry, load_registry, parse_registry
 from compilescope.registry.taxonomy import load_taxonomy

@@ -10,11 +10,11 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal, get_args
 
 import msgspec
 
+from compilescope.bundles import Bundled
 from compilescope.registry.raised import Raised, same_type
 from compilescope.registry.sentences import is_code
 from compilescope.registry.table import Entry, RawVariant, Registry
@@ -68,7 +68,7 @@ class Beside:
     """None where there is no source to look into."""
     notes: tuple[str, ...] = ()
     """Ids that have one."""
-    misnamed_notes: tuple[Path, ...] = ()
+    misnamed_notes: tuple[Bundled, ...] = ()
     examples: tuple[str, ...] = ()
     """Ids that have an example, or that are listed as out of reach."""
 

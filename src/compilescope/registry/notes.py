@@ -15,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 
+from compilescope.bundles import Bundled, BundlePath, bundled
 from compilescope.errors import ToolError
 from compilescope.registry.table import normal_id
 from compilescope.settings import config_folder
@@ -32,7 +33,7 @@ class Note(msgspec.Struct, frozen=True):
 
     gb_id: str
     text: str
-    path: Path
+    path: Bundled
 
 
 class NoteChanged(ToolError):
@@ -55,28 +56,32 @@ def note_name(gb_id: str) -> str:
 
 def read_notes(folder: Path | None = None) -> dict[str, Note]:
     """The notes in a folder (those that come with this version) that say something, by id."""
-    place = folder if folder is not None else NOTES
     if folder is not None and not folder.is_dir():
         raise ToolError(f"There is no folder {folder}.")
     notes = {}
-    for path in sorted(place.glob("*.md")):
+    for path in _files(folder):
         gb_id = id_of(path)
-        if gb_id is not None:
+        if gb_id is not None and path.name.endswith(".md"):
             text = _read(path)
             if text.strip():
                 notes[gb_id] = Note(gb_id, text, path)
     return notes
 
 
-def id_of(path: Path) -> str | None:
+def _files(folder: Path | None) -> list[Bundled]:
+    place = folder if folder is not None else bundled(NOTES)
+    return sorted(place.iterdir(), key=str)
+
+
+def id_of(path: Bundled) -> str | None:
     """The id that a file is named after: gb0124.md belongs to GB0124, README.md to none."""
     return normal_id(path.stem) if path.stem[:2].lower() == "gb" else None
 
 
-def misnamed(folder: Path | None = None) -> list[Path]:
+def misnamed(folder: Path | None = None) -> list[Bundled]:
     """Files among the notes that no page would show."""
     found = []
-    for path in sorted((folder if folder is not None else NOTES).iterdir()):
+    for path in _files(folder):
         gb_id = id_of(path)
         named = gb_id is not None and path.name == note_name(gb_id)
         if not named and path.name not in ("README.md", "__init__.py", "__pycache__", IMPORTED):
@@ -173,7 +178,9 @@ def _place(folder: Path, gb_id: str) -> Path:
     return path
 
 
-def _read(path: Path) -> str:
+def _read(path: Bundled) -> str:
+    if isinstance(path, BundlePath):
+        return path.read_text()
     try:
         with path.open("rb") as stream:
             data = stream.read(BIGGEST_BYTES + 1)

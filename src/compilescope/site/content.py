@@ -21,9 +21,15 @@ from compilescope.registry.cases import (
     load_unreachable,
     read_examples,
 )
-from compilescope.registry.difference import fingerprint_of
 from compilescope.registry.downloads import current_registry
-from compilescope.registry.history import HISTORY, History, load_history, release_of, with_table
+from compilescope.registry.history import (
+    HISTORY,
+    History,
+    fingerprint_of,
+    load_history,
+    release_of,
+    with_table,
+)
 from compilescope.registry.met import Met, MetBreak, load_met
 from compilescope.registry.notes import Note, read_notes
 from compilescope.registry.raised import BreakSite, Raised, raised_types
@@ -42,11 +48,11 @@ _SMALL = 12  # All ids of so small a category are related, and come first.
 _COMMON = 60
 # Chosen likewise: a word of the title, and one's own category, count twice.
 _TITLE_WEIGHT = 2.0
+_SAME_CATEGORY = 2.0
 _NAME_WEIGHT = 2.0  # A name with an underscore is of the matter itself.
 _EMPTY = frozenset(
     ("false", "true", "none", "config", "not", "with", "and", "for", "the", "this", "that", "set")
 )
-_SAME_CATEGORY = 2.0
 
 
 def related_ids(table: Registry, taxonomy: Taxonomy) -> dict[str, tuple[Entry, ...]]:

@@ -15,6 +15,7 @@ from markupsafe import Markup
 from compilescope.site.content import Content, Page
 from compilescope.texts import visible
 
+# Chosen: pixels of a plot as wide as the text of the page, with room for the longest labels.
 _WIDTH = 860
 _LABEL = 390
 _ROW = 24

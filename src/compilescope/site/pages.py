@@ -29,6 +29,9 @@ from compilescope.site.words import diff_lines, note_html, python_lines, sentenc
 from compilescope.texts import visible
 from compilescope.version import VERSION
 
+_LINK = re.compile(r"\[(?P<words>[^\]\n]{1,200})\]\((?P<id>gb\d{4,6})\.html\)")
+"""In a note, to the page of another id."""
+
 _LONGEST = 1500
 """Letters of one text. Chosen: the whole index is part of the home page."""
 
@@ -234,20 +237,25 @@ def entry_values(content: Content, page: Page) -> dict[str, Any]:
         "after": after,
         "broken": broken,
         "fixed": fixed,
-        "notes": _notes(page),
+        "notes": _notes(page, content),
         "fixes": fixes,
         "remedies": _remedies(page) if not fixes else [],
     }
 
 
-def _notes(page: Page) -> list[tuple[str, Markup]]:
-    """Whose they are is said where there may be two."""
+def _notes(page: Page, content: Content) -> list[tuple[str, Markup]]:
+    """Whose they are is said where there may be two. A note speaks of ids of more than one torch;
+    to those that are not in this table there is no link."""
+
+    def linked(found: re.Match[str]) -> str:
+        return found[0] if found["id"].upper() in content.by_id else found["words"]
+
     found = []
     if page.own is not None:
-        found.append(("Local note", note_html(page.own.text)))
+        found.append(("Local note", note_html(_LINK.sub(linked, page.own.text))))
     if page.note is not None:
         label = "Comes with compilescope" if page.own is not None else ""
-        found.append((label, note_html(page.note.text)))
+        found.append((label, note_html(_LINK.sub(linked, page.note.text))))
     return found
 
 

@@ -30,7 +30,7 @@ from compilescope.local_requests import (
     SAFE_METHODS,
     STALLED_S,
     TOO_LONG_HEADERS,
-    Asked,
+    LocalRequest,
     Refusal,
     is_own_name,
     refusal,
@@ -138,11 +138,11 @@ class _Handler(http.server.SimpleHTTPRequestHandler):
     def _refusal(self) -> Refusal | None:
         headers = tuple((name.lower(), value) for name, value in self.headers.items())
         path = unquote(self.path.partition("?")[0], errors="replace")
-        asked = Asked(self.command, self.path.encode("latin-1"), path, headers)
-        found = refusal(asked, self.server.answers_to)
-        if found is None and asked.method not in SAFE_METHODS:
+        request = LocalRequest(self.command, self.path.encode("latin-1"), path, headers)
+        found = refusal(request, self.server.answers_to)
+        if found is None and request.method not in SAFE_METHODS:
             return Refusal(405, "This address does not answer to that method.\n")
-        return found or refused_reading(asked, [f"http://{asked.host}"])
+        return found or refused_reading(request, [f"http://{request.host}"])
 
     def _refuse(self, found: Refusal) -> None:
         body = found.words.encode()

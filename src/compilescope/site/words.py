@@ -16,7 +16,7 @@ from markdown_it.token import Token
 from markupsafe import Markup
 
 from compilescope.report.render.code_colors import code_lines
-from compilescope.report.render.diffs import diff_kind
+from compilescope.report.render.code_lines import diff_kind
 from compilescope.texts import visible
 
 _PARTS = re.compile(
