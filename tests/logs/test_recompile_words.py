@@ -6,7 +6,7 @@ import pytest
 
 from compilescope.logs.words.failed_guards import GuardLines, explained, facts_of
 from compilescope.logs.words.recompile_words import read_reason
-from compilescope.model.guard_text import WholeFiles, count_kinds, read_guard_tree
+from compilescope.model.guard_text import WholeFiles, count_kinds, read_guard_tree, readable
 
 PLACE = "  # return x * n  # project/m.py:10 in f"
 TENSOR = (
@@ -165,3 +165,16 @@ def test_a_tree_is_read_and_counted_alike() -> None:
     for guard in guards:
         kinds[guard.kind] = kinds.get(guard.kind, 0) + 1
     assert count_kinds(text.encode()) == kinds
+
+
+@pytest.mark.parametrize(
+    ("guard", "words"),
+    [
+        ("___as_tensor(L['p']).item() == 0.1", "p == 0.1"),
+        ("0.0 <= ___as_tensor(L['self'].p).item()", "0.0 <= self.p"),
+        ("L['t'].item() == 3", "t.item() == 3"),
+        ("len(L['x']) == 2", "len(x) == 2"),
+    ],
+)
+def test_guards_in_the_words_of_the_author(guard: str, words: str) -> None:
+    assert readable(guard) == words

@@ -10,7 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import event, frame
-from compilescope.model.bodies import CompileTime, GraphBreak
+from compilescope.model.bodies import (
+    CacheEntryMiss,
+    CompileTime,
+    FailedGuard,
+    GraphBreak,
+    Recompile,
+)
 from compilescope.model.equal_values import SharingDecoder
 from compilescope.model.event import UnreadableLine, decode, encode
 from compilescope.model.run import read_run
@@ -35,6 +41,30 @@ def test_equal_stacks_and_bodies_are_one_object() -> None:
     )
     assert one.id != other.id
     assert one.stack is other.stack and one.body is other.body
+
+
+def test_recompiles_of_one_function_share_the_guards_that_failed() -> None:
+    code = CodeRef("model.py", 3, "forward")
+    failed = FailedGuard("x.size()[0] == 2", "x.size()[0]", "2", "3", frame=frame(line=4))
+    lines = [
+        encode(
+            event(Recompile(code, (CacheEntryMiss(f"0/{n}", (failed,), "x", n, "0/9"),), "limit"))
+        )
+        for n in range(2)
+    ]
+    decoder = SharingDecoder()
+    first, second = (decoder.decode(line).body for line in lines)
+    assert [first, second] == [decode(line).body for line in lines]
+    assert isinstance(first, Recompile) and isinstance(second, Recompile)
+    assert type(first) is Recompile and type(first.entries[0]) is CacheEntryMiss
+    assert first.entries[0].failed is second.entries[0].failed
+
+
+def test_guards_that_no_version_writes_are_kept_as_an_unknown_event() -> None:
+    line = encode(event(Recompile(CodeRef("model.py", 3, "forward"), (CacheEntryMiss("0/0"),))))
+    broken = line.replace(b'"compile_id":"0/0"', b'"compile_id":"0/0","failed":[{"guard":1}]')
+    assert broken != line
+    assert SharingDecoder().decode(broken) == decode(broken)
 
 
 def test_breaks_on_different_lines_share_the_values_that_they_saw() -> None:

@@ -7,7 +7,6 @@ unpacks to absurdly much is left where that shows.
 
 from __future__ import annotations
 
-import lzma
 import os
 import stat
 import sys
@@ -34,7 +33,6 @@ _HIGHEST_RATIO = 400
 """A log that repeats itself a lot packs to a hundredth; bombs begin at a thousandth. Chosen between
 the two."""
 _GZIP, _XZ = b"\x1f\x8b", b"\xfd7zXZ\x00"
-_DAMAGE = (EOFError, OSError, zlib.error, lzma.LZMAError, ValueError)
 
 
 def log_files(paths: list[str]) -> tuple[list[str], list[str]]:
@@ -88,6 +86,13 @@ def source_of(name: str) -> LogSource:
     return LogSource(name, modified, rank=int(found[-1]) if found else None)
 
 
+def _damage() -> tuple[type[Exception], ...]:
+    """What reading a damaged file raises."""
+    import lzma  # Asked for when something is raised: most logs are packed in no way.
+
+    return EOFError, OSError, zlib.error, lzma.LZMAError, ValueError
+
+
 class Opened:
     """One source as a stream of bytes, unpacked where it is packed."""
 
@@ -107,6 +112,8 @@ class Opened:
 
                     self._packed, raw = raw, cast(BinaryIO, gzip.GzipFile(fileobj=raw))
                 elif head.startswith(_XZ):
+                    import lzma
+
                     self._packed, raw = raw, cast(BinaryIO, lzma.LZMAFile(raw))  # noqa: SIM115
         self._raw = raw
         self.given = 0
@@ -124,7 +131,7 @@ class Opened:
         """The next bytes; none at the end, and where no more can be read."""
         try:
             data = self._raw.read(BLOCK)
-        except _DAMAGE as error:
+        except _damage() as error:
             self._tally.problems.append(f"It could not be read past {self.given:,} bytes: {error}.")
             self._tally.cut_tail = True
             return b""

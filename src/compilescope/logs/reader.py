@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 import time
 from collections.abc import Callable, Iterable
 from itertools import islice
@@ -183,7 +182,10 @@ def read_logs(
     except OSError as error:
         raise ToolError(f"Cannot write the run {folder}: {error.strerror}.") from None
     finally:
-        shutil.rmtree(part, ignore_errors=True)
+        if os.path.lexists(part):
+            import shutil  # Of a log that was read nothing is left there.
+
+            shutil.rmtree(part, ignore_errors=True)
     note_made(folder)
     return ReadLogs(run, folder, events, tuple(found))
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from compilescope.logs.source_files import SourceFiles
-from compilescope.model.artifacts import DiskArtifacts
+from compilescope.model.artifacts import ARTIFACTS, DiskArtifacts
 from compilescope.model.bodies import (
     Body,
     LogRead,
@@ -25,7 +25,6 @@ from compilescope.model.bodies import (
 from compilescope.model.event import Event, encode
 from compilescope.model.packs import LARGEST_TEXT, SUFFIX, Pack, PackWriter
 from compilescope.model.stack import Frame
-from compilescope.sharing.archive import ARTIFACTS
 
 _BUFFER = 1 << 16
 _SECOND_LIFE = 10_000_000
@@ -218,6 +217,7 @@ class RunWriter:
             process.flush()
         if self._pack is not None:
             self._pack.close()
+            self._pack.hand_over()
 
     def discard(self) -> None:
         if self._pack is not None:

@@ -7,13 +7,13 @@ beside that folder. Only this module knows which. Nothing is ever unpickled: art
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import io
 import os
 import threading
 from pathlib import Path
 from typing import Protocol
 
+from compilescope.digests import blake2b
 from compilescope.model.eventfile import EventFile, event_files
 from compilescope.model.own_files import make_folder, write_new
 from compilescope.model.packs import SUFFIX, Pack, PackWriter
@@ -23,6 +23,8 @@ from compilescope.patterns import late
 
 KINDS = frozenset(("txt", "py", "json", "jsonl", "guards", "guardtree"))
 """What artifacts are, by the ends of their names; any other end is not of our making."""
+ARTIFACTS = "artifacts"
+"""Where they lie in a run's folder."""
 _NAME = late(r"^[0-9a-f]{40}\.[a-z]+$")
 
 
@@ -32,7 +34,7 @@ def artifact_name(text: str, kind: str) -> str:
 
 
 def _name_of(data: bytes, kind: str) -> str:
-    return f"{hashlib.blake2b(data, digest_size=20).hexdigest()}.{kind}"
+    return f"{blake2b(data, digest_size=20).hexdigest()}.{kind}"
 
 
 class Artifacts(Protocol):
@@ -105,7 +107,7 @@ class DiskArtifacts:
             return None
         try:
             # No link either: pages show these texts to whoever may look at runs.
-            with open_plain(self._folder / name, links=False) as file:
+            with open_plain(os.path.join(self._folder, name), links=False) as file:
                 return io.TextIOWrapper(file, encoding="utf-8", errors="surrogatepass").read()
         except FileNotFoundError:
             text = self._packed(name)

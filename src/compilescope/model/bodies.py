@@ -25,6 +25,8 @@ from compilescope.model.logged import GraphExecuted as GraphExecuted
 from compilescope.model.logged import LogLine as LogLine
 from compilescope.model.logged import LogRead as LogRead
 from compilescope.model.logged import SourceChecked as SourceChecked
+from compilescope.model.logged import SymbolicShape as SymbolicShape
+from compilescope.model.logged import TraceRecords as TraceRecords
 from compilescope.model.outcomes import CheckOutcome as CheckOutcome
 from compilescope.model.outcomes import DiffOutcome as DiffOutcome
 from compilescope.model.outcomes import GraphTime as GraphTime
@@ -38,8 +40,6 @@ from compilescope.model.outcomes import TuneAttempt as TuneAttempt
 from compilescope.model.outcomes import TuneOutcome as TuneOutcome
 from compilescope.model.outcomes import Violation as Violation
 from compilescope.model.stack import CodeRef, Frame
-from compilescope.model.traced import SymbolicShape as SymbolicShape
-from compilescope.model.traced import TraceRecords as TraceRecords
 from compilescope.model.values import ValueFact
 
 BreakOutcome = Literal["resumed", "rest-eager", "frame-eager", "unknown"]

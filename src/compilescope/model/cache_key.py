@@ -4,12 +4,13 @@ One line a part: `[hash] inductor_config[max_autotune]: False`. Of each the hash
 tells whether two runs agree in it, and the value where it is short and plain.
 """
 
-import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple, cast
 
 import msgspec
 
+from compilescope.digests import blake2b
 from compilescope.model.body import EventBody
 from compilescope.patterns import late
 
@@ -27,6 +28,8 @@ _MOST_REASON = 500
 """Letters of a reason to bypass. Chosen: some of torch's quote an object at length."""
 _DIGITS = 12
 """Of torch's hash, 5 bits each. Chosen: one in 10^18 parts that differ would seem to agree."""
+_SHORT = 200
+"""Letters of a line that is remembered. Chosen: most settings."""
 _MOST_PARTS = 4096
 """Chosen: more inputs than the largest models have parameters; the rest is one part."""
 
@@ -109,12 +112,25 @@ def split_key(lines: Any) -> SplitKey:
     graph: list[KeyPart] = []
     settings: list[KeyPart] = []
     for line in lines if isinstance(lines, (list, tuple)) else ():
-        found = _LINE.match(line) if isinstance(line, str) else None
-        if found is None:
-            continue
-        part = KeyPart(found[2], found[1][:_DIGITS], _shown(line, found.end()))
-        (settings if "config" in part.group and part.item else graph).append(part)
+        if isinstance(line, str):
+            found = _read_short(line) if len(line) <= _SHORT else _read(line)
+            if found is not None:
+                part, is_setting = found
+                (settings if is_setting else graph).append(part)
     return SplitKey(_bounded(graph), _bounded(settings))
+
+
+def _read(line: str) -> tuple[KeyPart, bool] | None:
+    """With whether it is a setting."""
+    found = _LINE.match(line)
+    if found is None:
+        return None
+    part = KeyPart(found[2], found[1][:_DIGITS], _shown(line, found.end()))
+    return part, "config" in part.group and part.item != ""
+
+
+_read_short = lru_cache(1 << 12)(_read)
+"""Most lines are settings, which the keys of a process have in common."""
 
 
 def encode_key(parts: KeyParts) -> str:
@@ -149,4 +165,4 @@ def _bounded(parts: Sequence[KeyPart]) -> KeyParts:
 
 def _rest(parts: Iterable[KeyPart]) -> KeyPart:
     told = "".join(f"{part.name}{part.digest}" for part in parts)
-    return KeyPart("others", hashlib.blake2b(told.encode()).hexdigest()[:_DIGITS])
+    return KeyPart("others", blake2b(told.encode()).hexdigest()[:_DIGITS])

@@ -7,10 +7,10 @@ normalised source line. Never the line number.
 from __future__ import annotations
 
 import functools
-import hashlib
 import os
 import re
 
+from compilescope.digests import blake2b
 from compilescope.model.stack import Frame
 
 _PACKAGE = re.compile(r"^.*[/\\](?:site|dist)-packages[/\\]")
@@ -42,4 +42,4 @@ def fingerprint(rule: str, frame: Frame | None, root: str) -> str:
     if frame is not None:
         parts += [relative_file(frame.file, root), frame.function, normalised(frame.source)]
     text = "\0".join(parts).encode("utf-8", "surrogatepass")
-    return hashlib.blake2b(text, digest_size=8).hexdigest()
+    return blake2b(text, digest_size=8).hexdigest()

@@ -24,6 +24,7 @@ _COMMENT = late(r"(?<!\s)\s{2,}# (?P<text>.*)\Z", re.S)
 _BEHIND_CODE = "  # "
 _PLACE = late(r"(?P<file>\S[^\n]*?):(?P<line>\d{1,9}) in (?P<name><\w+>|[^\s(]+)")
 _LOCAL = late(r"\bL\['([^']+)'\]")
+_AS_TENSOR = late(r"\b___as_tensor\(([^()]+)\)\.item\(\)")
 _KEYS = late(r"list\(dict\.keys\(([\w.\[\]']+)\)\)")
 _UNALIASED = late(r"^check_no_aliasing\((.*)\)$", re.S)
 _UNALIASED_BYTES = b"check_no_aliasing("
@@ -49,6 +50,9 @@ def readable(expression: str) -> str:
     # A look first, here and below: this runs in the user's program, for each guard that failed.
     if "L['" in expression:
         expression = _LOCAL.sub(r"\1", expression)
+    if "___as_tensor(" in expression:
+        # How torch 2.11 reads a number that is dynamic.
+        expression = _AS_TENSOR.sub(r"\1", expression)
     return _KEYS.sub(r"\1.keys()", expression) if "dict.keys" in expression else expression
 
 

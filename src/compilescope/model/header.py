@@ -4,10 +4,10 @@ Written when the run begins and once more, as a whole, when it ends. A header wi
 a run that goes on or was cut short.
 """
 
-import json
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -64,7 +64,7 @@ def read_header(folder: Path) -> RunHeader:
         text = read_plain(path, most=_LARGEST + 1)
         if len(text) > _LARGEST:
             raise ToolError(f"The header {path} is damaged: it is too large.")
-        data = json.loads(text)
+        data = _values(text)
     except FileNotFoundError:
         raise ToolError(
             f"{folder} is not a run: it has no {FILE_NAME}.",
@@ -83,6 +83,16 @@ def read_header(folder: Path) -> RunHeader:
         raise ToolError(f"The header {path} is damaged: it is not UTF-8.") from None
     except (msgspec.ValidationError, _Impossible) as error:
         raise ToolError(f"The header {path} is damaged: {error}.") from None
+
+
+def _values(text: bytes) -> Any:
+    """As `json` reads it, which takes more than JSON (NaN, halves of characters)."""
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeError):
+        import json
+
+        return json.loads(text)
 
 
 class _Impossible(ValueError):

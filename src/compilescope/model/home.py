@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from contextlib import suppress
 from pathlib import Path
 
@@ -117,6 +116,8 @@ def find_run(home: Path, wanted: str | None) -> Path:
 
 
 def remove_run(folder: Path) -> None:
+    import shutil
+
     try:
         shutil.rmtree(folder)
     except OSError as error:

@@ -1,4 +1,5 @@
-"""Bodies of what only logs tell: what a log is, and the graphs that XLA compilers were handed."""
+"""Bodies of what only logs tell: what a log is, the graphs that XLA compilers were handed, and what
+a structured trace (TORCH_TRACE) has beside what a live capture sees."""
 
 from typing import Literal
 
@@ -11,6 +12,9 @@ LogSystem = Literal["torch", "torch_xla", "tt-xla", "program"]
 """Who wrote a line."""
 
 GraphForm = Literal["mlir", "hlo", "ir", "dot", "unknown"]
+ShapeAction = Literal["created", "unbacked", "guarded", "specialized", "assumed"]
+"""A symbol was made for a size; one that no input gives; a condition on sizes was guarded; a symbol
+became a constant; a real value was taken for one that only exists at run time."""
 
 
 class LogRead(EventBody, frozen=True):
@@ -83,15 +87,10 @@ class GraphCompiled(EventBody, frozen=True):
     """Why it was compiled, in torch_xla's words."""
     inputs: int | None = None
     outputs: int | None = None
-    input_bytes: int | None = None
-    output_bytes: int | None = None
-    temp_bytes: int | None = None
     after: str | None = None
     """The last compile id that Dynamo had handed to a backend before."""
     backend: str | None = None
     """The backend of that compilation."""
-    frames_cut: bool = False
-    """The log shows only the innermost frames of the stack."""
     error: str = ""
     """The compiler's words, where it failed."""
     failed_stage: str = ""
@@ -120,7 +119,6 @@ class GraphExecuted(EventBody, frozen=True):
     hash: str
     cause: str = ""
     count: int = 1
-    frames_cut: bool = False
 
 
 class BreakEcho(EventBody, frozen=True):
@@ -173,3 +171,24 @@ class LogLine(EventBody, frozen=True):
     level: Literal["info", "warning", "error"]
     text: str
     count: int = 1
+
+
+class SymbolicShape(EventBody, frozen=True):
+    """What Dynamo did about a size that may change. The event's stack is the user's."""
+
+    action: ShapeAction
+    symbol: str = ""
+    expression: str = ""
+    value: str = ""
+    sources: tuple[str, ...] = ()
+    """What has that size, as Dynamo writes it."""
+    reason: str = ""
+
+
+class TraceRecords(EventBody, frozen=True):
+    """Records of a trace that are kept as they are, with their texts; the event names them all."""
+
+    kinds: dict[str, int] = msgspec.field(default_factory=dict)
+    """How many of each."""
+    artifact: str | None = None
+    """Artifact: a JSON line for each record, which names the artifact of its text."""

@@ -233,7 +233,7 @@ class GraphTime(EventBody, frozen=True):
     """Steady-state calls of one compiled graph since the last such event; they add up.
 
     Host time. A GPU works on after its kernels are launched, so there this is the time to launch
-    them, unless launches block (CUDA_LAUNCH_BLOCKING=1).
+    them, unless launches block (CUDA_LAUNCH_BLOCKING=1); `device_` is by the GPU's own clock.
     """
 
     graph: str
@@ -246,6 +246,9 @@ class GraphTime(EventBody, frozen=True):
     frame: CodeRef | None = None
     captured: str | None = None
     """Id of the event that has the graph."""
+    device_inside_ns: int | None = None
+    device_after_ns: int | None = None
+    """None where the process used no GPU."""
 
 
 class RegionTime(EventBody, frozen=True):
@@ -262,6 +265,11 @@ class RegionTime(EventBody, frozen=True):
     warmup_calls: int = 0
     """Calls during which something was compiled, here or in another thread."""
     warmup_ns: int = 0
+    device_total_ns: int | None = None
+    """From event to event in the GPU's queue: kernels, and waiting for the host between them. None
+    where the process used no GPU."""
+    device_inside_ns: int | None = None
+    device_entry_ns: int | None = None
 
 
 class StepsProfiled(EventBody, frozen=True):

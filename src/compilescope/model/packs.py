@@ -9,20 +9,18 @@ than it says it holds.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import struct
+import threading
 import zlib
 from array import array
 from collections import OrderedDict, deque
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from queue import SimpleQueue
 
+from compilescope.digests import blake2b
 from compilescope.model.plain_files import open_plain
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future, ThreadPoolExecutor
 
 SUFFIX = ".pack"
 DIGEST_BYTES = 20
@@ -49,6 +47,45 @@ _MOST_TIMES = 200
 more. Chosen: it bounds the time that a stranger's pack can take, to seconds for ten megabytes."""
 
 
+_MOST_KEPT = 1 << 23
+"""Bytes of texts. Chosen: the memory of a small command."""
+_written: dict[str, dict[bytes, bytes]] = {}
+"""The texts, by hash, of the pack that was handed over last, by the pack's name, itself a hash:
+whoever writes a small one and reads it again need not unpack it."""
+
+
+class _Packer:
+    """Packs blocks in a thread of its own, in their order."""
+
+    def __init__(self) -> None:
+        self._blocks: SimpleQueue[bytes | None] = SimpleQueue()
+        self._packed: SimpleQueue[bytes | Exception] = SimpleQueue()
+        self._thread = threading.Thread(target=self._pack_all, daemon=True)
+        self._thread.start()
+
+    def _pack_all(self) -> None:
+        while (block := self._blocks.get()) is not None:
+            try:
+                self._packed.put(zlib.compress(block, 1))
+            except Exception as error:  # For the thread that waits.
+                self._packed.put(error)
+
+    def take(self, block: bytes) -> None:
+        self._blocks.put(block)
+
+    def packed(self) -> bytes:
+        """The next block, as soon as it is packed."""
+        found = self._packed.get()
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    def end(self) -> None:
+        """After at most `_MOST_WAITING` blocks more."""
+        self._blocks.put(None)
+        self._thread.join()
+
+
 class PackWriter:
     """Writes one pack."""
 
@@ -57,22 +94,28 @@ class PackWriter:
         self._part = folder / f"{os.getpid()}-{os.urandom(4).hex()}{SUFFIX}.part"
         folder.mkdir(parents=True, exist_ok=True)
         self._file = self._part.open("wb")
-        self._hash = hashlib.blake2b(digest_size=DIGEST_BYTES)
+        self._hash = blake2b(digest_size=DIGEST_BYTES)
         self._write(_MAGIC)
         self._at = len(_MAGIC)
         self._blocks = bytearray()
         self._count = 0
-        self._thread: ThreadPoolExecutor | None = None
-        self._packing: deque[tuple[Future[bytes], int]] = deque()
+        self._packer: _Packer | None = None
+        self._packing: deque[int] = deque()
+        """Lengths of the blocks that were handed over."""
         self._pending: list[bytes] = []
         self._size = 0
         # Digest -> number of its text; the places are in arrays, which hold them far smaller.
         self._numbers: dict[bytes, int] = {}
         self._places = (array("I"), array("I"), array("I"))
+        self._kept: dict[bytes, bytes] | None = {}
+        """All texts; None where they are too many to keep, or not all known."""
+        self._kept_bytes = 0
+        self.path: Path | None = None
+        """Where it lies, once it is whole."""
 
     def put(self, data: bytes) -> bytes:
         """Keep a text, unless it is there; its digest comes back."""
-        digest = hashlib.blake2b(data, digest_size=DIGEST_BYTES).digest()
+        digest = blake2b(data, digest_size=DIGEST_BYTES).digest()
         if digest not in self._numbers:
             self._numbers[digest] = len(self._numbers)
             for place, value in zip(
@@ -81,9 +124,17 @@ class PackWriter:
                 place.append(value)
             self._pending.append(data)
             self._size += len(data)
+            self._keep(digest, data)
             if self._size >= _BLOCK_BYTES:
                 self._flush()
         return digest
+
+    def _keep(self, digest: bytes, data: bytes) -> None:
+        self._kept_bytes += len(data)
+        if self._kept_bytes > _MOST_KEPT:
+            self._kept = None
+        elif self._kept is not None:
+            self._kept[digest] = data
 
     def _flush(self) -> None:
         """Hand the block over. Packing leaves the interpreter free, so a thread does it."""
@@ -92,18 +143,16 @@ class PackWriter:
         data = b"".join(self._pending)
         self._pending, self._size = [], 0
         self._count += 1
-        if self._thread is None:
-            from concurrent.futures import ThreadPoolExecutor  # Who reads packs needs none.
-
-            self._thread = ThreadPoolExecutor(1)
-        self._packing.append((self._thread.submit(zlib.compress, data, 1), len(data)))
+        if self._packer is None:
+            self._packer = _Packer()
+        self._packer.take(data)
+        self._packing.append(len(data))
         self._write_packed(_MOST_WAITING)
 
     def _write_packed(self, waiting: int) -> None:
         """Write the blocks that are packed, all but so many."""
-        while len(self._packing) > waiting:
-            packed, size = self._packing.popleft()
-            self._write_block(packed.result(), size)
+        while self._packer is not None and len(self._packing) > waiting:
+            self._write_block(self._packer.packed(), self._packing.popleft())
 
     def _write(self, data: bytes | bytearray) -> None:
         self._file.write(data)
@@ -119,6 +168,7 @@ class PackWriter:
 
         Whole blocks are copied as they are; only blocks of which some is known are packed anew.
         """
+        self._kept = None
         for block, entries in pack.blocks():
             new = [entry for entry in entries if entry[0] not in self._numbers]
             if len(new) == len(entries):
@@ -146,8 +196,8 @@ class PackWriter:
             return None
         self._flush()
         self._write_packed(0)
-        if self._thread is not None:
-            self._thread.shutdown()
+        if self._packer is not None:
+            self._packer.end()
         blocks, starts, lengths = self._places
         index = bytearray()
         for digest, number in sorted(self._numbers.items()):
@@ -158,11 +208,18 @@ class PackWriter:
         self._file.close()
         path = self._folder / f"{self._hash.hexdigest()}{SUFFIX}"
         self._part.replace(path)
+        self.path = path
         return path
 
+    def hand_over(self) -> None:
+        """To whoever reads the pack in this process: its texts as they are, where they are few."""
+        _written.clear()
+        if self._kept is not None and self.path is not None:
+            _written[self.path.name] = self._kept
+
     def discard(self) -> None:
-        if self._thread is not None:
-            self._thread.shutdown(cancel_futures=True)
+        if self._packer is not None:
+            self._packer.end()
         self._file.close()
         self._part.unlink(missing_ok=True)
 
@@ -173,6 +230,7 @@ class Pack:
     def __init__(self, path: Path) -> None:
         """Raises ValueError or OSError where the file is no whole pack."""
         self._path = path
+        self._known = _written.get(path.name, {})
         self._unpacked: OrderedDict[int, bytes] = OrderedDict()
         self._large: tuple[int, bytes] | None = None
         """The large block that was unpacked last."""
@@ -194,6 +252,9 @@ class Pack:
         self._texts = texts
 
     def get(self, digest: bytes) -> bytes | None:
+        known = self._known.get(digest)
+        if known is not None:
+            return known
         entry = self._find(digest)
         if entry is None:
             return None
@@ -202,7 +263,7 @@ class Pack:
         if data is None or start + length > len(data):
             return None
         text = data[start : start + length]
-        found = hashlib.blake2b(text, digest_size=DIGEST_BYTES).digest()
+        found = blake2b(text, digest_size=DIGEST_BYTES).digest()
         return text if found == digest else None
 
     def _find(self, digest: bytes) -> tuple[int, int, int] | None:

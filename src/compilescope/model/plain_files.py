@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import BinaryIO
 
 _CHUNK = 1 << 20
+"""Bytes that are read at a time. Chosen: a few reads for most files, and little memory."""
 LARGEST_GIVEN = 64 << 20
 """Bytes. Chosen: far above what a person writes by hand or a tool keeps in one file for us."""
 LARGEST_SOURCE = 4 << 20
 """Bytes. Chosen: a source written by hand is far shorter, and it bounds memory."""
 
 
-def open_plain(path: Path, *, links: bool = True) -> BinaryIO:
+def open_plain(path: Path | str, *, links: bool = True) -> BinaryIO:
     """For reading. OSError where it is no plain file; `links`: one may lead to it."""
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
     flags |= getattr(os, "O_BINARY", 0) | (0 if links else getattr(os, "O_NOFOLLOW", 0))

@@ -18,9 +18,11 @@ LONGEST_TEXT = 1 << 14
 that a file for it is cheap, and whoever reads events passes over the lines of texts."""
 _BEGINNING = b'{"artifact":"'
 """Of the line of a text, and of no event's."""
+_WORD = b"artifact"
 _LONGEST_LINE = 1 << 18
 """Bytes. No text that we write is longer: a control character takes six."""
 _LONGEST_NAME = 64
+"""Bytes in which the name of a text must end. Chosen: more than any digest that we write."""
 _MOST_PLACES = 1_000_000
 """Texts of a run that are found again. Chosen: it bounds memory, to 300 MB, where a stranger's run
 is nothing but names."""
@@ -49,7 +51,8 @@ def text_line(artifact: str, text: str) -> bytes:
 
 def without_texts(lines: bytes) -> bytes:
     """The other lines."""
-    if _BEGINNING not in lines:
+    # The word alone is found seven times as fast: quotation marks are everywhere.
+    if _WORD not in lines or _BEGINNING not in lines:
         return lines
     return b"\n".join(line for line in lines.split(b"\n") if not line.startswith(_BEGINNING))
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import msgspec
-
 from compilescope.logs.format import LogSource, Writer
 from compilescope.logs.text.clock import LogClock
 from compilescope.logs.text.lines import Tag
@@ -15,12 +13,6 @@ from compilescope.model.stack import Frame
 
 _MOST_PROCESSES = 4096
 """Chosen: a bound for memory, for logs with made-up ids."""
-_SIZES = {
-    "Graph input": "input_bytes",
-    "Graph output": "output_bytes",
-    "Intermediate tensor": "temp_bytes",
-}
-"""What torch_xla calls them."""
 
 
 @dataclass
@@ -155,14 +147,6 @@ class Console:
         self.settle(process)
         process.announced = announced
         process.unstamped = True
-
-    def compiled(self, process: ConsoleProcess, sizes: dict[str, int]) -> None:
-        """torch_xla says that the graph it announced is compiled, and how large it is."""
-        announced = process.announced
-        if announced is not None:
-            known = {_SIZES[name]: size for name, size in sizes.items() if name in _SIZES}
-            announced.body = msgspec.structs.replace(announced.body, **known)
-        self.settle(process)
 
     def settle(self, process: ConsoleProcess) -> None:
         """Nothing more will be told of the graph that was announced."""

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from compilescope.logs.trace.process import TracedProcess
 from compilescope.logs.trace.record import TraceRecord
-from compilescope.logs.words.break_words import BreakWords, read_break
 from compilescope.model.stack import CodeRef
+
+if TYPE_CHECKING:
+    from compilescope.logs.words.break_words import BreakWords
 
 # Chosen: bounds for memory; the end of an error says what it was.
 _LONGEST_ERROR = 200_000
@@ -33,6 +37,8 @@ def _words(process: TracedProcess, record: TraceRecord, code: CodeRef | None) ->
     known = process.break_words.get(key) if key[0] else None
     if known is not None:
         return known
+    from compilescope.logs.words.break_words import read_break
+
     text = record.text().decode("utf-8", "replace")
     words = read_break(text, code, columns=bool(process.has_columns))
     if words is not None and key[0]:

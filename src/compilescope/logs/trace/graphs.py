@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import msgspec
@@ -28,7 +29,8 @@ _OPS = late(rb"\n\t[ \t]+\w+(?::[ \t]*\"[^\"\n]*\")? = (?!self\.|[A-Za-z_]\w*(?:
 """One assignment a line is one node; those that only rename an input are none."""
 _AOT_ID = late(rb"# AOT ID: \['\w*?_?(forward|backward|inference)'\]")
 _INNER = late(rb"\n\t +class \w")
-_KERNEL = late(rb"^\t?(?:async_compile\.\w+\(|)(\w+) = async_compile\.(?:triton|cpp\w*|cuda)", re.M)
+_KERNEL = late(rb"\t?(?:async_compile\.\w+\(|)(\w+) = async_compile\.(?:triton|cpp|cuda)")
+_DEFINED = b" = async_compile."
 
 
 def graph(process: TracedProcess, record: TraceRecord, stage: GraphStage) -> None:
@@ -61,7 +63,7 @@ def _end_of_graph(payload: bytes) -> int:
 def output_code(process: TracedProcess, record: TraceRecord) -> None:
     compilation = process.compilation(record)
     meta = record.line.inductor_output_code
-    kernels = tuple(dict.fromkeys(name.decode() for name in _KERNEL.findall(record.payload)))
+    kernels = tuple(dict.fromkeys(_kernels(record.payload)))
     body = KernelEmitted(
         artifact=process.payload(record, "py"),
         file=(meta.filename or "") if meta else "",
@@ -71,6 +73,16 @@ def output_code(process: TracedProcess, record: TraceRecord) -> None:
     )
     compilation.provenance = b""
     process.emit(record, body)
+
+
+def _kernels(payload: bytes) -> Iterator[str]:
+    """Names that lines begin by defining. Few lines do: only these are looked at."""
+    at = payload.find(_DEFINED)
+    while at >= 0:
+        found = _KERNEL.match(payload, payload.rfind(b"\n", 0, at) + 1)
+        if found is not None:
+            yield found[1].decode()
+        at = payload.find(_DEFINED, at + len(_DEFINED))
 
 
 def _direction(payload: bytes) -> Literal["", "forward", "backward", "inference"]:

@@ -10,6 +10,7 @@ import re
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -17,14 +18,16 @@ from compilescope.logs.format import LogSource, Writer
 from compilescope.logs.trace.clock import TraceClock
 from compilescope.logs.trace.phases import Phases
 from compilescope.logs.trace.record import StackFrame, TraceRecord
-from compilescope.logs.words.break_words import BreakWords
-from compilescope.logs.words.failed_guards import GuardLines
 from compilescope.logs.words.tracebacks import make_frame
 from compilescope.model.bodies import Body, CacheEntryMiss, GraphBreak, Unknown
 from compilescope.model.guard_text import WholeFiles
+from compilescope.model.logged import TraceRecords
 from compilescope.model.stack import CodeRef, Frame, plain_function_name
-from compilescope.model.traced import TraceRecords
 from compilescope.patterns import late
+
+if TYPE_CHECKING:
+    from compilescope.logs.words.break_words import BreakWords
+    from compilescope.logs.words.failed_guards import GuardLines
 
 # Chosen: bounds for memory; the oldest go first.
 _GUARD_BYTES = 16 << 20
@@ -209,6 +212,8 @@ class TracedProcess:
         """The guards of an earlier compilation; none where it is too long ago."""
         found = self._guard_lines.get(compilation)
         if found is None:
+            from compilescope.logs.words.failed_guards import GuardLines
+
             found = GuardLines(self._guards.get(compilation, b"").decode("utf-8", "replace"))
             if len(self._guard_lines) >= _MOST_LINES:
                 self._guard_lines.pop(next(iter(self._guard_lines)))

@@ -8,8 +8,6 @@ import msgspec
 
 from compilescope.logs.trace.process import TracedCompilation, TracedProcess
 from compilescope.logs.trace.record import TraceRecord
-from compilescope.logs.words.failed_guards import explained, facts_of
-from compilescope.logs.words.recompile_words import read_reason
 from compilescope.model.bodies import GuardSet, Recompile
 from compilescope.model.guard_text import KIND, count_kinds
 from compilescope.model.stack import CodeRef
@@ -30,6 +28,8 @@ def guards(process: TracedProcess, record: TraceRecord) -> None:
 
 
 def reasons(process: TracedProcess, record: TraceRecord) -> None:
+    from compilescope.logs.words.recompile_words import read_reason
+
     compilation = process.compilation(record)
     for text in _reasons(record.text()):
         miss = read_reason(text, process.files)
@@ -58,6 +58,8 @@ def write_recompile(
 ) -> None:
     if not compilation.misses or code is None:
         return
+    from compilescope.logs.words.failed_guards import explained, facts_of
+
     new = process.guard_lines(record.compilation or "")
     entries = []
     for miss in compilation.misses:

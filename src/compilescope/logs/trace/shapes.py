@@ -6,7 +6,7 @@ from typing import Any
 
 from compilescope.logs.trace.process import TracedProcess
 from compilescope.logs.trace.record import ShapeMeta, TraceRecord
-from compilescope.model.traced import ShapeAction, SymbolicShape
+from compilescope.model.logged import ShapeAction, SymbolicShape
 
 _ACTIONS: dict[str, ShapeAction] = {
     "create_symbol": "created",

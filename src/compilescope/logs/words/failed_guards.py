@@ -9,7 +9,6 @@ Most guards of two such trees are equal to the letter. Only the others are looke
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -272,8 +271,12 @@ def _state_pairs(check: str, new: GuardFacts) -> Iterator[_Found]:
 
 def _state(check: str) -> dict[str, object]:
     found = _STATE.search(check)
+    if found is None:
+        return {}
+    import json
+
     try:
-        state = json.loads(found[1]) if found else {}
+        state = json.loads(found[1])
     except (ValueError, RecursionError):
         return {}
     return state if isinstance(state, dict) else {}

@@ -18,10 +18,7 @@ PREFIX = re.compile(
 )
 _RULE = re.compile(rb"^(?P<sign>[=-])(?P=sign){20,}\s*$")
 FRAME = re.compile(r"^\s*(?P<name>\S.{0,300}?) \((?P<file>.{1,1000}):(?P<line>\d{1,9})\)\s*$")
-_SIZE = re.compile(r"^(?P<what>[A-Z][\w ]+?) size: (?P<value>\d{1,9}(?:\.\d{0,30})?|Unknown) +GB")
 _OLD_CAUSE = re.compile(r"^(?:execution|compilation) is caused by (?P<cause>.+)$")
-_CUT = ".........."
-_GB = 1 << 30
 
 
 @dataclass
@@ -34,10 +31,8 @@ class XlaBlock:
     name: str = ""
     inputs: int | None = None
     outputs: int | None = None
-    sizes: dict[str, int] = field(default_factory=dict)
     frames: list[Frame] = field(default_factory=list)
     """Innermost first, as the log has them."""
-    cut: bool = False
     section: str = ""
     lines: int = 0
 
@@ -81,9 +76,6 @@ def _take_text(block: XlaBlock, text: str) -> None:
         block.outputs = _number(word)
     elif block.section == "frames":
         _take_frame(block, word)
-    elif size := _SIZE.match(word):
-        if size["value"] != "Unknown":
-            block.sizes[size["what"]] = int(float(size["value"]) * _GB)
     elif old := _OLD_CAUSE.match(word):
         block.cause = old["cause"].strip()
     elif block.section == "cause" and word and not block.cause:
@@ -91,9 +83,7 @@ def _take_text(block: XlaBlock, text: str) -> None:
 
 
 def _take_frame(block: XlaBlock, word: str) -> None:
-    if word == _CUT:
-        block.cut = True
-    elif (found := FRAME.match(word)) and len(block.frames) < 1000:
+    if (found := FRAME.match(word)) and len(block.frames) < 1000:
         block.frames.append(make_frame(found["file"], int(found["line"]), found["name"]))
 
 

@@ -32,7 +32,6 @@ _Key = tuple[int, int, str, str, tuple[Frame, ...]]
 class _Counted:
     process: ConsoleProcess
     time_ns: int
-    cut: bool
     count: int = 0
 
 
@@ -188,7 +187,7 @@ class XlaReader:
         if block.kind == "Compilation":
             self._console.announce(process, _announced(block, process, headless))
         elif block.kind == "Post Compilation":
-            self._console.compiled(process, block.sizes)
+            self._console.settle(process)
         elif block.kind in ("Execution", "Unexpected Execution"):
             self._console.settle(process)
             self._count(process, block)
@@ -199,7 +198,7 @@ class XlaReader:
         if counted is None:
             if len(self._runs) >= _MOST:
                 return
-            counted = self._runs[key] = _Counted(process, process.now_ns, block.cut)
+            counted = self._runs[key] = _Counted(process, process.now_ns)
         counted.count += 1
 
     def finish(self) -> None:
@@ -209,7 +208,7 @@ class XlaReader:
             self._broken(Tag(text), held)
         self._dumps.finish()
         for key, counted in self._runs.items():
-            body = GraphExecuted(key[2], key[3], counted.count, counted.cut)
+            body = GraphExecuted(key[2], key[3], counted.count)
             self._console.event(counted.process, body, stack=key[4], time_ns=counted.time_ns)
         self._extras.finish()
         if self._extras.seen:
@@ -231,7 +230,6 @@ def _announced(block: XlaBlock, process: ConsoleProcess, headless: bool) -> Anno
             outputs=block.outputs,
             after=process.handed,
             backend=process.backend,
-            frames_cut=block.cut,
             cut="head" if headless else "",
         ),
         block.stack,
