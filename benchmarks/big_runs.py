@@ -166,6 +166,8 @@ class Origin:
     """A recorded run whose events are copied."""
 
     lines: tuple[dict[str, Any], ...]
+    texts: tuple[dict[str, Any], ...]
+    """Short texts that its events name, which stand between them."""
     root: str
     artifacts: DiskArtifacts
     folder: Path
@@ -175,8 +177,11 @@ class Origin:
 
     @staticmethod
     def of(folder: Path, mixture: Mixture) -> Origin:
-        text = (folder / "events-0.jsonl").read_bytes()
-        lines = [msgspec.json.decode(line) for line in text.splitlines()]
+        read = [
+            msgspec.json.decode(line)
+            for line in (folder / "events-0.jsonl").read_bytes().splitlines()
+        ]
+        lines = [line for line in read if "body" in line]
         frames = [int(line["compile_id"].split("/")[0]) for line in lines if "compile_id" in line]
         return Origin(
             lines=tuple(
@@ -185,6 +190,7 @@ class Origin:
                 if line["body"]["kind"] not in _ONCE
                 and (not mixture.kinds or line["body"]["kind"] in mixture.kinds)
             ),
+            texts=tuple(line for line in read if "artifact" in line),
             root=read_header(folder).root,
             artifacts=DiskArtifacts(folder / "artifacts"),
             folder=folder,
@@ -249,7 +255,9 @@ class _Maker:
         self._told: set[tuple[int, str]] = set()
         self._random = random.Random(13)
         for origin in origins:
-            for path in (origin.folder / "artifacts").iterdir():
+            for text in origin.texts:
+                self._files[0].write(msgspec.json.encode(text) + b"\n")
+            for path in (origin.folder / "artifacts").glob("*"):
                 target = folder / "artifacts" / path.name
                 target.parent.mkdir(exist_ok=True)
                 if not target.exists():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from builders import ROOT, event, frame, run_of
@@ -231,3 +232,30 @@ def test_an_attempt_that_is_no_number(attempt: str) -> None:
         spent(f"0/0_{attempt}", 30),
     )
     assert lost(run) == {8: 30.0}
+
+
+def _by_gpu(timed: Event, **fields: int) -> Event:
+    body = msgspec.structs.replace(
+        timed.body, **{f"device_{name}_ns": ms * MS for name, ms in fields.items()}
+    )
+    return msgspec.structs.replace(timed, body=body)
+
+
+def test_where_a_gpu_was_used_its_clock_counts() -> None:
+    """The host ran ahead: it lost much time in the break, the GPU hardly any."""
+    events = (
+        broke(8, "0/0"),
+        graph("0/0_1", FORWARD, broken=True),
+        _by_gpu(spent("0/0_1", 30), inside=90, after=2),
+        _by_gpu(region(40, 10), total=100, inside=95, entry=3),
+    )
+    run = run_of(*events)
+    assert coverage(run) == 95
+    assert lost(run) == {8: 2}
+    assert [(each.total_ms, each.clock) for each in region_costs(run)] == [(100, "gpu")]
+    assert "by the GPU's clock" in " ".join(to_text(report_document(Reading(run))).split())
+    # Calls of another process that were not timed by a GPU: the host's clock has all of them.
+    both = run_of(*events, region(40, 10, pid=2))
+    assert coverage(both) == 25
+    assert lost(both) == {8: 30}
+    assert region_costs(both)[0].clock == "host"

@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 
 from compilescope.analysis.logged.answers import Answers, answers
+from compilescope.analysis.logged.fallbacks import MOST_SOUGHT
 from compilescope.logs.reader import read_logs
 from compilescope.model.run import Run, read_run
 from compilescope.report.explanation import explanation
 from compilescope.report.render.terminal import to_text
 from compilescope.report.section import Reading
+from compilescope.report.sections.logged import SECTION
 from logs.xla_blocks import IN_MODULE, IN_PRINT, IN_SYNC, MAIN, PACKAGES, READ, SYNC, graph
 
 
@@ -155,6 +157,20 @@ def test_operators_that_a_metrics_report_names(tmp_path: Path) -> None:
     assert ops["aten::_local_scalar_dense"].host_read
     assert places(run) == [("xla/cpu-fallback", "", 0)]
     assert "unknown place" in explained(run)
+
+
+def test_operators_whose_lines_nobody_looked_for_are_said(tmp_path: Path) -> None:
+    counters = (f"Counter: aten::op{number}\n  Value: 3\n" for number in range(MOST_SOUGHT + 2))
+    run = logged(tmp_path, "".join(counters))
+    assert [op.op for op in found_in(run).fallback_ops if not op.sought] == [
+        f"aten::op{MOST_SOUGHT}",
+        f"aten::op{MOST_SOUGHT + 1}",
+    ]
+    assert f"2 operators' lines were not searched for (only those of the first {MOST_SOUGHT}" in (
+        explained(run)
+    )
+    table = str(SECTION.build(Reading(run, full=True)))
+    assert table.count(f"not searched: beyond {MOST_SOUGHT} operators") == 2
 
 
 def test_the_line_of_an_operator(tmp_path: Path) -> None:

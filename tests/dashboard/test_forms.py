@@ -42,7 +42,13 @@ from compilescope.errors import ToolError
 
 FORMS = all_forms()
 BY_ID = {form.id: form for form in FORMS}
-TEXTS = {"site": "model.py:3", "budget": "2m", "limit_time": "90", "padding": "8"}
+TEXTS = {
+    "site": "model.py:3",
+    "step": "model.py:build",
+    "budget": "2m",
+    "limit_time": "90",
+    "padding": "8",
+}
 RUN = "abc123-sample"
 
 
@@ -109,7 +115,7 @@ def parsed(filled: Filled) -> click.Context:
 
 
 def test_forms_are_those_that_were_promised() -> None:
-    wanted = {"run", "diff", "bench", "fix", "minify", "preflight", "sweep", "model"}
+    wanted = {"run", "diff", "bench", "fix", "tune", "minify", "preflight", "sweep", "model"}
     assert set(BY_ID) == wanted
 
 
@@ -336,6 +342,7 @@ def test_which_files_are_written(place: FormPlace) -> None:
     assert written("fix", script="model.py") == []
     assert written("fix", script="model.py", fixed="on") == ["model_fixed.py"]
     assert written("fix", script="model.py", fixed="on", output="f.py") == ["f.py"]
+    assert written("tune", script="model.py", fixed="on") == ["model_fixed.py"]
 
 
 def test_choices_are_read_without_torch_or_transformers() -> None:

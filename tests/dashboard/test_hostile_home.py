@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import samples
-from compilescope.dashboard.jobs.records import ASKED, STARTED, JobRequest, Started, write_record
+from compilescope.dashboard.jobs.records import REQUEST, STARTED, JobRequest, Started, write_record
 from compilescope.dashboard.jobs.service import Jobs
 from compilescope.dashboard.runs import cache
 from compilescope.dashboard.server.options import BrowserLimits
@@ -79,7 +79,7 @@ def test_a_job_that_nobody_here_asked_for_is_not_started(home: Path, tmp_path: P
     folder.mkdir(parents=True)
     words = ("export", "--dir", str(home), "good", "-o", str(tmp_path / "made"))
     write_record(
-        folder, ASKED, JobRequest(id=folder.name, words=words, cwd=str(tmp_path), created=1.0)
+        folder, REQUEST, JobRequest(id=folder.name, words=words, cwd=str(tmp_path), created=1.0)
     )
     jobs = Jobs(home, BrowserLimits(), key=TOKEN)
     jobs.tick()
@@ -94,7 +94,7 @@ def test_stop_ends_no_process_that_only_a_file_names(home: Path, record: dict[st
     jobs = Jobs(home, BrowserLimits(), key=TOKEN)
     folder = jobs.reserve()
     asked = JobRequest(id=folder.name, words=("list",), cwd=str(home), created=1.0)
-    write_record(folder, ASKED, asked)
+    write_record(folder, REQUEST, asked)
     with subprocess.Popen(["sleep", "600"], start_new_session=True) as other:
         named = {name: number or other.pid for name, number in record.items()}
         write_record(folder, STARTED, Started(**{"started": time.time(), **named}))

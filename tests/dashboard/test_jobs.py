@@ -26,8 +26,8 @@ from compilescope.dashboard.jobs.output import (
     whole_output,
 )
 from compilescope.dashboard.jobs.records import (
-    ASKED,
     ENDED,
+    REQUEST,
     RUNS,
     STARTED,
     UPLOAD,
@@ -68,7 +68,7 @@ class Kept:
         record = JobRequest(
             id=self.folder.name, words=("x",), cwd=str(home), created=time.time(), **asked
         )
-        write_record(self.folder, ASKED, record)
+        write_record(self.folder, REQUEST, record)
         (self.folder / "claim").touch()
         words = [sys.executable, "-c", KEEP, str(self.folder), str(grace_s), code]
         self.process = subprocess.Popen(words, start_new_session=True)
@@ -404,7 +404,7 @@ def test_a_folder_that_is_gone_and_uploads(tmp_path: Path) -> None:
 def test_a_damaged_record_is_none(tmp_path: Path) -> None:
     (tmp_path / ENDED).write_bytes(b'{"ended": "x"')
     assert read_record(tmp_path, ENDED, JobEnd) is None
-    assert read_record(tmp_path, ASKED, JobRequest) is None
+    assert read_record(tmp_path, REQUEST, JobRequest) is None
 
 
 @pytest.mark.parametrize(

@@ -28,8 +28,7 @@ from compilescope.model.bodies import CompileFailed, ToolFault
 from compilescope.model.run import Run
 from compilescope.report.blocks import Document
 from compilescope.report.document import report_document
-from compilescope.report.render.sarif import DOCS, to_sarif
-from compilescope.report.render.uris import UriBases, file_uri, folder_uri
+from compilescope.report.render.sarif import DOCS, UriBases, file_uri, folder_uri, to_sarif
 from compilescope.report.section import Reading
 from compilescope.texts import visible
 

@@ -6,6 +6,7 @@ of that, so that their order and their numbers are those of the whole digest.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
@@ -22,12 +23,6 @@ from compilescope.model.finding_kinds import FindingKind
 from compilescope.model.run import Run
 from compilescope.model.uncollected import uncollected
 from compilescope.rules.causes.device_words import DEVICE_RULES
-from compilescope.rules.causes.explanations import (
-    explained_failure,
-    explained_frame,
-    explained_site,
-    placed_site,
-)
 from compilescope.source.spots import Sources
 
 _Entry = TypeVar("_Entry", BreakFinding, RecompiledFrame, FailureFinding)
@@ -95,6 +90,12 @@ def digest_of_files(run: Run, most_entries: int, most_files: int) -> Ranked:
         worst.difference_update(names)
         return bool(names)
 
+    from compilescope.rules.causes.explanations import (
+        explained_failure,
+        explained_frame,
+        explained_site,
+    )
+
     sites = {
         number: site if site.rule in DEVICE_RULES else explained_site(site, sources)
         for number, site in _of_files(seen.sites, by_file, is_worst)
@@ -114,6 +115,52 @@ def digest_of_files(run: Run, most_entries: int, most_files: int) -> Ranked:
         failures=tuple(failed.get(n, each) for n, each in enumerate(seen.failures)),
     )
     return Ranked(seen, found)
+
+
+@uncollected()
+def digest_of_first(run: Run, most: int) -> tuple[Digest, bool]:
+    """As `digest`, where no more than the first `most` causes of each list are explained; and
+    whether these are all."""
+    from compilescope.rules.causes.explanations import (
+        explained_failure,
+        explained_frame,
+        explained_site,
+    )
+
+    seen = digest(run, explained=False)
+    sources = Sources(run)
+    own = {number: site for number, site in enumerate(seen.sites) if site.rule in DEVICE_RULES}
+    others = [number for number in range(len(seen.sites)) if number not in own]
+    frames = [
+        number
+        for number, before in enumerate(
+            itertools.accumulate(len(frame.causes) for frame in seen.recompiles)
+        )
+        if before <= most
+    ]
+    failed = range(min(most, len(seen.failures)))
+    whole = len(others) <= most and len(frames) == len(seen.recompiles)
+    explained = msgspec.structs.replace(
+        seen,
+        sites=_explained(seen.sites, others[:most], explained_site, sources),
+        recompiles=_explained(seen.recompiles, frames, explained_frame, sources),
+        failures=_explained(seen.failures, failed, explained_failure, sources),
+    )
+    return explained, whole and len(failed) == len(seen.failures)
+
+
+def _explained(
+    entries: tuple[_Entry, ...],
+    numbers: Iterable[int],
+    explain: Callable[[_Entry, Sources], _Entry],
+    sources: Sources,
+) -> tuple[_Entry, ...]:
+    """The entries, those of these numbers explained."""
+    found = list(entries)
+    # File by file: not every file's tree is kept.
+    for number in sorted(numbers, key=lambda number: entries[number].file):
+        found[number] = explain(entries[number], sources)
+    return tuple(found)
 
 
 def _names(entry: BreakFinding | RecompiledFrame | FailureFinding) -> list[tuple[FindingKind, str]]:
@@ -145,6 +192,8 @@ class _Brief:
         """How many more sites are placed in each file that something is drawn of."""
 
     def site(self, site: BreakFinding) -> BreakFinding:
+        from compilescope.rules.causes.explanations import explained_site, placed_site
+
         if site.rule in DEVICE_RULES:
             return site
         if self._takes("break", site.fingerprint):
@@ -160,11 +209,15 @@ class _Brief:
         """With all causes or none: a fix looks at what else failed."""
         if not any([self._takes("recompile", each.fingerprint) for each in frame.causes]):
             return frame
+        from compilescope.rules.causes.explanations import explained_frame
+
         return explained_frame(frame, self._sources)
 
     def failure(self, failure: FailureFinding) -> FailureFinding:
         if not self._takes("failure", failure.fingerprint):
             return failure
+        from compilescope.rules.causes.explanations import explained_failure
+
         return explained_failure(failure, self._sources)
 
     def _takes(self, kind: FindingKind, name: str) -> bool:

@@ -1,5 +1,6 @@
 """What breaks cost: the time of compiled regions that went by outside compiled graphs.
 
+Where the process used a GPU it is the GPU's time: kernels outside graphs, and waiting for the host.
 Only steady state counts: calls during which nothing was compiled. Time outside graphs is charged
 to the break that ended the last graph before it. A break before which its frame had no graph is
 charged together with the break it resumed after, or else with the region's own time outside graphs.
@@ -10,6 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, islice
+from typing import Literal
 
 import msgspec
 
@@ -22,6 +24,7 @@ from compilescope.texts import whole_number
 
 _CLOCKS = frozenset({"timed-regions", "timed-graphs", "compile-starts", "timing"})
 _NS_PER_MS = 1e6
+Clock = Literal["host", "gpu"]
 # Chosen: a sentence with three names can still be read.
 _MOST_NAMED = 3
 _MOST_STEPS = 1_000_000
@@ -43,14 +46,38 @@ class RegionCost(msgspec.Struct, frozen=True, kw_only=True):
     """Percent of the time that was inside compiled graphs; None without a steady-state call."""
     warmup_calls: int
     warmup_ms: float
+    clock: Clock
+    """Whose times `total_ms` and `inside_ms` are."""
 
 
 def coverage(run: Run) -> float | None:
     """Percent of the regions' steady-state time inside compiled graphs; None: not measured."""
     if _clock_failed(run):
         return None
-    times = [body for _, body in run.of(RegionTime)]
+    times = _region_times(run)
     return _percent(sum(t.inside_ns for t in times), sum(t.total_ns for t in times))
+
+
+def is_by_device(run: Run) -> bool:
+    """Are these the GPU's times? They are if all calls were timed by it."""
+    timed = [body for _, body in run.of(RegionTime) if body.calls]
+    known = all(body.device_total_ns is not None for body in timed)
+    return known and any(body.device_total_ns for _, body in run.of(RegionTime))
+
+
+def _region_times(run: Run) -> list[RegionTime]:
+    """By the clock that counts."""
+    times = [body for _, body in run.of(RegionTime)]
+    return [_by_device(body) for body in times] if is_by_device(run) else times
+
+
+def _by_device(body: RegionTime) -> RegionTime:
+    return msgspec.structs.replace(
+        body,
+        total_ns=body.device_total_ns or 0,
+        inside_ns=body.device_inside_ns or 0,
+        entry_ns=body.device_entry_ns or 0,
+    )
 
 
 def region_costs(run: Run) -> list[RegionCost]:
@@ -58,9 +85,10 @@ def region_costs(run: Run) -> list[RegionCost]:
     if _clock_failed(run):
         return []
     groups: dict[CodeRef, list[RegionTime]] = {}
-    for _, body in run.of(RegionTime):
+    for body in _region_times(run):
         groups.setdefault(body.region, []).append(body)
-    costs = [_region_cost(region, times) for region, times in groups.items()]
+    clock: Clock = "gpu" if is_by_device(run) else "host"
+    costs = [_region_cost(region, times, clock) for region, times in groups.items()]
     return sorted(costs, key=lambda cost: cost.inside_ms - cost.total_ms)
 
 
@@ -219,18 +247,20 @@ class _Ledger:
 
     def charge_all(self) -> bool:
         """False where it would take too long: each break may share the time of every other."""
+        by_device = is_by_device(self._run)
         after_ns: dict[str, int] = {}
         for event, time in self._run.of(GraphTime):
             owner = self._ended_by(event, time)
             if owner is not None:
-                after_ns[owner] = after_ns.get(owner, 0) + time.after_ns
+                lost = (time.device_after_ns or 0) if by_device else time.after_ns
+                after_ns[owner] = after_ns.get(owner, 0) + lost
         followed: set[str] = set()
         for owner in self._with_graph:
             following = self._counted(self._graphless.after(self._stopped.get(owner, ())))
             followed |= following.keys()
             self._charge([owner, *following], after_ns.get(owner, 0))
         entry_ns: dict[CodeRef, int] = {}
-        for _, region in self._run.of(RegionTime):
+        for region in _region_times(self._run):
             entry_ns[region.region] = entry_ns.get(region.region, 0) + region.entry_ns
         for code, ns in entry_ns.items():
             leading = self._counted(self._graphless.within(code))
@@ -261,7 +291,7 @@ def _attempt(compile_id: str | None) -> int:
     return whole_number(attempt) or 0
 
 
-def _region_cost(region: CodeRef, times: list[RegionTime]) -> RegionCost:
+def _region_cost(region: CodeRef, times: list[RegionTime], clock: Clock) -> RegionCost:
     total, inside = sum(t.total_ns for t in times), sum(t.inside_ns for t in times)
     return RegionCost(
         file=region.file,
@@ -273,6 +303,7 @@ def _region_cost(region: CodeRef, times: list[RegionTime]) -> RegionCost:
         coverage=_percent(inside, total),
         warmup_calls=sum(t.warmup_calls for t in times),
         warmup_ms=round(sum(t.warmup_ns for t in times) / _NS_PER_MS, 3),
+        clock=clock,
     )
 
 

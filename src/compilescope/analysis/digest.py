@@ -27,13 +27,6 @@ from compilescope.findings.recompiles import RecompiledFrame, recompiled_frames
 from compilescope.model import bodies
 from compilescope.model.run import Run
 from compilescope.model.uncollected import uncollected
-from compilescope.rules.causes.explanations import (
-    explained_failures,
-    explained_recompiles,
-    explained_sites,
-    ranked,
-    sites_with_roots,
-)
 from compilescope.source.spots import Sources
 
 if TYPE_CHECKING:
@@ -153,6 +146,34 @@ class Digest(msgspec.Struct, frozen=True, kw_only=True):
         return self.numbers.state != "unchecked" and not any((*seen, self.benchmarks, self.jobs))
 
 
+_Lost = tuple[list[BreakFinding], list[RecompiledFrame], list[FailureFinding]]
+
+
+def _in_words(lost: _Lost, sources: Sources, explained: bool) -> _Lost:
+    # A run that loses nothing needs no rules.
+    from compilescope.rules.causes.explanations import (
+        explained_failures,
+        explained_recompiles,
+        explained_sites,
+        sites_with_roots,
+    )
+
+    sites, frames, failed = lost
+    if not explained:
+        return sites_with_roots(sites, sources), frames, failed
+    return (
+        explained_sites(sites, sources),
+        explained_recompiles(frames, sources),
+        explained_failures(failed, sources),
+    )
+
+
+def _ranked(sites: list[BreakFinding]) -> list[BreakFinding]:
+    from compilescope.rules.causes.explanations import ranked
+
+    return ranked(sites)
+
+
 @uncollected()
 def digest(run: Run, *, explained: bool = True) -> Digest:
     """Not `explained`: in its full order, and no cause has a category, a reason or remedies, nor
@@ -163,11 +184,9 @@ def digest(run: Run, *, explained: bool = True) -> Digest:
     sources = Sources(run)
     graphs = [body for _, body in run.of(bodies.GraphCaptured) if body.stage == "dynamo"]
     counted = graph_count(run, sources)
-    with_words = explained_sites if explained else sites_with_roots
-    sites = with_words(break_sites(run), sources) + device_sites(run, sources)
-    frames, failed = recompiled_frames(run), failures(run)
-    if explained:
-        frames, failed = explained_recompiles(frames, sources), explained_failures(failed, sources)
+    lost = break_sites(run), recompiled_frames(run), failures(run)
+    found, frames, failed = _in_words(lost, sources, explained) if any(lost) else lost
+    sites = found + device_sites(run, sources)
     compile_ns = sum(body.duration_ns for _, body in run.of(bodies.CompileTime))
     cut_short = run.cut_short
     rows = tuple(benchmarks(run))
@@ -195,7 +214,7 @@ def digest(run: Run, *, explained: bool = True) -> Digest:
         region_costs=tuple(region_costs(run)),
         compile_seconds=round(compile_ns / 1e9 + sum(j.compile_seconds or 0 for j in jobs), 3),
         phases_seconds=_phases(run),
-        sites=tuple(ranked(_with_losses(run, sites))),
+        sites=tuple(_ranked(_with_losses(run, sites)) if sites else ()),
         hidden_breaks_possible=any(frame.may_hide_breaks for frame in eager),
         eager_frames=eager,
         unexplained_skips=tuple(unexplained_skips(run)),

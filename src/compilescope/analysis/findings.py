@@ -19,7 +19,6 @@ from compilescope.findings.recompiles import recompile_findings
 from compilescope.model.benchmarked import Benchmark
 from compilescope.model.fingerprint import fingerprint
 from compilescope.model.jobs import JobCause, JobEnded
-from compilescope.rules.causes.explanations import explained_eager
 
 
 def findings(digest: Digest) -> list[Finding]:
@@ -30,7 +29,7 @@ def findings(digest: Digest) -> list[Finding]:
         return [benchmark_finding(row) for row in digest.benchmarks if is_failure(row)]
     found: list[Finding] = [*digest.failures, *digest.sites]
     behind = Behind(digest)
-    found += [explained_eager(frame) for frame in digest.eager_frames if not behind.is_known(frame)]
+    found += [_explained(frame) for frame in digest.eager_frames if not behind.is_known(frame)]
     for frame in digest.recompiles:
         found += recompile_findings(frame, digest.root)
     return distinct(found)
@@ -94,7 +93,13 @@ def eager_findings(frame: EagerFinding, behind: Behind, root: str) -> list[Findi
     for again in behind.recompiles(frame):
         found += recompile_findings(again, root)
     found += behind.failures(frame)
-    return found or [explained_eager(frame)]
+    return found or [_explained(frame)]
+
+
+def _explained(frame: EagerFinding) -> EagerFinding:
+    from compilescope.rules.causes.explanations import explained_eager  # Few runs need it.
+
+    return explained_eager(frame)
 
 
 def distinct(found: Iterable[Finding]) -> list[Finding]:

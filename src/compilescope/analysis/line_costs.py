@@ -71,7 +71,7 @@ class FileLoss(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def cost_seconds(self) -> float:
-        return sum(line.cost_seconds for line in self.lines)
+        return sum([line.cost_seconds for line in self.lines])
 
 
 def file_losses(digest: Digest) -> list[FileLoss]:
@@ -134,27 +134,36 @@ def _lines(
 
 
 def _line(number: int, found: list[Finding], eager: list[EagerFinding]) -> LineLoss:
-    breaks = [each for each in found if each.kind == "break"]
-    recompiles = _frames([each for each in found if each.kind == "recompile"])
+    by_kind: dict[str, list[Finding]] = {}
+    for each in found:
+        by_kind.setdefault(each.kind, []).append(each)
+    breaks = by_kind.get("break", [])
+    recompiles = _frames(by_kind.get("recompile", []))
     lost = [each.lost_ms for each in found if each.lost_ms is not None]
     return LineLoss(
         line=number,
-        causes=tuple(sorted(found, key=lambda each: -each.cost_seconds)),
+        causes=tuple(sorted(found, key=_dearest_first) if len(found) > 1 else found),
         eager=tuple(eager),
-        breaks=sum(each.count for each in breaks),
+        breaks=sum([each.count for each in breaks]),
         recompiles=_sum([_recompiles(frame) for frame in recompiles]),
-        failures=sum(each.count for each in found if each.kind == "failure"),
+        failures=sum([each.count for each in by_kind.get("failure", ())]),
         compile_seconds=_compile_seconds(breaks, recompiles),
         lost_ms=sum(lost) if lost else None,
     )
 
 
+def _dearest_first(finding: Finding) -> float:
+    return -finding.cost_seconds
+
+
 def _frames(found: list[Finding]) -> list[list[Finding]]:
     """Guards that may have failed in the same recompiles, together: a line of generated code has
     thousands of them."""
+    if not found:
+        return []
     recompiles = _recompiles_of(found)
     if len(recompiles) < 2:
-        return [found] if found else []  # Of one function, as on nearly all lines.
+        return [found]  # Of one function, as on nearly all lines.
     heads: dict[str, str] = {}
     """By an event, another of its group; the head of a group is its own."""
 
@@ -196,8 +205,9 @@ def _compile_seconds(breaks: list[Finding], recompiles: list[list[Finding]]) -> 
     return _sum(known) if known else None
 
 
-def _sum(amounts: Iterable[LineAmount]) -> LineAmount:
-    parts = list(amounts)
+def _sum(parts: list[LineAmount]) -> LineAmount:
+    if len(parts) == 1:
+        return parts[0]
     return LineAmount(sum(part.value for part in parts), any(part.at_least for part in parts))
 
 

@@ -34,14 +34,14 @@ from compilescope.report.device import device_blocks
 from compilescope.report.device_runs import checked, devices_table, model_items, refused
 from compilescope.report.document import report_document
 from compilescope.report.job_list import hit_blocks, job_document, jobs_blocks, sweeps_table
-from compilescope.report.moments import moment
 from compilescope.report.number_runs import number_items
 from compilescope.report.places import anchor_of
 from compilescope.report.render.html import draw
 from compilescope.report.render.page import PageParts, page_parts, to_page
+from compilescope.report.render.spans import moment
 from compilescope.report.render.structured import to_json
 from compilescope.report.section import Reading
-from compilescope.sweep.job_run import find_job, opened_job
+from compilescope.sweep.record import find_job, opened_job
 
 
 def draw_run(folder: Path) -> PageParts:

@@ -93,6 +93,7 @@ def _site(members: list[tuple[Event, GraphBreak]], root: str) -> BreakFinding:
     event, body = members[0]
     frame = event.site
     code = body.frame
+    # Lists are made faster than generators, and nearly all sites have one member.
     outcomes = {member.outcome for _, member in members}
     return BreakFinding(
         gb_id=body.gb_id,
@@ -111,15 +112,17 @@ def _site(members: list[tuple[Event, GraphBreak]], root: str) -> BreakFinding:
         frames=len({member.frame for _, member in members}),
         ranks=tuple(sorted({member.rank for member, _ in members})),
         tests=tuple(sorted({member.test for member, _ in members if member.test})),
-        outcome=next(outcome for outcome in _WORST_FIRST if outcome in outcomes),
+        outcome=min(outcomes, key=_WORST_FIRST.index),
         gave_up=tuple(
             dict.fromkeys(
-                member.frame
-                for _, member in members
-                if member.frame and member.outcome in ("frame-eager", "rest-eager")
+                [
+                    member.frame
+                    for _, member in members
+                    if member.frame and member.outcome in ("frame-eager", "rest-eager")
+                ]
             )
         ),
         in_torch=code is not None and origin_of(code.file) == "torch",
         fingerprint=fingerprint(body.gb_type, frame, root),
-        because=tuple(member.id for member, _ in members),
+        because=tuple([member.id for member, _ in members]),
     )

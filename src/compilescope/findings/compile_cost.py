@@ -10,6 +10,7 @@ from compilescope.texts import whole_number
 
 _ATTEMPT = late(r"^compile_attempt_(\d{1,9})$")
 _NS = 1e9
+"""Nanoseconds of a second."""
 
 
 def recompile_seconds(run: Run) -> dict[str, float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import msgspec
 
@@ -130,7 +131,7 @@ def recompiled_frames(run: Run) -> list[RecompiledFrame]:
 
 
 def _folded(body: Recompile) -> int:
-    return body.unlisted + sum(entry.folded for entry in body.entries)
+    return body.unlisted + sum([entry.folded for entry in body.entries])
 
 
 def _seconds(spent: dict[str, float], events: Iterable[str]) -> float | None:
@@ -193,25 +194,37 @@ def _fingerprint(kind: str, subject: str, file: str, function: str, root: str) -
 def _frame(
     code: CodeRef, members: list[_Member], broken: str, spent: dict[str, float], root: str
 ) -> RecompiledFrame:
-    empty = RecompiledFrame(
+    # Lists are made faster than generators, and a long run has tens of thousands of such frames.
+    refused = [body.refused for _, body in members]
+    because = tuple([event.id for event, _ in members])
+    limit_hit = "limit" in refused
+    ranks = tuple(sorted({event.rank for event, _ in members}))
+    return RecompiledFrame(
         file=code.file,
         line=code.line,
         function=code.function,
         resumed_at=code.resumed_at,
-        count=sum(not body.refused for _, body in members),
-        seconds=_seconds(spent, [event.id for event, _ in members]),
-        limit_hit=any(body.refused == "limit" for _, body in members),
-        causes=(),
-        ranks=tuple(sorted({event.rank for event, _ in members})),
-        because=tuple(event.id for event, _ in members),
-        folded=sum(_folded(body) for _, body in members),
+        count=refused.count(""),
+        seconds=_seconds(spent, because),
+        limit_hit=limit_hit,
+        causes=_causes(_Shared(code, limit_hit, ranks, because), members, broken, spent, root),
+        ranks=ranks,
+        because=because,
+        folded=sum([_folded(body) for _, body in members]),
     )
-    causes = _causes(empty, members, broken, spent, root)
-    return msgspec.structs.replace(empty, causes=causes)
+
+
+class _Shared(NamedTuple):
+    """What all causes of one function have."""
+
+    code: CodeRef
+    limit_hit: bool
+    ranks: tuple[int, ...]
+    because: tuple[str, ...]
 
 
 def _causes(
-    frame: RecompiledFrame,
+    frame: _Shared,
     members: list[_Member],
     broken: str,
     spent: dict[str, float],
@@ -256,7 +269,9 @@ def _causes(
                 seconds=_seconds(spent, hits[subject]),
             )
         )
-    return tuple(sorted(causes, key=lambda cause: (-(cause.seconds or 0.0), -cause.count)))
+    if len(causes) > 1:
+        causes.sort(key=lambda cause: (-(cause.seconds or 0.0), -cause.count))
+    return tuple(causes)
 
 
 def _families(

@@ -9,7 +9,7 @@ import msgspec
 from compilescope.findings.advice import Advice, Status
 from compilescope.findings.finding import Finding
 from compilescope.report.blocks import Block, Diff, Fold, Paragraph, note, prose, words
-from compilescope.report.render.diffs import diff_kind
+from compilescope.report.render.code_lines import diff_kind
 
 _LABELS: dict[Status, str] = {
     "proven": "Verified:",

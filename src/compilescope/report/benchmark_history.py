@@ -21,8 +21,8 @@ from compilescope.report.blocks import (
     note,
     words,
 )
-from compilescope.report.moments import moment
 from compilescope.report.places import count
+from compilescope.report.render.spans import moment
 
 RunUrl = Callable[[str], str]
 

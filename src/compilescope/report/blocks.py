@@ -1,23 +1,55 @@
-"""What a report is made of. Every format draws the same blocks, so no format lags behind."""
+"""What a report is made of: styled words, blocks of them, and documents of blocks.
+
+Every format draws the same blocks, so no format lags behind. A stretch of words says what it means
+(code, good, bad), never a colour. A new block needs its drawing in `report/render`.
+"""
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
+from compilescope.analysis.gate.doubts import Doubt
 from compilescope.findings.finding import Finding
-from compilescope.report.points import RooflineDot as RooflineDot
-from compilescope.report.points import TrendPoint as TrendPoint
-from compilescope.report.record import ShownRun as ShownRun
-from compilescope.report.record import Style as Style
-from compilescope.report.source_lines import GutterCell as GutterCell
-from compilescope.report.source_lines import MarkedLine as MarkedLine
-from compilescope.report.source_lines import MarkedLines as MarkedLines
-from compilescope.report.source_lines import Stripe as Stripe
-from compilescope.report.spans import Span as Span
-from compilescope.report.spans import Words as Words
-from compilescope.report.spans import plain as plain
-from compilescope.report.spans import prose as prose
-from compilescope.report.spans import words as words
+from compilescope.patterns import late
+
+Style = Literal["plain", "strong", "dim", "code", "good", "warn", "bad"]
+"""What a stretch of text means."""
+
+
+class Span(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A stretch of text and what it means."""
+
+    text: str
+    style: Style = "plain"
+    target: str = ""
+    """The anchor of an item elsewhere in the document that this text speaks of."""
+    url: str = ""
+    """A page outside the document that this text leads to: http, https or file. One that begins
+    with a single `/` is a page of the dashboard: a link on its pages, plain text elsewhere."""
+
+
+Words = tuple[Span, ...]
+_CODE = late(r"(`[^`\n]+`)")
+
+
+def words(*parts: str | Span) -> Words:
+    """Text and spans, side by side."""
+    return tuple(part if isinstance(part, Span) else Span(part) for part in parts)
+
+
+def prose(text: str) -> Words:
+    """A sentence; what stands between backticks is code."""
+    parts = _CODE.split(text)
+    return tuple(
+        Span(part, "code" if number % 2 else "plain") for number, part in enumerate(parts) if part
+    )
+
+
+def plain(parts: Words) -> str:
+    """The text alone."""
+    return "".join(part.text for part in parts)
 
 
 class _Block(msgspec.Struct, frozen=True, tag_field="block", tag=str.lower, omit_defaults=True):
@@ -100,6 +132,20 @@ class Measures(_Block, frozen=True):
     colour."""
 
 
+class TrendPoint(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A value at a moment."""
+
+    label: str
+    """The moment, for people."""
+    value: float
+    text: str
+    """The value, for people."""
+    low: float | None = None
+    high: float | None = None
+    url: str = ""
+    """The page that it comes from, as in a `Span`."""
+
+
 class Trend(_Block, frozen=True):
     """How a number went over time."""
 
@@ -108,6 +154,18 @@ class Trend(_Block, frozen=True):
     """The oldest first."""
     compact: bool = False
     """A small line beside other words: it leads nowhere, and its ends have no labels."""
+
+
+class RooflineDot(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What computes something, by how much of it a byte and a second."""
+
+    label: str
+    text: str
+    """Its numbers, for people."""
+    flops_per_byte: float
+    flops_per_second: float
+    share: float
+    """Of the time."""
 
 
 class Roofline(_Block, frozen=True):
@@ -166,6 +224,46 @@ class Listing(_Block, frozen=True):
     """On `end_line`."""
     end_line: int | None = None
     """The line that the expression ends on, where that is a later one."""
+
+
+class MarkedLines(msgspec.Struct, frozen=True):
+    """Lines of a file that follow one another."""
+
+    first_line: int
+    lines: tuple[str, ...]
+
+
+class GutterCell(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a line lost of one kind."""
+
+    column: str
+    """The heading that it stands under."""
+    text: str
+    note: str = ""
+    """The whole of it, in words."""
+    target: str = ""
+    """The anchor of the item that explains it."""
+    heat: float = 0.0
+    """From 0 to 1: how much of the most that any line lost of this kind."""
+
+
+class MarkedLine(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A line that lost something, or that an item speaks of."""
+
+    line: int
+    cells: tuple[GutterCell, ...] = ()
+    column: int | None = None
+    end_column: int | None = None
+    """On `end_line`."""
+    end_line: int | None = None
+
+
+class Stripe(msgspec.Struct, frozen=True):
+    """Lines that ran in the same way: `graph`, `eager` or `both`."""
+
+    first: int
+    last: int
+    kind: str
 
 
 class SourceFile(_Block, frozen=True):
@@ -357,6 +455,24 @@ class Part(msgspec.Struct, frozen=True, omit_defaults=True):
     title: str
     blocks: tuple[Block, ...]
     note: str = ""
+
+
+class ShownRun(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """The run that a document is about."""
+
+    run: str = ""
+    command: tuple[str, ...] = ()
+    cwd: str = ""
+    torch: str | None = None
+    exit_status: int | None = None
+    signal: int | None = None
+    ended: str = ""
+    """How the program ended, in a sentence; empty where nobody watched it to its end."""
+    ended_style: Style = "plain"
+    devices: tuple[str, ...] = ()
+    """What its tensors lived on, and the name of the accelerator where that is known."""
+    doubts: tuple[Doubt, ...] = ()
+    """Why less may have been seen than there was."""
 
 
 class Document(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -11,11 +11,15 @@ from compilescope.model.bodies import (
     Benchmark,
     CheckOutcome,
     DiffOutcome,
+    FixAttempt,
+    FixOutcome,
     JobEnded,
     Machine,
     Measurement,
     MinifyOutcome,
+    StepsProfiled,
     TensorDiff,
+    TuneOutcome,
     Violation,
 )
 from compilescope.model.run import Run
@@ -32,10 +36,13 @@ from compilescope.report.source_links import with_lines
 ABOUT: dict[str, tuple[type[Any], ...]] = {
     "benchmarks": (Benchmark, Machine),
     "diffs": (TensorDiff, DiffOutcome),
+    "fixes": (FixAttempt, FixOutcome),
     "gate": (CheckOutcome,),
     "measurements": (Measurement,),
     "repro": (MinifyOutcome,),
+    "step": (StepsProfiled,),
     "sweep": (JobEnded, Machine),
+    "tuning": (TuneOutcome,),
     "violations": (Violation,),
 }
 """Modules of sections about events that few runs have: without one of them there is nothing to say,

@@ -11,12 +11,13 @@ from compilescope.findings.breaks import BreakFinding
 from compilescope.findings.eager import EagerFinding
 from compilescope.findings.failures import FailureFinding
 from compilescope.findings.recompiles import RecompiledFrame, RecompileFinding, recompile_findings
-from compilescope.model.stack import origin_of
+from compilescope.model.stack import Frame, origin_of
 from compilescope.model.storms import MOST_KEPT
 from compilescope.report.advice import advice_blocks
 from compilescope.report.blocks import (
     Block,
     Document,
+    Fold,
     Item,
     Paragraph,
     Part,
@@ -37,12 +38,14 @@ from compilescope.report.render.spans import duration
 from compilescope.report.repeats import without_repeats
 from compilescope.report.section import Reading
 from compilescope.report.sections.logged import nothing_to_explain
-from compilescope.report.stacks import folded_stacks
 from compilescope.rules.causes.device_words import DEVICE_RULES
 
 # Chosen: functions and parts of one that are named; the rest is counted.
 _MOST_GIVEN_UP = 8
 _MOST_PARTS = 16
+# Chosen: stacks of one cause, and calls of each, the innermost; the rest is counted.
+_MOST_STACKS = 20
+_MOST_FRAMES = 60
 _BENCHMARKS = (
     "No benchmark failed. `compilescope show` has the figures; `compilescope run` records a "
     "program to explain its graph breaks and recompiles."
@@ -164,7 +167,7 @@ def site_item(
     blocks += page_link(site.gb_id, reading.pages)
     blocks += quoted(reading, site.fingerprint)
     if reading.full:
-        blocks += folded_stacks(site.because, reading)
+        blocks += _folded_stacks(site.because, reading)
     inside = f" in {site.function}" if site.function else ""
     left = words(Span(place(site.file, site.line, seen.root), "strong"), inside)
     whose = site.gb_id or ("torch_xla" if (site.rule or "").startswith("xla/") else "no id")
@@ -240,7 +243,7 @@ def recompile_item(number: int, frame: RecompiledFrame, reading: Reading) -> Ite
     found = recompile_findings(frame, reading.root)
     blocks += quoted(reading, *(finding.fingerprint for finding in found))
     if reading.full:
-        blocks += folded_stacks(frame.because, reading)
+        blocks += _folded_stacks(frame.because, reading)
     tags = ("kind:recompile", _whose(frame.file))
     return Item(str(number), left, right, tuple(blocks), recompile_anchor(frame), tags)
 
@@ -346,7 +349,7 @@ def failure_item(number: int, failure: FailureFinding, reading: Reading, where: 
     blocks += page_link(failure.gb_id, reading.pages, failure.link)
     blocks += quoted(reading, failure.fingerprint)
     if reading.full:
-        blocks += folded_stacks(failure.because, reading)
+        blocks += _folded_stacks(failure.because, reading)
     tags = ("kind:failure", f"category:{failure.category}", _whose(failure.file))
     return Item(str(number), left, right, tuple(blocks), failure_anchor(failure), tags)
 
@@ -361,3 +364,30 @@ def fate(failure: FailureFinding) -> str:
     backend = f" with backend {failure.backend}" if failure.backend else ""
     times = f", {failure.count} times" if failure.count > 1 else ""
     return f"{failure.phase} compilation{backend}{times}; {end}"
+
+
+def _folded_stacks(because: Iterable[str], reading: Reading) -> list[Block]:
+    """The distinct stacks of these events, shut until asked for."""
+    stacks: dict[tuple[Frame, ...], int] = {}
+    for event_id in because:
+        event = reading.events_by_id.get(event_id)
+        if event is not None and event.stack:
+            stacks[event.stack] = stacks.get(event.stack, 0) + 1
+    if not stacks:
+        return []
+    blocks: list[Block] = []
+    for stack, times in list(stacks.items())[:_MOST_STACKS]:
+        if len(stacks) > 1:
+            blocks.append(note(count(times, "time")))
+        if len(stack) > _MOST_FRAMES:
+            blocks.append(note(f"{len(stack) - _MOST_FRAMES} outer calls not shown"))
+        blocks += [Paragraph(_stack_call(frame, reading.root)) for frame in stack[-_MOST_FRAMES:]]
+    if len(stacks) > _MOST_STACKS:
+        blocks.append(note(f"and {len(stacks) - _MOST_STACKS} more stacks"))
+    label = "Stack" if len(stacks) == 1 else f"{len(stacks)} stacks"
+    return [Fold(words(label), tuple(blocks))]
+
+
+def _stack_call(frame: Frame, root: str) -> Words:
+    at = Span(place(frame.file, frame.line, root), "strong")
+    return words(at, f" in {frame.function}  ", Span(frame.source.strip(), "code"))

@@ -71,9 +71,9 @@ def _boxes(nodes: tuple[Node, ...]) -> dict[str, _NodeBox]:
     boxes: dict[str, _NodeBox] = {}
     y = float(_MARGIN + _TITLE)
     for level in _levels(nodes):
-        wished = sorted(level, key=lambda node: _middle(node, boxes))
-        for start in range(0, len(wished), _MOST_IN_ROW):
-            row = wished[start : start + _MOST_IN_ROW]
+        ordered = sorted(level, key=lambda node: _middle(node, boxes))
+        for start in range(0, len(ordered), _MOST_IN_ROW):
+            row = ordered[start : start + _MOST_IN_ROW]
             left = float(_MARGIN)
             for column, node in enumerate(row):
                 # As far to the right as it wishes, with room left for those after it.

@@ -14,7 +14,7 @@ from operator import attrgetter
 import msgspec
 
 from compilescope.analysis.stages.collect import KERNELS, Stage, StagedGraph, shown_stages
-from compilescope.analysis.stages.panes import StageLine, StagePane, stage_panes, stage_title
+from compilescope.analysis.stages.panes import StagePane, stage_panes, stage_title
 from compilescope.analysis.stages.reader import StageReader
 from compilescope.report.blocks import CodeLine, Pane
 from compilescope.report.places import shown_path
@@ -131,16 +131,13 @@ def _pane(pane: StagePane, limit: int) -> tuple[Pane, bool]:
         run = list(members)
         fold = part if len(run) >= _WORTH_FOLDING else ""
         for line in run:
-            left -= len(line.text) + _LINE + len(line.kin)
+            text, kin = line.text, line.kin
+            letters = len(text)
+            left -= letters + _LINE + len(kin)
             if left < 0:
                 lines.append(CodeLine(f"⋯ {len(pane.lines) - len(lines)} more lines"))
                 return Pane(pane.title, tuple(lines), pane.note), True
-            lines.append(_line(line, fold))
+            if letters > _LONGEST_LINE:
+                text = f"{text[:_LONGEST_LINE]} … {letters - _LONGEST_LINE} more characters"
+            lines.append(CodeLine(text, kin, line.number, fold))
     return Pane(pane.title, tuple(lines), pane.note), False
-
-
-def _line(line: StageLine, fold: str) -> CodeLine:
-    text = line.text
-    if len(text) > _LONGEST_LINE:
-        text = f"{text[:_LONGEST_LINE]} … {len(text) - _LONGEST_LINE} more characters"
-    return CodeLine(text, line.kin, line.number, fold)

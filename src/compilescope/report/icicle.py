@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from compilescope.analysis.tree.frames import CompileTree, TreeCompilation, TreeFrame
 from compilescope.report.blocks import Cell, plain
@@ -106,26 +106,29 @@ class Icicle:
         return next(filter(None, (self._targets.of_compilation(one.key) for one in ranked)), "")
 
 
-def children(frame: TreeFrame) -> list[int]:
+def children(frame: TreeFrame) -> Sequence[int]:
+    if not frame.breaks:
+        return frame.frames  # As of most of a hundred thousand.
     return [*(child for broken in frame.breaks for child in broken.frames), *frame.frames]
 
 
 def _own_ns(frame: TreeFrame) -> int:
-    return sum(one.duration_ns for one in frame.compilations)
+    return sum([one.duration_ns for one in frame.compilations])
 
 
 def _totals(tree: CompileTree) -> list[int]:
     """By frame, with all below it. What was compiled during another compilation counts once."""
     totals = [0] * len(tree.frames)
     within = [
-        sum(one.duration_ns for one in frame.compilations if one.within_another)
+        sum([one.duration_ns for one in frame.compilations if one.within_another])
         for frame in tree.frames
     ]
     # Parents come before children, so from the end on all below a frame is known.
     for number in range(len(totals) - 1, -1, -1):
         frame = tree.frames[number]
-        below = sum(totals[child] for child in children(frame))
-        inside = sum(within[child] for child in children(frame))
+        under = children(frame)
+        below = sum([totals[child] for child in under])
+        inside = sum([within[child] for child in under])
         totals[number] = max(_own_ns(frame) + below - inside, below)
     return totals
 

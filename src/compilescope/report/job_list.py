@@ -28,8 +28,8 @@ from compilescope.report.blocks import (
     prose,
     words,
 )
-from compilescope.report.moments import moment
 from compilescope.report.places import count, first_line, place
+from compilescope.report.render.spans import moment
 from compilescope.report.sweeps import cause_query, job_url, jobs_table
 
 Url = Callable[[str], str]

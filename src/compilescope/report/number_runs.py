@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from compilescope.model.bodies import TensorDiff
 from compilescope.model.run import Run
 from compilescope.report.blocks import Block, Facts, Fold, Item, Span, Style, Words, words
-from compilescope.report.moments import moment
 from compilescope.report.places import count
+from compilescope.report.render.spans import moment
 from compilescope.report.section import Reading
 from compilescope.report.sections.diffs import SECTION
 

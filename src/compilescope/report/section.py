@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeVar, cast
 
 import msgspec
@@ -43,8 +42,7 @@ _ASKED_FOR_SUMMARY = 20
 benchmarks/big_runs.py holds `show` to 5 s."""
 
 
-@dataclass(frozen=True)
-class Reading:
+class Reading(msgspec.Struct, frozen=True, dict=True):
     """A run as a report reads it."""
 
     run: Run
@@ -58,7 +56,7 @@ class Reading:
     """Where graph breaks are explained at length; None where no link is wanted."""
     jobs_at: str = ""
     """The address that a sweep's jobs have their pages under; empty where they have none."""
-    quotes: Mapping[str, Quote] = field(default_factory=dict)
+    quotes: Mapping[str, Quote] = msgspec.field(default_factory=dict)
     """What a language model said of causes, by fingerprint."""
     asked: int | None = None
     """As many causes are drawn: of a long run the fixes are asked about no more."""
@@ -70,9 +68,10 @@ class Reading:
     and without a limit."""
     reader: Literal["command line", "python"] = "command line"
     """Who reads: in a notebook nobody can give a flag."""
-    _made: dict[Callable[[Reading], object], object] = field(
-        default_factory=dict, init=False, repr=False, compare=False
-    )
+
+    @functools.cached_property
+    def _made(self) -> dict[Callable[[Reading], object], object]:
+        return {}
 
     @functools.cached_property
     def digest(self) -> Digest:

@@ -54,6 +54,7 @@ _IDLE: dict[Part, tuple[str, str]] = {
 _MOSTLY_BUSY = 0.1
 """A share of the step. Chosen: a device that idles less than that is not why the step is slow."""
 _MOST_SYNCS = 10
+"""Rows. Chosen: the longest few are what a reader acts on."""
 _MOST_KERNELS = 12
 """Rows. Chosen: in the steps that were looked at, the rest was less than a tenth of the time."""
 _MOST_UNFUSED = 10
@@ -66,7 +67,6 @@ of 1280 pixels."""
 _AGAIN = " The next `run --profile` measures it again."
 _MOST_CAUSES = 3
 """After the first one. Chosen: who mends four things measures again."""
-_ONE_PERCENT = 0.01
 _LEAST = 0.001
 """Smaller shares have no row. Chosen: nobody acts on a thousandth."""
 
@@ -300,7 +300,7 @@ def _limit(bound: Bound) -> str:
 def _percent(share: float | None) -> str:
     if share is None:
         return ""
-    return f"{share:.0%}" if share >= _ONE_PERCENT else "<1%"
+    return f"{share:.0%}" if share >= 0.01 else "<1%"
 
 
 def _causes(causes: list[CauseTold], root: str) -> list[Block]:

@@ -8,7 +8,6 @@ import msgspec
 
 from compilescope.findings.compile_ids import CompileKey, compile_key
 from compilescope.model.bodies import Recompile
-from compilescope.report.explanation import failure_anchor, recompile_anchor
 from compilescope.report.section import Reading
 from compilescope.report.sections.graphs import drawn_graphs, graph_anchor
 
@@ -43,12 +42,15 @@ def targets(reading: Reading) -> Targets:
     chosen: dict[CompileKey, _Target] = {}
     recompiled = set()
     for event in reading.run.events:
+        found = ranked.get(event.id)
+        again = type(event.body) is Recompile
+        if event.compile_id is None or (found is None and not again):
+            continue
         key = compile_key(event, event.compile_id)
         if key is None:
             continue
-        if isinstance(event.body, Recompile):
+        if again:
             recompiled.add(key)
-        found = ranked.get(event.id)
         if found is not None and (key not in chosen or found[0] < chosen[key][0]):
             chosen[key] = found
     for graph in drawn_graphs(reading):
@@ -61,6 +63,8 @@ def targets(reading: Reading) -> Targets:
 def _causes(reading: Reading) -> Iterator[tuple[tuple[str, ...], _Target]]:
     """The events of each with its rank and its anchor, by rank."""
     seen = reading.digest
+    if seen.failures or seen.recompiles:
+        from compilescope.report.explanation import failure_anchor, recompile_anchor
     for failure in seen.failures:
         yield failure.because, (0, failure_anchor(failure))
     for frame in seen.recompiles:

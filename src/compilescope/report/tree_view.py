@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from compilescope.analysis.tree.frames import (
     CompileTree,
@@ -62,7 +62,7 @@ class Twigs:
             found += self._drawn_frames([number], 0)
         return tuple(found)
 
-    def _drawn_frames(self, numbers: list[int], depth: int) -> list[Branch]:
+    def _drawn_frames(self, numbers: Sequence[int], depth: int) -> list[Branch]:
         found: list[Branch] = []
         waiting = list(reversed(numbers))
         while waiting and self._room > 0:

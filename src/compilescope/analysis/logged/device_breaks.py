@@ -49,6 +49,8 @@ class _BreakGroup(msgspec.Struct):
     context: str = ""
     inexact: bool = False
     """Its place is that of the function around it."""
+    unsought: int = 0
+    """Operators of it whose lines nobody looked for."""
     events: list[Event] = msgspec.field(default_factory=list)
 
 
@@ -124,8 +126,8 @@ class _Groups:
         first: the log does not say at which of them each piece ends."""
         first: _BreakGroup | None = None
         named: dict[int, tuple[_BreakGroup, list[FallbackOp]]] = {}
-        for number, op in enumerate(self._ops):
-            group = (number < MOST_SOUGHT and self._reading(op)) or self._of_operator(op)
+        for op in self._ops:
+            group = (op.sought and self._reading(op)) or self._of_operator(op)
             group.rule = "xla/cpu-fallback"
             group.context = group.context or _in_log(op)
             named.setdefault(id(group), (group, []))[1].append(op)
@@ -134,6 +136,7 @@ class _Groups:
             group.ops = tuple(op.op for op in ops)
             group.words = f"Op(s) not lowered: {', '.join(group.ops)}"
             group.told = tuple(event for op in ops for event in op.because)
+            group.unsought = sum(not op.sought for op in ops)
         if split and first is None:
             first = _BreakGroup("xla/cpu-fallback", "Op(s) not lowered", _common(split))
             self._groups["xla/cpu-fallback",] = first
@@ -280,6 +283,13 @@ def _details(group: _BreakGroup, seen: DeviceBreak, root: str) -> Iterable[str]:
         yield f"through {frame.function} ({relative_file(frame.file, root)}:{frame.line})"
     if group.inexact:
         yield f"somewhere in {seen.function}: the log does not show the line"
+    if group.unsought:
+        ops = (
+            "1 operator's line was"
+            if group.unsought == 1
+            else f"{group.unsought} operators' lines were"
+        )
+        yield f"{ops} not searched for (only those of the first {MOST_SOUGHT} operators are)"
     if group.context:
         yield f"named in {group.context}"
 

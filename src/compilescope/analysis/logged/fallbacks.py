@@ -57,6 +57,8 @@ class FallbackOp(msgspec.Struct, frozen=True, kw_only=True):
     """The line calls this very operator; else it is the line that some operator was called from."""
     because: tuple[str, ...] = ()
     """Ids of the events that name it."""
+    sought: bool = True
+    """Was the line that calls it looked for? Beyond `MOST_SOUGHT` operators it is not."""
 
 
 def base_name(op: str) -> str:
@@ -81,8 +83,10 @@ def fallback_ops(run: Run, sources: Sources) -> list[FallbackOp]:
         return []
     called = _Calls(run, sources, callers.values())
     return [
-        msgspec.structs.replace(_placed(op, called), because=tuple(because[key]))
-        for key, op in named.items()
+        msgspec.structs.replace(
+            _placed(op, called), because=tuple(because[key]), sought=number < MOST_SOUGHT
+        )
+        for number, (key, op) in enumerate(named.items())
     ]
 
 
@@ -117,6 +121,7 @@ class _Calls:
         kept = ((file, sources.lines(file)) for file in files)
         self._files = [(file, "\n".join(lines)) for file, lines in kept if lines]
         self._left = MOST_SOUGHT
+        """Operators that may still be asked for."""
 
     def of(self, name: str) -> list[Frame]:
         """The lines that call the operator by its name."""

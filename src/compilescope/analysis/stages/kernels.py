@@ -5,6 +5,7 @@ Imports, size checks, frees and the benchmark at the end are left out, and count
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable
 
@@ -28,6 +29,7 @@ _NOISE = (
     ("del ", "frees"),
     ("args.clear()", "frees"),
 )
+_HOUSEKEEPING = tuple(start for start, _ in _NOISE)
 _EXTERN = ("extern_kernels.", "torch.ops.", "aten.")
 
 
@@ -80,6 +82,8 @@ class _KernelReader:
     def __init__(self, text: str, calls: Iterable[KernelCall]) -> None:
         self.code = OutputCode(direction=direction_of(text))
         self._lines = text.splitlines()
+        self._ends = [n for n, line in enumerate(self._lines) if line.startswith("'''")]
+        """Where texts of kernels end."""
         self._calls: dict[str, list[KernelCall]] = {}
         for call in calls:
             self._calls.setdefault(call.kernel, []).append(call)
@@ -133,23 +137,18 @@ class _KernelReader:
         self._at += 1
         if first.count("'''") != 1:
             return [first]
-        inside: list[str] = []
-        last = ""
-        while self._at < len(self._lines):
-            line = self._lines[self._at]
-            self._at += 1
-            if line.startswith("'''"):
-                last = line
-                break
-            inside.append(line)
+        at = bisect_left(self._ends, self._at)
+        end = self._ends[at] if at < len(self._ends) else len(self._lines)
+        inside = list(filter(str.strip, self._lines[self._at : end]))
+        last = self._lines[end : end + 1]
+        self._at = end + len(last)
         shown = inside
         if kind == "triton":
             start = next((n for n, line in enumerate(inside) if line.startswith("@triton.jit")), 0)
             shown = inside[start:]
-        shown = [line for line in shown if line.strip() and not line.startswith("#include")]
-        full = sum(1 for line in inside if line.strip())
-        self._leave_out("imports and helpers", full - len(shown))
-        return [first, *shown, *([last] if last else [])]
+        shown = [line for line in shown if not line.startswith("#include")]
+        self._leave_out("imports and helpers", len(inside) - len(shown))
+        return [first, *shown, *last]
 
     def _read_function(self, header: str) -> None:
         """A function that calls kernels: all of it that is no housekeeping."""
@@ -163,10 +162,10 @@ class _KernelReader:
             if bare and len(line) - len(line.lstrip()) <= depth:
                 return
             self._at += 1
-            noise = next((name for start, name in _NOISE if bare.startswith(start)), None)
-            if noise:
+            if bare.startswith(_HOUSEKEEPING):
+                noise = next(name for start, name in _NOISE if bare.startswith(start))
                 self.code.left_out[noise] += 1
-            elif _SOURCES.match(bare):
+            elif bare.startswith("#") and _SOURCES.match(bare):
                 said = len(self.code.lines)
                 self.code.lines.append(KernelLine(line[depth:]))
             elif bare and self._read_call(line[depth:], said):

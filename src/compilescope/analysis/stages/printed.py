@@ -142,6 +142,12 @@ def read_printed(text: str) -> Printed:
     return printed
 
 
+def _without_tail(bare: str) -> str:
+    # It is the last of a line: only there the expression is asked.
+    at = bare.rfind(";  ") if bare.endswith("None") else -1
+    return bare[:at] if at >= 0 and _TAIL.match(bare, at) else bare
+
+
 def _is_bundle(line: PrintedLine, printed: Printed) -> bool:
     return line.node is not None and printed.nodes[line.node].op == "bundle"
 
@@ -235,7 +241,7 @@ class _Reader:
         self.printed.lines.append(PrintedLine(text, None, self._place))
 
     def _read_statement(self, line: str, bare: str) -> None:
-        body = _TAIL.sub("", bare) if bare.endswith("None") else bare
+        body = _without_tail(bare)
         if self._returning or bare.startswith("return "):
             self._read_return(line, bare)
             return
@@ -257,7 +263,7 @@ class _Reader:
             self._add_operation(found[1], found[2] or "", first, body, line)
             return
         name, annotation, expression = found.groups()
-        if expression in self._names or (name.lower() == expression.lower() and not annotation):
+        if expression in self._names or (not annotation and name.lower() == expression.lower()):
             self._rename(expression, name)
             return
         self._add_operation(name, annotation or "", expression, body, line)
@@ -304,5 +310,5 @@ class _Reader:
 
     def _show(self, line: str, text: str | None = None, node: int | None = None) -> None:
         bare = line.strip() if text is None else text
-        lead = max(0, len(line) - len(line.lstrip()) - self._indent)
-        self.printed.lines.append(PrintedLine(" " * lead + bare, node))
+        lead = len(line) - len(line.lstrip()) - self._indent
+        self.printed.lines.append(PrintedLine(" " * lead + bare if lead > 0 else bare, node))

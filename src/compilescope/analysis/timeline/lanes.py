@@ -20,7 +20,13 @@ from compilescope.analysis.timeline.bars import (
     bars_of,
 )
 from compilescope.analysis.timeline.marks import Mark, mark_of
-from compilescope.findings.compile_ids import CompileKey, Process, compile_key, process_of
+from compilescope.findings.compile_ids import (
+    CompileKey,
+    Process,
+    compile_key,
+    process_of,
+    without_attempt,
+)
 from compilescope.model.bodies import (
     CacheAccess,
     CompileFailed,
@@ -92,14 +98,14 @@ def timeline(run: Run) -> RunTimeline:
     ranks: dict[Process, int] = {}
     for event in run.events:
         ident = event.thread
-        if isinstance(event.body, CompilePhases) and event.body.thread is not None:
+        if type(event.body) is CompilePhases and event.body.thread is not None:
             ident = event.body.thread
         process = process_of(event)
         ranks[process] = event.rank  # A process may learn its rank late.
         thread = threads.get((process, ident))
         if thread is None:
             thread = threads[process, ident] = _Thread(rank=event.rank, seen=ThreadSeen())
-        _note(event, thread, seen)
+        _note(event, process, thread, seen)
     lanes = []
     for (process, ident), thread in threads.items():
         bars, compilations = bars_of(thread.seen, seen)
@@ -131,9 +137,11 @@ def _last(lane: TimelineLane) -> int:
     return max([b.end_ns for b in lane.bars] + [m.time_ns for m in lane.marks[-1:]])
 
 
-def _note(event: Event, thread: _Thread, seen: RunSeen) -> None:
+def _note(event: Event, process: Process, thread: _Thread, seen: RunSeen) -> None:
     body = event.body
-    key = compile_key(event, event.compile_id)
+    key = None
+    if event.compile_id is not None:
+        key = process, event.epoch, without_attempt(event.compile_id)
     mark = mark_of(event)
     if mark is not None:
         thread.marks.append((key, mark))
@@ -152,9 +160,9 @@ def _note(event: Event, thread: _Thread, seen: RunSeen) -> None:
     if key is None:
         return
     if type(body) in _COMPILING:
-        first, _ = thread.seen.heard.get(key, (event.time_ns, 0))
-        thread.seen.heard[key] = (first, event.time_ns)
-    if key not in seen.codes and isinstance(body, _NAMING) and body.frame is not None:
+        heard = thread.seen.heard.get(key)
+        thread.seen.heard[key] = (heard[0] if heard else event.time_ns, event.time_ns)
+    if isinstance(body, _NAMING) and body.frame is not None and key not in seen.codes:
         seen.codes[key] = shown_code(body.frame, event.stack)
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from compilescope.analysis.tree.frames import added
 from compilescope.findings.compile_ids import CompileKey, compile_key
 from compilescope.model.bodies import (
     CompileFailed,
@@ -40,13 +41,13 @@ class Compilation(msgspec.Struct, kw_only=True, gc=False):
     """The function at which compiled code was entered."""
     within: CompileKey | None = None
     """The compilation during which it ran: a backend may compile functions of its own."""
-    graphs: list[GraphCaptured] = []
+    graphs: Sequence[GraphCaptured] = ()
     """As Dynamo captured them."""
-    breaks: list[tuple[Event, GraphBreak]] = []
+    breaks: Sequence[tuple[Event, GraphBreak]] = ()
     recompile: Recompile | None = None
-    failures: list[CompileFailed] = []
-    times: list[CompileTime] = []
-    made_eager: list[str] = []
+    failures: Sequence[CompileFailed] = ()
+    times: Sequence[CompileTime] = ()
+    made_eager: Sequence[str] = ()
     """Those of its events that made a frame run eagerly."""
 
     @property
@@ -85,7 +86,7 @@ def _compilation(
     )
     for event in events:
         if event.id in leading:
-            one.made_eager.append(event.id)
+            one.made_eager = added(one.made_eager, event.id)
         _add(one, event)
     return one
 
@@ -94,21 +95,21 @@ def _add(one: Compilation, event: Event) -> None:
     body = event.body
     if isinstance(body, GraphCaptured):
         if body.stage == "dynamo":
-            one.graphs.append(body)
+            one.graphs = added(one.graphs, body)
             one.region = one.region or body.region
             _name(one, body.frame)
     elif isinstance(body, GraphBreak):
-        one.breaks.append((event, body))
+        one.breaks = added(one.breaks, (event, body))
         _name(one, body.frame)
     elif isinstance(body, Recompile):
         one.recompile = body
         one.callers = event.stack
         _name(one, body.frame)
     elif isinstance(body, CompileFailed):
-        one.failures.append(body)
+        one.failures = added(one.failures, body)
         _name(one, body.frame)
     elif isinstance(body, CompileTime):
-        one.times.append(body)
+        one.times = added(one.times, body)
         if body.phase == "forward":
             one.callers = event.stack
         _name(one, body.frame)

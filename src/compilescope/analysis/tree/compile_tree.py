@@ -22,8 +22,9 @@ from compilescope.analysis.tree.frames import (
     TreeBreak,
     TreeCompilation,
     TreeFrame,
+    added,
 )
-from compilescope.analysis.tree.parents import FrameEntry, Parent, Planting
+from compilescope.analysis.tree.parents import Epoch, FrameEntry, Parent, Planting
 from compilescope.findings.compile_ids import frame_number, process_of
 from compilescope.model.bodies import (
     CompileFailed,
@@ -96,7 +97,8 @@ class _Growing:
         self.planting = Planting(run)
         self.elsewhere: list[Elsewhere] = []
         self._root = run.header.root
-        self._by_number: dict[tuple[object, ...], int] = {}
+        self._by_number: dict[Epoch, dict[str, int]] = {}
+        """The frames of each process and epoch, by Dynamo's own numbers."""
         self._by_event: dict[str, int] = {}
         """The frames of the events that made another run eagerly."""
         self._broken_before: dict[int, str] = {}
@@ -106,20 +108,22 @@ class _Growing:
 
     def add_compilation(self, one: Compilation) -> None:
         process, epoch, compile_id = one.key
-        name = (process, epoch, frame_number(compile_id))
-        number = self._by_number.get(name)
+        numbers = self._by_number.setdefault((process, epoch), {})
+        name = frame_number(compile_id)
+        number = numbers.get(name)
         if number is None:
             if one.code is None:
                 self._note_unplaced(one)
                 return
             call = FrameEntry(epoch=(process, epoch), thread=one.thread, callers=one.callers or ())
             number = self._plant(one.code, call, one.rank, self._around(one))
-            self._by_number[name] = number
+            numbers[name] = number
         for event_id in one.made_eager:
             self._by_event[event_id] = number
         frame = self.planting.frames[number]
         broken = self._broken_before.get(number, "")
-        frame.compilations.append(told_compilation(one, frame.called_from, broken))
+        told = told_compilation(one, frame.called_from, broken)
+        frame.compilations = added(frame.compilations, told)
         for event, body in one.breaks:
             self._add_break(number, one, event, body)
 
@@ -140,7 +144,7 @@ class _Growing:
         """Where its callers don't tell: what was compiled meanwhile, or its region."""
         process, epoch, _ = one.key
         if one.within is not None:
-            return self._by_number.get((process, epoch, frame_number(one.within[2])))
+            return self._by_number.get((process, epoch), {}).get(frame_number(one.within[2]))
         if one.region is None or one.region == one.code:
             return None
         return self.planting.same_code((process, epoch), one.region)
@@ -166,10 +170,10 @@ class _Growing:
         if parent is not None:
             above_frame = frames[parent.frame]
             if parent.at_break is None:
-                above_frame.frames.append(number)
+                above_frame.frames = added(above_frame.frames, number)
             else:
                 broken = above_frame.breaks[parent.at_break]
-                broken.frames.append(number)
+                broken.frames = added(broken.frames, number)
                 if code.resumed:
                     self._broken_before[number] = broken.expression
         return number
@@ -204,7 +208,8 @@ class _Growing:
         told = (number, reason.cause, reason.reason)
         if told not in self._told:
             self._told.add(told)
-            self.planting.frames[number].eager.append(reason)
+            frame = self.planting.frames[number]
+            frame.eager = added(frame.eager, reason)
 
     def _note_unplaced(self, one: Compilation) -> None:
         what = "a compilation of an unknown function"
@@ -246,7 +251,7 @@ def told_compilation(one: Compilation, first_call: Frame | None, broken: str) ->
     return TreeCompilation(
         compile_ids=(one.compile_id,),
         key=one.key,
-        ops=tuple(graph.ops for graph in one.graphs),
+        ops=tuple([graph.ops for graph in one.graphs]),
         ended_by_break=one.graphs[-1].ended_by_break if one.graphs else None,
         backend=one.graphs[-1].backend if one.graphs else None,
         ok=ok,
@@ -254,8 +259,8 @@ def told_compilation(one: Compilation, first_call: Frame | None, broken: str) ->
         broken=broken,
         called_from=_other_call(first_call, one.callers),
         backward=went,
-        failures=tuple(f"{failed.phase} failed: {failed.error}" for failed in one.failures),
-        duration_ns=sum(told.duration_ns for told in one.times),
+        failures=tuple([f"{failed.phase} failed: {failed.error}" for failed in one.failures]),
+        duration_ns=sum([told.duration_ns for told in one.times]),
         within_another=one.within is not None,
     )
 
@@ -322,8 +327,8 @@ def _kinds(frames: list[TreeFrame], compared: set[int]) -> dict[int, int]:
             frame.through,
             tuple([looks.setdefault(_look(one), len(looks)) for one in frame.compilations]),
             tuple(frame.eager),
-            tuple(_break_look(broken, kinds) for broken in frame.breaks),
-            tuple(kinds[child] for child in frame.frames),
+            tuple([_break_look(broken, kinds) for broken in frame.breaks]),
+            tuple([kinds[child] for child in frame.frames]),
         )
         kinds[number] = numbers.setdefault(look, len(numbers))
     return kinds

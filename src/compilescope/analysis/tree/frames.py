@@ -7,7 +7,8 @@ long to walk.
 from __future__ import annotations
 
 import re
-from typing import Literal
+from collections.abc import Sequence
+from typing import Literal, TypeVar
 
 import msgspec
 
@@ -16,10 +17,11 @@ from compilescope.findings.compile_ids import CompileKey
 from compilescope.model.bodies import Recompile
 from compilescope.model.stack import CodeRef, Frame
 
+T = TypeVar("T")
 _STACK_VALUE = re.compile(r"___stack\d+")
 
 
-class TreeCompilation(msgspec.Struct, frozen=True, kw_only=True):
+class TreeCompilation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One compilation of a frame."""
 
     compile_ids: tuple[str, ...]
@@ -71,7 +73,7 @@ class EagerReason(msgspec.Struct, frozen=True, kw_only=True):
     gb_id: str | None = None
 
 
-class TreeBreak(msgspec.Struct, kw_only=True):
+class TreeBreak(msgspec.Struct, kw_only=True, gc=False):
     """A break of a frame, and what it led to."""
 
     line: int
@@ -86,23 +88,23 @@ class TreeBreak(msgspec.Struct, kw_only=True):
     function: str
     expression: str = ""
     """What stands at `line` and could not be traced, as its author wrote it."""
-    frames: list[int] = []
+    frames: Sequence[int] = ()
     """Functions that were compiled by themselves there, then the rest of the frame."""
     goes_on_in: int | None = None
     """The rest of the frame, where it was compiled after another break already."""
 
 
-class TreeFrame(msgspec.Struct, kw_only=True):
+class TreeFrame(msgspec.Struct, kw_only=True, gc=False):
     """A code object that Dynamo compiled or left to eager mode."""
 
     code: CodeRef
     called_from: Frame | None = None
     through: tuple[Frame, ...] = ()
     """Calls between its parent and it, of functions that ran eagerly and unseen."""
-    compilations: list[TreeCompilation] = []
-    eager: list[EagerReason] = []
-    breaks: list[TreeBreak] = []
-    frames: list[int] = []
+    compilations: Sequence[TreeCompilation] = ()
+    eager: Sequence[EagerReason] = ()
+    breaks: Sequence[TreeBreak] = ()
+    frames: Sequence[int] = ()
     """Functions called in it at no break: it runs eagerly there."""
     parent: int | None = None
     epoch: int = 0
@@ -110,6 +112,15 @@ class TreeFrame(msgspec.Struct, kw_only=True):
     ranks: tuple[int, ...] = ()
     times: int = 1
     """How many processes or epochs show the very same."""
+
+
+def added(members: Sequence[T], one: T) -> list[T]:
+    """With one more. Most frames have at most one of a kind, and a long run has a hundred thousand
+    frames: those without any share the empty tuple."""
+    if isinstance(members, list):
+        members.append(one)
+        return members
+    return [*members, one]
 
 
 class Elsewhere(msgspec.Struct, frozen=True, kw_only=True):

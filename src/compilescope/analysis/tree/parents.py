@@ -6,12 +6,12 @@ Which function a line is in is read from the text that the run kept.
 from __future__ import annotations
 
 import ast
-from bisect import bisect_right, insort
+from bisect import bisect_left, bisect_right, insort
 
 import msgspec
 
 from compilescope.analysis.brief import is_long
-from compilescope.analysis.tree.frames import TreeBreak, TreeFrame
+from compilescope.analysis.tree.frames import TreeBreak, TreeFrame, added
 from compilescope.findings.compile_ids import Process
 from compilescope.model.python_text import parse_python
 from compilescope.model.run import Run
@@ -46,16 +46,17 @@ class _Parts:
     A function may be compiled without end, and every frame that it calls asks which part ran.
     """
 
-    __slots__ = ("_broken", "_broken_at", "_broken_below", "_latest", "_resumed_at")
+    __slots__ = ("_broken", "_broken_at", "_broken_below", "_numbers", "_resumed_at")
     _broken_at: dict[int, int]
     """The latest part that has a break at a line."""
     _broken_below: dict[int, int]
-    """The same, of the parts that begin above the line or at it."""
+    """The same, of the parts that begin above the line or at it. Nearly always these are all, and
+    then it is the same dictionary."""
 
-    def __init__(self) -> None:
-        self._resumed_at: list[int] = []
+    def __init__(self, number: int, code: CodeRef) -> None:
+        self._resumed_at = [code.resumed_at or 0]
         """In order; 0 is the beginning."""
-        self._latest: dict[int, int] = {}
+        self._numbers = [number]
         """The latest part that goes on at each of these lines."""
         # Most functions have no break, and a long run has a hundred thousand functions.
         self._broken_at = self._broken_below = _NO_BREAKS
@@ -64,13 +65,18 @@ class _Parts:
 
     def add(self, number: int, code: CodeRef) -> None:
         first = code.resumed_at or 0
-        if first not in self._latest:
-            insort(self._resumed_at, first)
-        self._latest[first] = number
+        at = bisect_left(self._resumed_at, first)
+        if self._resumed_at[at : at + 1] == [first]:
+            self._numbers[at] = number
+        else:
+            self._resumed_at.insert(at, first)
+            self._numbers.insert(at, number)
 
     def add_break(self, number: int, code: CodeRef, line: int) -> None:
         if self._broken is None:
-            self._broken_at, self._broken_below = {}, {}
+            self._broken_at = self._broken_below = {}
+        if (code.resumed_at or 0) > line and self._broken_below is self._broken_at:
+            self._broken_below = dict(self._broken_at)
         self._broken = max(number, self._broken or 0)
         self._broken_at[line] = max(number, self._broken_at.get(line, 0))
         if (code.resumed_at or 0) <= line:
@@ -87,7 +93,7 @@ class _Parts:
         found = self._broken_below.get(line)
         at = bisect_right(self._resumed_at, line)
         if found is None and at:
-            found = self._latest[self._resumed_at[at - 1]]
+            found = self._numbers[at - 1]
         return found
 
 
@@ -97,15 +103,15 @@ class Planting:
     def __init__(self, run: Run) -> None:
         self._extents = Extents(run)
         self.frames: list[TreeFrame] = []
-        self._by_function: dict[tuple[Epoch, str, str], dict[int, _Parts]] = {}
-        """To each first line the frames of that function."""
+        self._functions: dict[tuple[Epoch, str, str, int], _Parts] = {}
+        """By file, name and first line."""
         self._parts_of: list[_Parts] = []
         """By frame: those of its function."""
         self._epochs: list[Epoch] = []
         """By frame."""
         self._first_lines: dict[tuple[Epoch, str, str], list[int]] = {}
         """Of the functions of each name, in order."""
-        self._latest: dict[tuple[Epoch, CodeRef], int] = {}
+        self._latest: dict[Epoch, dict[CodeRef, int]] = {}
         self._hidden: dict[FrameEntry, int] = {}
         self._hidden_depths: set[int] = set()
         """How many callers those have: to look for one reads all its callers."""
@@ -117,14 +123,20 @@ class Planting:
         self.frames.append(frame)
         code = frame.code
         function = (call.epoch, code.file, code.function)
-        lines = self._by_function.setdefault(function, {})
-        if code.line not in lines:
-            insort(self._first_lines.setdefault(function, []), code.line)
-            lines[code.line] = _Parts()
-        lines[code.line].add(number, code)
-        self._parts_of.append(lines[code.line])
+        place = (*function, code.line)
+        parts = self._functions.get(place)
+        if parts is None:
+            parts = self._functions[place] = _Parts(number, code)
+            lines = self._first_lines.get(function)
+            if lines is None:
+                self._first_lines[function] = [code.line]
+            else:
+                insort(lines, code.line)
+        else:
+            parts.add(number, code)
+        self._parts_of.append(parts)
         self._epochs.append(call.epoch)
-        self._latest[call.epoch, code] = number
+        self._latest.setdefault(call.epoch, {})[code] = number
         if origin_of(code.file) == "torch" and not code.resumed:
             # Stacks leave out torch's own frames: what it calls shows the same callers.
             self._hidden.setdefault(call, number)
@@ -134,12 +146,12 @@ class Planting:
     def add_break(self, number: int, broken: TreeBreak) -> None:
         frame = self.frames[number]
         self._break_lines[number, broken.line] = len(frame.breaks)
-        frame.breaks.append(broken)
+        frame.breaks = added(frame.breaks, broken)
         self._parts_of[number].add_break(number, frame.code, broken.line)
 
     def same_code(self, epoch: Epoch, code: CodeRef) -> int | None:
         """The latest frame of this code."""
-        return self._latest.get((epoch, code))
+        return self._latest.get(epoch, {}).get(code)
 
     def join_rests(self) -> None:
         """A break after which the frame goes on in code that another break led to already."""
@@ -171,14 +183,15 @@ class Planting:
 
     def _parts(self, code: CodeRef, epoch: Epoch) -> _Parts | None:
         """Frames of the same function."""
-        lines = self._by_function.get((epoch, code.file, code.function), {})
-        if code.line != code.resumed_at or code.line in lines:
-            return lines.get(code.line)
+        function = (epoch, code.file, code.function)
+        found = self._functions.get((*function, code.line))
+        if found is not None or code.line != code.resumed_at:
+            return found
         # Only the line at which it goes on is known: the function begins above it.
         first = self._extents.first_line(code.file, code.function, code.line)
         if first is None:
-            first = self._nearest((epoch, code.file, code.function), code.line)
-        return lines.get(first or 0)
+            first = self._nearest(function, code.line)
+        return self._functions.get((*function, first or 0))
 
     def _break_at(self, number: int, line: int | None) -> int | None:
         """The latest break of a frame at this line."""
@@ -214,14 +227,14 @@ class Planting:
 
     def _running(self, epoch: Epoch, call: Frame) -> int | None:
         """The frame, or the part of one, that runs this line."""
-        lines = self._by_function.get((epoch, call.file, call.function))
-        if not lines:
+        function = (epoch, call.file, call.function)
+        if function not in self._first_lines:
             return None
         first = self._extents.first_line(call.file, call.function, call.line)
         if first is None:
             # Without the text: the nearest function of that name above the line.
-            first = self._nearest((epoch, call.file, call.function), call.line) or 0
-        parts = lines.get(first)
+            first = self._nearest(function, call.line) or 0
+        parts = self._functions.get((*function, first))
         return parts.running(call.line) if parts is not None else None
 
 

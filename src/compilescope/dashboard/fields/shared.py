@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from compilescope.dashboard.fields.choices import backends, devices
 from compilescope.dashboard.fields.form import Group, Values
 from compilescope.dashboard.fields.kinds import Field, Flag, NameList, ProgramArguments
-from compilescope.dashboard.fields.paths import Backends, DeviceName, RunId, ScriptFile
+from compilescope.dashboard.fields.paths import Backends, DeviceName, OutFile, RunId, ScriptFile
 
 SCRIPT = Field(
     "script",
@@ -81,3 +82,48 @@ def check_program(values: Values) -> Iterator[tuple[str, str]]:
         yield "run", "Give a script or a recorded run, not both."
     if values.get("run") and values.get("arguments"):
         yield "arguments", "A recorded run has its own arguments."
+
+
+def what_to_write(script: str, write: str) -> Group:
+    """Of commands that change a program: a new script, or the files themselves. Both as help."""
+    return Group(
+        "What to write",
+        (
+            Field("fixed", "Write a fixed script", Flag(), "--script", help=script),
+            Field(
+                "output",
+                "File",
+                OutFile(),
+                "--output",
+                help="For the fixed script. [default: SCRIPT_fixed.py]",
+            ),
+            Field("write", "Change my files", Flag(), "--write", help=write),
+            Field(
+                "force",
+                "Overwrite",
+                Flag(),
+                "--force",
+                help="Write even if git has uncommitted changes or the file exists.",
+            ),
+        ),
+        more=True,
+    )
+
+
+def check_writing(values: Values) -> Iterator[tuple[str, str]]:
+    """What belongs together in that group."""
+    if values.get("write") and values.get("fixed"):
+        yield "fixed", "Change your files or write a new script, not both."
+    if values.get("output") and not values.get("fixed"):
+        yield "output", "A file needs the choice “Write a fixed script”."
+    if values.get("force") and not (values.get("write") or values.get("fixed")):
+        yield "force", "No file is written, so there is nothing to overwrite."
+
+
+def written_script(values: Values) -> Iterator[Path]:
+    """The new script of that group."""
+    script = values.get("script")
+    if values.get("output"):
+        yield Path(values["output"])
+    elif values.get("fixed") and script:
+        yield Path(script).with_name(f"{Path(script).stem}_fixed.py")

@@ -12,9 +12,9 @@ from typing import Literal
 import psutil
 
 from compilescope.dashboard.jobs.records import (
-    ASKED,
     CLAIM,
     ENDED,
+    REQUEST,
     RUNS,
     STARTED,
     STOP,
@@ -40,7 +40,7 @@ class CommandJob:
 
     id: str
     folder: Path
-    asked: JobRequest
+    request: JobRequest
     state: State
     begun: Started | None
     end: JobEnd | None
@@ -50,11 +50,11 @@ class CommandJob:
 
     @property
     def words(self) -> tuple[str, ...]:
-        return self.asked.words
+        return self.request.words
 
     @property
     def cwd(self) -> str:
-        return self.asked.cwd
+        return self.request.cwd
 
     @property
     def started(self) -> float | None:
@@ -121,13 +121,13 @@ def read_job(folder: Path, home: Path) -> CommandJob | None:
         is_running(begun.keeper, since=begun.started) or belongs(begun.keeper, folder)
     )
     end = read_record(folder, ENDED, JobEnd)
-    asked = read_record(folder, ASKED, JobRequest)
-    if asked is None or asked.id != folder.name:
+    request = read_record(folder, REQUEST, JobRequest)
+    if request is None or request.id != folder.name:
         return None
     return CommandJob(
-        id=asked.id,
+        id=request.id,
         folder=folder,
-        asked=asked,
+        request=request,
         state=_state(folder, end, begun, alive),
         begun=begun,
         end=end,

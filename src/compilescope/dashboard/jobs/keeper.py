@@ -20,8 +20,8 @@ import msgspec
 
 from compilescope.dashboard.jobs.output import OutputLog
 from compilescope.dashboard.jobs.records import (
-    ASKED,
     ENDED,
+    REQUEST,
     RUNS,
     STARTED,
     STOP,
@@ -57,11 +57,11 @@ def tool_command(words: Sequence[str]) -> list[str]:
 
 def keep(folder: Path, *, grace_s: float = GRACE_S, command: Sequence[str] | None = None) -> None:
     """From the start of the command to its end. `command`: instead of the tool itself."""
-    asked = read_record(folder, ASKED, JobRequest)
-    if asked is None:
+    request = read_record(folder, REQUEST, JobRequest)
+    if request is None:
         raise SystemExit(f"{folder} holds no job.")
     started = Started(keeper=os.getpid(), started=time.time())
-    stopping = Stopping(grace_s, asked.limit_s)
+    stopping = Stopping(grace_s, request.limit_s)
     _hear(stopping)
     adopt_orphans()
     write_record(folder, STARTED, started)
@@ -71,7 +71,7 @@ def keep(folder: Path, *, grace_s: float = GRACE_S, command: Sequence[str] | Non
     order = read_record(folder, STOP, StopOrder)
     if order is not None:
         (stopping.kill if order.kill else stopping.ask)()
-    log = OutputLog(folder, asked.output_bytes)
+    log = OutputLog(folder, request.output_bytes)
 
     def note_pid(pid: int) -> None:
         with contextlib.suppress(OSError):
@@ -79,13 +79,13 @@ def keep(folder: Path, *, grace_s: float = GRACE_S, command: Sequence[str] | Non
 
     status, reason = None, ""
     try:
-        _check_folder(asked.cwd)
+        _check_folder(request.cwd)
         ended = run_process(
-            command or tool_command(asked.words),
+            command or tool_command(request.words),
             job_environment(folder / RUNS),
             folder,
             limit_s=None,
-            cwd=Path(asked.cwd),
+            cwd=Path(request.cwd),
             started=note_pid,
             heard=log.write,
             stopping=stopping,
@@ -99,8 +99,8 @@ def keep(folder: Path, *, grace_s: float = GRACE_S, command: Sequence[str] | Non
         for leftover in (UPLOAD, "stdin", RESERVE):
             _remove(folder / leftover)
     if stopping.by == "time":
-        assert asked.limit_s is not None
-        reason = f"Stopped at its time limit of {asked.limit_s:g} s."
+        assert request.limit_s is not None
+        reason = f"Stopped at its time limit of {request.limit_s:g} s."
     end = JobEnd(
         ended=time.time(),
         status=status,

@@ -10,7 +10,7 @@ from typing import Literal, TypeVar
 
 import msgspec
 
-ASKED, STARTED, ENDED = "job.json", "keeper.json", "ended.json"
+REQUEST, STARTED, ENDED = "job.json", "keeper.json", "ended.json"
 CLAIM = "claim"
 """Made by whoever starts the job, or ends it before it started: there is one such file only."""
 STOP = "stop.json"
@@ -67,16 +67,16 @@ class JobEnd(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     dropped_bytes: int = 0
 
 
-def sealed(asked: JobRequest, key: str) -> JobRequest:
-    return msgspec.structs.replace(asked, seal=_seal(asked, key))
+def sealed(request: JobRequest, key: str) -> JobRequest:
+    return msgspec.structs.replace(request, seal=_seal(request, key))
 
 
-def has_seal(asked: JobRequest, key: str) -> bool:
-    return hmac.compare_digest(asked.seal.encode(), _seal(asked, key).encode())
+def has_seal(request: JobRequest, key: str) -> bool:
+    return hmac.compare_digest(request.seal.encode(), _seal(request, key).encode())
 
 
-def _seal(asked: JobRequest, key: str) -> str:
-    content = msgspec.json.encode(msgspec.structs.replace(asked, seal=""))
+def _seal(request: JobRequest, key: str) -> str:
+    content = msgspec.json.encode(msgspec.structs.replace(request, seal=""))
     return hmac.new(key.encode(), content, hashlib.sha256).hexdigest()
 
 

@@ -18,9 +18,9 @@ from pathlib import Path
 from compilescope.dashboard.addresses import Missing
 from compilescope.dashboard.jobs.job import CommandJob, belongs, read_job
 from compilescope.dashboard.jobs.records import (
-    ASKED,
     CLAIM,
     ENDED,
+    REQUEST,
     STOP,
     UPLOAD,
     JobEnd,
@@ -117,7 +117,7 @@ class Jobs:
             own = None if folder else self.reserve()
             folder = folder or own
             assert folder is not None
-            asked = JobRequest(
+            request = JobRequest(
                 id=folder.name,
                 words=tuple(words),
                 cwd=str(cwd),
@@ -130,7 +130,7 @@ class Jobs:
                 output_bytes=self._limits.output_bytes,
             )
             try:
-                write_record(folder, ASKED, sealed(asked, self._key))
+                write_record(folder, REQUEST, sealed(request, self._key))
             except OSError as error:
                 if own is not None:
                     self.give_up(own)
@@ -146,7 +146,7 @@ class Jobs:
             for gone in self._over.keys() - set(names):
                 del self._over[gone]
             jobs = [job for name in names if (job := self._read(name)) is not None]
-        return sorted(jobs, key=lambda job: job.asked.created, reverse=True)
+        return sorted(jobs, key=lambda job: job.request.created, reverse=True)
 
     def find(self, job: str) -> CommandJob:
         known = _ID.fullmatch(job) and (self._place / job).is_dir()
@@ -157,7 +157,7 @@ class Jobs:
 
     def is_ours(self, job: CommandJob) -> bool:
         """Was it asked for with our token? What it says may then be asked for again."""
-        return has_seal(job.asked, self._key)
+        return has_seal(job.request, self._key)
 
     def job_of(self, run: str) -> CommandJob | None:
         """The one that made this run."""
@@ -194,7 +194,7 @@ class Jobs:
             for job in waiting[: max(0, free)]:
                 if not _claim(job.folder):
                     continue
-                if has_seal(job.asked, self._key):
+                if has_seal(job.request, self._key):
                     self._launch(job.folder)
                 else:
                     _note_end(job.folder, "", _NOT_OURS)

@@ -120,9 +120,9 @@ def _row(job: CommandJob, home: Path) -> tuple[Words, ...]:
     if len(runs) > len(links):
         parts.append(f"and {len(runs) - len(links)} more")
     return (
-        words(Span(job.asked.title or job.line, url=f"/jobs/{job.id}")),
+        words(Span(job.request.title or job.line, url=f"/jobs/{job.id}")),
         words(Span(label, styles.get(badge, "plain"))),
-        words(when(job.started or job.asked.created)),
+        words(when(job.started or job.request.created)),
         words(duration(job.seconds)),
         words(*parts),
     )

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from compilescope.dashboard.drawings import draw_benchmarks
-from compilescope.dashboard.runs.newest import newest
+from compilescope.dashboard.runs.rows import newest
 from compilescope.dashboard.server.page import Address, DashboardPage
 from compilescope.dashboard.server.shell import show
 from compilescope.dashboard.server.state import dashboard_of

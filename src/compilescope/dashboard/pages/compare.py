@@ -13,7 +13,7 @@ from compilescope.dashboard.drawings import draw_comparison, find_chosen, newest
 from compilescope.dashboard.server.page import Address, DashboardPage
 from compilescope.dashboard.server.shell import show
 from compilescope.dashboard.server.state import dashboard_of
-from compilescope.report.moments import moment
+from compilescope.report.render.spans import moment
 
 _MOST_CHOICES = 500
 """Runs to choose from, the newest. Chosen: any other can be named in the address."""

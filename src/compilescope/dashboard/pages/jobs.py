@@ -32,6 +32,7 @@ from compilescope.errors import ToolError
 _PACE_S = 0.25
 """Between two looks for new output. Chosen: it seems to be at once."""
 _CHUNK = 1 << 16
+"""Bytes of output that are sent at a time. Chosen: more than a screen shows, and no long answer."""
 _TOO_FAR = 1 << 19
 """A viewer who is this far behind is shown the end instead. Chosen: eight pieces."""
 _MOST_FILE = 1 << 18
@@ -57,13 +58,13 @@ async def _show(request: Request) -> Response:
     dashboard = dashboard_of(request)
     job = await _found(request)
     output = await asyncio.to_thread(shown_output, job.folder)
-    form = next((form for form in all_forms() if form.id == job.asked.form), None)
+    form = next((form for form in all_forms() if form.id == job.request.form), None)
     known = form is not None and dashboard.jobs.is_ours(job)
     again = f"/start/{form.id}?{_query(job)}" if form is not None and known else ""
     return show(
         request,
         "job",
-        job.asked.title or job.line,
+        job.request.title or job.line,
         job=job,
         state=_state(dashboard, job),
         line=f"cd {shlex.quote(job.cwd)} && {job.line}",
@@ -164,7 +165,7 @@ async def _file(request: Request) -> Response:
 
 def _files(dashboard: Dashboard, job: CommandJob) -> Iterator[tuple[int, Path]]:
     """Those that are there, inside of what may be shown."""
-    for number, name in enumerate(job.asked.writes):
+    for number, name in enumerate(job.request.writes):
         try:
             found = dashboard.folders.check(name)
         except ToolError:
@@ -174,7 +175,7 @@ def _files(dashboard: Dashboard, job: CommandJob) -> Iterator[tuple[int, Path]]:
 
 
 def _state(dashboard: Dashboard, job: CommandJob) -> dict[str, Any]:
-    exits = next((form.exits for form in all_forms() if form.id == job.asked.form), {})
+    exits = next((form.exits for form in all_forms() if form.id == job.request.form), {})
     return job_state(job, dashboard.options.home, exits)
 
 
@@ -184,7 +185,7 @@ async def _found(request: Request) -> CommandJob:
 
 
 def _query(job: CommandJob) -> str:
-    pairs = [(name, each) for name, values in job.asked.values.items() for each in values if each]
+    pairs = [(name, each) for name, values in job.request.values.items() for each in values if each]
     return urlencode(pairs)
 
 

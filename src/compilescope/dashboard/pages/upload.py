@@ -20,6 +20,7 @@ from compilescope.dashboard.server.state import dashboard_of
 from compilescope.errors import ToolError
 
 _CHUNK = 1 << 20
+"""Bytes that are taken at a time. Chosen: little memory, whatever the size of the file."""
 _ZIP = b"PK\x03\x04"
 _KINDS = ("auto", "run", "log")
 _AROUND = 64 << 10

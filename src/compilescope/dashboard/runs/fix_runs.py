@@ -9,14 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from compilescope.fixes.stored import StoredFix, read_outcome
-from compilescope.model.artifacts import DiskArtifacts
+from compilescope.model.artifacts import ARTIFACTS, DiskArtifacts
 from compilescope.model.bodies import FixAttempt, FixOutcome
 from compilescope.model.event import Event, UnreadableLine, decode
 from compilescope.model.eventfile import LONGEST_LINE, event_files
 from compilescope.model.header import RunHeader, read_header
 from compilescope.model.plain_files import open_plain
 from compilescope.repair.delivery.stored_fix import AppliedFix
-from compilescope.sharing.archive import ARTIFACTS
 
 _MARK = b'"kind":"Fix'
 # Chosen: bounds for memory; those asked for longest ago go first.

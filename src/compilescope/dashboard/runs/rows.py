@@ -1,9 +1,14 @@
-"""A run as a row: what a table of runs shows of it."""
+"""A run as a row: what a table of runs shows of it, and the newest rows of a kind.
+
+A page of many runs reads so many of the newest and no more, and says how many there are.
+"""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -11,6 +16,10 @@ from compilescope.analysis.figures import RunFigures, RunKind
 from compilescope.analysis.glance import program_of, status_of
 from compilescope.dashboard.runs.entry import RunEntry
 from compilescope.model.header import RunHeader
+from compilescope.report.places import count
+
+MOST_RUNS = 50
+"""Chosen: each is read while the reader waits; the page says how many there are."""
 
 
 class RunRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -106,3 +115,28 @@ def _kind_by_command(command: tuple[str, ...]) -> RunKind:
     }
     known = (kinds[word] for word in command[:2] if word in kinds)
     return next(known, "run")
+
+
+class NewestRuns(NamedTuple):
+    rows: tuple[RunRow, ...]
+    """Newest first."""
+    of: int
+    """How many there are."""
+    pending: int
+    """Runs that may belong to them: what they are has not been read yet."""
+
+    @property
+    def note(self) -> str:
+        """What a reader must know of those that are left out."""
+        told = []
+        if self.of > len(self.rows):
+            told.append(f"The newest {len(self.rows)} of {self.of} runs.")
+        if self.pending:
+            told.append(f"{count(self.pending, 'more run is', 'more runs are')} still being read.")
+        return " ".join(told)
+
+
+def newest(rows: Sequence[RunRow], wanted: Callable[[RunRow], bool]) -> NewestRuns:
+    found = [row for row in rows if wanted(row)]
+    pending = sum(row.pending for row in rows) - sum(row.pending for row in found)
+    return NewestRuns(tuple(found[:MOST_RUNS]), len(found), pending)

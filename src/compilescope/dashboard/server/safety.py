@@ -25,7 +25,7 @@ from compilescope.local_requests import (
     ANSWER_HEADERS,
     LOOPBACK_NAMES,
     SAFE_METHODS,
-    Asked,
+    LocalRequest,
     Refusal,
     comes_from_here,
     is_foreign,
@@ -71,21 +71,23 @@ class Safety:
         await self._app(scope, receive, _with_headers(send))
 
     def _refusal(self, scope: Scope) -> Response | None:
-        asked = _asked(scope)
-        found = refusal(asked, lambda host: self._answers_to(host, scope)) or self._foreign(asked)
+        request = _local_request(scope)
+        found = refusal(request, lambda host: self._answers_to(host, scope)) or self._foreign(
+            request
+        )
         if found is None:
             return None
         hint = _NAME_HINT if found.status == 421 else ""
         close = {"connection": "close"} if found.closes else None
         return PlainTextResponse(found.words + hint, found.status, close)
 
-    def _foreign(self, asked: Asked) -> Refusal | None:
+    def _foreign(self, request: LocalRequest) -> Refusal | None:
         """The answer to a page of another site; None where the request is not from one."""
-        origins = self._origins(asked.host)
-        if asked.method in SAFE_METHODS:
-            return refused_reading(asked, origins)
-        unknown = not asked.values("origin") and not _bears(asked.value("authorization"))
-        if is_foreign(asked, origins) or unknown or not comes_from_here(asked):
+        origins = self._origins(request.host)
+        if request.method in SAFE_METHODS:
+            return refused_reading(request, origins)
+        unknown = not request.values("origin") and not _bears(request.value("authorization"))
+        if is_foreign(request, origins) or unknown or not comes_from_here(request):
             return Refusal(403, "Only pages of this server may do this.\n")
         return None
 
@@ -174,11 +176,11 @@ def local_path(wanted: str) -> str:
     return f"{path}?{parts.query}" if parts.query else path
 
 
-def _asked(scope: Scope) -> Asked:
+def _local_request(scope: Scope) -> LocalRequest:
     headers = [(name.decode("latin-1"), each.decode("latin-1")) for name, each in scope["headers"]]
     query = scope["query_string"]
     target = scope.get("raw_path", b"") + (b"?" + query if query else b"")
-    return Asked(scope["method"], target, scope["path"], tuple(headers))
+    return LocalRequest(scope["method"], target, scope["path"], tuple(headers))
 
 
 def _called(scope: Scope) -> tuple[str, ...]:

@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
 
+from compilescope.digests import sha256
 from compilescope.report.blocks import (
     Block,
     Branch,
@@ -28,10 +28,9 @@ from compilescope.report.blocks import (
 )
 from compilescope.report.render.addresses import is_address
 from compilescope.report.render.code_colors import code_tokens, line_html
-from compilescope.report.render.diffs import diff_kind
+from compilescope.report.render.code_lines import diff_kind, marked_part
 from compilescope.report.render.drawn import blocks as drawn_blocks
 from compilescope.report.render.drawn import frames as drawn_frames
-from compilescope.report.render.expression_marks import marked_part
 from compilescope.report.render.icicle import tree_values
 from compilescope.report.render.portions import portion_values
 from compilescope.report.render.safe_html import clean
@@ -159,7 +158,7 @@ def _drawing(name: str) -> Callable[[dict[str, Any]], str]:
     """As it was written; by Jinja, which takes long to import, where the template was changed."""
     written_from, drawing = _DRAWN.get(name, ("", None))
     text = (_HERE / "templates" / f"{name}.html").read_bytes()
-    if drawing is not None and hashlib.sha256(text).hexdigest().startswith(written_from):
+    if drawing is not None and sha256(text).hexdigest().startswith(written_from):
         return drawing
     from compilescope.report.render.jinja_templates import jinja_drawing
 

@@ -9,6 +9,7 @@ from compilescope.report.blocks import Cell, Tree
 from compilescope.report.render.spans import duration, label_class
 
 _ROW_PX = 22
+"""Chosen: a line of text and a gap."""
 _KINDS = {
     "function": "function, with everything below it",
     "first": "compilation",

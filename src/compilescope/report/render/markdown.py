@@ -35,8 +35,7 @@ from compilescope.report.blocks import (
     words,
 )
 from compilescope.report.render.addresses import is_outside
-from compilescope.report.render.code_folds import shortened
-from compilescope.report.render.expression_marks import excerpt_part, marked_part
+from compilescope.report.render.code_lines import excerpt_part, marked_part, shortened
 from compilescope.report.render.heatmap import shaded
 from compilescope.report.render.matrix import fitted_table
 from compilescope.report.render.measures import MEASURE_CELLS, measure_rows

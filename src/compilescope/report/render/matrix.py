@@ -10,8 +10,11 @@ from compilescope.report.render.addresses import is_address
 _LABEL = 30
 """Room for a row's name."""
 _CELL = 4
+"""Columns of a terminal for a count."""
 _FEWEST = 3
+"""Counts that are shown however narrow it is. Chosen."""
 _SHADES = 4
+"""Of a cell, by its count. Chosen: more could hardly be told apart."""
 
 
 def matrix_values(block: Matrix) -> dict[str, Any]:

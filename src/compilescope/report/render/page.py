@@ -7,13 +7,13 @@ the escaping would still be inert.
 from __future__ import annotations
 
 import base64
-import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
+from compilescope.digests import sha256
 from compilescope.model.uncollected import uncollected
 from compilescope.patterns import late
 from compilescope.report.blocks import Block, Document, Fold, Item
@@ -87,7 +87,7 @@ def _title(documents: Sequence[Document]) -> str:
 
 def to_page(documents: Sequence[Document]) -> str:
     script = scripts()
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    digest = base64.b64encode(sha256(script.encode()).digest()).decode()
     parts = page_parts(documents)
     return draw_template(
         "page",

@@ -18,7 +18,7 @@ import msgspec
 from markupsafe import Markup
 
 from compilescope.report.blocks import Pane, Panes
-from compilescope.report.render.code_folds import folded
+from compilescope.report.render.code_lines import folded
 from compilescope.report.render.plain_code import WORDS
 from compilescope.texts import encode_json, visible
 
@@ -60,16 +60,14 @@ class _Box:
         return base64.b64encode(raw).decode()
 
     def _stage(self, pane: Pane) -> _Stage:
-        source = any(line.number is not None for line in pane.lines)
-        steps, kin, last = [], [], -1
+        known, steps, kin, last = self.lines, [], [], -1
         kins: dict[tuple[int, ...], int] = {(): 0}
         same: tuple[int, ...] = ()
         at = 0
-        for line in pane.lines:
-            text = visible(line.text)
-            new = len(self.lines)
-            number = self.lines.setdefault(text, new)
-            if number == new:
+        for text, line in zip(_visible_texts(pane), pane.lines, strict=True):
+            number = known.get(text)
+            if number is None:
+                number = known[text] = len(known)
                 self.size += len(text)
             steps.append(number - last)
             last = number
@@ -77,11 +75,21 @@ class _Box:
             if line.kin is not same:
                 same, at = line.kin, kins.setdefault(line.kin, len(kins))
             kin.append(at)
-        numbers = [line.number or 0 for line in pane.lines] if source else []
+        numbered = [line.number for line in pane.lines]
+        source = any(number is not None for number in numbered)
+        numbers = [number or 0 for number in numbered] if source else []
         named = [" ".join(map(str, members)) for members in kins]
         return _Stage(
             visible(pane.title), visible(pane.note), steps, kin, named, numbers, _folds(pane)
         )
+
+
+def _visible_texts(pane: Pane) -> list[str]:
+    texts = [line.text for line in pane.lines]
+    # Of most stages one look at all of it shows that nothing is hidden in any line.
+    whole = "".join(texts)
+    is_plain = whole.isascii() and whole.isprintable()
+    return texts if is_plain else list(map(visible, texts))
 
 
 def _folds(pane: Pane) -> list[tuple[int, int, str]]:

@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from compilescope.report.blocks import GutterCell, MarkedLine, MarkedLines, SourceFile
 from compilescope.report.render.code_colors import Token, code_tokens, line_html
-from compilescope.report.render.expression_marks import part_of
+from compilescope.report.render.code_lines import part_of
 
 _AROUND = 2
 """Lines that a terminal shows before and after a loss. Chosen: as little as shows the place."""

@@ -1,8 +1,9 @@
-"""Durations, ages and ticks of a time axis as people read them."""
+"""Durations, ages, moments and ticks of a time axis as people read them."""
 
 from __future__ import annotations
 
 import math
+import time
 
 _UNITS = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"))
 _NARROW_PERCENT = 3
@@ -24,6 +25,11 @@ def ago(seconds: float) -> str:
         if seconds >= size:
             return f"{int(seconds // size)} {unit} ago"
     return "just now"
+
+
+def moment(seconds: float) -> str:
+    """`2026-11-16 07:21`, where the server is; empty where it is not known."""
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds)) if seconds > 0 else ""
 
 
 def taken(ns: int) -> str:

@@ -11,6 +11,7 @@ from compilescope.report.blocks import Document, Quote
 from compilescope.texts import plain_json
 
 SCHEMA = 1
+"""Of the document, whose keys are in docs/reference/json.md."""
 
 
 def to_json(

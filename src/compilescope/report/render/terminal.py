@@ -6,15 +6,17 @@ import io
 from collections.abc import Iterable
 
 import msgspec
-from rich.console import Console, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
 from rich.tree import Tree as RichTree
 
 from compilescope.report.blocks import (
+    Bar,
     Block,
     Branch,
+    CodeLine,
     Diff,
     Document,
     Excerpt,
@@ -27,6 +29,7 @@ from compilescope.report.blocks import (
     Listing,
     Matrix,
     Measures,
+    Pane,
     Panes,
     Paragraph,
     Portions,
@@ -43,22 +46,20 @@ from compilescope.report.blocks import (
     note,
 )
 from compilescope.report.render.addresses import is_outside
-from compilescope.report.render.diffs import DiffKind, diff_kind
-from compilescope.report.render.expression_marks import marked_part
+from compilescope.report.render.code_lines import DiffKind, diff_kind, marked_part, shortened
 from compilescope.report.render.heatmap import shaded
 from compilescope.report.render.matrix import fitted_table
 from compilescope.report.render.measures import measure_rows
 from compilescope.report.render.portions import portion_cells, portion_groups
 from compilescope.report.render.roofline import roofline_summary
 from compilescope.report.render.source_file import text_lines
-from compilescope.report.render.terminal_panes import drawn_panes
+from compilescope.report.render.spans import taken
 from compilescope.report.render.terminal_rows import (
     print_hanging,
     print_indented,
     print_line,
     print_numbered,
 )
-from compilescope.report.render.terminal_timeline import drawn_timeline
 from compilescope.report.render.trend import trend_strokes, trend_summary
 from compilescope.report.render.visible_blocks import cleaned, cleaned_document
 
@@ -76,6 +77,12 @@ _MOST_DIFF_LINES = 400
 """Chosen: far more than a terminal shows; a note counts the rest."""
 _MOST_ROWS = 1_000
 """Of a table: nobody reads more, and Rich takes a millisecond for each. Chosen."""
+_MOST_BARS = 40
+"""The longest. Chosen: as many as in markdown."""
+# Chosen: lines of a stage, about two screens; a note counts the rest.
+_MOST_PANE_LINES = 60
+_BETWEEN_PANES = 3
+"""Columns. Chosen."""
 _PORTIONS = {
     "useful": ("█", "green"),
     "recompile": ("▓", "yellow"),
@@ -264,10 +271,75 @@ def _drawing(console: Console, block: Table | Tree | Timeline | Heatmap | Panes)
         _grow(tree, block.branches)
         return tree
     if isinstance(block, Timeline):
-        return drawn_timeline(block, console.width)
+        return _timeline(block, console.width)
     if isinstance(block, Heatmap):
         return Text("\n".join(shaded(block)), no_wrap=True, overflow="crop")
-    return drawn_panes(block, console.width)
+    return _panes(block, console.width)
+
+
+def _timeline(block: Timeline, width: int) -> RenderableType:
+    """The longest bars of each lane in order, each as a stroke on the same scale."""
+    room = max(10, min(24, width // 4))
+    grid = Grid.grid(padding=(0, 1), expand=True)
+    grid.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
+    grid.add_column(justify="right", no_wrap=True)
+    grid.add_column(width=room, no_wrap=True)
+    for lane in block.lanes:
+        grid.add_row(Text(lane.title, style="bold"))
+        longest = sorted(lane.bars, key=lambda bar: -bar.duration_ns)[:_MOST_BARS]
+        for bar in sorted(longest, key=lambda bar: (bar.start_ns, bar.depth)):
+            name = Text("  " * (min(bar.depth, 8) + 1) + bar.label)
+            grid.add_row(name, taken(bar.duration_ns), _bar_stroke(bar, block.duration_ns, room))
+        if len(lane.bars) > len(longest):
+            rest = f"  and {len(lane.bars) - len(longest)} shorter ones"
+            grid.add_row(Text(rest, style="dim"))
+    return grid
+
+
+def _bar_stroke(bar: Bar, whole_ns: int, room: int) -> Text:
+    start = min(room - 1, bar.start_ns * room // max(whole_ns, 1))
+    length = max(1, min(room - start, round(bar.duration_ns * room / max(whole_ns, 1))))
+    return Text(" " * start + "━" * length, style="cyan")
+
+
+def _panes(block: Panes, width: int) -> RenderableType:
+    """One stage after the other: a terminal seldom has room beside them."""
+    marked = block.beside and any(line.kin for pane in block.panes for line in pane.lines)
+    drawn = [_pane(pane, marked) for pane in block.panes]
+    room = (width - _BETWEEN_PANES * len(drawn)) // max(len(drawn), 1)
+    if not block.beside or any(_widest_line(lines) > room for lines in drawn):
+        return Group(*(line for lines in drawn for line in lines))
+    grid = Grid.grid(padding=(0, _BETWEEN_PANES, 0, 0))
+    grid.add_row(*(Group(*lines) for lines in drawn))
+    return grid
+
+
+def _pane(pane: Pane, marked: bool) -> list[Text]:
+    title = Text(pane.title, style="bold")
+    if pane.note:
+        title.append(f"  {pane.note}", style="dim")
+    lines = shortened(pane.lines)
+    # One text for all: rich takes its time for each.
+    shown = "\n".join(_pane_line(line, marked) for line in lines[:_MOST_PANE_LINES])
+    drawn = [title, Text(shown, style="cyan", no_wrap=True, overflow="ellipsis")]
+    if len(lines) > _MOST_PANE_LINES:
+        drawn.append(Text(f"  and {len(lines) - _MOST_PANE_LINES} more lines", style="dim"))
+    return drawn
+
+
+def _pane_line(line: CodeLine, marked: bool) -> str:
+    """With its number in the file, or with the numbers that it shares with related lines."""
+    if marked:
+        left = f"{','.join(map(str, line.kin)):>3} "
+    elif line.number is not None:
+        left = f"{line.number:>5} "
+    else:
+        left = "  "
+    return left + line.text.expandtabs(4)
+
+
+def _widest_line(lines: list[Text]) -> int:
+    return max(len(part) for line in lines for part in line.plain.split("\n"))
 
 
 def _table(block: Table) -> Grid:

@@ -6,7 +6,6 @@ of which the script makes elements where a reader zooms in far enough to see the
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from types import SimpleNamespace
 from typing import Any
@@ -15,9 +14,10 @@ from markupsafe import Markup, escape
 
 from compilescope.report.blocks import Bar, Lane, Timeline
 from compilescope.report.render.spans import duration, label_class, round_ticks, taken
-from compilescope.texts import visible
+from compilescope.texts import encode_json, visible
 
 _ROW_PX = 19
+"""Chosen: a line of small text."""
 _KINDS = {
     "frame": "compilation",
     "recompile": "recompile",
@@ -90,5 +90,5 @@ def _data(rows: list[tuple[str, str, str, str, str]]) -> Markup:
     """JSON in an attribute, which stands in single quotes so that it stays short."""
     if not rows:
         return Markup("")
-    text = str(escape(json.dumps(rows, ensure_ascii=False, separators=(",", ":"))))
+    text = str(escape(encode_json(rows).decode()))
     return Markup(text.replace("&#34;", '"'))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from compilescope.report.blocks import Block
-from compilescope.report.cause_list import causes_table
 from compilescope.report.section import Reading, Section
 
 
@@ -12,6 +11,8 @@ def _build(reading: Reading) -> list[Block]:
     by job."""
     if reading.full or reading.digest.jobs or reading.digest.benchmarks or len(reading.causes) < 2:
         return []
+    from compilescope.report.cause_list import causes_table
+
     return [causes_table(reading, 1)]
 
 

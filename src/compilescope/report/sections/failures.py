@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from compilescope.report.blocks import Block
-from compilescope.report.explanation import failure_item
 from compilescope.report.first_items import first_items
 from compilescope.report.section import Reading, Section
 
 
 def _build(reading: Reading) -> list[Block]:
+    if not reading.digest.failures:
+        return []
+    from compilescope.report.explanation import failure_item
+
     return first_items(
         reading,
         reading.digest.failures,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compilescope.analysis.logged.answers import Answers, LoggedBreak, answers
 from compilescope.analysis.logged.classes import MEANINGS, REMEDIES
-from compilescope.analysis.logged.fallbacks import FallbackOp
+from compilescope.analysis.logged.fallbacks import MOST_SOUGHT, FallbackOp
 from compilescope.analysis.logged.graph import LoggedGraph
 from compilescope.analysis.logged.verdict import LogVerdict
 from compilescope.report.blocks import (
@@ -125,7 +125,7 @@ def _fallbacks(found: Answers, reading: Reading) -> Table:
 
 def _called_at(op: FallbackOp, root: str) -> str:
     if not op.line:
-        return "not in the log"
+        return "not in the log" if op.sought else f"not searched: beyond {MOST_SOUGHT} operators"
     at = place(op.file, op.line, root)
     return at if op.exact or not op.function else f"in {op.function} ({at})"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timezone
 
 from compilescope.analysis.benchmarks import is_benchmark
+from compilescope.analysis.cost import is_by_device
 from compilescope.analysis.sweeps import is_sweep
 from compilescope.model.bodies import ProcessStarted, RegionTime
 from compilescope.report.benchmark_words import machine_lines
@@ -57,7 +58,7 @@ def _facts(reading: Reading) -> list[tuple[str, Words]]:
     rows.append(("ended", words(_end(reading))))
     timed = any(True for _ in reading.run.of(RegionTime))
     if not (is_sweep(reading.run) or is_benchmark(reading.run)):
-        rows.append(("calls", words("timed, by the host's clock" if timed else "not timed")))
+        rows.append(("calls", words(f"timed, {_clock(reading)}" if timed else "not timed")))
     rows.append(("events", words(f"{seen.events} read")))
     if seen.unread:
         rows.append(("unreadable", words(count(seen.unread, "line"))))
@@ -68,6 +69,10 @@ def _facts(reading: Reading) -> list[tuple[str, Words]]:
     if seen.tool_faults:
         rows.append(("internal errors", words(str(seen.tool_faults))))
     return rows
+
+
+def _clock(reading: Reading) -> str:
+    return "by the GPU's clock" if is_by_device(reading.run) else "by the host's clock"
 
 
 def _end(reading: Reading) -> str:

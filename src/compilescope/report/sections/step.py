@@ -2,17 +2,7 @@
 
 from __future__ import annotations
 
-from compilescope.model.bodies import StepsProfiled
-from compilescope.report.blocks import Block
-from compilescope.report.section import Reading, Section
+from compilescope.report.section import Section
+from compilescope.report.step_rows import step_blocks
 
-
-def _build(reading: Reading) -> list[Block]:
-    if not any(True for _ in reading.run.of(StepsProfiled)):
-        return []
-    from compilescope.report.step_rows import step_blocks
-
-    return step_blocks(reading)
-
-
-SECTION = Section("step", 13, _build, "A step", "where its time goes")
+SECTION = Section("step", 13, step_blocks, "A step", "where its time goes")

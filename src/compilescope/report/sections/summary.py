@@ -8,7 +8,6 @@ from compilescope.analysis.compile_shares import CompileShare, compile_shares
 from compilescope.analysis.digest import Digest
 from compilescope.analysis.sweeps import is_sweep
 from compilescope.model.bodies import GraphCompiled, LogRead, MinifyOutcome, TensorDiff
-from compilescope.report.benchmarks import benchmark_summary
 from compilescope.report.blocks import (
     Block,
     Facts,
@@ -37,6 +36,8 @@ _SHARES = {"useful": "useful", "failed": "failed compilations", "break": "lost t
 def _build(reading: Reading) -> list[Block]:
     digest = reading.digest
     if is_benchmark(reading.run):
+        from compilescope.report.benchmarks import benchmark_summary
+
         return benchmark_summary(reading)
     if is_sweep(reading.run):
         return []  # It has a summary of its own.
@@ -208,7 +209,9 @@ def _facts(digest: Digest) -> list[Block]:
     rows = []
     if digest.coverage is not None:
         calls = sum(region.calls for region in digest.region_costs)
-        measured = Span(f", over {count(calls, 'call')} after warm-up, by the host's clock", "dim")
+        gpu = any(region.clock == "gpu" for region in digest.region_costs)
+        clock = "by the GPU's clock" if gpu else "by the host's clock"
+        measured = Span(f", over {count(calls, 'call')} after warm-up, {clock}", "dim")
         rows.append(
             ("Coverage", words(f"{digest.coverage:.1f} % of the time inside graphs", measured))
         )

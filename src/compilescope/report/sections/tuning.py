@@ -5,14 +5,10 @@ from __future__ import annotations
 from compilescope.model.bodies import TuneAttempt, TuneOutcome
 from compilescope.report.blocks import Block, Diff, Heading
 from compilescope.report.section import Reading, Section
+from compilescope.report.tuning import attempts_table, outcome_blocks, reason_blocks
 
 
 def _build(reading: Reading) -> list[Block]:
-    if not reading.run.count(TuneOutcome):
-        return []
-    # Few runs have it, and every report would load it.
-    from compilescope.report.tuning import attempts_table, outcome_blocks, reason_blocks
-
     found: list[Block] = []
     attempts = [body for _, body in reading.run.of(TuneAttempt)]
     for _, body in reading.run.of(TuneOutcome):

@@ -1,4 +1,8 @@
-"""Causes in the user's own terms: category, why, remedies, and which break is another's echo."""
+"""Causes in the user's own terms: category, why, remedies, and which break is another's echo.
+
+The first rule that applies gives the words; where none does, the category of PyTorch's own type and
+the user's line do.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +20,12 @@ from compilescope.findings.breaks import BreakFinding
 from compilescope.findings.eager import EagerFinding
 from compilescope.findings.failures import FailureFinding
 from compilescope.findings.recompiles import RecompiledFrame, RecompileFinding
-from compilescope.findings.remedy import judgement
+from compilescope.findings.remedy import Remedy, judgement, upgrade
 from compilescope.plugins import carried, discover, public_modules
-from compilescope.registry.taxonomy import Taxonomy, load_taxonomy
+from compilescope.registry.taxonomy import Category, Taxonomy, load_taxonomy
 from compilescope.rules import breaks
 from compilescope.rules import recompiles as guards
 from compilescope.rules.causes import order
-from compilescope.rules.causes.general import failure_words, general_remedies, general_why
 from compilescope.rules.causes.library import in_library, library_break, library_miss
 from compilescope.rules.causes.rule import BreakCase, BreakRule, GuardRule, RecompileCase
 from compilescope.source.spots import Place, Sources, Stretch
@@ -150,8 +153,8 @@ def _explain(case: BreakCase, rule: BreakRule | None, taxonomy: Taxonomy) -> Bre
         category, why, remedies = rule.category, rule.why(case), rule.remedies(case)
     else:
         category = listed.id if listed is not None else UNCLASSIFIED
-        why = general_why(case, listed)
-        remedies = general_remedies(case, listed)
+        why = _general_why(case, listed)
+        remedies = _general_remedies(case, listed)
     # Words that ask for no change of the code (an echo, a benign break) hold wherever it stands.
     if in_library(site.file) and (rule is None or any(each.kind == "source" for each in remedies)):
         remedies = library_break(case)
@@ -255,7 +258,7 @@ def explained_failure(failure: FailureFinding, sources: Sources) -> FailureFindi
     spot = sources.spot(place)
     failure = _placed(failure, sources.stretch(spot))
     if failure.gb_type is None:
-        category, why, remedies = failure_words(failure)
+        category, why, remedies = _failure_words(failure)
         return msgspec.structs.replace(failure, category=category, why=why, remedy=tuple(remedies))
     site = BreakFinding(
         gb_id=failure.gb_id,
@@ -322,3 +325,83 @@ def explained_eager(frame: EagerFinding) -> EagerFinding:
     if category is None or not category.fix:
         return frame
     return msgspec.structs.replace(frame, remedy=(judgement(category.fix),))
+
+
+def _general_why(case: BreakCase, category: Category | None) -> str:
+    said = case.finding.explanation.strip().split("\n", 1)[0] or case.finding.gb_type
+    if category is None:
+        return f"At `{case.text}`, PyTorch says: {said}"
+    return f"{category.why} It happens at `{case.text}`. PyTorch says: {said}"
+
+
+def _general_remedies(case: BreakCase, category: Category | None) -> list[Remedy]:
+    fix = category.fix if category is not None else "Keep it out of compiled code."
+    place = f"At `{case.text}` in `{case.function}`"
+    remedies = [judgement(f"{place}, {fix[0].lower()}{fix[1:]}")]
+    if category is not None and "upgrade" in category.means:
+        remedies.append(
+            upgrade(
+                f"A newer PyTorch may trace `{case.text}`. If it doesn't, report it with this line."
+            )
+        )
+    return remedies
+
+
+def _failure_words(failure: FailureFinding) -> tuple[str, str, list[Remedy]]:
+    """Category, reason and remedies of a failure that is no graph break."""
+    said = failure.cause or _said(failure.text)
+    if failure.error == "ConstraintError":
+        return (
+            "backend-failure",
+            f"The {failure.phase} graph of `{failure.function}` was rejected: {said}",
+            [judgement("Change the lines that its violations name, each with what to try there.")],
+        )
+    if failure.error == "BackendCompilerFailed" or failure.backend or failure.phase == "backward":
+        backend = failure.backend or "the backend"
+        return (
+            "backend-failure",
+            f"The {failure.phase} graph of `{failure.function}` went to {backend}, which raised: "
+            f"{said}",
+            [
+                judgement(
+                    f'Check whether `{failure.function}` compiles with `backend="aot_eager"` and '
+                    'with `backend="eager"`: the first that works shows which stage fails.'
+                ),
+                upgrade(f"If {backend} is PyTorch's own, a newer PyTorch may have fixed this."),
+            ],
+        )
+    if failure.error in ("FailOnRecompileLimitHit", "RecompileError"):
+        return (
+            "recompile-limit",
+            f"`{failure.function}` needed a recompile, and was set to raise instead: {said}",
+            [
+                judgement(
+                    f"Fix the recompiles of `{failure.function}`; their causes are listed there."
+                )
+            ],
+        )
+    if failure.error == "TorchRuntimeError":
+        return (
+            "user-error",
+            "The operation fails on tensors of these shapes and dtypes, and would fail in eager "
+            f"mode too: {said}",
+            [
+                judgement(
+                    f"Run `{failure.function}` without torch.compile and fix the error it raises."
+                )
+            ],
+        )
+    return (
+        "compiler-bug",
+        f"Compiling `{failure.function}` raised {failure.error}: {said}",
+        [
+            judgement(f"For now, run `{failure.function}` eagerly with `@torch.compiler.disable`."),
+            upgrade("A newer PyTorch may have fixed this; if not, report it with this message."),
+        ],
+    )
+
+
+def _said(message: str) -> str:
+    """The first line that says something: Dynamo puts `backend='x' raised:` before the error."""
+    lines = message.strip().split("\n", 2)
+    return lines[1] if len(lines) > 1 and lines[0].endswith(" raised:") else lines[0]
