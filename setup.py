@@ -1,17 +1,27 @@
-"""Puts the small compiler's sources into the package, and each folder of many small examples into
-one file. All metadata is in pyproject.toml."""
+"""Puts the small compiler's sources into the package, and each folder of many small texts into
+one file; gives the README to the package index with addresses that work there. All other metadata
+is in pyproject.toml."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
 from setuptools import setup
 from setuptools.command.build_py import build_py
 
-SOURCES = Path(__file__).parent / "cpp"
+ROOT = Path(__file__).parent
+SOURCES = ROOT / "cpp"
 TAKEN = ("CMakeLists.txt", "src", "cmake")
-BUNDLED = ("registry", "rules/breaks", "rules/recompiles", "fixes/breaks", "fixes/recompiles")
-"""Their `examples`, which `compilescope.bundles` reads either way."""
+BUNDLED = (
+    "registry/examples",
+    "registry/notes",
+    "rules/breaks/examples",
+    "rules/recompiles/examples",
+    "fixes/breaks/examples",
+    "fixes/recompiles/examples",
+)
+"""`compilescope.bundles` reads them either way."""
 
 
 class BuildWithSources(build_py):
@@ -23,7 +33,7 @@ class BuildWithSources(build_py):
             return
         package = Path(self.build_lib) / "compilescope"
         for name in BUNDLED:
-            bundle(package / name / "examples")
+            bundle(package / name)
         target = package / "cpp"
         target.mkdir(parents=True, exist_ok=True)
         for name in TAKEN:
@@ -36,7 +46,7 @@ class BuildWithSources(build_py):
 
 def bundle(folder: Path) -> None:
     """Programs that a fix must leave alone are read by its tests only."""
-    files = sorted(path for path in folder.rglob("*") if path.suffix in (".py", ".txt"))
+    files = sorted(path for path in folder.rglob("*") if path.suffix in (".py", ".txt", ".md"))
     texts = {
         path.relative_to(folder).as_posix(): path.read_bytes().decode()
         for path in files
@@ -48,4 +58,19 @@ def bundle(folder: Path) -> None:
     shutil.rmtree(folder)
 
 
-setup(cmdclass={"build_py": BuildWithSources})
+def long_description() -> str:
+    """The README; what it names by a path of the checkout, it names by its address."""
+    project = (ROOT / "pyproject.toml").read_text("utf-8")
+    (source,) = re.findall(r'^Source = "https://github.com/(.+)"$', project, re.M)
+    pictures = f"https://raw.githubusercontent.com/{source}/main/"
+    pages = f"https://github.com/{source}/blob/main/"
+    text = (ROOT / "README.md").read_text("utf-8")
+    text = re.sub(r'\b(src|srcset)="(?!\w+:)', rf'\1="{pictures}', text)
+    return re.sub(r"\]\((?!\w+:|#)", f"]({pages}", text)
+
+
+setup(
+    cmdclass={"build_py": BuildWithSources},
+    long_description=long_description(),
+    long_description_content_type="text/markdown",
+)

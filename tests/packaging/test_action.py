@@ -148,7 +148,10 @@ def test_the_hook_is_well_formed() -> None:
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize(("program", "status"), [("train.py", 1), ("good.py", 0)])
+@pytest.mark.parametrize(
+    ("program", "status"),
+    [("train.py", 1), pytest.param("good.py", 0, marks=pytest.mark.slow)],
+)
 def test_the_hook_runs_the_check(folder: Path, program: str, status: int) -> None:
     words = [*HOOK["entry"].split(), "--python", sys.executable, program]
     done = subprocess.run(

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import sysconfig
 import venv
 import zipfile
-from email import message_from_string
+from email import message_from_bytes, message_from_string
 from pathlib import Path
 
 import pytest
@@ -115,11 +116,27 @@ def test_the_wheel_is_small_and_whole(built: tuple[Path, Path]) -> None:
     assert about["License-Expression"] == "BSD-3-Clause"
 
 
+def test_the_readme_needs_no_checkout(built: tuple[Path, Path]) -> None:
+    """On the package index every picture and every link is an address, of a file that is here."""
+    with zipfile.ZipFile(built[1]) as archive:
+        (told,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+        about = message_from_bytes(archive.read(told))
+    assert about["Description-Content-Type"] == "text/markdown"
+    text = about.get_payload(decode=True).decode("utf-8")
+    pictures = re.findall(r'(?:src|srcset)="([^"]*)"', text)
+    links = re.findall(r"\]\(([^)]*)\)", text)
+    assert pictures and links
+    for address in [*pictures, *links]:
+        found = re.fullmatch(r"https://[\w.]+/(?:\w+/){2}(?:blob/)?main/([^#]+)(#.*)?", address)
+        assert found and (ROOT / found[1]).is_file(), address
+    assert all(each.startswith("https://raw.githubusercontent.com/") for each in pictures)
+
+
 def test_every_data_file_of_the_package_is_in_the_wheel(built: tuple[Path, Path]) -> None:
     """A new kind of file is forgotten in pyproject.toml easily, and missed by nobody here."""
     with zipfile.ZipFile(built[1]) as archive:
         names = {name for name in archive.namelist() if name.startswith("compilescope/")}
-        bundles = [name for name in names if name.endswith("/examples.json")]
+        bundles = [name for name in names if name.endswith(("/examples.json", "/notes.json"))]
         for bundle in bundles:
             folder = bundle.removesuffix(".json")
             names |= {f"{folder}/{name}" for name in json.loads(archive.read(bundle))}
