@@ -133,6 +133,7 @@ def chromium(*arguments: str) -> Iterator[Any]:
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     service = webdriver.ChromeService(driver_path)
     with _patient_browser()(options=options, service=service) as browser:
+        browser.set_script_timeout(120)  # On a busy machine axe takes longer than the usual 30 s.
         yield browser
 
 

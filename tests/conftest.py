@@ -66,6 +66,24 @@ def pytest_runtest_setup() -> None:
         gc.collect()
         gc.freeze()
         _modules_at_freeze = len(sys.modules)
+    _skip_guard_timing()
+
+
+_guards_are_timed = True
+
+
+def _skip_guard_timing() -> None:
+    """Torch empties the processor's cache at each compilation, to log how long its guards take.
+
+    That is a third of what compiling a small program costs, and no test in this process reads the
+    figure. Programs in processes of their own are timed as ever.
+    """
+    global _guards_are_timed
+    if _guards_are_timed and "torch._dynamo.guards" in sys.modules:
+        from compilescope.torchapi.compilation.settings import skip_guard_timing
+
+        skip_guard_timing()
+        _guards_are_timed = False
 
 
 def pytest_sessionfinish() -> None:

@@ -11,7 +11,7 @@ from markdown_it import MarkdownIt
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 README = ROOT / "README.md"
-_MARKER = re.compile(r"<!-- (not run|ends with): ?(.*?) -->", re.S)
+_MARKER = re.compile(r"<!-- (not run|run by|ends with): ?(.*?) -->", re.S)
 _FILE = re.compile(r"# ([\w/]+\.py)\n")
 
 
@@ -33,15 +33,20 @@ def page_text(name: str) -> str:
 class CommandBlock(NamedTuple):
     """A fenced block of commands (`sh`), or of commands after `$` and their output (`console`).
 
-    A comment on the line before it may say `not run: WHY`, or `ends with: STATUS` where the
-    commands end with other than 0.
+    A comment on the line before it may say `not run: WHY`, `run by: FILE` where tests of their own
+    run it, or `ends with: STATUS` where the commands end with other than 0.
     """
 
     page: Path
     line: int
     commands: tuple[str, ...]
     not_run: str | None
+    run_by: str | None
     statuses: frozenset[int]
+
+    @property
+    def runs_here(self) -> bool:
+        return self.not_run is None and self.run_by is None
 
     def __str__(self) -> str:
         return f"{self.page.relative_to(ROOT)}:{self.line}"
@@ -65,7 +70,8 @@ def command_blocks(path: Path) -> list[CommandBlock]:
 def _block(path: Path, line: int, kind: str, content: str, before: str) -> CommandBlock:
     markers = dict(_MARKER.findall(before))
     statuses = frozenset(map(int, re.findall(r"\d+", markers.get("ends with", "0"))))
-    return CommandBlock(path, line, _commands(kind, content), markers.get("not run"), statuses)
+    not_run, run_by = markers.get("not run"), markers.get("run by")
+    return CommandBlock(path, line, _commands(kind, content), not_run, run_by, statuses)
 
 
 def _commands(kind: str, content: str) -> tuple[str, ...]:

@@ -70,6 +70,8 @@ class WarmProcess:
         self._count = 0
         environment = {**os.environ, "PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1"}
         environment["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
+        # Dynamo keeps the state of CUDA's random numbers, and CUDA does not work after a fork.
+        environment["CUDA_VISIBLE_DEVICES"] = ""
         self._process = subprocess.Popen(
             [sys.executable, str(HERE / "warm.py")],
             stdin=subprocess.PIPE,

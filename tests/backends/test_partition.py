@@ -145,7 +145,7 @@ PROGRAMS = [
 ]  # fmt: skip
 WAYS = [
     ("aten", True, True, 0.5),
-    ("dynamo", False, True, 0.5),
+    pytest.param("dynamo", False, True, 0.5, marks=pytest.mark.slow),
     pytest.param("aten", False, False, 0.3, marks=pytest.mark.slow),
     pytest.param("aten", False, True, 0.0, marks=pytest.mark.slow),
     pytest.param("dynamo", False, False, 0.0, marks=pytest.mark.slow),

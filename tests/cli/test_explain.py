@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from builders import ROOT, event, frame
+from commands import called
 from compilescope.model.artifacts import DiskArtifacts
 from compilescope.model.bodies import (
     CacheEntryMiss,
@@ -62,8 +62,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def explain(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "compilescope", "explain", "--dir", str(home), *words]
-    return subprocess.run(command, capture_output=True, text=True)
+    return called("explain", "--dir", home, *words)
 
 
 def test_the_whole_explanation(home: Path) -> None:

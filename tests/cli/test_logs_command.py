@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from commands import called
 from logs.traces import GOLDEN, golden
 
 TRACE = str(GOLDEN / "torch_trace_eager.log.xz")
@@ -24,9 +25,9 @@ def test_summary_then_every_view(tmp_path: Path) -> None:
     (run,) = [path for path in tmp_path.iterdir() if path.is_dir()]
     assert not list(run.glob(".*"))
     for words in (["show"], ["report", "--format", "md"], ["explain"], ["list"]):
-        assert command(*words, "--dir", str(tmp_path)).returncode == 0, words
-    assert command("check", "--run", run.name, "--dir", str(tmp_path)).returncode == 1
-    assert command("compare", run.name, run.name, "--dir", str(tmp_path)).returncode == 0
+        assert called(*words, "--dir", tmp_path).returncode == 0, words
+    assert called("check", "--run", run.name, "--dir", tmp_path).returncode == 1
+    assert called("compare", run.name, run.name, "--dir", tmp_path).returncode == 0
 
 
 def test_report_in_a_file(tmp_path: Path) -> None:
@@ -50,9 +51,9 @@ def test_json_from_standard_input(tmp_path: Path) -> None:
 
 def test_what_a_user_may_do_wrong(tmp_path: Path) -> None:
     for words in (["logs"], ["logs", "absent.log"], ["logs", TRACE, "--report", "report.xyz"]):
-        done = command(*words, *(["--dir", str(tmp_path)] if len(words) > 1 else []))
+        done = called(*words, *(["--dir", tmp_path] if len(words) > 1 else []), cwd=tmp_path)
         assert done.returncode != 0
-        assert b"Traceback" not in done.stderr
+        assert "Traceback" not in done.stderr
 
 
 def test_damage_is_said(tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from commands import called
+
 pytestmark = pytest.mark.torch
 
 DEVICE = """
@@ -167,7 +169,7 @@ def test_for_people(place: Path, judged: dict[str, Any]) -> None:
     ],
 )
 def test_what_a_user_can_get_wrong(place: Path, words: tuple[str, ...], said: str) -> None:
-    done = call(place, *words)
+    done = called("preflight", *words, cwd=place)
     assert done.returncode == 2
     assert said in done.stderr and "Traceback" not in done.stderr
 

@@ -153,6 +153,30 @@ def test_unread_lines_are_told(home: Path) -> None:
     assert told(IMPORT, "r.zip")["unread"] == 2
 
 
+@pytest.mark.parametrize(
+    ("bound", "said"),
+    [
+        ("MOST_COMPARED", "the reasons only of the first"),
+        ("_MOST_CAUSES", "diagnosis was not compared: it has too many causes"),
+    ],
+)
+def test_a_diagnosis_that_is_not_all_compared_is_not_called_the_same(
+    home: Path, monkeypatch: pytest.MonkeyPatch, bound: str, said: str
+) -> None:
+    monkeypatch.setattr(f"compilescope.sharing.redaction.diagnosis.{bound}", 0)
+    done = call(EXPORT, "--redact", "-o", "r.zip", "--json")
+    assert json.loads(done.stdout)["same_diagnosis"] is None
+    assert said in done.stderr
+
+
+def test_texts_that_are_not_redacted_word_by_word_are_told(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("compilescope.sharing.redaction.code._MOST_WORDS", 0)
+    done = call(EXPORT, "--redact", "-o", "r.zip", "--json")
+    assert re.search(r"Note: \d+ texts are replaced entirely: the run has too many", done.stderr)
+
+
 def command_line(*words: object, **options: Any) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "compilescope", *map(str, words)]
     return subprocess.run(command, capture_output=True, text=True, **options)

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from commands import called
 from compilescope.cli.commands.demo import output as demo_telling
 
 TOOL = [sys.executable, "-m", "compilescope", "demo"]
@@ -108,7 +109,7 @@ def test_without_a_terminal_it_needs_yes() -> None:
     ],
 )
 def test_what_does_not_go_together(words: list[str], sentence: str) -> None:
-    done = demo(*words)
+    done = called("demo", *words)
     assert done.returncode == 2 and sentence in done.stderr and done.stdout == ""
 
 

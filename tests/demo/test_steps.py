@@ -143,7 +143,8 @@ def test_no_setting_of_ours_reaches_a_command(
 ) -> None:
     monkeypatch.setenv("COMPILESCOPE_DIR", "/elsewhere")
     monkeypatch.setenv("TORCH_LOGS", "+dynamo")
-    code = "import os; print(sorted(k for k in os.environ if k[:6] in ('COMPIL', 'TORCH_')))"
+    ours = "k[:6] == 'COMPIL' or k in ('TORCH_LOGS', 'TORCH_TRACE')"
+    code = f"import os; print(sorted(k for k in os.environ if {ours}))"
     output = taken(step(Command(("python", "-c", code))), tmp_path).ran[0].output
     # The one that keeps the tour's own programs from leaving runs.
     assert output == "['COMPILESCOPE_AUTO_RUN']\n"

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from commands import called
 from compilescope.cli.commands.learn.player import FAILED, play
 from compilescope.learn.lesson import Lesson, all_lessons, find_lesson, read_cells
 
@@ -32,10 +33,13 @@ main()
 
 
 def learn(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return called("learn", *arguments, cwd=cwd)
+
+
+def learn_apart(*arguments: object) -> subprocess.CompletedProcess[str]:
+    """In a process of its own, as what runs a user's answer is."""
     command = [*COMMAND, *map(str, arguments)]
-    return subprocess.run(
-        command, cwd=cwd, capture_output=True, text=True, stdin=subprocess.DEVNULL
-    )
+    return subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
 
 
 def without(module: str, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -147,7 +151,7 @@ def test_the_exercise_is_a_file_that_is_never_overwritten(tmp_path: Path) -> Non
 def test_an_answer_that_cannot_be_judged(answer: str, words: str, tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
     path.write_text(answer)
-    done = learn("2", "--check", path)
+    done = learn_apart("2", "--check", path)
     assert done.returncode == 2, done.stdout
     assert words in done.stderr
     assert "Traceback" not in done.stderr
@@ -157,7 +161,7 @@ def test_an_answer_that_cannot_be_judged(answer: str, words: str, tmp_path: Path
 def test_an_answer_has_a_time_limit(tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
     path.write_text("import time\ntime.sleep(60)\n")
-    done = learn("2", "--check", path, "--timeout", "1")
+    done = learn_apart("2", "--check", path, "--timeout", "1")
     assert done.returncode == 2
     assert "did not finish within 1 seconds" in done.stderr
 
@@ -167,7 +171,7 @@ def test_an_answer_has_a_time_limit(tmp_path: Path) -> None:
 def test_an_answer_that_crashes_in_the_check_names_its_line(tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
     path.write_text("def step(x):\n    return x.no_such_thing()\n")
-    done = learn("2", "--check", path)
+    done = learn_apart("2", "--check", path)
     assert done.returncode == 2
     assert "mine.py:2: " in done.stderr
     assert len(done.stderr.splitlines()) == 1
@@ -177,7 +181,7 @@ def test_an_answer_that_crashes_in_the_check_names_its_line(tmp_path: Path) -> N
 def test_an_answer_without_the_name(tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
     path.write_text("print('hello')\n")
-    done = learn("2", "--check", path)
+    done = learn_apart("2", "--check", path)
     assert done.returncode == 1
     assert done.stdout == "hello\nNot yet. Your code defines no `step`.\n"
 

@@ -120,6 +120,9 @@ torch.compile(f, backend="eager")(torch.ones(3), {"a": 1})
         tmp_path,
     )
     by_rule = {site.rule: site for site in seen.breaks}
+    if not expected("example/rule/comprehension-echo/0"):  # Python 3.12 has no frame for it.
+        assert "comprehension-echo" not in by_rule
+        return
     assert by_rule["comprehension-echo"].consequence_of == by_rule["print-call"].fingerprint
 
 

@@ -125,9 +125,17 @@ def _checked(library, function, inputs):
         torch.testing.assert_close(own, wanted, equal_nan=True)
 
 
+# Numbers of either size go through the same code of a family: one size of each by default.
+BIGGER_SWEEP = {torch.float64: pytest.mark.slow}
+
+
 @pytest.mark.parametrize(
     ("name", "dtype"),
-    [(name, dtype) for name, (_, dtypes) in CASES.items() for dtype in dtypes],
+    [
+        pytest.param(name, dtype, marks=BIGGER_SWEEP.get(dtype, ()))
+        for name, (_, dtypes) in CASES.items()
+        for dtype in dtypes
+    ],
     ids=lambda value: str(value).removeprefix("torch."),
 )
 def test_operators_agree_with_eager_mode(library, name, dtype):
