@@ -8,14 +8,13 @@ them. `Bundled` is what both have in common.
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 
-@dataclass(frozen=True)
-class BundlePath:
+
+class BundlePath(msgspec.Struct, frozen=True):
     """A file or folder in such a file, by the methods of `pathlib.Path` that are used of it."""
 
     file: Path
@@ -72,5 +71,7 @@ def bundled(folder: Path) -> Bundled:
 
 @functools.cache
 def _texts(file: Path) -> Mapping[str, str]:
+    import json  # A checkout has folders.
+
     texts: dict[str, str] = json.loads(file.read_bytes())
     return texts

@@ -5,7 +5,6 @@ Here the parts are joined; none of them knows the others.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import os
 import socket
@@ -219,7 +218,7 @@ def _asked(
         problem = reply.problem
         if reply.words is not None:
             quotes[finding.fingerprint] = model_quote(reply.model, reply.words, redacted=redact)
-    return Explanation(dataclasses.replace(reading, quotes=quotes), speaker.name, problem)
+    return Explanation(msgspec.structs.replace(reading, quotes=quotes), speaker.name, problem)
 
 
 class CapturedGraph:

@@ -33,7 +33,7 @@ _BETWEEN = len(": \r\n")
 
 
 @dataclass(frozen=True)
-class Asked:
+class LocalRequest:
     """A request, as far as it matters here."""
 
     method: str
@@ -73,19 +73,19 @@ def is_own_name(host: str, names: Iterable[str], port: int) -> bool:
     return host in {f"{name}:{port}" for name in own} or (port == 80 and host in own)
 
 
-def refusal(asked: Asked, answers_to: Callable[[str], bool]) -> Refusal | None:
+def refusal(request: LocalRequest, answers_to: Callable[[str], bool]) -> Refusal | None:
     """Why this request is not answered, whatever it asks for; None where it may be."""
-    host = asked.host
+    host = request.host
     if not host or not answers_to(host):
         name = repr(host[:_MOST_SHOWN]) if host else "that the request gives"
         return Refusal(421, f"This server does not answer to the name {name}.\n")
-    if header_bytes(asked.headers) > MOST_HEADER_BYTES:
+    if header_bytes(request.headers) > MOST_HEADER_BYTES:
         return TOO_LONG_HEADERS
-    if len(asked.target) > MOST_ADDRESS_BYTES:
+    if len(request.target) > MOST_ADDRESS_BYTES:
         return Refusal(414, "This address is too long.\n")
-    if not _is_plain_path(asked.path):
+    if not _is_plain_path(request.path):
         return Refusal(400, "This is not a valid address.\n")
-    if asked.values("transfer-encoding") and asked.values("content-length"):
+    if request.values("transfer-encoding") and request.values("content-length"):
         # A proxy before us may believe the other one, and take the rest for another request.
         return Refusal(400, "This request gives its length in two ways.\n", closes=True)
     return None
@@ -94,27 +94,27 @@ def refusal(asked: Asked, answers_to: Callable[[str], bool]) -> Refusal | None:
 TOO_LONG_HEADERS = Refusal(431, "The headers of this request are too long.\n", closes=True)
 
 
-def refused_reading(asked: Asked, origins: Iterable[str]) -> Refusal | None:
+def refused_reading(request: LocalRequest, origins: Iterable[str]) -> Refusal | None:
     """The answer to a page of another site that reads; None where the request is not from one."""
     # Somebody who follows a link to us: nothing that a GET does harms them.
     follows = (
-        asked.value("sec-fetch-mode", "navigate") == "navigate"
-        and asked.value("sec-fetch-dest", "document") == "document"
+        request.value("sec-fetch-mode", "navigate") == "navigate"
+        and request.value("sec-fetch-dest", "document") == "document"
     )
-    if is_foreign(asked, origins) or not (comes_from_here(asked) or follows):
+    if is_foreign(request, origins) or not (comes_from_here(request) or follows):
         return Refusal(403, "Pages of other sites may not read this.\n")
     return None
 
 
-def is_foreign(asked: Asked, origins: Iterable[str]) -> bool:
+def is_foreign(request: LocalRequest, origins: Iterable[str]) -> bool:
     """Does it name an origin that is not one of ours?"""
     own = frozenset(origins)
-    return any(origin not in own for origin in asked.values("origin"))
+    return any(origin not in own for origin in request.values("origin"))
 
 
-def comes_from_here(asked: Asked) -> bool:
+def comes_from_here(request: LocalRequest) -> bool:
     """By what a browser says; programs that are none say nothing."""
-    return asked.value("sec-fetch-site", "none") in ("same-origin", "none")
+    return request.value("sec-fetch-site", "none") in ("same-origin", "none")
 
 
 def header_bytes(headers: Iterable[tuple[str, str]]) -> int:

@@ -1,6 +1,6 @@
 """The one place that reads the environment.
 
-The launcher hands its wishes to the program's processes through `COMPILESCOPE_*` variables;
+The launcher hands its options to the program's processes through `COMPILESCOPE_*` variables;
 `Settings` is what they say, `child_environment` is how they are said.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -370,21 +369,37 @@ def bench_environment(caches: Path) -> dict[str, str]:
     return env
 
 
-@dataclass(frozen=True)
 class ModelVariables:
-    """What the environment says of language models; `explain.server` makes a choice of it."""
+    """What the environment says of language models; `explain.server` makes a choice of it.
 
-    model: str | None = None
-    url: str | None = None
-    key: str | None = field(default=None, repr=False)
-    """Keys are left out of the repr so that no log or traceback shows them."""
-    openai_url: str | None = None
-    openai_key: str | None = field(default=None, repr=False)
-    gemini_key: str | None = field(default=None, repr=False)
-    timeout_s: float = 60.0
+    No value stands in its repr, so that no log or traceback shows a key. It is no dataclass: making
+    one takes as long as importing four modules, and every command imports this one.
+    """
+
+    timeout_s = 60.0
     """From the question to the last word of the answer."""
-    cache_dir: Path = field(default_factory=lambda: cache_folder() / "llm")
-    """Where answers are kept."""
+
+    def __init__(
+        self,
+        *,
+        model: str | None = None,
+        url: str | None = None,
+        key: str | None = None,
+        openai_url: str | None = None,
+        openai_key: str | None = None,
+        gemini_key: str | None = None,
+        timeout_s: float = timeout_s,
+        cache_dir: Path | None = None,
+    ) -> None:
+        self.model = model
+        self.url = url
+        self.key = key
+        self.openai_url = openai_url
+        self.openai_key = openai_key
+        self.gemini_key = gemini_key
+        self.timeout_s = timeout_s
+        self.cache_dir = cache_folder() / "llm" if cache_dir is None else cache_dir
+        """Where answers are kept."""
 
 
 def read_model_variables(environment: Mapping[str, str] | None = None) -> ModelVariables:

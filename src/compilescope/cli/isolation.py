@@ -31,6 +31,7 @@ _MOST_BYTES = 2 << 30
 """Of the copy, and at most half of the free disk. Chosen: source and small data; a larger folder
 takes long to copy."""
 _FICLONE = 0x40049409
+"""The request by which Linux shares the blocks of two files until one changes (linux/fs.h)."""
 _LEFT_OUT = frozenset(
     {
         *(".hg", ".svn", "__pycache__", "node_modules", ".tox", ".nox"),

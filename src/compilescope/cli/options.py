@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -122,6 +121,8 @@ def has_colour(stream: IO[str]) -> bool:
 
 
 def report_width() -> int:
+    import shutil
+
     return max(60, min(shutil.get_terminal_size((80, 24)).columns, 100))
 
 

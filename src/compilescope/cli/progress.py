@@ -28,6 +28,7 @@ life and is not filled."""
 _REFRESH_S = 0.1
 """Chosen: the spinner moves smoothly enough."""
 _BAR_WIDTH = 20
+"""Columns. Chosen: it leaves room for words on a line of eighty."""
 
 
 class CurrentWork:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-
 import click
 
 
@@ -12,6 +10,8 @@ class SuggestingGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
+            import difflib
+
             names = self.list_commands(ctx)
             near = difflib.get_close_matches(args[0].lower(), names, n=3)
             guess = f" Did you mean {' or '.join(near)}?" if near else ""

@@ -27,7 +27,7 @@ def found_run(home: Path, run: str | None, job: str | None) -> Path:
     folder = find_run(home, run)
     if not job:
         return folder
-    from compilescope.sweep.job_run import opened_job
+    from compilescope.sweep.record import opened_job
 
     return opened_job(folder, job)
 

@@ -21,6 +21,7 @@ Outcome = Literal["kept", "lost", "invalid", "timeout", "crashed"]
 """Only "kept" is interesting."""
 
 _SCHEMA = 1
+"""Of the file that `--resume` reads; one of another schema is refused."""
 _PAUSE_S = 2.0
 """Between two saves. Chosen: an interrupted search loses two seconds of answers, and a quick one
 does not spend its time on writing."""

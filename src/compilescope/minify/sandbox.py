@@ -32,6 +32,7 @@ Status = Literal["done", "failed", "timeout", "memory", "crashed"]
 _TAIL = 8_000
 """Bytes of what a task printed. Chosen: the end of it, where an error stands."""
 _LAST_LINE = 200
+"""Bytes. Chosen: several times the line on how a process ended, which comes last."""
 _START_S = 300.0
 """For importing torch and what is preloaded. Chosen: it only ends what hangs, on a busy machine or
 a cold disk too."""

@@ -22,6 +22,7 @@ from compilescope.processes.guard import adopt_orphans, end_children
 
 NO_MEMORY = ("can't allocate memory", "bad_alloc", "Cannot allocate memory", "out of memory")
 TIMED_OUT = 124
+"""The status of a task that took too long: as the command `timeout` has it."""
 
 
 def main(words: list[str]) -> None:

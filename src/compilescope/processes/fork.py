@@ -13,6 +13,7 @@ from contextlib import suppress
 from typing import Any, NoReturn
 
 _PR_SET_PDEATHSIG = 1
+"""Of Linux (linux/prctl.h)."""
 
 
 def fork_is_safe() -> bool:

@@ -22,6 +22,7 @@ from compilescope.processes.table import descendants
 _MOST_LOOKS = 20
 """Chosen: a bound, for a program that starts processes faster than we stop them."""
 _STDERR = 2
+"""The descriptor, whatever `sys.stderr` is by now."""
 _SHOW_CURSOR = b"\x1b[?25h"
 _MOST_DIGITS = 64
 """Bytes of a number in the ledger, and more."""

@@ -23,6 +23,7 @@ from compilescope.texts import without_commands
 _MOST_CAUSES = 8
 """Chosen: a failure of a test stays about a screen; the rest is counted."""
 _WIDTH = 80
+"""Columns. Chosen: what a terminal has at least, and a log of CI shows."""
 
 
 def shortfall(run: Run, wanted: TestLimits) -> str:

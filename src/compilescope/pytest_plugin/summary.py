@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from compilescope.pytest_plugin.check import GateResult
 
 _MOST_TESTS = 10
+"""Chosen: what is read at a glance; `-v` lists them all."""
 _MOST_CAUSES = 5
 """Chosen: what is read at a glance; -v shows all."""
 _NOTHING = (

@@ -27,6 +27,7 @@ _LONGEST_TEMPORARY = 30
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
 """How a client of gRPC begins: a fixed line, and empty settings."""
 _SETTINGS_FRAME = 4
+"""The type of the frame by which a server of HTTP/2 answers that (RFC 9113)."""
 _HINT = "Start a cluster with `ray start --head`, or leave out --address to run on this machine."
 
 

@@ -1,11 +1,14 @@
 """A sweep's run: machines and ended jobs, written as they come and once more when all have ended.
 
+The run of one of its jobs is unpacked beside it when somebody asks for it (`opened_job`).
 What a killed sweep leaves can be read like any other run; what it lacks is in its store.
 """
 
 from __future__ import annotations
 
+import difflib
 import os
+import shutil
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from compilescope.analysis.sweeps import is_sweep, sweep_of
 from compilescope.errors import ToolError
 from compilescope.model.bodies import Body
 from compilescope.model.event import Event, encode
@@ -20,10 +24,14 @@ from compilescope.model.eventfile import EventFile
 from compilescope.model.header import RunHeader, read_header, write_header
 from compilescope.model.jobs import JobEnded
 from compilescope.model.provenance import is_recorded_here
+from compilescope.model.run import Run, read_run
 from compilescope.scale.job import JobResult
+from compilescope.scale.store import Store, key_of
+from compilescope.sweep.advice import unpacked_run
 
 _EVENTS = "events-0.jsonl"
 _PLACE = "sweep.json"
+_OPENED = "opened"
 
 
 class SweepPlace(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,3 +116,43 @@ def job_ended(result: JobResult) -> JobEnded:
         "run": result.archive,
     }
     return msgspec.convert({"kind": "JobEnded", **known}, JobEnded)
+
+
+def find_job(run: Run, job: str) -> JobEnded:
+    """How a job of the sweep ended."""
+    if not is_sweep(run):
+        raise ToolError(f"{run.header.run} is not a sweep: leave out --job.")
+    names = {each.name: each for each in sweep_of(run).jobs}
+    if job not in names:
+        near = difflib.get_close_matches(job, names, 3)
+        hint = f"Did you mean {', '.join(near)}?" if near else "`--json` lists the jobs."
+        raise ToolError(f"The sweep {run.header.run} has no job {job}.", hint)
+    return names[job]
+
+
+def opened_job(sweep: Path, job: str) -> Path:
+    """The folder of a job's run."""
+    ended = find_job(read_run(sweep), job)
+    target = sweep / _OPENED / key_of(job)
+    if target.is_dir():
+        return target
+    url = store_url(sweep)
+    if not url:
+        raise ToolError(
+            f"The run of {job} can't be opened: the sweep's store is not on this machine.",
+            hint="An exported sweep does not contain the runs of its jobs.",
+        )
+    if not ended.run:
+        raise ToolError(f"The sweep has no run of {job}, which ended as {ended.state}.")
+    part = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        unpacked_run(Store(url), job, part)
+        part.rename(target)
+    except OSError as error:
+        # Somebody else may have unpacked it meanwhile.
+        if target.is_dir():
+            return target
+        raise ToolError(f"Cannot unpack the run of {job}: {error.strerror}.") from None
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    return target

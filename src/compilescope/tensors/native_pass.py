@@ -324,13 +324,13 @@ def _processor() -> str:
 def _folder() -> Path:
     """One that nobody else can write to: what lies there is run. A new one for this process where
     the user's cache cannot be used."""
-    wished = cache_folder() / "kernels"
+    cached = cache_folder() / "kernels"
     try:
-        wished.mkdir(parents=True, exist_ok=True, mode=0o700)
-        told = wished.stat()
-        own = told.st_uid == os.getuid() and not told.st_mode & 0o022
-        if own and os.access(wished, os.W_OK):
-            return wished
+        cached.mkdir(parents=True, exist_ok=True, mode=0o700)
+        status = cached.stat()
+        own = status.st_uid == os.getuid() and not status.st_mode & 0o022
+        if own and os.access(cached, os.W_OK):
+            return cached
     except OSError:
         pass
     return _own_folder()

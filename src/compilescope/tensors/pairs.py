@@ -202,6 +202,7 @@ def _from_sparse(
 
 _BITS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 _LOWEST = -(2**63)
+"""The sign bit of an int64: turned over, it puts unsigned numbers into the order of signed ones."""
 
 
 @dataclass(frozen=True)

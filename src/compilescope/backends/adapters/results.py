@@ -67,10 +67,6 @@ class CompilationResult:
     def success(self) -> bool:
         return self.status is CompilationStatus.SUCCESS
 
-    @property
-    def has_violations(self) -> bool:
-        return bool(self.violations)
-
     def get_callable(self) -> Callable[..., Any] | None:
         """What runs the island; None: the adapter's fallback does."""
         # By identity: a module with a length may be false.

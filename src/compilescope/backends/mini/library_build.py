@@ -45,8 +45,8 @@ def source_folder() -> Path:
 
 def kernel_folder() -> Path:
     """Where the compiler keeps the kernels that it makes."""
-    wished = read_mini_settings().kernels
-    return Path(wished) if wished else cache_folder() / "mini" / "kernels"
+    named = read_mini_settings().kernels
+    return Path(named) if named else cache_folder() / "mini" / "kernels"
 
 
 def library_name() -> str:

@@ -16,6 +16,7 @@ from compilescope.model.device import Device
 from compilescope.rules.hardware.odd_sizes import rule_words
 from compilescope.torchapi.compilation.refusals import BackendRefusal
 
+# Chosen: columns of a message that a terminal of eighty shows whole, and of what begins its lines.
 _WIDTH = 79
 _INDENT = 3
 _LABEL = 9

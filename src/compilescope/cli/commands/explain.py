@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -73,6 +72,8 @@ def COMMAND(
     Shows as many in full as fit two screens, and lists the others. With --llm or another format it
     shows all of them.
     """
+    from msgspec.structs import replace
+
     from compilescope.errors import ToolError
     from compilescope.model.run import read_run
     from compilescope.report.section import Reading

@@ -36,6 +36,7 @@ _AROUND = 4
 _LEAST_COMMAND = 8
 """Letters of a command. Chosen: with less room it is left out."""
 _GAP = 2
+"""Blanks between two columns. Chosen."""
 
 
 @click.command("list", short_help="List the runs on disk, newest first.")

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch.fx import GraphModule
 
-from compilescope.diff.localize.attribution import Attribution
+from compilescope.diff.localize.attribution import RIGHT_ALONE, Attribution
 from compilescope.diff.localize.graph_parts.anatomy import examine
 from compilescope.diff.localize.graph_parts.recorder import (
     GraphRecord,
@@ -19,7 +19,6 @@ from compilescope.diff.localize.graph_parts.recorder import (
     graph_of_module,
 )
 from compilescope.diff.localize.names import Namer
-from compilescope.diff.localize.passes import RIGHT_ALONE
 from compilescope.diff.localize.probes import PartProber, Probe
 from compilescope.diff.localize.records import Guilty, Localization, budget_for
 from compilescope.diff.localize.search import Hunt
@@ -63,7 +62,7 @@ class Moment:
             yield
 
 
-Asked = tuple[GraphRecord, Moment]
+GraphMoment = tuple[GraphRecord, Moment]
 
 
 def localize(
@@ -133,7 +132,9 @@ def _is_called(graph: GraphRecord, occasion: int) -> bool:
     return any(call.occasion == occasion for call in graph.calls)
 
 
-def _at_their_moments(graphs: Sequence[GraphRecord], moments: Sequence[Moment]) -> Iterator[Asked]:
+def _at_their_moments(
+    graphs: Sequence[GraphRecord], moments: Sequence[Moment]
+) -> Iterator[GraphMoment]:
     """Both are in the order of compilation; the same graph may come twice."""
     left = list(moments)
     for graph in graphs:
@@ -162,10 +163,10 @@ class _Asking:
     def _search(self) -> _GraphSearch:
         return _GraphSearch(*self._settings)
 
-    def plainly(self, graphs: list[GraphRecord]) -> tuple[Localization, list[Asked]]:
+    def plainly(self, graphs: list[GraphRecord]) -> tuple[Localization, list[GraphMoment]]:
         """As it is. And the moments, where whole graphs went wrong and no part of them did."""
         search = self._search()
-        moments: list[Asked] = []
+        moments: list[GraphMoment] = []
 
         def note(graph: GraphRecord) -> None:
             moments.append((graph, Moment(graph.compile, BackendState(self._function))))
@@ -174,18 +175,18 @@ class _Asking:
             found = search.run(graphs, self._attribute, None if self.inductor else note)
         return found, moments if search.some_fail else []
 
-    def as_then(self, asked: list[Asked], compiles: int = 0) -> Localization:
+    def as_then(self, moments: list[GraphMoment], compiles: int = 0) -> Localization:
         """Each graph, and each part of it, with the backend's state and compile id of then."""
         now = BackendState(self._function)
         search = self._search()
         try:
-            for graph, moment in asked:
+            for graph, moment in moments:
                 graph.asked = moment.again
             with _eager_numbers(search.backend):
-                found = search.run([graph for graph, _ in asked], self._attribute)
+                found = search.run([graph for graph, _ in moments], self._attribute)
             return dataclasses.replace(found, compiles=compiles + found.compiles)
         finally:
-            for graph, _ in asked:
+            for graph, _ in moments:
                 graph.asked = contextlib.nullcontext
             now.restore()
 

@@ -110,6 +110,7 @@ def _captured(
 
 
 _WIDTH = 88
+"""Columns of what we write into a script. Chosen: what formatters of Python are used to."""
 _THING = {"break": "graph break", "recompile": "recompile", "crash": "crash"}
 _LOGS = {
     "break": ("graph_breaks", ("symbolic_convert", "convert_frame")),

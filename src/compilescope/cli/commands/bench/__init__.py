@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 GROUP = "Numbers"
 _STOPPED = 130
+"""As a shell has it for a program that Ctrl-C ended: 128 and the number of SIGINT."""
 
 
 @click.command(

@@ -24,6 +24,7 @@ GROUP = "Learn"
 _TIMEOUT_S = 180.0
 """Chosen: room to compile an exercise on a busy machine."""
 _LEFT = 3
+"""The status of `player` when its reader left the lesson early."""
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
 

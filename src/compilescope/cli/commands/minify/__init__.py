@@ -116,8 +116,7 @@ class _MinifyCommand(ProgramCommand):
 @click.pass_obj
 def COMMAND(target: Words, /, **given: Any) -> int:
     from compilescope.cli.commands.minify.by_command import minify_by_check
-    from compilescope.cli.commands.minify.isolated import minify_in_a_copy
-    from compilescope.cli.commands.minify.program import minify_program
+    from compilescope.cli.commands.minify.program import minify_in_a_copy, minify_program
     from compilescope.cli.commands.minify.shared import read_seconds, within_time
     from compilescope.cli.isolation import announce
     from compilescope.processes.deadline import Deadline, command_begun

@@ -146,9 +146,8 @@ def keep_run(
     there all the same."""
     import msgspec
 
-    from compilescope.model.artifacts import DiskArtifacts
+    from compilescope.model.artifacts import ARTIFACTS, DiskArtifacts
     from compilescope.model.command_run import CommandRun
-    from compilescope.sharing.archive import ARTIFACTS
 
     command = ("compilescope", *sys.argv[1:])
     try:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 
 _WIDTH = 80
+"""Columns. Chosen: what a terminal has at least, so that the text is the same everywhere."""
 _ADDRESS = re.compile(rb"\b0x[0-9a-fA-F]{6,}\b")
 
 

@@ -18,7 +18,7 @@ from compilescope.errors import ToolError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from compilescope.registry.difference import Reworded, TableDifference
+    from compilescope.registry.history import Reworded, TableDifference
     from compilescope.registry.old_site import ImportedTable
     from compilescope.registry.table import Entry, Registry
     from compilescope.report.blocks import Block
@@ -93,7 +93,7 @@ def update(
     until --restore; the table before it is kept, and torch's own file is never changed. A SOURCE
     is only compared; nothing is installed or unpacked.
     """
-    from compilescope.registry.difference import difference
+    from compilescope.registry.history import difference
     from compilescope.registry.torch_copy import read_table
 
     if sum((source is not None, address is not None, restore)) != 1:
