@@ -21,6 +21,9 @@ MATRIX ?= 2.11.0 2.13.0 2.15.0
 # The commit that the tests passed at, where there is one and nothing was changed since.
 NOTE_TESTED = if [ -z "$$(git status --porcelain 2>&1)" ]; then git rev-parse HEAD > $(VENV)/.tested; fi
 
+# Tests start some thousand processes: without kept bytecode each would compile our modules anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test test-all docs lint format release system clean
 
 demo: $(STAMP)

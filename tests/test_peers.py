@@ -59,6 +59,7 @@ def of(peers: ModuleType, name: str) -> Any:
     return importlib.import_module(f"peers.{name}")
 
 
+@pytest.mark.slow
 def test_scores_follow_the_truth(peers: ModuleType, tmp_path: Path) -> None:
     truths = of(peers, "truths")
     folder = tmp_path / "programs"

@@ -260,6 +260,7 @@ def test_a_killed_keeper_is_said(tmp_path: Path) -> None:
     until(lambda: kept.job.begun is not None and kept.job.begun.pid is not None)
     pid = kept.job.begun.pid
     assert pid is not None
+    kept.prints(str(pid))  # Later on nobody would read it, and the command would die of that.
     os.kill(kept.process.pid, signal.SIGKILL)
     kept.process.wait()
     assert kept.job.state == "lost"

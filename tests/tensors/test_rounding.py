@@ -157,7 +157,11 @@ WRONG = {
 
 @pytest.mark.parametrize(
     ("name", "dtype"),
-    [(name, dtype) for name, (*_, dtypes) in WRONG.items() for dtype in dtypes],
+    [
+        pytest.param(name, dtype, marks=pytest.mark.slow if number else ())
+        for name, (*_, dtypes) in WRONG.items()
+        for number, dtype in enumerate(dtypes)
+    ],
     ids=str,
 )
 def test_what_is_wrong_fails(name: str, dtype: torch.dtype) -> None:

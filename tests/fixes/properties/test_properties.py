@@ -43,7 +43,15 @@ def test_no_source_fix_is_forgotten() -> None:
     assert all(LEFT_OUT.values())
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.fix)
+ONE_OF_EACH_FIX = [
+    pytest.param(
+        case, marks=pytest.mark.slow if case.fix in {one.fix for one in CASES[:number]} else ()
+    )
+    for number, case in enumerate(CASES)
+]
+
+
+@pytest.mark.parametrize("case", ONE_OF_EACH_FIX, ids=lambda case: case.fix)
 def test_other_numbers(case: Case) -> None:
     kinds = tuple(_plain(name) for name in case.takes)
     # Where this torch loses nothing here any more, there is nothing to fix. A program of the case's

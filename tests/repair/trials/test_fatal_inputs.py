@@ -63,6 +63,7 @@ def test_integers_beyond_the_range(tmp_path: Path, warm: WarmParent) -> None:
     assert not against
 
 
+@pytest.mark.slow
 def test_values_and_integers(tmp_path: Path, warm: WarmParent) -> None:
     kinds, notes, against = _replayed(tmp_path, warm, f"{_BEYOND} or {_ODD}")
     assert {"recorded", "drawn"} <= kinds and not {"values", "nan", "near"} & kinds
