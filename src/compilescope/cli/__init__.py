@@ -24,5 +24,19 @@ def _is_our_command() -> bool:
     return sys.orig_argv[1:3] == ["-m", "compilescope"] or program == "compilescope"
 
 
+def _import_msgspec() -> None:
+    """Without `typing_extensions`: of that msgspec takes, where it is installed, what `typing` has
+    had since Python 3.11, and importing it is a thirtieth of a small command."""
+    name = "typing_extensions"
+    if sys.version_info < (3, 11) or name in sys.modules:
+        return
+    sys.modules[name] = None
+    try:
+        import msgspec  # noqa: F401
+    finally:
+        del sys.modules[name]
+
+
 if _is_our_command():
     _put_installed_first()
+    _import_msgspec()
