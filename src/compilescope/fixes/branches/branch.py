@@ -15,9 +15,10 @@ from compilescope.source.syntax.edit import Edit
 from compilescope.source.trees import cst
 
 RULES = frozenset(
-    {"tensor-if", "tensor-truth", "scalar-extraction", "category/data-dependent-branch"}
+    {"tensor-if", "tensor-truth", "scalar-extraction", "category/data-dependent-branch", "GB0033"}
 )
-"""A test may be broken at `t.item()` or `bool(t)` as well."""
+"""A test may be broken at `t.item()` or `bool(t)` as well, or at an operator that gives no tensor:
+`torch.allclose(a, b)`."""
 
 _ADDRESSES = "GB5976"
 

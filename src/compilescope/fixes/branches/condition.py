@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from compilescope.fixes.branches.quantifiers import Quantifier, quantifier_of
 from compilescope.fixes.subject import Subject
+from compilescope.fixes.values.promotion import category
 from compilescope.fixes.values.tensors import (
     facts_of,
     is_one_number,
@@ -38,6 +39,9 @@ def boolean(subject: Subject, node: cst.BaseExpression) -> tuple[str, bool]:
     inner = _asked(subject, node)
     if inner is not None:
         return boolean(subject, inner)
+    whole = _elementwise(subject, node)
+    if whole is not None:
+        return f"{whole}.all()", True
     quantifier = quantifier_of(subject, node)
     if quantifier is not None:
         if quantifier.filled:
@@ -137,6 +141,31 @@ def _asked(subject: Subject, node: cst.BaseExpression) -> cst.BaseExpression | N
     if isinstance(func, cst.Attribute) and func.attr.value == "item" and not node.args:
         return func.value
     return None
+
+
+def _elementwise(subject: Subject, node: cst.BaseExpression) -> str | None:
+    """`torch.isclose(a, b)` of `torch.allclose(a, b)`, `(a == b)` of `torch.equal(a, b)`: what
+    these ask of all elements at once."""
+    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
+        return None
+    module, name = subject.module, operator_of(subject.module, node)
+    if name == "allclose":
+        func = node.func.with_changes(attr=cst.Name("isclose"))
+        return module.code(node.with_changes(func=func))
+    if name != "equal":
+        return None
+    sides = [arg.value for arg in node.args]
+    sides = sides if len(sides) == 2 else [node.func.value, *sides]
+    seen = [fact for side in sides for fact in facts_of(subject, side)]
+    if not all(facts_of(subject, side) for side in sides):
+        raise NeedsRun(f"the source does not show the sizes of `{short(module, node)}`")
+    if len({(fact.shape, fact.dtype) for fact in seen}) > 1:
+        raise Refused(f"`{short(module, node)}` meets several sizes or dtypes")
+    if category(str(seen[0].dtype)) > category("int64"):
+        # A tensor is equal to itself, though it holds NaN: the elements are not.
+        raise Refused(f"`{short(module, node)}` compares numbers that may be NaN")
+    one, other = (module.code(s) if _is_atom(s) else f"({module.code(s)})" for s in sides)
+    return f"({one} == {other})"
 
 
 def _joined(subject: Subject, node: cst.BooleanOperation) -> tuple[str, bool]:

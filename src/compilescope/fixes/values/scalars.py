@@ -7,12 +7,12 @@ raises where a tensor's goes on (division by zero), so that is left alone too.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
+from compilescope.fixes.compilation.own_files import own_modules
 from compilescope.fixes.subject import Subject
 from compilescope.fixes.values.extraction import read_from
 from compilescope.fixes.values.graph_values import graph_values
-from compilescope.fixes.values.helper_calls import calls_of_helper
 from compilescope.fixes.values.kinds import kind_of
 from compilescope.fixes.values.promotion import Kind, category, joined_kind
 from compilescope.fixes.values.tensors import facts_of, is_static, is_tensor
@@ -20,9 +20,12 @@ from compilescope.source.flow.aliasing import is_buffer
 from compilescope.source.flow.liveness import reads, targets
 from compilescope.source.flow.purity import operator_of, short
 from compilescope.source.refusals import NeedsRun, Refused
-from compilescope.source.syntax.bindings import declared_names
+from compilescope.source.syntax.bindings import declared_names, statements_of
+from compilescope.source.syntax.module import SourceModule
 from compilescope.source.trees import cst, kinds
 
+_PLAIN_BASES = frozenset({"torch.nn.Module", "torch.nn.modules.module.Module", "builtins.object"})
+"""Classes that call no method of a subclass, but for `forward` and those with underscores."""
 _ABSORBING = {"mul", "multiply", "add", "sub", "subtract", "div", "divide", "true_divide", "pow"}
 _ABSORBING |= {"masked_fill", "where", "eq", "ne", "lt", "le", "gt", "ge", "lerp"}
 _DOUBLE = {"float64", "complex128"}
@@ -94,7 +97,7 @@ class Uses:
         if self._subject.function in self._helpers or self._leaving:
             self._refuse(above)
         try:
-            calls = calls_of_helper(self._subject)
+            calls = _calls_of_helper(self._subject)
         except NeedsRun:
             raise
         except Refused as reason:
@@ -202,12 +205,23 @@ class Uses:
             self._refuse(call)
             return
         plain = name.removesuffix("_")
-        bounds = [each for each in call.args if each.keyword is not None]
-        if plain in _ABSORBING or (plain in _BOUNDED and len(call.args) + len(bounds) <= 2):
-            return
-        if plain in _BOUNDED and len(call.args) <= 2 and len(bounds) == 1:
+        if plain in _ABSORBING or (plain in _BOUNDED and self._are_bounds(call)):
             return
         self._refuse(call)
+
+    def _are_bounds(self, call: cst.Call) -> bool:
+        """One bound, or two that both are this number: torch takes no tensor beside a number."""
+        bounds = [each for each in call.args if each.keyword is not None]
+        if len(call.args) + len(bounds) <= 2 or (len(call.args) <= 2 and len(bounds) == 1):
+            return True
+        method = isinstance(call.func, cst.Attribute) and is_tensor(self._subject, call.func.value)
+        given = call.args if method else call.args[1:]
+        return len(given) == 2 and all(self._is_this_number(each.value) for each in given)
+
+    def _is_this_number(self, node: cst.CSTNode) -> bool:
+        if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Minus):
+            node = node.expression
+        return isinstance(node, cst.Name) and node.value in self._names
 
     def _tensor(self, target: cst.CSTNode, above: cst.CSTNode) -> None:
         if is_tensor(self._subject, target) is False or self._is_number(target):
@@ -267,3 +281,74 @@ def _makes_parameter(node: cst.CSTNode) -> bool:
 
 def _is_nonzero(node: cst.CSTNode) -> bool:
     return isinstance(node, (cst.Integer, cst.Float)) and float(node.evaluated_value) != 0.0
+
+
+# Every call of a helper whose result would become something else.
+#
+# A function may be called from anywhere it is known. So all of the program's own files are searched
+# for its name, and whoever does more than call it makes the change impossible.
+
+
+def _calls_of_helper(subject: Subject) -> list[tuple[Subject, cst.Call]]:
+    """Each call of the function around a finding, and the finding looked at from there. Raises
+    `Refused` where not all calls can be known, or one has not been watched."""
+    module, helper = subject.module, subject.function
+    name = helper.name.value
+    _check_plain(module, helper)
+    found = [
+        (subject.at(each, each.statement_of(call)), call)
+        for each in own_modules(subject.program)
+        for call in _calls(each, name, helper if each.path == module.path else None)
+    ]
+    if not found:
+        raise Refused(f"it is unknown who calls `{name}`")
+    for there, _ in found:
+        if not subject.program.facts.reached(there.file, there.line):
+            raise NeedsRun(f"no run shows what is done with `{name}()` on line {there.line}")
+    return found
+
+
+def _check_plain(module: SourceModule, helper: cst.FunctionDef) -> None:
+    """Raises `Refused` unless it is a function of the file or a method, which one `return` ends."""
+    name = helper.name.value
+    returned = [each for each in module.walk(helper) if isinstance(each, cst.Return)]
+    last = statements_of(helper)[-1]
+    at_end = isinstance(last, cst.SimpleStatementLine) and last.body[-1] in returned
+    if len(returned) != 1 or not at_end:
+        raise Refused(f"`{name}` returns in several places")
+    if helper.decorators or helper.asynchronous is not None:
+        raise Refused(f"`{name}` has a decorator or is async")
+    made = module.class_of(helper)
+    if module.around(helper, cst.FunctionDef) is not None:
+        raise Refused(f"`{name}` is a function within another one")
+    if made is None:
+        return
+    if name == "forward" or name.startswith("__"):
+        raise Refused(f"`{name}` is called by a library, too")
+    for base in made.bases:
+        if not module.meaning(base.value) & _PLAIN_BASES:
+            raise Refused(f"it is unknown whether `{module.code(base.value)}` calls `{name}`")
+
+
+def _calls(module: SourceModule, name: str, helper: cst.FunctionDef | None) -> Iterator[cst.Call]:
+    """Raises `Refused` for any other mention of the name."""
+    for node in module.walk():
+        if isinstance(node, cst.FunctionDef) and node.name.value == name and node is not helper:
+            raise Refused(f"there are several functions called `{name}`")
+        if isinstance(node, cst.Call) and module.calls(node, "builtins.getattr"):
+            texts = [each.value for each in node.args if isinstance(each.value, cst.SimpleString)]
+            if any(each.evaluated_value == name for each in texts):
+                raise Refused(f"`{module.code(node)}` gives the function itself")
+        if not isinstance(node, cst.Name) or node.value != name:
+            continue
+        above = module.parent(node)
+        if isinstance(above, cst.FunctionDef) and above.name is node:
+            continue
+        if isinstance(above, cst.ImportAlias) and above.asname is None:
+            continue
+        callee: cst.CSTNode = node
+        if isinstance(above, cst.Attribute) and above.attr is node:
+            callee, above = above, module.parent(above)
+        if not isinstance(above, cst.Call) or above.func is not callee:
+            raise Refused(f"`{name}` is passed on, and may be called elsewhere")
+        yield above

@@ -21,7 +21,7 @@ from compilescope.repair.trials.losses import (
     guards_on_data,
     losses_of,
 )
-from compilescope.repair.trials.watched import CapturedRun
+from compilescope.repair.trials.recorded_runs import CapturedRun
 
 _ONCE = frozenset({"recompile/attribute-presence", "recompile/aliasing"})
 """Causes that have two cases and no more: an attribute is there or not, two names are one tensor or
@@ -201,8 +201,9 @@ class _LossComparison:
             if name in self._gone or (found.kind == "break" and name not in self._new)
         }
         mended |= self._changes.left_alone()
-        # What broke there may well have to stay outside of any graph.
-        lines = captured_lines(self._before.run, newest=True, but=mended)
+        # What broke there may well have to stay outside of any graph, and Python adds numbers as
+        # fast as a graph does.
+        lines = captured_lines(self._before.run, newest=True, but=mended, numbers=False)
         for (file, line), function in lines.items():
             if (file, line) in mended:
                 continue

@@ -35,11 +35,16 @@ def count_operators(run: Run) -> int:
 
 
 def captured_lines(
-    run: Run, *, newest: bool = False, but: Collection[tuple[str, int]] = ()
+    run: Run,
+    *,
+    newest: bool = False,
+    but: Collection[tuple[str, int]] = (),
+    numbers: bool = True,
 ) -> dict[tuple[str, int], str]:
     """The lines of which operators were captured, and the function of each. `newest`: only by the
     last compilation of each piece, as the first call may do what no other does. `but`: operators
-    of these lines do not count, for the lines that call them neither."""
+    of these lines do not count, for the lines that call them neither. `numbers`: also those that
+    give no tensor."""
     graphs = list(_graphs(run))
     if newest:
         last = {body.frame or number: graph for number, (body, graph) in enumerate(graphs)}
@@ -51,6 +56,8 @@ def captured_lines(
             continue
         for node in operators(graph):
             if node.frame is not None and (node.frame.file, node.frame.line) in but:
+                continue
+            if node.no_tensor and not numbers:
                 continue
             if node.frame is not None:
                 found[node.frame.file, node.frame.line] = node.frame.function
