@@ -103,7 +103,18 @@ def test_processes_of_one_id_are_told_apart_without_asking_for_each(
         return taken(folder, pid)
 
     monkeypatch.setattr(run_writer, "_is_taken", counted)
-    claimed = [run_writer._claim(tmp_path, 0, 7) for _ in range(300)]
+    # Several writers: none knows what the others took.
+    claimed = [run_writer._claim(tmp_path, 0, 7, {}) for _ in range(300)]
     assert [pid for _, pid, _, _ in claimed] == [7 + life * 10_000_000 for life in range(300)]
     assert len({path for _, _, path, _ in claimed}) == 300
     assert asked < 300 * 20
+
+
+def test_processes_of_one_writer_that_share_an_id(tmp_path: Path) -> None:
+    run_writer._claim(tmp_path, 0, 7, {})
+    lives: dict[int, int] = {}
+    claimed = [run_writer._claim(tmp_path, 0, 7, lives) for _ in range(3)]
+    other = run_writer._claim(tmp_path, 0, 7, {})
+    again = run_writer._claim(tmp_path, 0, 7, lives)
+    pids = [pid for _, pid, _, _ in (*claimed, other, again)]
+    assert pids == [7 + life * 10_000_000 for life in range(1, 6)]

@@ -8,6 +8,7 @@ import pytest
 
 from compilescope.analysis.cache_lookups import cache_lookups
 from compilescope.analysis.digest import Digest, digest
+from compilescope.logs.words.break_words import read_break
 from compilescope.model import bodies
 from compilescope.model.guard_text import decode_guards
 from compilescope.model.run import Run
@@ -203,3 +204,28 @@ def test_suppressed_backend_error(tmp_path: Path) -> None:
     (time,) = [body for _, body in run.of(bodies.CompileTime)]
     assert time.duration_ns == 1_500_000
     assert not time.ok
+
+
+@pytest.mark.parametrize(
+    ("line", "column"),
+    [
+        ("pair = x.sum().item() + x.max().item()", None),
+        ("return x.item()", None),
+        ("x.item()", 0),
+        ("x.sum().item() + 1", 0),
+    ],
+)
+def test_a_torch_without_columns_marks_no_name(line: str, column: int | None) -> None:
+    """torch 2.11 draws no carets; later ones draw none under what begins the line."""
+    text = f"""Graph break in user code at /home/ada/train.py:10
+Graph Break Reason: Encountered graph break when attempting to trace CALL:
+
+Unsupported Tensor.item() call with capture_scalar_outputs=False
+
+User code traceback:
+  File "/home/ada/train.py", line 10, in f
+    {line}
+"""
+    words = read_break(text, columns=True)
+    assert words is not None
+    assert words.stack[-1].column == column

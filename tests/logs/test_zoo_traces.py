@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -39,21 +40,13 @@ DOZEN = (
 def facts(seen: Digest) -> dict[str, Any]:
     """What the two must agree on."""
     columns = expected("tracing/stack-columns")  # Without them a trace tells the line alone.
+    breaks: Counter[tuple[Any, ...]] = Counter()
+    for s in seen.sites:
+        column = s.column if columns else None
+        place = s.file, s.line, column, s.gb_type, s.gb_id, s.outcome, s.wrappers, s.rule
+        breaks[place] += s.count
     return {
-        "breaks": {
-            (
-                s.file,
-                s.line,
-                s.column if columns else None,
-                s.gb_type,
-                s.gb_id,
-                s.outcome,
-                s.wrappers,
-                s.count,
-                s.rule,
-            )
-            for s in seen.sites
-        },
+        "breaks": breaks,
         "recompiles": {
             (f.file, f.line, f.function, f.resumed_at, f.count, f.limit_hit)
             for f in seen.recompiles

@@ -34,6 +34,7 @@ _QUIET_S = 3.0
 """A file that nobody writes has ended once it has been still for so long. Chosen: longer than the
 pause between two writes of a buffer, short for who waits."""
 _PIPE_READ = 1 << 16
+"""Bytes at a time: what a pipe of Linux holds."""
 
 
 class _Followed:

@@ -14,10 +14,9 @@ from pathlib import Path
 
 import msgspec
 
-from compilescope import plugins
 from compilescope.errors import ToolError
-from compilescope.logs import formats
-from compilescope.logs.format import Format, LogSource, Reader, ReadTally, Writer
+from compilescope.logs.format import LogSource, Reader, ReadTally, Writer
+from compilescope.logs.formats import all_formats
 from compilescope.logs.input_files import STDIN, Opened, blocks, log_files, source_of
 from compilescope.logs.run_writer import RunWriter, join_packs, remove_marks
 from compilescope.model.bodies import LogRead
@@ -37,8 +36,8 @@ _MOST_ODD = 0.2
 a damaged log fewer."""
 _WHAT_A_LOG_IS = "compilescope reads logs from TORCH_TRACE, TORCH_LOGS, torch_xla and tt-xla."
 _LOOKED_AT = 1000
-"""Events of a process among which a stack from the script's own module is looked for. Chosen: it
-bounds the time."""
+"""Events of a process, and processes, among which a stack from the script's own module is looked
+for. Chosen: it bounds the time."""
 _FEW_BYTES = 8 << 20
 """Below this, starting processes costs more than it gains. Chosen."""
 
@@ -96,7 +95,7 @@ def chain_for(head: bytes, writer: Writer, source: LogSource) -> Chain:
     """The readers for a source that begins like this. Console text may follow anywhere."""
     structured = [
         form.reader(writer, source)
-        for form in plugins.discover(formats, "FORMAT", Format)
+        for form in all_formats()
         if form.kind == "structured" and form.sniff(head)
     ]
     source.in_parts = bool(structured)
@@ -216,7 +215,7 @@ def _no_text(log: LogRead) -> str:
 
 def program_folder(run: Path) -> str:
     """The folder of the script whose log this is, as far as its stacks tell; else where we are."""
-    for path in event_files(run):
+    for path in islice(event_files(run), _LOOKED_AT):
         for event in islice(EventReader().read(path), _LOOKED_AT):
             outermost = event.stack[0] if event.stack else None
             if outermost is None or outermost.function != "<module>":

@@ -27,6 +27,7 @@ from compilescope.model.packs import LARGEST_TEXT, SUFFIX, Pack, PackWriter
 from compilescope.model.stack import Frame
 
 _BUFFER = 1 << 16
+"""Bytes of events that wait to be written together. Chosen: some hundred events a write."""
 _SECOND_LIFE = 10_000_000
 """Added to the id of a process where another one has it."""
 _PROCESS_MARK = ".process-"
@@ -35,9 +36,9 @@ _PROCESS_MARK = ".process-"
 class _Process:
     """One process of the program, and its event file."""
 
-    def __init__(self, folder: Path, rank: int, pid: int) -> None:
+    def __init__(self, folder: Path, rank: int, pid: int, lives: dict[int, int]) -> None:
         self.key = (rank, pid)
-        self.rank, self.pid, self._path, self.name = _claim(folder, rank, pid)
+        self.rank, self.pid, self._path, self.name = _claim(folder, rank, pid, lives)
         self._lines: list[bytes] = []
         self._size = 0
         self.sequence = 1  # The first number is for the event that begins it.
@@ -61,14 +62,17 @@ class _Process:
             self._lines, self._size = [], 0
 
 
-def _claim(folder: Path, rank: int, pid: int) -> tuple[int, int, Path, str]:
+def _claim(folder: Path, rank: int, pid: int, lives: dict[int, int]) -> tuple[int, int, Path, str]:
     """As `EventFile.claim`: exclusive creation settles who is the first of a rank.
 
     Processes of several machines, or containers, may share an id: in a run each has its own.
+    `lives`: how many are known to have each id.
     """
-    pid += _first_life(folder, pid) * _SECOND_LIFE
-    while not _is_new(folder / f"{_PROCESS_MARK}{pid}"):
-        pid += _SECOND_LIFE
+    life = lives[pid] if pid in lives else _first_life(folder, pid)
+    while not _is_new(folder / f"{_PROCESS_MARK}{pid + life * _SECOND_LIFE}"):
+        life += 1
+    lives[pid] = life + 1
+    pid += life * _SECOND_LIFE
     path = folder / f"events-{rank}.jsonl"
     if _is_new(path):
         return rank, pid, path, str(rank)
@@ -121,6 +125,7 @@ class RunWriter:
         to be read meanwhile writes each text into a file of its own."""
         self._folder = folder
         self._processes: dict[tuple[int, int], _Process] = {}
+        self._lives: dict[int, int] = {}
         self._pack = PackWriter(folder / ARTIFACTS) if packed else None
         self._files = DiskArtifacts(folder / ARTIFACTS)
         self._source_files = SourceFiles(source_folders)
@@ -250,7 +255,7 @@ class RunWriter:
         key = (rank, pid)
         found = self._processes.get(key)
         if found is None:
-            found = self._processes[key] = _Process(self._folder, rank, pid)
+            found = self._processes[key] = _Process(self._folder, rank, pid, self._lives)
         return found
 
 

@@ -132,7 +132,9 @@ def _of_site(
     written: dict[str, ReproWritten],
     sources: Sources,
 ) -> LoggedBreak:
-    repro = next((written[event] for event in site.because if event in written), None)
+    # Most logs have none of these, and some have 100,000 sites.
+    told = [written[event] for event in site.because if event in written] if written else []
+    repro = told[0] if told else None
     inferred = site.rule == UNREPORTED
     return LoggedBreak(
         file=site.file,
@@ -143,8 +145,8 @@ def _of_site(
         gb_id=site.gb_id,
         reason=site.gb_type,
         events=0 if inferred else site.count,
-        echoes=sum(echoes[event] for event in site.because),
-        graphs=sum(caused[event] for event in site.because),
+        echoes=sum([echoes[event] for event in site.because]) if echoes else 0,
+        graphs=sum([caused[event] for event in site.because]) if caused else 0,
         inferred=inferred,
         rule=site.rule or "",
         why=site.why,

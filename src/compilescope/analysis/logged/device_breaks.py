@@ -51,6 +51,8 @@ class _BreakGroup(msgspec.Struct):
     """Its place is that of the function around it."""
     unsought: int = 0
     """Operators of it whose lines nobody looked for."""
+    graphs_left: int = 0
+    """Graphs in which nobody looked for the lines of the others."""
     events: list[Event] = msgspec.field(default_factory=list)
 
 
@@ -137,6 +139,7 @@ class _Groups:
             group.words = f"Op(s) not lowered: {', '.join(group.ops)}"
             group.told = tuple(event for op in ops for event in op.because)
             group.unsought = sum(not op.sought for op in ops)
+            group.graphs_left = max(op.graphs_left for op in ops)
         if split and first is None:
             first = _BreakGroup("xla/cpu-fallback", "Op(s) not lowered", _common(split))
             self._groups["xla/cpu-fallback",] = first
@@ -290,6 +293,9 @@ def _details(group: _BreakGroup, seen: DeviceBreak, root: str) -> Iterable[str]:
             else f"{group.unsought} operators' lines were"
         )
         yield f"{ops} not searched for (only those of the first {MOST_SOUGHT} operators are)"
+    if group.graphs_left:
+        graphs = "1 graph" if group.graphs_left == 1 else f"{group.graphs_left} graphs"
+        yield f"not searched for in {graphs}: the log has too many; other lines may call it too"
     if group.context:
         yield f"named in {group.context}"
 

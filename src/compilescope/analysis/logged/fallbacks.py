@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -27,8 +27,10 @@ _NAMESPACE = late(r"^(?:aten|torch\.ops\.aten|prims)(?:::|\.)")
 _FROM_LINE = late(
     r"# File: (?P<file>.{1,500}?):(?P<line>\d{1,9}) in (?P<name>\S{1,300}), code: (?P<code>.*)"
 )
-_MOST_GRAPHS = 200
-"""Graphs whose text is searched for the line of an operator. Chosen: it bounds the time."""
+_WORD = late(r"[A-Za-z0-9]+")
+_MOST_LETTERS = 20_000_000
+"""Letters of graphs that are searched for the lines of operators. Chosen: about a second's work; a
+log of 10 MB has less. Of what lies beyond, it is said that nobody looked."""
 MOST_SOUGHT = 300
 """Operators whose lines are sought. Chosen: no program seen had a tenth as many; it bounds the time
 for names without end."""
@@ -57,8 +59,12 @@ class FallbackOp(msgspec.Struct, frozen=True, kw_only=True):
     """The line calls this very operator; else it is the line that some operator was called from."""
     because: tuple[str, ...] = ()
     """Ids of the events that name it."""
+    calling_lines: int = 0
+    """Lines found that call this very operator; of several, none is known to be the one."""
     sought: bool = True
     """Was the line that calls it looked for? Beyond `MOST_SOUGHT` operators it is not."""
+    graphs_left: int = 0
+    """Graphs in which it was not looked for, for the log has too many: another line may call it."""
 
 
 def base_name(op: str) -> str:
@@ -81,7 +87,7 @@ def fallback_ops(run: Run, sources: Sources) -> list[FallbackOp]:
             because.setdefault(key, []).append(event.id)
     if not named:
         return []
-    called = _Calls(run, sources, callers.values())
+    called = _Calls(run, sources, callers.values(), [*named][:MOST_SOUGHT])
     return [
         msgspec.structs.replace(
             _placed(op, called), because=tuple(because[key]), sought=number < MOST_SOUGHT
@@ -112,41 +118,59 @@ def _joined(before: FallbackOp | None, op: str, body: FallbackOps) -> FallbackOp
 
 
 class _Calls:
-    """Where the program calls operators."""
+    """Where the program calls the operators that are sought."""
 
-    def __init__(self, run: Run, sources: Sources, callers: Iterable[Frame]) -> None:
+    def __init__(
+        self, run: Run, sources: Sources, callers: Iterable[Frame], sought: Sequence[str]
+    ) -> None:
         self.callers = list(callers)
-        self._lines = dict.fromkeys(_captured_lines(run))
-        files = dict.fromkeys(frame.file for frame in (*self.callers, *self._lines))
+        self._sought = {name: _last_word(name) for name in sought}
+        lines, self.graphs_left = _captured_lines(run)
+        self._lines = self._by_word((frame.source, frame) for frame in lines)
+        files = dict.fromkeys(frame.file for frame in (*self.callers, *lines))
         kept = ((file, sources.lines(file)) for file in files)
-        self._files = [(file, "\n".join(lines)) for file, lines in kept if lines]
-        self._left = MOST_SOUGHT
-        """Operators that may still be asked for."""
+        self._files = [(file, lines) for file, lines in kept if lines]
+        self._of_files: dict[str, dict[str, list[tuple[str, Frame]]]] = {}
+
+    def _by_word(self, found: Iterable[tuple[str, Frame]]) -> dict[str, list[tuple[str, Frame]]]:
+        """By the last words of the operators: each line is looked at once, not for each of them."""
+        sought = {*self._sought.values()}
+        by_word: dict[str, list[tuple[str, Frame]]] = {}
+        for text, frame in found:
+            for word in sought & {*_WORD.findall(text), ""}:
+                by_word.setdefault(word, []).append((text, frame))
+        return by_word
 
     def of(self, name: str) -> list[Frame]:
         """The lines that call the operator by its name."""
-        if not self._left:
+        word = self._sought.get(name)
+        if word is None:
             return []
-        self._left -= 1
-        found = [frame for frame in self._lines if calls(frame.source, name)]
+        found = [frame for text, frame in self._lines.get(word, ()) if calls(text, name)]
         if found:
             return found
-        return [frame for file, text in self._files for frame in self._in_file(file, text, name)]
+        in_files = (self._in_file(file, lines, word) for file, lines in self._files)
+        named = (frame for found in in_files for text, frame in found if calls(text, name))
+        return list(dict.fromkeys(named))
 
-    def _in_file(self, file: str, text: str, name: str) -> list[Frame]:
-        if name.rpartition("_")[2] not in text:
-            return []
-        lines = text.split("\n")
-        functions = functions_by_line(text)
-        return [
-            Frame(file, number, functions.get(number, ""), source=lines[number - 1])
-            for number in sorted(_calling_lines(text, name))
-        ]
+    def _in_file(self, file: str, lines: Sequence[str], word: str) -> list[tuple[str, Frame]]:
+        """What is called there, and the line that calls it."""
+        if file not in self._of_files:
+            text = "\n".join(lines)
+            if not any(sought in text for sought in self._sought.values()):
+                self._of_files[file] = {}
+            else:
+                functions = functions_by_line(text)
+                self._of_files[file] = self._by_word(
+                    (called, Frame(file, at, functions.get(at, ""), source=lines[at - 1]))
+                    for at, called in sorted(_called_by_line(text))
+                )
+        return self._of_files[file].get(word, [])
 
 
 def _placed(op: FallbackOp, called: _Calls) -> FallbackOp:
     exact = called.of(base_name(op.op))
-    # Of several lines that call it, none is known to be the one.
+    op = msgspec.structs.replace(op, calling_lines=len(exact), graphs_left=called.graphs_left)
     frame = exact[0] if len(exact) == 1 else None
     if frame is None and len(called.callers) == 1:
         frame = called.callers[0]
@@ -162,17 +186,27 @@ def _placed(op: FallbackOp, called: _Calls) -> FallbackOp:
     )
 
 
-def _captured_lines(run: Run) -> Iterable[Frame]:
-    """Lines of the program that Dynamo's graphs say they came from."""
-    for number, (_, body) in enumerate(run.of(GraphCaptured)):
-        if number >= _MOST_GRAPHS:
-            return
-        text = run.artifacts.get(body.text) if body.text else None
-        for line in (text or "").splitlines():
-            found = _FROM_LINE.search(line)
-            if found is not None:
-                at = int(found["line"])
-                yield Frame(found["file"], at, found["name"], source=found["code"].strip())
+def _captured_lines(run: Run) -> tuple[dict[Frame, None], int]:
+    """Lines of the program that Dynamo's graphs say they came from, each once; and how many graphs
+    were too many to look at."""
+    found: dict[Frame, None] = {}
+    named = dict.fromkeys(body.text for _, body in run.of(GraphCaptured) if body.text)
+    left = _MOST_LETTERS
+    for number, name in enumerate(named):
+        if left <= 0:
+            return found, len(named) - number
+        text = run.artifacts.get(name) or ""
+        found.update(dict.fromkeys(_lines_of_graph(text)))
+        left -= len(text)
+    return found, 0
+
+
+def _lines_of_graph(text: str) -> Iterable[Frame]:
+    for line in text.splitlines():
+        found = _FROM_LINE.search(line) if "# File: " in line else None
+        if found is not None:
+            at = int(found["line"])
+            yield Frame(found["file"], at, found["name"], source=found["code"].strip())
 
 
 def calls(source: str, name: str) -> bool:
@@ -181,16 +215,21 @@ def calls(source: str, name: str) -> bool:
     return re.search(rf"(?<![A-Za-z0-9]){spelled}_?\s*\(", source) is not None
 
 
-def _calling_lines(text: str, name: str) -> set[int]:
+def _last_word(name: str) -> str:
+    """Wherever the operator is called, this is a word of the line: `dense`, of
+    `_local_scalar_dense`."""
+    words: list[str] = _WORD.findall(name)
+    return words[-1] if words else ""
+
+
+def _called_by_line(text: str) -> list[tuple[int, str]]:
+    """Each call's line, and what it calls: `torch.nn.functional.relu(`."""
     try:
         tree = parse_python(text)
     except SyntaxError:
-        return set()
-    return {
-        node.lineno
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and calls(f"{ast.unparse(node.func)}(", name)
-    }
+        return []
+    found = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    return [(node.lineno, f"{ast.unparse(node.func)}(") for node in found]
 
 
 def functions_by_line(text: str) -> dict[int, str]:

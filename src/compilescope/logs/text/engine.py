@@ -13,9 +13,8 @@ import re
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
-from compilescope import plugins
-from compilescope.logs import formats
-from compilescope.logs.format import Format, LogSource, Reader, Writer
+from compilescope.logs.format import LogSource, Reader, Writer
+from compilescope.logs.formats import all_formats
 from compilescope.logs.text.console import Console
 from compilescope.logs.text.lines import NUMBERED, TAGS, UNTAGGED, Tag, cleaned, plain, read_tags
 
@@ -108,8 +107,7 @@ _CUT_LINE = re.compile(
 
 
 def text_reader(writer: Writer, source: LogSource) -> Reader:
-    found = plugins.discover(formats, "FORMAT", Format)
-    readers = [format.reader(writer, source) for format in found if format.kind == "text"]
+    readers = [form.reader(writer, source) for form in all_formats() if form.kind == "text"]
     return TextEngine(Console(writer, source), readers)
 
 

@@ -225,6 +225,7 @@ _BYTES = 1 << 18
 """Of strings that are kept before they are written. Chosen: a bound for memory."""
 _BYTECODE = late(r"^.+_(ORIGINAL|MODIFIED)_BYTECODE(?:_\w{1,100})?$", re.S)
 _LONGEST_NAME = 100
+"""Of a kind of record. Chosen: torch's own are shorter than half of it."""
 
 
 class Kept:

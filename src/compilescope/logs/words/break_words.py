@@ -9,7 +9,12 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from compilescope.logs.words.tracebacks import make_frame, read_traceback, user_part
+from compilescope.logs.words.tracebacks import (
+    make_frame,
+    read_traceback,
+    user_part,
+    without_false_column,
+)
 from compilescope.model.bodies import BreakOutcome, GraphBreak
 from compilescope.model.break_text import BreakTexts
 from compilescope.model.stack import CodeRef, Frame
@@ -28,8 +33,12 @@ _LEAD = late(
 _ENDS = ("\nUser code traceback:", "\nStack variable source attribution:")
 _TRACEBACK = "User code traceback:"
 _BYTECODE = late(r"\n(?:NOTE: the most recent|Most recent bytecode instructions)")
+_TEXTS = BreakTexts()
+"""None: a log has no message in the making."""
 _JUMP = late(r"attempted to jump|Data-dependent branching")
 """The break is at a condition, which may well begin with a call."""
+_CALL = late(r"\A\s*Encountered graph break when attempting to trace CALL\b")
+"""What broke was a call: from 2.11 on torch names the instruction."""
 
 
 class BreakWords(NamedTuple):
@@ -58,14 +67,20 @@ def read_break(
     reason = rest if found else ""
     for end in _ENDS:
         reason = reason.partition(end)[0]
-    below = _BYTECODE.split(text.partition(_TRACEBACK)[2])[0].splitlines()[1:]
-    # With TORCHDYNAMO_VERBOSE the callers come apart from the frames that were traced.
-    call = not _JUMP.search(reason)
-    stack = tuple(user_part(read_traceback(below, columns=columns, gaps=True, call=call)))
+    below = text.partition(_TRACEBACK)[2]
+    stack: tuple[Frame, ...] = ()
+    if below:
+        lines = _BYTECODE.split(below)[0].splitlines()[1:]
+        # With TORCHDYNAMO_VERBOSE the callers come apart from the frames that were traced.
+        call = not _JUMP.search(reason)
+        frames = read_traceback(lines, columns=columns, gaps=True, call=call)
+        if _CALL.search(reason):
+            frames[-1:] = map(without_false_column, frames[-1:])
+        stack = tuple(user_part(frames))
     suppressed = not stack
     if suppressed:
         stack = (make_frame(file, line, code.function if code else ""),)
-    root, wrappers = BreakTexts().root_and_wrappers(_LEAD.sub("", reason.strip("\n")).rstrip())
+    root, wrappers = _TEXTS.root_and_wrappers(_LEAD.sub("", reason.strip("\n")).rstrip())
     body = GraphBreak(
         gb_type=root.gb_type,
         gb_id=root.gb_id,

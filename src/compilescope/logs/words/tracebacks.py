@@ -10,6 +10,8 @@ import ast
 import functools
 from collections.abc import Iterable, Sequence
 
+import msgspec
+
 from compilescope.logs.words.local_source import line_here
 from compilescope.model.python_text import parse_python
 from compilescope.model.stack import Frame, origin_of, plain_function_name
@@ -146,6 +148,38 @@ def make_frame(
     if end is not None and column is not None and end <= column:
         end = None
     return Frame(file, line, plain_function_name(name), column, end, source, origin_of(file))
+
+
+_CALLS = (
+    ast.Call,
+    ast.Assert,
+    ast.ClassDef,
+    ast.ListComp,
+    ast.SetComp,
+    ast.DictComp,
+    ast.GeneratorExp,
+)
+"""What Python compiles to a call."""
+
+
+def without_false_column(frame: Frame) -> Frame:
+    """The frame of a call. No carets stand for the whole line, from its beginning, or for a torch
+    that knows no columns (2.11, 2.12): it is one of those if no call begins there."""
+    lead = len(frame.source) - len(frame.source.lstrip())
+    if frame.column != lead or _call_may_begin(frame.source.strip()):
+        return frame
+    return msgspec.structs.replace(frame, column=None, end_column=None)
+
+
+@functools.lru_cache(maxsize=1024)
+def _call_may_begin(text: str) -> bool:
+    """Also where the line does not stand for itself."""
+    tree = _parsed(text)[0] if len(text) <= _LONGEST else None
+    return tree is None or any(
+        node.lineno == 1 and node.col_offset == 0
+        for node in ast.walk(tree)
+        if isinstance(node, _CALLS)
+    )
 
 
 def user_part(frames: Sequence[Frame]) -> list[Frame]:

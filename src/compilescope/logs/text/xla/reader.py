@@ -25,6 +25,7 @@ _MOST = 20_000
 _MOST_LINES = 5000
 """Of one block; PT_XLA_DEBUG_MAX_FRAME sets how many frames it has. Chosen: a bound for memory."""
 _MOST_KNOWN = 2000
+"""Different blocks that are read once only; later ones are read each time. Chosen: likewise."""
 _Key = tuple[int, int, str, str, tuple[Frame, ...]]
 
 
