@@ -24,6 +24,9 @@ _POINTER = re.compile(r", \d+\)")
 _NUMBER = re.compile(r"(?<![\w\[.'\"])-?\d+(?:\.\d+)?(?![\w\]'\"])")
 _END = re.compile(r"  #|\Z")
 """Of an answer's own words."""
+_Folded = list[Any]
+"""The compile ids of entries that were folded into a listed one. Kept as they come: this runs for
+every entry, and the newest is asked for once."""
 
 
 class Misses:
@@ -52,13 +55,15 @@ class Misses:
             if reason.startswith(alike, start) and (
                 then is None or then.match(reason, start + len(alike))
             ):
-                folded.add(compile_id)
+                folded.append(compile_id)
                 return True
         return self._fold_by_topic(compile_id, reason)
 
     def _fold_by_topic(self, compile_id: Any, reason: str) -> bool:
         about = topic(reason)
-        folded = self._topics.get(about) or self._topics.get(_without_numbers(about))
+        folded = self._topics.get(about)
+        if folded is None:
+            folded = self._topics.get(_without_numbers(about))
         if folded is None:
             self.unlisted += len(self._topics) >= _MOST_TOPICS
             return len(self._topics) >= _MOST_TOPICS
@@ -66,12 +71,12 @@ class Misses:
         if beginning is not None:
             # What came last comes first. There are not many more ways to begin than topics.
             self._beginnings = [(*beginning, folded), *self._beginnings[: _MOST_TOPICS - 1]]
-        folded.add(compile_id)
+        folded.append(compile_id)
         return True
 
     def list(self, miss: CacheEntryMiss, reason: str) -> None:
         """An entry with all its failed guards; in a storm, later ones like it are folded."""
-        folded = _Folded()
+        folded: _Folded = []
         if self.storm:
             self._topics[_without_numbers(topic(reason))] = folded
         self._listed.append((miss, folded))
@@ -79,28 +84,15 @@ class Misses:
 
     def entries(self) -> tuple[CacheEntryMiss, ...]:
         return tuple(
-            msgspec.structs.replace(miss, folded=folded.count, newest=str(folded.newest))
-            if folded.count
+            msgspec.structs.replace(miss, folded=len(folded), newest=str(max(folded, key=_age)))
+            if folded
             else miss
             for miss, folded in self._listed
         )
 
 
-class _Folded:
-    """How many entries were folded into a listed one, and the newest of them."""
-
-    __slots__ = ("count", "newest", "number")
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.newest: Any = ""
-        self.number = 0
-
-    def add(self, compile_id: Any) -> None:
-        self.count += 1
-        number = getattr(compile_id, "frame_compile_id", None) or 0
-        if number >= self.number:
-            self.newest, self.number = compile_id, number
+def _age(compile_id: Any) -> int:
+    return getattr(compile_id, "frame_compile_id", None) or 0
 
 
 def topic(reason: str) -> str:

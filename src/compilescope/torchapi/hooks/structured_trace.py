@@ -20,6 +20,7 @@ from compilescope.model.storms import MOST_KEPT, compilation_number
 from compilescope.processes.interruptions import let_through
 from compilescope.torchapi.compilation.current import current_compile_id
 from compilescope.torchapi.graphs.fx import origins, portable
+from compilescope.torchapi.graphs.printed import GraphPrinter
 from compilescope.torchapi.hook import Hook, HookedCall, Watch
 from compilescope.torchapi.inductor.kernel_calls import current_graph, take_calls
 from compilescope.torchapi.stacks import callers, code_ref, origin, region
@@ -42,6 +43,8 @@ _CACHE = re.compile(r"^(fx_graph|aotautograd)_cache_(hit|miss|bypass)$")
 _KERNEL = re.compile(
     r"^(?:async_compile\.\w+\(|)(\w+) = async_compile\.(?:triton|cpp\w*|cuda)", re.M
 )
+_printer = GraphPrinter()
+"""Of the process: what it finds out about this torch holds for all captures."""
 
 
 def _wants(args: tuple[Any, ...]) -> bool:
@@ -78,7 +81,7 @@ def _write_dynamo_graph(watch: Watch, call: HookedCall) -> None:
     nodes, ops = (len(graph.nodes), graph.ops) if graph else _counts(module)
     body = GraphCaptured(
         stage="dynamo",
-        text=watch.sink.artifact(call["payload_fn"](), "py") if kept else None,
+        text=watch.sink.artifact(_printer.text(module, call["payload_fn"]), "py") if kept else None,
         graph=watch.sink.artifact(encode_graph(graph), "json") if graph else None,
         nodes=nodes,
         ops=ops,

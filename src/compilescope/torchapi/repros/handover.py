@@ -20,7 +20,7 @@ _POINTS = ("_call_user_compiler", "call_user_compiler")
 
 
 @dataclass(frozen=True)
-class HandedOver:
+class BackendCall:
     """A graph on its way to the backend."""
 
     module: GraphModule
@@ -45,7 +45,7 @@ class HandedOver:
 
 
 @contextmanager
-def watched_backends(watch: Callable[[HandedOver], Any]) -> Iterator[None]:
+def watched_backends(watch: Callable[[BackendCall], Any]) -> Iterator[None]:
     """`watch` returns the compiled function in the backend's stead, or raises.
 
     On a torch without such a point nothing is watched, and RuntimeError says so.
@@ -61,7 +61,7 @@ def watched_backends(watch: Callable[[HandedOver], Any]) -> Iterator[None]:
     def around(self: Any, gm: GraphModule, *args: Any, **kwargs: Any) -> Any:
         inputs = args[0] if args else kwargs.get("example_inputs", ())
         return watch(
-            HandedOver(gm, inputs, self.compiler_fn, lambda: original(self, gm, *args, **kwargs))
+            BackendCall(gm, inputs, self.compiler_fn, lambda: original(self, gm, *args, **kwargs))
         )
 
     setattr(OutputGraph, point, around)
@@ -71,10 +71,10 @@ def watched_backends(watch: Callable[[HandedOver], Any]) -> Iterator[None]:
         setattr(OutputGraph, point, original)
 
 
-def handed_over(error: BaseException) -> HandedOver | None:
+def call_of(error: BaseException) -> BackendCall | None:
     """What the backend was given that raised it, from the frames of its traceback."""
     trace = error.__traceback__
-    found: HandedOver | None = None
+    found: BackendCall | None = None
     while trace is not None:
         frame = trace.tb_frame
         if frame.f_code.co_name in _POINTS:
@@ -84,7 +84,7 @@ def handed_over(error: BaseException) -> HandedOver | None:
                 inputs = seen.get("example_inputs", ())
                 code = getattr(getattr(owner, "root_tx", None), "f_code", None)
                 name = getattr(code, "co_name", "")
-                found = HandedOver(module, inputs, owner.compiler_fn, _over, name)
+                found = BackendCall(module, inputs, owner.compiler_fn, _over, name)
         trace = trace.tb_next
     return found
 
