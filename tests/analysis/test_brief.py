@@ -13,7 +13,9 @@ from compilescope.analysis.brief import brief_digest, digest_of_files
 from compilescope.analysis.compile_shares import compile_shares
 from compilescope.analysis.digest import digest
 from compilescope.analysis.findings import by_cost, findings
+from compilescope.analysis.line_costs import costliest_files, file_losses
 from compilescope.findings.breaks import break_sites
+from compilescope.fixes.advice import advised
 from compilescope.model.bodies import (
     CacheEntryMiss,
     CompileFailed,
@@ -258,3 +260,27 @@ def test_of_very_many_breaks_in_a_file_as_many_are_placed_as_a_fix_looks_at(
     assert placed(run) == 8
     monkeypatch.setattr("compilescope.analysis.brief._MOST_OF_FILE", 3)
     assert placed(run) == 3
+
+
+def test_of_entries_that_are_one_cause_the_drawn_one_is_advised() -> None:
+    """Not thousands of lambdas, each copied for the words that the first has."""
+    failed = FailedGuard("n == 2", "n", "2", "3", "CONSTANT_MATCH")
+    again = CacheEntryMiss("0/0", (failed,))
+    run = run_of(
+        *(
+            event(Recompile(CodeRef(f"{ROOT}/model.py", line, "<lambda>"), (again,)), number=line)
+            for line in range(1, 60)
+        )
+    )
+    ranked = brief_digest(run, lambda number: number <= 1)
+    seen = advised(run, ranked.digest, ranked=ranked.causes, drawn=1)
+    told = [bool(cause.advice) for frame in seen.recompiles for cause in frame.causes]
+    assert told == [True] + [False] * 58
+    (cause,) = by_cost(findings(seen))
+    assert cause.advice == by_cost(findings(advised(run, digest(run))))[0].advice
+
+
+@pytest.mark.parametrize("most", [1, 3, FILES, 2 * FILES])
+def test_the_costliest_files_are_those_that_a_page_shows_first(run: Run, most: int) -> None:
+    seen = digest(run)
+    assert costliest_files(seen, most) == {each.file for each in file_losses(seen)[:most]}

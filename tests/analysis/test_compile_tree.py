@@ -425,3 +425,25 @@ def test_texts_are_parsed_up_to_a_limit_that_a_long_run_meets_sooner(
     assert first_lines() == [4] * 6
     monkeypatch.setattr("compilescope.analysis.tree.parents._LETTERS_OF_LONG", 1)
     assert first_lines() == [4, None, None] * 2
+
+
+def test_frames_that_are_told_the_same_share_it() -> None:
+    """A long run has a hundred thousand of them: one break, one reason, one rank."""
+    story = Story()
+    for number in range(50):
+        lost = code(10 * number + 1)
+        story.broken(f"{number}/0", lost, MAIN, at(10 * number + 3), outcome="frame-eager")
+        story.tell(FrameSkipped(lost, "graph-break", "Data-dependent", gb_id="GB0170"))
+    tree = compile_tree(run_of(*story.events))
+    assert [len(each.breaks) for each in tree.frames] == [1] * 50
+    assert [len(each.eager) for each in tree.frames] == [1] * 50
+    assert len({id(each.eager[0]) for each in tree.frames}) == 1
+    assert len({id(each.ranks) for each in tree.frames}) == 1
+
+
+def test_a_break_that_is_reported_again_is_told_once_of_a_frame_with_several() -> None:
+    story = Story()
+    for line in (8, 9, 8, 9, 10):
+        story.broken("0/0", code(), MAIN, at(line))
+    (only,) = compile_tree(run_of(*story.events)).frames
+    assert [each.line for each in only.breaks] == [8, 9, 10]

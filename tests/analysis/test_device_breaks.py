@@ -6,14 +6,17 @@ from pathlib import Path
 
 import pytest
 
+from builders import event, run_of
+from compilescope.analysis.logged import fallbacks
 from compilescope.analysis.logged.answers import Answers, answers
 from compilescope.analysis.logged.fallbacks import MOST_SOUGHT
 from compilescope.logs.reader import read_logs
+from compilescope.model.bodies import FallbackOps, GraphCaptured, LogRead
 from compilescope.model.run import Run, read_run
 from compilescope.report.explanation import explanation
 from compilescope.report.render.terminal import to_text
 from compilescope.report.section import Reading
-from compilescope.report.sections.logged import SECTION
+from compilescope.report.sections.logged import SECTION, _fallbacks
 from logs.xla_blocks import IN_MODULE, IN_PRINT, IN_SYNC, MAIN, PACKAGES, READ, SYNC, graph
 
 
@@ -171,6 +174,34 @@ def test_operators_whose_lines_nobody_looked_for_are_said(tmp_path: Path) -> Non
     )
     table = str(SECTION.build(Reading(run, full=True)))
     assert table.count(f"not searched: beyond {MOST_SOUGHT} operators") == 2
+
+
+def test_graphs_that_nobody_searched_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 300 graphs the last one calls the operator, and another one on another line."""
+    kept = run_of().artifacts
+
+    def run_with(*calls: str) -> Run:
+        lines = (f"# File: /srv/m.py:{at} in f, code: {call}" for at, call in enumerate(calls, 1))
+        graphs = [GraphCaptured(stage="dynamo", text=kept.put(line, "txt")) for line in lines]
+        run = run_of(
+            event(LogRead("a.log")),
+            *map(event, graphs),
+            event(FallbackOps(("aten::sort",), "dynamo")),
+        )
+        run.artifacts = kept
+        return run
+
+    def called_at(run: Run) -> str:
+        (row,) = _fallbacks(found_in(run), Reading(run)).rows
+        return "".join(span.text for span in row[-1])
+
+    others = [f"y = x + {number}" for number in range(300)]
+    last, twice = run_with(*others, "x.sort()"), run_with("x.sort()", *others, "y.sort()")
+    assert called_at(last).endswith("m.py:301") and called_at(twice) == "one of 2 lines"
+    monkeypatch.setattr(fallbacks, "_MOST_LETTERS", 250 * 45)
+    assert called_at(last).startswith("not found; ")
+    assert "m.py:1; " in called_at(twice) and called_at(twice).endswith(" graphs not searched")
+    assert "graphs: the log has too many" in explained(last)
 
 
 def test_the_line_of_an_operator(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import msgspec
 from builders import event, frame, run_of
 from compilescope.analysis.digest import Digest, digest
 from compilescope.analysis.findings import findings
-from compilescope.findings.advice import Advice
+from compilescope.findings.remedy import Advice
 from compilescope.model.bodies import (
     CacheEntryMiss,
     CompileTime,

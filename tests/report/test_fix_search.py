@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compilescope.report.fix_search import Fixing, fixing_document
 from compilescope.report.render.terminal import to_text
-from repair.handing.outcomes import attempt
+from repair.delivery.outcomes import attempt
 
 
 def drawn(**fields: object) -> str:

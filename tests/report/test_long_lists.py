@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from builders import event, frame, run_of
-from compilescope.findings.advice import is_not_tried
+from compilescope.findings.remedy import is_not_tried
 from compilescope.model.bodies import (
     CompileFailed,
     CudagraphSkip,

@@ -14,12 +14,12 @@ import msgspec
 
 from compilescope.analysis.digest import Digest, digest
 from compilescope.analysis.findings import by_cost, findings
-from compilescope.analysis.line_costs import file_losses
+from compilescope.analysis.line_costs import costliest_files
 from compilescope.findings.breaks import BreakFinding
 from compilescope.findings.failures import FailureFinding
 from compilescope.findings.finding import Finding
 from compilescope.findings.recompiles import RecompiledFrame
-from compilescope.model.finding_kinds import FindingKind
+from compilescope.model.body import FindingKind
 from compilescope.model.run import Run
 from compilescope.model.uncollected import uncollected
 from compilescope.rules.causes.device_words import DEVICE_RULES
@@ -72,7 +72,7 @@ def digest_of_files(run: Run, most_entries: int, most_files: int) -> Ranked:
     found = by_cost(findings(seen))
     lists = (found, seen.sites, seen.recompiles, seen.failures)
     files = {each.file for entries in lists for each in entries[:most_entries]}
-    files |= {loss.file for loss in file_losses(seen)[:most_files]}
+    files |= costliest_files(seen, most_files)
     # The line behind a guard may lie in another file than the function that is compiled again.
     files |= {
         frame.file

@@ -15,7 +15,7 @@ from compilescope.model.stack import origin_of
 _Key = tuple[object, ...]
 
 
-class Behind:
+class EagerCauses:
     """The causes of a digest, found by what an eager function says of itself.
 
     Made once for all of its functions: a run may have thousands of them, and as many causes.

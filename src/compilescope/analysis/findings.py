@@ -11,11 +11,11 @@ import msgspec
 
 from compilescope.analysis.benchmarks import is_failure, setup_of
 from compilescope.analysis.digest import Digest
-from compilescope.analysis.eager_causes import Behind
-from compilescope.findings.advice import Advice
+from compilescope.analysis.eager_causes import EagerCauses
 from compilescope.findings.eager import EagerFinding
 from compilescope.findings.finding import Finding, ToldFinding
 from compilescope.findings.recompiles import recompile_findings
+from compilescope.findings.remedy import Advice
 from compilescope.model.benchmarked import Benchmark
 from compilescope.model.fingerprint import fingerprint
 from compilescope.model.jobs import JobCause, JobEnded
@@ -28,7 +28,7 @@ def findings(digest: Digest) -> list[Finding]:
     if digest.benchmarks:
         return [benchmark_finding(row) for row in digest.benchmarks if is_failure(row)]
     found: list[Finding] = [*digest.failures, *digest.sites]
-    behind = Behind(digest)
+    behind = EagerCauses(digest)
     found += [_explained(frame) for frame in digest.eager_frames if not behind.is_known(frame)]
     for frame in digest.recompiles:
         found += recompile_findings(frame, digest.root)
@@ -87,7 +87,7 @@ def benchmark_finding(row: Benchmark) -> ToldFinding:
     )
 
 
-def eager_findings(frame: EagerFinding, behind: Behind, root: str) -> list[Finding]:
+def eager_findings(frame: EagerFinding, behind: EagerCauses, root: str) -> list[Finding]:
     """What made one function eager: a break, recompiles, a failure; else the function itself."""
     found: list[Finding] = [*behind.sites(frame)]
     for again in behind.recompiles(frame):

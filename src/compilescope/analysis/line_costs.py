@@ -91,6 +91,15 @@ def file_losses(digest: Digest) -> list[FileLoss]:
     return sorted(files, key=lambda each: (not each.own, -each.cost_seconds, -len(each.lines)))
 
 
+def costliest_files(digest: Digest, most: int) -> set[str]:
+    """Those that come first in `file_losses`."""
+    losing = (*_causes(digest), *digest.eager_frames)
+    files = {each.file for each in losing if each.file and each.line > 0}
+    if len(files) <= most:
+        return files  # Whatever each of their lines cost.
+    return {loss.file for loss in file_losses(digest)[:most]}
+
+
 def with_kernels(
     losses: list[FileLoss], kernels: dict[str, dict[int, tuple[float, int]]]
 ) -> list[FileLoss]:

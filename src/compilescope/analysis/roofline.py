@@ -11,7 +11,7 @@ import msgspec
 
 from compilescope.analysis.step_kernels import StepKernel, is_rate, roof_of
 from compilescope.profiles.kernel_rows import Bound, KernelRow, Roof, beats
-from compilescope.profiles.reading import StepProfile
+from compilescope.profiles.step_profile import StepProfile
 
 
 class RoofPoint(msgspec.Struct, frozen=True):

@@ -15,7 +15,7 @@ from compilescope.model.bodies import CudagraphSkip
 from compilescope.model.run import Run
 from compilescope.profiles.calls import UserLine, operator_name
 from compilescope.profiles.causes import Cause
-from compilescope.profiles.reading import StepProfile, profiles_of
+from compilescope.profiles.step_profile import StepProfile, profiles_of
 
 _WORDS: dict[str, tuple[str, str]] = {
     "float64": (

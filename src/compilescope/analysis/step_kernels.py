@@ -16,12 +16,14 @@ from compilescope.model.bodies import KernelEmitted
 from compilescope.model.run import Run
 from compilescope.profiles.calls import UserLine
 from compilescope.profiles.kernel_rows import Bound, KernelRow, Roof, bound_of
-from compilescope.profiles.reading import StepProfile
+from compilescope.profiles.step_profile import StepProfile
 from compilescope.source.spots import Sources
 
 _EXTERN = re.compile(r"\b((?:extern_kernels|torch\.ops|aten)\.[\w.]+)\(")
 _MOST_LINES = 3
+"""Of the user, for one kernel. Chosen: what a cell of the table has room for."""
 _LEAST_RATE = 1e-60
+"""Chosen: far below any device, its inverse far above; products of two such are still floats."""
 
 
 class StepKernel(msgspec.Struct, frozen=True):
@@ -35,13 +37,9 @@ class StepKernel(msgspec.Struct, frozen=True):
     """A step; None where it is not known."""
 
 
-def step_kernels(run: Run, profile: StepProfile) -> list[StepKernel]:
-    """The most expensive first."""
-    return kernels_by_profile(run, [profile])[0]
-
-
 def kernels_by_profile(run: Run, profiles: list[StepProfile]) -> list[list[StepKernel]]:
-    """The kernels of each profile. The run's code is read once for all of them, if any has some."""
+    """The kernels of each profile, the most expensive first. The run's code is read once for all
+    of them, if any has some."""
     code = _GeneratedCode(run) if any(profile.kernels for profile in profiles) else None
     return [_kernels(profile, code) if code is not None else [] for profile in profiles]
 

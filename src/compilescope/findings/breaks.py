@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from compilescope.findings.finding import Finding
 from compilescope.model.bodies import GraphBreak
+from compilescope.model.body import FindingKind, Level
 from compilescope.model.event import Event
-from compilescope.model.finding_kinds import FindingKind, Level
 from compilescope.model.fingerprint import fingerprint
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef, origin_of
@@ -72,6 +74,7 @@ class BreakFinding(Finding, frozen=True, kw_only=True):
 
 
 _WORST_FIRST = ("frame-eager", "rest-eager", "resumed", "unknown")
+_GAVE_UP = ("frame-eager", "rest-eager")
 
 
 def break_sites(run: Run) -> list[BreakFinding]:
@@ -93,8 +96,6 @@ def _site(members: list[tuple[Event, GraphBreak]], root: str) -> BreakFinding:
     event, body = members[0]
     frame = event.site
     code = body.frame
-    # Lists are made faster than generators, and nearly all sites have one member.
-    outcomes = {member.outcome for _, member in members}
     return BreakFinding(
         gb_id=body.gb_id,
         gb_type=body.gb_type,
@@ -108,21 +109,37 @@ def _site(members: list[tuple[Event, GraphBreak]], root: str) -> BreakFinding:
         hints=body.hints,
         context=body.context,
         wrappers=body.wrappers,
-        count=len(members),
-        frames=len({member.frame for _, member in members}),
-        ranks=tuple(sorted({member.rank for member, _ in members})),
-        tests=tuple(sorted({member.test for member, _ in members if member.test})),
-        outcome=min(outcomes, key=_WORST_FIRST.index),
-        gave_up=tuple(
-            dict.fromkeys(
-                [
-                    member.frame
-                    for _, member in members
-                    if member.frame and member.outcome in ("frame-eager", "rest-eager")
-                ]
-            )
-        ),
         in_torch=code is not None and origin_of(code.file) == "torch",
         fingerprint=fingerprint(body.gb_type, frame, root),
-        because=tuple([member.id for member, _ in members]),
+        # Nearly all sites have one member, and some runs have 100,000 sites.
+        **(_of_one(event, body) if len(members) == 1 else _of_all(members)),
     )
+
+
+def _of_one(event: Event, body: GraphBreak) -> dict[str, Any]:
+    """As `_of_all`, of a single member."""
+    gave_up = body.frame is not None and body.outcome in _GAVE_UP
+    return {
+        "count": 1,
+        "frames": 1,
+        "ranks": (event.rank,),
+        "tests": (event.test,) if event.test else (),
+        "outcome": body.outcome,
+        "gave_up": (body.frame,) if gave_up else (),
+        "because": (event.id,),
+    }
+
+
+def _of_all(members: list[tuple[Event, GraphBreak]]) -> dict[str, Any]:
+    """What a site has of all its events."""
+    gave_up = [body.frame for _, body in members if body.frame and body.outcome in _GAVE_UP]
+    outcomes = {body.outcome for _, body in members}
+    return {
+        "count": len(members),
+        "frames": len({body.frame for _, body in members}),
+        "ranks": tuple(sorted({event.rank for event, _ in members})),
+        "tests": tuple(sorted({event.test for event, _ in members if event.test})),
+        "outcome": min(outcomes, key=_WORST_FIRST.index),
+        "gave_up": tuple(dict.fromkeys(gave_up)),
+        "because": tuple([event.id for event, _ in members]),
+    }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compilescope.findings.finding import Finding
 from compilescope.model.bodies import TensorDiff
-from compilescope.model.finding_kinds import FindingKind, Level
+from compilescope.model.body import FindingKind, Level
 from compilescope.model.fingerprint import fingerprint
 from compilescope.model.run import Run
 

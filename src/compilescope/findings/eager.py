@@ -6,7 +6,7 @@ import msgspec
 
 from compilescope.findings.finding import Finding
 from compilescope.model.bodies import FrameSkipped, GraphBreak
-from compilescope.model.finding_kinds import FindingKind
+from compilescope.model.body import FindingKind
 from compilescope.model.fingerprint import fingerprint
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef, Frame, shown_code

@@ -12,9 +12,9 @@ from compilescope.model.bodies import (
     ReproWritten,
     Violation,
 )
+from compilescope.model.body import FindingKind, Level
 from compilescope.model.error_text import graph_break_link, innermost_cause
 from compilescope.model.event import Event
-from compilescope.model.finding_kinds import FindingKind, Level
 from compilescope.model.fingerprint import fingerprint
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef, Frame

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import msgspec
 
-from compilescope.findings.advice import Advice, something_to_do
-from compilescope.findings.remedy import Remedy
-from compilescope.model.finding_kinds import FindingKind, Level
+from compilescope.findings.remedy import Advice, Remedy, something_to_do
+from compilescope.model.body import FindingKind, Level
 from compilescope.model.stack import origin_of
 
 

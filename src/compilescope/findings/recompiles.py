@@ -12,8 +12,8 @@ import msgspec
 from compilescope.findings.compile_cost import recompile_seconds
 from compilescope.findings.finding import Finding
 from compilescope.model.bodies import FailedGuard, GraphBreak, Recompile
+from compilescope.model.body import FindingKind, Level
 from compilescope.model.event import Event
-from compilescope.model.finding_kinds import FindingKind, Level
 from compilescope.model.fingerprint import fingerprint
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef, Frame, shown_code

@@ -9,7 +9,7 @@ import msgspec
 from compilescope.findings.finding import Finding
 from compilescope.findings.remedy import source
 from compilescope.model.bodies import ReproWritten, Violation
-from compilescope.model.finding_kinds import FindingKind, Level
+from compilescope.model.body import FindingKind, Level
 from compilescope.model.fingerprint import fingerprint
 from compilescope.model.run import Run
 from compilescope.model.stack import Frame

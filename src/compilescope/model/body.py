@@ -1,4 +1,4 @@
-"""The base class of all event bodies, and words that many of them use: verdicts, stages.
+"""The base class of all event bodies, and words that many of them use: verdicts, stages, findings.
 
 A body is frozen and holds plain JSON values; the name of its class is its kind in the file.
 """
@@ -30,3 +30,6 @@ GraphStage = Literal[
     "ir_pre_fusion",
     "ir_post_fusion",
 ]
+# Stored runs name them, so none is renamed.
+FindingKind = Literal["break", "recompile", "eager", "failure", "violation", "difference"]
+Level = Literal["error", "warning", "note"]

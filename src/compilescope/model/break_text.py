@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections import OrderedDict
+from functools import lru_cache
 
 import msgspec
 
@@ -20,6 +21,11 @@ _CHAIN = late(
 )
 _UNTYPED = late(r"Could not (?:guard on|extract \w+ \w+ from) data-dependent expression")
 _LINK = late(r"gb/gb(\d+)\.html")
+_EXPLANATION = late(r"^  Explanation: (.*?)(?=^  Hint: |^\s*$|\Z)", re.M | re.S)
+_HINT = late(r"^  Hint: (.*?)(?=^  Hint: |^\s*$|\Z)", re.M | re.S)
+_CONTEXT = late(r"^  Developer debug context: (.*?)(?=^\s*$|\Z)", re.M | re.S)
+_SHORT = 4_000
+"""Letters of a message that is worth keeping: nearly all, and 512 of them are 2 MB."""
 _REMEMBERED = 512
 """Messages. Chosen: Dynamo makes a message shortly before it raises it, so few are needed at a
 time."""
@@ -62,14 +68,18 @@ def is_untyped(message: str) -> bool:
 
 def parse_message(message: str) -> BreakFields:
     """What can be read from a message that was not seen in the making."""
+    return _parse_again(message) if len(message) <= _SHORT else _parse(message)
+
+
+def _parse(message: str) -> BreakFields:
     untyped = _UNTYPED.search(message)
     if untyped:
         return BreakFields(untyped.group(0), explanation=message.split("\n\n")[0])
     lines = message.splitlines() or [""]
     body = "\n".join(lines[1:])
-    explanation = re.search(r"^  Explanation: (.*?)(?=^  Hint: |^\s*$|\Z)", body, re.M | re.S)
-    hints = re.findall(r"^  Hint: (.*?)(?=^  Hint: |^\s*$|\Z)", body, re.M | re.S)
-    context = re.search(r"^  Developer debug context: (.*?)(?=^\s*$|\Z)", body, re.M | re.S)
+    explanation = _EXPLANATION.search(body)
+    hints = _HINT.findall(body)
+    context = _CONTEXT.search(body)
     link = _LINK.search(body)
     return BreakFields(
         gb_type=lines[0].strip()[:200],
@@ -78,6 +88,10 @@ def parse_message(message: str) -> BreakFields:
         hints=tuple(_even(hint) for hint in hints),
         context=_even(context.group(1)) if context else "",
     )
+
+
+_parse_again = lru_cache(_REMEMBERED)(_parse)
+"""Most breaks of a log are repetitions of a few."""
 
 
 def _even(text: str) -> str:

@@ -7,9 +7,10 @@ same explanation. Reading each of them anew takes most of the time and nearly al
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Iterator
+from itertools import islice
 from operator import attrgetter
-from typing import Annotated, Any, TypeVar, Union, get_args
+from typing import Annotated, Any, Generic, TypeVar, Union, get_args
 
 import msgspec
 from msgspec.structs import force_setattr
@@ -65,60 +66,64 @@ class _BreakLine(GraphBreak, frozen=True, tag="GraphBreak"):
     values: msgspec.Raw = msgspec.Raw(b"{}")  # type: ignore[assignment]
 
 
-class _Careful:
-    """Leaves to `decode` what may hold a number that only Python could."""
-
-    def __init__(self, kind: Any) -> None:
-        self._decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(kind)
-
-    def decode(self, text: bytes) -> Any:
-        if may_have_long_number(text):
-            raise msgspec.DecodeError("perhaps a number is too large")
-        return self._decoder.decode(text)
-
-
 _line = msgspec.json.Decoder(_Line)
-_body = _Careful(
+_body: msgspec.json.Decoder[Any] = msgspec.json.Decoder(
     Union[tuple(_BreakLine if kind is GraphBreak else kind for kind in get_args(Body))]  # noqa: UP007
 )
-_frame = _Careful(Frame)
+_frame = msgspec.json.Decoder(Frame)
 _values = msgspec.json.Decoder(dict[str, ValueFact])
-"""Of a body that `_Careful` has looked at."""
-_break_parts = attrgetter(*GraphBreak.__struct_fields__)
 _frames = msgspec.json.Decoder(tuple[msgspec.Raw, ...])
+_break_parts = attrgetter(*GraphBreak.__struct_fields__)
 
 
-class _Read:
+def _decoded(decoder: msgspec.json.Decoder[T], texts: Iterable[bytes]) -> list[T]:
+    """Of each text its value, all in one call. What may hold a number that only Python could is
+    left to `decode`."""
+    joined = b"\n".join(texts)
+    if may_have_long_number(joined):
+        raise msgspec.DecodeError("perhaps a number is too large")
+    return decoder.decode_lines(joined)
+
+
+class _Known(Generic[T]):
     """What texts were read as. It begins anew when it has grown too large."""
 
-    def __init__(self) -> None:
-        self._known: dict[bytes, Any] = {}
+    def __init__(self, read: Callable[[Collection[bytes]], Iterable[T]]) -> None:
+        self._read = read
+        """Those that are not known yet."""
+        self._known: dict[bytes, T] = {}
         self._bytes = 0
 
-    def get(self, text: bytes) -> Any:
-        return self._known.get(text)
-
-    def keep(self, text: bytes, value: Any) -> None:
-        self._bytes += len(text)
+    def of(self, texts: list[bytes]) -> list[T]:
+        known = self._known
+        new = dict.fromkeys([text for text in texts if text not in known])
+        if not new:
+            return [known[text] for text in texts]
+        made = dict(zip(new, self._read(new), strict=True))
+        found = [made[text] if text in made else known[text] for text in texts]
+        self._bytes += sum(map(len, made))
         if self._bytes > _MOST_BYTES:
-            self._known.clear()
-            self._bytes = len(text)
-        self._known[text] = value
+            known.clear()
+            self._bytes = sum(map(len, made))
+        known.update(made)
+        return found
 
 
 class SharingDecoder:
     """As `decode`, line by line: the events are equal to those, and share what is equal."""
 
     def __init__(self) -> None:
-        self._stacks, self._frames, self._bodies = _Read(), _Read(), _Read()
-        self._values = _Read()
+        self._stacks = _Known(self._new_stacks)
+        self._frames = _Known(self._new_frames)
+        self._bodies = _Known(self._new_bodies)
+        self._values = _Known(self._new_values)
         self._shared: dict[Any, Any] = {}
         self._one: Callable[[T, T], T] = self._shared.setdefault
         """Of a value, twice: the first that was equal to it. Called some ten times an event."""
 
     def decode(self, line: bytes) -> Event:
         try:
-            return self._event(_line.decode(line))
+            return self._events([_line.decode(line)])[0]
         except _BROKEN:
             # A kind of another version, or no event at all.
             return decode(line)
@@ -129,62 +134,64 @@ class SharingDecoder:
             read = _line.decode_lines(lines)
             # Between values any space will do for JSON lines; for events only the end of a line.
             if len(read) == _line_ends(lines):
-                return list(map(self._event, read))
+                return self._events(read)
         except _BROKEN:
             pass
         raise UnreadableLine("not every line is an event of this version")
 
-    def _event(self, read: _Line) -> Event:
+    def _events(self, lines: list[_Line]) -> list[Event]:
         if len(self._shared) > _MOST_SHARED:
             self._shared.clear()
         one = self._one
-        return Event(
-            id=read.id,
-            time_ns=read.time_ns,
-            pid=one(read.pid, read.pid),
-            rank=read.rank,
-            thread=one(read.thread, read.thread),
-            epoch=read.epoch,
-            compile_id=one(read.compile_id, read.compile_id),
-            test=one(read.test, read.test),
-            stack=self._stack(bytes(read.stack)),
-            body=self._body(bytes(read.body)),
-        )
+        stacks = self._stacks.of([bytes(line.stack) for line in lines])
+        bodies = self._bodies.of([bytes(line.body) for line in lines])
+        return [
+            Event(
+                id=line.id,
+                time_ns=line.time_ns,
+                pid=one(line.pid, line.pid),
+                rank=line.rank,
+                thread=one(line.thread, line.thread),
+                epoch=line.epoch,
+                compile_id=one(line.compile_id, line.compile_id),
+                test=one(line.test, line.test),
+                stack=stack,
+                body=body,
+            )
+            for line, stack, body in zip(lines, stacks, bodies, strict=True)
+        ]
 
-    def _stack(self, text: bytes) -> tuple[Frame, ...]:
-        found: tuple[Frame, ...] | None = self._stacks.get(text)
-        if found is None:
-            found = tuple(self._frame(bytes(each)) for each in _frames.decode(text))
-            self._stacks.keep(text, found)
-        return found
+    def _new_stacks(self, texts: Collection[bytes]) -> Iterator[tuple[Frame, ...]]:
+        stacks = _frames.decode_lines(b"\n".join(texts))
+        frames = iter(self._frames.of([bytes(each) for stack in stacks for each in stack]))
+        return (tuple(islice(frames, len(stack))) for stack in stacks)
 
-    def _frame(self, text: bytes) -> Frame:
-        found: Frame | None = self._frames.get(text)
-        if found is None:
-            found = _frame.decode(text)
-            self._share_fields(found, _FRAME_FIELDS)
-            self._frames.keep(text, found)
-        return found
+    def _new_frames(self, texts: Collection[bytes]) -> list[Frame]:
+        frames = _decoded(_frame, texts)
+        for frame in frames:
+            self._share_fields(frame, _FRAME_FIELDS)
+        return frames
 
-    def _body(self, text: bytes) -> Body:
-        found: Body | None = self._bodies.get(text)
-        if found is None:
-            read = _body.decode(text)
-            if type(read) is _BreakLine:
-                found = self._break(read)
+    def _new_bodies(self, texts: Collection[bytes]) -> list[Body]:
+        bodies = _decoded(_body, texts)
+        broken = [body for body in bodies if type(body) is _BreakLine]
+        values = iter(self._values.of([bytes(line.values) for line in broken]))
+        for number, body in enumerate(bodies):
+            if type(body) is _BreakLine:
+                bodies[number] = self._break(body, next(values))
             else:
-                self._share(read)
-                found = read
-            self._bodies.keep(text, found)
-        return found
+                self._share(body)
+        return bodies
 
-    def _break(self, line: _BreakLine) -> GraphBreak:
-        *parts, raw = _break_parts(line)
-        text = bytes(raw)
-        values = self._values.get(text)
-        if values is None:
-            values = {name: self._one(each, each) for name, each in _values.decode(text).items()}
-            self._values.keep(text, values)
+    def _new_values(self, texts: Collection[bytes]) -> list[dict[str, ValueFact]]:
+        one = self._one
+        return [
+            {name: one(each, each) for name, each in values.items()}
+            for values in _decoded(_values, texts)
+        ]
+
+    def _break(self, line: _BreakLine, values: dict[str, ValueFact]) -> GraphBreak:
+        *parts, _ = _break_parts(line)
         # What torch says in long words, and names of code: nothing that is equal to another kind.
         shared: list[Any] = [*map(self._one, parts, parts), values]
         return GraphBreak(*shared)

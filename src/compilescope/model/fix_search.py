@@ -7,8 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from compilescope.model.body import EventBody, Verdict
-from compilescope.model.finding_kinds import FindingKind
+from compilescope.model.body import EventBody, FindingKind, Verdict
 
 FixVerdict = Literal["verified", "rejected", "unverified"]
 

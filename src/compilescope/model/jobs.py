@@ -4,8 +4,7 @@ from typing import Literal
 
 import msgspec
 
-from compilescope.model.body import EventBody
-from compilescope.model.finding_kinds import FindingKind, Level
+from compilescope.model.body import EventBody, FindingKind, Level
 
 JobState = Literal["ok", "failed", "crashed", "timeout", "memory", "unbuilt", "lost", "cancelled"]
 """Exactly one for each job.

@@ -24,6 +24,7 @@ from compilescope.model.plain_files import open_plain
 
 SUFFIX = ".pack"
 DIGEST_BYTES = 20
+"""160 bits, as in the names of artifacts: no two texts share one by accident."""
 _MAGIC = b"compilescope pack 1\n"
 _FOOT = struct.Struct("<QQQ20s")
 """Where the table of blocks begins, how many blocks, how many texts, and the magic again."""
@@ -41,6 +42,7 @@ LARGEST_TEXT = 1 << 26
 """Bytes of a block, unpacked. Chosen: far above any graph or code, for it bounds the memory that a
 stranger's pack can take, three times: the block, the text and its letters."""
 _LARGE = 4 * _BLOCK_BYTES
+"""Bytes of a block, unpacked, from which on only one is kept."""
 _MOST_UNPACKED = 1 << 30
 _MOST_TIMES = 200
 """Bytes of large blocks that are unpacked from one pack, or so many times its length where that is

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from compilescope.findings.advice import Advice, Status
 from compilescope.findings.finding import Finding
+from compilescope.findings.remedy import Advice, Status
 from compilescope.report.blocks import Block, Diff, Fold, Paragraph, note, prose, words
 from compilescope.report.render.code_lines import diff_kind
 

@@ -16,6 +16,7 @@ from compilescope.model.stack import place_of
 from compilescope.rules.hardware.constraint import shown_op
 from compilescope.texts import visible
 
+# Chosen, in pixels: a node holds two lines of small type; arrows between rows can be told apart.
 _WIDTH, _HEIGHT = 196, 50
 _GAP_Y = 34
 _STEP = _WIDTH + 18

@@ -8,7 +8,7 @@ from compilescope.analysis.tree.frames import CompileTree, TreeCompilation, Tree
 from compilescope.report.blocks import Cell, plain
 from compilescope.report.places import count, first_line, place
 from compilescope.report.targets import Targets
-from compilescope.report.tree_view import Twigs, shown_ids
+from compilescope.report.tree_view import TreeDrawing, shown_ids
 
 # Chosen: the longest ones; shorter cells are too narrow to see.
 _MOST_FRAMES = 250
@@ -21,9 +21,11 @@ for that many rows."""
 class Icicle:
     """Draws the frames of a tree that took longest; nothing where no time is known."""
 
-    def __init__(self, tree: CompileTree, twigs: Twigs, targets: Targets, root: str) -> None:
+    def __init__(
+        self, tree: CompileTree, drawing: TreeDrawing, targets: Targets, root: str
+    ) -> None:
         self._tree = tree
-        self._twigs = twigs
+        self._drawing = drawing
         self._targets = targets
         self._root = root
         self._totals = _totals(tree)
@@ -86,14 +88,14 @@ class Icicle:
                 label=shown_ids(one),
                 duration_ns=one.duration_ns,
                 kind=_kind(one),
-                detail=plain(self._twigs.compilation(one)),
+                detail=plain(self._drawing.compilation(one)),
                 target=self._targets.of_compilation(one.key),
             )
             for one in timed
         ]
 
     def _detail(self, frame: TreeFrame, one: TreeCompilation | None) -> str:
-        told = [plain(self._twigs.compilation(one))] if one is not None else []
+        told = [plain(self._drawing.compilation(one))] if one is not None else []
         if len(frame.compilations) > 1:
             told.append(count(len(frame.compilations), "compilation"))
         reasons = [reason for reason in frame.eager if reason.cause != "harmless"]

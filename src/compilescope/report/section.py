@@ -36,9 +36,8 @@ _IN_FULL_OF_LONG = 200
 """The same of a long run, of which each entry takes longer to explain. Chosen; as below."""
 MOST_FILES = 40
 """As many files are drawn with what each line lost. Chosen: likewise."""
-_ASKED_OF_LONG = 40
-_ASKED_FOR_SUMMARY = 20
-"""Of a long run there are seconds to spare for the worst causes only. Chosen;
+_ASKED_OF_LONG, _ASKED_FOR_SUMMARY = 40, 20
+"""Causes. Of a long run there are seconds to spare for the worst causes only. Chosen;
 benchmarks/big_runs.py holds `show` to 5 s."""
 
 

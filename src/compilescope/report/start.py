@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from compilescope.findings.advice import is_not_tried
 from compilescope.findings.finding import Finding
+from compilescope.findings.remedy import is_not_tried
 from compilescope.report.advice import advice_blocks
 from compilescope.report.blocks import (
     Block,

@@ -11,8 +11,8 @@ from compilescope.analysis.step_kernels import StepKernel, kernels_by_profile, r
 from compilescope.model.run import Run
 from compilescope.profiles.calls import UserLine, operator_name
 from compilescope.profiles.kernel_rows import Bound, KernelRow, Roof
-from compilescope.profiles.reading import StepProfile, profiles_of
 from compilescope.profiles.step import Part, StepBar, StepTime
+from compilescope.profiles.step_profile import StepProfile, profiles_of
 from compilescope.report.amounts import shown_number, shown_rate
 from compilescope.report.blocks import (
     Block,

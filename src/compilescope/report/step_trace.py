@@ -13,7 +13,7 @@ from compilescope.analysis.step_kernels import kernels_by_profile
 from compilescope.model.bodies import StepsProfiled
 from compilescope.model.run import Run
 from compilescope.profiles.calls import Calls, StepPlaces, read_places
-from compilescope.profiles.reading import profiles_of
+from compilescope.profiles.step_profile import profiles_of
 from compilescope.profiles.stored import read_stored
 from compilescope.profiles.trace import Trace
 from compilescope.report.places import place

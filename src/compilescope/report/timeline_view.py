@@ -80,11 +80,15 @@ def drawn_lane(lane: TimelineLane, drawing: Drawing) -> tuple[tuple[blocks.Bar, 
     hidden = len(lane.marks) - len(marks)
     waiting = list(reversed(marks))
     path: _Path = []
+    # Those of them that are drawn: there are few, however deep a run is nested.
+    around: _Path = []
     for bar in lane.bars:
         while waiting and waiting[-1].time_ns < bar.start_ns:
-            drawn.append(_moment(waiting.pop(), path, drawing))
+            drawn.append(_moment(waiting.pop(), around, drawing))
         while path and path[-1].bar.depth >= bar.depth:
-            path.pop()
+            left = path.pop()
+            if around and around[-1] is left:
+                around.pop()
         outer = path[-1] if path else None
         depth = outer.depth + 1 if outer else 0
         in_backend = bar.name == _BACKEND or (outer is not None and outer.in_backend)
@@ -95,10 +99,11 @@ def drawn_lane(lane: TimelineLane, drawing: Drawing) -> tuple[tuple[blocks.Bar, 
         shown = id(bar) in drawing.chosen and (not outer or outer.shown)
         path.append(_Around(bar, depth, shown, in_backend))
         if shown:
+            around.append(path[-1])
             drawn.append(_stroke(bar, depth, _kind(bar, in_backend, drawing.targets), drawing))
         else:
             hidden += 1
-    drawn += [_moment(mark, path, drawing) for mark in reversed(waiting)]
+    drawn += [_moment(mark, around, drawing) for mark in reversed(waiting)]
     return tuple(drawn), hidden
 
 
@@ -162,11 +167,11 @@ def _where(code: CodeRef | None, root: str) -> str:
     return "" if code is None else place(code.file, code.line, root)
 
 
-def _moment(mark: Mark, path: _Path, drawing: Drawing) -> blocks.Bar:
+def _moment(mark: Mark, around: _Path, drawing: Drawing) -> blocks.Bar:
     depth = 0
-    for bar, inner, shown, _ in reversed(path):
-        if shown and bar.start_ns <= mark.time_ns <= bar.end_ns:
-            depth = inner + 1
+    for bar, outer_depth, *_ in reversed(around):
+        if bar.start_ns <= mark.time_ns <= bar.end_ns:
+            depth = outer_depth + 1
             break
     site = mark.event.site
     where = place(site.file, site.line, drawing.root) if site else ""

@@ -22,11 +22,11 @@ _MOST_FRAMES = 400
 _FEWEST_FRAMES = 3
 """Under each entry point, however many there are. Chosen: an entry point, its first break and what
 comes after."""
+# Chosen, of one function: likewise.
 _MOST_COMPILATIONS = 10
 _MOST_IDS = 40
 _MOST_BREAKS = 100
 _MOST_REASONS = 20
-"""Of one function. Chosen: likewise."""
 _AGAIN = {
     "": "recompiled",
     "limit": "not recompiled, limit reached",
@@ -37,7 +37,7 @@ _DEEPEST = 12
 screen's width."""
 
 
-class Twigs:
+class TreeDrawing:
     """Draws the frames of a tree."""
 
     def __init__(self, tree: CompileTree, root: str, sites: Iterable[str]) -> None:

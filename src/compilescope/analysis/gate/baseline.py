@@ -21,6 +21,7 @@ from compilescope.outputs import output_file
 from compilescope.texts import escaped_json
 
 SCHEMA = 1
+"""Raised where an older version would misread a file; it then asks for a newer one."""
 FILE_NAME = "compilescope-baseline.json"
 _MEND = "Fix it, or delete it and recreate it with --update-baseline."
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from compilescope.analysis.digest import Digest
-from compilescope.analysis.eager_causes import Behind
+from compilescope.analysis.eager_causes import EagerCauses
 from compilescope.analysis.findings import eager_findings, findings
 from compilescope.analysis.sweeps import FAILING, UNKNOWN
 from compilescope.findings.finding import Finding, is_own
@@ -81,7 +81,7 @@ def _graphs(digest: Digest, own: bool) -> Count:
 
 def _eager(digest: Digest, own: bool) -> Count:
     number, against = 0, []
-    behind = Behind(digest)
+    behind = EagerCauses(digest)
     for frame in digest.eager_frames:
         causes = [f for f in eager_findings(frame, behind, digest.root) if f.own or not own]
         number += bool(causes)

@@ -58,7 +58,7 @@ class Compilation(msgspec.Struct, kw_only=True, gc=False):
 def compilations(run: Run) -> Iterator[Compilation]:
     """Each is made when it is asked for, and let go of when the next is: a long run has a hundred
     thousand."""
-    told: dict[CompileKey, list[Event]] = {}
+    told: dict[CompileKey, Sequence[Event]] = {}
     around: dict[CompileKey, CompileKey] = {}
     for event in run.events:
         if type(event.body) not in _TELLING:
@@ -66,7 +66,7 @@ def compilations(run: Run) -> Iterator[Compilation]:
         key = compile_key(event, event.compile_id)
         if key is None:
             continue
-        told.setdefault(key, []).append(event)
+        told[key] = added(told.get(key, ()), event)
         if isinstance(event.body, CompilePhases):
             for phase in event.body.phases:
                 inner = compile_key(event, phase.compile_id)
@@ -78,7 +78,7 @@ def compilations(run: Run) -> Iterator[Compilation]:
 
 
 def _compilation(
-    key: CompileKey, events: list[Event], within: CompileKey | None, leading: set[str]
+    key: CompileKey, events: Sequence[Event], within: CompileKey | None, leading: set[str]
 ) -> Compilation:
     first = events[0]
     one = Compilation(

@@ -24,10 +24,9 @@ _STACK_VALUE = re.compile(r"___stack\d+")
 class TreeCompilation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One compilation of a frame."""
 
-    compile_ids: tuple[str, ...]
-    """More than one where ranks or resets repeat it."""
-    key: CompileKey | None = None
-    """Of the first of them."""
+    key: CompileKey
+    repeats: tuple[str, ...] = ()
+    """Compile ids of others that are the very same, where ranks or resets repeat it."""
     ops: tuple[int | None, ...] = ()
     """Of each graph that was captured."""
     ended_by_break: bool | None = None
@@ -46,6 +45,11 @@ class TreeCompilation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Forward and backward; the longest, where it is repeated."""
     within_another: bool = False
     """A backend compiled it during another compilation, whose time holds this one's."""
+
+    @property
+    def compile_ids(self) -> tuple[str, ...]:
+        """Its own first."""
+        return (self.key[2], *self.repeats)
 
     @property
     def again(self) -> bool:
@@ -114,13 +118,13 @@ class TreeFrame(msgspec.Struct, kw_only=True, gc=False):
     """How many processes or epochs show the very same."""
 
 
-def added(members: Sequence[T], one: T) -> list[T]:
+def added(members: Sequence[T], one: T) -> Sequence[T]:
     """With one more. Most frames have at most one of a kind, and a long run has a hundred thousand
-    frames: those without any share the empty tuple."""
+    frames: those without any share the empty tuple, and a list is for several."""
     if isinstance(members, list):
         members.append(one)
         return members
-    return [*members, one]
+    return [*members, one] if members else (one,)
 
 
 class Elsewhere(msgspec.Struct, frozen=True, kw_only=True):

@@ -97,8 +97,8 @@ class _Parts:
         return found
 
 
-class Planting:
-    """The frames planted so far, found by function, by code and by stack."""
+class PlacedFrames:
+    """The frames placed so far, found by function, by code and by stack."""
 
     def __init__(self, run: Run) -> None:
         self._extents = Extents(run)
@@ -116,7 +116,7 @@ class Planting:
         self._hidden_depths: set[int] = set()
         """How many callers those have: to look for one reads all its callers."""
         self._break_lines: dict[tuple[int, int], int] = {}
-        """By frame and line: its latest break there."""
+        """By frame and line: its latest break there, of frames that have several."""
 
     def add(self, frame: TreeFrame, call: FrameEntry) -> int:
         number = len(self.frames)
@@ -145,7 +145,10 @@ class Planting:
 
     def add_break(self, number: int, broken: TreeBreak) -> None:
         frame = self.frames[number]
-        self._break_lines[number, broken.line] = len(frame.breaks)
+        if len(frame.breaks) == 1:
+            self._break_lines[number, frame.breaks[0].line] = 0
+        if frame.breaks:
+            self._break_lines[number, broken.line] = len(frame.breaks)
         frame.breaks = added(frame.breaks, broken)
         self._parts_of[number].add_break(number, frame.code, broken.line)
 
@@ -195,6 +198,9 @@ class Planting:
 
     def _break_at(self, number: int, line: int | None) -> int | None:
         """The latest break of a frame at this line."""
+        breaks = self.frames[number].breaks
+        if len(breaks) == 1:
+            return 0 if breaks[0].line == line else None
         return self._break_lines.get((number, line)) if line is not None else None
 
     def _nearest(self, function: tuple[Epoch, str, str], line: int) -> int | None:

@@ -10,6 +10,7 @@ from compilescope.report.blocks import Heatmap
 
 _LETTERS = " .:-=+*#%!"
 _CELL_WIDTH, _CELL_HEIGHT = 8, 10
+"""Pixels. Chosen: cells that can be told apart, and the widest grid fits a page."""
 _MOST_LINES, _MOST_CELLS = 64, 128
 """Chosen: what a page can show; the rest of a larger grid is left out."""
 

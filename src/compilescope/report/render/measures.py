@@ -6,11 +6,13 @@ from typing import Any, NamedTuple
 
 from compilescope.report.blocks import Measures
 
+# Chosen, in columns: a bar is about half of a line; a shorter one shows no difference.
 MEASURE_CELLS = 36
 _FEWEST_CELLS = 12
 _LINE = 74
 """Columns that a row may take, of the eighty that a terminal has at least."""
 _MOST_LABEL = 24
+"""Letters. Chosen: the rest of such a line, with room for a figure."""
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 

@@ -73,6 +73,7 @@ _STYLES: dict[Style, str] = {
     "bad": "bold red",
 }
 _INDENT = 4
+"""Columns. Chosen: as Python code is indented."""
 _MOST_DIFF_LINES = 400
 """Chosen: far more than a terminal shows; a note counts the rest."""
 _MOST_ROWS = 1_000

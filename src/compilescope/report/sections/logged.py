@@ -124,8 +124,18 @@ def _fallbacks(found: Answers, reading: Reading) -> Table:
 
 
 def _called_at(op: FallbackOp, root: str) -> str:
+    if not op.line and not op.sought:
+        return f"not searched: beyond {MOST_SOUGHT} operators"
+    left = f"{count(op.graphs_left, 'graph')} not searched" if op.graphs_left else ""
+    where = _found_at(op, root)
+    if not where:
+        return f"not found; {left}" if left else "not in the log"
+    return f"{where}; {left}" if left else where
+
+
+def _found_at(op: FallbackOp, root: str) -> str:
     if not op.line:
-        return "not in the log" if op.sought else f"not searched: beyond {MOST_SOUGHT} operators"
+        return f"one of {op.calling_lines} lines" if op.calling_lines else ""
     at = place(op.file, op.line, root)
     return at if op.exact or not op.function else f"in {op.function} ({at})"
 

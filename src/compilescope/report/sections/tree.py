@@ -9,7 +9,7 @@ from compilescope.report.icicle import Icicle
 from compilescope.report.places import count, place
 from compilescope.report.section import Reading, Section
 from compilescope.report.targets import targets
-from compilescope.report.tree_view import Twigs
+from compilescope.report.tree_view import TreeDrawing
 
 _MOST_ELSEWHERE = 20
 """Chosen: what is read at a glance; the rest is counted."""
@@ -20,13 +20,13 @@ def _build(reading: Reading) -> list[Block]:
     if not seen.frames and not seen.elsewhere:
         return []
     found: list[Block] = []
-    twigs = Twigs(seen, reading.root, {site.fingerprint for site in reading.digest.sites})
-    branches = twigs.branches()
-    icicle = Icicle(seen, twigs, reading.once(targets), reading.root)
+    drawing = TreeDrawing(seen, reading.root, {site.fingerprint for site in reading.digest.sites})
+    branches = drawing.branches()
+    icicle = Icicle(seen, drawing, reading.once(targets), reading.root)
     if branches:
         found.append(Tree(branches, icicle.cells(), icicle.left_out))
-    if twigs.left_out:
-        left_out = count(twigs.left_out, "function")
+    if drawing.left_out:
+        left_out = count(drawing.left_out, "function")
         found.append(note(f"{left_out} and parts of functions are not drawn in the tree."))
     if seen.elsewhere:
         found.append(Heading("Unplaced", "it is unknown which function led to these"))

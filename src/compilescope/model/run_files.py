@@ -29,7 +29,7 @@ _MOST_BYTES = 1 << 20
 """Of that file. Chosen: a kilobyte for each of them."""
 
 
-class Holding(msgspec.Struct, frozen=True):
+class RunFile(msgspec.Struct, frozen=True):
     """One file."""
 
     kind: str
@@ -57,12 +57,12 @@ def note_product(folder: Path, kind: str, path: Path) -> None:
         file.write(line.encode())
 
 
-def holdings(folder: Path) -> list[Holding]:
+def run_files(folder: Path) -> list[RunFile]:
     """In the order of their names; what was made elsewhere and is still there comes last."""
     return [*_inside(folder), *_outside(folder)]
 
 
-def _inside(folder: Path) -> Iterator[Holding]:
+def _inside(folder: Path) -> Iterator[RunFile]:
     for root, folders, names in os.walk(folder):
         folders.sort()
         for name in sorted(names):
@@ -70,7 +70,7 @@ def _inside(folder: Path) -> Iterator[Holding]:
             path = file.relative_to(folder).as_posix()
             status = _status(file)
             if status is not None and path not in (PRODUCTS, SEALS):
-                yield Holding(_kind(path), path, status)
+                yield RunFile(_kind(path), path, status)
 
 
 def _status(file: Path) -> int | None:
@@ -95,7 +95,7 @@ def _kind(path: str) -> str:
     return _KINDS.get(top, "file") if inner else "file"
 
 
-def _outside(folder: Path) -> Iterator[Holding]:
+def _outside(folder: Path) -> Iterator[RunFile]:
     seen: set[str] = set()
     for product in [*_products(folder), *_repros(folder)]:
         file = folder / product.path  # An absolute path stays one.
@@ -103,7 +103,7 @@ def _outside(folder: Path) -> Iterator[Holding]:
         size = None if inside or str(file) in seen else _status(file)
         if size is not None:
             seen.add(str(file))
-            yield Holding(product.kind, str(file), size)
+            yield RunFile(product.kind, str(file), size)
 
 
 def _products(folder: Path) -> list[_Product]:
