@@ -16,7 +16,7 @@ STAMP := $(VENV)/.installed
 JOBS ?= $(shell $(PYTHON) -c "import os; print(len(os.sched_getaffinity(0)) + 1)")
 
 # The versions of torch that a release is tested with: `make test TORCH=...` for each.
-MATRIX ?= 2.11.0 2.13.0 2.15.0
+MATRIX ?= 2.11.0 2.12.0 2.13.0 2.14.0 2.15.0
 
 # The commit that the tests passed at, where there is one and nothing was changed since.
 NOTE_TESTED = if [ -z "$$(git status --porcelain 2>&1)" ]; then git rev-parse HEAD > $(VENV)/.tested; fi

@@ -229,7 +229,7 @@ def _search(name: str, asked: argparse.Namespace) -> None:
     caches.mkdir()
     budget_s = asked.limit * _SEARCHING
     begun = time.perf_counter()
-    wishes = TuneOptions(
+    options = TuneOptions(
         only=frozenset(asked.only),
         lower_precision=asked.lower_precision,
         budget_s=budget_s,
@@ -243,7 +243,7 @@ def _search(name: str, asked: argparse.Namespace) -> None:
     )
     words = ("--small",) if asked.small else ()
     with ended_in_order():
-        result = tune(Target("script", (f"{name}.py", *words)), wishes)
+        result = tune(Target("script", (f"{name}.py", *words)), options)
         for file, text in result.files.items():
             Path(file).write_text(text)
         found = {

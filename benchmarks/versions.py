@@ -132,6 +132,8 @@ def results(files: list[str], note: str) -> None:
             told = {child.tag for child in case} & {"failure", "error", "skipped"}
             state = "failed" if told & {"failure", "error"} else "passed"
             name = case.get("classname"), case.get("name")
+            if name == (None, None):
+                continue  # Where a run was interrupted: it had begun.
             states[name] = "skipped" if told == {"skipped"} else state
     counts = Counter(states.values())
     runs = read_runs()
