@@ -12,7 +12,7 @@ from compilescope.model.header import RunHeader
 from compilescope.model.home import create_run
 from compilescope.repair.search.outcome import SearchResult
 from compilescope.repair.search.stored_search import keep_run
-from repair.handing.outcomes import attempt, outcome, totals
+from repair.delivery.outcomes import attempt, outcome, totals
 
 OLD = """import torch
 

@@ -12,7 +12,7 @@ from compilescope.findings.breaks import BreakFinding
 from compilescope.fixes.diffs import file_diff
 from compilescope.minify.logged import example_scripts
 from compilescope.minify.logged.example_scripts import example_parts
-from compilescope.minify.logged.words import file_name
+from compilescope.minify.logged.user_program import file_name
 from compilescope.minify.script.conclusion import ending_source, exits
 from compilescope.minify.script.graph_source import _one_line as graph_comment
 from compilescope.minify.source.findings import SourceFinding

@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
@@ -122,6 +123,83 @@ def _named(name: str, path: Path) -> set[str]:
     return named | {f"{beside}.{text[:-3]}" for text in texts if re.fullmatch(r"\w+\.py", text)}
 
 
+def test_every_number_says_where_it_comes_from() -> None:
+    """A threshold without a reason is one that nobody dares to change."""
+    bare = []
+    for path in _modules().values():
+        lines = path.read_text(encoding="utf-8").splitlines()
+        for node in tree_of(path).body:
+            named = _number_name(node)
+            if named and named not in UNITS and not _says_why(lines, node.lineno - 1):
+                bare.append(f"{path.relative_to(PACKAGE)}:{node.lineno}: {named}")
+    assert bare == []
+
+
+UNITS = {"_NS_PER_MS", "_DAY_NS"}
+"""Nobody chose these."""
+
+
+def _number_name(node: ast.stmt) -> str:
+    """The constant of numbers that a statement makes; empty where it makes none."""
+    if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
+        return ""
+    target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+    names = [each.id for each in ast.walk(target) if isinstance(each, ast.Name)]
+    leaves = [each for each in ast.walk(node.value) if isinstance(each, ast.Constant)]
+    others = {type(each) for each in ast.walk(node.value)} - _OF_NUMBERS
+    whole = leaves and all(type(each.value) in (int, float) for each in leaves) and not others
+    return names[0] if whole and names and names[0].isupper() else ""
+
+
+_OF_NUMBERS = {ast.Constant, ast.UnaryOp, ast.BinOp, ast.Tuple, ast.Load}
+_OF_NUMBERS |= {ast.USub, ast.Add, ast.Sub, ast.Mult, ast.Div, ast.LShift, ast.Pow}
+
+
+def _says_why(lines: list[str], at: int) -> bool:
+    """On its line, below it, or above the group of constants that it stands in."""
+    if "#" in lines[at] or lines[min(at + 1, len(lines) - 1)].startswith('"""'):
+        return True
+    above = at - 1
+    while above >= 0 and re.match(r"[A-Z_][A-Z0-9_, ]* = ", lines[above]):
+        above -= 1
+    if above >= 0 and lines[above].startswith("#"):
+        return True
+    below = at + 1
+    while below < len(lines) and re.match(r"[A-Z_][A-Z0-9_, ]* = ", lines[below]):
+        below += 1
+    return below < len(lines) and below - at <= 4 and lines[below].startswith('"""')
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("_MOST = 3\n\n", False),
+        ("_MOST = 3  # As torch has it.\n", True),
+        ('_MOST = 3\n"""Chosen: what fits."""\n', True),
+        ("# Chosen: bounds for memory.\n_LONG = 1\n_MOST = 3\n", True),
+        ('_LONG = 1\n"""Chosen."""\n_MOST = 3\n\n', False),
+    ],
+)
+def test_what_counts_as_a_reason(text: str, says: bool) -> None:
+    lines = [*text.splitlines(), ""]
+    assert _says_why(lines, next(n for n, line in enumerate(lines) if "_MOST" in line)) is says
+
+
+def test_names_are_those_that_a_reader_would_guess() -> None:
+    """Words that once named modules and classes, and told a newcomer nothing."""
+    found = []
+    for name, path in _modules().items():
+        classes = [node.name for node in tree_of(path).body if isinstance(node, ast.ClassDef)]
+        for each in (name.rpartition(".")[2], *classes):
+            parts = {part.lower() for part in re.findall(r"[A-Z]?[a-z]+", each)}
+            found += [f"{name}: {each}"] if parts & RIDDLES else []
+    assert found == []
+
+
+RIDDLES = {"twigs", "strokes", "kin", "telling", "asked", "wishes", "handing", "handed", "company"}
+RIDDLES |= {"holdings", "stretches", "watched", "probed", "behind", "warmth", "weaving", "planting"}
+
+
 def test_the_walks_are_short_and_lead_somewhere() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text()
     part = text.partition("## Three walks")[2].partition("\n## ")[0]
@@ -130,3 +208,17 @@ def test_the_walks_are_short_and_lead_somewhere() -> None:
     for files in walks:
         assert 3 < len([name for name in files if name.endswith(".py")]) <= 10
         assert [name for name in files if not (PACKAGE / name).exists()] == []
+
+
+def test_the_map_shows_every_room_in_the_order_of_the_layers() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    part = text.partition("## The map of the house")[2].partition("\n## ")[0]
+    layers = re.findall(r"layers = \[(.+?)\]", (ROOT / "pyproject.toml").read_text(), re.S)[0]
+    rows = re.findall(r'"(.+)"', layers)
+    place = {room: number for number, row in enumerate(rows) for room in row.split(" | ")}
+    assert len(place) > 40
+    assert [room for room in place if not re.search(rf"\b{room}\b", part)] == []
+    # A row of the map begins with its rooms, two spaces or more apart.
+    begun = [re.split(r"\s{2,}", line.strip()) for line in part.splitlines() if line[:4].isspace()]
+    shown = [room for row in begun for room in takewhile(place.__contains__, row)]
+    assert [place[room] for room in shown] == sorted(place[room] for room in shown)

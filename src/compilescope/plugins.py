@@ -6,8 +6,9 @@ No decorators and no import side effects: a module is a member because it lies i
 from __future__ import annotations
 
 import importlib
-import pkgutil
+import os
 from collections.abc import Container
+from importlib.machinery import all_suffixes
 from types import ModuleType
 from typing import TypeVar
 
@@ -55,5 +56,16 @@ def carried(
 
 def public_modules(package: ModuleType) -> list[str]:
     """Their names within `package`, sorted; nothing is imported."""
-    names = (info.name for info in pkgutil.iter_modules(package.__path__))
-    return sorted(name for name in names if not name.startswith("_"))
+    # As pkgutil.iter_modules, which takes ten times as long: it was a thirtieth of a small command.
+    suffixes = {*all_suffixes()}
+    found = set()
+    for folder in package.__path__:
+        for entry in os.scandir(folder):
+            name, _, suffix = entry.name.partition(".")
+            if f".{suffix}" in suffixes or (not suffix and _is_package(entry)):
+                found.add(name)
+    return sorted(name for name in found if not name.startswith("_"))
+
+
+def _is_package(entry: os.DirEntry[str]) -> bool:
+    return entry.is_dir() and os.path.isfile(os.path.join(entry.path, "__init__.py"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from advice.kinds import MECHANICAL_BREAKS, MECHANICAL_RECOMPILES, OTHERS
-from compilescope.findings.advice import Advice
+from compilescope.findings.remedy import Advice
 from compilescope.rules.causes.explanations import break_rules, guard_rules
 from docs_pages import page_text
 

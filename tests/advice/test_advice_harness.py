@@ -10,7 +10,7 @@ import pytest
 from advice.comparing import difference, steady
 from advice.running import Program, WarmProcess
 from advice.trying import Trial, Tried
-from compilescope.findings.advice import Advice
+from compilescope.findings.remedy import Advice
 from compilescope.fixes.diffs import file_diff
 
 pytestmark = pytest.mark.torch

@@ -12,7 +12,7 @@ import pytest
 
 from advice.broken import BRANCH, broken_run
 from compilescope.analysis.digest import digest
-from compilescope.findings.advice import Advice
+from compilescope.findings.remedy import Advice
 from compilescope.fixes.advice import advised
 from compilescope.model.bodies import FixAttempt, GraphBreak
 from compilescope.model.run import Run, read_run

@@ -16,16 +16,16 @@ from advice.comparing import as_stated, difference, names_difference, steady
 from advice.running import Program, Ran, WarmProcess
 from compilescope.analysis.digest import Digest, digest
 from compilescope.analysis.findings import findings
-from compilescope.findings.advice import Advice
 from compilescope.findings.breaks import BreakFinding
 from compilescope.findings.failures import FailureFinding
 from compilescope.findings.finding import Finding
+from compilescope.findings.remedy import Advice
 from compilescope.fixes.advice import advised
 from compilescope.fixes.catalogue import fixes_for
 from compilescope.fixes.diffs import patch_diff
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Program as ProgramVersion
-from compilescope.fixes.subjects import subjects_of
+from compilescope.fixes.subject import subjects_of
 from compilescope.repair.trials.printed_output import compare_output
 from compilescope.source.refusals import Refused
 

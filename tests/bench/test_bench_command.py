@@ -21,8 +21,7 @@ pytest.importorskip("torch")
 pytest.importorskip("scipy")
 
 from compilescope.bench.measurement import BenchStep, Method, ModelBench, rotated
-from compilescope.bench.protocol import Called, Ready
-from compilescope.bench.spec import Spec
+from compilescope.bench.protocol import Called, Ready, Spec
 from compilescope.bench.worker_process import WorkerFailed, WorkerProcess
 from compilescope.model.benchmarked import Benchmark, Machine
 from compilescope.model.run import read_run

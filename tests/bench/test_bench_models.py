@@ -21,7 +21,7 @@ from compilescope.bench.model import (  # noqa: E402
     unavailable,
 )
 from compilescope.bench.models.mamba import scan  # noqa: E402
-from compilescope.bench.spec import Spec  # noqa: E402
+from compilescope.bench.protocol import Spec  # noqa: E402
 from compilescope.errors import ToolError  # noqa: E402
 
 pytestmark = pytest.mark.torch

@@ -12,8 +12,7 @@ torch = pytest.importorskip("torch")
 from compilescope.bench import examination  # noqa: E402
 from compilescope.bench.examination import examine  # noqa: E402
 from compilescope.bench.measurement import found_once  # noqa: E402
-from compilescope.bench.protocol import Examined  # noqa: E402
-from compilescope.bench.spec import Spec  # noqa: E402
+from compilescope.bench.protocol import Examined, Spec  # noqa: E402
 from compilescope.errors import ToolError  # noqa: E402
 from compilescope.model.bodies import TensorDiff, Violation  # noqa: E402
 

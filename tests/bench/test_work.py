@@ -12,8 +12,7 @@ pytest.importorskip("scipy")
 
 import torch
 
-from compilescope.bench.protocol import WorkerRequest
-from compilescope.bench.spec import Spec
+from compilescope.bench.protocol import Spec, WorkerRequest
 from compilescope.bench.worker_tasks import LEAST_S, CudaClock, WorkerTasks, survey, warm_up
 from compilescope.errors import ToolError
 

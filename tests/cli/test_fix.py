@@ -18,7 +18,7 @@ from compilescope.model.fix_search import FixCheck, FixLeft, Spread, Timed, Time
 from compilescope.repair.search import rounds
 from compilescope.repair.search.options import SearchOptions
 from compilescope.repair.search.outcome import SearchResult
-from repair.handing.outcomes import attempt, outcome, totals
+from repair.delivery.outcomes import attempt, outcome, totals
 
 OLD = "import torch\n\n\ndef f(x):\n    print(x)\n    return x\n"
 NEW = "import torch\n\n\ndef f(x):\n    return x\n"
@@ -31,9 +31,9 @@ class _Search:
         self.outcome: SearchResult = outcome()
         self.asked: list[tuple[Any, SearchOptions]] = []
 
-    def __call__(self, target: Any, wishes: SearchOptions) -> SearchResult:
-        self.asked.append((target, wishes))
-        wishes.progress("trying", 1, 2)
+    def __call__(self, target: Any, options: SearchOptions) -> SearchResult:
+        self.asked.append((target, options))
+        options.progress("trying", 1, 2)
         return self.outcome
 
 
@@ -103,10 +103,10 @@ def test_what_it_refuses(folder: Path, found: _Search, words: tuple[str, ...], s
 def test_the_wishes_reach_the_search(folder: Path, found: _Search) -> None:
     found.outcome = outcome(before=totals(), after=totals())
     _fix("--limit", "7", "--compile-all", "train.py", "--steps", "3", "--safe-only", "--no-time")
-    target, wishes = found.asked[0]
+    target, options = found.asked[0]
     assert target.words == ("train.py", "--steps", "3")
-    assert (wishes.limit_s, wishes.safe_only, wishes.timed) == (7.0, True, False)
-    assert wishes.compile_names == ("*",) and wishes.stdin == b"" and not wishes.own_only
+    assert (options.limit_s, options.safe_only, options.timed) == (7.0, True, False)
+    assert options.compile_names == ("*",) and options.stdin == b"" and not options.own_only
 
 
 def test_what_is_piped_is_given_to_the_program(folder: Path) -> None:
@@ -356,9 +356,9 @@ def test_the_program_of_a_run(
     found.outcome = outcome(before=totals(), after=totals())
     for run, expected in (("abc", ("script", ("x.py", "--a"))), ("def", ("code", ("x = 1",)))):
         _fix("--dir", str(folder / "home"), "--run", run)
-        target, wishes = found.asked[-1]
+        target, options = found.asked[-1]
         assert (target.kind, target.words) == expected
-        assert wishes.home == folder / "home"
+        assert options.home == folder / "home"
     for run, says in (("ghi", "is not accessible"), ("jkl", "takes a script")):
         with pytest.raises(ToolError, match=says):
             _fix("--dir", str(folder / "home"), "--run", run)

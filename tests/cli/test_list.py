@@ -15,8 +15,8 @@ from compilescope.cli.main import main
 from compilescope.cli.streams import any_encoding
 from compilescope.errors import ToolError
 from compilescope.model.header import read_header, write_header
-from compilescope.model.holdings import holdings, note_product
 from compilescope.model.home import find_run
+from compilescope.model.run_files import note_product, run_files
 from samples import RUNS, store
 
 LONG = ("train.py", "--dataset", "/very/long/path/to/a/dataset", "--out", "/another/long/path")
@@ -87,7 +87,7 @@ def test_what_a_run_holds(home: Path, tmp_path_factory: pytest.TempPathFactory) 
     for _ in range(2):
         note_product(folder, "report", outside)
     note_product(folder, "export", outside.with_name("gone.zip"))
-    found = {(held.kind, held.path): held.bytes for held in holdings(folder)}
+    found = {(held.kind, held.path): held.bytes for held in run_files(folder)}
     assert found[("repro", "repros/gb.py")] == 6 and found[("report", str(outside))] == 6
     assert ("header", "run.json") in found and ("events", "events-0.jsonl") in found
     assert not [path for _, path in found if "gone" in path or "products" in path]
@@ -102,7 +102,7 @@ def test_what_a_run_holds(home: Path, tmp_path_factory: pytest.TempPathFactory) 
 def test_damaged_notes_of_products_are_passed_over(home: Path) -> None:
     folder = home / ID
     (folder / "products.jsonl").write_bytes(b'{"kind": 3}\n\xff\n[]\n{"kind": "report"}\n')
-    assert all(held.kind != "report" for held in holdings(folder))
+    assert all(held.kind != "report" for held in run_files(folder))
 
 
 def test_ids_as_printed_are_found(home: Path) -> None:

@@ -14,7 +14,7 @@ from compilescope.analysis.digest import Digest, digest
 from compilescope.cli.commands.run import ProgramRun, next_step
 from compilescope.cli.main import group
 from compilescope.cli.program import Words
-from compilescope.findings.advice import Advice
+from compilescope.findings.remedy import Advice
 from compilescope.model.bodies import CompileFailed, GraphBreak, GraphCaptured
 from compilescope.model.event import Event
 from compilescope.model.stack import CodeRef

@@ -14,9 +14,9 @@ import pytest
 from compilescope.cli.main import group
 from compilescope.errors import ToolError
 from compilescope.model.header import RunHeader, read_header, write_header
-from compilescope.model.holdings import PRODUCTS, note_product
 from compilescope.model.home import create_run
 from compilescope.model.provenance import SEALS, is_recorded_here
+from compilescope.model.run_files import PRODUCTS, note_product
 from compilescope.sharing.archive import write_archive
 from compilescope.sharing.run_import import import_archive
 from compilescope.sweep.record import store_url, write_place

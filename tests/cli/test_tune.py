@@ -33,8 +33,8 @@ class _Tune:
         )
         self.asked: list[tuple[Any, TuneOptions]] = []
 
-    def __call__(self, target: Any, wishes: TuneOptions) -> TuneResult:
-        self.asked.append((target, wishes))
+    def __call__(self, target: Any, options: TuneOptions) -> TuneResult:
+        self.asked.append((target, options))
         return self.result
 
 
@@ -157,10 +157,10 @@ def test_options_reach_the_search_and_the_rest_is_the_programs(found: _Tune, fol
         "--steps",
         "3",
     )
-    target, wishes = found.asked[0]
+    target, options = found.asked[0]
     assert target.words == ("train.py", "--steps", "3")
-    assert wishes.only == {"freezing"} and wishes.step == "train.py:main"
-    assert wishes.budget_s == 120
+    assert options.only == {"freezing"} and options.step == "train.py:main"
+    assert options.budget_s == 120
 
 
 @pytest.mark.parametrize(

@@ -17,11 +17,12 @@ import pytest
 import samples
 from builders import event, frame
 from compilescope.analysis.digest import digest
-from compilescope.dashboard.live import live_runs, stop
+from compilescope.dashboard.live import live_runs
 from compilescope.dashboard.live import totals as totals_module
 from compilescope.dashboard.live.live_runs import KEPT
 from compilescope.dashboard.live.moments import KINDS, kind_of, moment, own_times
 from compilescope.dashboard.live.totals import LiveTotals
+from compilescope.dashboard.pages import live as live_page
 from compilescope.dashboard.server.options import BrowserLimits
 from compilescope.model.bodies import (
     CacheEntryMiss,
@@ -454,7 +455,7 @@ def test_stop_interrupts_the_launcher(board: Served, home: Path) -> None:
 def test_kill_ends_what_does_not_listen(
     board: Served, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stop, "_GRACE_S", 60.0)  # However busy the machine is.
+    monkeypatch.setattr(live_page, "_GRACE_S", 60.0)  # However busy the machine is.
     code = (
         "import signal, subprocess, sys\n"
         "signal.signal(signal.SIGINT, signal.SIG_IGN)\n"

@@ -14,8 +14,7 @@ from pathlib import Path
 import compilescope
 from compilescope.analysis.digest import digest
 from compilescope.fixes.fix import Fix
-from compilescope.fixes.subject import Program, Subject
-from compilescope.fixes.subjects import subjects_of
+from compilescope.fixes.subject import Program, Subject, subjects_of
 from compilescope.source.examples import Example, RefusalExample
 from compilescope.source.refusals import Refused
 

@@ -13,8 +13,7 @@ import pytest
 import compilescope
 from compilescope.analysis.digest import digest
 from compilescope.fixes.catalogue import all_fixes
-from compilescope.fixes.subject import Program
-from compilescope.fixes.subjects import subjects_of
+from compilescope.fixes.subject import Program, subjects_of
 
 pytestmark = pytest.mark.torch
 

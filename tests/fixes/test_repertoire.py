@@ -15,8 +15,7 @@ from capabilities import expected
 from compilescope.fixes.catalogue import _modules, all_fixes, fixes_answering, indexed
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.index import INDEX
-from compilescope.fixes.subject import Subject
-from compilescope.fixes.subjects import subjects_of
+from compilescope.fixes.subject import Subject, subjects_of
 from compilescope.model.bodies import GraphCaptured
 from compilescope.source.examples import Example, RefusalExample
 from compilescope.source.refusals import Refused

@@ -9,8 +9,7 @@ import pytest
 
 from compilescope.fixes.catalogue import all_fixes
 from compilescope.fixes.patch import Patch
-from compilescope.fixes.subject import Subject
-from compilescope.fixes.subjects import subjects_of
+from compilescope.fixes.subject import Subject, subjects_of
 from compilescope.fixes.values.facts import ValueFact, ValueFacts
 from compilescope.source.refusals import Refused
 from fixes.repertoire import program_of

@@ -9,8 +9,7 @@ import msgspec
 import pytest
 
 from compilescope.fixes.catalogue import all_fixes
-from compilescope.fixes.subject import Program, Subject
-from compilescope.fixes.subjects import subjects_of
+from compilescope.fixes.subject import Program, Subject, subjects_of
 from compilescope.model.bodies import ProcessStarted
 from compilescope.model.run import Run
 from compilescope.source.refusals import NotMeant

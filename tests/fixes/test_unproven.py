@@ -9,7 +9,7 @@ import pytest
 
 from builders import ROOT, event, frame, run_of
 from compilescope.errors import ToolError
-from compilescope.fixes.here import Here, main_of_log
+from compilescope.fixes.log_files import LogFiles, main_of_log
 from compilescope.fixes.unproven import in_words, logged_subjects
 from compilescope.model.bodies import GraphBreak
 from compilescope.model.run import Run
@@ -53,10 +53,10 @@ def logged(*lines: tuple[int, str], file: str = f"{ROOT}/train.py") -> Run:
     return run_of(*events)
 
 
-def written(folder: Path) -> Here:
+def written(folder: Path) -> LogFiles:
     script = folder / "train.py"
     script.write_text(SCRIPT)
-    return Here(str(script), ROOT)
+    return LogFiles(str(script), ROOT)
 
 
 def test_a_cause_is_found_in_the_script_and_proposed_there(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_other_files_are_found_beside_the_script_and_in_given_folders(tmp_path: 
     assert here.find(f"{ROOT}/models/net.py", 2, "y = 2") == beside
     assert here.find("/home/user/models/net.py", 2, "  y = 2") == beside
     assert here.find(f"{ROOT}/layers/net.py", 2, "y = 2") is None
-    there = Here(here.main, ROOT, (str(tmp_path / "elsewhere"),))
+    there = LogFiles(here.main, ROOT, (str(tmp_path / "elsewhere"),))
     assert there.find(f"{ROOT}/layers/net.py", 2, "") is not None
     assert there.find(f"{ROOT}/layers/net.py", 9, "") is None
 
@@ -124,4 +124,4 @@ def test_a_script_that_cannot_be_read(tmp_path: Path, text: str | None) -> None:
     if text is not None:
         script.write_text(text)
     with pytest.raises(ToolError, match="Cannot change"):
-        logged_subjects(logged(), Here(str(script)))
+        logged_subjects(logged(), LogFiles(str(script)))

@@ -107,7 +107,7 @@ WRITE = """
 import os, signal, sys
 from contextlib import nullcontext
 from compilescope.processes.guard import guarded
-from compilescope.repair.delivery.file_changes import write_files
+from compilescope.repair.delivery.stored_fix import write_files
 
 replace, names = os.replace, []
 def fatal(source, target):

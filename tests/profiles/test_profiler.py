@@ -21,8 +21,8 @@ from compilescope.model.home import list_runs  # noqa: E402
 from compilescope.model.run import Run, read_run  # noqa: E402
 from compilescope.profiles.calls import StepPlaces  # noqa: E402
 from compilescope.profiles.kernel_rows import kernel_rows  # noqa: E402
-from compilescope.profiles.reading import StepProfile, profiles_of  # noqa: E402
 from compilescope.profiles.step import bar_of  # noqa: E402
+from compilescope.profiles.step_profile import StepProfile, profiles_of  # noqa: E402
 from compilescope.profiles.stored import compact, read_stored  # noqa: E402
 from compilescope.profiles.trace import STEP  # noqa: E402
 from compilescope.torchapi import install  # noqa: E402

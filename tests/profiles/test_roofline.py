@@ -10,10 +10,10 @@ import msgspec
 import pytest
 
 from compilescope.analysis.roofline import faster_than_roof, merged, roof_points
-from compilescope.analysis.step_kernels import StepKernel, roof_of, step_kernels
+from compilescope.analysis.step_kernels import StepKernel, kernels_by_profile, roof_of
 from compilescope.model.run import Run
 from compilescope.profiles.kernel_rows import Bound, KernelRow, Roof
-from compilescope.profiles.reading import StepProfile, profiles_of
+from compilescope.profiles.step_profile import StepProfile, profiles_of
 from compilescope.report.blocks import Roofline, RooflineDot
 from compilescope.report.document import report_document
 from compilescope.report.render.html import to_html
@@ -49,7 +49,7 @@ def _place(left: str, top: str) -> tuple[float, float]:
 def test_numbers_of_a_recorded_step() -> None:
     run = profiled_run()
     profile = _profile(run)
-    kernels = merged(step_kernels(run, profile))
+    kernels = merged(kernels_by_profile(run, [profile])[0])
     points = roof_points(kernels, H200, "highest")
     assert points and len(points) < len(kernels)
     for point in points:
@@ -121,7 +121,7 @@ def test_the_page_draws_it_beside_the_source() -> None:
 
 def test_what_is_left_out_is_said() -> None:
     run = profiled_run()
-    kernels = merged(step_kernels(run, _profile(run)))
+    kernels = merged(kernels_by_profile(run, [_profile(run)])[0])
     points = roof_points(kernels, H200, "highest")
     text = _text(run)
     assert f"Not drawn: of {len(kernels) - len(points)} kernels, " in text

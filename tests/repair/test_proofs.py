@@ -1,6 +1,6 @@
 """Every example of every fix, really run: `good` loses less than `bad` and does the same.
 
-The same trials as in a search: the program that a fix's example gives as `bad` is watched and
+The same trials as in a search: the program that a fix's example gives as `bad` is captured and
 replayed, `good` is held against it, with what the fix states allowed.
 """
 
@@ -16,8 +16,7 @@ from capabilities import expected
 from compilescope.fixes.catalogue import all_fixes
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
-from compilescope.fixes.subject import Program, Subject
-from compilescope.fixes.subjects import subjects_of
+from compilescope.fixes.subject import Program, Subject, subjects_of
 from compilescope.recorder.target import Target
 from compilescope.repair.trials.baseline import TrialBaseline
 from compilescope.repair.trials.verifier import verify
@@ -52,7 +51,7 @@ def _proposed(
 ) -> tuple[Subject, Patch] | None:
     """What the fix makes of the program, with what a search would know of its values; None where
     this torch loses nothing there."""
-    seen = before.watched
+    seen = before.captured
     program = Program(seen.run, seen.digest, str(file))
     program = replace(program, facts=bench.survey(Version(), before.places))
     found = [each for each in subjects_of(program) if fix.rules & each.keys]

@@ -164,6 +164,9 @@ def test_a_convolution_of_the_cpu_copies_what_it_works_on() -> None:
     backward = Call("aten.convolution_backward.default", (image, image, weight), (image, weight))
     # Of its two results only one is a result of the node here.
     assert passing(backward) == 512 + 2304 - 512 + 2304
+    norm = "aten.native_batch_norm_backward.default"
+    assert passing(Call(norm, (image, image, weight), (image,))) == 512
+    assert passing(Call(norm, (image, last, weight), (image,))) == 0
 
 
 def test_a_graph_within() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.cli.commands.tune.delivery import hand_out
+from compilescope.cli.commands.tune.delivery import deliver
 from compilescope.cli.commands.tune.options import TuneRequest
 from compilescope.cli.commands.tune.output import _told
 from compilescope.model.outcomes import TuneAttempt, TuneOutcome
@@ -37,8 +37,8 @@ def _request(program: Path, deadline: Deadline | None = None) -> tuple[TuneReque
         originals={str(program): _PROGRAM},
         main=str(program),
     )
-    wishes = TuneOptions(deadline=deadline, limit_s=300)
-    request = TuneRequest(target, wishes, str(program), False, False, plan_script(target, None))
+    options = TuneOptions(deadline=deadline, limit_s=300)
+    request = TuneRequest(target, options, str(program), False, False, plan_script(target, None))
     return request, result
 
 
@@ -47,7 +47,7 @@ def test_it_is_run_and_may_print_other_numbers_but_is_not_verified_without_a_mea
 ) -> None:
     """The whole proof is part of `test_search`."""
     asked, result = _request(tmp_path / "train.py")
-    handed = hand_out(asked, result)
+    handed = deliver(asked, result)
     assert handed.proof is not None and handed.proof.verdict == "unverified", handed
     checks = {check.name: check.verdict for check in handed.proof.checks}
     assert checks.pop("speed") == "unknown"
@@ -61,13 +61,13 @@ def test_one_that_fails_by_itself_is_taken_back(tmp_path: Path) -> None:
     asked, result = _request(tmp_path / "train.py")
     other = "assert __file__.endswith('train.py')\n" + result.files[str(tmp_path / "train.py")]
     result.files[str(tmp_path / "train.py")] = other
-    handed = hand_out(asked, result)
+    handed = deliver(asked, result)
     assert handed.script is None and "AssertionError" in handed.problem
     assert not (tmp_path / "train_fixed.py").exists()
 
 
 def test_without_time_it_is_written_and_said_to_be_unverified(tmp_path: Path) -> None:
     asked, result = _request(tmp_path / "train.py", Deadline(1e-9))
-    handed = hand_out(asked, result)
+    handed = deliver(asked, result)
     assert handed.script is not None and handed.proof is not None
     assert "time budget ended" in " ".join(_told(handed))

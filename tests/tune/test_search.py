@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.cli.commands.tune.delivery import hand_out
+from compilescope.cli.commands.tune.delivery import deliver
 from compilescope.cli.commands.tune.options import TuneRequest
 from compilescope.cli.commands.tune.output import _told
 from compilescope.fixes.patch import Patch
@@ -84,9 +84,9 @@ def test_what_is_faster_and_right_is_combined_and_the_rest_is_told(tmp_path: Pat
 
 def _check_script(program: Path, result: TuneResult) -> None:
     """It is measured by itself; one that is slower is taken back."""
-    target, wishes = Target("script", (str(program),)), TuneOptions()
-    asked = TuneRequest(target, wishes, str(program), False, False, plan_script(target, None))
-    handed = hand_out(asked, result)
+    target, options = Target("script", (str(program),)), TuneOptions()
+    asked = TuneRequest(target, options, str(program), False, False, plan_script(target, None))
+    handed = deliver(asked, result)
     assert handed.proof is not None and handed.proof.verdict == "verified", handed
     checks = {check.name: check for check in handed.proof.checks}
     assert checks["speed"].verdict == checks["step"].verdict == "pass"
@@ -94,7 +94,7 @@ def _check_script(program: Path, result: TuneResult) -> None:
     script = Path(handed.script or "")
     script.unlink()
     slow = result.files[str(program)].replace("loss.backward()", "loss.backward(); time.sleep(0.2)")
-    handed = hand_out(asked, replace(result, files={str(program): slow}))
+    handed = deliver(asked, replace(result, files={str(program): slow}))
     assert handed.script is None and "not faster" in handed.problem
     assert not script.exists()
 
@@ -106,8 +106,8 @@ def test_one_that_never_gets_ready_costs_the_quick_ones_nothing(tmp_path: Path) 
         _replacing("stuck", "for epoch", "time.sleep(10**6)\nfor epoch", autotunes=True),
         _replacing("first", "time.sleep(0.03)  # one", "pass"),
     )
-    wishes = TuneOptions(jobs=2, budget_s=300, deadline=Deadline(300))
-    result = tune(Target("script", (str(program),)), wishes, candidates)
+    options = TuneOptions(jobs=2, budget_s=300, deadline=Deadline(300))
+    result = tune(Target("script", (str(program),)), options, candidates)
     verdicts = {each.candidate: each for each in result.attempts}
     assert verdicts["first"].verdict == "verified", verdicts
     assert verdicts["stuck"].verdict == "unverified"

@@ -23,8 +23,7 @@ from compilescope.backends.device_files import find_device
 from compilescope.bench.memory_room import COPIES, SHARE, free_bytes
 from compilescope.bench.model import Prepared, prepared
 from compilescope.bench.preparation import backend_for
-from compilescope.bench.protocol import Examined
-from compilescope.bench.spec import EAGER, Spec
+from compilescope.bench.protocol import EAGER, Examined, Spec
 from compilescope.diff.harness import KernelDiffHarness
 from compilescope.diff.report import DiffReport, tensor_diff
 from compilescope.diff.runs.failures import describe_failure

@@ -6,8 +6,7 @@ import statistics
 from dataclasses import dataclass, field
 
 from compilescope.analysis.intervals import Ratio, Summary, ratio, summarize
-from compilescope.bench.protocol import Examined
-from compilescope.bench.spec import EAGER, Spec
+from compilescope.bench.protocol import EAGER, Examined, Spec
 from compilescope.model.benchmarked import Benchmark, Interval
 
 _NOISY = 0.2

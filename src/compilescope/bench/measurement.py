@@ -23,8 +23,17 @@ import psutil
 
 from compilescope.bench.figures import Track, benchmark
 from compilescope.bench.memory_room import examined_at_once, fitting
-from compilescope.bench.protocol import Called, Examined, PeakMemory, Ready, RunTime, Verb, Warmed
-from compilescope.bench.spec import EAGER, Spec
+from compilescope.bench.protocol import (
+    EAGER,
+    Called,
+    Examined,
+    PeakMemory,
+    Ready,
+    RunTime,
+    Spec,
+    Verb,
+    Warmed,
+)
 from compilescope.bench.worker_process import WorkerFailed, WorkerProcess
 from compilescope.model.benchmarked import Benchmark, Machine
 from compilescope.model.bodies import Body, Violation

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import psutil
 
-from compilescope.bench.protocol import Called
-from compilescope.bench.spec import Spec
+from compilescope.bench.protocol import Called, Spec
 
 _COMPILING = {"inference": 2.0, "training": 1.5}
 """A process that compiles holds more than one that ran eagerly: the graphs, folded constants, the

@@ -24,7 +24,7 @@ from compilescope.plugins import discover
 from compilescope.torchapi.trials.backends import uncompiled
 
 if TYPE_CHECKING:
-    from compilescope.bench.spec import Spec
+    from compilescope.bench.protocol import Spec
 
 
 GROUP = "compilescope.models"

@@ -14,7 +14,7 @@ from compilescope.errors import ToolError
 from compilescope.objects import call_theirs, load_object, names_file
 
 if TYPE_CHECKING:
-    from compilescope.bench.spec import Spec
+    from compilescope.bench.protocol import Spec
 
 EAGER = "eager"
 """Without torch.compile at all: what every other backend is compared with."""

@@ -1,4 +1,5 @@
-"""What the driver asks of a worker process and what comes back: one JSON line each."""
+"""What is to be measured, what the driver asks of a worker process, and what comes back: one JSON
+line each."""
 
 from __future__ import annotations
 
@@ -6,10 +7,38 @@ from typing import Literal
 
 import msgspec
 
-from compilescope.bench.spec import Spec
 from compilescope.model.benchmarked import Machine
 from compilescope.model.bodies import Body
 from compilescope.model.stack import Frame
+
+_Mode = Literal["inference", "training"]
+EAGER = "eager"
+"""The model without torch.compile: what every backend is compared with."""
+
+
+class Spec(msgspec.Struct, frozen=True, kw_only=True):
+    """One model on one backend."""
+
+    model: str
+    """A name of `bench/models`, of an entry point, or `file.py:build`."""
+    backend: str = EAGER
+    mode: _Mode = "inference"
+    device: str = "cpu"
+    dtype: str = "float32"
+    batch: int | None = None
+    """None: the model's own."""
+    small: bool = False
+    compile_mode: str = ""
+    """The `mode` for torch.compile; empty: torch's default."""
+    constraints: str = ""
+    """A device's name or file; empty: none."""
+    warmup: int = 3
+    runs: int = 10
+    """In each process."""
+    seed: int = 0
+    threads: int | None = None
+    """That torch uses for one operation; None: as many as it takes by itself."""
+
 
 Verb = Literal["survey", "prepare", "first", "warm", "run", "memory", "examine"]
 

@@ -14,8 +14,7 @@ from typing import TypeVar
 
 import msgspec
 
-from compilescope.bench.protocol import Verb, WorkerReply, WorkerRequest
-from compilescope.bench.spec import Spec
+from compilescope.bench.protocol import Spec, Verb, WorkerReply, WorkerRequest
 from compilescope.errors import ToolError
 from compilescope.processes.child import end_process
 from compilescope.processes.deadline import clock

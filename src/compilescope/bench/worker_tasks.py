@@ -19,16 +19,17 @@ from compilescope.backends.mini.library_build import build_library
 from compilescope.bench.model import Prepared, find_model, prepared, unavailable
 from compilescope.bench.preparation import backend_for, check_device, find_dtype
 from compilescope.bench.protocol import (
+    EAGER,
     Called,
     Examined,
     PeakMemory,
     Ready,
     RunTime,
+    Spec,
     Surveyed,
     Warmed,
     WorkerRequest,
 )
-from compilescope.bench.spec import EAGER, Spec
 from compilescope.model.benchmarked import Machine
 from compilescope.processes.deadline import clock
 from compilescope.scale.machine import this_machine

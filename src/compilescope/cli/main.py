@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import logging
 import os
-import pkgutil
 import sys
 from contextlib import suppress
 from types import ModuleType
@@ -17,6 +16,7 @@ from compilescope.cli import commands
 from compilescope.cli.streams import guard_streams, leave, open_streams, say, settle_streams
 from compilescope.cli.suggestions import SuggestingGroup
 from compilescope.errors import ToolError, as_limit
+from compilescope.plugins import public_modules
 from compilescope.processes.child_signal import hear_children
 from compilescope.processes.deadline import begin_command
 from compilescope.settings import AUTO_RUN, JOURNALS, set_variable, state_folder
@@ -39,8 +39,7 @@ class _CommandGroup(SuggestingGroup):
     """Commands under headings, each imported when it is asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        files = {info.name for info in pkgutil.iter_modules(commands.__path__)}
-        names = {name.replace("_", "-") for name in files}
+        names = {name.replace("_", "-") for name in public_modules(commands)}
         ordered = [name for group in GROUPS.values() for name in group if name in names]
         return ordered + sorted(names - set(ordered))
 

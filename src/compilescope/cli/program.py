@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import click
 
 from compilescope.cli.options import home_folder, python_option
+from compilescope.errors import ToolError, as_limit
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -128,18 +129,34 @@ class ProgramCommand(click.Command):
 
 def program_options(function: F) -> F:
     """How to run it, and what to compile in it."""
-    for option in reversed(_OPTIONS):
+    return _with_options(function, (*_WAYS_TO_RUN, *_LAUNCHERS, *_WHAT_TO_COMPILE, python_option))
+
+
+def script_options(function: F) -> F:
+    """The same for commands that run a program again and again, which no launcher starts."""
+    return _with_options(function, (*_WAYS_TO_RUN, *_WHAT_TO_COMPILE))
+
+
+_Options = tuple[Callable[[Any], Any], ...]
+
+
+def _with_options(function: F, options: _Options) -> F:
+    for option in reversed(options):
         function = option(function)
     return function
 
 
-_OPTIONS: tuple[Callable[[Any], Any], ...] = (
+_WAYS_TO_RUN: _Options = (
     click.option("-m", "_m", is_flag=True, help="Run a module."),
     click.option("-c", "_c", is_flag=True, help="Run a string of Python."),
+)
+_LAUNCHERS: _Options = (
     click.option("--pytest", "_pytest", is_flag=True, help="Run pytest; events record their test."),
     click.option(
         "--torchrun", "_torchrun", is_flag=True, help="Run torchrun; events record their rank."
     ),
+)
+_WHAT_TO_COMPILE: _Options = (
     click.option(
         "--compile-all",
         is_flag=True,
@@ -156,8 +173,23 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         ),
     ),
     click.option("--backend", help="The backend for --compile and --compile-all."),
-    python_option,
 )
+
+
+def verdict_of(work: Callable[[], int]) -> int:
+    """The exit status that it returns, or 2 for a bug in it: Python would leave with 1, which says
+    "exceeded", or "nothing was verified". A bug is no verdict."""
+    try:
+        return work()
+    except (ToolError, click.ClickException, BrokenPipeError):
+        raise
+    except Exception as error:
+        if as_limit(error) is not None:
+            raise
+        import traceback
+
+        traceback.print_exc()
+        return 2
 
 
 def launch_program(

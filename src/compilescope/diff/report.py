@@ -28,7 +28,6 @@ from compilescope.model.artifacts import MemoryArtifacts
 from compilescope.model.body import Verdict
 from compilescope.model.event import Event, encode
 from compilescope.model.header import RunHeader
-from compilescope.model.holdings import note_product
 from compilescope.model.home import create_run, new_run_id
 from compilescope.model.outcomes import (
     ComparedInputs,
@@ -38,6 +37,7 @@ from compilescope.model.outcomes import (
     WrongOperation,
 )
 from compilescope.model.run import Run
+from compilescope.model.run_files import note_product
 from compilescope.model.stack import Frame, origin_of
 from compilescope.outputs import output_file
 from compilescope.tensors.comparison import DimensionProfile, TensorComparison

@@ -491,7 +491,7 @@ def _blamed(
 
 def _narrowest(plan: TrialPlan) -> torch.dtype:
     """The least precise numbers among weights and arguments."""
-    tensors = [*plan.state.holdings.tensors.values(), *tensors_of(plan.arguments.args)]
+    tensors = [*plan.state.reachable.tensors.values(), *tensors_of(plan.arguments.args)]
     tensors += tensors_of(plan.arguments.kwargs)
     dtypes = {t.dtype for t in tensors if t.is_floating_point()} | {torch.float32}
     return max(dtypes, key=lambda dtype: torch.finfo(dtype).eps)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 
 import msgspec
@@ -17,20 +17,19 @@ import msgspec
 from compilescope.analysis.brief import is_long
 from compilescope.analysis.digest import Digest
 from compilescope.analysis.findings import by_cost, findings
-from compilescope.findings.advice import Advice, is_not_tried
 from compilescope.findings.breaks import BreakFinding
 from compilescope.findings.failures import FailureFinding
 from compilescope.findings.finding import Finding
 from compilescope.findings.recompiles import RecompiledFrame, RecompileFinding
-from compilescope.findings.remedy import Remedy
+from compilescope.findings.remedy import Advice, Remedy, is_not_tried
+from compilescope.fixes.catalogue import Proposals, proposals_for
 from compilescope.fixes.diffs import patch_diff
 from compilescope.fixes.fix import Fix
-from compilescope.fixes.kept_texts import KeptTexts
 from compilescope.fixes.main_file import main_file_of
 from compilescope.fixes.patch import Patch
-from compilescope.fixes.proposals import Proposals, proposals_for
 from compilescope.fixes.subject import Program, Subject
-from compilescope.model.bodies import FixAttempt
+from compilescope.model.bodies import FixAttempt, SourceSeen
+from compilescope.model.plain_files import read_source
 from compilescope.model.run import Run
 from compilescope.model.uncollected import uncollected
 from compilescope.rules.causes.device_words import DEVICE_RULES
@@ -97,7 +96,8 @@ def advised(
         ),
         sites=tuple(adviser.site(each) if adviser.is_drawn(each) else each for each in seen.sites),
         recompiles=tuple(
-            adviser.frame(each) if any(map(adviser.is_drawn, each.causes)) else each
+            # With all causes or none, and each is asked: no `any` of them that ends at the first.
+            adviser.frame(each) if any([*map(adviser.is_drawn, each.causes)]) else each
             for each in seen.recompiles
         ),
     )
@@ -112,6 +112,8 @@ class _Adviser(msgspec.Struct, dict=True):
     """The number of the one cause that is asked about."""
     drawn: int | None = None
     _known: dict[tuple[str, str], tuple[Advice, ...]] = msgspec.field(default_factory=dict)
+    _drawn: set[tuple[str, str]] = msgspec.field(default_factory=set)
+    """Causes of which an entry was seen that is drawn."""
 
     @cached_property
     def program(self) -> Program:
@@ -123,7 +125,7 @@ class _Adviser(msgspec.Struct, dict=True):
             self.run,
             self.seen,
             main_file_of(header.command, header.cwd),
-            KeptTexts(self.run, self.is_here),
+            _KeptTexts(self.run, self.is_here),
             on_this_machine=self.is_here,
             most_source=None if self.only else min(most * _SOURCE_OF_CAUSE, source),
             largest_file=_LARGEST_OF_LONG if hurried else None,
@@ -209,11 +211,16 @@ class _Adviser(msgspec.Struct, dict=True):
         return shlex.join(["compilescope", "fix", *command])
 
     def is_drawn(self, finding: Finding) -> bool:
-        """Will anybody see what is said of it?"""
+        """Will anybody see what is said of it? Of thousands of entries that are one cause the first
+        is what is drawn, as in `brief_digest`."""
         if self.drawn is None:
             return True
+        key = (finding.kind, finding.fingerprint)
         number = self._number(finding)
-        return number <= self.drawn or number == self.only
+        if key in self._drawn or not (number <= self.drawn or number == self.only):
+            return False
+        self._drawn.add(key)
+        return True
 
     def site(self, site: BreakFinding) -> BreakFinding:
         if site.consequence_of is not None:
@@ -445,3 +452,43 @@ def sentence(title: str, more: str) -> str:
     first = title.split(" ", 1)[0]
     head = title if "." in first or "_" in first else title[:1].upper() + title[1:]
     return f"{head.rstrip('.')}. {more}" if more else f"{head.rstrip('.')}."
+
+
+# The source files of a program as a run kept them: the text that was run, not what is there now.
+#
+# Where a file is still the same, its own line ends are kept, so that a patch applies to it.
+
+
+class _KeptTexts(Mapping[str, str]):
+    """The files of a program as they were when it ran, read when asked for."""
+
+    def __init__(self, run: Run, is_here: bool) -> None:
+        self._run = run
+        self._is_here = is_here
+        self._artifacts = {body.file: body.artifact for _, body in run.of(SourceSeen)}
+
+    def __getitem__(self, file: str) -> str:
+        text = self._run.artifacts.get(self._artifacts[file])
+        if text is None:
+            raise KeyError(file)
+        return _with_its_line_ends(file, text) if self._is_here else text
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._artifacts)
+
+    def __len__(self) -> int:
+        return len(self._artifacts)
+
+
+def _with_its_line_ends(file: str, kept: str) -> str:
+    """A program's text is kept as Python reads it, its lines all ended alike; a patch needs them
+    as they are in the file, if that is still the same."""
+    try:
+        text = read_source(file).decode("utf-8-sig")
+    except (OSError, ValueError):
+        return kept
+    return text if _read_lines(text) == _read_lines(kept) else kept
+
+
+def _read_lines(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n")

@@ -24,6 +24,7 @@ INDEX: dict[str, Indexed] = {
         45,
         "source",
         (
+            "GB0033",
             "category/data-dependent-branch",
             "scalar-extraction",
             "tensor-if",
@@ -103,19 +104,37 @@ INDEX: dict[str, Indexed] = {
         "breaks.cond",
         62,
         "source",
-        ("category/data-dependent-branch", "scalar-extraction", "tensor-if", "tensor-truth"),
+        (
+            "GB0033",
+            "category/data-dependent-branch",
+            "scalar-extraction",
+            "tensor-if",
+            "tensor-truth",
+        ),
     ),
     "cond-for-if": Indexed(
         "breaks.cond",
         60,
         "source",
-        ("category/data-dependent-branch", "scalar-extraction", "tensor-if", "tensor-truth"),
+        (
+            "GB0033",
+            "category/data-dependent-branch",
+            "scalar-extraction",
+            "tensor-if",
+            "tensor-truth",
+        ),
     ),
     "cond-for-return": Indexed(
         "breaks.cond",
         61,
         "source",
-        ("category/data-dependent-branch", "scalar-extraction", "tensor-if", "tensor-truth"),
+        (
+            "GB0033",
+            "category/data-dependent-branch",
+            "scalar-extraction",
+            "tensor-if",
+            "tensor-truth",
+        ),
     ),
     "converted-after": Indexed(
         "breaks.converted_after",
@@ -153,13 +172,19 @@ INDEX: dict[str, Indexed] = {
     "import-at-top": Indexed("breaks.import_at_top", 110, "source", ("GB0022", "GB0069")),
     "leaf-for-grad-fn": Indexed("breaks.leaf_for_grad_fn", 20, "source", ("GB0104",)),
     "list-for-iterator": Indexed(
-        "breaks.list_for_iterator", 30, "caller", ("GB0811", "GB1752", "GB4347", "GB9493")
+        "breaks.list_for_iterator", 30, "caller", ("GB0156", "GB0811", "GB1752", "GB4347", "GB9493")
     ),
     "masked-loop": Indexed(
         "breaks.masked_loop",
         50,
         "source",
-        ("category/data-dependent-branch", "scalar-extraction", "tensor-if", "tensor-truth"),
+        (
+            "GB0033",
+            "category/data-dependent-branch",
+            "scalar-extraction",
+            "tensor-if",
+            "tensor-truth",
+        ),
     ),
     "masked-reduction": Indexed(
         "breaks.masked_reduction", 45, "source", ("GB0036", "dynamic-shape")
@@ -233,7 +258,13 @@ INDEX: dict[str, Indexed] = {
         "breaks.report_in_graph",
         59,
         "source",
-        ("category/data-dependent-branch", "scalar-extraction", "tensor-if", "tensor-truth"),
+        (
+            "GB0033",
+            "category/data-dependent-branch",
+            "scalar-extraction",
+            "tensor-if",
+            "tensor-truth",
+        ),
     ),
     "requires-grad-after": Indexed("breaks.requires_grad_after", 40, "source", ("GB0225",)),
     "running-best": Indexed("breaks.running_best", 104, "source", ("GB0193", "GB5687")),
@@ -296,6 +327,7 @@ INDEX: dict[str, Indexed] = {
         110,
         "source",
         (
+            "GB0033",
             "category/data-dependent-branch",
             "scalar-extraction",
             "tensor-if",
@@ -306,25 +338,44 @@ INDEX: dict[str, Indexed] = {
         "breaks.where",
         41,
         "source",
-        ("category/data-dependent-branch", "scalar-extraction", "tensor-if", "tensor-truth"),
+        (
+            "GB0033",
+            "category/data-dependent-branch",
+            "scalar-extraction",
+            "tensor-if",
+            "tensor-truth",
+        ),
     ),
     "where-for-if": Indexed(
         "breaks.where",
         40,
         "source",
-        ("category/data-dependent-branch", "scalar-extraction", "tensor-if", "tensor-truth"),
+        (
+            "GB0033",
+            "category/data-dependent-branch",
+            "scalar-extraction",
+            "tensor-if",
+            "tensor-truth",
+        ),
     ),
     "where-for-return": Indexed(
         "breaks.where",
         43,
         "source",
-        ("category/data-dependent-branch", "scalar-extraction", "tensor-if", "tensor-truth"),
+        (
+            "GB0033",
+            "category/data-dependent-branch",
+            "scalar-extraction",
+            "tensor-if",
+            "tensor-truth",
+        ),
     ),
     "while-loop": Indexed(
         "breaks.while_loop",
         65,
         "source",
         (
+            "GB0033",
             "category/data-dependent-branch",
             "scalar-extraction",
             "tensor-if",

@@ -12,6 +12,7 @@ from typing import NoReturn
 import msgspec
 
 from compilescope.analysis.digest import Digest
+from compilescope.analysis.findings import findings
 from compilescope.findings.breaks import BreakFinding
 from compilescope.findings.failures import FailureFinding
 from compilescope.findings.finding import Finding
@@ -273,3 +274,14 @@ class Subject:
         if not seen:
             return None
         return all(fact.kind in ("tensor", "parameter") for fact in seen)
+
+
+def subjects_of(program: Program) -> list[Subject]:
+    """One for each cause, ranked as the digest ranks them. What an earlier break only left behind
+    goes with that one, so it is none of its own."""
+    return [
+        Subject(finding, program)
+        for finding in findings(program.digest)
+        if finding.kind != "eager"
+        and not (isinstance(finding, BreakFinding) and finding.consequence_of is not None)
+    ]

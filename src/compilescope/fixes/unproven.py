@@ -14,12 +14,11 @@ import msgspec
 from compilescope.analysis.digest import digest
 from compilescope.errors import ToolError
 from compilescope.findings.breaks import BreakFinding
+from compilescope.fixes.catalogue import proposals_for
 from compilescope.fixes.fix import Fix
-from compilescope.fixes.here import Here
+from compilescope.fixes.log_files import LogFiles
 from compilescope.fixes.patch import Patch
-from compilescope.fixes.proposals import proposals_for
-from compilescope.fixes.subject import Program, Subject
-from compilescope.fixes.subjects import subjects_of
+from compilescope.fixes.subject import Program, Subject, subjects_of
 from compilescope.model.run import Run
 from compilescope.source.refusals import Refused
 
@@ -66,7 +65,7 @@ class LoggedSubject:
         return None
 
 
-def logged_subjects(run: Run, here: Here) -> list[LoggedSubject]:
+def logged_subjects(run: Run, here: LogFiles) -> list[LoggedSubject]:
     """Raises `ToolError` if the script cannot be read."""
     program = Program(run, digest(run), here.main)
     try:
@@ -77,7 +76,7 @@ def logged_subjects(run: Run, here: Here) -> list[LoggedSubject]:
     return [_placed(subject, here) for subject in subjects_of(program)]
 
 
-def _placed(subject: Subject, here: Here) -> LoggedSubject:
+def _placed(subject: Subject, here: LogFiles) -> LoggedSubject:
     finding = subject.finding
     path = here.find(finding.file, finding.line, finding.source)
     if path is None:

@@ -75,7 +75,7 @@ def _hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-_REDIRECTS = (301, 302, 303, 307, 308)
+_REDIRECTS = (301, 302, 303, 307, 308)  # HTTP's; 300 and 304 name no other place to ask.
 
 
 class _Problem(Exception):

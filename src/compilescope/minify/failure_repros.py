@@ -24,8 +24,8 @@ from compilescope.minify.graph.record import RECORD, SKIPPED, FailingGraph, read
 from compilescope.minify.sandbox import Sandbox
 from compilescope.model.bodies import CompileFailed, ReproWritten
 from compilescope.model.command_run import append_bodies
-from compilescope.model.holdings import REPROS
 from compilescope.model.run import Run, read_run
+from compilescope.model.run_files import REPROS
 
 if TYPE_CHECKING:
     from compilescope.minify.graph.minifier import Minified

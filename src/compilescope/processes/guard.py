@@ -31,7 +31,7 @@ from compilescope.processes import guard_process
 from compilescope.processes.guard_process import LOCK, PREFIX, remove, restore
 from compilescope.settings import JOURNALS, current_environment, set_variable, state_folder
 
-_PR_SET_CHILD_SUBREAPER, _PR_GET_CHILD_SUBREAPER = 36, 37
+_PR_SET_CHILD_SUBREAPER, _PR_GET_CHILD_SUBREAPER = 36, 37  # linux/prctl.h.
 _REAP_S, _ROUND_S = 2.0, 0.2
 """To end children, in all and each round. Chosen: what is killed goes at once, unless it hangs in
 the kernel, and then nothing helps."""

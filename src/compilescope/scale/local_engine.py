@@ -102,7 +102,7 @@ class LocalEngine:
         self._machine = this_machine()
         self._devices = Devices(len(self._machine.accelerators), current_environment())
         self._workers: list[_Worker] = []
-        self._again: deque[_Handed] = deque()
+        self._again: deque[_StartedJob] = deque()
         self._stillborn = 0
         self._done = 0
 
@@ -116,7 +116,7 @@ class LocalEngine:
         return (self._machine,)
 
     def run(self, jobs: Iterable[Job], heard: Callable[[JobProgress], None]) -> Iterator[Finished]:
-        source = JobSource(jobs, _Handed)
+        source = JobSource(jobs, _StartedJob)
         try:
             while True:
                 yield from self._hand_out(source)
@@ -138,7 +138,7 @@ class LocalEngine:
         finally:
             self._stop([worker for worker in self._workers if worker.handed])
 
-    def _hand_out(self, source: JobSource[_Handed]) -> Iterator[Finished]:
+    def _hand_out(self, source: JobSource[_StartedJob]) -> Iterator[Finished]:
         """Give jobs to whoever is free; what can't be run here ends at once."""
         while sum(worker.handed is not None for worker in self._workers) < self._most:
             handed = self._again.popleft() if self._again else source.next()
@@ -202,7 +202,7 @@ class LocalEngine:
         )
         return Finished(result)
 
-    def _taken_back(self, worker: _Worker) -> _Handed:
+    def _taken_back(self, worker: _Worker) -> _StartedJob:
         handed = worker.handed
         assert handed is not None
         worker.handed = None
@@ -232,7 +232,7 @@ class LocalEngine:
         for worker in leaving:
             worker.stop()
 
-    def _progress(self, source: JobSource[_Handed]) -> JobProgress:
+    def _progress(self, source: JobSource[_StartedJob]) -> JobProgress:
         handed = [worker.handed for worker in self._workers if worker.handed is not None]
         handed.sort(key=lambda each: each.begun)
         return JobProgress(
@@ -242,7 +242,7 @@ class LocalEngine:
         )
 
 
-class _Handed:
+class _StartedJob:
     """A job in some worker's hands."""
 
     def __init__(self, job: Job) -> None:
@@ -259,7 +259,7 @@ class _Worker:
     def __init__(
         self, machine: str, task_seconds: float, environment: Mapping[str, str] | None
     ) -> None:
-        self.handed: _Handed | None = None
+        self.handed: _StartedJob | None = None
         self.is_ready = False
         # It lives as long as this object.
         self._words = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
@@ -286,7 +286,7 @@ class _Worker:
                 start_new_session=True,
             )
 
-    def hand(self, handed: _Handed) -> None:
+    def hand(self, handed: _StartedJob) -> None:
         handed.attempts += 1
         handed.begun = clock()
         handed.pauses = pauses()

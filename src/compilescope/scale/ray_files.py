@@ -20,7 +20,6 @@ _LEFT_OUT = frozenset(
 _MOST_BYTES = 200 << 20
 """Of a working folder. Chosen: room for source; data and weights would go to every node.
 docs/guides/sweep-ray.md says it to users."""
-_OLDEST = (1980, 1, 1, 0, 0, 0)
 
 
 def pack(folder: Path, archive: Path, *, most_bytes: int = _MOST_BYTES) -> None:
@@ -39,9 +38,9 @@ def pack(folder: Path, archive: Path, *, most_bytes: int = _MOST_BYTES) -> None:
             "Run the sweep from a smaller folder, or keep data and weights elsewhere.",
         )
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as written:
-        written.writestr(zipfile.ZipInfo(f"{FOLDER}/", _OLDEST), b"")
+        written.writestr(zipfile.ZipInfo(f"{FOLDER}/"), b"")
         for path in files:
-            entry = zipfile.ZipInfo(f"{FOLDER}/{path.relative_to(folder).as_posix()}", _OLDEST)
+            entry = zipfile.ZipInfo(f"{FOLDER}/{path.relative_to(folder).as_posix()}")
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.external_attr = (path.stat().st_mode & 0o777) << 16
             written.writestr(entry, path.read_bytes())

@@ -31,7 +31,6 @@ from compilescope.scale.orphans import ProgramKeeper
 
 _TAIL = 1 << 20
 """Bytes kept of the end of each stream of a program. Chosen: enough for any traceback."""
-_OLDEST = (1980, 1, 1, 0, 0, 0)
 
 
 class WorkDesk:
@@ -88,7 +87,7 @@ class WorkDesk:
         written = io.BytesIO()
         with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive:
             for path in _files(self._kept):
-                entry = zipfile.ZipInfo(path.relative_to(self._kept).as_posix(), _OLDEST)
+                entry = zipfile.ZipInfo(path.relative_to(self._kept).as_posix())
                 entry.compress_type = zipfile.ZIP_DEFLATED
                 archive.writestr(entry, path.read_bytes())
         return written.getvalue()

@@ -36,8 +36,8 @@ MEMBER = late(
 )
 """The names of a run's files; nothing else goes into an archive or comes out of one."""
 
-_OLDEST = (1980, 1, 1, 0, 0, 0)
 _CHUNK = 1 << 20
+"""Bytes that are copied at a time. Chosen: memory stays small however large the run is."""
 _SHORT = 64
 """Bytes of a file that is not packed. Chosen: hardly fewer packed."""
 _UNREADABLE = b"?\n"
@@ -76,7 +76,7 @@ def _write(folder: Path, file: BinaryIO, progress: Progress | None) -> int:
 
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, size in members:
-            info = zipfile.ZipInfo(name, _OLDEST)
+            info = zipfile.ZipInfo(name)  # Without a time: equal runs make equal archives.
             # What packs a file takes longer to set up than a short one takes to read.
             short = size <= _SHORT
             info.compress_type = zipfile.ZIP_STORED if short else zipfile.ZIP_DEFLATED

@@ -27,6 +27,7 @@ from compilescope.model.plain_files import open_plain
 from compilescope.sharing.archive import MEMBER, Progress
 
 _CHUNK = 1 << 20
+"""Bytes at a time, as an archive is written."""
 _ENTRY = b"PK\x01\x02"
 _LONGEST_NAME = 80
 """Letters in a message. Chosen: a line."""

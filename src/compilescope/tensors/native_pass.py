@@ -63,7 +63,7 @@ class _PassSums(ctypes.Structure):
     )
 
 
-class _Asked(ctypes.Structure):
+class _Request(ctypes.Structure):
     """Likewise."""
 
     _fields_ = (
@@ -163,7 +163,7 @@ class _State:
         self._totals = (ctypes.c_double * entries)()
         self._wrongs = (ctypes.c_double * entries)()
         self._largest = (ctypes.c_int64 * entries)()
-        self.asked = _Asked(
+        self.asked = _Request(
             *rules.tolerance,
             rules.equal_nan,
             rules.worst,

@@ -20,13 +20,13 @@ from compilescope.processes.deadline import OutOfTime
 from compilescope.recorder.target import Target
 from compilescope.repair.search.places import main_file
 from compilescope.repair.search.steps import error_words
+from compilescope.repair.trials.recorded_runs import CapturedRun
 from compilescope.repair.trials.version import Version
-from compilescope.repair.trials.watched import CapturedRun
 from compilescope.repair.trials.workbench import Workbench
 from compilescope.source.refusals import Refused
 from compilescope.tune.candidate import StepFacts
 from compilescope.tune.options import TuneOptions
-from compilescope.tune.stepped import StepFailed, Stepped, compiler_caches
+from compilescope.tune.step_process import StepFailed, StepProcess, compiler_caches
 from compilescope.tune.steps.place import MARK, StepPlace, marked
 from compilescope.tune.steps.search import ENOUGH, choose, likely_steps, possible_steps
 
@@ -53,7 +53,7 @@ class _RoundCount:
     """A process that counts the rounds of loops."""
 
     places: list[StepPlace]
-    process: Stepped
+    process: StepProcess
 
     def result(self) -> dict[str, Any]:
         said = self.process.hear("counted")
@@ -67,19 +67,19 @@ class FirstRunner:
     """Runs it. Raises `ToolError` where the program cannot be run, or has no step."""
 
     target: Target
-    wishes: TuneOptions
+    options: TuneOptions
     bench: Workbench
     caches: Path
 
     def run(self) -> FirstRun:
-        self.wishes.progress("running the program", 0, 0)
+        self.options.progress("running the program", 0, 0)
         with self._guess() as guess:
             captured = self._captured()
-            self.wishes.progress("finding the step", 0, 0)
-            places = possible_steps(captured.run, Version(), self.wishes.step)
+            self.options.progress("finding the step", 0, 0)
+            places = possible_steps(captured.run, Version(), self.options.step)
             counted = self._counted(places, guess)
         place, steps = self._chosen(places, counted)
-        self.wishes.tell(f"the step is {place.words} {self.named(place)}")
+        self.options.tell(f"the step is {place.words} {self.named(place)}")
         facts = msgspec.convert(counted["facts"], StepFacts)
         return FirstRun(captured, place, facts, steps, self.caches)
 
@@ -98,7 +98,7 @@ class FirstRunner:
             ) from None
         if first.timed_out:
             raise ToolError(
-                f"The program did not finish within {self.wishes.limit_s:g} s.",
+                f"The program did not finish within {self.options.limit_s:g} s.",
                 hint="Raise --limit, or use a shorter run of the program.",
             )
         if first.exit_status:
@@ -116,7 +116,7 @@ class FirstRunner:
         """Which loops lead to compiled code is known after the run; all that may be are counted
         meanwhile."""
         places: list[StepPlace] = []
-        if self.wishes.at_once > 1 and self.wishes.step is None:
+        if self.options.at_once > 1 and self.options.step is None:
             places = likely_steps(main_file(self.target))
         try:
             guess = self._start(places) if places else None
@@ -149,7 +149,7 @@ class FirstRunner:
             numbers = [number for number, each in enumerate(places) if each.file == file]
             texts[file] = _renumbered(marked(text, [places[number] for number in numbers]), numbers)
         given: dict[str, Any] = {"places": len(places), "seconds": _COUNTING_S}
-        process = Stepped(self.bench, Version(texts), "count", self.caches, **given)
+        process = StepProcess(self.bench, Version(texts), "count", self.caches, **given)
         return _RoundCount(places, process)
 
     def _chosen(

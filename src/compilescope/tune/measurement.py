@@ -20,8 +20,7 @@ from compilescope.source.refusals import Refused
 from compilescope.tune.first_run import FirstRun
 from compilescope.tune.options import TuneOptions
 from compilescope.tune.race import LEAST_TURNS, Contestant, run_race
-from compilescope.tune.settled import SettledVersion, settle
-from compilescope.tune.stepped import NotReady, StepFailed, Stepped
+from compilescope.tune.step_process import NotReady, SettledVersion, StepFailed, StepProcess, settle
 from compilescope.tune.steps.place import marked
 from compilescope.tune.trial import TOO_FEW, OtherProgram, TuneTrial
 
@@ -58,7 +57,7 @@ def copy_caches(source: Path, folder: Path) -> None:
         shutil.copytree(source, folder, copy_function=link, ignore=left_out, dirs_exist_ok=True)
 
 
-def _compiled_in(process: Stepped) -> float | None:
+def _compiled_in(process: StepProcess) -> float | None:
     """None where it fails, which it did not before."""
     with contextlib.suppress(StepFailed):
         return settle(process).compile_s
@@ -82,18 +81,18 @@ def measuring_alone() -> Iterator[None]:
 class Meter:
     """Runs versions in turns with the original."""
 
-    def __init__(self, bench: Workbench, wishes: TuneOptions, first: FirstRun) -> None:
+    def __init__(self, bench: Workbench, options: TuneOptions, first: FirstRun) -> None:
         self._bench = bench
-        self._wishes = wishes
+        self._options = options
         self._place = first.place
         self._left = None if first.steps is None else max(1, first.steps - _SETTLING)
-        self._folder = wishes.caches or Path(tempfile.mkdtemp(prefix="compilescope-tune-"))
+        self._folder = options.caches or Path(tempfile.mkdtemp(prefix="compilescope-tune-"))
         self._compiled = first.caches
         self.original = self.new_folder("original")
         self._base: SettledVersion | None = None
-        self._started: dict[str, Stepped] = {}
+        self._started: dict[str, StepProcess] = {}
         """Trials that compile already."""
-        self._unsettled: dict[str, Stepped] = {}
+        self._unsettled: dict[str, StepProcess] = {}
         self._spare: dict[str, SettledVersion] = {}
         """For second measurements, by the trial's id."""
         self._ready: dict[str, SettledVersion] = {}
@@ -118,7 +117,7 @@ class Meter:
             process.close()
         for settled in self._ready.values():
             settled.process.close()
-        if self._wishes.caches is None:
+        if self._options.caches is None:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def with_mark(self, version: Version, program: OtherProgram | None = None) -> Version:
@@ -176,7 +175,7 @@ class Meter:
                 own_s = max(left_s - reserve_s, _LEAST * left_s)
             until = clock() + (1 - _FOR_RACE) * own_s
             for trial, process in started:
-                self._wishes.progress(f"{doing}: compiling {trial.id}", 0, 0)
+                self._options.progress(f"{doing}: compiling {trial.id}", 0, 0)
                 try:
                     racing.append((trial, Contestant(settle(process, until))))
                 except StepFailed as failure:
@@ -216,7 +215,7 @@ class Meter:
 
     def _race(self, base: SettledVersion, racing: list[Contestant], doing: str) -> None:
         def tick(turn: int) -> None:
-            self._wishes.progress(doing, turn, 0)
+            self._options.progress(doing, turn, 0)
 
         with measuring_alone():
             # A turn that begins in time may still end in it.
@@ -238,9 +237,9 @@ class Meter:
 
     def _start(
         self, version: Version, folder: Path, program: OtherProgram | None = None
-    ) -> Stepped:
+    ) -> StepProcess:
         bench = program.bench if program is not None else self._bench
-        return Stepped(bench, self.with_mark(version, program), "turns", folder)
+        return StepProcess(bench, self.with_mark(version, program), "turns", folder)
 
     def _settled_base(self) -> SettledVersion:
         if self._base is not None and not self._base.over:
@@ -268,7 +267,7 @@ class Meter:
         """With empty caches, the original at the same time: what makes one slower makes all."""
         self.drop_base()
         names = ", ".join(trial.id for trial in trials)
-        self._wishes.progress(f"compiling with empty caches: {names}", 0, 0)
+        self._options.progress(f"compiling with empty caches: {names}", 0, 0)
         with contextlib.ExitStack() as opened:
             versions = [Version(), *(trial.version for trial in trials)]
             started = [
@@ -287,9 +286,9 @@ class Meter:
         *,
         exact: bool,
         program: OtherProgram | None = None,
-    ) -> Stepped:
+    ) -> StepProcess:
         """Run the first steps only, with eager mode's random numbers, and keep what they gave."""
-        return Stepped(
+        return StepProcess(
             program.bench if program is not None else self._bench,
             self.with_mark(version, program),
             "exact" if exact else "turns",

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 
 from compilescope.analysis.intervals import Ratio, ratio
 from compilescope.processes.deadline import clock
-from compilescope.tune.settled import SettledVersion
-from compilescope.tune.stepped import StepFailed
+from compilescope.tune.step_process import SettledVersion, StepFailed
 
 LEAST_TURNS = 6
 """From here on two order statistics hold a median with 95 % (`analysis.intervals`)."""

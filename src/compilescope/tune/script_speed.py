@@ -23,7 +23,7 @@ from compilescope.tune.judge import NumbersJudge, judge_first
 from compilescope.tune.measurement import Meter
 from compilescope.tune.options import TuneOptions
 from compilescope.tune.outcome import TuneResult
-from compilescope.tune.stepped import StepFailed
+from compilescope.tune.step_process import StepFailed
 from compilescope.tune.trial import OtherProgram, TuneTrial, in_words
 
 
@@ -36,7 +36,7 @@ class ScriptSpeed:
 
 
 def measure_script(
-    script: Target, file: Path, original: Target, result: TuneResult, wishes: TuneOptions
+    script: Target, file: Path, original: Target, result: TuneResult, options: TuneOptions
 ) -> ScriptSpeed:
     """`file` is the script's own."""
     first = result.first
@@ -45,15 +45,15 @@ def measure_script(
     if first.place.file != result.main:
         return _unknown("the step is not in the script's own file")
     place = msgspec.structs.replace(first.place, file=str(file.absolute()))
-    wishes = replace(wishes, caches=None, deadline=wishes.deadline or Deadline())
+    options = replace(options, caches=None, deadline=options.deadline or Deadline())
     with ExitStack() as opened:
-        ours = opened.enter_context(_bench(script, wishes))
-        meter = Meter(opened.enter_context(_bench(original, wishes)), wishes, first)
+        ours = opened.enter_context(_bench(script, options))
+        meter = Meter(opened.enter_context(_bench(original, options)), options, first)
         opened.callback(meter.close)
         folder = meter.new_folder("script")
         trial = TuneTrial(result.kept, Version(), folder, program=OtherProgram(ours, place))
         try:
-            judge = NumbersJudge(meter, wishes)
+            judge = NumbersJudge(meter, options)
             meter.start([trial])
             judge.anchor()
             meter.measure([trial], "measuring the script")
@@ -65,15 +65,15 @@ def measure_script(
         return ScriptSpeed(tuple(_checks(trial)), trial.ratio)
 
 
-def _bench(target: Target, wishes: TuneOptions) -> Workbench:
+def _bench(target: Target, options: TuneOptions) -> Workbench:
     return Workbench(
         target,
-        compile_names=wishes.compile_names,
-        backend=wishes.backend,
-        limit_s=wishes.limit_s,
-        stdin=wishes.stdin,
-        seed=wishes.seed,
-        deadline=wishes.deadline,
+        compile_names=options.compile_names,
+        backend=options.backend,
+        limit_s=options.limit_s,
+        stdin=options.stdin,
+        seed=options.seed,
+        deadline=options.deadline,
     )
 
 

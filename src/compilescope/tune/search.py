@@ -11,25 +11,27 @@ from pathlib import Path
 
 from compilescope.errors import ToolError
 from compilescope.fixes.subject import Program
+from compilescope.model.bodies import Body
+from compilescope.model.command_run import append_bodies
 from compilescope.processes.deadline import Deadline, OutOfTime
 from compilescope.recorder.target import Target
 from compilescope.repair.search.places import main_file
 from compilescope.repair.search.steps import error_words
+from compilescope.repair.search.stored_search import copy_run
 from compilescope.repair.trials.losses import losses_of
+from compilescope.repair.trials.recorded_runs import CapturedRun
 from compilescope.repair.trials.version import Version
-from compilescope.repair.trials.watched import CapturedRun
 from compilescope.repair.trials.workbench import Workbench
 from compilescope.source.refusals import Refused
 from compilescope.tune.candidate import StepFacts, TuneCandidate, TunedProgram
 from compilescope.tune.catalogue import all_candidates, likelihood
 from compilescope.tune.first_run import FirstRun, FirstRunner
-from compilescope.tune.fixed import FIXES, fixed_version
+from compilescope.tune.fixed_program import FIXES, fixed_version
 from compilescope.tune.judge import NumbersJudge, judge_compile_time, judge_first, judge_second
 from compilescope.tune.measurement import Meter
 from compilescope.tune.options import TuneOptions
 from compilescope.tune.outcome import Findings, TuneResult, originals_of
-from compilescope.tune.stepped import StepFailed, compiler_caches
-from compilescope.tune.stored import keep_tuning
+from compilescope.tune.step_process import StepFailed, compiler_caches
 from compilescope.tune.trial import NO_COMPILE_TIME, NO_TIME, NOT_COMPILED, NOT_TRIED, TuneTrial
 
 _FOR_WHOLE, _FOR_END = 0.3, 0.15
@@ -41,34 +43,34 @@ _ROOM_FOR_TWICE = 4
 
 def tune(
     target: Target,
-    wishes: TuneOptions,
+    options: TuneOptions,
     candidates: Sequence[TuneCandidate] | None = None,
 ) -> TuneResult:
     """With all candidates, unless some are given. Raises `ToolError` where the program cannot be
     run, or has no step."""
     target.check()
-    wishes.check()
-    deadline = wishes.deadline or Deadline(wishes.budget_s)
+    options.check()
+    deadline = options.deadline or Deadline(options.budget_s)
     with (
         Workbench(
             target,
-            compile_names=wishes.compile_names,
-            backend=wishes.backend,
-            limit_s=wishes.limit_s,
-            stdin=wishes.stdin,
-            seed=wishes.seed,
+            compile_names=options.compile_names,
+            backend=options.backend,
+            limit_s=options.limit_s,
+            stdin=options.stdin,
+            seed=options.seed,
             deadline=deadline,
         ) as bench,
         tempfile.TemporaryDirectory(prefix="compilescope-") as caches,
     ):
         every = all_candidates() if candidates is None else candidates
-        return _TuneSearch(target, wishes, bench, Path(caches), tuple(every)).run()
+        return _TuneSearch(target, options, bench, Path(caches), tuple(every)).run()
 
 
 @dataclass
 class _TuneSearch:
     target: Target
-    wishes: TuneOptions
+    options: TuneOptions
     bench: Workbench
     caches: Path
     """Of the first run."""
@@ -82,9 +84,9 @@ class _TuneSearch:
     interrupted: bool = False
 
     def run(self) -> TuneResult:
-        runner = FirstRunner(self.target, self.wishes, self.bench, self.caches)
+        runner = FirstRunner(self.target, self.options, self.bench, self.caches)
         first = runner.run()
-        meter = Meter(self.bench, self.wishes, first)
+        meter = Meter(self.bench, self.options, first)
         try:
             with self._keeping_what_is_proven():
                 self._search(meter, first)
@@ -97,7 +99,7 @@ class _TuneSearch:
         try:
             yield
         except OutOfTime:
-            self.notes.append(f"The time budget of {self.wishes.budget_s or 0:g} s ran out.")
+            self.notes.append(f"The time budget of {self.options.budget_s or 0:g} s ran out.")
             self._note_untried()
         except KeyboardInterrupt:
             self.interrupted = True
@@ -107,9 +109,9 @@ class _TuneSearch:
 
     def _search(self, meter: Meter, first: FirstRun) -> None:
         tuned = TunedProgram(self._program(first), first.facts, first.place)
-        wanted = [c for c in self.candidates if not self.wishes.only or c.id in self.wishes.only]
+        wanted = [c for c in self.candidates if not self.options.only or c.id in self.options.only]
         self._propose(meter, tuned, [each for each in wanted if each.id != FIXES])
-        judge = NumbersJudge(meter, self.wishes)
+        judge = NumbersJudge(meter, self.options)
         first_batch, *batches = self._batches(tuned.facts) or [[]]
         self._try_all(meter, judge, [first_batch], later=len(batches))
         with self._leaving(_FOR_WHOLE):
@@ -126,7 +128,7 @@ class _TuneSearch:
         self, meter: Meter, judge: NumbersJudge, tuned: TunedProgram, wanted: list[TuneCandidate]
     ) -> TunedProgram:
         """After what is tried at once: a search for fixes runs the program many times."""
-        tuned = fixed_version(self.target, self.wishes, tuned)
+        tuned = fixed_version(self.target, self.options, tuned)
         known = len(self.trials)
         self._propose(meter, tuned, [each for each in wanted if each.id == FIXES])
         self._try_all(meter, judge, [self.trials[known:]])
@@ -136,9 +138,9 @@ class _TuneSearch:
         """What compiles at the same time, the likeliest first. The original is one of the first
         batch."""
         quick = [trial for trial in self.trials if not trial.autotunes]
-        lower = self.wishes.lower_precision
+        lower = self.options.lower_precision
         quick.sort(key=lambda each: likelihood(each.candidates[0], facts, lower_precision=lower))
-        room = max(1, self.wishes.at_once // (2 if self._twice else 1) - 1)
+        room = max(1, self.options.at_once // (2 if self._twice else 1) - 1)
         return [batch for batch in (quick[:room], *self._groups(quick[room:])) if batch]
 
     def _slow_batches(self) -> list[list[TuneTrial]]:
@@ -149,7 +151,7 @@ class _TuneSearch:
     def _twice(self) -> bool:
         """The first batch starts the processes of its second measurement too: where there is room
         for a candidate and the original, twice."""
-        return self.wishes.at_once >= _ROOM_FOR_TWICE
+        return self.options.at_once >= _ROOM_FOR_TWICE
 
     def _try_all(
         self,
@@ -173,7 +175,7 @@ class _TuneSearch:
             self._second(meter, [trial for trial in batch if trial.promising])
 
     def _anchor(self, meter: Meter, judge: NumbersJudge, batch: list[TuneTrial]) -> None:
-        if self.wishes.at_once > 1:
+        if self.options.at_once > 1:
             meter.start(batch, twice=self._twice)  # The original compiles beside them.
         try:
             judge.anchor()
@@ -182,7 +184,7 @@ class _TuneSearch:
 
     def _tell(self, trials: Iterable[TuneTrial]) -> None:
         for trial in trials:
-            self.wishes.tell(f"{trial.id}: {trial.verdict}: {trial.reason}")
+            self.options.tell(f"{trial.id}: {trial.verdict}: {trial.reason}")
 
     def _note_untried(self) -> None:
         untried = [trial for trial in self.trials if trial.reason == NOT_TRIED]
@@ -203,13 +205,13 @@ class _TuneSearch:
         except OutOfTime:
             if self.bench.deadline.is_over:
                 raise
-            self.notes.append(f"The time budget of {self.wishes.budget_s or 0:g} s was short.")
+            self.notes.append(f"The time budget of {self.options.budget_s or 0:g} s was short.")
             self._note_untried()
 
     def _groups(self, trials: list[TuneTrial]) -> Iterator[list[TuneTrial]]:
         """As many as compile at the same time."""
-        for start in range(0, len(trials), self.wishes.at_once):
-            yield trials[start : start + self.wishes.at_once]
+        for start in range(0, len(trials), self.options.at_once):
+            yield trials[start : start + self.options.at_once]
 
     def _program(self, first: FirstRun) -> Program:
         captured = first.captured
@@ -238,7 +240,7 @@ class _TuneSearch:
         self.best = next(iter(self._winners()), None)
 
     def _winners(self) -> list[TuneTrial]:
-        allowed = {"verified", "apart"} if self.wishes.lower_precision else {"verified"}
+        allowed = {"verified", "apart"} if self.options.lower_precision else {"verified"}
         found = [t for t in self.trials if t.verdict in allowed and not t.for_compile_time]
         return sorted(found, key=lambda trial: trial.value, reverse=True)
 
@@ -302,7 +304,7 @@ class _TuneSearch:
         """It must also come to its end, as the original does."""
         if self.best is None:
             return
-        self.wishes.progress("running the whole program", 0, 0)
+        self.options.progress("running the whole program", 0, 0)
         try:
             caches = compiler_caches(self.best.folder)
             self.after = self.bench.watch(self.best.version, fresh=True, environment=caches)
@@ -342,8 +344,8 @@ class _TuneSearch:
         )
         attempts, outcome = tuple(found.attempts()), found.outcome()
         run = ""
-        if self.wishes.home is not None:
-            kept = keep_tuning(captured.folder, self.wishes.home, [*attempts, outcome])
+        if self.options.home is not None:
+            kept = _keep_tuning(captured.folder, self.options.home, [*attempts, outcome])
             run = kept.name if kept is not None else ""
         return TuneResult(
             outcome=outcome,
@@ -358,5 +360,10 @@ class _TuneSearch:
             after=losses_of(self.after.digest, self.after.operators) if self.after else None,
             first=first,
             kept=self.best.candidates if self.best is not None else (),
-            caches=self.best.folder if self.best is not None and self.wishes.caches else None,
+            caches=self.best.folder if self.best is not None and self.options.caches else None,
         )
+
+
+def _keep_tuning(folder: Path, home: Path, bodies: Sequence[Body]) -> Path | None:
+    """Copy the run to the user's own; None where that cannot be written."""
+    return copy_run(folder, home, lambda part: append_bodies(part, bodies))

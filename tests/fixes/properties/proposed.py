@@ -19,8 +19,7 @@ import torch
 from compilescope.fixes.catalogue import all_fixes
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
-from compilescope.fixes.subject import Program
-from compilescope.fixes.subjects import subjects_of
+from compilescope.fixes.subject import Program, subjects_of
 from compilescope.fixes.values.facts import ValueFacts
 from compilescope.repair.trials.child.surveyor import Surveyor
 from compilescope.source.refusals import Refused

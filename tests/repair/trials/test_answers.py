@@ -32,7 +32,7 @@ def _verify(tmp_path: Path, rest: str, options: str = "", **more) -> Verificatio
     new = _MENDED.format(options=options, rest=rest)
     with Workbench(Target("script", (str(file),)), **more) as bench:
         before = TrialBaseline(bench)
-        gone = [found.fingerprint for found in findings(before.watched.digest)]
+        gone = [found.fingerprint for found in findings(before.captured.digest)]
         return verify(bench, before, Version({str(file): new}), gone=gone)
 
 

@@ -92,8 +92,8 @@ def test_lines_of_the_users_files_only(tmp_path: Path) -> None:
 def test_a_check_that_never_failed_is_read(test: str, asked: str, verdict: str) -> None:
     from types import SimpleNamespace
 
-    from compilescope.repair.trials.branch_checks import check_branches
     from compilescope.repair.trials.changes import changes_between
+    from compilescope.repair.trials.value_checks import check_branches
     from compilescope.repair.trials.version import Version
 
     old = f"def f(x, n):\n    if {test}:\n        raise ValueError('no')\n    return x\n"

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from compilescope.recorder.target import Target
+from compilescope.repair.trials.recorded_runs import ReplayedRun
 from compilescope.repair.trials.version import Version
-from compilescope.repair.trials.watched import ReplayedRun
 from compilescope.repair.trials.workbench import Workbench
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
@@ -58,9 +58,9 @@ def _probe(tmp_path: Path, text: str) -> tuple[ReplayedRun, ReplayedRun, bytes]:
     file = tmp_path / "program.py"
     file.write_text(text)
     with Workbench(Target("script", (str(file),))) as bench:
-        watched = bench.watch(Version())
+        captured = bench.watch(Version())
         probed = bench.probe(Version(), compiled=False)
-        return probed, bench.probe(Version(), compiled=True, like=probed), watched.stdout
+        return probed, bench.probe(Version(), compiled=True, like=probed), captured.stdout
 
 
 def test_all_kinds_of_regions(tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ def _verified(file: Path, before: str, after: str, warm: WarmParent) -> Verifica
     file.write_text(before)
     with Workbench(Target("script", (str(file),)), warm=warm) as bench:
         baseline = TrialBaseline(bench)
-        first = baseline.watched.digest.sites[0]
+        first = baseline.captured.digest.sites[0]
         return verify(bench, baseline, Version({str(file): after}), gone=[first.fingerprint])
 
 

@@ -23,8 +23,8 @@ pytestmark = pytest.mark.torch
 
 
 def _fingerprint(before: TrialBaseline, at: str) -> str:
-    found = [one for one in findings(before.watched.digest) if at in one.source]
-    assert found, before.watched.stderr.decode()
+    found = [one for one in findings(before.captured.digest) if at in one.source]
+    assert found, before.captured.stderr.decode()
     return found[0].fingerprint
 
 
@@ -88,7 +88,7 @@ def test_a_good_patch_is_verified(before: TrialBaseline) -> None:
     assert found.verdict == "verified", found
     assert (found.before.breaks, found.after.breaks) == (2, 1)
     assert found.after.operators > found.before.operators
-    assert found.watched is not None
+    assert found.captured is not None
     branches = next(check for check in found.checks if check.name == "branches")
     assert branches.words == "both sides of 1 branch were taken"
 

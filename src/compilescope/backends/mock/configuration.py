@@ -25,8 +25,7 @@ from compilescope.rules.constraints.memory import MemoryConstraint
 from compilescope.rules.constraints.operators import UnsupportedOpsConstraint
 from compilescope.rules.constraints.shape import ShapeConstraint
 from compilescope.rules.hardware.checks import check_graph, constraints_of
-from compilescope.rules.hardware.constraint import Constraint
-from compilescope.rules.hardware.default_device import default_device
+from compilescope.rules.hardware.constraint import Constraint, default_device
 from compilescope.settings import MockSettings, read_mock_settings
 
 UNNAMED = "mock"

@@ -50,9 +50,9 @@ def COMMAND(
     home: Path | None,
 ) -> None:
     """Pack RUN (default: the latest) into a zip file that `compilescope import` reads."""
-    from compilescope.model.holdings import note_product
     from compilescope.model.home import find_run
     from compilescope.model.run import read_run
+    from compilescope.model.run_files import note_product
     from compilescope.sharing.archive import write_archive
 
     stored = folder = find_run(home_folder(home), run)

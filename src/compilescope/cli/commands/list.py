@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from compilescope.model.header import RunHeader
-    from compilescope.model.holdings import Holding
     from compilescope.model.labels import Labels
+    from compilescope.model.run_files import RunFile
 
 GROUP = "Share"
 _AROUND = 4
@@ -80,7 +80,7 @@ def COMMAND(
 
 def _value(path: Path, header: RunHeader, *, artifacts: bool) -> dict[str, Any]:
     from compilescope.analysis.glance import ended_by_the_last_lines, status_of
-    from compilescope.model.holdings import holdings
+    from compilescope.model.run_files import run_files
 
     labels = _labels(path)
     value = {
@@ -95,7 +95,7 @@ def _value(path: Path, header: RunHeader, *, artifacts: bool) -> dict[str, Any]:
         "tags": list(labels.tags),
         "note": labels.note,
     }
-    return {**value, "artifacts": holdings(path)} if artifacts else value
+    return {**value, "artifacts": run_files(path)} if artifacts else value
 
 
 def _labels(path: Path) -> Labels:
@@ -159,7 +159,7 @@ def _print_table(
 
 def _row(path: Path, header: RunHeader, *, artifacts: bool) -> _RunLine:
     from compilescope.analysis.glance import ended_by_the_last_lines, status_of
-    from compilescope.model.holdings import holdings
+    from compilescope.model.run_files import run_files
     from compilescope.report.render.spans import ago
 
     when = ago(time.time() - header.started_ns / 1e9)
@@ -167,7 +167,7 @@ def _row(path: Path, header: RunHeader, *, artifacts: bool) -> _RunLine:
     # A program given with -c has lines of its own; a run has one here.
     command = one_line(" ".join(header.command)) + tags
     raised = ended_by_the_last_lines(path, header).exception or ""
-    below = list(_held(holdings(path))) if artifacts else []
+    below = list(_held(run_files(path))) if artifacts else []
     cells = (one_line(header.run), when, status_of(header))
     return _RunLine(cells, command, one_line(raised), below)
 
@@ -191,7 +191,7 @@ def _print_line(line: str, style: str = "") -> None:
     put((f"\x1b[{codes[style]}m{line}\x1b[0m" if coloured else line) + "\n")
 
 
-def _held(found: list[Holding]) -> Iterator[str]:
+def _held(found: list[RunFile]) -> Iterator[str]:
     """Texts that only events name are one line; all else has a line each."""
     texts = [held for held in found if held.kind == "artifact"]
     others = [held for held in found if held.kind != "artifact"]

@@ -67,8 +67,8 @@ def COMMAND(
     Without -o it goes to stdout; HTML goes to a file named after the run if stdout is a terminal.
     Markdown is at most 60 KB, so that it fits a GitHub comment.
     """
-    from compilescope.model.holdings import note_product
     from compilescope.model.run import read_run
+    from compilescope.model.run_files import note_product
 
     wanted = LlmOptions(**llm_given)
     form = form or (format_of(output) if output else None) or "html"

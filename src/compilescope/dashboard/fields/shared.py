@@ -7,7 +7,14 @@ from pathlib import Path
 
 from compilescope.dashboard.fields.choices import backends, devices
 from compilescope.dashboard.fields.form import Group, Values
-from compilescope.dashboard.fields.kinds import Field, Flag, NameList, ProgramArguments
+from compilescope.dashboard.fields.kinds import (
+    DURATION,
+    Field,
+    Flag,
+    NameList,
+    ProgramArguments,
+    Real,
+)
 from compilescope.dashboard.fields.paths import Backends, DeviceName, OutFile, RunId, ScriptFile
 
 SCRIPT = Field(
@@ -66,6 +73,18 @@ CONSTRAINTS = Field(
     "--constraints",
     help="Also check the graphs against this device: a name, or a .toml file.",
 )
+
+
+def time_limit(of: str, words: str, default: str) -> Field:
+    """For one of the many processes of a search."""
+    kind = Real(above=True)
+    return Field("limit", f"Seconds for one {of}", kind, "--limit", help=words, default=default)
+
+
+def time_budget(shown: str) -> Field:
+    """For the whole search."""
+    words = f"90s, 2m, 1h. {shown} [default: none]"
+    return Field("budget", "Time for the search", DURATION, "--budget", help=words)
 
 
 def check_compiled(values: Values) -> Iterator[tuple[str, str]]:

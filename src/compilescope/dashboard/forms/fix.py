@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from compilescope.dashboard.fields.form import Form, Group, Values
-from compilescope.dashboard.fields.kinds import DURATION, RULES, SITE, Field, Flag, Real
+from compilescope.dashboard.fields.kinds import RULES, SITE, Field, Flag
 from compilescope.dashboard.fields.shared import (
     ARGUMENTS,
     COMPILED,
@@ -13,6 +13,8 @@ from compilescope.dashboard.fields.shared import (
     check_compiled,
     check_program,
     check_writing,
+    time_budget,
+    time_limit,
     what_to_write,
     written_script,
 )
@@ -62,21 +64,8 @@ FORM = Form(
         Group(
             "Search",
             (
-                Field(
-                    "limit",
-                    "Seconds for one run",
-                    Real(above=True),
-                    "--limit",
-                    help="Time limit for one run of the program.",
-                    default="300",
-                ),
-                Field(
-                    "budget",
-                    "Time for the search",
-                    DURATION,
-                    "--budget",
-                    help="90s, 2m, 1h. Fixes verified by then are shown. [default: none]",
-                ),
+                time_limit("run", "Time limit for one run of the program.", "300"),
+                time_budget("Fixes verified by then are shown."),
                 Field("no_time", "Don't time the result", Flag(), "--no-time"),
             ),
             more=True,

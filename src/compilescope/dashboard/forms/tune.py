@@ -4,13 +4,15 @@ import re
 from collections.abc import Iterator
 
 from compilescope.dashboard.fields.form import Form, Group, Values
-from compilescope.dashboard.fields.kinds import DURATION, RULES, Field, Flag, Real, Text, Whole
+from compilescope.dashboard.fields.kinds import RULES, Field, Flag, Text, Whole
 from compilescope.dashboard.fields.shared import (
     ARGUMENTS,
     COMPILED,
     SCRIPT,
     check_compiled,
     check_writing,
+    time_budget,
+    time_limit,
     what_to_write,
     written_script,
 )
@@ -66,21 +68,8 @@ FORM = Form(
         Group(
             "Search",
             (
-                Field(
-                    "limit",
-                    "Seconds for one process",
-                    Real(above=True),
-                    "--limit",
-                    help="Time limit for one process to compile and settle.",
-                    default="600",
-                ),
-                Field(
-                    "budget",
-                    "Time for the search",
-                    DURATION,
-                    "--budget",
-                    help="90s, 2m, 1h. What is verified by then is shown. [default: none]",
-                ),
+                time_limit("process", "Time limit for one process to compile and settle.", "600"),
+                time_budget("What is verified by then is shown."),
                 Field(
                     "jobs",
                     "Versions at a time",

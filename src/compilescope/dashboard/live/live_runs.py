@@ -41,7 +41,7 @@ _MOST_STOPS = 1000
 _log = logging.getLogger(__name__)
 
 
-class WatchedRun:
+class LiveRun:
     """A run that somebody looks at."""
 
     def __init__(self, tail: RunTail, pool: ThreadPoolExecutor) -> None:
@@ -191,12 +191,12 @@ class LiveRuns:
 
     def __init__(self, *, linger: float = LINGER_S) -> None:
         self._linger = linger
-        self._watched: dict[str, WatchedRun] = {}
+        self._watched: dict[str, LiveRun] = {}
         self._stops: dict[str, float] = {}
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="live")
 
     @property
-    def watched(self) -> dict[str, WatchedRun]:
+    def watched(self) -> dict[str, LiveRun]:
         return self._watched
 
     async def updates(self, folder: Path, after: str) -> AsyncIterator[Update]:
@@ -229,21 +229,21 @@ class LiveRuns:
         self._watched.clear()
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    def _enter(self, folder: Path) -> WatchedRun:
+    def _enter(self, folder: Path) -> LiveRun:
         watched = self._watched.get(folder.name)
         if watched is None or (watched.over and watched.tail.state == "gone"):
-            watched = WatchedRun(RunTail(folder), self._pool)
+            watched = LiveRun(RunTail(folder), self._pool)
             watched.stop_asked = self._stops.get(folder.name)
             self._watched[folder.name] = watched
         watched.viewers += 1
         return watched
 
-    def _leave(self, run: str, watched: WatchedRun) -> None:
+    def _leave(self, run: str, watched: LiveRun) -> None:
         watched.viewers -= 1
         if not watched.viewers:
             asyncio.get_running_loop().call_later(self._linger, self._drop, run, watched)
 
-    def _drop(self, run: str, watched: WatchedRun) -> None:
+    def _drop(self, run: str, watched: LiveRun) -> None:
         if watched.viewers:
             return
         if self._watched.get(run) is watched:

@@ -35,7 +35,7 @@ _OURS = os.path.join(str(Path(os.path.abspath(__file__)).parents[2]), "")
 _INTERNAL = frozenset({"_parameters", "_buffers", "_modules"})
 
 
-class Holdings:
+class ReachableState:
     """Everything that can change from one call to the next, by walking from `roots`."""
 
     def __init__(self, *roots: tuple[str, Any]) -> None:
@@ -224,28 +224,28 @@ class State:
     """What a model held when this was made."""
 
     def __init__(self, model: Any, args: Any = ()) -> None:
-        self.holdings = Holdings(("", model), *_stateful(args))
-        tensors = self.holdings.tensors
+        self.reachable = ReachableState(("", model), *_stateful(args))
+        tensors = self.reachable.tensors
         self._copies = copied_tensors(tensors.values())
         self._described = {n: (t.requires_grad, gradient_of(t)) for n, t in tensors.items()}
         gradients = [gradient for _, gradient in self._described.values()]
         self._gradients = copied_tensors(g for g in gradients if g is not None)
-        self._containers = [(held, content_of(held)) for _, held in self.holdings.containers]
-        self._cells = [(cell, content_of_cell(cell)) for _, cell in self.holdings.cells]
-        self._globals = [(name, held, held[name]) for name, held in self.holdings.globals]
-        self._generators = [(g, g.get_state()) for g in self.holdings.generators]
+        self._containers = [(held, content_of(held)) for _, held in self.reachable.containers]
+        self._cells = [(cell, content_of_cell(cell)) for _, cell in self.reachable.cells]
+        self._globals = [(name, held, held[name]) for name, held in self.reachable.globals]
+        self._generators = [(g, g.get_state()) for g in self.reachable.generators]
 
     @property
     def own(self) -> list[Any]:
         """What stays itself where arguments are copied."""
-        return [*self.holdings.tensors.values(), *self.holdings.modules]
+        return [*self.reachable.tensors.values(), *self.reachable.modules]
 
     @property
     def parameters(self) -> dict[str, torch.Tensor]:
         """What a gradient is taken for."""
         return {
             name: tensor
-            for name, tensor in self.holdings.tensors.items()
+            for name, tensor in self.reachable.tensors.items()
             if tensor.requires_grad and tensor.is_leaf
         }
 
@@ -254,7 +254,7 @@ class State:
         put_back(self._containers, self._cells, self._globals)
         for generator, state in self._generators:
             generator.set_state(state)
-        for name, tensor in self.holdings.tensors.items():
+        for name, tensor in self.reachable.tensors.items():
             requires, gradient = self._described[name]
             _write(tensor, self._copies[id(tensor)])
             if tensor.is_leaf and tensor.requires_grad != requires:
@@ -271,7 +271,7 @@ class State:
     def changes(self) -> dict[str, Any]:
         """What is no longer as it was, by name: tensors, gradients, and plain values."""
         found: dict[str, Any] = {}
-        for name, tensor in self.holdings.tensors.items():
+        for name, tensor in self.reachable.tensors.items():
             before = self._copies[id(tensor)]
             # In float64 it still is what it was, if rounding it gives that.
             narrow = tensor if tensor.is_quantized else tensor.detach().to(before.dtype)
@@ -283,10 +283,10 @@ class State:
             if now is None or earlier is None or not is_same(now, self._gradients[id(earlier)]):
                 found[f"grad of {name}"] = now
         for (name, _), (held, before) in zip(
-            self.holdings.containers, self._containers, strict=True
+            self.reachable.containers, self._containers, strict=True
         ):
             found.update(_changed_items(name, held, before))
-        for (name, cell), (_, before) in zip(self.holdings.cells, self._cells, strict=True):
+        for (name, cell), (_, before) in zip(self.reachable.cells, self._cells, strict=True):
             now = content_of_cell(cell)
             if now is not before and isinstance(now, (*_PLAIN, torch.Tensor)):
                 found[name] = now
@@ -299,7 +299,7 @@ class State:
     def before(self, name: str) -> Any:
         """What `changes` would have called by this name; `MISSING` where nothing was."""
         owner = name.removeprefix("grad of ")
-        tensor = self.holdings.tensors.get(owner)
+        tensor = self.reachable.tensors.get(owner)
         if tensor is not None and owner == name:
             return self._copies[id(tensor)]
         if tensor is not None:
@@ -308,20 +308,20 @@ class State:
         return self._plain_before(name)
 
     def _plain_before(self, name: str) -> Any:
-        for (path, _), (_, before) in zip(self.holdings.containers, self._containers, strict=True):
+        for (path, _), (_, before) in zip(self.reachable.containers, self._containers, strict=True):
             items = before.items() if isinstance(before, dict) else enumerate(before)
             for key, value in items:
                 if _item_path(path, key) == name:
                     return value
         variables = [(n, before) for n, _, before in self._globals]
-        cells = zip(self.holdings.cells, self._cells, strict=True)
+        cells = zip(self.reachable.cells, self._cells, strict=True)
         variables += [(n, before) for (n, _), (_, before) in cells]
         return next((value for n, value in variables if n == name), MISSING)
 
     @contextlib.contextmanager
     def widened(self) -> Iterator[None]:
         """Within the block all its numbers that are not whole are float64, and restored so."""
-        tensors = self.holdings.tensors
+        tensors = self.reachable.tensors
         wide = copied_tensors(tensors.values(), wide_dtype)
         narrow = [t for t in tensors.values() if wide[id(t)].dtype is not t.dtype]
         kept = [(tensor, tensor.data, gradient_of(tensor)) for tensor in narrow]
@@ -433,7 +433,7 @@ class BackendState:
 
     def __init__(self, backend: Any) -> None:
         # What torch makes of a user's compilers (`aot_autograd`) holds them as attributes.
-        held = Holdings(("", backend), ("", getattr(backend, "__dict__", None)))
+        held = ReachableState(("", backend), ("", getattr(backend, "__dict__", None)))
         functions = [f for f in held.everything if isinstance(f, types.FunctionType)]
         kinds = {type(thing) for thing in held.everything if _is_users(type(thing))}
         shared = [(kind, name, value) for kind in kinds for name, value in vars(kind).items()]

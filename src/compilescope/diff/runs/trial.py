@@ -92,7 +92,7 @@ def run(
             reseed(seed)
         step = _Step(plan, call, outcome, around, dtypes, nudged)
         if nudged:
-            _nudge(plan.state.holdings.tensors.values())
+            _nudge(plan.state.reachable.tensors.values())
         started = time.perf_counter()
         try:
             step.run()

@@ -5,10 +5,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
+from compilescope.findings.breaks import BreakFinding
 from compilescope.fixes.arguments.calls import argument_for, calls_of, place_of
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
+from compilescope.patterns import late
 from compilescope.source.flow.aliasing import changes_in_place
 from compilescope.source.flow.liveness import only_value
 from compilescope.source.flow.purity import remarks
@@ -25,11 +27,17 @@ _LAZY = (
     "builtins.reversed",
     "builtins.enumerate",
 )
+_CALLED = "GB0156"
+"""A method without a rule: torch 2.11 and 2.12 say so of `__iter__`."""
+_ITERATING = late(r"`__(?:iter|next)__`")
 _CONSUMING = ("builtins.sum", "builtins.list", "builtins.tuple", "builtins.max", "builtins.min")
 
 
 def _propose(subject: Subject) -> Patch:
     module, function = subject.module, subject.function
+    told = subject.finding.explanation if isinstance(subject.finding, BreakFinding) else ""
+    if _CALLED in subject.keys and not _ITERATING.search(told):
+        raise NotMeant("no iterator is the cause")
     name = _iterated(subject)
     if name not in parameters_of(function):
         raise NotMeant(f"`{name}` is not a parameter of the function")
@@ -215,7 +223,7 @@ def _uses(module: SourceModule, function: cst.FunctionDef, name: str) -> Iterato
 FIX = Fix(
     id="list-for-iterator",
     title="use a list instead of an iterator",
-    rules=frozenset({"GB0811", "GB4347", "GB1752", "GB9493"}),
+    rules=frozenset({"GB0811", "GB4347", "GB1752", "GB9493", _CALLED}),
     order=30,
     kind="caller",
     why="The iterator is created for this call only and consumed once, so a list of its items "

@@ -7,7 +7,7 @@ import re
 from compilescope.fixes.compilation.frames import check_root, own_statement, sites_in
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
-from compilescope.fixes.statements.handed_in import handed_in
+from compilescope.fixes.statements.precomputed_arguments import passed_as_arguments
 from compilescope.fixes.subject import Subject
 from compilescope.source.refusals import NotMeant, Refused
 from compilescope.source.syntax.bindings import local_names, parameters_of
@@ -27,7 +27,7 @@ def _propose(subject: Subject) -> Patch:
     named: dict[str, cst.BaseExpression] = {}
     for value in values:
         named[_name(subject, value, named)] = value
-    return handed_in(subject, named, outside)
+    return passed_as_arguments(subject, named, outside)
 
 
 def _sort(subject: Subject) -> tuple[list[cst.BaseExpression], list[cst.BaseStatement]]:

@@ -15,7 +15,7 @@ from compilescope.fixes.branches.branch import RULES
 from compilescope.fixes.compilation.frames import check_root, own_statement, sites_in
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
-from compilescope.fixes.statements.handed_in import handed_in, is_test
+from compilescope.fixes.statements.precomputed_arguments import is_test, passed_as_arguments
 from compilescope.fixes.subject import Subject
 from compilescope.fixes.values.constants import check_early
 from compilescope.fixes.values.extraction import is_of_symbol
@@ -47,7 +47,7 @@ def _propose(subject: Subject) -> Patch:
     for value in values:
         named[_name(subject, value, named)] = value
     steps = dict.fromkeys(step for value in values for step in _steps(subject, value))
-    made = handed_in(subject, named, steps=list(steps))
+    made = passed_as_arguments(subject, named, steps=list(steps))
     graphs = "True and false each have a graph of their own, as after a break."
     return Patch(made.files, states=graphs)
 
@@ -57,7 +57,7 @@ def _others(subject: Subject) -> Iterator[cst.BaseExpression]:
     for node in sites_in(subject):
         try:
             value = _read(subject, node)
-            handed_in(subject, {"value": value}, steps=_steps(subject, value))
+            passed_as_arguments(subject, {"value": value}, steps=_steps(subject, value))
         except Refused:
             continue
         yield value
@@ -138,7 +138,7 @@ def _name(subject: Subject, value: cst.BaseExpression, taken: dict[str, cst.Base
 FIX = Fix(
     id="value-read-first",
     title="read the condition before the graph and pass it in",
-    rules=RULES | {"GB0033", "GB0109", "GB0124"},
+    rules=RULES | {"GB0109", "GB0124"},
     order=128,
     kind="source",
     why="The condition depends on the arguments alone, and nothing before this line changes them, so "

@@ -13,7 +13,6 @@ from typing import NamedTuple
 from compilescope.fixes.branches.condition import read_test
 from compilescope.fixes.branches.quantifiers import quantifier_of
 from compilescope.fixes.patch import Patch
-from compilescope.fixes.statements.lone_calls import grown_list, lone_call
 from compilescope.fixes.statements.outputs import output_of
 from compilescope.fixes.statements.shell import Shell
 from compilescope.fixes.subject import Subject
@@ -31,6 +30,8 @@ from compilescope.source.syntax.bindings import (
 from compilescope.source.syntax.edit import Edit
 from compilescope.source.syntax.module import SourceModule
 from compilescope.source.trees import cst
+
+_GROWING = ("append", "extend", "appendleft", "insert")
 
 
 class _Piece(NamedTuple):
@@ -226,3 +227,21 @@ def _pieces(subject: Subject, part: cst.BaseExpression) -> Iterator[_Piece]:
             yield _Piece(tensor, read_test(subject, tensor).text, "bool({})")
         else:
             yield _Piece(tensor)
+
+
+def lone_call(statement: cst.BaseStatement) -> cst.Call | None:
+    """A call that is a statement of its own."""
+    if not isinstance(statement, cst.SimpleStatementLine) or len(statement.body) != 1:
+        return None
+    only = statement.body[0]
+    value = only.value if isinstance(only, cst.Expr) else None
+    return value if isinstance(value, cst.Call) else None
+
+
+def grown_list(statement: cst.BaseStatement) -> cst.BaseExpression | None:
+    """`self.log` of `self.log.append(y)`."""
+    call = lone_call(statement)
+    func = call.func if call is not None else None
+    if not isinstance(func, cst.Attribute) or func.attr.value not in _GROWING:
+        return None
+    return func.value

@@ -12,8 +12,7 @@ from typing import TypeGuard
 import msgspec
 
 from compilescope.fixes.patch import Patch
-from compilescope.fixes.statements.afterwards import done_afterwards
-from compilescope.fixes.statements.lone_calls import grown_list, lone_call
+from compilescope.fixes.statements.afterwards import done_afterwards, grown_list, lone_call
 from compilescope.fixes.statements.shell import leave_alone
 from compilescope.fixes.subject import Subject
 from compilescope.source.flow.cuts import is_docstring, is_light_value

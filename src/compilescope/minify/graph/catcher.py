@@ -36,7 +36,7 @@ from compilescope.torchapi.compilation.refusals import BackendRefusal
 from compilescope.torchapi.repros.backends import UsedBackend, backend_definitions, used_backend
 from compilescope.torchapi.repros.constants import Unwritable
 from compilescope.torchapi.repros.graph_writer import write_graph
-from compilescope.torchapi.repros.handover import HandedOver, handed_over, watched_backends
+from compilescope.torchapi.repros.handover import BackendCall, call_of, watched_backends
 
 _MOST_GRAPHS = 200
 """Chosen: each is written with its numbers, and one is looked for."""
@@ -72,15 +72,15 @@ class Catcher:
         with watched_backends(self._watch):
             yield
 
-    def _watch(self, handed: HandedOver) -> Callable[..., Any]:
-        home = self._caught(handed, None)
+    def _watch(self, call: BackendCall) -> Callable[..., Any]:
+        home = self._caught(call, None)
         if self._eager:
-            return handed.module.forward  # type: ignore[no-any-return]
+            return call.module.forward  # type: ignore[no-any-return]
         started = self.folder / STARTED
         if home is not None:
             started.write_text(home.name, encoding="utf-8")
         try:
-            compiled = handed.compile()
+            compiled = call.compile()
         except Exception as error:
             if home is not None and not is_restart(error):
                 self._mark(home, error)
@@ -106,9 +106,9 @@ class Catcher:
         started.unlink(missing_ok=True)
         return call
 
-    def keep(self, handed: HandedOver, error: Exception) -> None:
+    def keep(self, call: BackendCall, error: Exception) -> None:
         """A failure that somebody else saw. Why it cannot be kept is noted with its compile id."""
-        if self._caught(handed, error) is None:
+        if self._caught(call, error) is None:
             self._unkept.append((current_compile_id(), self.skipped[-1]))
             (self.folder / SKIPPED).write_bytes(msgspec.json.encode(self._unkept))
 
@@ -125,7 +125,7 @@ class Catcher:
         except (OSError, ToolError) as problem:
             self._skip(str(problem))
 
-    def _caught(self, handed: HandedOver, error: Exception | None) -> Path | None:
+    def _caught(self, call: BackendCall, error: Exception | None) -> Path | None:
         """A record of it; None where there can be none, and then the reason is kept."""
         with self._lock:
             number = self._count
@@ -133,7 +133,7 @@ class Catcher:
         if number >= _MOST_GRAPHS:
             return self._skip(f"more than {_MOST_GRAPHS} graphs")
         try:
-            record, values = self._record(handed, error)
+            record, values = self._record(call, error)
         except Unwritable as reason:
             return self._skip(str(reason))
         except Exception as fault:  # The border of a hook: the program goes on.
@@ -146,12 +146,12 @@ class Catcher:
         return home
 
     def _record(
-        self, handed: HandedOver, error: Exception | None
+        self, call: BackendCall, error: Exception | None
     ) -> tuple[FailingGraph, dict[str, Any]]:
-        written = write_graph(handed.module, handed.inputs)
+        written = write_graph(call.module, call.inputs)
         source, options = self._backend, self._options
         if source is None:
-            used = used_backend(handed.compiler)
+            used = used_backend(call.compiler)
             source, options = source_of(used), used.options
         graph, values = self._affordable(written.graph, written.values)
         setting = Setting(
@@ -160,9 +160,9 @@ class Catcher:
             contexts=current_contexts(),
             settings=tuple(changed_settings()),
             backward=_wants_gradients(graph),
-            model=handed.model,
+            model=call.model,
         )
-        file, line = handed.place
+        file, line = call.place
         shown = shown_failure(error, setting) if error is not None else UNKNOWN
         version = str(torch.__version__)
         place = (file, line, os.getpid(), current_compile_id())
@@ -231,8 +231,8 @@ _kept: dict[Path, tuple[Catcher, set[tuple[str, ...]]]] = {}
 
 def keep_failed(folder: Path, error: BaseException, most: int, most_bytes: int) -> None:
     """Put the graph that led to it aside; each error once, and only so many of them."""
-    handed = handed_over(error)
-    if handed is None or isinstance(error, BackendRefusal):
+    call = call_of(error)
+    if call is None or isinstance(error, BackendRefusal):
         return
     catcher, seen = _kept.setdefault(folder, (Catcher(folder, most_bytes=most_bytes), set()))
     found = fingerprint(error)  # type: ignore[no-untyped-call]
@@ -240,4 +240,4 @@ def keep_failed(folder: Path, error: BaseException, most: int, most_bytes: int) 
         return
     seen.add(found)
     folder.mkdir(parents=True, exist_ok=True)
-    catcher.keep(handed, error)
+    catcher.keep(call, error)

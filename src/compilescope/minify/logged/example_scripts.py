@@ -19,7 +19,7 @@ from pathlib import Path
 from compilescope import plugins
 from compilescope.analysis.logged.callers import in_module
 from compilescope.findings.breaks import BreakFinding
-from compilescope.minify.logged.words import break_words, file_name, one_line
+from compilescope.minify.logged.user_program import break_words, file_name, one_line
 from compilescope.minify.script.conclusion import ending_source, exits
 from compilescope.minify.script.verification import write_verified
 from compilescope.model.run import Run

@@ -13,13 +13,13 @@ from pathlib import Path
 
 from compilescope.analysis.digest import digest
 from compilescope.findings.breaks import BreakFinding
-from compilescope.fixes.here import Here
+from compilescope.fixes.log_files import LogFiles
 from compilescope.minify.logged.example_scripts import LogRepro, shows_in_dynamo, write_stock_repro
 from compilescope.minify.logged.user_program import OwnProgram, write_own
 from compilescope.model.bodies import ReproWritten
 from compilescope.model.command_run import append_bodies
-from compilescope.model.holdings import REPROS
 from compilescope.model.run import read_run
+from compilescope.model.run_files import REPROS
 from compilescope.rules.causes.device_words import DEVICE_RULES
 
 _MOST_S = 300.0
@@ -49,7 +49,7 @@ def write_log_repros(
     """A script for each break, within the run's folder; the run is told of each."""
     read = read_run(run)
     sites = [site for site in digest(read).sites if site.because]
-    here = Here(program.script if program is not None else "", read.header.root, folders)
+    here = LogFiles(program.script if program is not None else "", read.header.root, folders)
     end = time.monotonic() + _MOST_S
     written, stock, missing, own = [], [], [], 0
     for number, site in enumerate(sites, 1):
@@ -76,7 +76,7 @@ def write_log_repros(
 
 
 def _write(
-    site: BreakFinding, folder: Path, program: OwnProgram | None, here: Here
+    site: BreakFinding, folder: Path, program: OwnProgram | None, here: LogFiles
 ) -> tuple[LogRepro, str]:
     """The repro, and why it is not of the user's program; empty where it is."""
     why = _NO_PROGRAM

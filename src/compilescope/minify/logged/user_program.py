@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,15 +17,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from compilescope import texts
 from compilescope.findings.breaks import BreakFinding
-from compilescope.minify.logged.words import break_words, file_name, one_line
 from compilescope.minify.script.conclusion import ending_source, exits, shows_bug
 from compilescope.minify.script.embedded import call_source, code_of, user_program
 from compilescope.minify.script.verification import ReproResult, write_verified
 from compilescope.processes.child import run_within
 from compilescope.settings import fresh_environment
+from compilescope.texts import in_docstring
 from compilescope.torchapi import plain_torch
 
+_WORD = re.compile(r"[^a-z0-9]+")
 _SCRIPT = '''\
 """Shows graph break {gb}: {kind}
 
@@ -268,3 +271,24 @@ def _text(
         copied="\n\n\n".join(copied),
         setup=_PLAIN if program.plain else "",
     )
+
+
+def one_line(text: str) -> str:
+    """For a docstring: a log may hold anything."""
+    return in_docstring(texts.one_line(text)[:200])
+
+
+def break_words(site: BreakFinding) -> dict[str, str]:
+    """What the head of every script says of the log's break."""
+    return {
+        "gb": one_line(site.gb_id or "(no ID)"),
+        "kind": one_line(site.gb_type),
+        "place": one_line(f"{site.file}:{site.line}"),
+        "source": one_line(site.source) or "(the log does not include the line)",
+    }
+
+
+def file_name(site: BreakFinding) -> str:
+    stem = _WORD.sub("_", Path(site.file).stem.lower()).strip("_")[:40]
+    kind = _WORD.sub("_", (site.gb_id or "break").lower()).strip("_")[:20]
+    return f"{kind}_{stem or 'program'}_{site.line}.py"

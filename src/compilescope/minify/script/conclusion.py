@@ -16,6 +16,8 @@ from collections.abc import Callable, Sequence
 from compilescope.outputs import REPRO_MARK
 
 PRESENT, FIXED, INCONCLUSIVE = 1, 0, 2
+"""Exit statuses: a failure is what a test, or `git bisect run`, takes for "bad". An uncaught
+exception is 1 as well, so whoever checks a script also looks for its last line."""
 ENDING_IMPORTS = ("import sys", "import traceback")
 
 

@@ -15,7 +15,7 @@ from compilescope.findings.failures import FailureFinding
 from compilescope.findings.finding import Finding, is_own
 from compilescope.findings.recompiles import RecompileFinding
 from compilescope.model.bodies import Recompile
-from compilescope.model.finding_kinds import FindingKind, Level
+from compilescope.model.body import FindingKind, Level
 from compilescope.model.fingerprint import fingerprint, normalised, relative_file
 from compilescope.model.run import Run
 from compilescope.source.spots import Place, Sources, SourceSpot

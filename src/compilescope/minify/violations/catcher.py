@@ -31,7 +31,7 @@ from compilescope.torchapi.compilation.current import current_contexts
 from compilescope.torchapi.repros.backends import used_backend
 from compilescope.torchapi.repros.constants import Unwritable
 from compilescope.torchapi.repros.graph_writer import write_graph
-from compilescope.torchapi.repros.handover import HandedOver, watched_backends
+from compilescope.torchapi.repros.handover import BackendCall, watched_backends
 
 
 class ViolationCatcher:
@@ -62,13 +62,13 @@ class ViolationCatcher:
         with watched_backends(self._watch):
             yield
 
-    def _watch(self, handed: HandedOver) -> Callable[..., Any]:
-        backend, configuration = self._checked_by(handed)
+    def _watch(self, call: BackendCall) -> Callable[..., Any]:
+        backend, configuration = self._checked_by(call)
         if configuration is None:
-            return handed.compile()
+            return call.compile()
         # Inductor changes the graph that it is given.
-        module = GraphModule(handed.module, copy.deepcopy(handed.module.graph))
-        found = self._check(backend, configuration, handed)
+        module = GraphModule(call.module, copy.deepcopy(call.module.graph))
+        found = self._check(backend, configuration, call)
         errors = [each for graph in found for each in graph.errors]
         if any(self._is_wanted(each) for each in errors):
             name = "aot_mock_backend" if isinstance(backend, AotMockBackend) else "mock_backend"
@@ -80,11 +80,11 @@ class ViolationCatcher:
                 (self.folder / SKIPPED).write_bytes(msgspec.json.encode(self.skipped))
         return module.forward  # type: ignore[no-any-return]
 
-    def _checked_by(self, handed: HandedOver) -> tuple[MockBackend | None, Configuration | None]:
+    def _checked_by(self, call: BackendCall) -> tuple[MockBackend | None, Configuration | None]:
         """The mock backend that it was compiled with, if so, and what it is checked against."""
         if self._given is not None:
             return None, self._given
-        used = used_backend(handed.compiler, as_source=False)
+        used = used_backend(call.compiler, as_source=False)
         if isinstance(used.function, MockBackend):
             configuration = used.function.configuration_for(used.arguments.get("options") or {})
             return used.function, replace(configuration, strict=True, repro=False)
@@ -94,18 +94,18 @@ class ViolationCatcher:
         return None, self._elsewhere
 
     def _check(
-        self, backend: MockBackend | None, configuration: Configuration, handed: HandedOver
+        self, backend: MockBackend | None, configuration: Configuration, call: BackendCall
     ) -> Sequence[CheckedGraph]:
         if not isinstance(backend, AotMockBackend):
             checked = check_module(
-                handed.module,
+                call.module,
                 configuration.constraints,
-                inputs=handed.inputs,
+                inputs=call.inputs,
                 device=configuration.name,
             )
             return [checked]
         try:
-            AotMockBackend(configuration)(handed.module, handed.inputs)
+            AotMockBackend(configuration)(call.module, call.inputs)
         except ConstraintError as error:
             return error.checked
         return []

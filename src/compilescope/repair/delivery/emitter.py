@@ -115,7 +115,7 @@ def emit(
     plan: ScriptPlan,
     outcome: SearchResult,
     original: Target,
-    wishes: SearchOptions,
+    options: SearchOptions,
     fixes: tuple[str, ...],
     *,
     unverified: tuple[str, ...] = (),
@@ -157,7 +157,7 @@ def emit(
         proof = Proof("unverified", why_unverified)
         if proven:
             claim = Claim(version, claimed, outcome.allows, not script.refused, numbers)
-            proof = prove_script(plan.target, original, claim, wishes)
+            proof = prove_script(plan.target, original, claim, options)
             if proof.holds and also is not None:
                 proof = proof.with_checks(also())
         if proof.holds:

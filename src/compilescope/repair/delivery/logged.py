@@ -18,7 +18,7 @@ from compilescope.analysis.digest import digest
 from compilescope.analysis.findings import findings
 from compilescope.errors import ToolError
 from compilescope.fixes.fix import Fix
-from compilescope.fixes.here import Here
+from compilescope.fixes.log_files import LogFiles
 from compilescope.fixes.merge import merge
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.unproven import LoggedSubject, in_words, logged_subjects
@@ -34,8 +34,8 @@ from compilescope.repair.search.outcome import SearchResult
 from compilescope.repair.search.places import main_file
 from compilescope.repair.search.rounds import search
 from compilescope.repair.trials.printed_output import compare_output
+from compilescope.repair.trials.recorded_runs import CapturedRun
 from compilescope.repair.trials.version import Version
-from compilescope.repair.trials.watched import CapturedRun
 from compilescope.repair.trials.workbench import Workbench
 from compilescope.torchapi.plain_torch import PlainTorch
 
@@ -82,29 +82,29 @@ def plan_logged(target: Target, *, force: bool = False) -> ScriptPlan:
 def fix_from_log(
     target: Target,
     run: Run,
-    wishes: SearchOptions,
+    options: SearchOptions,
     folders: tuple[str, ...] = (),
     *,
     force: bool = False,
 ) -> LoggedScript:
     """`target` is the log's program as it is here."""
     plan = plan_logged(target, force=force)
-    here = Here(main_file(target), run.header.root, folders)
+    here = LogFiles(main_file(target), run.header.root, folders)
     causes = logged_subjects(run, here)
-    searched = _search(target, wishes)
+    searched = _search(target, options)
     outcome = searched.outcome
     kept = {each.fingerprint: each for each in outcome.attempts if each.kept}
     more = _propose_rest(causes, searched)
     dropped: dict[str, str] = {}
     if more:
-        wishes.progress("checking unverified fixes", 0, 0)
-        more, dropped = _runnable(target, searched, more, wishes)
+        options.progress("checking unverified fixes", 0, 0)
+        more, dropped = _runnable(target, searched, more, options)
     more, files = _merged(outcome, more)
     left = tuple(_left(causes, searched, more, dropped))
     if not files and not outcome.environment:
         reason = searched.reason and f"the program could not be run here: {searched.reason}"
         return LoggedScript(left=left, reason=reason or "no automatic fix applies")
-    where = _PLAIN if wishes.plain and _missing() else _HERE
+    where = _PLAIN if options.plain and _missing() else _HERE
     done = tuple(_verified_words(each, causes) for each in kept.values())
     whole = replace(
         outcome,
@@ -113,15 +113,15 @@ def fix_from_log(
         environment={**outcome.environment, **_environment(more)},
         allows=outcome.allows.union(*(each.patch.allows for each in more)),
     )
-    return _emit(plan, whole, target, wishes, searched, done, more, left, where)
+    return _emit(plan, whole, target, options, searched, done, more, left, where)
 
 
-def _search(target: Target, wishes: SearchOptions) -> _Searched:
+def _search(target: Target, options: SearchOptions) -> _Searched:
     if importlib.util.find_spec("torch") is None:
         return _Searched(reason="torch is not installed")
     with tempfile.TemporaryDirectory(prefix="compilescope-") as home:
         try:
-            outcome = search(target, replace(wishes, home=Path(home), timed=False))
+            outcome = search(target, replace(options, home=Path(home), timed=False))
         except ToolError as error:
             return _Searched(reason=_clause(error.message))
         shown = frozenset[str]()
@@ -185,15 +185,17 @@ def _unsettled(
 
 
 def _runnable(
-    target: Target, searched: _Searched, proposed: list[_Proposed], wishes: SearchOptions
+    target: Target, searched: _Searched, proposed: list[_Proposed], options: SearchOptions
 ) -> tuple[list[_Proposed], dict[str, str]]:
     """Those with which the program, or at least an import of what they change, still runs; and
     why the others don't, by the cause."""
     if importlib.util.find_spec("torch") is None:
         return proposed, {}
     good, bad = [], {}
-    with Workbench(target, limit_s=wishes.limit_s, stdin=wishes.stdin, plain=wishes.plain) as bench:
-        checks = _Checks(bench, not searched.reason, wishes)
+    with Workbench(
+        target, limit_s=options.limit_s, stdin=options.stdin, plain=options.plain
+    ) as bench:
+        checks = _Checks(bench, not searched.reason, options)
         for each in proposed:
             problem = checks.problem(each.patch)
             if problem:
@@ -210,7 +212,7 @@ class _Checks:
     bench: Workbench
     runs: bool
     """The program itself runs here."""
-    wishes: SearchOptions
+    options: SearchOptions
 
     def problem(self, patch: Patch) -> str:
         """Empty where nothing speaks against it."""
@@ -224,7 +226,7 @@ class _Checks:
 
     def _stops_importing(self, file: str, version: Version) -> bool:
         target = Target("code", (_LOADING.format(path=file),))
-        with Workbench(target, limit_s=self.wishes.limit_s, plain=self.wishes.plain) as bench:
+        with Workbench(target, limit_s=self.options.limit_s, plain=self.options.plain) as bench:
             if not bench.watch(version).exit_status:
                 return False
             return not bench.watch(Version()).exit_status
@@ -338,7 +340,7 @@ def _emit(
     plan: ScriptPlan,
     outcome: SearchResult,
     target: Target,
-    wishes: SearchOptions,
+    options: SearchOptions,
     searched: _Searched,
     done: tuple[str, ...],
     proposed: list[_Proposed],
@@ -350,7 +352,7 @@ def _emit(
         plan,
         outcome,
         target,
-        wishes,
+        options,
         done,
         unverified=unverified,
         left=left,

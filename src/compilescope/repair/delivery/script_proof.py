@@ -20,9 +20,9 @@ from compilescope.repair.trials.baseline import TrialBaseline
 from compilescope.repair.trials.changes import Changes
 from compilescope.repair.trials.losses import losses_of
 from compilescope.repair.trials.printed_output import compare_output, differs_in_numbers
+from compilescope.repair.trials.recorded_runs import CapturedRun
 from compilescope.repair.trials.value_checks import compare_values
 from compilescope.repair.trials.version import Version
-from compilescope.repair.trials.watched import CapturedRun
 from compilescope.repair.trials.workbench import Workbench
 
 _LOSSES = {
@@ -86,25 +86,25 @@ def _verdict_of(checks: Sequence[FixCheck]) -> tuple[FixVerdict, str]:
     return ("unverified", unknown[0].words) if unknown else ("verified", "")
 
 
-def prove_script(script: Target, original: Target, claim: Claim, wishes: SearchOptions) -> Proof:
-    wishes.progress("running the fixed script", 0, 0)
+def prove_script(script: Target, original: Target, claim: Claim, options: SearchOptions) -> Proof:
+    options.progress("running the fixed script", 0, 0)
     with ExitStack() as opened:
-        ours = opened.enter_context(_bench(script, wishes))
-        theirs = opened.enter_context(_bench(original, wishes))
+        ours = opened.enter_context(_bench(script, options))
+        theirs = opened.enter_context(_bench(original, options))
         return _ScriptTrial(ours, theirs, claim).proof()
 
 
-def _bench(target: Target, wishes: SearchOptions) -> Workbench:
+def _bench(target: Target, options: SearchOptions) -> Workbench:
     """Without a warm process: each is a fresh one, as a user's is."""
     return Workbench(
         target,
-        compile_names=wishes.compile_names,
-        backend=wishes.backend,
-        limit_s=wishes.limit_s,
-        stdin=wishes.stdin,
-        seed=wishes.seed,
-        deadline=wishes.deadline,
-        plain=wishes.plain,
+        compile_names=options.compile_names,
+        backend=options.backend,
+        limit_s=options.limit_s,
+        stdin=options.stdin,
+        seed=options.seed,
+        deadline=options.deadline,
+        plain=options.plain,
     )
 
 
@@ -166,7 +166,7 @@ class _ScriptTrial:
             return FixCheck("output", "pass", "the same but for numbers")
         if printed.verdict == "fail" and differs_in_numbers(*told):
             # Numbers may move as far as compiling moves them, and from run to run.
-            others = [before.probed.stdout, before.watched_again.stdout]
+            others = [before.probed.stdout, before.captured_again.stdout]
             printed = compare_output(*told, allows, others)
         if printed.verdict == "pass":
             return FixCheck("output", "pass", printed.words)
@@ -174,7 +174,7 @@ class _ScriptTrial:
         return FixCheck("output", printed.verdict, words)
 
     def _losses(self, counts: Losses, claimed: Losses) -> Iterator[FixCheck]:
-        original = self._before.watched
+        original = self._before.captured
         were = losses_of(original.digest, original.operators)
         for name, label in _LOSSES.items():
             has, said = getattr(counts, name), getattr(claimed, name)

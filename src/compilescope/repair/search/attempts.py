@@ -90,7 +90,7 @@ class TryLog:
 
 
 def try_subject(
-    subject: Subject, base: TrialBaseline, wishes: SearchOptions, log: TryLog, budget: Budget
+    subject: Subject, base: TrialBaseline, options: SearchOptions, log: TryLog, budget: Budget
 ) -> Tried | None:
     """The first fix that is proven alone, on top of the version that `base` stands for; else the
     first whose place another cause takes. Where time is short, those that mostly hold come
@@ -101,7 +101,7 @@ def try_subject(
     fixes = fixes_for(subject)
     ordered = likely_first(fixes) if budget.seconds is not None else fixes
     for place, fix in enumerate(ordered):
-        if not wishes.wants_fix(fix.id):
+        if not options.wants_fix(fix.id):
             continue
         if budget.is_spent:
             log.skip(_nothing(subject, refused, log.round), subject)
@@ -111,7 +111,7 @@ def try_subject(
             continue
         try:
             patch = fix.propose(subject)
-            _check_wishes(patch, subject, wishes)
+            _check_options(patch, subject, options)
         except Refused as reason:
             refused.append((fix, reason))
             continue
@@ -126,12 +126,12 @@ def try_subject(
             log.skip(_nothing(subject, refused, log.round), subject)
             return None
         if patch.states and verification.verdict == "verified":
-            beside = _exact_beside(subject, ordered[place + 1 :], wishes)
+            beside = _exact_beside(subject, ordered[place + 1 :], options)
             patch = msgspec.structs.replace(patch, states=f"{patch.states} {beside}".strip())
             verification = msgspec.structs.replace(verification, reason=patch.states)
         attempt = _attempt(subject, fix, patch, verification, refused, log.round)
         number = log.add(subject, attempt)
-        wishes.tell(_in_one_line(attempt))
+        options.tell(_in_one_line(attempt))
         if verification.verdict == "verified":
             budget.found = True
             return Tried(subject, fix, patch, verification, number)
@@ -141,14 +141,14 @@ def try_subject(
     if not tried_any and log.is_new(subject, ""):
         attempt = _nothing(subject, refused, log.round)
         log.add(subject, attempt)
-        wishes.tell(_in_one_line(attempt))
+        options.tell(_in_one_line(attempt))
     return followed
 
 
-def _exact_beside(subject: Subject, later: Sequence[Fix], wishes: SearchOptions) -> str:
+def _exact_beside(subject: Subject, later: Sequence[Fix], options: SearchOptions) -> str:
     """What to ask for where the price of a small change is too high: the first that has none."""
     for fix in later:
-        if not wishes.wants_fix(fix.id):
+        if not options.wants_fix(fix.id):
             continue
         try:
             patch = fix.propose(subject)
@@ -172,11 +172,11 @@ def _is_far(refused: tuple[Fix, Refused]) -> bool:
     return isinstance(refused[1], NotMeant)
 
 
-def _check_wishes(patch: Patch, subject: Subject, wishes: SearchOptions) -> None:
-    if wishes.safe_only and not patch.safe:
+def _check_options(patch: Patch, subject: Subject, options: SearchOptions) -> None:
+    if options.safe_only and not patch.safe:
         raise Refused(f"--safe-only: {patch.states or patch.needs_human}")
     theirs = [file for file in patch.files if not subject.program.is_own(file)]
-    if wishes.own_only and theirs:
+    if options.own_only and theirs:
         raise Refused("it changes an installed package, which only --script can do")
 
 

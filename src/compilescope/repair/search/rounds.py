@@ -17,8 +17,7 @@ import msgspec
 from compilescope.analysis.findings import findings
 from compilescope.errors import ToolError
 from compilescope.fixes.merge import merge
-from compilescope.fixes.subject import Program
-from compilescope.fixes.subjects import subjects_of
+from compilescope.fixes.subject import Program, subjects_of
 from compilescope.model.fix_search import Times
 from compilescope.processes.deadline import Deadline, OutOfTime
 from compilescope.recorder.target import Target
@@ -41,12 +40,12 @@ from compilescope.repair.search.stored_search import keep_run
 from compilescope.repair.trials.baseline import TrialBaseline
 from compilescope.repair.trials.loss_checks import same_losses
 from compilescope.repair.trials.losses import losses_of
+from compilescope.repair.trials.recorded_runs import CapturedRun
 from compilescope.repair.trials.timing import NEVER_WARM, measure
 from compilescope.repair.trials.verification import Verification
 from compilescope.repair.trials.verifier import confirm, verify
 from compilescope.repair.trials.version import Version
 from compilescope.repair.trials.warm.parent import WarmParent
-from compilescope.repair.trials.watched import CapturedRun
 from compilescope.repair.trials.workbench import Workbench
 
 _ROUNDS, _ROUNDS_ALONE = 3, 2
@@ -54,35 +53,35 @@ _ROUNDS, _ROUNDS_ALONE = 3, 2
 three are the fewest of which one is in the middle."""
 
 
-def search(target: Target, wishes: SearchOptions, warm: WarmParent | None = None) -> SearchResult:
+def search(target: Target, options: SearchOptions, warm: WarmParent | None = None) -> SearchResult:
     """Raises `ToolError` where the program cannot be run at all. `warm`: a process for trials that
     other searches use too."""
     target.check()
-    wishes.check()
-    deadline = wishes.deadline or Deadline(wishes.budget_s)
+    options.check()
+    deadline = options.deadline or Deadline(options.budget_s)
     with (
         WarmParent() as own,
         Workbench(
             target,
-            compile_names=wishes.compile_names,
-            backend=wishes.backend,
-            limit_s=wishes.limit_s,
-            stdin=wishes.stdin,
-            seed=wishes.seed,
-            plain=wishes.plain,
+            compile_names=options.compile_names,
+            backend=options.backend,
+            limit_s=options.limit_s,
+            stdin=options.stdin,
+            seed=options.seed,
+            plain=options.plain,
             warm=warm or own,
             deadline=deadline,
         ) as bench,
     ):
-        budget = Budget(deadline, bench, wishes.following)
+        budget = Budget(deadline, bench, options.following)
         with budget.whole():
-            return _Search(target, wishes, bench, budget).run()
+            return _Search(target, options, bench, budget).run()
 
 
 @dataclass
 class _Search:
     target: Target
-    wishes: SearchOptions
+    options: SearchOptions
     bench: Workbench
     budget: Budget
     log: TryLog = field(default_factory=TryLog)
@@ -90,7 +89,7 @@ class _Search:
     """What the budget ended."""
 
     def run(self) -> SearchResult:
-        wishes = self.wishes
+        options = self.options
         first = self._first()
         notes = self._look_over(first)
         original = TrialBaseline(self.bench, Version(), first)
@@ -104,24 +103,24 @@ class _Search:
                 self.cut.append("the search")
         steps, proof = self._prove(original, steps)
         times = None
-        if wishes.timed and len(steps) > 1:
+        if options.timed and len(steps) > 1:
             times = self._times(steps) if original.calls_again else Times(reason=NEVER_WARM)
         return self._outcome(first, steps, proof, times, notes)
 
     def _rounds(self, base: TrialBaseline, steps: list[SearchStep]) -> None:
-        for number in range(1, self.wishes.most_rounds + 1):
+        for number in range(1, self.options.most_rounds + 1):
             self.log.round = number
-            step = self._round(base, steps[-1].watched)
+            step = self._round(base, steps[-1].captured)
             if step is None:
                 break
             steps.append(step)
-            base = TrialBaseline(self.bench, step.version, step.watched)
+            base = TrialBaseline(self.bench, step.version, step.captured)
 
     # Before anything is tried
 
     def _first(self) -> CapturedRun:
         """The run that all else is held against."""
-        self.wishes.progress("running the program", 0, 0)
+        self.options.progress("running the program", 0, 0)
         try:
             first = self.bench.watch(Version())
             if not self.bench.cold and (first.exit_status or not first.digest.graphs):
@@ -137,13 +136,13 @@ class _Search:
                 "The time budget ran out before the program had run once.",
                 hint="Raise --budget, or use a shorter run of the program.",
             ) from None
-        self.wishes.tell(f"ran the program: {losses_in_words(first)}")
+        self.options.tell(f"ran the program: {losses_in_words(first)}")
         return first
 
     def _look_over(self, first: CapturedRun) -> list[str]:
         if first.timed_out:
             raise ToolError(
-                f"The program did not finish within {self.wishes.limit_s:g} s.",
+                f"The program did not finish within {self.options.limit_s:g} s.",
                 hint="Raise --limit, or use a shorter run of the program.",
             )
         seen = first.digest
@@ -169,18 +168,18 @@ class _Search:
 
     # One round
 
-    def _program(self, base: TrialBaseline, watched: CapturedRun) -> Program:
+    def _program(self, base: TrialBaseline, captured: CapturedRun) -> Program:
         main = main_file(self.target)
-        return Program(watched.run, watched.digest, main, dict(base.version.files))
+        return Program(captured.run, captured.digest, main, dict(base.version.files))
 
-    def _round(self, base: TrialBaseline, watched: CapturedRun) -> SearchStep | None:
-        program = self._program(base, watched)
-        subjects = [each for each in subjects_of(program) if self.wishes.wants(each)]
+    def _round(self, base: TrialBaseline, captured: CapturedRun) -> SearchStep | None:
+        program = self._program(base, captured)
+        subjects = [each for each in subjects_of(program) if self.options.wants(each)]
         if not subjects:
             return None
         lines = (place for each in subjects for place in each.watched)
         places = {(file, line) for file, line in lines if os.path.isabs(file)}
-        self.wishes.progress("recording values", 0, 0)
+        self.options.progress("recording values", 0, 0)
         if not self.budget.is_spent:
             with suppress(OutOfTime):
                 program = replace(program, facts=self.bench.survey(base.version, places))
@@ -189,10 +188,10 @@ class _Search:
         for number, subject in enumerate(subjects):
             subject = replace(subject, program=program)
             what = f"{os.path.basename(subject.file)}:{subject.line} {subject.finding.title}"
-            self.wishes.progress(what, number, len(subjects))
+            self.options.progress(what, number, len(subjects))
             if any(has_vanished(subject, each.verification) for each in won):
                 continue
-            tried = try_subject(subject, base, self.wishes, self.log, self.budget)
+            tried = try_subject(subject, base, self.options, self.log, self.budget)
             if tried is not None:
                 (won if tried.alone else followed).append(tried)
         try:
@@ -210,7 +209,7 @@ class _Search:
         """The fixes that were each proven alone, as many of them as go together."""
         kept, step = self._joined(base, program, won)
         if step is None and len(kept) > 1:
-            self.wishes.progress("combining fixes", 0, 0)
+            self.options.progress("combining fixes", 0, 0)
             kept, step = self._one_by_one(base, program, won)
         if step is None:
             return None
@@ -225,7 +224,7 @@ class _Search:
         leave none."""
         if len(followed) < 2:
             return None
-        self.wishes.progress("combining fixes", 0, 0)
+        self.options.progress("combining fixes", 0, 0)
         kept, step = self._joined(base, program, followed)
         verification = step.verification if step is not None else None
         if verification is None or not gains(kept[0].subject, verification):
@@ -279,10 +278,10 @@ class _Search:
             proof = self._proof(original, steps)
             if proof is not None and proof.verdict == "verified":
                 if not self.cut or "fresh" not in self.cut[-1]:
-                    self.wishes.tell("verified in a fresh process")
+                    self.options.tell("verified in a fresh process")
                 return [
                     *steps[:-1],
-                    replace(steps[-1], watched=proof.watched or steps[-1].watched),
+                    replace(steps[-1], captured=proof.captured or steps[-1].captured),
                 ], proof
             reason = (
                 proof.reason
@@ -303,7 +302,7 @@ class _Search:
             "states": " ".join(tried.patch.states for tried in kept if tried.patch.states),
         }
         version = steps[-1].version
-        self.wishes.progress("verifying all fixes together", 0, 0)
+        self.options.progress("verifying all fixes together", 0, 0)
         # The first step was held against the original itself.
         proof = steps[1].verification if len(steps) == 2 else None
         if proof is None:
@@ -313,7 +312,7 @@ class _Search:
             except OutOfTime:
                 return None
         if proof.verdict == "verified" and not self.bench.cold:
-            self.wishes.progress("verifying in a fresh process", 0, 0)
+            self.options.progress("verifying in a fresh process", 0, 0)
             try:
                 fresh = confirm(self.bench, original, version, **asked)
             except OutOfTime:
@@ -329,12 +328,12 @@ class _Search:
     def _times(self, steps: list[SearchStep]) -> Times | None:
         """Of all together; and of each alone, where there are several and there is time."""
         kept = [(before, tried) for before, after in pairwise(steps) for tried in after.kept]
-        self.wishes.progress("timing", 0, len(kept))
+        self.options.progress("timing", 0, len(kept))
         times = self._measured(Version(), steps[-1].version, _ROUNDS)
         for number, (before, tried) in enumerate(kept, 1):
             alone = times
             if len(kept) > 1 and times is not None and times.warm_call is not None:
-                self.wishes.progress("timing", number, len(kept))
+                self.options.progress("timing", number, len(kept))
                 version = before.version.with_patch(tried.patch)
                 alone = self._measured(before.version, version, _ROUNDS_ALONE)
             if alone is not None:
@@ -368,12 +367,12 @@ class _Search:
         notes: list[str],
     ) -> SearchResult:
         last = steps[-1]
-        home = self.wishes.home
+        home = self.options.home
         files = dict(last.version.files)
         untouched = self._program(TrialBaseline(self.bench, Version(), first), first)
         outcome = SearchResult(
             before=losses_of(first.digest, first.operators),
-            after=losses_of(last.watched.digest, last.watched.operators),
+            after=losses_of(last.captured.digest, last.captured.operators),
             attempts=tuple(self.log.attempts()),
             files=files,
             originals={file: untouched.text(file) for file in files},
@@ -383,7 +382,7 @@ class _Search:
             reason=proof.reason if proof is not None else "",
             times=times,
             notes=(*notes, *self._not_tried()),
-            left=tuple(still_lost(last.watched, self.log.attempts())),
+            left=tuple(still_lost(last.captured, self.log.attempts())),
             uncovered=proof.uncovered if proof is not None else (),
             allows=frozenset().union(*(each.patch.allows for step in steps for each in step.kept)),
         )

@@ -10,9 +10,9 @@ from compilescope.model.fix_search import FixAttempt, FixLeft
 from compilescope.processes.outcome import last_words
 from compilescope.repair.search.attempts import Tried
 from compilescope.repair.trials.losses import losses_of
+from compilescope.repair.trials.recorded_runs import CapturedRun
 from compilescope.repair.trials.verification import Verification
 from compilescope.repair.trials.version import Version
-from compilescope.repair.trials.watched import CapturedRun
 
 
 @dataclass(frozen=True)
@@ -20,23 +20,23 @@ class SearchStep:
     """A version that was kept, and what a run of it showed."""
 
     version: Version
-    watched: CapturedRun
+    captured: CapturedRun
     kept: list[Tried] = field(default_factory=list)
     verification: Verification | None = None
     """Against the step before."""
 
 
 def step_of(version: Version, kept: list[Tried], verification: Verification) -> SearchStep | None:
-    if verification.verdict != "verified" or verification.watched is None:
+    if verification.verdict != "verified" or verification.captured is None:
         return None
-    return SearchStep(version, verification.watched, kept, verification)
+    return SearchStep(version, verification.captured, kept, verification)
 
 
 def has_vanished(subject: Subject, verification: Verification) -> bool:
     """Has another fix mended this one too?"""
-    if verification.watched is None:
+    if verification.captured is None:
         return False
-    after = findings(verification.watched.digest)
+    after = findings(verification.captured.digest)
     return subject.finding.fingerprint not in {each.fingerprint for each in after}
 
 
@@ -44,12 +44,12 @@ def environment_of(kept: list[Tried]) -> dict[str, str]:
     return {name: value for tried in kept for name, value in tried.patch.environment.items()}
 
 
-def ending_of(watched: CapturedRun) -> tuple[int, bool]:
-    return watched.exit_status, watched.timed_out
+def ending_of(captured: CapturedRun) -> tuple[int, bool]:
+    return captured.exit_status, captured.timed_out
 
 
-def losses_in_words(watched: CapturedRun) -> str:
-    lost = losses_of(watched.digest, watched.operators)
+def losses_in_words(captured: CapturedRun) -> str:
+    lost = losses_of(captured.digest, captured.operators)
     parts = [
         f"{number} {name if number == 1 else f'{name}s'}"
         for number, name in (
@@ -62,16 +62,16 @@ def losses_in_words(watched: CapturedRun) -> str:
     return ", ".join(parts) or "nothing to fix"
 
 
-def still_lost(watched: CapturedRun, attempts: list[FixAttempt]) -> list[FixLeft]:
+def still_lost(captured: CapturedRun, attempts: list[FixAttempt]) -> list[FixLeft]:
     """What is still lost, with the best reason that there is."""
     reasons = {each.fingerprint: each.reason for each in attempts if not each.kept}
     told = []
-    for finding in findings(watched.digest):
+    for finding in findings(captured.digest):
         place = f"{finding.file}:{finding.line}"
         why = reasons.get(finding.fingerprint) or finding.first_step or finding.message
         told.append(FixLeft(place, why))
     return told
 
 
-def error_words(watched: CapturedRun) -> str:
-    return last_words(watched.stderr).rstrip(".")[:200] or "no error message"
+def error_words(captured: CapturedRun) -> str:
+    return last_words(captured.stderr).rstrip(".")[:200] or "no error message"

@@ -14,9 +14,9 @@ from compilescope.processes.outcome import last_words
 from compilescope.repair.trials.loss_checks import same_losses
 from compilescope.repair.trials.losses import has_symbolic_sizes, losses_of
 from compilescope.repair.trials.printed_output import compare_output
+from compilescope.repair.trials.recorded_runs import CapturedRun, ReplayedRun
 from compilescope.repair.trials.verification import ComparedValues
 from compilescope.repair.trials.version import Version
-from compilescope.repair.trials.watched import CapturedRun, ReplayedRun
 from compilescope.repair.trials.workbench import Workbench
 
 
@@ -24,16 +24,16 @@ class TrialBaseline:
     """The original of a round. Whatever is not asked for is not run."""
 
     def __init__(
-        self, bench: Workbench, version: Version | None = None, watched: CapturedRun | None = None
+        self, bench: Workbench, version: Version | None = None, captured: CapturedRun | None = None
     ) -> None:
-        """`watched`: a run of this version that was seen before."""
+        """`captured`: a run of this version that was seen before."""
         self.bench = bench
         self.version = version or Version()
-        self._watched = watched
+        self._captured = captured
 
     @functools.cached_property
-    def watched(self) -> CapturedRun:
-        return self._watched or self.bench.watch(self.version)
+    def captured(self) -> CapturedRun:
+        return self._captured or self.bench.watch(self.version)
 
     @functools.cached_property
     def probed(self) -> ReplayedRun:
@@ -48,7 +48,7 @@ class TrialBaseline:
         return self.bench.probe(self.version, compiled=True, like=self.probed)
 
     @functools.cached_property
-    def watched_again(self) -> CapturedRun:
+    def captured_again(self) -> CapturedRun:
         return self.bench.watch(self.version, again=True)
 
     @functools.cached_property
@@ -57,12 +57,12 @@ class TrialBaseline:
 
     @property
     def counts(self) -> Losses:
-        return losses_of(self.watched.digest, self.watched.operators, distinct=True)
+        return losses_of(self.captured.digest, self.captured.operators, distinct=True)
 
     @property
     def places(self) -> list[tuple[str, int]]:
         """The lines at which something was lost: fixes will change what is around them."""
-        digest = self.watched.digest
+        digest = self.captured.digest
         found: list[tuple[str | None, int | None]] = []
         found += [(site.file, site.line) for site in digest.sites]
         found += [(failure.file, failure.line) for failure in digest.failures]
@@ -74,9 +74,9 @@ class TrialBaseline:
     @property
     def has_sizes(self) -> bool:
         """Does the program use several sizes of a tensor, or ask for dynamic shapes?"""
-        return has_symbolic_sizes(self.watched.run) or any(
+        return has_symbolic_sizes(self.captured.run) or any(
             "size" in cause.kind.lower() or "size" in cause.subject
-            for frame in self.watched.digest.recompiles
+            for frame in self.captured.digest.recompiles
             for cause in frame.causes
         )
 
@@ -88,20 +88,20 @@ class TrialBaseline:
     @property
     def failed_to_compile(self) -> bool:
         """Did it end early only because it could not be compiled?"""
-        return self.watched.exit_status != 0 and bool(self.watched.digest.failures)
+        return self.captured.exit_status != 0 and bool(self.captured.digest.failures)
 
     @functools.cached_property
     def stdout(self) -> bytes:
-        return self.probed.stdout if self.failed_to_compile else self.watched.stdout
+        return self.probed.stdout if self.failed_to_compile else self.captured.stdout
 
     @functools.cached_property
     def exit_status(self) -> int:
-        return self.probed.exit_status if self.failed_to_compile else self.watched.exit_status
+        return self.probed.exit_status if self.failed_to_compile else self.captured.exit_status
 
     @functools.cached_property
     def unusable(self) -> str:
         """Why nothing can be held against it; empty where something can."""
-        seen = self.watched
+        seen = self.captured
         if seen.timed_out:
             return f"the program did not finish within {self.bench.limit_s:g} s"
         if seen.exit_status < 0:
@@ -113,12 +113,12 @@ class TrialBaseline:
     @functools.cached_property
     def unsteady_run(self) -> str:
         """How its runs under capture differ; empty where they do not."""
-        again = self.watched_again
-        if again.exit_status != self.watched.exit_status or again.timed_out:
+        again = self.captured_again
+        if again.exit_status != self.captured.exit_status or again.timed_out:
             return "the program does not always end the same way"
-        if not same_losses(self.watched.digest, again.digest):
+        if not same_losses(self.captured.digest, again.digest):
             return "the program does not always break or recompile at the same lines"
-        printed = compare_output(self.watched.stdout, again.stdout)
+        printed = compare_output(self.captured.stdout, again.stdout)
         if printed.verdict != "pass":
             return f"the program prints something different each time: {printed.words}"
         return ""

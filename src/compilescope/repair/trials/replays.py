@@ -17,7 +17,7 @@ from compilescope.model.body import Verdict
 from compilescope.repair.trials.child.kept_outcomes import KeptOutcome, read_kept
 from compilescope.repair.trials.child.recipes import is_whole
 from compilescope.repair.trials.printed_output import compare_output
-from compilescope.repair.trials.watched import ReplayedRun
+from compilescope.repair.trials.recorded_runs import ReplayedRun
 from compilescope.tensors.structure import MISSING
 from compilescope.tensors.tolerances import ComparisonConfig
 

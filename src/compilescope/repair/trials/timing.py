@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from compilescope.model.bodies import RegionTime
 from compilescope.model.fix_search import Spread, Timed, Times
+from compilescope.repair.trials.recorded_runs import CapturedRun
 from compilescope.repair.trials.version import Version
-from compilescope.repair.trials.watched import CapturedRun
 from compilescope.repair.trials.workbench import Workbench
 
 NEVER_WARM = "no compiled region is called again after it is compiled"

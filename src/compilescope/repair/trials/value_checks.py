@@ -6,18 +6,23 @@ patched one differs, to see whether compiling itself is what makes the differenc
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
 from compilescope.fixes.patch import Allowance
+from compilescope.model.fix_search import FixCheck
 from compilescope.repair.trials.baseline import TrialBaseline
-from compilescope.repair.trials.branch_checks import check_branches
-from compilescope.repair.trials.changes import Changes
+from compilescope.repair.trials.changes import ChangedFile, Changes
+from compilescope.repair.trials.recorded_runs import ReplayedRun
 from compilescope.repair.trials.verification import ComparedValues
 from compilescope.repair.trials.version import Version
-from compilescope.repair.trials.watched import ReplayedRun
 from compilescope.repair.trials.workbench import Workbench
+
+_BY_ELEMENT = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+"""Comparisons that tensors answer with booleans; `in` and `is` are Python's."""
 
 
 def compare_values(
@@ -60,3 +65,171 @@ def _judged(
     if answer is None:
         answer = bench.ask("judge_version", {**asked, "compiled": before.compiled.told})
     return msgspec.convert(answer, ComparedValues)
+
+
+# Were both sides of the branches taken that a patch replaces? What never ran proves nothing.
+
+
+def check_branches(before: TrialBaseline, changes: Changes) -> tuple[list[FixCheck], list[str]]:
+    """One check, and notes on sides that were not taken but are as they were."""
+    covered = before.probed.record.get("coverage", {})
+    notes: list[str] = []
+    count = 0
+    for branch in covered.get("branches", ()):
+        change = changes.files.get(branch["file"])
+        if change is None or branch["line"] not in change.removed:
+            continue
+        count += 1
+        sides = set(branch["sides"])
+        if sides == {True, False}:
+            continue
+        words = _words(branch, sides, change)
+        if _is_asked_in_graph(branch, sides, change):
+            notes.append(f"{words}; the new check is true exactly where it is false")
+            continue
+        if _matters(branch, sides, change):
+            return [FixCheck("branches", "unknown", words)], notes
+        notes.append(words)
+    notes += _unreached(covered.get("lines", {}), changes)
+    if not count:
+        return [FixCheck("branches", "pass", "the patch replaces no branch")], notes
+    branches = "1 branch" if count == 1 else f"{count} branches"
+    return [FixCheck("branches", "pass", f"both sides of {branches} were taken")], notes
+
+
+def _unreached(lines: dict[str, list[int]], changes: Changes) -> Iterator[str]:
+    """Lines that the patch replaces and that no replay came by."""
+    for file, change in changes.files.items():
+        reached = set(lines.get(file, ()))
+        for start, end, statements in _functions(change.old_text):
+            if not reached.intersection(range(start + 1, end + 1)):
+                continue
+            for line in sorted(statements & change.removed - reached):
+                yield f"line {line} never ran in a replay"
+
+
+def _functions(text: str) -> Iterator[tuple[int, int, set[int]]]:
+    """First line, last line, and the lines at which its statements begin."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            parts = [inner for part in node.body for inner in ast.walk(part)]
+            lines = {part.lineno for part in parts if isinstance(part, ast.stmt) and _runs(part)}
+            yield node.lineno, node.end_lineno or node.lineno, lines
+
+
+def _runs(node: ast.stmt) -> bool:
+    """Does it leave a mark when it runs?"""
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+        return False
+    return not isinstance(node, (ast.Global, ast.Nonlocal, ast.Pass))
+
+
+def _words(branch: dict[str, Any], sides: set[bool], change: ChangedFile) -> str:
+    lines = change.old_text.splitlines()
+    line = branch["line"]
+    source = lines[line - 1].strip() if 0 < line <= len(lines) else ""
+    if not sides:
+        return f"the branch on line {line} ({source}) was never reached"
+    never = "false" if True in sides else "true"
+    return f"the condition on line {line} ({source}) was never {never}"
+
+
+def _matters(branch: dict[str, Any], sides: set[bool], change: ChangedFile) -> bool:
+    """A side that the patch leaves alone need not be taken, if no tensor decides on it."""
+    if branch["by_tensor"]:
+        return True
+    try:
+        tree = ast.parse(change.old_text)
+    except (SyntaxError, ValueError):
+        return True
+    statement = next(_statements(tree, branch["line"]), None)
+    if statement is None:
+        return not _is_asserted_still(tree, branch, change)
+    taken = next(iter(sides)) if sides else None
+    blocks = [statement.body] if taken is False else [statement.orelse]
+    if taken is None:
+        blocks = [statement.body, statement.orelse]
+    for block in blocks:
+        for inner in block:
+            end = inner.end_lineno or inner.lineno
+            if any(line in change.removed for line in range(inner.lineno, end + 1)):
+                return True
+    return False
+
+
+def _is_asked_in_graph(branch: dict[str, Any], sides: set[bool], change: ChangedFile) -> bool:
+    """An `if` that only raises, and never did, whose place `torch._assert_async` of the opposite
+    took: nothing but the two conditions could differ, and these can be read."""
+    if sides != {False}:
+        return False
+    try:
+        old, new = ast.parse(change.old_text), ast.parse(change.new_text)
+    except (SyntaxError, ValueError):
+        return False
+    statement = next(_statements(old, branch["line"]), None)
+    if not isinstance(statement, ast.If) or statement.orelse:
+        return False
+    opposite = _opposite(statement.test) if branch["by_tensor"] else None
+    if opposite is None or [type(each) for each in statement.body] != [ast.Raise]:
+        return False
+    asked = [
+        ast.dump(node.args[0])
+        for node in ast.walk(new)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "_assert_async"
+        and len(node.args) == 2
+        and node.lineno in change.added
+    ]
+    return ast.dump(opposite) in asked
+
+
+def _opposite(test: ast.expr) -> ast.expr | None:
+    """What is true exactly where the test is false, also for NaN: `x` for `not x`, `~(a > b)` for
+    `a > b`. Of other tests `~` is the opposite only if they are of booleans, which nobody knows."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return test.operand
+    if (
+        isinstance(test, ast.Compare)
+        and len(test.ops) == 1
+        and isinstance(test.ops[0], _BY_ELEMENT)
+    ):
+        return ast.UnaryOp(ast.Invert(), test)
+    return None
+
+
+def _is_asserted_still(tree: ast.AST, branch: dict[str, Any], change: ChangedFile) -> bool:
+    """A part of an `assert` which the new text has as one of its own, with the same words."""
+    new = ast.parse(change.new_text)
+    kept = {
+        (ast.dump(node.test), _message(node))
+        for node in ast.walk(new)
+        if isinstance(node, ast.Assert) and node.lineno in change.added
+    }
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Assert) or branch["column"] is None:
+            continue
+        test = node.test
+        is_all = isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And)
+        for part in test.values if is_all else [test]:  # type: ignore[attr-defined]
+            end = (part.end_lineno or part.lineno, part.end_col_offset or part.col_offset)
+            if (part.lineno, part.col_offset) <= (branch["line"], branch["column"]) < end:
+                return (ast.dump(part), _message(node)) in kept
+    return False
+
+
+def _message(node: ast.Assert) -> str:
+    return ast.dump(node.msg) if node.msg is not None else ""
+
+
+def _statements(tree: ast.AST, line: int) -> Iterator[ast.If | ast.While]:
+    """The `if` or `while` whose condition lies in this line."""
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.If, ast.While)):
+            end = node.test.end_lineno or node.test.lineno
+            if node.lineno <= line <= end:
+                yield node

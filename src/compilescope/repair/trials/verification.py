@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from compilescope.model.fix_search import FixCheck, FixVerdict, Losses, UncoveredBreak
-from compilescope.repair.trials.watched import CapturedRun
+from compilescope.repair.trials.recorded_runs import CapturedRun
 
 
 class Verification(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,14 +23,14 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
     """The sets of inputs on which its regions were held against the original's, in words."""
     uncovered: tuple[UncoveredBreak, ...] = ()
     """Graph breaks that the original does not show."""
-    watched: CapturedRun | None = None
+    captured: CapturedRun | None = None
     """The run of the version that was tried."""
 
     @property
     def ended(self) -> bool:
         """Did it come to its end as the original does? Else what it lost says nothing."""
         failed = any(check.name == "exit" and check.verdict == "fail" for check in self.checks)
-        return self.watched is not None and not failed
+        return self.captured is not None and not failed
 
 
 class ComparedValues(msgspec.Struct):

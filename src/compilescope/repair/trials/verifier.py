@@ -5,23 +5,29 @@ Verified is only what passed every check; what could not be checked is unverifie
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import os
+from collections.abc import Collection, Iterator, Mapping
 
+from compilescope.findings.breaks import BreakFinding
 from compilescope.fixes.patch import Allowance
+from compilescope.model.bodies import GraphBreak
 from compilescope.model.fix_search import FixCheck, FixVerdict, Losses, UncoveredBreak
+from compilescope.model.run import Run
+from compilescope.model.stack import CodeRef, Frame
 from compilescope.processes.outcome import last_words
 from compilescope.repair.trials.baseline import TrialBaseline
 from compilescope.repair.trials.changes import Changes, changes_between
 from compilescope.repair.trials.loss_checks import check_losses
-from compilescope.repair.trials.losses import losses_of
+from compilescope.repair.trials.losses import captured_lines, compiled_functions, losses_of
 from compilescope.repair.trials.printed_output import compare_output, differs_in_numbers
-from compilescope.repair.trials.uncovered import uncovered_breaks
+from compilescope.repair.trials.recorded_runs import CapturedRun
 from compilescope.repair.trials.value_checks import compare_values
 from compilescope.repair.trials.verification import Verification
 from compilescope.repair.trials.version import Version
-from compilescope.repair.trials.watched import CapturedRun
 from compilescope.repair.trials.workbench import Workbench
 
+_Function = tuple[str, str]
+"""Its file and name."""
 _OF_RUNS = (
     *("gone", "breaks", "recompiles", "guards", "eager", "failures", "operators"),
     *("exit", "output"),
@@ -56,7 +62,7 @@ def verify(
         notes=tuple(dict.fromkeys(trial.notes)),
         inputs=tuple(dict.fromkeys(trial.inputs)),
         uncovered=trial.uncovered,
-        watched=after,
+        captured=after,
     )
 
 
@@ -88,7 +94,7 @@ def confirm(
         before=before.counts,
         after=after,
         uncovered=trial.uncovered,
-        watched=trial.after,
+        captured=trial.after,
     )
 
 
@@ -125,10 +131,12 @@ class _Trial:
     def look(self, gone: Collection[str], after: CapturedRun) -> tuple[FixVerdict, str] | None:
         """What a run of it shows, without any replays; None: nothing is wrong."""
         self.after = after
-        self.uncovered = uncovered_breaks(self._before.watched, after, self.changes)
+        self.uncovered = _uncovered_breaks(self._before.captured, after, self.changes)
         # How it ended comes first: what a run lost that broke off says nothing.
         self.checks += [self._exit(after)]
-        self.checks += check_losses(self._before.watched, after, gone, self.changes, self.uncovered)
+        self.checks += check_losses(
+            self._before.captured, after, gone, self.changes, self.uncovered
+        )
         found = self._verdict()
         if found is not None:
             return found
@@ -164,7 +172,7 @@ class _Trial:
         printed = compare_output(before.stdout, after.stdout, self._allows)
         if printed.verdict == "fail" and differs_in_numbers(before.stdout, after.stdout):
             # Numbers may move as far as compiling the original moves them, and from run to run.
-            others = [before.probed.stdout, before.watched_again.stdout]
+            others = [before.probed.stdout, before.captured_again.stdout]
             printed = compare_output(before.stdout, after.stdout, self._allows, others)
         return FixCheck("output", printed.verdict, printed.words)
 
@@ -186,3 +194,80 @@ def _ending(after: CapturedRun, wanted: int) -> str:
     how = "it crashes" if crashed and after.exit_status == 1 else ""
     how = how or f"it exits with status {after.exit_status}"
     return f"{how}: {last}" if last else how
+
+
+# Graph breaks that only a version shows: each with what hid it in the original.
+#
+# Where a graph breaks inside a loop or a `with`, Dynamo gives up the function and all that follows
+# in it runs eagerly: what would break there is seen only once the first break is gone. After other
+# breaks Dynamo goes on at the next line: what breaks there now and did not before was not hidden.
+
+
+def _uncovered_breaks(
+    before: CapturedRun, after: CapturedRun, changes: Changes
+) -> tuple[UncoveredBreak, ...]:
+    """In the order in which the version met them."""
+    return tuple(_Before(before, after, changes).uncovered())
+
+
+class _Before:
+    """What the original showed, for breaks that only the version has."""
+
+    def __init__(self, before: CapturedRun, after: CapturedRun, changes: Changes) -> None:
+        self._after, self._changes = after, changes
+        self._old = {site.fingerprint for site in before.digest.sites}
+        left = {site.fingerprint for site in after.digest.sites}
+        self._gone = [site for site in before.digest.sites if site.fingerprint not in left]
+        self._traced = {(code.file, code.function) for code in compiled_functions(before.run)}
+        self._traced |= {(file, name) for (file, _), name in captured_lines(before.run).items()}
+
+    def uncovered(self) -> Iterator[UncoveredBreak]:
+        stacks = _stacks(self._after.run)
+        for site in {each.fingerprint: each for each in self._after.digest.sites}.values():
+            if site.fingerprint not in self._old:
+                stack = stacks.get(site.because[0], ()) if site.because else ()
+                yield UncoveredBreak(
+                    file=site.file,
+                    line=site.line,
+                    function=site.function,
+                    source=site.source.strip(),
+                    rule=site.rule or site.rule_id,
+                    cause=site.title,
+                    why=self._why(site, stack),
+                )
+
+    def _why(self, site: BreakFinding, stack: tuple[Frame, ...]) -> str:
+        """Empty where nothing tells why it was not seen before."""
+        for gone in self._gone:
+            if (gone.file, gone.line) == (site.file, self._old_line(site)):
+                return f"the same line broke before for another reason: {gone.title}"
+        for gone in self._gone:
+            given_up = _given_up(gone, stack, site)
+            if given_up:
+                return f"{given_up} was not traced: {_place(gone)} broke the graph there"
+        if (site.file, site.function) not in self._traced:
+            return f"{site.function} was not traced before"
+        return ""
+
+    def _old_line(self, site: BreakFinding) -> int | None:
+        return self._changes.old_line(site.file, site.line)
+
+
+def _stacks(run: Run) -> dict[str, tuple[Frame, ...]]:
+    """By the id of the break's event."""
+    return {event.id: event.stack for event, _ in run.of(GraphBreak)}
+
+
+def _given_up(gone: BreakFinding, stack: tuple[Frame, ...], site: BreakFinding) -> str:
+    """The function that ran eagerly because of a break that is gone, and that this one is in."""
+    inside: set[_Function] = {(frame.file, frame.function) for frame in stack}
+    inside.add((site.file, site.function))
+    return next((_name(code) for code in gone.gave_up if (code.file, code.function) in inside), "")
+
+
+def _name(code: CodeRef) -> str:
+    return f"the rest of {code.function}" if code.resumed else code.function
+
+
+def _place(site: BreakFinding) -> str:
+    return f"{os.path.basename(site.file)}:{site.line}"

@@ -37,9 +37,9 @@ from compilescope.recorder import launcher
 from compilescope.recorder.target import Target
 from compilescope.repair.trials.child.fatal_inputs import read_fatal
 from compilescope.repair.trials.losses import count_operators
+from compilescope.repair.trials.recorded_runs import CapturedRun, ReplayedRun, read_record
 from compilescope.repair.trials.version import Version
 from compilescope.repair.trials.warm.parent import WarmParent
-from compilescope.repair.trials.watched import CapturedRun, ReplayedRun, read_record
 from compilescope.settings import Settings, trial_environment
 from compilescope.torchapi.plain_torch import PlainTorch
 from compilescope.version import VERSION
@@ -101,7 +101,7 @@ class Workbench:
         """What runs into it raises `OutOfTime`."""
         self.watch_s = self.probe_s = 0.0
         """The longest run under capture so far, and the longest with replays."""
-        self._watched: dict[object, CapturedRun] = {}
+        self._captured: dict[object, CapturedRun] = {}
         self._probed: dict[object, ReplayedRun] = {}
 
     def __enter__(self) -> Workbench:
@@ -138,11 +138,11 @@ class Workbench:
     ) -> CapturedRun:
         """Run a version under capture: once, unless `again` is asked for, or times are."""
         key = (version.key, fresh or bool(self.cold))
-        if not (timed or again or environment) and key in self._watched:
-            return self._watched[key]
+        if not (timed or again or environment) and key in self._captured:
+            return self._captured[key]
         seen = self._watch(version, timed, environment, fresh=fresh)
         if not (timed or again or environment):
-            self._watched[key] = seen
+            self._captured[key] = seen
         return seen
 
     def _watch(
@@ -211,34 +211,34 @@ class Workbench:
         if key is not None and key in self._probed:
             return self._probed[key]
         self._tick("replaying compiled regions" if compiled else "replaying regions eagerly")
-        wishes = {
+        options = {
             "compiled": compiled,
             "sizes": sizes,
             "seconds": self.limit_s * _REPLAYING,
             "focus": [list(item) for item in focus],
             "like": like.plan if like is not None else None,
         }
-        probed = self._replayed(version, wishes)
+        probed = self._replayed(version, options)
         if key is not None:
             self._probed[key] = probed
         return probed
 
-    def _replayed(self, version: Version, wishes: dict[str, Any]) -> ReplayedRun:
+    def _replayed(self, version: Version, options: dict[str, Any]) -> ReplayedRun:
         """Again without a family of made-up inputs that ends the process. Another version has to
         bear what the original did."""
         fatal: dict[int, list[str]] = {}
         while True:
-            probed = self._replayed_once(version, {**wishes, "fatal": fatal})
+            probed = self._replayed_once(version, {**options, "fatal": fatal})
             asked = read_fatal(probed.folder)
             known = fatal.setdefault(asked.region, []) if asked is not None else []
-            if asked is None or asked.family in known or wishes["like"] is not None:
+            if asked is None or asked.family in known or options["like"] is not None:
                 return probed
             known.append(asked.family)
 
-    def _replayed_once(self, version: Version, wishes: dict[str, Any]) -> ReplayedRun:
+    def _replayed_once(self, version: Version, options: dict[str, Any]) -> ReplayedRun:
         place = self._place()
-        wishes = {**wishes, "folder": str(place)}
-        ended = self._run(version, place, self._settings, {"probe": wishes})
+        options = {**options, "folder": str(place)}
+        ended = self._run(version, place, self._settings, {"probe": options})
         return ReplayedRun(
             version=version,
             folder=place,
@@ -267,8 +267,8 @@ class Workbench:
         """What the variables hold in the functions around these lines, run eagerly."""
         self._tick("recording values")
         place = self._place()
-        wishes = {"folder": str(place), "places": [list(item) for item in places]}
-        self._run(version, place, self._settings, {"survey": wishes})
+        options = {"folder": str(place), "places": [list(item) for item in places]}
+        self._run(version, place, self._settings, {"survey": options})
         try:
             return msgspec.json.decode((place / "facts.json").read_bytes(), type=ValueFacts)
         except (OSError, msgspec.DecodeError):
@@ -331,7 +331,7 @@ class Workbench:
         """What to start, in which environment; what the process reads first is written."""
         trial = place / "trial.json"
         names = [name for name in settings.compile_names if ":" not in name]
-        wishes = {
+        options = {
             "files": self._files(version),
             "plain": self._plain,
             "seed": self.seed,
@@ -340,7 +340,7 @@ class Workbench:
             "eager_random": not settings.time,
             **asked,
         }
-        trial.write_text(json.dumps(wishes), encoding="utf-8")
+        trial.write_text(json.dumps(options), encoding="utf-8")
         boots = [_BOOT, _CAPTURE / "boot"] if settings.run_dir is not None else [_BOOT]
         more = {**version.environment, **(environment or {})}
         functions = tuple(name for name in settings.compile_names if ":" in name)

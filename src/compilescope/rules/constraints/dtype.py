@@ -16,12 +16,12 @@ from compilescope.rules.hardware.constraint import (
     Constraint,
     ConstraintRule,
     Sample,
+    default_device,
     is_input,
     is_op,
     is_parameter,
     lacks_value,
 )
-from compilescope.rules.hardware.default_device import default_device
 from compilescope.rules.hardware.op_names import OpPatterns
 from compilescope.rules.hardware.operands import made
 

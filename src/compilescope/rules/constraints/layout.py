@@ -12,10 +12,10 @@ from compilescope.rules.hardware.constraint import (
     Constraint,
     ConstraintRule,
     Sample,
+    default_device,
     lacks_value,
     shown_shape,
 )
-from compilescope.rules.hardware.default_device import default_device
 from compilescope.rules.hardware.operands import Look, is_view_node, laid_out
 from compilescope.rules.hardware.sizes import Size, equal, read_size
 from compilescope.rules.hardware.strides import (

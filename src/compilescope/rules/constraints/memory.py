@@ -13,12 +13,12 @@ from compilescope.rules.hardware.constraint import (
     Constraint,
     ConstraintRule,
     Sample,
+    default_device,
     is_parameter,
     lacks_value,
     shown_op,
     shown_shape,
 )
-from compilescope.rules.hardware.default_device import default_device
 from compilescope.rules.hardware.memory import Peak, peak_memory
 from compilescope.rules.hardware.operands import made
 

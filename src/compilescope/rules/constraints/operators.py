@@ -14,10 +14,10 @@ from compilescope.rules.hardware.constraint import (
     Constraint,
     ConstraintRule,
     Sample,
+    default_device,
     is_op,
     shown_op,
 )
-from compilescope.rules.hardware.default_device import default_device
 from compilescope.rules.hardware.op_names import OpPatterns
 from compilescope.rules.hardware.view_ops import is_view_op
 

@@ -6,18 +6,22 @@ Three-valued: a breach, nothing, or "cannot tell" where a node lacks what the co
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import msgspec
 
 from compilescope.model.device import Device
+from compilescope.model.devicefile import read_device
 from compilescope.model.graph import Graph, Node, TensorInfo
 from compilescope.model.stack import Frame
 from compilescope.rules.hardware.op_names import canonical
 
+_FILE = Path(__file__).parents[2] / "backends" / "devices" / "generic.toml"
 Severity = Literal["error", "warning", "unknown"]
 _PICK = "_operator.getitem"
 _GIVES_NOTHING = re.compile(r"(?:^|\.)(?:setitem|_assert\w*|_check\w*|sym_constrain_range\w*)$")
@@ -200,3 +204,8 @@ def _input_name(node: Node) -> str:
 
 def shown_shape(tensor: TensorInfo) -> str:
     return f"[{', '.join(map(str, tensor.shape))}]"
+
+
+@functools.lru_cache(maxsize=1)
+def default_device() -> Device:
+    return read_device(_FILE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from compilescope.fixes.patch import Patch
 from compilescope.source.refusals import Refused
 from compilescope.tune.candidate import TuneCandidate, TunedProgram
-from compilescope.tune.fixed import FIXES
+from compilescope.tune.fixed_program import FIXES
 
 
 def _propose(tuned: TunedProgram) -> Patch:

@@ -18,6 +18,8 @@ _MOST_ALL = 1 << 25
 _MOST_ITEMS = 64
 """Of one container. Chosen: a batch has a few tensors; a dataset in a list is not the step's."""
 _DEEPEST = 2
+"""Containers and objects within a variable. Chosen: `batch["x"]` and `trainer.state.loss`; deeper
+ones hold what the step works with, not what it computed."""
 _WRAPPED = "_orig_mod."
 """What `torch.compile(module)` puts into the names of parameters."""
 

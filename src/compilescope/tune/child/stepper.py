@@ -15,6 +15,7 @@ import socket
 import sys
 import threading
 import time
+from collections import Counter
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -22,10 +23,11 @@ from typing import Any
 import torch
 
 from compilescope.torchapi.compilation.clock import CompilationClock
-from compilescope.tune.child.facts import facts_around
-from compilescope.tune.child.snapshot import keep_tensors, widen_weights
+from compilescope.tune.child.snapshot import keep_tensors, variables_around, widen_weights
 from compilescope.tune.steps.place import MARK
 
+_REPEATED = 3
+"""Blocks of one class in a row. Chosen: with two there is nothing to win by compiling one."""
 KEPT_STEPS = 2
 """Whose numbers are kept. Chosen: the first shows what is computed, the second what the first left
 behind; with each further one rounding errors of training grow."""
@@ -114,7 +116,7 @@ class _Counter(_Marks):
             self._quiet += 1
             self._waited += torch.cuda.current_stream().query()
         if self._counts[number] <= 1 + KEPT_STEPS:
-            self._facts = facts_around(frame) or self._facts
+            self._facts = _facts_around(frame) or self._facts
         if sum(self._counts) >= _MOST_COUNTED or (self._clock.count and now > self._until):
             self._tell(ended=False)
             os._exit(0)
@@ -164,7 +166,6 @@ class _Turns(_Marks):
         self._quiet = 0
         self._compilations = 0
         self._first = self._last = 0.0
-        self._kept_s = 0.0
         self._warm: list[float] = []
         self._left = 0
         self._steps = 0
@@ -235,6 +236,9 @@ class _Turns(_Marks):
         self._begun = time.perf_counter()
 
 
+# What candidates ask about a program before they are tried, read from its objects in a step.
+
+
 def _on_cuda() -> bool:
     return bool(torch.cuda.is_available() and torch.cuda.is_initialized())
 
@@ -254,3 +258,81 @@ def _peak() -> int:
     if _on_cuda():
         return int(torch.cuda.max_memory_reserved())
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def _facts_around(frame: FrameType) -> dict[str, Any]:
+    """Plain JSON."""
+    values = list(variables_around(frame).values())
+    values += [each for value in values for each in _parts(value)]
+    modules = [each for each in values if isinstance(each, torch.nn.Module)]
+    optimizers = [each for each in values if isinstance(each, torch.optim.Optimizer)]
+    parameters = {id(p): p for module in modules for p in module.parameters()}
+    for optimizer in optimizers:
+        parameters |= {id(p): p for group in optimizer.param_groups for p in group["params"]}
+    held = [*parameters.values(), *(each for each in values if isinstance(each, torch.Tensor))]
+    return {
+        "devices": sorted({tensor.device.type for tensor in held}),
+        "dtypes": sorted({str(t.dtype) for t in parameters.values()}),
+        "trains": bool(optimizers) or any(p.grad is not None for p in parameters.values()),
+        "grad_enabled": torch.is_grad_enabled(),
+        "optimizers": [_optimizer(each) for each in optimizers],
+        "convolutions": sum(_convolutions(module) for module in _outermost(modules)),
+        "blocks": _blocks(modules),
+        "matmul_precision": torch.get_float32_matmul_precision(),
+        "autocast": any(torch.is_autocast_enabled(kind) for kind in ("cuda", "cpu")),
+        "bf16": _has_bf16(),
+        "capability": list(torch.cuda.get_device_capability()) if _on_cuda() else None,
+        "device_name": torch.cuda.get_device_name() if _on_cuda() else "",
+    }
+
+
+def _parts(value: Any) -> list[Any]:
+    if isinstance(value, (list, tuple)) and len(value) <= 16:
+        return list(value)
+    if isinstance(value, dict) and len(value) <= 64:
+        return list(value.values())
+    if type(value).__module__ == "__main__" and hasattr(value, "__dict__"):
+        return [] if isinstance(value, type) else list(vars(value).values())
+    return []
+
+
+def _has_bf16() -> bool:
+    return bool(torch.cuda.is_bf16_supported()) if _on_cuda() else True
+
+
+def _optimizer(optimizer: torch.optim.Optimizer) -> dict[str, Any]:
+    group = optimizer.param_groups[0]
+    return {
+        "class": type(optimizer).__name__,
+        "module": type(optimizer).__module__,
+        "fused": group.get("fused"),
+        "foreach": group.get("foreach"),
+        "capturable": group.get("capturable"),
+        "has_fused": "fused" in group,
+        "has_foreach": "foreach" in group,
+        "parameters": sum(len(each["params"]) for each in optimizer.param_groups),
+    }
+
+
+def _outermost(modules: list[torch.nn.Module]) -> list[torch.nn.Module]:
+    inner = {id(child) for module in modules for child in list(module.modules())[1:]}
+    return list({id(m): m for m in modules if id(m) not in inner}.values())
+
+
+def _convolutions(module: torch.nn.Module) -> int:
+    return sum(isinstance(each, torch.nn.Conv2d) for each in module.modules())
+
+
+def _blocks(modules: list[torch.nn.Module]) -> list[dict[str, Any]]:
+    """Lists of blocks of one class: the name of the class, how many, and where they are."""
+    found: dict[str, dict[str, Any]] = {}
+    for module in _outermost(modules):
+        for name, each in module.named_modules():
+            if not isinstance(each, (torch.nn.ModuleList, torch.nn.Sequential)):
+                continue
+            kinds = Counter(type(child).__name__ for child in each.children())
+            kind, count = kinds.most_common(1)[0] if kinds else ("", 0)
+            if count >= _REPEATED and count == len(each):
+                path = name.replace("_orig_mod.", "").removeprefix("_orig_mod")
+                found.setdefault(path, {"path": path, "class": kind, "count": count})
+    return list(found.values())

@@ -24,8 +24,7 @@ from compilescope.errors import ToolError
 
 if TYPE_CHECKING:
     from compilescope.bench.measurement import BenchRun, BenchStep, Method, Stack
-    from compilescope.bench.protocol import Surveyed
-    from compilescope.bench.spec import Spec
+    from compilescope.bench.protocol import Spec, Surveyed
     from compilescope.model.benchmarked import Benchmark
     from compilescope.model.bodies import Body
 
@@ -233,7 +232,7 @@ class _Session:
 
 def _specs(model: str, backends: tuple[str, ...], given: dict[str, Any]) -> list[Spec]:
     """Eager mode first, asked for or not."""
-    from compilescope.bench.spec import EAGER, Spec
+    from compilescope.bench.protocol import EAGER, Spec
 
     names = "mode device dtype batch small constraints warmup runs seed threads"
     shared = {name: given[name] for name in names.split()}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import traceback
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,10 +18,11 @@ from compilescope.cli.program import (
     Words,
     launch_program,
     program_options,
+    verdict_of,
     warn_of_lost_end,
 )
 from compilescope.cli.progress import working
-from compilescope.errors import ToolError, as_limit
+from compilescope.errors import ToolError
 from compilescope.settings import in_github_actions
 
 if TYPE_CHECKING:
@@ -148,16 +148,7 @@ class _CheckCommand(ProgramCommand):
 @dir_option
 @click.pass_obj
 def COMMAND(target: Words, /, **given: Any) -> int:
-    try:
-        return _check(target, given)
-    except (ToolError, click.ClickException, BrokenPipeError):
-        raise
-    except Exception as error:
-        if as_limit(error) is not None:
-            raise
-        # Python would leave with 1, and in a gate that means "exceeded". A bug is no verdict.
-        traceback.print_exc()
-        return 2
+    return verdict_of(lambda: _check(target, given))
 
 
 def _check(target: Words, given: dict[str, Any]) -> int:

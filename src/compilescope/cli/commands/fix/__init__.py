@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import traceback
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,12 +12,12 @@ from compilescope.cli.commands.fix.delivery import is_lost
 from compilescope.cli.files import isolated_option
 from compilescope.cli.options import RUN_NAME, dir_option, json_option, python_option
 from compilescope.cli.output import all_option
-from compilescope.cli.program import ProgramCommand, Words
+from compilescope.cli.program import ProgramCommand, Words, script_options, verdict_of
 from compilescope.cli.signals import ended_in_order
-from compilescope.errors import ToolError, as_limit
+from compilescope.errors import ToolError
 
 if TYPE_CHECKING:
-    from compilescope.cli.commands.fix.options import FixOptions
+    from compilescope.cli.commands.fix.options import FixRequest
     from compilescope.repair.search.outcome import SearchResult
 
 GROUP = "Fix"
@@ -108,40 +107,21 @@ class _FixCommand(ProgramCommand):
 )
 @isolated_option
 @click.option("--no-time", "timed", flag_value=False, default=True, help="Do not time the result.")
-@click.option("-m", "_m", is_flag=True, help="Run a module.")
-@click.option("-c", "_c", is_flag=True, help="Run a string of Python.")
-@click.option(
-    "--compile-all",
-    is_flag=True,
-    help="Compile the outermost modules of a program that never calls torch.compile.",
-)
-@click.option(
-    "--compile",
-    "compile_names",
-    multiple=True,
-    metavar="NAME",
-    help="Compile modules of class NAME, or a function: f, Class.method, package.module.f.",
-)
-@click.option("--backend", help="Backend for --compile and --compile-all.")
+@script_options
 @all_option
 @python_option
 @dir_option
 @json_option
 @click.pass_obj
 def COMMAND(words: Words, /, **given: Any) -> int:
-    try:
-        with ended_in_order(pausing=True):
-            if given["stored"] is not None:
-                return _apply(words, given)
-            return _list(given) if given["repertoire"] else _fix(words, given)
-    except (ToolError, click.ClickException, BrokenPipeError):
-        raise
-    except Exception as error:
-        if as_limit(error) is not None:
-            raise
-        # Python would leave with 1, which means "nothing was verified". A bug is no verdict.
-        traceback.print_exc()
-        return 2
+    return verdict_of(lambda: _done(words, given))
+
+
+def _done(words: Words, given: dict[str, Any]) -> int:
+    with ended_in_order(pausing=True):
+        if given["stored"] is not None:
+            return _apply(words, given)
+        return _list(given) if given["repertoire"] else _fix(words, given)
 
 
 def _list(given: dict[str, Any]) -> int:
@@ -160,49 +140,49 @@ def _apply(words: Words, given: dict[str, Any]) -> int:
 
 def _fix(words: Words, given: dict[str, Any]) -> int:
     from compilescope.cli.commands.fix.isolated import searched
-    from compilescope.cli.commands.fix.options import ask, read_stdin
+    from compilescope.cli.commands.fix.options import read_request, read_stdin
     from compilescope.cli.commands.fix.output import tell
     from compilescope.cli.progress import working
     from compilescope.repair.delivery.stored_fix import check_git
 
-    asked = ask(words, given)
-    if asked.write and not asked.force:
-        check_git([asked.main])
+    request = read_request(words, given)
+    if request.write and not request.force:
+        check_git([request.main])
     stdin = read_stdin()
     with working("fix") as work:
-        wishes = replace(asked.wishes, stdin=stdin, progress=work.show, tell=work.tell)
-        asked = replace(asked, wishes=wishes)
-        outcome, handed = searched(asked, _check_outcome, isolated=given["isolated"])
-    code = max(exit_code(outcome, asked), 1 if handed.problem else 0)
-    tell(outcome, asked, handed, as_json=given["as_json"], code=code)
+        options = replace(request.options, stdin=stdin, progress=work.show, tell=work.tell)
+        request = replace(request, options=options)
+        outcome, delivery = searched(request, _check_outcome, isolated=given["isolated"])
+    code = max(exit_code(outcome, request), 1 if delivery.problem else 0)
+    tell(outcome, request, delivery, as_json=given["as_json"], code=code)
     return code
 
 
-def _check_outcome(outcome: SearchResult, asked: FixOptions) -> None:
+def _check_outcome(outcome: SearchResult, request: FixRequest) -> None:
     """Where there is nothing to show, one sentence is enough."""
-    wishes = asked.wishes
-    if not is_lost(outcome) and not outcome.before.graphs and not wishes.compile_names:
+    options = request.options
+    if not is_lost(outcome) and not outcome.before.graphs and not options.compile_names:
         notes = [text for text in outcome.notes if "--compile-all" not in text]
         raise ToolError(
             " ".join(["The program compiled nothing, so there is nothing to fix.", *notes]),
             hint="If it never calls torch.compile, --compile-all compiles its outermost modules.",
         )
-    if wishes.site is not None and not outcome.attempts and not outcome.notes:
+    if options.site is not None and not outcome.attempts and not outcome.notes:
         places = list(dict.fromkeys(each.place for each in outcome.left))
         raise ToolError(
-            f"Nothing to fix at {wishes.site}.",
+            f"Nothing to fix at {options.site}.",
             hint=f"There is something to fix at {', '.join(places[:5])}." if places else "",
         )
 
 
-def exit_code(outcome: SearchResult, asked: FixOptions) -> int:
-    wishes = asked.wishes
+def exit_code(outcome: SearchResult, request: FixRequest) -> int:
+    options = request.options
     asked_for = {each.fingerprint for each in outcome.attempts}
     mended = {each.fingerprint for each in outcome.attempts if each.kept}
     if not asked_for and outcome.notes:
         return 2  # The program fails by itself: nothing was tried.
     if not is_lost(outcome) and not asked_for:
         return 0
-    if wishes.site is not None or wishes.rules:
+    if options.site is not None or options.rules:
         return 0 if mended >= asked_for else 1
     return 0 if mended else 1

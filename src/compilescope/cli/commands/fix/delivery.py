@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from compilescope.cli.commands.fix.options import FixOptions
+    from compilescope.cli.commands.fix.options import FixRequest
     from compilescope.repair.delivery.script_proof import Proof
     from compilescope.repair.search.outcome import SearchResult
 
 
 @dataclass(frozen=True)
-class Handed:
+class Delivery:
     """What was written."""
 
     written: tuple[str, ...] = ()
@@ -39,18 +39,18 @@ def is_lost(outcome: SearchResult) -> bool:
     return bool(before.breaks or before.recompiles or before.failures or before.eager)
 
 
-def hand_out(asked: FixOptions, outcome: SearchResult) -> Handed:
+def deliver(request: FixRequest, outcome: SearchResult) -> Delivery:
     """Nothing that was not proven as a whole leaves here."""
     proven = outcome.verdict == "verified" and bool(outcome.files or outcome.environment)
-    if not (asked.write or asked.plan is not None) or not outcome.attempts:
-        return Handed()
+    if not (request.write or request.plan is not None) or not outcome.attempts:
+        return Delivery()
     if not proven:
-        wanted = "No file was changed" if asked.write else "No script was written"
-        return Handed(problem=f"{wanted}.")
-    return _write(asked, outcome) if asked.write else _emit(asked, outcome)
+        wanted = "No file was changed" if request.write else "No script was written"
+        return Delivery(problem=f"{wanted}.")
+    return _write(request, outcome) if request.write else _emit(request, outcome)
 
 
-def _write(asked: FixOptions, outcome: SearchResult) -> Handed:
+def _write(request: FixRequest, outcome: SearchResult) -> Delivery:
     from compilescope.model.stack import origin_of
     from compilescope.repair.delivery.stored_fix import write_fix
 
@@ -58,29 +58,31 @@ def _write(asked: FixOptions, outcome: SearchResult) -> Handed:
     if theirs:
         # Part of the proof: the rest alone was not proven.
         problem = f"No file was changed: the fixes also change {theirs[0]}, which is not your file."
-        return Handed(problem=problem, remarks=("Use --script: it includes those changes.",))
-    done = write_fix(outcome.files, outcome.originals, outcome.environment, force=asked.force)
-    return Handed(written=done.written, remarks=done.remarks, undo=done.undo)
+        return Delivery(problem=problem, remarks=("Use --script: it includes those changes.",))
+    done = write_fix(outcome.files, outcome.originals, outcome.environment, force=request.force)
+    return Delivery(written=done.written, remarks=done.remarks, undo=done.undo)
 
 
-def _emit(asked: FixOptions, outcome: SearchResult) -> Handed:
+def _emit(request: FixRequest, outcome: SearchResult) -> Delivery:
     from compilescope.processes.deadline import OutOfTime
     from compilescope.repair.delivery.emitter import emit
 
-    assert asked.plan is not None
-    words = fixes_in_words(outcome, asked)
+    assert request.plan is not None
+    words = fixes_in_words(outcome, request)
     try:
         emitted = emit(
-            asked.plan, outcome, asked.target, asked.wishes, words, claimed=outcome.after
+            request.plan, outcome, request.target, request.options, words, claimed=outcome.after
         )
     except OutOfTime:
-        return Handed(problem="No script was written: the time budget ended before it was checked.")
+        return Delivery(
+            problem="No script was written: the time budget ended before it was checked."
+        )
     remarks = [f"Not in the script: {_named(file)}: {why}." for file, why in emitted.script.refused]
     proof = emitted.proof
     if not proof.holds:
         problem = f"No script was written: when it ran, {proof.reason}."
-        return Handed(problem=problem, remarks=tuple(remarks), proof=proof)
-    return Handed(
+        return Delivery(problem=problem, remarks=tuple(remarks), proof=proof)
+    return Delivery(
         proof=proof,
         script=os.path.abspath(emitted.plan.output),
         command=emitted.plan.command,
@@ -88,7 +90,7 @@ def _emit(asked: FixOptions, outcome: SearchResult) -> Handed:
     )
 
 
-def fixes_in_words(outcome: SearchResult, asked: FixOptions) -> tuple[str, ...]:
+def fixes_in_words(outcome: SearchResult, request: FixRequest) -> tuple[str, ...]:
     """A line for each fix that is part of it."""
     from compilescope.report.places import place
 
@@ -96,7 +98,7 @@ def fixes_in_words(outcome: SearchResult, asked: FixOptions) -> tuple[str, ...]:
     for each in outcome.attempts:
         if each.kept:
             states = f" ({each.states})" if each.states else ""
-            at = place(each.file, each.line, asked.target.root)
+            at = place(each.file, each.line, request.target.root)
             lines.append(f"{at}: {each.rule}: {each.title}{states}")
     return tuple(lines)
 

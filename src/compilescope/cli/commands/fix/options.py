@@ -31,11 +31,11 @@ _LIMIT_S = 300.0
 
 
 @dataclass(frozen=True)
-class FixOptions:
+class FixRequest:
     """A request that makes sense."""
 
     target: Target
-    wishes: SearchOptions
+    options: SearchOptions
     main: str
     """The file that the program begins in; empty for `-c`."""
     write: bool
@@ -48,7 +48,7 @@ class FixOptions:
     """Asked to print the whole answer."""
 
 
-def ask(words: Words, given: dict[str, Any]) -> FixOptions:
+def read_request(words: Words, given: dict[str, Any]) -> FixRequest:
     """Raises `ToolError` for all that can be known to fail before anything runs."""
     from compilescope.processes.deadline import Deadline, command_begun
     from compilescope.recorder.names import resolve_names
@@ -57,7 +57,7 @@ def ask(words: Words, given: dict[str, Any]) -> FixOptions:
     from compilescope.repair.search.options import SearchOptions
     from compilescope.repair.search.places import main_file
 
-    _check_options(given)
+    check_writing(given)
     budget_s = read_budget(given["budget"]) if given["budget"] else None
     deadline = Deadline(budget_s, begun=command_begun())
     output = given["output"]
@@ -73,7 +73,7 @@ def ask(words: Words, given: dict[str, Any]) -> FixOptions:
     main = main_file(target)
     check_source(target, main)
     names = resolve_names(given["compile_names"], target)
-    wishes = SearchOptions(
+    options = SearchOptions(
         site=given["site"],
         rules=frozenset(given["rules"]),
         safe_only=given["safe_only"],
@@ -88,13 +88,13 @@ def ask(words: Words, given: dict[str, Any]) -> FixOptions:
         plain=made is not None,
         home=home,
     )
-    wishes.check()
+    options.check()
     plan = plan_script(target, output) if given["script"] else None
     if plan is not None:
         plan.check(force=given["force"])
     again = _again(target, given)
-    return FixOptions(
-        target, wishes, main, given["write"], given["force"], plan, again, given["everything"]
+    return FixRequest(
+        target, options, main, given["write"], given["force"], plan, again, given["everything"]
     )
 
 
@@ -114,7 +114,7 @@ def _again(target: Target, given: dict[str, Any]) -> tuple[str, ...]:
     return (*words, *kinds.get(target.kind, []), *target.words)
 
 
-def _check_options(given: dict[str, Any]) -> None:
+def check_writing(given: dict[str, Any]) -> None:
     if given["write"] and given["script"]:
         raise ToolError("Use --write or --script, not both.")
     if given["output"] is not None and not given["script"]:

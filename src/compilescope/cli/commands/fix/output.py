@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from compilescope.cli import output as telling
+from compilescope.cli import output as terminal
 from compilescope.cli.commands.fix.delivery import is_lost
 from compilescope.cli.options import in_python, print_json
 from compilescope.fixes.catalogue import all_fixes
@@ -26,8 +26,8 @@ from compilescope.report.places import count
 from compilescope.report.repertoire import RepertoireLine, repertoire_document
 
 if TYPE_CHECKING:
-    from compilescope.cli.commands.fix.delivery import Handed
-    from compilescope.cli.commands.fix.options import FixOptions
+    from compilescope.cli.commands.fix.delivery import Delivery
+    from compilescope.cli.commands.fix.options import FixRequest
     from compilescope.model.fix_search import FixAttempt
     from compilescope.repair.search.outcome import SearchResult
     from compilescope.report.blocks import Style
@@ -53,7 +53,9 @@ def list_fixes(*, as_json: bool, everything: bool) -> None:
         ]
         print_json({"fixes": found})
         return
-    telling.tell(repertoire_document(lines), "compilescope fix --list --all", everything=everything)
+    terminal.tell(
+        repertoire_document(lines), "compilescope fix --list --all", everything=everything
+    )
 
 
 def _example(example: Any) -> dict[str, str]:
@@ -61,44 +63,44 @@ def _example(example: Any) -> dict[str, str]:
 
 
 def tell(
-    outcome: SearchResult, asked: FixOptions, handed: Handed, *, as_json: bool, code: int
+    outcome: SearchResult, request: FixRequest, delivery: Delivery, *, as_json: bool, code: int
 ) -> None:
     if as_json:
-        print_json(_value(outcome, asked, handed, code))
+        print_json(_value(outcome, request, delivery, code))
         return
-    document = fixing_document(_fixing(outcome, asked, handed))
+    document = fixing_document(_fixing(outcome, request, delivery))
     # A second search to see the rest would take minutes: who reads a pipe gets all at once, who
     # sits at a terminal a file of it.
-    cut = sys.stdout.isatty() and not asked.everything
-    telling.tell(document, telling.kept(document, "fix") if cut else "")
+    cut = sys.stdout.isatty() and not request.everything
+    terminal.tell(document, terminal.kept(document, "fix") if cut else "")
 
 
 # For people
 
 
-def _fixing(outcome: SearchResult, asked: FixOptions, handed: Handed) -> Fixing:
+def _fixing(outcome: SearchResult, request: FixRequest, delivery: Delivery) -> Fixing:
     from compilescope.fixes.diffs import unified_diff
 
-    root = asked.target.root
-    words = " ".join(" ".join(asked.target.shown).split())
+    root = request.target.root
+    words = " ".join(" ".join(request.target.shown).split())
     return Fixing(
         title="compilescope fix",
         subtitle=words if len(words) <= 200 else words[:197] + "...",
-        headline=tuple(_headline(outcome, asked, handed)),
+        headline=tuple(_headline(outcome, request, delivery)),
         attempts=outcome.attempts,
         root=root,
         figures=tuple(_figures(outcome)),
         untimed=outcome.times.reason if outcome.times is not None else "",
         diff=unified_diff(outcome.originals, outcome.files, root),
-        notes=(*outcome.notes, *handed.remarks),
+        notes=(*outcome.notes, *delivery.remarks),
         left=outcome.left,
         uncovered=outcome.uncovered,
-        next=tuple(_next(outcome, asked, handed)),
+        next=tuple(_next(outcome, request, delivery)),
     )
 
 
 def _headline(
-    outcome: SearchResult, asked: FixOptions, handed: Handed
+    outcome: SearchResult, request: FixRequest, delivery: Delivery
 ) -> Iterator[tuple[str, Style]]:
     before, after = outcome.before, outcome.after
     kept = [each for each in outcome.attempts if each.kept]
@@ -113,23 +115,23 @@ def _headline(
         yield words, "warn" if failed else "good"
     elif not outcome.attempts and outcome.notes:
         yield "Nothing was tried.", "bad"
-    elif not outcome.attempts and asked.wishes.rules:
+    elif not outcome.attempts and request.options.rules:
         yield "Nothing to fix for the selected rules.", "good"
     else:
         yield f"No fix could be verified{f': {outcome.reason}' if outcome.reason else ''}.", "bad"
-    if handed.written:
-        files = ", ".join(os.path.relpath(file) for file in handed.written)
+    if delivery.written:
+        files = ", ".join(os.path.relpath(file) for file in delivery.written)
         yield f"Changed: {files}.", "good"
-    if handed.script is not None:
-        yield _script_line(handed)
-    if handed.problem:
-        yield handed.problem, "bad"
+    if delivery.script is not None:
+        yield _script_line(delivery)
+    if delivery.problem:
+        yield delivery.problem, "bad"
 
 
-def _script_line(handed: Handed) -> tuple[str, Style]:
+def _script_line(delivery: Delivery) -> tuple[str, Style]:
     """What running the script by itself showed."""
-    proof = handed.proof
-    path = os.path.relpath(handed.script or "")
+    proof = delivery.proof
+    path = os.path.relpath(delivery.script or "")
     if proof is None or proof.verdict != "verified":
         return f"Written, but not verified by itself: {path} ({proof and proof.reason}).", "warn"
     same = f"same results on {count(len(proof.inputs), 'set')} of inputs" if proof.inputs else ""
@@ -163,15 +165,17 @@ _TIMES = {
 }
 
 
-def _next(outcome: SearchResult, asked: FixOptions, handed: Handed) -> Iterator[tuple[str, str]]:
+def _next(
+    outcome: SearchResult, request: FixRequest, delivery: Delivery
+) -> Iterator[tuple[str, str]]:
     kept = [each for each in outcome.attempts if each.kept]
     proven = outcome.verdict == "verified" and bool(outcome.files or outcome.environment)
-    program = list(asked.again)
-    if handed.undo:
-        yield "To undo:", handed.undo
-    if handed.command:
-        yield "To run it:", handed.command
-    elif proven and not handed.written:
+    program = list(request.again)
+    if delivery.undo:
+        yield "To undo:", delivery.undo
+    if delivery.command:
+        yield "To run it:", delivery.command
+    elif proven and not delivery.written:
         from compilescope.model.stack import origin_of
 
         theirs = [file for file in outcome.files if origin_of(file) != "user"]
@@ -198,14 +202,16 @@ def _shown(words: list[str]) -> str:
 # For programs
 
 
-def _value(outcome: SearchResult, asked: FixOptions, handed: Handed, code: int) -> dict[str, Any]:
+def _value(
+    outcome: SearchResult, request: FixRequest, delivery: Delivery, code: int
+) -> dict[str, Any]:
     from compilescope.fixes.diffs import unified_diff
 
     before, after = outcome.before, outcome.after
     return {
         "run": outcome.run or None,
-        "command": asked.target.shown,
-        "root": asked.target.root,
+        "command": request.target.shown,
+        "root": request.target.root,
         "verdict": outcome.verdict,
         "reason": outcome.reason,
         "breaks_before": before.breaks,
@@ -215,15 +221,15 @@ def _value(outcome: SearchResult, asked: FixOptions, handed: Handed, code: int) 
         "before": before,
         "after": after,
         "fixes": [_attempt(each) for each in outcome.attempts],
-        "diff": unified_diff(outcome.originals, outcome.files, asked.target.root),
+        "diff": unified_diff(outcome.originals, outcome.files, request.target.root),
         "environment": outcome.environment,
-        "script": handed.script,
-        "script_proof": handed.proof,
-        "written": handed.written,
-        "problem": handed.problem or None,
+        "script": delivery.script,
+        "script_proof": delivery.proof,
+        "written": delivery.written,
+        "problem": delivery.problem or None,
         "times": outcome.times,
         "slower": outcome.times.slower if outcome.times is not None else None,
-        "notes": [*outcome.notes, *handed.remarks],
+        "notes": [*outcome.notes, *delivery.remarks],
         "left": outcome.left,
         "uncovered": outcome.uncovered,
         "exit_code": code,

@@ -40,14 +40,14 @@ def write_fixed(
     seconds = read_budget(budget) if budget else None
     announce("logs", offered=False)
     with ended_in_order(pausing=True), working("logs") as work:
-        wishes = SearchOptions(
+        options = SearchOptions(
             budget_s=seconds,
             timed=False,
             plain=is_for_a_device or names_device(target.words[0]),
             progress=work.show,
             tell=work.tell,
         )
-        made = fix_from_log(target, run, wishes, folders, force=force)
+        made = fix_from_log(target, run, options, folders, force=force)
     _tell(made)
     return {
         "script": made.path,
@@ -70,7 +70,7 @@ def write_repros(
     folders: tuple[str, ...] = (),
 ) -> None:
     """Into the run's folder. Only a script that the user names is run: a log may name any file."""
-    from compilescope.fixes.here import main_of_log
+    from compilescope.fixes.log_files import main_of_log
     from compilescope.minify.logged.repros import write_log_repros
     from compilescope.minify.logged.user_program import OwnProgram
 

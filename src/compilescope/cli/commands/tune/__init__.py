@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import traceback
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,9 +10,8 @@ import click
 
 from compilescope.cli.options import dir_option, json_option, python_option
 from compilescope.cli.output import all_option
-from compilescope.cli.program import ProgramCommand, Words
+from compilescope.cli.program import ProgramCommand, Words, script_options, verdict_of
 from compilescope.cli.signals import ended_in_order
-from compilescope.errors import ToolError, as_limit
 
 GROUP = "Fix"
 
@@ -86,38 +84,19 @@ class _TuneCommand(ProgramCommand):
     metavar="N",
     help="Versions that compile at the same time. Default: a quarter of the cores.",
 )
-@click.option("-m", "_m", is_flag=True, help="Run a module.")
-@click.option("-c", "_c", is_flag=True, help="Run a string of Python.")
-@click.option(
-    "--compile-all",
-    is_flag=True,
-    help="Compile the outermost modules of a program that never calls torch.compile.",
-)
-@click.option(
-    "--compile",
-    "compile_names",
-    multiple=True,
-    metavar="NAME",
-    help="Compile modules of class NAME, or a function: f, Class.method, package.module.f.",
-)
-@click.option("--backend", help="Backend for --compile and --compile-all.")
+@script_options
 @all_option
 @python_option
 @dir_option
 @json_option
 @click.pass_obj
 def COMMAND(words: Words, /, **given: Any) -> int:
-    try:
-        with ended_in_order(pausing=True):
-            return _list(given) if given["repertoire"] else _tune(words, given)
-    except (ToolError, click.ClickException, BrokenPipeError):
-        raise
-    except Exception as error:
-        if as_limit(error) is not None:
-            raise
-        # Python would leave with 1, which means "nothing was verified". A bug is no verdict.
-        traceback.print_exc()
-        return 2
+    return verdict_of(lambda: _done(words, given))
+
+
+def _done(words: Words, given: dict[str, Any]) -> int:
+    with ended_in_order(pausing=True):
+        return _list(given) if given["repertoire"] else _tune(words, given)
 
 
 def _list(given: dict[str, Any]) -> int:
@@ -129,24 +108,24 @@ def _list(given: dict[str, Any]) -> int:
 
 def _tune(words: Words, given: dict[str, Any]) -> int:
     from compilescope.cli.commands.fix.options import read_stdin
-    from compilescope.cli.commands.tune.delivery import hand_out
-    from compilescope.cli.commands.tune.options import ask
+    from compilescope.cli.commands.tune.delivery import deliver
+    from compilescope.cli.commands.tune.options import read_request
     from compilescope.cli.commands.tune.output import tell
     from compilescope.cli.isolation import announce
     from compilescope.cli.progress import working
     from compilescope.repair.delivery.stored_fix import check_git
     from compilescope.tune.search import tune
 
-    asked = ask(words, given)
-    if asked.write and not asked.force:
-        check_git([asked.main])
+    request = read_request(words, given)
+    if request.write and not request.force:
+        check_git([request.main])
     stdin = read_stdin()
     with working("tune") as work:
-        wishes = replace(asked.wishes, stdin=stdin, progress=work.show, tell=work.tell)
+        options = replace(request.options, stdin=stdin, progress=work.show, tell=work.tell)
         announce("tune", offered=False)
-        result = tune(asked.target, wishes)
-        handed = hand_out(replace(asked, wishes=wishes), result)
+        result = tune(request.target, options)
+        delivery = deliver(replace(request, options=options), result)
     found = result.outcome.verdict == "verified"
-    code = 130 if result.interrupted else 0 if found and not handed.problem else 1
-    tell(result, asked, handed, as_json=given["as_json"])
+    code = 130 if result.interrupted else 0 if found and not delivery.problem else 1
+    tell(result, request, delivery, as_json=given["as_json"])
     return code

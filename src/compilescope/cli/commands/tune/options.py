@@ -20,7 +20,7 @@ class TuneRequest:
     """A request that makes sense."""
 
     target: Target
-    wishes: TuneOptions
+    options: TuneOptions
     main: str
     write: bool
     force: bool
@@ -28,9 +28,9 @@ class TuneRequest:
     everything: bool = False
 
 
-def ask(words: Words, given: dict[str, Any]) -> TuneRequest:
+def read_request(words: Words, given: dict[str, Any]) -> TuneRequest:
     """Raises `ToolError` for all that can be known to fail before anything runs."""
-    from compilescope.cli.commands.fix.options import check_source
+    from compilescope.cli.commands.fix.options import check_source, check_writing
     from compilescope.processes.deadline import Deadline, command_begun
     from compilescope.recorder.names import resolve_names
     from compilescope.recorder.target import Target
@@ -39,7 +39,7 @@ def ask(words: Words, given: dict[str, Any]) -> TuneRequest:
     from compilescope.repair.search.places import main_file
     from compilescope.tune.options import TuneOptions
 
-    _check(given)
+    check_writing(given)
     kind, rest = words
     if kind not in ("script", "module", "code"):
         raise ToolError("tune takes a script, -m MODULE or -c CODE.")
@@ -53,7 +53,7 @@ def ask(words: Words, given: dict[str, Any]) -> TuneRequest:
     main = main_file(target)
     check_source(target, main)
     names = resolve_names(given["compile_names"], target)
-    wishes = TuneOptions(
+    options = TuneOptions(
         step=given["step"],
         only=frozenset(given["only"]),
         lower_precision=given["lower_precision"],
@@ -65,21 +65,10 @@ def ask(words: Words, given: dict[str, Any]) -> TuneRequest:
         jobs=given["jobs"],
         home=home_folder(given["home"]).absolute(),
     )
-    wishes.check()
+    options.check()
     plan = plan_script(target, given["output"]) if given["script"] else None
     if plan is not None:
         plan.check(force=given["force"])
     return TuneRequest(
-        target, wishes, main, given["write"], given["force"], plan, given["everything"]
+        target, options, main, given["write"], given["force"], plan, given["everything"]
     )
-
-
-def _check(given: dict[str, Any]) -> None:
-    if given["write"] and given["script"]:
-        raise ToolError("Use --write or --script, not both.")
-    if given["output"] is not None and not given["script"]:
-        raise ToolError("--output needs --script.")
-    if given["force"] and not (given["write"] or given["script"]):
-        raise ToolError("--force needs --write or --script.")
-    if given["backend"] and not (given["compile_all"] or given["compile_names"]):
-        raise ToolError("--backend needs --compile-all or --compile NAME.")

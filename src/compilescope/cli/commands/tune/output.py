@@ -7,12 +7,12 @@ import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from compilescope.cli import output as telling
+from compilescope.cli import output as terminal
 from compilescope.cli.options import in_python, print_json
 from compilescope.report.tuning import Tuned, candidates_document, tuning_document
 
 if TYPE_CHECKING:
-    from compilescope.cli.commands.fix.delivery import Handed
+    from compilescope.cli.commands.fix.delivery import Delivery
     from compilescope.cli.commands.tune.options import TuneRequest
     from compilescope.repair.delivery.script_proof import Proof
     from compilescope.tune.outcome import TuneResult
@@ -27,37 +27,39 @@ def list_candidates(*, as_json: bool, everything: bool) -> None:
             {"candidates": [dict(zip(("id", "title", "price"), r, strict=True)) for r in rows]}
         )
         return
-    telling.tell(candidates_document(rows), "compilescope tune --list --all", everything=everything)
+    terminal.tell(
+        candidates_document(rows), "compilescope tune --list --all", everything=everything
+    )
 
 
-def tell(result: TuneResult, asked: TuneRequest, handed: Handed, *, as_json: bool) -> None:
+def tell(result: TuneResult, request: TuneRequest, delivery: Delivery, *, as_json: bool) -> None:
     if as_json:
         shown = value(result)
-        if asked.plan is not None:
-            shown |= {"script": handed.script, "script_proof": handed.proof}
+        if request.plan is not None:
+            shown |= {"script": delivery.script, "script_proof": delivery.proof}
         print_json(shown)
         return
-    words = " ".join(" ".join(asked.target.shown).split())
+    words = " ".join(" ".join(request.target.shown).split())
     document = tuning_document(
         Tuned(
             subtitle=words if len(words) <= 200 else words[:197] + "...",
             outcome=result.outcome,
             attempts=result.attempts,
-            told=tuple(_told(handed)),
-            next=tuple(_next(result, asked, handed)),
+            told=tuple(_told(delivery)),
+            next=tuple(_next(result, request, delivery)),
         )
     )
-    telling.tell(document, "")
+    terminal.tell(document, "")
 
 
-def _told(handed: Handed) -> Iterator[str]:
-    if handed.written:
-        yield f"Changed: {', '.join(os.path.relpath(file) for file in handed.written)}."
-    if handed.script is not None:
-        yield _script_line(handed.script, handed.proof)
-    if handed.problem:
-        yield handed.problem
-    yield from handed.remarks
+def _told(delivery: Delivery) -> Iterator[str]:
+    if delivery.written:
+        yield f"Changed: {', '.join(os.path.relpath(file) for file in delivery.written)}."
+    if delivery.script is not None:
+        yield _script_line(delivery.script, delivery.proof)
+    if delivery.problem:
+        yield delivery.problem
+    yield from delivery.remarks
 
 
 def _script_line(script: str, proof: Proof | None) -> str:
@@ -69,22 +71,24 @@ def _script_line(script: str, proof: Proof | None) -> str:
     return f"Written, and verified by running it in a fresh process{faster}: {path}."
 
 
-def _next(result: TuneResult, asked: TuneRequest, handed: Handed) -> Iterator[tuple[str, str]]:
-    program = list(asked.target.shown)
-    if handed.undo:
-        yield "To undo:", handed.undo
-    if handed.command:
-        yield "To run it:", handed.command
-    elif result.outcome.verdict == "verified" and not handed.written:
+def _next(
+    result: TuneResult, request: TuneRequest, delivery: Delivery
+) -> Iterator[tuple[str, str]]:
+    program = list(request.target.shown)
+    if delivery.undo:
+        yield "To undo:", delivery.undo
+    if delivery.command:
+        yield "To run it:", delivery.command
+    elif result.outcome.verdict == "verified" and not delivery.written:
         kept = [
             word for each in result.attempts if each.kept for word in ("--only", each.candidate)
         ]
-        lower = ["--lower-precision"] if asked.wishes.lower_precision else []
+        lower = ["--lower-precision"] if request.options.lower_precision else []
         again = ["compilescope", "tune", *in_python(), "--write", *lower, *kept, *program]
         yield "To measure it again and change your files:", shlex.join(again)
     if (
         any(each.verdict == "apart" for each in result.attempts)
-        and not asked.wishes.lower_precision
+        and not request.options.lower_precision
     ):
         again = ["compilescope", "tune", *in_python(), "--lower-precision", *program]
         yield "To use lower precision too:", shlex.join(again)

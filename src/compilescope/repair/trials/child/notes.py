@@ -54,7 +54,7 @@ class CallNotes:
     def _look(self, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         owners: dict[Any, str] = {}
         same: dict[int, str] = {}
-        known = [*argument_leaves(args, kwargs).items(), *self._state.holdings.tensors.items()]
+        known = [*argument_leaves(args, kwargs).items(), *self._state.reachable.tensors.items()]
         for name, leaf in known:
             if isinstance(leaf, torch.Tensor):
                 same.setdefault(id(leaf), name)

@@ -109,15 +109,15 @@ def _bound_memory() -> None:
 class Prober:
     """Records regions as they are called."""
 
-    def __init__(self, wishes: dict[str, Any]) -> None:
-        self._folder = Path(wishes["folder"])
-        self._compiled = bool(wishes["compiled"])
-        self._sizes = bool(wishes["sizes"])
-        self._seconds = float(wishes["seconds"])
-        self._like = {(p["region"], p["call"]): p for p in wishes["like"] or ()}
-        self._follows = wishes["like"] is not None
-        self._fatal = {int(region): families for region, families in wishes["fatal"].items()}
-        self._places: list[tuple[str, int]] = [(file, line) for file, line in wishes["focus"]]
+    def __init__(self, options: dict[str, Any]) -> None:
+        self._folder = Path(options["folder"])
+        self._compiled = bool(options["compiled"])
+        self._sizes = bool(options["sizes"])
+        self._seconds = float(options["seconds"])
+        self._like = {(p["region"], p["call"]): p for p in options["like"] or ()}
+        self._follows = options["like"] is not None
+        self._fatal = {int(region): families for region, families in options["fatal"].items()}
+        self._places: list[tuple[str, int]] = [(file, line) for file, line in options["focus"]]
         self._coverage = Coverage({file for file, _ in self._places})
         self._regions = Regions(self._on_call)
         self._keeper = OutcomeKeeper(self._folder)

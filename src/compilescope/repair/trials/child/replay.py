@@ -43,37 +43,37 @@ def movable(state: State) -> list[str]:
     """The names of the weights and buffers that have a fraction."""
     owned = {
         id(tensor)
-        for module in state.holdings.modules
+        for module in state.reachable.modules
         for held in (module.parameters(recurse=False), module.buffers(recurse=False))
         for tensor in held
     }
     return [
         name
-        for name, tensor in state.holdings.tensors.items()
+        for name, tensor in state.reachable.tensors.items()
         if id(tensor) in owned and tensor.is_floating_point() and is_plain(tensor)
     ]
 
 
 def state_recipes(state: State) -> list[InputRecipe]:
     recipes = [InputRecipe(OTHER_WEIGHTS, 6)] if movable(state) else []
-    return recipes + ([InputRecipe(OTHER_MODE)] if state.holdings.modules else [])
+    return recipes + ([InputRecipe(OTHER_MODE)] if state.reachable.modules else [])
 
 
 def can_move(state: State, recipe: InputRecipe, names: Collection[str]) -> bool:
     """Has this version what the other one moves?"""
     if recipe.kind == OTHER_WEIGHTS:
-        return state.holdings.tensors.keys() >= set(names)
-    return recipe.kind != OTHER_MODE or bool(state.holdings.modules)
+        return state.reachable.tensors.keys() >= set(names)
+    return recipe.kind != OTHER_MODE or bool(state.reachable.modules)
 
 
 def move(state: State, recipe: InputRecipe, names: Collection[str]) -> None:
     """In place; the state itself can bring it back."""
     if recipe.kind == OTHER_MODE:
-        for module in state.holdings.modules:
+        for module in state.reachable.modules:
             module.training = not module.training
         return
     for name in names:
-        tensor = state.holdings.tensors[name]
+        tensor = state.reachable.tensors[name]
         if recipe.amount:
             with torch.no_grad():
                 tensor.mul_(recipe.amount)
@@ -105,7 +105,7 @@ class Replay:
         self._state = State(model_of(region.eager), call)
         self._around_it = CallSurroundings()
         self._randomness = Randomness()
-        self._versions = Versions(self._state.holdings.tensors.values())
+        self._versions = Versions(self._state.reachable.tensors.values())
         self.arguments = CopiedArguments(*call, self._state.own)
         self.train = False
         """The outputs require a gradient, so gradients are compared too."""

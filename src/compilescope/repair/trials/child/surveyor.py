@@ -33,10 +33,10 @@ through for every variable at every line."""
 class Surveyor:
     """Traces the functions around some lines."""
 
-    def __init__(self, wishes: dict[str, Any]) -> None:
-        self._folder = Path(wishes["folder"])
+    def __init__(self, options: dict[str, Any]) -> None:
+        self._folder = Path(options["folder"])
         self._places: dict[str, list[int]] = {}
-        for file, line in wishes["places"]:
+        for file, line in options["places"]:
             self._places.setdefault(file, []).append(line)
         self._regions = Regions(self._call_eagerly)
         self._wanted: dict[CodeType, bool] = {}

@@ -5,21 +5,36 @@ One order at a time, a line of JSON each way. When the other side is gone, so ar
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import importlib
+import inspect
 import json
+import linecache
 import os
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
 from compilescope.processes.fork import ChildBell, die_with_parent, fork_is_safe, kill_group
 from compilescope.repair.trials.warm import forked_program
 from compilescope.repair.trials.warm.environments import IMPORTED
-from compilescope.repair.trials.warm.preload import learn, preload, top_level
 from compilescope.settings import current_environment
+from compilescope.torchapi.first_imports import DYNAMO, imports_start_workers
 
+_OURS = (
+    "compilescope.recorder.autoload",
+    "compilescope.recorder.journal",
+    "compilescope.recorder.recorder",
+    "compilescope.torchapi.hook",
+    "compilescope.torchapi.install",
+    "compilescope.repair.trials.child.tasks",
+    "compilescope.repair.trials.child.prober",
+    "compilescope.repair.trials.child.surveyor",
+    "compilescope.repair.trials.replay_checks",
+)
 Program = Callable[[], None]
 known_modules: frozenset[str] = frozenset()
 """What was imported before the child was forked."""
@@ -32,9 +47,9 @@ def serve(descriptor: int) -> Program | None:
     global known_modules
     control = socket.socket(fileno=descriptor)
     environment = current_environment()
-    preload()
+    _preload()
     known_modules = frozenset(sys.modules)
-    hello = {"safe": fork_is_safe(), "modules": sorted(top_level())}
+    hello = {"safe": fork_is_safe(), "modules": sorted(_top_level())}
     _send(control, hello)
     if not hello["safe"]:
         return None
@@ -69,6 +84,12 @@ def _wait(pid: int, control: socket.socket, bell: ChildBell) -> int | None:
         if bell.wait([control]):
             kill_group(pid)
             return None
+
+
+# What the warm process imports for its children.
+#
+# torch, Dynamo and our own code, then whatever parts of torch a child turned out to need. Importing
+# only: no operator runs, so no thread starts.
 
 
 def _learn(order: dict[str, Any]) -> None:
@@ -115,3 +136,39 @@ def _do(order: dict[str, Any]) -> None:
 
 def _send(control: socket.socket, value: Any) -> None:
     control.sendall(json.dumps(value).encode() + b"\n")
+
+
+def _preload() -> None:
+    """Leaves the process as quiet as it was: caches empty, collector on."""
+    _import(["torch", DYNAMO, *_OURS])
+
+
+def learn(names: Collection[str]) -> bool:
+    """Import parts of torch that a child had to import: the next one will need them too. Was there
+    anything to import?"""
+    new = [name for name in names if name not in sys.modules and name.startswith("torch.")]
+    if new and not imports_start_workers():
+        _import(new)
+    return bool(new)
+
+
+def _import(names: Collection[str]) -> None:
+    gc.disable()  # Most of what an import makes stays.
+    for name in names:
+        with contextlib.suppress(Exception):  # Then the program imports it, as ever.
+            importlib.import_module(name)
+    linecache.clearcache()
+    importlib.invalidate_caches()
+    cached: Any = inspect
+    # By file name: the main file of a child is another one.
+    for known in ("modulesbyfile", "_filesbymodname"):
+        getattr(cached, known, {}).clear()
+    gc.enable()
+    gc.collect()
+    # What is here stays: a child's collector need not look at it, nor copy its pages.
+    gc.freeze()
+
+
+def _top_level() -> set[str]:
+    """The names that are imported now, without their parts."""
+    return {name.partition(".")[0] for name in list(sys.modules)} - {"__main__"}

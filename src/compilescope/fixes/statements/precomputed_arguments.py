@@ -16,7 +16,7 @@ from compilescope.source.syntax.edit import Edit
 from compilescope.source.trees import cst
 
 
-def handed_in(
+def passed_as_arguments(
     subject: Subject,
     values: Mapping[str, cst.BaseExpression],
     outside: Sequence[cst.BaseStatement] = (),

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from compilescope.errors import ToolError
-from compilescope.repair.delivery import file_changes
-from compilescope.repair.delivery.file_changes import write_files
+from compilescope.repair.delivery import stored_fix
 from compilescope.repair.delivery.repository import standing_of
+from compilescope.repair.delivery.stored_fix import write_files
 
 
 def _write(folder: Path, **texts: tuple[str, str]) -> list[str]:
@@ -92,7 +92,7 @@ def test_a_failure_in_the_middle_takes_the_first_ones_back(
             raise error
         replace(source, target)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(file_changes.os, "replace", failing)
+    monkeypatch.setattr(stored_fix.os, "replace", failing)
     with pytest.raises((ToolError, KeyboardInterrupt)):
         _write(tmp_path, **{name: ("x = 1\n", "x = 2\n") for name in "abc"})
     assert [(tmp_path / f"{name}.py").read_text() for name in "abc"] == ["x = 1\n"] * 3
@@ -102,7 +102,7 @@ def test_a_failure_in_the_middle_takes_the_first_ones_back(
 def test_an_interrupt_leaves_all_or_none(tmp_path: Path) -> None:
     """Real processes, interrupted at real moments."""
     code = (
-        "import sys\nfrom compilescope.repair.delivery.file_changes import write_files\n"
+        "import sys\nfrom compilescope.repair.delivery.stored_fix import write_files\n"
         "names = sys.argv[1:]\nprint('ready', flush=True)\n"
         "for old, new in [('1', '2'), ('2', '1')] * 1000000:\n"
         "    write_files(dict.fromkeys(names, new), dict.fromkeys(names, old))\n"

@@ -15,27 +15,27 @@ FIXES = "fixes"
 """The id of that candidate."""
 
 
-def fixed_version(target: Target, wishes: TuneOptions, tuned: TunedProgram) -> TunedProgram:
+def fixed_version(target: Target, options: TuneOptions, tuned: TunedProgram) -> TunedProgram:
     digest = tuned.program.digest
     if not (digest.sites or digest.recompiles):
         return tuned
     from compilescope.repair.search.options import SearchOptions
     from compilescope.repair.search.rounds import search
 
-    wishes.progress("searching fixes for breaks and recompiles", 0, 0)
-    options = SearchOptions(
+    options.progress("searching fixes for breaks and recompiles", 0, 0)
+    wanted = SearchOptions(
         safe_only=True,
         own_only=True,
-        limit_s=wishes.limit_s,
-        deadline=wishes.deadline,
-        seed=wishes.seed,
-        stdin=wishes.stdin,
-        compile_names=wishes.compile_names,
-        backend=wishes.backend,
+        limit_s=options.limit_s,
+        deadline=options.deadline,
+        seed=options.seed,
+        stdin=options.stdin,
+        compile_names=options.compile_names,
+        backend=options.backend,
         timed=False,
     )
     try:
-        found = search(target, options)
+        found = search(target, wanted)
     except OutOfTime:
         return replace(tuned, fixes_refused="the time budget ran out in the search for fixes")
     except ToolError as error:

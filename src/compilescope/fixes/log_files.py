@@ -22,7 +22,7 @@ _MODULE = "<module>"
 
 
 @dataclass(frozen=True)
-class Here:
+class LogFiles:
     """Finds the files that a log names on this machine."""
 
     main: str = ""
@@ -66,7 +66,7 @@ def main_of_log(run: Run, folders: Sequence[str] = ()) -> str:
         outer = event.stack[0] if event.stack else None
         if outer is None or outer.function != _MODULE or origin_of(outer.file) != "user":
             continue
-        found = Here(root=run.header.root, folders=tuple(folders)).find(
+        found = LogFiles(root=run.header.root, folders=tuple(folders)).find(
             outer.file, outer.line, outer.source
         )
         if found is not None:

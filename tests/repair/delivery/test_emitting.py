@@ -11,7 +11,7 @@ from compilescope.recorder.target import Target
 from compilescope.repair.delivery.emitter import emit, plan_script
 from compilescope.repair.delivery.script import MARK, ScriptRecipe, make_script
 from compilescope.repair.search.options import SearchOptions
-from repair.handing.outcomes import attempt, outcome, totals
+from repair.delivery.outcomes import attempt, outcome, totals
 
 
 @pytest.fixture

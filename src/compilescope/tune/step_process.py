@@ -1,4 +1,5 @@
-"""Our end of a program that runs in turns: starts it, hears it, and knows when it has ended."""
+"""Our end of a program that runs in turns: starts it, hears it, measures its turns once it has
+settled, and knows when it has ended."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ import queue
 import socket
 import subprocess
 import threading
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
@@ -42,7 +44,7 @@ class NotReady(Exception):
     """A version has not told within the time that it was given."""
 
 
-class Stepped:
+class StepProcess:
     """A version of the program, in a process that waits at its steps."""
 
     def __init__(
@@ -91,7 +93,7 @@ class Stepped:
         self._news: queue.Queue[dict[str, Any] | None] = queue.Queue()
         threading.Thread(target=self._read, daemon=True).start()
 
-    def __enter__(self) -> Stepped:
+    def __enter__(self) -> StepProcess:
         return self
 
     def __exit__(
@@ -154,3 +156,36 @@ class Stepped:
             for line in lines:
                 self._news.put(json.loads(line))
         self._news.put(None)
+
+
+@dataclass
+class SettledVersion:
+    """One process of a version: what it took to settle, and what it has measured since."""
+
+    process: StepProcess
+    steady_ms: float
+    compile_s: float
+    memory_bytes: int | None = None
+    steps: int = 0
+    """That its turns have taken."""
+    over: bool = False
+    """The program has come to its end: no more turns."""
+
+    def take_turn(self, steps: int) -> float | None:
+        """Milliseconds a step; None where the program ended in it."""
+        self.process.ask(steps)
+        self.steps += steps
+        said = self.process.hear("turn")
+        if said is None:
+            self.over = True
+            return None
+        self.memory_bytes = int(said["memory"])
+        return float(said["ms"])
+
+
+def settle(process: StepProcess, until: float = math.inf) -> SettledVersion:
+    """Raises `StepFailed` where it never gets there, `NotReady` where not by then."""
+    said = process.hear("ready", until=until)
+    if said is None:
+        raise StepFailed("the program ended before its steps were steady")
+    return SettledVersion(process, float(said["steady_ms"]), float(said["compile_s"]))
