@@ -39,9 +39,11 @@ def boolean(subject: Subject, node: cst.BaseExpression) -> tuple[str, bool]:
     inner = _asked(subject, node)
     if inner is not None:
         return boolean(subject, inner)
-    whole = _elementwise(subject, node)
-    if whole is not None:
-        return f"{whole}.all()", True
+    close = _all_close(subject, node)
+    if close is not None:
+        return close, True
+    if _equal(subject, node) is not None:
+        raise Refused(f"what `{short(module, node)}` compares may have other sizes")
     quantifier = quantifier_of(subject, node)
     if quantifier is not None:
         if quantifier.filled:
@@ -143,29 +145,40 @@ def _asked(subject: Subject, node: cst.BaseExpression) -> cst.BaseExpression | N
     return None
 
 
-def _elementwise(subject: Subject, node: cst.BaseExpression) -> str | None:
-    """`torch.isclose(a, b)` of `torch.allclose(a, b)`, `(a == b)` of `torch.equal(a, b)`: what
-    these ask of all elements at once."""
+def _all_close(subject: Subject, node: cst.BaseExpression) -> str | None:
+    """`torch.isclose(a, b).all()` of `torch.allclose(a, b)`."""
     if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
         return None
-    module, name = subject.module, operator_of(subject.module, node)
-    if name == "allclose":
-        func = node.func.with_changes(attr=cst.Name("isclose"))
-        return module.code(node.with_changes(func=func))
-    if name != "equal":
+    if operator_of(subject.module, node) != "allclose":
+        return None
+    func = node.func.with_changes(attr=cst.Name("isclose"))
+    return f"{subject.module.code(node.with_changes(func=func))}.all()"
+
+
+def _equal(subject: Subject, node: cst.BaseExpression) -> tuple[str, str] | None:
+    """The sides of `torch.equal(a, b)`, of which the elements can be compared if the sizes are
+    equal."""
+    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
+        return None
+    module = subject.module
+    if operator_of(module, node) != "equal":
         return None
     sides = [arg.value for arg in node.args]
     sides = sides if len(sides) == 2 else [node.func.value, *sides]
-    seen = [fact for side in sides for fact in facts_of(subject, side)]
-    if not all(facts_of(subject, side) for side in sides):
-        raise NeedsRun(f"the source does not show the sizes of `{short(module, node)}`")
-    if len({(fact.shape, fact.dtype) for fact in seen}) > 1:
-        raise Refused(f"`{short(module, node)}` meets several sizes or dtypes")
-    if category(str(seen[0].dtype)) > category("int64"):
+    shown = short(module, node)
+    if not all(isinstance(side, (cst.Name, cst.Attribute)) for side in sides):
+        raise Refused(f"`{shown}` compares more than two names, each of which would be read twice")
+    seen = [facts_of(subject, side) for side in sides]
+    if not all(seen):
+        raise NeedsRun(f"the source does not show the dtypes of `{shown}`")
+    dtypes = {fact.dtype for facts in seen for fact in facts}
+    if len(dtypes) > 1:
+        raise Refused(f"`{shown}` meets several dtypes")
+    if category(dtypes.pop()) > category("int64"):
         # A tensor is equal to itself, though it holds NaN: the elements are not.
-        raise Refused(f"`{short(module, node)}` compares numbers that may be NaN")
-    one, other = (module.code(s) if _is_atom(s) else f"({module.code(s)})" for s in sides)
-    return f"({one} == {other})"
+        raise Refused(f"`{shown}` compares numbers that may be NaN")
+    one, other = map(module.code, sides)
+    return one, other
 
 
 def _joined(subject: Subject, node: cst.BooleanOperation) -> tuple[str, bool]:
@@ -322,10 +335,17 @@ def read_test(subject: Subject, test: cst.BaseExpression) -> Truth:
 
 def _guarded(subject: Subject, node: cst.BaseExpression) -> tuple[str, str, tuple[str, bool]]:
     """(Python code that is asked first, the word that joins it, the rest as `boolean` gives it):
-    `any` of what may be empty is `len(things) > 0 and ...`."""
+    `any` of what may be empty is `len(things) > 0 and ...`, `torch.equal(a, b)` is `a.shape ==
+    b.shape and ...`."""
     negated, inner = False, node
     while isinstance(inner, cst.UnaryOperation) and isinstance(inner.operator, cst.Not):
         negated, inner = not negated, inner.expression
+    sides = _equal(subject, inner)
+    if sides is not None:
+        one, other = sides
+        if negated:
+            return f"{one}.shape != {other}.shape", "or", (f"~({one} == {other}).all()", True)
+        return f"{one}.shape == {other}.shape", "and", (f"({one} == {other}).all()", True)
     found = quantifier_of(subject, inner)
     if found is None or not found.filled:
         return "", "", boolean(subject, node)

@@ -1,5 +1,5 @@
-# ideal: none
-"""`torch.equal` is False for tensors of two sizes, where `==` broadcasts."""
+# ideal: where-for-if
+"""`torch.equal` is False for tensors of two sizes, where `==` broadcasts: the sizes are asked first."""
 
 import torch
 from torch import nn
@@ -20,5 +20,5 @@ class Refine(nn.Module):
 
 torch.manual_seed(0)
 model = torch.compile(Refine(), backend="eager")
-for _ in range(3):
-    print(model(torch.randn(2, 4), torch.tensor([1, 1]), torch.tensor([5])).sum().item())
+for pad in ([5], [5, 5], [5, 6], [5]):
+    print(model(torch.randn(2, 4), torch.tensor([1, 1]), torch.tensor(pad)).sum().item())
