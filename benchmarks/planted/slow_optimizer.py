@@ -27,4 +27,4 @@ ids = batch(1)
 for _ in range(STEPS):
     model(ids).backward()
     opt.step()
-    opt.zero_grad(set_to_none=False)
+    opt.zero_grad()

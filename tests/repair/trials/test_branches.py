@@ -105,3 +105,66 @@ def test_a_check_that_never_failed_is_read(test: str, asked: str, verdict: str) 
     (check,), notes = check_branches(before, changes)
     assert check.verdict == verdict, check.words
     assert (verdict == "pass") == any("was never true" in note for note in notes)
+
+
+def test_parts_of_a_condition_are_told_apart(tmp_path: Path) -> None:
+    import torch
+
+    from compilescope.repair.trials.child.branches import Coverage
+
+    source = (
+        "def f(x, flag):\n    if flag and (\n        x.isinf().any() or x.isnan().any()\n    ):\n"
+        "        x = -x\n    y = x.sum() or flag or x.max()\n    return y\n"
+    )
+    scope: dict[str, Any] = {}
+    exec(compile(source, str(tmp_path / "parts.py"), "exec"), scope)
+    coverage = Coverage([])
+    with coverage:
+        scope["f"](torch.ones(3), True)
+    found = {(branch.line, branch.column): branch for _, branch in coverage.branches()}
+    if sys.version_info < (3, 11):  # No columns: no two jumps are taken for one.
+        assert len(coverage.branches()) == 5
+        return
+    # It was true that there is a flag, and false that there is NaN: the whole was never true.
+    sides = {place: branch.sides for place, branch in found.items()}
+    assert sides == {
+        (2, 7): {True},
+        (3, 8): {False},
+        (3, 27): {False},
+        (6, 8): {True},
+        (6, 19): set(),
+    }
+    assert not found[2, 7].by_tensor and found[3, 27].by_tensor
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "replaced", "verdict"),
+    [
+        ([False], [False, True], "x.isinf().any() | x.isnan().any()", "pass"),
+        ([False], [False], "x.isinf().any() | x.isnan().any()", "unknown"),
+        # A part was left out, and nothing was seen in which it mattered.
+        ([False], [False, True], "x.isnan().any()", "unknown"),
+        ([False], [False, True], "x.isinf().any() & x.isnan().any()", "unknown"),
+    ],
+)
+def test_a_part_that_was_never_true(
+    first: list[bool], last: list[bool], replaced: str, verdict: str
+) -> None:
+    from types import SimpleNamespace
+
+    from compilescope.repair.trials.changes import changes_between
+    from compilescope.repair.trials.value_checks import check_branches
+    from compilescope.repair.trials.version import Version
+
+    old = "def f(x):\n    if x.isinf().any() or x.isnan().any():\n        x = -x\n    return x\n"
+    new = f"def f(x):\n    x = torch.where({replaced}, -x, x)\n    return x\n"
+    places = ((7, first), (26, last))
+    branches = [
+        {"file": "/a.py", "line": 2, "column": column, "sides": sides, "by_tensor": True}
+        for column, sides in places
+    ]
+    record = {"coverage": {"branches": branches, "lines": {}}}
+    before: Any = SimpleNamespace(probed=SimpleNamespace(record=record))
+    changes = changes_between(Version({"/a.py": old}), Version({"/a.py": new}))
+    (check,), _ = check_branches(before, changes)
+    assert check.verdict == verdict, check.words

@@ -42,21 +42,33 @@ class Tried:
 
 
 _NO_GAIN = "it gains nothing: another cause takes its place"
+_BY_OTHERS = frozenset({"breaks", "recompiles", "eager", "operators"})
+"""Checks that fail for what the rest of the program loses: once some of that is fixed, a fix that
+they rejected may hold."""
 
 
 @dataclass
 class TryLog:
-    """Every attempt, in order; those that a later round repeats are not repeated."""
+    """Every attempt, in order. A later round repeats only those that failed for what the rest of
+    the program lost."""
 
     round: int = 1
     _attempts: list[FixAttempt] = field(default_factory=list)
     _done: set[tuple[str, str]] = field(default_factory=set)
+    _again: dict[tuple[str, str], int] = field(default_factory=dict)
+    """The round of those that may hold in a later one."""
 
     def is_new(self, subject: Subject, fix: str) -> bool:
-        return (subject.finding.fingerprint, fix) not in self._done
+        key = (subject.finding.fingerprint, fix)
+        return key not in self._done and self._again.get(key, 0) < self.round
 
     def add(self, subject: Subject, attempt: FixAttempt) -> int:
-        self._done.add((subject.finding.fingerprint, attempt.fix))
+        key = (subject.finding.fingerprint, attempt.fix)
+        failed = {check.name for check in attempt.checks if check.verdict == "fail"}
+        if attempt.verdict == "rejected" and failed <= _BY_OTHERS:
+            self._again[key] = self.round
+        else:
+            self._done.add(key)
         self._attempts.append(attempt)
         return len(self._attempts) - 1
 
@@ -81,9 +93,15 @@ class TryLog:
 
     def attempts(self) -> list[FixAttempt]:
         """A cause for which nothing fitted in one round and something did in a later one is told
-        by the later one alone."""
+        by the later one alone, and a fix that was tried again by its last try."""
         mended = {each.fingerprint for each in self._attempts if each.kept}
-        return [each for each in self._attempts if each.fix or each.fingerprint not in mended]
+        last = {(each.fingerprint, each.fix): each for each in self._attempts}
+        return [
+            each
+            for each in self._attempts
+            if (each.fix or each.fingerprint not in mended)
+            and last[each.fingerprint, each.fix] is each
+        ]
 
     def _change(self, number: int, **fields: object) -> None:
         self._attempts[number] = msgspec.structs.replace(self._attempts[number], **fields)

@@ -23,9 +23,14 @@ from compilescope.repair.trials.losses import (
 )
 from compilescope.repair.trials.recorded_runs import CapturedRun
 
-_ONCE = frozenset({"recompile/attribute-presence", "recompile/aliasing"})
-"""Causes that have two cases and no more: an attribute is there or not, two names are one tensor or
-two. Others, sizes and numbers, can go on for ever."""
+_ONCE = frozenset(
+    f"recompile/{name}"
+    for name in ("attribute-presence", "aliasing", "device-change", "dtype-change", "bool-change")
+)
+"""Causes that have few cases and no more: an attribute is there or not, two names are one tensor or
+two, a state moves to the device of its module. Others, sizes and numbers, can go on for ever."""
+_EACH_OBJECT = frozenset({"recompile/object-identity", "recompile/object-gone"})
+"""Causes that come back with each new object, in every call if each call makes one."""
 
 
 def check_losses(
@@ -137,6 +142,10 @@ class _LossComparison:
         ]
         if fresh:
             words = f"a new cause of recompiles: {fresh[0].title} ({fresh[0].message})"
+            return FixCheck("recompiles", "fail", words)
+        tied = [found for found in new if found.rule_id in _EACH_OBJECT]
+        if tied and are > were:
+            words = f"each new object needs a graph of its own: {tied[0].title}"
             return FixCheck("recompiles", "fail", words)
         if are > were and not (new and all(self._was_eager(found) for found in new)):
             return FixCheck("recompiles", "fail", f"{were} recompiles before, {are} after")

@@ -84,6 +84,9 @@ def check_branches(before: TrialBaseline, changes: Changes) -> tuple[list[FixChe
         if sides == {True, False}:
             continue
         words = _words(branch, sides, change)
+        if _is_part_of_known(branch, covered["branches"], change):
+            notes.append(f"{words}; the whole condition was both, and its parts are the same")
+            continue
         if _is_asked_in_graph(branch, sides, change):
             notes.append(f"{words}; the new check is true exactly where it is false")
             continue
@@ -159,6 +162,68 @@ def _matters(branch: dict[str, Any], sides: set[bool], change: ChangedFile) -> b
             if any(line in change.removed for line in range(inner.lineno, end + 1)):
                 return True
     return False
+
+
+def _is_part_of_known(
+    branch: dict[str, Any], branches: list[dict[str, Any]], change: ChangedFile
+) -> bool:
+    """A part of a condition that was true and false as a whole, where the patch joins the same
+    parts by `|` or `&`: which of them made it so changes nothing."""
+    try:
+        old, new = ast.parse(change.old_text), ast.parse(change.new_text)
+    except (SyntaxError, ValueError):
+        return False
+    statement = next(_statements(old, branch["line"]), None)
+    if statement is None or branch["column"] is None:
+        return False
+    seen = {
+        (each["line"], each["column"]): set(each["sides"])
+        for each in branches
+        if each["file"] == branch["file"] and each["column"] is not None
+    }
+    joined = _joined_around(statement.test, (branch["line"], branch["column"]))
+    if joined is None or _outcomes(statement.test, seen) != {True, False}:
+        return False
+    wanted = [ast.dump(part) for part in joined.values]
+    operator = ast.BitOr if isinstance(joined.op, ast.Or) else ast.BitAnd
+    return any(
+        [ast.dump(part) for part in _operands(node, operator)] == wanted
+        for node in ast.walk(new)
+        if isinstance(node, ast.BinOp) and node.lineno in change.added
+    )
+
+
+def _joined_around(test: ast.expr, place: tuple[int, int]) -> ast.BoolOp | None:
+    """The innermost `and` or `or` that has a part there."""
+    found = None
+    for node in ast.walk(test):
+        if isinstance(node, ast.BoolOp) and any(_holds(part, place) for part in node.values):
+            found = node  # Walked from the outside inwards.
+    return found
+
+
+def _holds(node: ast.expr, place: tuple[int, int]) -> bool:
+    end = (node.end_lineno or node.lineno, node.end_col_offset or node.col_offset)
+    return (node.lineno, node.col_offset) <= place < end
+
+
+def _outcomes(test: ast.expr, seen: dict[tuple[int, int], set[bool]]) -> set[bool]:
+    """What the condition was as a whole: its last part is asked only if those before it have not
+    decided."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return {not side for side in _outcomes(test.operand, seen)}
+    if not isinstance(test, ast.BoolOp):
+        return {side for place, sides in seen.items() if _holds(test, place) for side in sides}
+    decides = isinstance(test.op, ast.Or)
+    parts = [_outcomes(part, seen) for part in test.values]
+    whole = {decides} if any(decides in part for part in parts) else set()
+    return whole | ({not decides} & parts[-1])
+
+
+def _operands(node: ast.expr, operator: type[ast.operator]) -> list[ast.expr]:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, operator):
+        return [*_operands(node.left, operator), *_operands(node.right, operator)]
+    return [node]
 
 
 def _is_asked_in_graph(branch: dict[str, Any], sides: set[bool], change: ChangedFile) -> bool:

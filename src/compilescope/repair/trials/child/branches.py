@@ -145,22 +145,26 @@ def _jumps(code: CodeType) -> dict[int, _Jump]:
     twins: dict[Any, SourceBranch] = {}
     before = ""
     line = code.co_firstlineno
+    asked: Any = None
     for here, following in itertools.pairwise(instructions):
         place = getattr(here, "positions", None)
-        if place is not None and place.lineno is not None:
-            line = place.lineno
-        elif place is None and here.starts_line:
+        if place is None and here.starts_line:
             line = here.starts_line
         # How a `with` leaves by an exception is no branch of anybody's.
         leaves = before == "WITH_EXCEPT_START"
         before = here.opname if here.opname != "TO_BOOL" else before
         if here.opname.startswith(_CONDITIONAL) and not leaves:
-            column = place.col_offset if place is not None else None
             # `is None` jumps too: IF_NONE, IF_NOT_NONE.
             jumps_if = "IF_FALSE" not in here.opname and "NOT_NONE" not in here.opname
-            branch = SourceBranch(line, code.co_name, column)
-            if place is not None:
+            # The jumps of `a and b` all lie where `a and b` does: what was asked tells them apart.
+            where = asked or place
+            if where is None or where.lineno is None:
+                branch = SourceBranch(line, code.co_name)
+            else:
+                branch = SourceBranch(where.lineno, code.co_name, where.col_offset)
                 # A loop asks twice: before it begins, and after each round.
-                branch = twins.setdefault((line, column), branch)
+                branch = twins.setdefault(where, branch)
             found[here.offset] = _Jump(branch, following.offset, jumps_if)
+        if here.opname not in ("COPY", "TO_BOOL"):
+            asked = place
     return found
