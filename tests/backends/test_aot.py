@@ -119,7 +119,10 @@ def test_it_computes_what_the_model_computes(trained: Any) -> None:
     result = wanted(trained.x)
     result.sum().backward()
     torch.testing.assert_close(trained.result, result)
-    torch.testing.assert_close(trained.model.fc.weight.grad, wanted.fc.weight.grad)
+    # The norm's backward cancels: where a gradient is near 0, its rounding is that of its parts.
+    torch.testing.assert_close(
+        trained.model.fc.weight.grad, wanted.fc.weight.grad, atol=1e-4, rtol=1.3e-6
+    )
 
 
 def test_training_keeps_every_stage_of_both_passes(trained: Any) -> None:

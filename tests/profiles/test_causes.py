@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from compilescope.analysis.step_causes import steps_json
 from compilescope.profiles.calls import CallPlace, HostLine, StepPlaces, UserLine
 from compilescope.profiles.causes import Cause, causes_of
 from compilescope.profiles.kernel_rows import KernelRow, Roof, bound_of, kernel_rows
@@ -14,7 +15,16 @@ from compilescope.profiles.step import bar_of
 from compilescope.profiles.stored import compact, read_stored
 from compilescope.profiles.trace import STEP, Trace, TraceSpan
 from compilescope.report.step_trace import spans_of
-from profiles.traces import STEP_US, host, kernel, kernels_us, launch, one_step, recorded
+from profiles.traces import (
+    STEP_US,
+    host,
+    kernel,
+    kernels_us,
+    launch,
+    one_step,
+    profiled_run,
+    recorded,
+)
 
 LINE = UserLine("/train.py", 12, "step")
 
@@ -192,6 +202,14 @@ def test_recorded_causes() -> None:
     for name in STEP_US:
         found = causes_of(recorded(name), StepPlaces(), STEP_US[name], "high")
         assert sum(cause.share for cause in found) < 1.0
+
+
+def test_cuda_graphs_for_sizes_that_are_new() -> None:
+    first = steps_json(profiled_run(name="new_sizes"))[0]["causes"][0]
+    assert (first["cause"], first["line"]) == ("cudagraphs", 1)
+    assert "in 5 of 5 steps a size was new" in first["why"]
+    told = steps_json(profiled_run(name="cudagraphs"))[0]["causes"]
+    assert not any("a size was new" in cause["why"] for cause in told)
 
 
 def test_an_operator_on_the_cpu_has_the_line_of_its_turn() -> None:

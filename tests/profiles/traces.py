@@ -11,6 +11,7 @@ from builders import ROOT, event, run_of
 from compilescope.model.artifacts import MemoryArtifacts
 from compilescope.model.bodies import SourceSeen, StepsProfiled
 from compilescope.model.run import Run
+from compilescope.model.stack import CodeRef
 from compilescope.profiles.calls import CallPlace, StepPlaces, UserLine
 from compilescope.profiles.kernel_rows import Roof
 from compilescope.profiles.stored import read_stored
@@ -18,13 +19,15 @@ from compilescope.profiles.trace import STEP, Trace, TraceSpan
 
 RECORDED = Path(__file__).parent / "h200"
 """A GPT of six layers in training, torch 2.11 on an H200, two steps of each. The step without the
-profiler took, in ms: default 11.590, cudagraphs 3.585, item 9.388, starved 29.750, copies 8.940."""
+profiler took, in ms: default 11.590, cudagraphs 3.585, item 9.388, starved 29.750, copies 8.940.
+And `new_sizes`: five steps of `benchmarks/planted/new_sizes.py`, 11.064 ms each."""
 STEP_US = {
     "default": 11590.0,
     "cudagraphs": 3585.0,
     "item": 9388.0,
     "starved": 29750.0,
     "copies": 8940.0,
+    "new_sizes": 11064.0,
 }
 
 
@@ -82,7 +85,8 @@ def profiled_run(roof: Roof | None = H200, name: str = "default") -> Run:
     places = StepPlaces([product] * 100)
     stored = gzip.decompress((RECORDED / f"{name}.profile.gz").read_bytes()).decode()
     told = StepsProfiled(
-        steps=2,
+        region=CodeRef(PROGRAM, 1, "forward"),
+        steps=len(recorded(name).steps),
         step_ns=(int(STEP_US[name] * 1e3),),
         trace=artifacts.put(stored, "profile"),
         places=artifacts.put(msgspec.json.encode(places).decode(), "json"),

@@ -90,6 +90,13 @@ _IN_GRAPHS = (
     "the host is late although CUDA graphs are used{names}",
     "Fewer, larger compiled functions: each graph break ends a CUDA graph.",
 )
+_IN_NEW_SIZES = (
+    "CUDA graphs were asked for and hardly used: in {setups} of {steps} steps a size was new, and "
+    "each combination of sizes needs a graph of its own",
+    "Pad the inputs to a few sizes.",
+)
+_MOSTLY = 0.5
+"""Of the steps. Chosen: with fewer new sizes, most steps run from a CUDA graph."""
 _PLACE = re.compile(r'File "([^"]+)", line (\d+)(?:, in (\w+))?')
 _REMEDIES = (
     ("mutated inputs", "Return the new value instead of changing an input in place, or copy it "
@@ -130,6 +137,13 @@ def _told(cause: Cause, profile: StepProfile, skip: str | None) -> CauseTold:
         why = f"CUDA graphs were asked for and not used: {first.strip()}"
         remedy = next((text for word, text in _REMEDIES if word in skip), "")
         lines = _lines(skip)
+    elif kind == "launches" and profile.graph_setups >= _MOSTLY:
+        kind, (why, remedy) = "cudagraphs", _IN_NEW_SIZES
+        steps = profile.told.steps
+        setups = min(round(profile.graph_setups * steps), steps)
+        why = why.format(setups=setups, steps=steps)
+        region = profile.told.region
+        lines = [UserLine(region.file, region.line, region.function)] if region else []
     elif kind == "launches" and profile.graph_launches:
         why, remedy = _IN_GRAPHS
     name = operator_name(cause.names[0]) if cause.names else ""

@@ -15,6 +15,10 @@ from compilescope.profiles.kernel_rows import KernelRow, kernel_rows
 from compilescope.profiles.step import StepBar, bar_of
 from compilescope.profiles.stored import read_stored
 
+_GRAPH_SETUP = "cudagraphify.get_container"
+"""What torch calls it: once for each new combination of the sizes that a graph was left open for.
+The call runs without a CUDA graph; the next one of these sizes records it."""
+
 
 class StepProfile(msgspec.Struct, frozen=True):
     """What is known of one process's steps."""
@@ -26,6 +30,8 @@ class StepProfile(msgspec.Struct, frozen=True):
     kernels: list[KernelRow] = []
     graph_launches: bool = False
     """CUDA graphs are used."""
+    graph_setups: float = 0.0
+    """How often a step CUDA graphs are set up for sizes that they do not know yet."""
     unfused: list[UnfusedPair] = []
 
 
@@ -51,7 +57,8 @@ def _profile(run: Run, rank: int, body: StepsProfiled, step_us: float | None) ->
     places = read_places(run.artifacts.get(body.places) if body.places else None)
     causes = causes_of(trace, places, step_us, body.matmul_precision)
     graphs = any("GraphLaunch" in span.name for span in trace.host)
+    setups = sum(span.name == _GRAPH_SETUP for span in trace.host) / max(len(trace.steps), 1)
     bar = bar_of(trace, step_us, places)
     kernels = kernel_rows(trace, places, step_us)
     unfused = read_unfused(run.artifacts.get(body.unfused) if body.unfused else None)
-    return StepProfile(rank, body, bar, causes, kernels, graphs, unfused)
+    return StepProfile(rank, body, bar, causes, kernels, graphs, setups, unfused)
