@@ -113,6 +113,29 @@ def test_in_python() -> None:
     assert not seen.digest.faults
 
 
+def test_calls_after_the_profiled_ones_are_let_alone() -> None:
+    from compilescope.torchapi.times.step_profiler import existing_regions
+
+    @torch.compile(backend="eager")
+    def f(x: Any) -> Any:
+        return x.relu().sum()
+
+    def watched() -> list[Any]:
+        hooks = [hook for region in existing_regions() for hook in region.enter_exit_hooks]
+        return [hook for hook in hooks if hook.__module__.startswith("compilescope.")]
+
+    with compilescope.capture(profile=2) as seen:
+        f(torch.ones(8))
+        assert watched()
+        for _ in range(30):
+            f(torch.ones(8))
+        assert not watched()
+        g = torch.compile(lambda x: x + 1, backend="eager")
+        g(torch.ones(8))
+        assert not watched()
+    assert _only(seen.run).bar is not None
+
+
 def test_python_of_another_thread_is_no_cause() -> None:
     @torch.compile(backend="eager")
     def f(x: Any) -> Any:

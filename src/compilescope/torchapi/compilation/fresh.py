@@ -13,6 +13,7 @@ its own compilation, with its own backend.
 from __future__ import annotations
 
 import functools
+import itertools
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -34,23 +35,35 @@ def to_compile(model: Any) -> Any:
     """What to give to `torch.compile` so that its backend is the one that is called."""
     if not is_compiled_in_place(model):
         return model
-    code = getattr(type(model).forward, "__code__", None)
-    if code is None or origin_of(code.co_filename) != "torch":
+    if not shares_frame(model):
         return model._call_impl  # As `.compile()` does it: the user's forward is entered.
     return with_own_code(model._call_impl)
 
 
+def shares_frame(model: Any) -> bool:
+    """A module whose forward is torch's own: Dynamo compiles them all in one frame."""
+    if not isinstance(model, torch.nn.Module):
+        return False
+    code = getattr(type(model).forward, "__code__", None)
+    return code is not None and origin_of(code.co_filename) == "torch"
+
+
 def with_own_code(function: Any) -> Any:
     """The function in a frame that no other compilation shares, for Dynamo keeps what it compiled,
-    and counts it against its limits, by code object; itself where this torch has no such frame."""
+    and counts it against its limits, by code object, and which sizes it saw by file, line and name:
+    other sizes of another function would be dynamic. Itself where this torch has no such frame."""
     import torch._dynamo.external_utils
 
     wrap = getattr(torch._dynamo.external_utils, "wrap_inline", None)
     if wrap is None:
         return function
     called = wrap(function)
-    called.__code__ = called.__code__.replace()
+    code = called.__code__
+    called.__code__ = code.replace(co_name=f"{code.co_name}_{next(_own_frames)}")
     return called
+
+
+_own_frames = itertools.count(1)
 
 
 def compiled_functions() -> list[CompiledFunction] | None:

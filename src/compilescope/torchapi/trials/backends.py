@@ -14,7 +14,7 @@ import torch
 
 from compilescope.errors import ToolError
 from compilescope.torchapi.capabilities import has
-from compilescope.torchapi.compilation.fresh import to_compile, with_own_code
+from compilescope.torchapi.compilation.fresh import shares_frame, to_compile, with_own_code
 from compilescope.torchapi.trials.compiles import Compile, note_compile
 
 _INDUCTOR = "torch._inductor"
@@ -96,6 +96,8 @@ def compiled_alone(function: Any, backend: CountedBackend, **options: Any) -> An
     called = to_compile(function)
     if has("argument/isolate_recompiles"):
         options = {"isolate_recompiles": True, **options}
+        # Sizes that Dynamo saw in a frame are not isolated (torch 2.15).
+        called = with_own_code(called) if shares_frame(called) else called
     else:
         # Entries are told apart by their backend there, but all count against one limit: after
         # eight comparisons of torch's own modules, which share a frame, nothing was compiled.
