@@ -310,6 +310,7 @@ INDEX: dict[str, Indexed] = {
             "GB0109",
             "GB0124",
             "category/data-dependent-branch",
+            "random-number",
             "scalar-extraction",
             "tensor-if",
             "tensor-truth",
@@ -511,6 +512,12 @@ INDEX: dict[str, Indexed] = {
         145,
         "source",
         ("recompile/number-needed", "recompile/optimizer-setting"),
+    ),
+    "searchsorted-for-digitize": Indexed(
+        "breaks.searchsorted_for_digitize",
+        42,
+        "source",
+        ("GB0033", "GB0208", "numpy-call", "outside-call"),
     ),
 }
 """By id."""

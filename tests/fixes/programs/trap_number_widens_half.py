@@ -1,4 +1,4 @@
-# ideal: none
+# ideal: value-read-first
 # trap: beside one half-precision number, a float32 tensor in a number's place makes it float32
 import torch
 

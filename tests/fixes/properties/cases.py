@@ -52,6 +52,28 @@ def f(x, y):
 """),
         ("whole:any", "whole:any"),
     ),
+    Case(
+        "where-for-if",
+        _program("""
+def f(x):
+    peak = x.abs().max().item()
+    if peak > 0.7:
+        x = x * peak
+    return x * 3
+"""),
+        ("whole:any",),
+    ),
+    Case(
+        "where-for-if",
+        _program("""
+def f(x):
+    spread = x.std().item()
+    if spread < 0.5:
+        spread = 1.0
+    return x * spread
+"""),
+        ("whole:float",),
+    ),
     Case("where-for-return", 0),
     Case("where-for-return", 1, ("any", "any")),
     Case("where-for-return", 2),
@@ -211,6 +233,8 @@ def f(x, y):
     Case("leaf-for-grad-fn", 0),
     Case("functional-for-autograd", 0, ("float",)),
     Case("math-for-numpy", 0),
+    Case("searchsorted-for-digitize", 0, ("still:float",)),
+    Case("searchsorted-for-digitize", 1, ("still:float",)),
     Case("scipy-operator", 0),
     Case("grad-mode-inside", 0),
     Case("uniform-for-random", 0),

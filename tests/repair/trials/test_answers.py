@@ -127,11 +127,14 @@ def test_times_of_two_versions(tmp_path: Path) -> None:
 
 
 def test_facts_about_variables(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
     file = tmp_path / "program.py"
     file.write_text(_BREAKS.format(options="", rest="print(f(torch.ones(4), 3))\n"))
+    # By the name that a capture of `python ../program.py` shows.
+    asked = str(tmp_path / "other" / ".." / "program.py")
     with Workbench(Target("script", (str(file),))) as bench:
-        facts = bench.survey(Version(), [(str(file), 7)])
-    (found,) = facts.at(str(file), 7, "x")
+        facts = bench.survey(Version(), [(asked, 7)])
+    (found,) = facts.at(asked, 7, "x")
     assert (found.kind, found.dtype, found.shape) == ("tensor", "float32", (4,))
-    assert facts.reached(str(file), 8)
-    assert not facts.reached(str(file), 2)
+    assert facts.reached(asked, 8)
+    assert not facts.reached(asked, 2)

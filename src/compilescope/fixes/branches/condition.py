@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from compilescope.fixes.branches.equality import all_close, equal_sides
 from compilescope.fixes.branches.quantifiers import Quantifier, quantifier_of
 from compilescope.fixes.subject import Subject
-from compilescope.fixes.values.promotion import category
+from compilescope.fixes.values.extraction import read_from
 from compilescope.fixes.values.tensors import (
     facts_of,
     is_one_number,
@@ -39,10 +40,10 @@ def boolean(subject: Subject, node: cst.BaseExpression) -> tuple[str, bool]:
     inner = _asked(subject, node)
     if inner is not None:
         return boolean(subject, inner)
-    close = _all_close(subject, node)
+    close = all_close(subject, node)
     if close is not None:
         return close, True
-    if _equal(subject, node) is not None:
+    if equal_sides(subject, node) is not None:
         raise Refused(f"what `{short(module, node)}` compares may have other sizes")
     quantifier = quantifier_of(subject, node)
     if quantifier is not None:
@@ -145,42 +146,6 @@ def _asked(subject: Subject, node: cst.BaseExpression) -> cst.BaseExpression | N
     return None
 
 
-def _all_close(subject: Subject, node: cst.BaseExpression) -> str | None:
-    """`torch.isclose(a, b).all()` of `torch.allclose(a, b)`."""
-    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
-        return None
-    if operator_of(subject.module, node) != "allclose":
-        return None
-    func = node.func.with_changes(attr=cst.Name("isclose"))
-    return f"{subject.module.code(node.with_changes(func=func))}.all()"
-
-
-def _equal(subject: Subject, node: cst.BaseExpression) -> tuple[str, str] | None:
-    """The sides of `torch.equal(a, b)`, of which the elements can be compared if the sizes are
-    equal."""
-    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
-        return None
-    module = subject.module
-    if operator_of(module, node) != "equal":
-        return None
-    sides = [arg.value for arg in node.args]
-    sides = sides if len(sides) == 2 else [node.func.value, *sides]
-    shown = short(module, node)
-    if not all(isinstance(side, (cst.Name, cst.Attribute)) for side in sides):
-        raise Refused(f"`{shown}` compares more than two names, each of which would be read twice")
-    seen = [facts_of(subject, side) for side in sides]
-    if not all(seen):
-        raise NeedsRun(f"the source does not show the dtypes of `{shown}`")
-    dtypes = {fact.dtype for facts in seen for fact in facts}
-    if len(dtypes) > 1:
-        raise Refused(f"`{shown}` meets several dtypes")
-    if category(dtypes.pop()) > category("int64"):
-        # A tensor is equal to itself, though it holds NaN: the elements are not.
-        raise Refused(f"`{shown}` compares numbers that may be NaN")
-    one, other = map(module.code, sides)
-    return one, other
-
-
 def _joined(subject: Subject, node: cst.BooleanOperation) -> tuple[str, bool]:
     is_or = isinstance(node.operator, cst.Or)
     parts = operands(node, cst.Or if is_or else cst.And)
@@ -212,7 +177,7 @@ def _compared(subject: Subject, node: cst.Comparison) -> tuple[str, bool]:
     pairs = [f"{a} {sign} {b}" for a, sign, b in zip(firsts, signs, shown[1:], strict=False)]
     if len(pairs) == 1:
         text = pairs[0]
-        if not any(_inner(subject, part) for part in parts):
+        if not any(_is_asked(subject, part) for part in parts):
             text = module.code(node.with_changes(lpar=(), rpar=()))
     else:
         text = " & ".join(f"({pair})" for pair in pairs)
@@ -229,7 +194,11 @@ def _again(subject: Subject, part: cst.BaseExpression, text: str) -> str:
 
 
 def _is_asked(subject: Subject, part: cst.BaseExpression) -> bool:
-    """`t.item()` and the like, with nothing of that kind inside."""
+    """`t.item()` and the like, with nothing of that kind inside; a sum or product of such."""
+    if isinstance(part, cst.BinaryOperation):
+        exact = isinstance(part.operator, (cst.Add, cst.Subtract, cst.Multiply))
+        sides = (part.left, part.right)
+        return exact and all(is_static(subject, x) or _is_asked(subject, x) for x in sides)
     inner = _inner(subject, part)
     return inner is not None and first(subject.module, [inner], "by-value") is None
 
@@ -237,19 +206,24 @@ def _is_asked(subject: Subject, part: cst.BaseExpression) -> bool:
 def _inner(subject: Subject, part: cst.BaseExpression) -> cst.BaseExpression | None:
     """`t` of `t.item()`, `bool(t)`, `float(t)`."""
     if isinstance(part, cst.Call) and subject.module.calls(part, "builtins.float"):
-        return part.args[0].value if len(part.args) == 1 else None
+        return read_from(subject.module, part)
     return _asked(subject, part)
 
 
 def _number(subject: Subject, part: cst.BaseExpression, parts: list[cst.BaseExpression]) -> str:
-    """`t.item()` is compared in double precision: so is `t` here, unless all are whole numbers."""
+    """`t.item()` is compared in double precision: so is `t`, unless no dtype rounds the rest."""
     inner = _inner(subject, part)
+    if isinstance(part, cst.BinaryOperation) and _is_asked(subject, part):
+        # Python computes in double precision.
+        sign = subject.module.code(part.operator)
+        sides = [_number(subject, side, []) for side in (part.left, part.right)]
+        return f"({sign.join(sides)})" if part.lpar else sign.join(sides)
     if inner is None:
         return subject.module.code(part)
     text = subject.module.code(inner)
     text = text if _is_atom(inner) else f"({text})"
     others = [each for each in parts if each is not part]
-    return text if all(_is_round(each) for each in others) else f"{text}.double()"
+    return text if others and all(map(_is_round, others)) else f"{text}.double()"
 
 
 def _is_round(node: cst.CSTNode) -> bool:
@@ -258,7 +232,10 @@ def _is_round(node: cst.CSTNode) -> bool:
     if not isinstance(node, (cst.Integer, cst.Float)):
         return False
     value = float(node.evaluated_value)
-    return value.is_integer() and abs(value) <= 256
+    # 8 bits: no dtype rounds them.
+    return abs(value) <= 256 and (
+        value.is_integer() or (abs(value) < 1 and (value * 256).is_integer())
+    )
 
 
 def _is_atom(node: cst.CSTNode) -> bool:
@@ -340,7 +317,7 @@ def _guarded(subject: Subject, node: cst.BaseExpression) -> tuple[str, str, tupl
     negated, inner = False, node
     while isinstance(inner, cst.UnaryOperation) and isinstance(inner.operator, cst.Not):
         negated, inner = not negated, inner.expression
-    sides = _equal(subject, inner)
+    sides = equal_sides(subject, inner)
     if sides is not None:
         one, other = sides
         if negated:
@@ -376,7 +353,7 @@ def _parts(
     for operand in joined:
         if is_static(subject, operand):
             static.append(operand)
-        elif is_tensor(subject, operand) or _asks(subject, operand) or len(joined) == 1:
+        elif len(joined) == 1 or is_tensor(subject, operand) or _asks(subject, operand):
             tensors.append(operand)
         elif not tensors and isinstance(operand, (cst.Name, cst.Attribute)):
             # Dynamo came past it to the tensor that it stopped at.
@@ -396,5 +373,9 @@ def _assigns(subject: Subject, node: cst.CSTNode) -> bool:
 
 
 def _asks(subject: Subject, node: cst.CSTNode) -> bool:
-    """It holds the very expression that Dynamo stopped at."""
-    return any(each is subject.node for each in subject.module.walk(node))
+    """It holds the very expression that Dynamo stopped at, or reads another tensor's number."""
+    for each in subject.module.walk(node):
+        inner = _inner(subject, each) if isinstance(each, cst.Call) else None
+        if each is subject.node or (inner is not None and is_tensor(subject, inner)):
+            return True
+    return False

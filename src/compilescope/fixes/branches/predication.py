@@ -25,7 +25,7 @@ from compilescope.source.syntax.snippets import number
 from compilescope.source.trees import cst
 
 _BENT = "Where an input is NaN or infinite, a gradient may be NaN that was not before."
-_ZEROS = "What only the side not taken uses gets a gradient of zeros, where it had none."
+ZEROS = "What only the side not taken uses gets a gradient of zeros, where it had none."
 
 
 @dataclass
@@ -203,16 +203,22 @@ class Predication:
         check_unchanged(module, function, self.whole, effect.nodes, [effect.target])
 
 
-def check_pure(subject: Subject, nodes: tuple[cst.CSTNode, ...]) -> None:
-    """Raises `Refused` where these must not be evaluated without need."""
+def check_pure(
+    subject: Subject, nodes: tuple[cst.CSTNode, ...], layers: Sequence[cst.Call] = ()
+) -> None:
+    """Raises `Refused` where these must not be evaluated without need. `layers`: calls of layers
+    that are known to compute only, and may be."""
     module = subject.module
+    known = {id(call) for call in layers}
     for concern in ("effect", "random", "unknown", "by-value", "raises", "costly"):
         for node in nodes:
             for found in remarks(module, node):
+                if id(found.call) in known or (layers and concern == "costly"):
+                    continue
                 if found.concern == concern and not _is_row(subject, found.subscript):
                     raise Refused(found.words)
     for node in nodes:
-        _check_seen(subject, node)
+        _check_seen(subject, node, known)
         check_accepted(subject, node)
     steep = first(module, list(nodes), "steep")
     if steep is None or runs_without_grad(module, subject.statement):
@@ -240,10 +246,12 @@ def _is_row(subject: Subject, node: cst.Subscript | None) -> bool:
     return True
 
 
-def _check_seen(subject: Subject, node: cst.CSTNode) -> None:
+def _check_seen(subject: Subject, node: cst.CSTNode, known: set[int]) -> None:
     """What only the values that were seen tell."""
     module = subject.module
     for each in module.walk(node):
+        if id(each) in known:
+            continue
         if isinstance(each, cst.Call) and isinstance(each.func, cst.Attribute):
             seen = facts_of(subject, each.func.value)
             objects = [fact for fact in seen if fact.kind in ("module", "other")]
@@ -264,7 +272,7 @@ def gradient_note(subject: Subject, sides: Sequence[cst.CSTNode], *, taken: bool
     one side alone uses has part in the result always. `taken`: only one side is computed."""
     if runs_without_grad(subject.module, subject.statement):
         return ""
-    notes = [_ZEROS] if _is_used_once(subject, sides) else []
+    notes = [ZEROS] if _is_used_once(subject, sides) else []
     bent = any(_is_bent(subject, each) for side in sides for each in subject.module.walk(side))
     if bent and not taken and needs_grad(subject, list(sides)):
         notes.insert(0, _BENT)

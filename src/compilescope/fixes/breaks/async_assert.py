@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from compilescope.fixes.branches.branch import RULES, replace_branch, torch_name
 from compilescope.fixes.branches.condition import Truth
+from compilescope.fixes.branches.named_numbers import asked_by_name
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.statements.checks import RaisingCheck, read_checks
@@ -93,5 +94,5 @@ FIX = Fix(
     why="`torch._assert_async` is an operator: Dynamo traces it, every backend keeps it if it "
     "has a message, and it raises RuntimeError with that message once the values are "
     "computed.",
-    propose=_propose,
+    propose=asked_by_name(_propose),
 )

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from compilescope.fixes.branches.branch import RULES, branch_of, replace_branch, torch_name
 from compilescope.fixes.branches.condition import read_test
 from compilescope.fixes.branches.effects import parts_of
+from compilescope.fixes.branches.named_numbers import asked_by_name
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
@@ -220,5 +221,5 @@ FIX = Fix(
     why="Both sides only set an attribute to a tensor that is there, or that the side makes on its "
     "first visit. `torch.where` over the two gives the attribute the same numbers. The attribute "
     "no longer shares memory with the tensor it was chosen from.",
-    propose=_propose,
+    propose=asked_by_name(_propose),
 )

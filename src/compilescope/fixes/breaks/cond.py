@@ -18,6 +18,7 @@ from compilescope.fixes.branches.branch import (
 )
 from compilescope.fixes.branches.closures import Closures, check_layers, local_function
 from compilescope.fixes.branches.condition import Truth, read_test
+from compilescope.fixes.branches.named_numbers import asked_by_name
 from compilescope.fixes.branches.predication import gradient_note
 from compilescope.fixes.branches.returns import ReturnedSide, read_returning, returns_somewhere
 from compilescope.fixes.fix import Fix
@@ -116,7 +117,7 @@ COND_FOR_IF = Fix(
     why="`torch.cond` puts both sides in the graph and runs the one the condition selects, so "
     "a side that is expensive or must not be computed is still skipped. It only accepts "
     "sides that change nothing and return tensors of the same shapes and dtypes.",
-    propose=_for_if,
+    propose=asked_by_name(_for_if),
 )
 
 
@@ -189,7 +190,7 @@ COND_FOR_RETURN = Fix(
     why="`torch.cond` puts both branches in the graph and runs the one the condition selects. "
     "It only accepts branches that change nothing and return tensors of the same shapes "
     "and dtypes.",
-    propose=_for_return,
+    propose=asked_by_name(_for_return),
 )
 
 
@@ -230,7 +231,7 @@ COND_FOR_CONDITIONAL = Fix(
     order=62,
     kind="source",
     why="`torch.cond` puts both sides in the graph and runs the one the condition selects.",
-    propose=_for_conditional,
+    propose=asked_by_name(_for_conditional),
 )
 
 FIXES = (COND_FOR_IF, COND_FOR_RETURN, COND_FOR_CONDITIONAL)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from compilescope.fixes.branches.branch import RULES, branch_of, replace_branch, torch_name, under
 from compilescope.fixes.branches.condition import read_test
 from compilescope.fixes.branches.effects import Effect, parts_of, read_effect
-from compilescope.fixes.branches.predication import check_pure, check_test, gradient_note
+from compilescope.fixes.branches.layers import calls_of_layers
+from compilescope.fixes.branches.named_numbers import asked_by_name
+from compilescope.fixes.branches.predication import ZEROS, check_pure, check_test, gradient_note
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
@@ -13,13 +17,17 @@ from compilescope.fixes.values.kinds import check_like, check_one_kind, kind_of_
 from compilescope.fixes.values.tensors import facts_of, is_static, is_tensor
 from compilescope.source.flow import liveness
 from compilescope.source.flow.purity import short
-from compilescope.source.refusals import NotMeant, Refused
+from compilescope.source.refusals import NeedsRun, NotMeant, Refused
 from compilescope.source.syntax.comments import with_comments
 from compilescope.source.syntax.edit import Edit
 from compilescope.source.syntax.snippets import number
 from compilescope.source.trees import cst
 from compilescope.texts import whole_number
 
+_WITH_LENGTH = frozenset(
+    {"builtins.list", "builtins.tuple", "builtins.dict"}
+    | {f"torch.nn.modules.container.{name}" for name in ("ModuleList", "Sequential")}
+)
 _MOST_TURNS = 64
 """Chosen: Dynamo unrolls the loop, and every turn now runs and is part of the graph."""
 
@@ -30,27 +38,31 @@ def _propose(subject: Subject) -> Patch:
     truth = read_test(subject, branch.test)
     check_test(subject, branch.test)
     edit = Edit(module)
-    work = _Masking(subject, loop, torch_name(subject, edit), module.fresh_name("stopped"))
-    after = False
+    work = _Masking(subject, loop, branch, torch_name(subject, edit))
     masked_before = ""
     for statement in loop.body.body:
         if statement is branch:
-            after = True
             line = edit.statements(f"{work.stopped} = {work.stopped} | {truth.operand}")
             replace_branch(edit, branch, under(edit, truth, line, branch, []))
+            work.is_past = True
             continue
         lines, masked = work.lines(statement)
         assert isinstance(statement, cst.SimpleStatementLine)
-        if masked and not after:
+        if masked and not work.is_past:
             masked_before = masked_before or masked
         if masked:
             made = edit.statements("\n".join(lines))
             edit.replace_statement(statement, with_comments(module, statement, made))
-    start = f"{masked_before}.new_zeros((), dtype={work.torch}.bool)" if masked_before else "False"
-    if truth.static and not masked_before:
+    start = f"{masked_before}.new_zeros((), dtype={work.torch}.bool)"
+    if not masked_before or work.starts_unset:
+        start = "False"
+    if truth.static and start == "False":
         raise Refused(f"`{truth.static}` in its condition is not a tensor")
     edit.put_before(loop, f"{work.stopped} = {start}")
-    return Patch(edit.files(), states=gradient_note(subject, [loop.body]))
+    states = gradient_note(subject, [loop.body]) if work.is_graded else ""
+    if work.calls_layers and work.is_graded and ZEROS not in states:
+        states = f"{states} {ZEROS}".strip()
+    return Patch(edit.files(), states=states)
 
 
 def _loop(subject: Subject, branch: cst.If) -> cst.For:
@@ -66,11 +78,7 @@ def _loop(subject: Subject, branch: cst.If) -> cst.For:
     if loop.orelse is not None:
         raise Refused("the loop has an `else`")
     module.block_of(loop)
-    bounded = module.calls(loop.iter, "builtins.range") or isinstance(
-        loop.iter, (cst.Tuple, cst.List)
-    )
-    if not bounded:
-        raise Refused(f"the length of `{short(module, loop.iter)}` is unknown")
+    _check_bounded(subject, loop.iter)
     if _turns(subject, loop.iter) > _MOST_TURNS:
         raise Refused(f"`{short(module, loop.iter)}` is too long to run to the end")
     for name in (each.value for each in liveness.targets(loop) if isinstance(each, cst.Name)):
@@ -79,12 +87,34 @@ def _loop(subject: Subject, branch: cst.If) -> cst.For:
     return loop
 
 
+def _check_bounded(subject: Subject, node: cst.BaseExpression) -> None:
+    """Raises `Refused` unless Dynamo knows how often a loop over it runs."""
+    module = subject.module
+    if isinstance(node, (cst.Tuple, cst.List)) or module.calls(node, "builtins.range"):
+        return None
+    seen = facts_of(subject, node)
+    if seen and all(fact.type in _WITH_LENGTH for fact in seen):
+        return None
+    held = [arg.value for arg in node.args] if isinstance(node, cst.Call) else []
+    if held and module.calls(node, "builtins.enumerate", "builtins.reversed"):
+        return _check_bounded(subject, held[0])
+    if held and module.calls(node, "builtins.zip"):
+        for each in held:
+            _check_bounded(subject, each)
+        return None
+    shown = short(module, node)
+    if not seen and not subject.program.facts.seen:
+        raise NeedsRun(f"the source does not show the length of `{shown}`")
+    raise Refused(f"the length of `{shown}` is unknown")
+
+
 def _turns(subject: Subject, node: cst.BaseExpression) -> int:
     """How often a loop over it runs, as far as its largest number tells."""
     if isinstance(node, (cst.Tuple, cst.List)):
         return len(node.elements)
-    assert isinstance(node, cst.Call)
-    found = [0]
+    if not isinstance(node, cst.Call):
+        return 0  # As many as there are, which Dynamo went through as well.
+    found = [0, *(_turns(subject, arg.value) for arg in node.args if _is_call(arg.value))]
     for arg in node.args:
         value = number(arg.value)
         seen = [whole_number(fact.value) for fact in facts_of(subject, arg.value)]
@@ -93,14 +123,35 @@ def _turns(subject: Subject, node: cst.BaseExpression) -> int:
     return max(found)
 
 
+def _is_call(node: cst.BaseExpression) -> bool:
+    return isinstance(node, (cst.Call, cst.Tuple, cst.List))
+
+
 class _Masking:
     """What a turn sets stays as it was once the loop would have been left."""
 
-    def __init__(self, subject: Subject, loop: cst.For, torch: str, stopped: str) -> None:
+    def __init__(self, subject: Subject, loop: cst.For, branch: cst.If, torch: str) -> None:
         self.subject = subject
         self.loop = loop
+        self.branch = branch
         self.torch = torch
-        self.stopped = stopped
+        self.stopped = subject.module.fresh_name("stopped")
+        self.is_past = False
+        """Are the lines after the `break` meant?"""
+        self.calls_layers = False
+        self.starts_unset = any(
+            not self._is_set_before(name) and self._is_read_after(name)
+            for name in liveness.names_set(subject.module, loop.body)
+        )
+        """Does the first turn give a name its first value?"""
+
+    @cached_property
+    def is_graded(self) -> bool:
+        """May a gradient come back through the loop? False where a run has shown what it sets."""
+        names = liveness.names_set(self.subject.module, self.loop.body)
+        seen = [self.subject.facts(name, self.subject.module.line(self.branch)) for name in names]
+        shown = bool(self.subject.program.facts.seen) and any(seen)
+        return not shown or any(fact.requires_grad for facts in seen for fact in facts)
 
     def lines(self, statement: cst.CSTNode) -> tuple[list[str], str]:
         """The new lines, and the name of a tensor that they keep; none where nothing is kept."""
@@ -109,7 +160,9 @@ class _Masking:
         lines, kept = [], ""
         for part in statement.body:
             for effect in read_effect(self.subject, self.subject.function, part):
-                check_pure(self.subject, effect.nodes)
+                layers = [x for node in effect.nodes for x in calls_of_layers(self.subject, node)]
+                self.calls_layers |= bool(layers)
+                check_pure(self.subject, effect.nodes, layers)
                 line = self._line(effect)
                 kept = kept or (effect.target if line != effect.line() else "")
                 lines.append(line)
@@ -124,13 +177,24 @@ class _Masking:
         if effect.kind == "name":
             self._check(effect)
         value = f"{self.torch}.where({self.stopped}, {effect.target}, {effect.value})"
+        if self.starts_unset and not self.is_past:
+            value = f"{effect.value} if {self.stopped} is False else {value}"
         return Effect(effect.kind, effect.target, value).line()
 
+    def _is_set_before(self, name: str) -> bool:
+        return liveness.is_set_before(self.subject.module, self.subject.function, self.loop, name)
+
+    def _is_read_after(self, name: str) -> bool:
+        return liveness.is_read_later(self.subject.module, self.subject.function, self.loop, name)
+
     def _is_carried(self, name: str) -> bool:
-        """Read after the loop, or in a turn before it is set there."""
+        """Read after the loop; or in a turn before it is set there, and what comes back through
+        the turns after the last would be a gradient."""
         module = self.subject.module
-        if liveness.is_read_later(module, self.subject.function, self.loop, name):
+        if self._is_read_after(name):
             return True
+        if not self.is_graded:
+            return False
         for statement in self.loop.body.body:
             if name in liveness.names_read(module, statement):
                 return True
@@ -141,8 +205,8 @@ class _Masking:
     def _check(self, effect: Effect) -> None:
         subject, module = self.subject, self.subject.module
         name = effect.target
-        if not liveness.is_set_before(module, subject.function, self.loop, name):
-            raise Refused(f"`{name}` has no value if the loop never runs")
+        if self.is_past and not self._is_set_before(name):
+            raise Refused(f"`{name}` has no value if the loop stops at once")
         seen = subject.facts(name, module.line(self.loop))
         numbers = any(fact.kind not in ("tensor", "parameter") for fact in seen)
         value = effect.operand
@@ -151,11 +215,15 @@ class _Masking:
         if numbers:
             raise Refused(f"`{name}` is a Python value, not a tensor")
         if value is not None:
-            check_like(subject, seen, value)
+            made = subject.facts(name, module.line(self.branch)) if not self.is_past else ()
+            if made and seen:
+                check_one_kind([kind_of_fact(each) for each in (*made, *seen)])
+            else:
+                check_like(subject, seen, value)
             # Seen in a later turn, it is what an earlier one has made of it.
             within = subject.facts(name, module.line(value))
             for fact in within:
-                check_one_kind([kind_of_fact(each) for each in (fact, *seen)])
+                check_one_kind([kind_of_fact(each) for each in (fact, *(seen or within))])
 
 
 FIX = Fix(
@@ -167,5 +235,5 @@ FIX = Fix(
     why="After the iteration where the loop would have stopped, each iteration keeps the "
     "values. All iterations are computed, which pays off if stopping early is rare or the "
     "iterations are cheap.",
-    propose=_propose,
+    propose=asked_by_name(_propose),
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from compilescope.fixes.branches.effects import parts_of
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
@@ -34,6 +36,14 @@ def _propose(subject: Subject) -> Patch:
         edit.replace(asked.test, test.with_changes(right=_bracketed(asked.test, loose)))
         return _silent(edit, "log")
     assert call is not None
+    _guard(edit, line, call)
+    for other, beside in _later_turns(subject, line):
+        _guard(edit, other, beside)
+    return _silent(edit, output_of(module, call) or "log")
+
+
+def _guard(edit: Edit, line: cst.BaseStatement, call: cst.Call) -> None:
+    module, torch = edit.module, edit.module_name("torch")
     lone = isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1
     if lone and isinstance(module.parent(line), (cst.IndentedBlock, cst.Module)):
         made = edit.statements(f"if not {torch}.compiler.is_compiling():\n    pass\n")[0]
@@ -45,7 +55,24 @@ def _propose(subject: Subject) -> Patch:
         guarded = edit.expression(f"{torch}.compiler.is_compiling() or f()")
         assert isinstance(guarded, cst.BooleanOperation)
         edit.replace(call, guarded.with_changes(right=call))
-    return _silent(edit, output_of(module, call) or "log")
+
+
+def _later_turns(
+    subject: Subject, line: cst.BaseStatement
+) -> Iterator[tuple[cst.SimpleStatementLine, cst.Call]]:
+    """Other output of a generator, as of a context manager that logs when it is entered and left:
+    Dynamo never goes on with a generator after a break, so it has come to the first alone."""
+    module = subject.module
+    function = module.function_of(line)
+    if function is None or not any(isinstance(x, cst.Yield) for x in module.walk(function.body)):
+        return
+    for each in module.walk(function.body):
+        only = each.body[0] if isinstance(each, cst.SimpleStatementLine) else None
+        call = only.value if isinstance(only, cst.Expr) else None
+        if each is line or not isinstance(call, cst.Call) or output_of(module, call) is None:
+            continue
+        if isinstance(each, cst.SimpleStatementLine) and len(each.body) == 1:
+            yield each, call
 
 
 def _silent(edit: Edit, kind: str) -> Patch:

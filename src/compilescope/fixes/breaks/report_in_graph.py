@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from compilescope.fixes.branches.branch import RULES, branch_of
+from compilescope.fixes.branches.named_numbers import asked_by_name
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.statements.custom_operator import outline
@@ -58,5 +59,5 @@ FIX = Fix(
     kind="source",
     why="The graph itself calls a custom operator with an ordered effect, at the same place "
     "and with the same values. It checks the numbers and writes the same message.",
-    propose=_propose,
+    propose=asked_by_name(_propose, inside=True),
 )

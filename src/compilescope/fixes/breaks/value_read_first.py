@@ -15,7 +15,7 @@ from compilescope.fixes.branches.branch import RULES
 from compilescope.fixes.compilation.frames import check_root, own_statement, sites_in
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
-from compilescope.fixes.statements.precomputed_arguments import is_test, passed_as_arguments
+from compilescope.fixes.statements.precomputed_arguments import DRAWS, is_test, passed_as_arguments
 from compilescope.fixes.subject import Subject
 from compilescope.fixes.values.constants import check_early
 from compilescope.fixes.values.extraction import is_of_symbol
@@ -25,6 +25,7 @@ from compilescope.source.flow.liveness import only_value
 from compilescope.source.flow.purity import first, short
 from compilescope.source.refusals import NotMeant, Refused
 from compilescope.source.syntax.bindings import local_names, parameters_of, statements_of
+from compilescope.source.syntax.snippets import number
 from compilescope.source.trees import cst
 
 _NUMBERS = ("builtins.int", "builtins.float")
@@ -99,7 +100,7 @@ def _steps(
     module, function = subject.module, subject.function
     own, body = own_statement(subject, value), statements_of(function)
     found = first(module, [value], "effect", "unknown", "random", "costly")
-    if found is not None:
+    if found is not None and not _is_draw(subject, value):
         raise Refused(found.words.replace("the branch", "it"))
     before = list(itertools.takewhile(lambda each: each is not own, body))
     for where, _ in itertools.chain(*(changes_in_place(module, each) for each in before)):
@@ -117,6 +118,18 @@ def _steps(
         check_early(subject, given, [each for each in before if each not in (*earlier, step)])
         steps += [*earlier, step]
     return steps
+
+
+def _is_draw(subject: Subject, value: cst.BaseExpression) -> bool:
+    """`random.random() < p`: the same draw a little earlier, if no other comes before it."""
+    module = subject.module
+    if not isinstance(value, cst.Comparison) or len(value.comparisons) != 1:
+        return False
+    sides = [value.left, value.comparisons[0].comparator]
+    drawn = [each for each in sides if module.calls(each, *DRAWS) and not each.args]  # type: ignore[attr-defined]
+    rest = [each for each in sides if each not in drawn]
+    plain = all(number(x) is not None or isinstance(x, (cst.Name, cst.Attribute)) for x in rest)
+    return len(drawn) == 1 and plain
 
 
 def _is_part(subject: Subject, statement: cst.BaseStatement, value: cst.BaseExpression) -> bool:
@@ -138,7 +151,7 @@ def _name(subject: Subject, value: cst.BaseExpression, taken: dict[str, cst.Base
 FIX = Fix(
     id="value-read-first",
     title="read the condition before the graph and pass it in",
-    rules=RULES | {"GB0109", "GB0124"},
+    rules=RULES | {"GB0109", "GB0124", "random-number"},
     order=128,
     kind="source",
     why="The condition depends on the arguments alone, and nothing before this line changes them, so "

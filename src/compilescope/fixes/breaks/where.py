@@ -16,6 +16,7 @@ from compilescope.fixes.branches.branch import (
 )
 from compilescope.fixes.branches.condition import read_test
 from compilescope.fixes.branches.effects import Effect
+from compilescope.fixes.branches.named_numbers import asked_by_name
 from compilescope.fixes.branches.numbers import check_number, check_operand, check_uses
 from compilescope.fixes.branches.predication import (
     Predication,
@@ -68,7 +69,7 @@ WHERE_FOR_IF = Fix(
     kind="source",
     why="Both sides only compute values, so computing both and selecting one with "
     "`torch.where` gives the same result. Tensors that were changed in place still are.",
-    propose=_for_if,
+    propose=asked_by_name(_for_if),
 )
 
 
@@ -138,7 +139,7 @@ WHERE_FOR_CONDITIONAL = Fix(
     kind="source",
     why="Both sides only compute values, so computing both and selecting one with "
     "`torch.where` gives the same result.",
-    propose=_for_conditional,
+    propose=asked_by_name(_for_conditional),
 )
 
 
@@ -196,7 +197,7 @@ WHERE_FOR_RETURN = Fix(
     kind="source",
     why="Both branches only compute values, so computing both and returning one with "
     "`torch.where` gives the same result.",
-    propose=_for_return,
+    propose=asked_by_name(_for_return),
 )
 
 FIXES = (WHERE_FOR_IF, WHERE_FOR_CONDITIONAL, WHERE_FOR_RETURN)

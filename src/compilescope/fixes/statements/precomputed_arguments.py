@@ -9,11 +9,17 @@ from compilescope.fixes.patch import Patch
 from compilescope.fixes.statements.shell import Shell
 from compilescope.fixes.subject import Subject
 from compilescope.fixes.values.constants import check_early
+from compilescope.fixes.values.extraction import read_from
 from compilescope.source.flow.cuts import Split, split_around
+from compilescope.source.flow.purity import operator_of
 from compilescope.source.refusals import NotMeant
 from compilescope.source.syntax.bindings import bound_names, parameters_of, statements_of
 from compilescope.source.syntax.edit import Edit
+from compilescope.source.syntax.snippets import number
 from compilescope.source.trees import cst
+
+DRAWS = ("random.random", "numpy.random.rand", "numpy.random.random")
+"""Without arguments, each gives one Python number."""
 
 
 def passed_as_arguments(
@@ -46,7 +52,11 @@ def passed_as_arguments(
         raise NotMeant("the value is not part of the compiled work")
     edit = Edit(module)
     before = [*split.before, *sorted(moved, key=body.index)]
-    tests = (key for key, value in lifted.items() if is_test(subject, value))
+    tests = (
+        key
+        for key, value in lifted.items()
+        if is_test(subject, value) and not _is_python_bool(subject, value)
+    )
     whole = Split(
         before,
         split.core,
@@ -64,6 +74,27 @@ def is_test(subject: Subject, value: cst.CSTNode) -> bool:
     """Is it all of the condition of an `if`, or of a conditional expression?"""
     above = subject.module.parent(value)
     return isinstance(above, (cst.If, cst.IfExp)) and above.test is value
+
+
+def _is_python_bool(subject: Subject, value: cst.BaseExpression) -> bool:
+    """`torch.allclose(a, b)`, `not t`, `t.item() > 1`: what Python has read already."""
+    module = subject.module
+    if isinstance(value, cst.UnaryOperation):
+        return isinstance(value.operator, cst.Not)
+    if isinstance(value, cst.BooleanOperation):
+        return _is_python_bool(subject, value.left) and _is_python_bool(subject, value.right)
+    if isinstance(value, cst.Comparison):
+        sides = [value.left, *(each.comparator for each in value.comparisons)]
+        return all(
+            number(side) is not None
+            or (isinstance(side, cst.Call) and read_from(module, side))
+            or module.calls(side, *DRAWS)
+            for side in sides
+        )
+    if not isinstance(value, cst.Call):
+        return False
+    asked = operator_of(module, value) in ("allclose", "equal")
+    return asked or module.calls(value, "builtins.bool")
 
 
 def _is_all_of(subject: Subject, statement: cst.BaseStatement, value: cst.BaseExpression) -> bool:

@@ -179,7 +179,7 @@ def _is_kept(module: SourceModule, arg: cst.Arg, name: cst.Name) -> bool:
 _LOOKING = frozenset(
     f"builtins.{name}"
     for name in ("len", "str", "repr", "print", "isinstance", "sorted", "list", "dict")
-)
+) | {"numpy.digitize", "numpy.searchsorted"}
 
 
 _READING = frozenset({"get", "items", "keys", "values", "copy", "index", "count"} | _PURE_METHODS)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from compilescope.fixes.subject import Subject
 from compilescope.fixes.values.kinds import can_require_grad, kind_of
-from compilescope.fixes.values.tensors import facts_of, is_one_number
+from compilescope.fixes.values.tensors import bare, facts_of, is_one_number
 from compilescope.source.flow import operators
 from compilescope.source.flow.aliasing import is_fresh
 from compilescope.source.flow.liveness import reads
@@ -116,15 +116,21 @@ def _check_type(subject: Subject, tensor: cst.BaseExpression, to_int: bool) -> N
         raise Refused("`int()` raises on NaN and truncates fractions")
 
 
-def as_tensor(subject: Subject, tensor: cst.BaseExpression) -> str:
-    """The tensor that has the number's value, and no history and no later change either."""
+def as_tensor(subject: Subject, tensor: cst.BaseExpression, *, only_compared: bool = False) -> str:
+    """The tensor that has the number's value, and no history and no later change either. A
+    comparison has no history whatever it compares."""
     text = subject.module.code(tensor)
+    graded = not only_compared and can_require_grad(subject, tensor)
+    one, fresh = is_one_number(subject, tensor), is_fresh(subject.module, tensor)
+    alone = only_compared and one and fresh  # all that a name is set to
+    if alone:
+        return text if "\n" in text else subject.module.code(bare(tensor))
     if not isinstance(tensor, _WRAPPED) and not tensor.lpar:
         text = f"({text})"
-    text += ".detach()" if can_require_grad(subject, tensor) else ""
-    if not is_one_number(subject, tensor):
+    text += ".detach()" if graded else ""
+    if not one:
         text += ".reshape(())"
-    return text if is_fresh(subject.module, tensor) else f"{text}.clone()"
+    return text if fresh else f"{text}.clone()"
 
 
 _DRAWS = ("random.choice", "random.choices", "random.sample", "random.shuffle")

@@ -16,6 +16,7 @@ from compilescope.fixes.values.graph_values import graph_values
 from compilescope.fixes.values.kinds import kind_of
 from compilescope.fixes.values.promotion import Kind, category, joined_kind
 from compilescope.fixes.values.tensors import facts_of, is_static, is_tensor
+from compilescope.source.flow import operators
 from compilescope.source.flow.aliasing import is_buffer
 from compilescope.source.flow.liveness import reads, targets
 from compilescope.source.flow.purity import operator_of, short
@@ -30,6 +31,9 @@ _ABSORBING = {"mul", "multiply", "add", "sub", "subtract", "div", "divide", "tru
 _ABSORBING |= {"masked_fill", "where", "eq", "ne", "lt", "le", "gt", "ge", "lerp"}
 _DOUBLE = {"float64", "complex128"}
 _BOUNDED = {"clamp", "clip", "clamp_min", "clamp_max"}
+_SMALLEST = 1e-30
+"""What float32 does not round to zero, with room."""
+_KEEPING_SIGN = {"sum", "mean", "max", "amax", "min", "amin", "sqrt", "detach", "float", "double"}
 
 
 _OUTSIDE = "Return the tensor, and store its number outside the compiled code."
@@ -48,14 +52,20 @@ class Uses:
         leaving: Collection[cst.CSTNode] = (),
         tensor: cst.CSTNode | None = None,
         inner: Uses | None = None,
+        set_again: Collection[cst.CSTNode] = (),
     ) -> None:
         self._subject = subject
         self._module = subject.module
         self._names: set[str] = set()
         self._leaving = leaving
         """Reads that somebody else sees to."""
+        self._set_again = set_again
+        """Statements that may give its name another number, which somebody else sees to."""
+        self._tensor_read = tensor
         self._kind = kind_of(subject, tensor) if tensor is not None else None
         """Of the tensor that is to take the number's place."""
+        self.is_used = False
+        """Is a name of it read, but for what somebody else sees to?"""
         self.is_returned = False
         """Does the function give it to its callers?"""
         self._computed = False
@@ -116,7 +126,8 @@ class Uses:
             return
         self._names.add(name)
         module, function = self._module, self._subject.function
-        written = [t for each in module.walk(function) for t in targets(each)]
+        left = {id(x) for each in self._set_again for x in module.walk(each)}
+        written = [t for x in module.walk(function) if id(x) not in left for t in targets(x)]
         times = sum(isinstance(t, cst.Name) and t.value == name for t in written)
         if times != 1 or name in declared_names(function):
             raise Refused(f"`{name}` is set in several places")
@@ -125,6 +136,7 @@ class Uses:
                 continue
             if module.function_of(read) is not function:
                 raise Refused(f"`{name}` is used in a nested function")
+            self.is_used = True
             self.follow(read)
 
     def _operation(self, above: cst.BinaryOperation, node: cst.CSTNode) -> None:
@@ -136,8 +148,10 @@ class Uses:
             self._check_dtype(other)
             return
         divides = isinstance(above.operator, cst.Divide)
-        if isinstance(above.operator, (cst.Add, cst.Subtract, cst.Multiply)) or (
-            divides and above.left is node and _is_nonzero(other)
+        if (
+            isinstance(above.operator, (cst.Add, cst.Subtract, cst.Multiply))
+            or (divides and above.left is node and _is_nonzero(other))
+            or (divides and above.right is node and self._is_positive(node))
         ):
             self._computed = True
             self.follow(above)
@@ -145,6 +159,32 @@ class Uses:
             raise Divided("Python raises if the number is zero, a tensor does not")
         else:
             self._refuse(above)
+
+    def _is_positive(self, node: cst.CSTNode) -> bool:
+        """`norm + 1e-6`: Python never divides by zero there, nor does a tensor of 32 bits."""
+        if not isinstance(node, cst.BinaryOperation) or not isinstance(node.operator, cst.Add):
+            return False
+        if self._kind is None or self._kind.dtype not in ("float32", "float64"):
+            return False
+        number, added = node.left, node.right
+        if isinstance(number, (cst.Integer, cst.Float)):
+            number, added = added, number
+        this = isinstance(number, cst.Name) and number.value in self._names
+        small = float(added.evaluated_value) if isinstance(added, (cst.Integer, cst.Float)) else 0.0
+        return this and small > _SMALLEST and self._is_never_negative
+
+    @property
+    def _is_never_negative(self) -> bool:
+        """By what the tensor is computed with."""
+        node = self._tensor_read
+        while isinstance(node, cst.Call):
+            name = operator_of(self._module, node)
+            if name in operators.NEVER_NEGATIVE:
+                return True
+            if name not in _KEEPING_SIGN or not isinstance(node.func, cst.Attribute):
+                return False
+            node = node.func.value
+        return False
 
     def _check_known(self, other: cst.CSTNode) -> None:
         """What a comprehension goes through has not been seen: it may be numbers."""
@@ -245,7 +285,11 @@ class Uses:
             if isinstance(each, cst.Assign)
             and any(isinstance(t, cst.Name) and t.value == node.value for t in targets(each))
         ]
-        return any(isinstance(value, (cst.Integer, cst.Float)) for value in given)
+        return any(
+            isinstance(value, (cst.Integer, cst.Float))
+            or read_from(self._module, value) is not None
+            for value in given
+        )
 
     def _is_number_attribute(self, node: cst.Attribute) -> bool:
         """`self.mean`, where the file sets it to a number; raises where that cannot be told."""

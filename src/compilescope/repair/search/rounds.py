@@ -16,7 +16,6 @@ import msgspec
 
 from compilescope.analysis.findings import findings
 from compilescope.errors import ToolError
-from compilescope.fixes.merge import merge
 from compilescope.fixes.subject import Program, subjects_of
 from compilescope.model.fix_search import Times
 from compilescope.processes.deadline import Deadline, OutOfTime
@@ -24,19 +23,20 @@ from compilescope.recorder.target import Target
 from compilescope.repair.search.attempts import Tried, TryLog, gains, try_subject
 from compilescope.repair.search.budget import SPENT, Budget
 from compilescope.repair.search.options import SearchOptions
-from compilescope.repair.search.outcome import SearchResult
+from compilescope.repair.search.outcome import SearchResult, keep_run
 from compilescope.repair.search.places import main_file
 from compilescope.repair.search.steps import (
     SearchStep,
+    best_first,
     ending_of,
     environment_of,
     error_words,
     has_vanished,
     losses_in_words,
+    merged,
     step_of,
     still_lost,
 )
-from compilescope.repair.search.stored_search import keep_run
 from compilescope.repair.trials.baseline import TrialBaseline
 from compilescope.repair.trials.loss_checks import same_losses
 from compilescope.repair.trials.losses import losses_of
@@ -61,17 +61,7 @@ def search(target: Target, options: SearchOptions, warm: WarmParent | None = Non
     deadline = options.deadline or Deadline(options.budget_s)
     with (
         WarmParent() as own,
-        Workbench(
-            target,
-            compile_names=options.compile_names,
-            backend=options.backend,
-            limit_s=options.limit_s,
-            stdin=options.stdin,
-            seed=options.seed,
-            plain=options.plain,
-            warm=warm or own,
-            deadline=deadline,
-        ) as bench,
+        options.workbench(target, deadline=deadline, warm=warm or own) as bench,
     ):
         budget = Budget(deadline, bench, options.following)
         with budget.whole():
@@ -207,6 +197,7 @@ class _Search:
         self, base: TrialBaseline, program: Program, won: list[Tried]
     ) -> SearchStep | None:
         """The fixes that were each proven alone, as many of them as go together."""
+        won = best_first(program, won)
         kept, step = self._joined(base, program, won)
         if step is None and len(kept) > 1:
             self.options.progress("combining fixes", 0, 0)
@@ -236,8 +227,7 @@ class _Search:
     def _joined(
         self, base: TrialBaseline, program: Program, won: list[Tried]
     ) -> tuple[list[Tried], SearchStep | None]:
-        bases = {file: program.text(file) for tried in won for file in tried.patch.files}
-        files, numbers = merge(bases, [tried.patch.files for tried in won])
+        files, numbers = merged(program, won)
         kept = [won[number] for number in numbers]
         version = Version(
             {**base.version.files, **files},

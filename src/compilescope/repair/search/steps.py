@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from compilescope.analysis.findings import findings
-from compilescope.fixes.subject import Subject
+from compilescope.fixes.merge import merge
+from compilescope.fixes.subject import Program, Subject
 from compilescope.model.fix_search import FixAttempt, FixLeft
 from compilescope.processes.outcome import last_words
 from compilescope.repair.search.attempts import Tried
@@ -75,3 +76,22 @@ def still_lost(captured: CapturedRun, attempts: list[FixAttempt]) -> list[FixLef
 
 def error_words(captured: CapturedRun) -> str:
     return last_words(captured.stderr).rstrip(".")[:200] or "no error message"
+
+
+def merged(program: Program, won: list[Tried]) -> tuple[dict[str, str], list[int]]:
+    """The texts with all patches that do not touch the same lines as one before them."""
+    bases = {file: program.text(file) for tried in won for file in tried.patch.files}
+    return merge(bases, [tried.patch.files for tried in won])
+
+
+def best_first(program: Program, won: list[Tried]) -> list[Tried]:
+    """Where two change the same lines, the one that leaves less has them: a check with its message
+    in the graph, and not the message alone."""
+    if len(merged(program, won)[1]) == len(won):
+        return won
+    return sorted(won, key=_left_over)
+
+
+def _left_over(tried: Tried) -> int:
+    after = tried.verification.after
+    return after.breaks + after.recompiles + after.failures

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from compilescope.analysis.digest import Digest
-from compilescope.analysis.guarded import guarded_graphs
+from compilescope.analysis.guarded_graphs import guarded_graphs
 from compilescope.errors import ToolError
 from compilescope.model.bodies import GraphCaptured
 from compilescope.model.fix_search import Losses
@@ -34,6 +34,10 @@ def count_operators(run: Run) -> int:
     return sum(largest.values())
 
 
+_PYTHON = ("_operator", "operator", "math", "builtins")
+"""Modules whose functions give numbers of numbers."""
+
+
 def captured_lines(
     run: Run,
     *,
@@ -44,7 +48,7 @@ def captured_lines(
     """The lines of which operators were captured, and the function of each. `newest`: only by the
     last compilation of each piece, as the first call may do what no other does. `but`: operators
     of these lines do not count, for the lines that call them neither. `numbers`: also those that
-    give no tensor."""
+    give a Python number. What gives nothing (a check, a custom operator that writes) counts."""
     graphs = list(_graphs(run))
     if newest:
         last = {body.frame or number: graph for number, (body, graph) in enumerate(graphs)}
@@ -57,7 +61,7 @@ def captured_lines(
         for node in operators(graph):
             if node.frame is not None and (node.frame.file, node.frame.line) in but:
                 continue
-            if node.no_tensor and not numbers:
+            if not numbers and _is_number(node):
                 continue
             if node.frame is not None:
                 found[node.frame.file, node.frame.line] = node.frame.function
@@ -65,6 +69,14 @@ def captured_lines(
                 for frame in graph.stacks[node.stack]:
                     found.setdefault((frame.file, frame.line), frame.function)
     return found
+
+
+def _is_number(node: Node) -> bool:
+    """Does it give a number that Python computes as well: a size, a sum of sizes, `x.item()`?"""
+    if not node.no_tensor:
+        return False
+    head, _, name = node.target.rpartition(".")
+    return node.op == "call_method" or head in _PYTHON or name.startswith("sym_")
 
 
 def compiled_functions(run: Run) -> set[CodeRef]:

@@ -101,6 +101,11 @@ TRUTHS = _named(
 )
 """They give booleans."""
 
+NEVER_NEGATIVE = _named(
+    "norm vector_norm abs absolute square std var count_nonzero softmax sigmoid"
+)
+"""Of real numbers they give none below zero; NaN of NaN."""
+
 SAME_SIZE = _named(
     "abs neg sin cos tanh sigmoid relu relu6 gelu silu elu leaky_relu softplus clamp clip "
     "clamp_min clamp_max nan_to_num sign floor ceil round trunc softmax log_softmax square clone "

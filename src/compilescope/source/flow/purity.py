@@ -41,6 +41,8 @@ class Remark(msgspec.Struct, frozen=True):
     """What it is, as a clause: `the branch calls helper()`."""
     subscript: cst.Subscript | None = None
     """The one that may raise."""
+    call: cst.Call | None = None
+    """The one that nobody knows."""
 
 
 def remarks(module: SourceModule, node: cst.CSTNode) -> Iterator[Remark]:
@@ -129,9 +131,8 @@ def _call(module: SourceModule, call: cst.Call) -> Iterator[Remark]:
             return  # `float("-inf")`
         yield Remark("by-value", f"`{shown}` needs a Python number")
     else:
-        yield Remark(
-            "unknown", f"the branch calls {short(module, func)}(), which may do more than compute"
-        )
+        words = f"the branch calls {short(module, func)}(), which may do more than compute"
+        yield Remark("unknown", words, call=call)
 
 
 def _is_of_display(module: SourceModule, call: cst.Call) -> bool:

@@ -64,8 +64,8 @@ class InputRecipe(NamedTuple):
 def family_of(recipe: InputRecipe) -> str:
     """Inputs that are refused together: what is beyond the range of one kernel for one of them,
     mostly is for the others. Empty for those that hold nothing which was not there."""
-    large_weights = recipe.kind == OTHER_WEIGHTS and recipe.amount
-    if recipe.kind in _HARMLESS and not large_weights:
+    other_scale = recipe.kind == OTHER_WEIGHTS and recipe.amount
+    if recipe.kind in _HARMLESS and not other_scale:
         return ""
     return "integers" if recipe.kind in _INTEGERS else "values"
 
@@ -111,15 +111,16 @@ def _of_integers(tensors: list[torch.Tensor]) -> list[InputRecipe]:
     return recipes
 
 
-_LARGE_WEIGHTS = (1e4, 1e30)
-"""Times. Chosen: with the first, activations of float16 (up to 65504) become infinite, with the
-second those of float32 (up to 3.4e38)."""
+_WEIGHTS_TIMES = (1e4, 1e30, 1e-6)
+"""Chosen: with the first, activations of float16 (up to 65504) become infinite, with the second
+those of float32 (up to 3.4e38); with the last, what layers give hardly differs any more, which is
+what a loop that stops early waits for."""
 
 
 def more_recipes(arguments: CopiedArguments) -> Iterator[InputRecipe]:
     """To find inputs that take the other side of a branch; the likely ones first. What is given
     token ids has no infinity among its inputs: only its weights can bring one."""
-    weights = [InputRecipe(OTHER_WEIGHTS, amount=amount) for amount in _LARGE_WEIGHTS]
+    weights = [InputRecipe(OTHER_WEIGHTS, amount=amount) for amount in _WEIGHTS_TIMES]
     floating = any(tensor.is_floating_point() for tensor in arguments.tensors())
     yield from [] if floating else weights
     yield from _more_values()

@@ -36,8 +36,12 @@ class Surveyor:
     def __init__(self, options: dict[str, Any]) -> None:
         self._folder = Path(options["folder"])
         self._places: dict[str, list[int]] = {}
+        self._asked: dict[str, str] = {}
+        """By which name a file was asked for: `/home/me/../you/train.py`, as Python may call it."""
         for file, line in options["places"]:
-            self._places.setdefault(file, []).append(line)
+            plain = os.path.normpath(file)
+            self._asked[plain] = file
+            self._places.setdefault(plain, []).append(line)
         self._regions = Regions(self._call_eagerly)
         self._wanted: dict[CodeType, bool] = {}
         self._calls: dict[CodeType, int] = {}
@@ -70,7 +74,7 @@ class Surveyor:
     def _is_wanted(self, code: CodeType) -> bool:
         found = self._wanted.get(code)
         if found is None:
-            lines = self._places.get(code.co_filename)
+            lines = self._places.get(os.path.normpath(code.co_filename))
             found = self._wanted[code] = bool(lines) and _covers(code, lines or [])
         return found
 
@@ -85,8 +89,11 @@ class Surveyor:
             return None
         return self._local
 
+    def _name(self, frame: FrameType) -> str:
+        return self._asked[os.path.normpath(frame.f_code.co_filename)]
+
     def _here(self, frame: FrameType) -> dict[str, list[ValueFact]]:
-        in_file = self._seen.setdefault(frame.f_code.co_filename, {})
+        in_file = self._seen.setdefault(self._name(frame), {})
         return in_file.setdefault(frame.f_lineno, {})
 
     @staticmethod
@@ -103,7 +110,7 @@ class Surveyor:
             if fact.shape is not None:
                 shapes[name] = fact.shape
             self._add(here, name, fact)
-        in_file = self._shapes.setdefault(frame.f_code.co_filename, {})
+        in_file = self._shapes.setdefault(self._name(frame), {})
         visits = in_file.setdefault(frame.f_lineno, [])
         if shapes not in visits:
             visits.append(shapes)
