@@ -107,9 +107,9 @@ def time_hooks(clocks: Clocks) -> None:
 
     def observed_and_timed(original: Clocked, hook: Any, watch: Any) -> Clocked:
         def label(args: tuple[Any, ...]) -> str:
-            if hook.wants is None or not args:
+            if not hook.first or not args:
                 return hook.id
-            return f"{hook.id}: {args[0] if hook.wants(args) else 'passed by'}"
+            return f"{hook.id}: {args[0] if args[0] in hook.first else 'passed by'}"
 
         return clocks.timed(observed(clocks.timed(original, None), hook, watch), label)
 

@@ -125,10 +125,8 @@ def plain_json(value: Any, *, indent: int = 0) -> str:
     nothing is lost. A lone surrogate has no valid form there, and is spelled out."""
     import msgspec
 
-    data = encode_json(value)
-    if indent:
-        data = msgspec.json.format(data, indent=indent)
-    return escaped_json(data.decode())
+    text = escaped_json(encode_json(value).decode())
+    return msgspec.json.format(text, indent=indent) if indent else text
 
 
 def json_parts(value: Mapping[str, Any], *, indent: int = 0) -> Iterator[str]:
@@ -180,6 +178,8 @@ def encodable(value: Any) -> Any:
 
 def escaped_json(text: str) -> str:
     """JSON that somebody wrote, with what is hidden in its strings as escapes."""
+    if text.isascii() and text.isprintable():
+        return text
     return _UNCOMMON.sub(lambda found: _HIDDEN.sub(_json_escape, found[0]), text)
 
 

@@ -97,24 +97,22 @@ def test_processes_of_one_id_are_told_apart_without_asking_for_each(
     asked = 0
     taken = run_writer._is_taken
 
-    def counted(folder: Path, pid: int) -> bool:
+    def counted(folder: str, pid: int) -> bool:
         nonlocal asked
         asked += 1
         return taken(folder, pid)
 
     monkeypatch.setattr(run_writer, "_is_taken", counted)
     # Several writers: none knows what the others took.
-    claimed = [run_writer._claim(tmp_path, 0, 7, {}) for _ in range(300)]
-    assert [pid for _, pid, _, _ in claimed] == [7 + life * 10_000_000 for life in range(300)]
-    assert len({path for _, _, path, _ in claimed}) == 300
+    claimed = [run_writer._SharedFolder(str(tmp_path)).claim(0, 7) for _ in range(300)]
+    assert [each.pid for each in claimed] == [7 + life * 10_000_000 for life in range(300)]
+    assert len({each.path for each in claimed}) == 300
     assert asked < 300 * 20
 
 
 def test_processes_of_one_writer_that_share_an_id(tmp_path: Path) -> None:
-    run_writer._claim(tmp_path, 0, 7, {})
-    lives: dict[int, int] = {}
-    claimed = [run_writer._claim(tmp_path, 0, 7, lives) for _ in range(3)]
-    other = run_writer._claim(tmp_path, 0, 7, {})
-    again = run_writer._claim(tmp_path, 0, 7, lives)
-    pids = [pid for _, pid, _, _ in (*claimed, other, again)]
+    first, second, third = (run_writer._SharedFolder(str(tmp_path)) for _ in range(3))
+    first.claim(0, 7)
+    claimed = [second.claim(0, 7) for _ in range(3)]
+    pids = [each.pid for each in (*claimed, third.claim(0, 7), second.claim(0, 7))]
     assert pids == [7 + life * 10_000_000 for life in range(1, 6)]

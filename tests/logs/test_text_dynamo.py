@@ -8,6 +8,8 @@ from __future__ import annotations
 import pytest
 
 from compilescope.analysis.digest import digest
+from compilescope.logs.text.dynamo.frames import Frames
+from compilescope.logs.text.dynamo.record import LogRecord
 from compilescope.model.bodies import (
     BreakEcho,
     CompileFailed,
@@ -412,3 +414,15 @@ def test_custom_formats(name: str, program: str) -> None:
     assert here == [(s.gb_id, s.line, s.column, s.outcome) for s in digest(plain).sites]
     graphs = [(g.backend, g.ops, g.frame) for g in of(run, GraphCaptured)]
     assert graphs == [(g.backend, g.ops, g.frame) for g in of(plain, GraphCaptured)]
+
+
+def test_earlier_compilations_of_a_frame_are_those_that_the_log_showed() -> None:
+    frames = Frames()
+    for compile_id in ("0/0", "0/10", "1/0", "0/2", "0/2_1"):
+        title = b"torchdynamo start compiling f /u/a.py:3, stack (elided 5 frames):"
+        if compile_id.endswith("_1"):
+            title = b"Step 1: torchdynamo start tracing g /u/a.py:9"
+        frames.started(LogRecord("V", 1, compile_id, "", title))
+    assert [each.compile_id for each in frames.earlier("0/10_1")] == ["0/0", "0/2_1"]
+    assert [each.compile_id for each in frames.earlier("0/11")] == ["0/0", "0/2_1", "0/10"]
+    assert frames.earlier("2/3") == frames.earlier("1/0") == []

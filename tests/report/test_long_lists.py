@@ -8,23 +8,31 @@ from collections.abc import Callable
 import pytest
 
 from builders import event, frame, run_of
+from compilescope.analysis.logged.answers import LoggedBreak
 from compilescope.findings.remedy import is_not_tried
 from compilescope.model.bodies import (
+    CacheEntryMiss,
     CompileFailed,
     CudagraphSkip,
+    FailedGuard,
     FrameSkipped,
     GraphBreak,
+    LogRead,
     Measurement,
+    Recompile,
     ToolFault,
     Violation,
 )
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef
+from compilescope.report.blocks import Block
+from compilescope.report.cause_list import causes_table
 from compilescope.report.document import report_document
 from compilescope.report.explanation import fitted_explanation
 from compilescope.report.render.page import to_page
 from compilescope.report.render.terminal import to_text
 from compilescope.report.section import MOST_ITEMS, Reading
+from compilescope.report.sections import logged
 
 CAUSES = MOST_ITEMS + 5
 
@@ -87,7 +95,7 @@ def many_cudagraph_skips() -> Run:
 @pytest.fixture
 def long_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every run here is a long one."""
-    monkeypatch.setattr("compilescope.analysis.brief._LONG", 2)
+    monkeypatch.setattr("compilescope.analysis.partial_digest._LONG", 2)
 
 
 def test_a_page_draws_the_first_breaks_and_names_the_rest() -> None:
@@ -186,6 +194,52 @@ def test_any_list_of_a_long_run_is_bounded_and_counted(
     assert "more; see --json" in str(parts["measured"][-1])
     assert "and 20 more; see --json" in str(parts["measurements"])
     assert "m9" in str(parts["measurements"]) and "m10" not in str(parts["measurements"])
+
+
+def test_breaks_of_a_long_log_that_nobody_draws_are_counted_and_not_made(
+    long_runs: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[int] = []
+    draw = logged._break
+
+    def counted(number: int, each: LoggedBreak, reading: Reading) -> Block:
+        made.append(number)
+        return draw(number, each, reading)
+
+    monkeypatch.setattr(logged, "_break", counted)
+    log = event(LogRead(source="a.log", formats=("torch-logs",)), number=CAUSES + 1)
+    run = run_of(*many_breaks().events, log)
+
+    def shown() -> str:
+        parts = report_document(Reading(run, full=True, page=True)).parts
+        return str(next(part.blocks for part in parts if part.id == "log"))
+
+    monkeypatch.setattr("compilescope.report.first_items.MOST_IN_FULL", 10)
+    whole = shown()
+    assert len(made) == CAUSES
+    made.clear()
+    monkeypatch.setattr(logged, "MOST_IN_FULL", 10)
+    assert shown() == whole
+    assert made == list(range(1, 11))
+
+
+def test_a_place_that_is_not_drawn_takes_no_room_from_the_causes() -> None:
+    """Of what is drawn, as of a run that has nothing else."""
+    failed = FailedGuard("a == 1", f"self.{'a' * 50}", "1", "2")
+    seen = [
+        event(
+            Recompile(CodeRef(file, 1, "f"), (CacheEntryMiss("0/0", (failed,)),)),
+            number=number,
+            compile_id="0/1",
+        )
+        for number, file in ((1, "/a.py"), (2, f"/{'long' * 9}.py"))
+    ]
+    tables = [
+        causes_table(Reading(run_of(*seen[:most]), drawn=drawn), 1)
+        for most, drawn in ((2, 1), (1, None))
+    ]
+    assert len(tables[0].rows) == 2
+    assert tables[0].rows[0] == tables[1].rows[0]
 
 
 def test_a_short_run_is_drawn_in_full(monkeypatch: pytest.MonkeyPatch) -> None:

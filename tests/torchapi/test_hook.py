@@ -64,6 +64,32 @@ def test_a_fault_of_the_first_look_stays_ours() -> None:
     assert (noted, told.faults) == ([2, 4], ["integer division or modulo by zero"])
 
 
+def test_a_first_look_may_come_before_the_call() -> None:
+    seen: list[Any] = []
+    hook = Hook(
+        "one",
+        "m",
+        "f",
+        "all",
+        before=lambda _, call: seen.append(("observer", call.args)),
+        settles=lambda watch, args, result: args == (1,),
+    )
+    told = Told()
+    call = observed(lambda x: seen.append(x) or x, hook, Watch(told))  # type: ignore[arg-type]
+    assert [call(1), call(2)] == [1, 2]
+    assert (seen, told.faults) == ([1, ("observer", (2,)), 2], [])
+
+
+def test_calls_with_another_first_argument_are_left_alone() -> None:
+    noted: list[Any] = []
+    hook = Hook(
+        "one", "m", "f", "all", before=lambda _, c: noted.append(c["x"]), first=frozenset({"a"})
+    )
+    call = observed(lambda x=0: x, hook, Watch(Told()))  # type: ignore[arg-type]
+    assert [call("a"), call("b"), call(x="c")] == ["a", "b", "c"]
+    assert noted == ["a", "c"]
+
+
 @pytest.mark.parametrize("cleans_up", [True, False])
 def test_what_torch_began_is_ended_though_the_program_is_interrupted(cleans_up: bool) -> None:
     def interrupted(watch: Any, call: HookedCall) -> None:

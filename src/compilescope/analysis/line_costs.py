@@ -34,6 +34,9 @@ class LineAmount(msgspec.Struct, frozen=True):
     at_least: bool = False
 
 
+_NOTHING = LineAmount()
+
+
 class LineLoss(msgspec.Struct, frozen=True, kw_only=True):
     """What one line lost."""
 
@@ -44,7 +47,7 @@ class LineLoss(msgspec.Struct, frozen=True, kw_only=True):
     """Functions that begin on it and run eagerly, entirely or from a break on."""
     breaks: int = 0
     """Reports of graph breaks."""
-    recompiles: LineAmount = LineAmount()
+    recompiles: LineAmount = _NOTHING
     """Recompiles for which a guard made on this line failed."""
     failures: int = 0
     compile_seconds: LineAmount | None = None
@@ -143,6 +146,8 @@ def _lines(
 
 
 def _line(number: int, found: list[Finding], eager: list[EagerFinding]) -> LineLoss:
+    if len(found) == 1:
+        return _line_of_one(number, found[0], tuple(eager))
     by_kind: dict[str, list[Finding]] = {}
     for each in found:
         by_kind.setdefault(each.kind, []).append(each)
@@ -158,6 +163,21 @@ def _line(number: int, found: list[Finding], eager: list[EagerFinding]) -> LineL
         failures=sum([each.count for each in by_kind.get("failure", ())]),
         compile_seconds=_compile_seconds(breaks, recompiles),
         lost_ms=sum(lost) if lost else None,
+    )
+
+
+def _line_of_one(number: int, cause: Finding, eager: tuple[EagerFinding, ...]) -> LineLoss:
+    """With one cause, as nearly all lines that lost anything: there is nothing to add up."""
+    timed = cause.kind in ("break", "recompile") and cause.seconds is not None
+    return LineLoss(
+        line=number,
+        causes=(cause,),
+        eager=eager,
+        breaks=cause.count if cause.kind == "break" else 0,
+        recompiles=LineAmount(cause.count) if cause.kind == "recompile" else _NOTHING,
+        failures=cause.count if cause.kind == "failure" else 0,
+        compile_seconds=LineAmount(cause.seconds or 0.0) if timed else None,
+        lost_ms=cause.lost_ms,
     )
 
 

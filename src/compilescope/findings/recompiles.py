@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from compilescope.findings.compile_cost import recompile_seconds
+from compilescope.findings.compile_ids import recompile_seconds
 from compilescope.findings.finding import Finding
 from compilescope.model.bodies import FailedGuard, GraphBreak, Recompile
 from compilescope.model.body import FindingKind, Level
@@ -191,6 +191,12 @@ def _fingerprint(kind: str, subject: str, file: str, function: str, root: str) -
     return fingerprint(f"recompile {kind} {subject}", Frame(file, 0, function), root)
 
 
+@functools.lru_cache(1 << 10)
+def _ranks(found: frozenset[int]) -> tuple[int, ...]:
+    """In order; one tuple for all that have the same."""
+    return tuple(sorted(found))
+
+
 def _frame(
     code: CodeRef, members: list[_Member], broken: str, spent: dict[str, float], root: str
 ) -> RecompiledFrame:
@@ -198,7 +204,7 @@ def _frame(
     refused = [body.refused for _, body in members]
     because = tuple([event.id for event, _ in members])
     limit_hit = "limit" in refused
-    ranks = tuple(sorted({event.rank for event, _ in members}))
+    ranks = _ranks(frozenset([event.rank for event, _ in members]))
     return RecompiledFrame(
         file=code.file,
         line=code.line,

@@ -264,7 +264,7 @@ def _read_all(
     groups = _groups(names, sizes, os.cpu_count() or 1)
     if len(groups) == 1 or total < _FEW_BYTES:
         note = (lambda done: progress(done, total)) if progress else None
-        found, events = read_group(names, str(folder), note, sources)
+        found, events = read_group(names, str(folder), note, sources, alone=True)
     else:
         found, events = _read_in_processes(groups, folder, total, progress, sources)
     order = {name: number for number, name in enumerate(names)}
@@ -305,9 +305,11 @@ def read_group(
     folder: str,
     note: Callable[[int], None] | None = None,
     source_folders: tuple[str, ...] = (),
+    *,
+    alone: bool = False,
 ) -> tuple[list[LogRead], int]:
     """Several sources into one writer, one after the other."""
-    writer = RunWriter(Path(folder), source_folders=source_folders)
+    writer = RunWriter(Path(folder), source_folders=source_folders, alone=alone)
     found: list[LogRead] = []
     before = 0
     try:

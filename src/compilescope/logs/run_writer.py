@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import NamedTuple, Protocol
 
 from compilescope.logs.source_files import SourceFiles
 from compilescope.model.artifacts import ARTIFACTS, DiskArtifacts
@@ -36,9 +37,10 @@ _PROCESS_MARK = ".process-"
 class _Process:
     """One process of the program, and its event file."""
 
-    def __init__(self, folder: Path, rank: int, pid: int, lives: dict[int, int]) -> None:
+    def __init__(self, rank: int, pid: int, claimed: ClaimedName) -> None:
         self.key = (rank, pid)
-        self.rank, self.pid, self._path, self.name = _claim(folder, rank, pid, lives)
+        self.rank = rank
+        self.pid, self._path, self.name = claimed
         self._lines: list[bytes] = []
         self._size = 0
         self.sequence = 1  # The first number is for the event that begins it.
@@ -57,31 +59,74 @@ class _Process:
 
     def flush(self) -> None:
         if self._lines:
-            with self._path.open("ab") as file:
+            with open(self._path, "ab") as file:
                 file.write(b"\n".join(self._lines) + b"\n")
             self._lines, self._size = [], 0
 
 
-def _claim(folder: Path, rank: int, pid: int, lives: dict[int, int]) -> tuple[int, int, Path, str]:
-    """As `EventFile.claim`: exclusive creation settles who is the first of a rank.
+class ClaimedName(NamedTuple):
+    """What a process of the log is called in the run."""
 
-    Processes of several machines, or containers, may share an id: in a run each has its own.
-    `lives`: how many are known to have each id.
-    """
-    life = lives[pid] if pid in lives else _first_life(folder, pid)
-    while not _is_new(folder / f"{_PROCESS_MARK}{pid + life * _SECOND_LIFE}"):
-        life += 1
-    lives[pid] = life + 1
-    pid += life * _SECOND_LIFE
-    path = folder / f"events-{rank}.jsonl"
-    if _is_new(path):
-        return rank, pid, path, str(rank)
-    path = folder / f"events-{rank}.{pid}.jsonl"
-    path.touch()
-    return rank, pid, path, f"{rank}:{pid}"
+    pid: int
+    path: str
+    """Of its event file."""
+    name: str
 
 
-def _first_life(folder: Path, pid: int) -> int:
+class ProcessNames(Protocol):
+    """Gives processes their names. Those of several machines, or containers, may share an id: in a
+    run each has its own."""
+
+    def claim(self, rank: int, pid: int) -> ClaimedName: ...
+
+
+class _SharedFolder:
+    """As `EventFile.claim`: exclusive creation settles who is the first of a rank, and of an id."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._lives: dict[int, int] = {}
+        """How many are known to have each id."""
+
+    def claim(self, rank: int, pid: int) -> ClaimedName:
+        life = self._lives[pid] if pid in self._lives else _first_life(self._folder, pid)
+        while not _is_new(_mark(self._folder, pid + life * _SECOND_LIFE)):
+            life += 1
+        self._lives[pid] = life + 1
+        pid += life * _SECOND_LIFE
+        path = os.path.join(self._folder, f"events-{rank}.jsonl")
+        if _is_new(path):
+            return ClaimedName(pid, path, str(rank))
+        path = os.path.join(self._folder, f"events-{rank}.{pid}.jsonl")
+        _is_new(path)
+        return ClaimedName(pid, path, f"{rank}:{pid}")
+
+
+class _OwnFolder:
+    """Where nobody else writes, nothing has to be made to be sure: a folder of logs may have
+    thousands of processes."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._lives: dict[int, int] = {}
+        self._pids: set[int] = set()
+        self._ranks: set[int] = set()
+
+    def claim(self, rank: int, pid: int) -> ClaimedName:
+        life = self._lives.get(pid, 0)
+        while pid + life * _SECOND_LIFE in self._pids:
+            life += 1
+        self._lives[pid] = life + 1
+        pid += life * _SECOND_LIFE
+        self._pids.add(pid)
+        name, file = f"{rank}:{pid}", f"events-{rank}.{pid}.jsonl"
+        if rank not in self._ranks:
+            self._ranks.add(rank)
+            name, file = str(rank), f"events-{rank}.jsonl"
+        return ClaimedName(pid, os.path.join(self._folder, file), name)
+
+
+def _first_life(folder: str, pid: int) -> int:
     """How many have this id already. By halves: logs of thousands of containers may share one."""
     if not _is_taken(folder, pid):
         return 0
@@ -97,14 +142,18 @@ def _first_life(folder: Path, pid: int) -> int:
     return free
 
 
-def _is_taken(folder: Path, pid: int) -> bool:
-    return os.path.lexists(os.path.join(folder, f"{_PROCESS_MARK}{pid}"))
+def _is_taken(folder: str, pid: int) -> bool:
+    return os.path.lexists(_mark(folder, pid))
 
 
-def _is_new(path: Path) -> bool:
+def _mark(folder: str, pid: int) -> str:
+    return os.path.join(folder, f"{_PROCESS_MARK}{pid}")
+
+
+def _is_new(path: str) -> bool:
     try:
-        path.touch(exist_ok=False)
-        return True
+        with open(path, "xb"):
+            return True
     except FileExistsError:
         return False
 
@@ -119,13 +168,18 @@ class RunWriter:
     """Makes events and artifacts of what readers find."""
 
     def __init__(
-        self, folder: Path, *, packed: bool = True, source_folders: tuple[str, ...] = ()
+        self,
+        folder: Path,
+        *,
+        packed: bool = True,
+        source_folders: tuple[str, ...] = (),
+        alone: bool = False,
     ) -> None:
-        """Into the folder of a run, which exists. A pack can be read once it is closed: who wants
-        to be read meanwhile writes each text into a file of its own."""
-        self._folder = folder
+        """Into the folder of a run, which exists; `alone` where it is new and no other writes into
+        it. A pack can be read once it is closed: who wants to be read meanwhile writes each text
+        into a file of its own."""
+        self._claims: ProcessNames = (_OwnFolder if alone else _SharedFolder)(str(folder))
         self._processes: dict[tuple[int, int], _Process] = {}
-        self._lives: dict[int, int] = {}
         self._pack = PackWriter(folder / ARTIFACTS) if packed else None
         self._files = DiskArtifacts(folder / ARTIFACTS)
         self._source_files = SourceFiles(source_folders)
@@ -255,7 +309,7 @@ class RunWriter:
         key = (rank, pid)
         found = self._processes.get(key)
         if found is None:
-            found = self._processes[key] = _Process(self._folder, rank, pid, self._lives)
+            found = self._processes[key] = _Process(rank, pid, self._claims.claim(rank, pid))
         return found
 
 

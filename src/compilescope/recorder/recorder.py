@@ -98,6 +98,7 @@ def text_with_cells(text: str, names: Mapping[str, str]) -> str:
     return text
 
 
+_HAS_GROUPS = torch.distributed.is_available()
 _MOST_FAULTS = 20
 """Of one hook. Chosen: one that always fails must not hide the faults of another."""
 _LARGEST_SOURCE = 4_000_000
@@ -121,6 +122,10 @@ class Recorder:
         self._forked = False
         self._sources: set[str] = set()
         self._ended = False
+        self._followed: str | None = None
+        """The compilation of the last event, where it said that more follows at once."""
+        self._rank = 0
+        self._test: str | None = None
         _live.add(self)
 
     def start(self) -> None:
@@ -139,9 +144,10 @@ class Recorder:
         with self._lock:
             # Also after the end mark: a late atexit handler may still compile.
             self._begin()
-            if isinstance(body, (GraphBreak, CompileFailed, Recompile)):
+            if stack and isinstance(body, (GraphBreak, CompileFailed, Recompile)):
                 self._keep_sources(stack)
-            self._keep_sources(sources)
+            if sources:
+                self._keep_sources(sources)
             return self._append(body, stack, compile_id, more)
 
     def artifact(self, text: str, kind: str) -> str:
@@ -231,16 +237,20 @@ class Recorder:
         compile_id: str | None = None,
         more: bool = False,
     ) -> str:
+        if compile_id is None or compile_id != self._followed:
+            # To ask takes longer than to write: what is told at once is told of one moment.
+            self._rank, self._test = _rank(), current_test()
+        self._followed = compile_id if more else None
         cells = cell_names()
         event = Event(
             id=f"{self._name}.{self._sequence}",
             time_ns=time.time_ns(),
             pid=os.getpid(),
-            rank=_rank(),
+            rank=self._rank,
             thread=threading.get_ident(),
             epoch=self._epoch,
             compile_id=compile_id,
-            test=current_test(),
+            test=self._test,
             stack=with_cells(tuple(stack), cells),
             body=with_cells(body, cells),
         )
@@ -251,9 +261,8 @@ class Recorder:
 
 def _rank() -> int:
     """The process group knows best; before there is one, torchrun's word."""
-    distributed = torch.distributed
-    if distributed.is_available() and distributed.is_initialized():
-        return int(distributed.get_rank())
+    if _HAS_GROUPS and torch.distributed.is_initialized():
+        return int(torch.distributed.get_rank())
     return env_rank()
 
 

@@ -19,15 +19,15 @@ _LEAST_VALUE = 12
 def causes_table(reading: Reading, first: int) -> Table:
     """From cause number `first`, one line each."""
     found = reading.causes[first - 1 :]
+    drawn = found if reading.drawn is None else found[: max(reading.drawn - first + 1, 0)]
     places = [
         brief_place(each.file, each.line, reading.root) if each.file else "unknown"
-        for each in found
+        for each in drawn
     ]
     room = _ROOM - max(map(len, places), default=0)
     rows = tuple(
         _row(number, finding, at, room)
-        for number, (finding, at) in enumerate(zip(found, places, strict=True), first)
-        if reading.drawn is None or number <= reading.drawn
+        for number, (finding, at) in enumerate(zip(drawn, places, strict=True), first)
     )
     rows += (_UNDRAWN,) * (len(found) - len(rows))
     return Table(("", "where", "what", "cost", "fix"), rows, (0, 3), one_line=2)

@@ -77,7 +77,8 @@ class Watch:
     storm_frames: dict[str, dict[str, Frame]] = field(default_factory=dict)
     """The same by Dynamo's number of the frame, of its latest compilation that was looked at."""
     _noted: set[tuple[Any, ...]] = field(default_factory=set)
-    _local: _ThreadMemory = field(default_factory=_ThreadMemory)
+    thread: _ThreadMemory = field(default_factory=_ThreadMemory)
+    """What the thread that asks has seen."""
 
     @property
     def steady(self) -> bool:
@@ -86,7 +87,7 @@ class Watch:
 
     @property
     def frame(self) -> FrameMemory:
-        return self._local.frame
+        return self.thread.frame
 
     def is_written_soon(self, compile_id: str | None) -> bool:
         """Does this compilation end with its phases? What is told of it can wait for them: both are
@@ -101,7 +102,7 @@ class Watch:
         return True
 
     def forget_frame(self) -> None:
-        self._local.frame = FrameMemory()
+        self.thread.frame = FrameMemory()
 
 
 class HookedCall:
@@ -172,8 +173,11 @@ class Hook:
     after: Observer | None = None
     wants: Callable[[tuple[Any, ...]], bool] | None = None
     """A cheap look at the arguments; False leaves the call alone."""
+    first: frozenset[str] = frozenset()
+    """Cheaper still: calls whose first argument is none of these are left alone."""
     settles: Callable[[Watch, tuple[Any, ...], Any], bool] | None = None
-    """A cheap look at arguments and result; True: all is noted, `after` need not be called."""
+    """A quick look at arguments and result, for what is passed hundreds of times a compilation;
+    True: all is noted, the observer need not be called."""
     everywhere: bool = False
     """torch's modules bind the function by name: patch it in each of them."""
     only_with: Literal["", "ir", "time", "profile", "steady"] = ""
@@ -199,37 +203,74 @@ def observed(original: Callable[..., Any], hook: Hook, watch: Watch) -> Callable
             ]
         )
     parameters = Parameters(signature)
-    before, after, wants, settles = hook.before, hook.after, hook.wants, hook.settles
+    before, after, settles = hook.before, hook.after, hook.settles
+    wants, first = hook.wants, hook.first
     faults = 0
 
-    def note(observer: Observer, args: Any, kwargs: Any, result: Any, quick: Any) -> None:
+    def failed(error: Exception) -> None:
         nonlocal faults
+        faults += 1
+        if faults <= _MOST_FAULTS:
+            watch.sink.fault(hook.id, error)
+
+    def note(observer: Observer, args: Any, kwargs: Any, result: Any) -> None:
         handled = sys.exc_info()[1]
         try:
-            if quick is None or not quick(watch, args, result):
-                observer(watch, HookedCall(args, kwargs, parameters, result))
+            observer(watch, HookedCall(args, kwargs, parameters, result))
         except Exception as error:
             let_through(error, handled)
-            faults += 1
-            if faults <= _MOST_FAULTS:
-                watch.sink.fault(hook.id, error)
+            failed(error)
 
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        if wants is not None and not wants(args):
+        if (first and args and args[0] not in first) or (wants is not None and not wants(args)):
             return original(*args, **kwargs)
         if before is not None:
             try:
-                note(before, args, kwargs, None, None)
+                note(before, args, kwargs, None)
             except BaseException:
                 if hook.cleans_up:
                     original(*args, **kwargs)
                 raise
         result = original(*args, **kwargs)
         if after is not None:
-            note(after, args, kwargs, result, settles)
+            note(after, args, kwargs, result)
         return result
 
+    if settles is not None:
+        wrapper = _quickly_observed(original, hook, watch, note, failed)
     if hook.logs:
         # logging passes over frames of its own file when it looks for the caller.
         wrapper.__code__ = wrapper.__code__.replace(co_filename=logging.__file__)
     return functools.update_wrapper(wrapper, original)
+
+
+def _quickly_observed(
+    original: Callable[..., Any],
+    hook: Hook,
+    watch: Watch,
+    note: Callable[..., None],
+    failed: Callable[[Exception], None],
+) -> Callable[..., Any]:
+    """Where a hook `settles`: one call less for each, which would cost as much as all it does."""
+    settles, before, after = hook.settles, hook.before, hook.after
+    assert settles is not None
+    assert (before is None) != (after is None)
+
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        result = original(*args, **kwargs) if before is None else None
+        handled = sys.exc_info()[1]
+        try:
+            settled = settles(watch, args, result)
+        except Exception as error:
+            let_through(error, handled)
+            settled = True
+            failed(error)
+        if before is None:
+            if not settled:
+                note(after, args, kwargs, result)
+            return result
+        if not settled:
+            note(before, args, kwargs, None)
+        return original(*args, **kwargs)
+
+    return wrapper

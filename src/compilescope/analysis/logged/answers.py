@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import overload
 
 import msgspec
 
 from compilescope.analysis.digest import Digest
-from compilescope.analysis.logged.classes import MEANINGS, GraphClass
 from compilescope.analysis.logged.device_breaks import UNREPORTED
 from compilescope.analysis.logged.fallbacks import FallbackOp, fallback_ops
-from compilescope.analysis.logged.graph import LoggedGraph
-from compilescope.analysis.logged.graph_counts import count_of
-from compilescope.analysis.logged.graphs import logged_graphs
+from compilescope.analysis.logged.graph import MEANINGS, GraphClass, LoggedGraph
+from compilescope.analysis.logged.graphs import count_of, logged_graphs
 from compilescope.analysis.logged.verdict import LogVerdict, judge_log
 from compilescope.findings.breaks import BreakFinding
 from compilescope.model.bodies import ReproWritten, SourceChecked
@@ -58,6 +58,68 @@ class LoggedBreak(msgspec.Struct, frozen=True, kw_only=True):
     """Why there is none, or what could not be verified of it."""
 
 
+class LoggedBreaks(Sequence[LoggedBreak]):
+    """Those that cause most graphs first. Each is made when it is asked for: a log may have 100,000
+    of them, a summary counts them and a page shows a few."""
+
+    def __init__(
+        self, run: Run, sites: Sequence[BreakFinding], graphs: list[LoggedGraph], sources: Sources
+    ) -> None:
+        self._sites = sites
+        self._sources = sources
+        # A graph that torch_xla ended for a reason of its own is its own cause.
+        self._caused = Counter(graph.because or graph.event for graph in graphs)
+        self._echoes = Counter(body.because for _, body in run.of(BreakEcho))
+        self._written = {body.because: body for _, body in run.of(ReproWritten)}
+
+    def __len__(self) -> int:
+        return len(self._sites)
+
+    @overload
+    def __getitem__(self, at: int) -> LoggedBreak: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[LoggedBreak]: ...
+    def __getitem__(self, at: int | slice) -> LoggedBreak | list[LoggedBreak]:
+        found = self._in_order[at]
+        return list(map(self._made, found)) if isinstance(found, list) else self._made(found)
+
+    @cached_property
+    def _in_order(self) -> list[BreakFinding]:
+        return sorted(self._sites, key=lambda site: (-self._graphs(site), -_events(site)))
+
+    def _graphs(self, site: BreakFinding) -> int:
+        # Most logs have none of these.
+        return sum([self._caused[event] for event in site.because]) if self._caused else 0
+
+    def _made(self, site: BreakFinding) -> LoggedBreak:
+        told = [self._written[each] for each in site.because if each in self._written]
+        repro = told[0] if told else None
+        return LoggedBreak(
+            file=site.file,
+            line=site.line,
+            function=site.function,
+            source=site.source,
+            lines=tuple(_around(self._sources, site)),
+            gb_id=site.gb_id,
+            reason=site.gb_type,
+            events=_events(site),
+            echoes=sum([self._echoes[event] for event in site.because]) if self._echoes else 0,
+            graphs=self._graphs(site),
+            inferred=site.rule == UNREPORTED,
+            rule=site.rule or "",
+            why=site.why,
+            remedy=site.first_step,
+            context=site.context if site.rule in DEVICE_RULES else "",
+            fingerprint=site.fingerprint,
+            repro=repro.path if repro is not None else "",
+            no_repro=repro.reason if repro is not None else "",
+        )
+
+
+def _events(site: BreakFinding) -> int:
+    return 0 if site.rule == UNREPORTED else site.count
+
+
 class LoggedFile(msgspec.Struct, frozen=True):
     """A file of the program that was at hand when the log was read."""
 
@@ -79,8 +141,7 @@ class Answers(msgspec.Struct, frozen=True, kw_only=True):
     at_least: bool
     classes: dict[GraphClass, int]
     """They sum to the number of graphs; the largest first."""
-    breaks: tuple[LoggedBreak, ...]
-    """Those that cause most graphs first."""
+    breaks: LoggedBreaks
     recompiles: int
     fallback_ops: tuple[FallbackOp, ...] = ()
     """Operators without a lowering that the log names."""
@@ -104,57 +165,13 @@ def answers(run: Run, digest: Digest) -> Answers | None:
         expected=count_of(run, graphs).expected,
         at_least=verdict.at_least or any(graph.cut for graph in graphs),
         classes=dict(classes),
-        breaks=tuple(_breaks(run, digest, graphs, sources)),
+        breaks=LoggedBreaks(run, digest.sites, graphs, sources),
         recompiles=sum(frame.count for frame in digest.recompiles),
         fallback_ops=tuple(fallback_ops(run, sources)),
         source_files=tuple(
             LoggedFile(body.file, body.here, body.agrees, body.problem)
             for _, body in run.of(SourceChecked)
         ),
-    )
-
-
-def _breaks(
-    run: Run, digest: Digest, graphs: list[LoggedGraph], sources: Sources
-) -> list[LoggedBreak]:
-    # A graph that torch_xla ended for a reason of its own is its own cause.
-    caused = Counter(graph.because or graph.event for graph in graphs)
-    echoes = Counter(body.because for _, body in run.of(BreakEcho))
-    written = {body.because: body for _, body in run.of(ReproWritten)}
-    found = [_of_site(site, caused, echoes, written, sources) for site in digest.sites]
-    return sorted(found, key=lambda each: (-each.graphs, -each.events))
-
-
-def _of_site(
-    site: BreakFinding,
-    caused: Counter[str],
-    echoes: Counter[str | None],
-    written: dict[str, ReproWritten],
-    sources: Sources,
-) -> LoggedBreak:
-    # Most logs have none of these, and some have 100,000 sites.
-    told = [written[event] for event in site.because if event in written] if written else []
-    repro = told[0] if told else None
-    inferred = site.rule == UNREPORTED
-    return LoggedBreak(
-        file=site.file,
-        line=site.line,
-        function=site.function,
-        source=site.source,
-        lines=tuple(_around(sources, site)),
-        gb_id=site.gb_id,
-        reason=site.gb_type,
-        events=0 if inferred else site.count,
-        echoes=sum([echoes[event] for event in site.because]) if echoes else 0,
-        graphs=sum([caused[event] for event in site.because]) if caused else 0,
-        inferred=inferred,
-        rule=site.rule or "",
-        why=site.why,
-        remedy=site.first_step,
-        context=site.context if site.rule in DEVICE_RULES else "",
-        fingerprint=site.fingerprint,
-        repro=repro.path if repro is not None else "",
-        no_repro=repro.reason if repro is not None else "",
     )
 
 

@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right, insort
 
 import msgspec
 
-from compilescope.analysis.brief import is_long
+from compilescope.analysis.partial_digest import is_long
 from compilescope.analysis.tree.frames import TreeBreak, TreeFrame, added
 from compilescope.findings.compile_ids import Process
 from compilescope.model.python_text import parse_python
@@ -46,31 +46,48 @@ class _Parts:
     A function may be compiled without end, and every frame that it calls asks which part ran.
     """
 
-    __slots__ = ("_broken", "_broken_at", "_broken_below", "_numbers", "_resumed_at")
+    __slots__ = ("_broken", "_broken_at", "_broken_below", "_first", "_first_at", "_parts")
     _broken_at: dict[int, int]
     """The latest part that has a break at a line."""
     _broken_below: dict[int, int]
     """The same, of the parts that begin above the line or at it. Nearly always these are all, and
     then it is the same dictionary."""
+    _parts: tuple[list[int], list[int]] | None
+    """Of a function that has several: the lines at which they go on, in order, 0 for the beginning;
+    and the latest part of each."""
 
     def __init__(self, number: int, code: CodeRef) -> None:
-        self._resumed_at = [code.resumed_at or 0]
-        """In order; 0 is the beginning."""
-        self._numbers = [number]
-        """The latest part that goes on at each of these lines."""
-        # Most functions have no break, and a long run has a hundred thousand functions.
+        # Most functions have one part and no break, and a long run has very many functions.
+        self._first_at = code.resumed_at or 0
+        self._first = number
+        self._parts = None
         self._broken_at = self._broken_below = _NO_BREAKS
         self._broken: int | None = None
         """The latest part that has a break."""
 
     def add(self, number: int, code: CodeRef) -> None:
-        first = code.resumed_at or 0
-        at = bisect_left(self._resumed_at, first)
-        if self._resumed_at[at : at + 1] == [first]:
-            self._numbers[at] = number
+        line = code.resumed_at or 0
+        if self._parts is None:
+            if line == self._first_at:
+                self._first = number
+                return
+            self._parts = [self._first_at], [self._first]
+        lines, numbers = self._parts
+        at = bisect_left(lines, line)
+        if lines[at : at + 1] == [line]:
+            numbers[at] = number
         else:
-            self._resumed_at.insert(at, first)
-            self._numbers.insert(at, number)
+            lines.insert(at, line)
+            numbers.insert(at, number)
+
+    def latest(self, code: CodeRef) -> int | None:
+        """The latest frame of this very part."""
+        line = code.resumed_at or 0
+        if self._parts is None:
+            return self._first if line == self._first_at else None
+        lines, numbers = self._parts
+        at = bisect_left(lines, line)
+        return numbers[at] if lines[at : at + 1] == [line] else None
 
     def add_break(self, number: int, code: CodeRef, line: int) -> None:
         if self._broken is None:
@@ -91,10 +108,13 @@ class _Parts:
         """The part that runs a line: one that broke there, else the one that begins nearest above,
         of several the latest."""
         found = self._broken_below.get(line)
-        at = bisect_right(self._resumed_at, line)
-        if found is None and at:
-            found = self._numbers[at - 1]
-        return found
+        if found is not None:
+            return found
+        if self._parts is None:
+            return self._first if self._first_at <= line else None
+        lines, numbers = self._parts
+        at = bisect_right(lines, line)
+        return numbers[at - 1] if at else None
 
 
 class PlacedFrames:
@@ -111,7 +131,6 @@ class PlacedFrames:
         """By frame."""
         self._first_lines: dict[tuple[Epoch, str, str], list[int]] = {}
         """Of the functions of each name, in order."""
-        self._latest: dict[Epoch, dict[CodeRef, int]] = {}
         self._hidden: dict[FrameEntry, int] = {}
         self._hidden_depths: set[int] = set()
         """How many callers those have: to look for one reads all its callers."""
@@ -136,7 +155,6 @@ class PlacedFrames:
             parts.add(number, code)
         self._parts_of.append(parts)
         self._epochs.append(call.epoch)
-        self._latest.setdefault(call.epoch, {})[code] = number
         if origin_of(code.file) == "torch" and not code.resumed:
             # Stacks leave out torch's own frames: what it calls shows the same callers.
             self._hidden.setdefault(call, number)
@@ -154,7 +172,8 @@ class PlacedFrames:
 
     def same_code(self, epoch: Epoch, code: CodeRef) -> int | None:
         """The latest frame of this code."""
-        return self._latest.get(epoch, {}).get(code)
+        parts = self._functions.get((epoch, code.file, code.function, code.line))
+        return parts.latest(code) if parts is not None else None
 
     def join_rests(self) -> None:
         """A break after which the frame goes on in code that another break led to already."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeGuard, runtime_checkable
 
 from compilescope.logs.format import LogSource, Reader, Writer
 from compilescope.logs.formats import all_formats
@@ -111,6 +111,17 @@ def text_reader(writer: Writer, source: LogSource) -> Reader:
     return TextEngine(Console(writer, source), readers)
 
 
+_stampers: dict[type, bool] = {}
+
+
+def _is_stamper(reader: TextReader) -> TypeGuard[Stamper]:
+    """To compare a reader with a protocol takes longer than to read a short log."""
+    kind = type(reader)
+    if kind not in _stampers:
+        _stampers[kind] = isinstance(reader, Stamper)
+    return _stampers[kind]
+
+
 class TextEngine:
     """The state of reading one console log."""
 
@@ -119,7 +130,7 @@ class TextEngine:
         self._readers = readers
         for reader in readers:
             reader.attach(console)
-        self._stamper = next((r for r in readers if isinstance(r, Stamper)), NoStamper())
+        self._stamper = next(filter(_is_stamper, readers), NoStamper())
         self._tags: dict[bytes, Tag] = {}
         self._numbered = False
         self._last = b""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from compilescope.analysis.logged.answers import Answers, LoggedBreak, answers
-from compilescope.analysis.logged.classes import MEANINGS, REMEDIES
 from compilescope.analysis.logged.fallbacks import MOST_SOUGHT, FallbackOp
-from compilescope.analysis.logged.graph import LoggedGraph
+from compilescope.analysis.logged.graph import MEANINGS, REMEDIES, LoggedGraph
 from compilescope.analysis.logged.verdict import LogVerdict
+from compilescope.analysis.partial_digest import is_long
 from compilescope.report.blocks import (
     Block,
     Excerpt,
@@ -23,12 +23,14 @@ from compilescope.report.blocks import (
     words,
 )
 from compilescope.report.places import count, first_line, place
-from compilescope.report.section import Reading, Section
+from compilescope.report.section import MOST_IN_FULL, Reading, Section
 
 # Chosen: the full report shows what people may still read, the summary a glance.
 _MOST_GRAPHS = 200
 _FEW_GRAPHS = 12
 _FEW_OPS = 6
+_UNDRAWN = Paragraph(())
+"""In a long run: a break that nobody draws, but that is counted."""
 
 
 def _answers(reading: Reading) -> Answers | None:
@@ -52,7 +54,9 @@ def _build(reading: Reading) -> list[Block]:
         return blocks  # What follows says no more than the sections on breaks and graphs do.
     if found.breaks:
         blocks.append(Heading("Breaks", "with the graphs they cause"))
-        blocks += [_break(n, each, reading) for n, each in enumerate(found.breaks, 1)]
+        most = MOST_IN_FULL if is_long(reading.run) else len(found.breaks)
+        blocks += [_break(n, each, reading) for n, each in enumerate(found.breaks[:most], 1)]
+        blocks += [_UNDRAWN] * (len(found.breaks) - most)
     if found.graphs:
         blocks.append(Heading("Each graph", "in log order"))
         blocks += _graphs(found, reading)

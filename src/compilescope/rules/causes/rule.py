@@ -42,11 +42,15 @@ class BreakCase(msgspec.Struct, frozen=True, dict=True):
 
     def says(self, *parts: str) -> bool:
         """Does PyTorch's own type, context or explanation speak of any of these?"""
-        return any(part in self._words for part in parts)
+        told = self.finding
+        return _says(told.gb_type, told.context, told.explanation, parts)
 
-    @functools.cached_property
-    def _words(self) -> str:
-        return f"{self.finding.gb_type}\n{self.finding.context}\n{self.finding.explanation}"
+
+@functools.lru_cache(1 << 12)
+def _says(gb_type: str, context: str, explanation: str, parts: tuple[str, ...]) -> bool:
+    """Every rule asks, of every break, and of thousands torch says the same."""
+    words = f"{gb_type}\n{context}\n{explanation}"
+    return any(part in words for part in parts)
 
 
 class BreakRule(msgspec.Struct, frozen=True, dict=True):

@@ -300,8 +300,14 @@ class Words:
             made = _MADE.fullmatch(name) is not None
             if not made:
                 self.names.kinds.setdefault(name, "f")
-            new = self._functions[name] = name if made else self.code(name)
+            new = self._functions[name] = name if made else self._function(name)
         return new
+
+    def _function(self, name: str) -> str:
+        if is_too_long(name) or not (name.isascii() and name.isidentifier()):
+            return self.code(name)
+        # As `code` of a single word, which is what nearly all are.
+        return self._name(name, "", "", "code", self.names.told("code"))[0]
 
     def string(self, content: str, context: Context = "code") -> str:
         """What a string holds: names in it are names, any other text gets a number."""

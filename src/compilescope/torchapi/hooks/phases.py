@@ -10,23 +10,24 @@ from typing import Any
 from compilescope.torchapi.hook import Hook, HookedCall, Watch
 
 
-def _record(watch: Watch, call: HookedCall) -> None:
+def _note(watch: Watch, args: tuple[Any, ...], _: Any) -> bool:
+    """As torch calls it. There are hundreds of these a compilation: binding by name is slower."""
     log = watch.phases
-    if log is None:
-        return
-    if len(call.args) == 5:
-        # As torch calls it. There are hundreds of these a compilation: binding by name is slower.
-        _, name, time_ns, kind, metadata = call.args
-    else:
-        name, time_ns, kind = call["event_name"], call["time_ns"], call["phase"]
-        metadata = call.get("metadata")
-    noted: dict[str, Any] = metadata or {}
+    if len(args) != 5 or log is None:
+        return log is None
+    _, name, time_ns, kind, metadata = args
     if kind == "B":
-        compile_id = noted.get("compile_id")
+        compile_id = metadata.get("compile_id") if metadata else None
         # torch writes the absence of an id as a word.
         log.begin(str(name), int(time_ns), None if compile_id in (None, "None") else compile_id)
     elif kind == "E":
-        log.end(str(name), int(time_ns), noted)
+        log.end(str(name), int(time_ns), metadata or {})
+    return True
+
+
+def _record(watch: Watch, call: HookedCall) -> None:
+    name, time_ns, kind = call["event_name"], call["time_ns"], call["phase"]
+    _note(watch, (None, name, time_ns, kind, call.get("metadata")), None)
 
 
 HOOK = Hook(
@@ -35,4 +36,5 @@ HOOK = Hook(
     target="ChromiumEventLogger._log_timed_event",
     loses="when each compile phase began and ended",
     before=_record,
+    settles=_note,
 )

@@ -23,7 +23,7 @@ _SUBJECTS = {"BACKEND_MATCH": "the backend", "Duplicate": "aliasing of arguments
 
 def _fold(watch: Watch, args: tuple[Any, ...], reason: Any) -> bool:
     """In a storm there are hundreds of entries a compilation: most are counted here."""
-    misses = watch.frame.misses
+    misses = watch.thread.frame.misses
     # As torch calls it, with `skip_logging` last.
     return misses.storm and len(args) == 6 and not args[5] and misses.fold(args[3], reason or "")
 

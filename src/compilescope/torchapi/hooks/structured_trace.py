@@ -20,7 +20,7 @@ from compilescope.model.storms import MOST_KEPT, compilation_number
 from compilescope.processes.interruptions import let_through
 from compilescope.torchapi.compilation.current import current_compile_id
 from compilescope.torchapi.graphs.fx import origins, portable
-from compilescope.torchapi.graphs.printed import GraphPrinter
+from compilescope.torchapi.graphs.graph_printer import GraphPrinter
 from compilescope.torchapi.hook import Hook, HookedCall, Watch
 from compilescope.torchapi.inductor.kernel_calls import current_graph, take_calls
 from compilescope.torchapi.stacks import callers, code_ref, origin, region
@@ -45,10 +45,6 @@ _KERNEL = re.compile(
 )
 _printer = GraphPrinter()
 """Of the process: what it finds out about this torch holds for all captures."""
-
-
-def _wants(args: tuple[Any, ...]) -> bool:
-    return bool(args) and args[0] in _WANTED
 
 
 def _record(watch: Watch, call: HookedCall) -> None:
@@ -111,7 +107,7 @@ def _portable(watch: Watch, module: GraphModule) -> Graph:
     if not watch.calls:
         return portable(module)
     # Only preflights ask for more: other programs need not load all that it takes.
-    from compilescope.torchapi.graphs.described import judged_graph
+    from compilescope.torchapi.graphs.described_graph import judged_graph
 
     return judged_graph(module)
 
@@ -233,7 +229,7 @@ HOOK = Hook(
     target="trace_structured",
     loses="graphs, output code and cache accesses",
     before=_record,
-    wants=_wants,
+    first=_WANTED,
     everywhere=True,
     logs=True,
 )

@@ -84,7 +84,7 @@ class PhaseLog:
             inner.end_ns, inner.unended = time_ns, True
         phase = stack.pop()
         phase.end_ns = time_ns
-        for key, label in _NOTED:
+        for key, label in _NOTED if noted else ():
             if noted.get(key):
                 phase.detail = f"{label}{noted[key]}"[:_LONGEST_DETAIL]
         if not stack and log.in_compilation:

@@ -9,8 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from compilescope.cli.files import force_option, write_whole
-from compilescope.cli.options import dir_option, home_folder, in_home, json_option, print_json
+from compilescope.cli.options import (
+    dir_option,
+    force_option,
+    home_folder,
+    in_home,
+    json_option,
+    print_json,
+    write_whole,
+)
 from compilescope.cli.output import all_option, listed, room, tell
 from compilescope.cli.progress import working
 from compilescope.cli.report_formats import draw, format_of
@@ -239,7 +246,7 @@ def _answers(read: ReadLogs, run: Run) -> dict[str, Any]:
         "expected": found.expected,
         "at_least": found.at_least,
         "classes": found.classes,
-        "breaks": msgspec.to_builtins(found.breaks),
+        "breaks": msgspec.to_builtins(found.breaks[:]),
         "recompiles": found.recompiles,
         "fallback_ops": msgspec.to_builtins(found.fallback_ops),
         "source_files": msgspec.to_builtins(found.source_files),

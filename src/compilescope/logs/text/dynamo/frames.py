@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, insort
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -21,6 +22,8 @@ _TRACE = re.compile(
 )
 _MOST = 50_000
 """Code objects remembered; a log of more than that repeats itself. Chosen: a bound for memory."""
+_MOST_EARLIER = 1000
+"""Compilations of one frame among which an earlier one is looked for. Chosen: a bound for time."""
 
 
 @dataclass
@@ -53,6 +56,8 @@ class Frames:
     def __init__(self) -> None:
         self.current: Compiled | None = None
         self.by_id: dict[str, Compiled] = {}
+        self._times: dict[str, list[int]] = {}
+        """By a frame's number: which of its compilations are known, in order."""
         self.epoch = 0
         self.files: dict[str, None] = {}
         """Whole names of the program's files."""
@@ -96,13 +101,22 @@ class Frames:
             compiled.region = self._region(frames, code)
         self.current = compiled
         if key and len(self.by_id) < _MOST:
+            if key not in self.by_id:
+                self._note_time(key)
             self.by_id[key] = compiled
         return compiled
+
+    def _note_time(self, key: str) -> None:
+        number, _, times = key.rpartition("/")
+        known = whole_number(times)
+        if known is not None and known < _MOST_EARLIER and str(known) == times:
+            insort(self._times.setdefault(number, []), known)
 
     def _reset(self) -> None:
         """An id that comes again: `torch._dynamo.reset()` let them start anew."""
         self.epoch += 1
         self.by_id.clear()
+        self._times.clear()
 
     def of(self, compile_id: str | None) -> Compiled | None:
         key = frame_key(compile_id)
@@ -111,8 +125,9 @@ class Frames:
     def earlier(self, compile_id: str | None) -> list[Compiled]:
         """Compilations of the same frame before this one."""
         number, _, times = frame_key(compile_id).rpartition("/")
-        ids = (f"{number}/{n}" for n in range(min(whole_number(times) or 0, 1000)))
-        return [self.by_id[name] for name in ids if name in self.by_id]
+        known = self._times.get(number, [])
+        before = known[: bisect_left(known, whole_number(times) or 0)]
+        return [self.by_id[f"{number}/{each}"] for each in before]
 
     def _region(self, frames: Sequence[Frame], code: CodeRef) -> CodeRef | None:
         """The function at which compiled code was entered; None where it is this one.
