@@ -115,6 +115,8 @@ class Stage:
     def __init__(self, folder: Path, page: Path, run: Path) -> None:
         self.folder = folder
         self.runs = folder / ".compilescope"
+        self.recorded_in: CommandBlock | None = None
+        """The last block whose commands left a run."""
         shutil.copytree(WORLD, folder, dirs_exist_ok=True)
         (folder / "crash.txt").rename(folder / "crash.log")
         (folder / "examples").mkdir()
@@ -144,7 +146,8 @@ class Stage:
         for named in _ID.findall(shlex.join(shlex.split(command, comments=True))):
             if f"{named}@1" in command:
                 self._store_ranks(named)
-            self._name_latest(named)
+            self._name_latest(named, block)
+        before = self._recorded()
         done = subprocess.run(
             ["bash", "-c", _ended(command)],
             cwd=self.folder,
@@ -160,14 +163,25 @@ class Stage:
         assert not _FAULT.search(done.stderr), said
         # A program may end with a traceback; nothing of ours is in it.
         assert not ("Traceback" in done.stderr and _OURS in done.stderr), said
+        if self._recorded() != before:
+            self.recorded_in = block
+
+    def _recorded(self) -> set[Path]:
+        return {path for path in self.runs.iterdir() if (path / "run.json").exists()}
 
     def _store_ranks(self, start: str) -> None:
         if not any(path.name.startswith(start) for path in self.runs.iterdir()):
             samples.store(samples.ranks_run(), self.runs, f"{start}00-ranks")
 
-    def _name_latest(self, start: str) -> None:
-        """The pages name runs that a reader has; here the latest gets that name."""
-        runs = [path for path in self.runs.iterdir() if (path / "run.json").exists()]
+    def _name_latest(self, start: str, block: CommandBlock) -> None:
+        """The pages name runs that a reader has; here the latest gets that name. What a block
+        names after it has recorded a run is that run, whatever an earlier block called so."""
+        runs = self._recorded()
+        stand_ins = {path for path in runs if path.name.startswith(f"{start}00-")}
+        if self.recorded_in is block:
+            for path in stand_ins:
+                shutil.rmtree(path)
+            runs -= stand_ins
         if not any(path.name.startswith(start) for path in runs):
             latest = max(runs, key=lambda path: path.stat().st_mtime)
             shutil.copytree(latest, self.runs / f"{start}00-{latest.name.partition('-')[2]}")

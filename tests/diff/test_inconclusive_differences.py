@@ -106,7 +106,7 @@ def test_padding_in_an_encoder_is_tracing() -> None:
     kwargs = {"src_key_padding_mask": padding}
     with torch.no_grad():
         report = compared(encoder, torch.randn(2, 4, 8), kwargs=kwargs)
-    assert report.verdict == "fail"
+    assert report.verdict == "fail", report.summary()
     assert "the backend is right" in report.reason
 
 

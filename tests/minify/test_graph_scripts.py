@@ -19,7 +19,9 @@ from compilescope.minify.script.embedded.differences import difference  # noqa: 
 from compilescope.minify.script.embedded.failures import fingerprint  # noqa: E402
 from compilescope.minify.script.embedded.tensors import read_tensors, tensor  # noqa: E402
 from compilescope.minify.script.graph_script import script_text  # noqa: E402
+from compilescope.minify.script.graph_source import graph_classes  # noqa: E402
 from compilescope.minify.script.spec import BackendSource, Setting, Shown  # noqa: E402
+from compilescope.model.written_graph import Code, Input, Op, Ref, WrittenGraph  # noqa: E402
 from compilescope.torchapi.repros.graph_writer import GraphAndInputs, write_graph  # noqa: E402
 from compilescope.torchapi.repros.handover import watched_backends  # noqa: E402
 
@@ -77,6 +79,14 @@ def indexing(x: Any, at: Any) -> Any:
     return y[at, ..., -1], x.T.contiguous().view(-1)[2:5], x.to(torch.float16).float()
 
 
+def casting(x: Any) -> Any:
+    with torch.autocast("cpu", torch.bfloat16):
+        y = x @ x.T
+        with torch.autocast("cpu", enabled=False):
+            z = y.float() @ x
+    return y + 1, z
+
+
 CASES = {
     "module": (Gated(), (torch.randn(4, 6), torch.tensor([[True, False, False]] * 4))),
     "indexing": (indexing, (torch.randn(4, 6), torch.tensor([2, 0]))),
@@ -85,6 +95,7 @@ CASES = {
     "recurrent by hand": (nn.GRUCell(5, 7), (torch.randn(2, 5), torch.randn(2, 7))),
     "strides": (lambda x: (x + 1).sum(0), (torch.randn(6, 4).T[:, ::2],)),
     "expanded": (lambda x: x * 2, (torch.randn(1, 4).expand(3, 4),)),
+    "autocast": (casting, (torch.randn(4, 6),)),
     "empty": (lambda x: x.sum(-1), (torch.randn(0, 4),)),
     "scalar": (lambda x: x * 2.5 + float("inf"), (torch.tensor(3.0),)),
     "complex": (lambda x: x * 1j, (torch.randn(3, dtype=torch.complex64),)),
@@ -107,6 +118,38 @@ def test_a_captured_graph_gives_the_same_results_again(name: str, dynamic: bool)
         same = [k for k in known if k.shape == each.shape and torch.equal(k, each.detach())]
         assert same, name
     assert names["main"]()[0] is False
+
+
+ENTER, EXIT = (f"torch.amp.autocast_mode._{each}_autocast" for each in ("enter", "exit"))
+
+
+def region(name: str) -> tuple[Op, Op]:
+    begin = Op(name, "function", ENTER, ("cpu", Code("torch.bfloat16"), True, None))
+    return begin, Op(f"{name}_exit", "function", EXIT, (Ref(name),))
+
+
+def body_of(*ops: Op) -> list[str]:
+    graph = WrittenGraph((Input("x"),), ops, Ref("x"))
+    (text,) = graph_classes(graph)
+    return [line[8:] for line in text.split("forward(self, x):\n")[1].splitlines()]
+
+
+def test_autocast_is_a_with_statement_where_one_says_the_same() -> None:
+    (enter, leave), (enter_2, leave_2) = region("a"), region("b")
+    add = Op("y", "function", "operator.add", (Ref("x"), 1))
+    begin = "with torch.autocast('cpu', torch.bfloat16):"
+    assert body_of(enter, add, leave, add) == [begin, "    y = x + 1", "y = x + 1", "return x"]
+    assert body_of(enter, enter_2, leave_2, leave) == [
+        begin,
+        f"    {begin}",
+        "        pass",
+        "return x",
+    ]
+    crossed = body_of(enter, enter_2, leave, leave_2)
+    assert [crossed[0], crossed[2]] == [begin, f"b_exit = {EXIT}(b)"]
+    assert crossed[1].startswith(f"    b = {ENTER}(")
+    for alone in (enter, leave):  # A smaller graph may have lost the other.
+        assert body_of(alone)[0].startswith(f"{alone.name} = {alone.target}(")
 
 
 def test_inputs_keep_their_layout(tmp_path: Path) -> None:

@@ -9,7 +9,12 @@ import torch
 import torch.nn.functional as F
 
 from compilescope.errors import ToolError
-from compilescope.torchapi.trials.backends import CountedBackend, find_backend, known_backends
+from compilescope.torchapi.trials.backends import (
+    CountedBackend,
+    compiled_alone,
+    find_backend,
+    known_backends,
+)
 from compilescope.torchapi.trials.reruns import NotReplayable, Widening, wide_dtype
 from compilescope.torchapi.trials.survey import Saturation, Survey
 
@@ -123,3 +128,22 @@ def test_backends_by_name() -> None:
     assert "aot_eager" in raised.value.hint
     with pytest.raises(ToolError, match="not int"):
         find_backend(3)  # type: ignore[arg-type]
+
+
+def test_sizes_of_another_model_make_no_dimension_dynamic() -> None:
+    """torch's own modules share a frame, in which Dynamo remembers the sizes that it saw."""
+    torch._dynamo.reset()
+    sizes: list[Any] = []
+
+    def backend(graph: Any, inputs: Any) -> Any:
+        sizes.extend(
+            node.meta["example_value"].shape
+            for node in graph.graph.find_nodes(op="placeholder")
+            if isinstance(node.meta.get("example_value"), torch.Tensor)
+        )
+        return graph.forward
+
+    for width, shape in ((8, (4, 8)), (4, (3, 5, 4))):
+        compiled_alone(torch.nn.Linear(width, 2), CountedBackend(backend))(torch.ones(shape))
+    assert torch.Size((3, 5, 4)) in sizes
+    assert all(type(each) is int for shape in sizes for each in shape)

@@ -5,6 +5,7 @@ Pure text: nothing here needs torch.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from compilescope.model.written_graph import (
@@ -18,6 +19,8 @@ from compilescope.model.written_graph import (
     TensorKind,
     WrittenDict,
     WrittenGraph,
+    names_in,
+    names_used,
 )
 from compilescope.texts import one_line
 
@@ -45,6 +48,10 @@ _INFIX = {
 _APPLY = "torch.ops.higher_order.autograd_function_apply"
 APPLY = "apply_function"
 """What a script calls in its place."""
+_ENTER = "torch.amp.autocast_mode._enter_autocast"
+_EXIT = "torch.amp.autocast_mode._exit_autocast"
+_AUTOCAST_DEFAULTS = (None, True, None)
+"""Of `torch.autocast` after the device: dtype, enabled, cache_enabled."""
 
 
 def graph_classes(graph: WrittenGraph, name: str = "Graph", notes: bool = True) -> list[str]:
@@ -72,13 +79,51 @@ def graph_classes(graph: WrittenGraph, name: str = "Graph", notes: bool = True) 
 def _body(graph: WrittenGraph, notes: bool) -> Iterator[str]:
     held = {each.name: f"self.{each.name}" for each in graph.inputs if each.attribute}
     held |= {name: f"self.{name}" for name in graph.graphs}
-    said = ""
+    exits = _autocast_exits(graph)
+    ends = set(exits.values())
+    said, indent, begun = "", "", False
     for op in graph.ops:
+        if op.name in ends:
+            if begun:
+                yield f"{indent}pass"
+            indent, begun = indent[4:], False
+            continue
         if notes and op.note and op.note != said:
             said = op.note
-            yield f"# {_one_line(op.note)}"
-        yield _statement(op, held)
+            yield f"{indent}# {_one_line(op.note)}"
+        if op.name in exits:
+            yield f"{indent}with torch.autocast({_autocast_words(op, held)}):"
+            indent, begun = indent + "    ", True
+        else:
+            yield indent + _statement(op, held)
+            begun = False
     yield f"return {arg_source(graph.output, held)}"
+
+
+def _autocast_exits(graph: WrittenGraph) -> dict[str, str]:
+    """The operations that begin an autocast region, each with the one that ends it, where `with`
+    says the same. Dynamo does not trace the two functions themselves in torch 2.11."""
+    uses = Counter(name for op in graph.ops for name in names_used(op))
+    uses.update(names_in(graph.output))
+    found: dict[str, str] = {}
+    begun: list[str] = []
+    for op in graph.ops:
+        if op.target == _ENTER and not op.kwargs and uses[op.name] == 1:
+            begun.append(op.name)
+        elif op.target == _EXIT and not uses[op.name]:
+            entered = next(names_used(op), "")
+            if entered in begun:
+                # What began later and is still open does not end in here: `with` can't say that.
+                del begun[begun.index(entered) :]
+                found[entered] = op.name
+    return found
+
+
+def _autocast_words(op: Op, held: Mapping[str, str]) -> str:
+    device, *given = op.args
+    while given and given[-1] is _AUTOCAST_DEFAULTS[len(given) - 1]:
+        given.pop()
+    return ", ".join(arg_source(arg, held) for arg in (device, *given))
 
 
 def _statement(op: Op, held: Mapping[str, str]) -> str:

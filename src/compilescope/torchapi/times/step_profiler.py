@@ -29,8 +29,7 @@ import msgspec
 from compilescope.model.bodies import StepsProfiled
 from compilescope.model.stack import CodeRef
 from compilescope.processes.interruptions import let_through
-from compilescope.profiles.stored import compact, read_stored
-from compilescope.profiles.trace import STEP
+from compilescope.profiles.trace import STEP, compact, read_stored
 from compilescope.torchapi.sinks import Sink
 from compilescope.torchapi.times.fusion_notes import FusionNotes
 from compilescope.torchapi.times.region_times import entered_code, existing_regions
@@ -104,13 +103,15 @@ class StepProfiler:
             self._give_up(_OWN_PROFILER)
 
     def _give_up(self, reason: str) -> None:
-        self._phase = None
+        self._end()
         self._drop()
         self._sink.emit(StepsProfiled(reason=reason))
 
     def watch_region(self, context: Any) -> None:
         """`context` is the object behind one `torch.compile`."""
-        if not callable(getattr(context, "callback", None)) or context in self._entries:
+        if self._phase is None or context in self._entries:
+            return
+        if not callable(getattr(context, "callback", None)):
             return
         region = _Region()
         self._regions.append(region)
@@ -138,7 +139,7 @@ class StepProfiler:
 
     def _called(self, region: _Region) -> None:
         if os.getpid() != self._pid:
-            self._phase = None  # A forked child; its parent tells.
+            self._end()  # A forked child; its parent tells.
             return
         region.calls += 1
         if region.ref is None:
@@ -153,7 +154,7 @@ class StepProfiler:
             self._phase()
         except Exception as error:
             let_through(error)
-            self._phase = None
+            self._end()
             self._sink.fault("step-profiler", error)
 
     def _wait(self) -> None:
@@ -218,7 +219,7 @@ class StepProfiler:
         """The step with stacks has ended."""
         from compilescope.torchapi.times.step_places import read_step_places
 
-        self._phase = None
+        self._end()
         self._end_step()
         profiler, self._profiler = self._profiler, None
         told, self._told = self._told, None
@@ -233,10 +234,18 @@ class StepProfiler:
     def _tell_without_places(self) -> None:
         """The step with stacks cannot be taken."""
         told, self._told = self._told, None
-        self._phase = None
+        self._end()
         self._drop()
         if told is not None:
             self._sink.emit(told)
+
+    def _end(self) -> None:
+        """Nothing more is to be recorded: the calls from now on cost what they cost without us."""
+        self._phase = None
+        for context, enter in list(self._entries.items()):
+            # Another list: a call may be going through this one.
+            others = [each for each in context.enter_exit_hooks if each is not enter]
+            context.enter_exit_hooks = others
 
     def _end_step(self) -> None:
         mark, self._mark = self._mark, None
@@ -280,10 +289,9 @@ class StepProfiler:
 
     def close(self) -> None:
         """Say why there is no profile, if there is none, and let the regions alone."""
-        for context, enter in list(self._entries.items()):
-            if enter in context.enter_exit_hooks:
-                context.enter_exit_hooks.remove(enter)
-        if self._phase is None or os.getpid() != self._pid or not self._regions:
+        phase = self._phase
+        self._end()
+        if phase is None or os.getpid() != self._pid or not self._regions:
             return
         if self._told is not None:
             self._tell_without_places()
