@@ -14,7 +14,7 @@ import argparse
 import random
 
 from compilescope.analysis.benchmark_changes import benchmark_changes
-from compilescope.model.benchmarked import Benchmark
+from compilescope.model.benchmark import Benchmark
 
 RUN, LUCK = 0.03, 0.02
 PROCESSES, RUNS = 3, 10

@@ -32,7 +32,7 @@ from typing import Any
 import httpx
 import psutil
 
-from compilescope.dashboard.live.moments import kind_of
+from compilescope.dashboard.live.live_entries import kind_of
 from compilescope.model.bodies import CompileTime, GraphBreak, GraphCaptured
 from compilescope.model.event import Event, encode
 from compilescope.model.eventfile import EventReader, event_files

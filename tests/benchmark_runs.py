@@ -7,7 +7,7 @@ import statistics
 from typing import Any
 
 from compilescope.model.artifacts import MemoryArtifacts
-from compilescope.model.benchmarked import Benchmark, Machine
+from compilescope.model.benchmark import Benchmark, Machine
 from compilescope.model.bodies import Body, TensorDiff, Violation
 from compilescope.model.event import Event
 from compilescope.model.header import RunHeader

@@ -10,8 +10,7 @@ from typing import Any
 from compilescope.fixes.diffs import file_diff
 from compilescope.model.header import RunHeader
 from compilescope.model.home import create_run
-from compilescope.repair.search.outcome import SearchResult
-from compilescope.repair.search.stored_search import keep_run
+from compilescope.repair.search.outcome import SearchResult, keep_run
 from repair.delivery.outcomes import attempt, outcome, totals
 
 OLD = """import torch

@@ -198,6 +198,8 @@ def test_names_are_those_that_a_reader_would_guess() -> None:
 
 RIDDLES = {"twigs", "strokes", "kin", "telling", "asked", "wishes", "handing", "handed", "company"}
 RIDDLES |= {"holdings", "stretches", "watched", "probed", "behind", "warmth", "weaving", "planting"}
+RIDDLES |= {"brief", "glance", "told", "retold", "shelf", "rails", "met", "came", "lack"}
+RIDDLES |= {"weaver", "occasion", "ambient", "repertoire", "beside", "elsewhere"}
 
 
 def test_the_walks_are_short_and_lead_somewhere() -> None:

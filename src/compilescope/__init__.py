@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from compilescope.accelerators import aot_mock_backend, mini_backend, mock_backend
     from compilescope.backends.adapters.base import AcceleratorAdapter
     from compilescope.backends.adapters.capabilities import AcceleratorCapabilities
+    from compilescope.backends.adapters.contract import CompilationResult, CompilationStatus
     from compilescope.backends.adapters.island import AdapterError
     from compilescope.backends.adapters.references import InductorAdapter, MockAdapter
-    from compilescope.backends.adapters.results import CompilationResult, CompilationStatus
     from compilescope.backends.mini.adapter import MiniAdapter
     from compilescope.backends.mock.messages import ConstraintError
     from compilescope.diff.pictures import VisualizationConfig
@@ -77,8 +77,8 @@ _HOMES = {
     "AcceleratorCapabilities": "backends.adapters.capabilities",
     "AdapterError": "backends.adapters.island",
     "Capture": "front",
-    "CompilationResult": "backends.adapters.results",
-    "CompilationStatus": "backends.adapters.results",
+    "CompilationResult": "backends.adapters.contract",
+    "CompilationStatus": "backends.adapters.contract",
     "ComparisonConfig": "tensors.tolerances",
     "Constraint": "rules.hardware.constraint",
     "ConstraintError": "backends.mock.messages",

@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
-from compilescope.analysis.break_reasons import BreakReason, break_reasons, graph_count
-from compilescope.analysis.guarded import GuardedGraph, guarded_graphs
+from compilescope.analysis.dynamo_graphs import BreakReason, break_reasons, graph_count
+from compilescope.analysis.guarded_graphs import GuardedGraph, guarded_graphs
 from compilescope.errors import ToolError
 from compilescope.model.bodies import GraphCaptured
 from compilescope.model.guards import GuardCost, GuardNode

@@ -259,7 +259,7 @@ def test_a_limit_says_that_nobody_tried(tmp_path: Path, monkeypatch: pytest.Monk
     run = broken_run(tmp_path, file, text, 'print("between")')
     offered = advice_of(run)
     assert offered[0].diff
-    monkeypatch.setattr("compilescope.analysis.brief._LONG", 0)
+    monkeypatch.setattr("compilescope.analysis.partial_digest._LONG", 0)
     limited = advice_of(run)
     assert limited[0].status == "not tried"
     assert f"compilescope explain {run.header.run} --cause 1" in limited[0].text

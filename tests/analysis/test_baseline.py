@@ -19,14 +19,14 @@ from compilescope.analysis.gate.baseline import (
     read_baseline,
     write_baseline,
 )
-from compilescope.analysis.gate.verdict import Known
+from compilescope.analysis.gate.verdict import AcceptedFinding
 from compilescope.errors import ToolError
 from compilescope.model.event import Event
 
 EVENTS = (a_break(), a_break(20, "    print(h)"), a_library_break(), a_recompile(), a_failure())
 
 
-def baseline(*events: Event, before: tuple[Known, ...] = ()) -> Baseline:
+def baseline(*events: Event, before: tuple[AcceptedFinding, ...] = ()) -> Baseline:
     found = findings(digest(run_of(*events)))
     return baseline_of(found, root=ROOT, torch="2.13.0", before=before)
 
@@ -65,12 +65,12 @@ def test_one_more_cause_adds_lines_and_changes_none() -> None:
 
 def test_an_accepted_cause_keeps_its_entry() -> None:
     [old] = baseline(a_break()).findings
-    words = Known(kind=old.kind, fingerprint=old.fingerprint, title="as we call it")
+    words = AcceptedFinding(kind=old.kind, fingerprint=old.fingerprint, title="as we call it")
     assert words in baseline(*EVENTS, before=(words,)).findings
 
 
 def test_hostile_text_is_spelt_out(tmp_path: Path) -> None:
-    known = Known(kind="break", fingerprint="f", title=HOSTILE, file=f"{HOSTILE}\ud800")
+    known = AcceptedFinding(kind="break", fingerprint="f", title=HOSTILE, file=f"{HOSTILE}\ud800")
     path = tmp_path / "b.json"
     write_baseline(path, Baseline(findings=(known,)))
     text = path.read_text()

@@ -15,7 +15,7 @@ from compilescope.analysis.benchmark_changes import (
     BenchmarkComparison,
     compare_benchmarks,
 )
-from compilescope.model.benchmarked import Machine
+from compilescope.model.benchmark import Machine
 from compilescope.model.run import Run
 
 pytest.importorskip("scipy")

@@ -421,7 +421,7 @@ def test_texts_are_parsed_up_to_a_limit_that_a_long_run_meets_sooner(
     assert first_lines() == [4] * 6
     monkeypatch.setattr("compilescope.analysis.tree.parents._MOST_LETTERS", len(text) + 1)
     assert first_lines() == [4, 4, None] * 2
-    monkeypatch.setattr("compilescope.analysis.brief._LONG", 2)
+    monkeypatch.setattr("compilescope.analysis.partial_digest._LONG", 2)
     assert first_lines() == [4] * 6
     monkeypatch.setattr("compilescope.analysis.tree.parents._LETTERS_OF_LONG", 1)
     assert first_lines() == [4, None, None] * 2

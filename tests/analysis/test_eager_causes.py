@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from builders import ROOT, event, frame, run_of
 from compilescope.analysis.digest import digest
-from compilescope.analysis.eager_causes import EagerCauses
+from compilescope.analysis.findings import EagerCauses
 from compilescope.model.bodies import FrameSkipped, GraphBreak
 from compilescope.model.event import Event
 from compilescope.model.stack import CodeRef

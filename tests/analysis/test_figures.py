@@ -7,7 +7,7 @@ import pytest
 import samples
 from compilescope.analysis.digest import digest
 from compilescope.analysis.figures import figures
-from compilescope.analysis.glance import program_of, status_of
+from compilescope.analysis.run_status import program_of, status_of
 from compilescope.model.header import RunHeader
 
 KINDS = {

@@ -20,10 +20,10 @@ from compilescope.analysis.digest import Digest, digest
 from compilescope.analysis.findings import findings
 from compilescope.analysis.gate.verdict import (
     NOTHING_LOST,
+    AcceptedFinding,
     GateCheck,
     GateLimits,
     Judgement,
-    Known,
     complete,
     complete_for_numbers,
     judge,
@@ -50,8 +50,10 @@ def seen(*events: Event, **header: object) -> Digest:
     return digest(run_of(*events, **header))
 
 
-def known(*of: Digest) -> tuple[Known, ...]:
-    return tuple(Known(kind=f.kind, fingerprint=f.fingerprint) for one in of for f in findings(one))
+def known(*of: Digest) -> tuple[AcceptedFinding, ...]:
+    return tuple(
+        AcceptedFinding(kind=f.kind, fingerprint=f.fingerprint) for one in of for f in findings(one)
+    )
 
 
 def outcomes(judgement: Judgement) -> dict[str, str]:

@@ -16,7 +16,7 @@ from compilescope.analysis.gate.verdict import (
     complete_for_benchmarks,
     judge,
 )
-from compilescope.model.benchmarked import Benchmark
+from compilescope.model.benchmark import Benchmark
 from compilescope.model.bodies import Body
 from compilescope.project import Project
 

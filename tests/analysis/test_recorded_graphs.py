@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from builders import event, run_of
-from compilescope.analysis.recorded_graphs import recorded_graphs
+from compilescope.analysis.preflight import recorded_graphs
 from compilescope.model.bodies import GraphCaptured
 from compilescope.model.graph import Graph, Node, encode_graph
 

@@ -9,8 +9,14 @@ import pytest
 
 from builders import ROOT, event, frame, run_of
 from compilescope.analysis.timeline.bars import TimelineBar, TimeStretch, nested
-from compilescope.analysis.timeline.lanes import RunTimeline, timeline
-from compilescope.analysis.timeline.phase_times import OUTSIDE, UNKNOWN, function_times, phase_times
+from compilescope.analysis.timeline.lanes import (
+    OUTSIDE,
+    UNKNOWN,
+    RunTimeline,
+    function_times,
+    phase_times,
+    timeline,
+)
 from compilescope.findings.compile_ids import without_attempt
 from compilescope.model.bodies import (
     CacheAccess,

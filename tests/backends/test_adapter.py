@@ -21,8 +21,11 @@ import compilescope
 from backends.toy_adapters import Emulator, denying
 from compilescope.backends.adapters.base import AcceleratorAdapter
 from compilescope.backends.adapters.capabilities import AcceleratorCapabilities
-from compilescope.backends.adapters.contract import setting_names
-from compilescope.backends.adapters.results import CompilationResult, CompilationStatus
+from compilescope.backends.adapters.contract import (
+    CompilationResult,
+    CompilationStatus,
+    setting_names,
+)
 from compilescope.errors import ToolError
 from compilescope.model.bodies import Measurement, Violation
 from compilescope.model.graph import Graph, Node, TensorInfo

@@ -21,9 +21,9 @@ pytest.importorskip("torch")
 pytest.importorskip("scipy")
 
 from compilescope.bench.measurement import BenchStep, Method, ModelBench, rotated
-from compilescope.bench.protocol import Called, Ready, Spec
+from compilescope.bench.protocol import BuiltReply, FirstCall, Spec
 from compilescope.bench.worker_process import WorkerFailed, WorkerProcess
-from compilescope.model.benchmarked import Benchmark, Machine
+from compilescope.model.benchmark import Benchmark, Machine
 from compilescope.model.run import read_run
 from compilescope.processes.table import is_running
 
@@ -230,10 +230,10 @@ def test_a_process_that_hangs_is_ended(tmp_path: Path) -> None:
     file, _ = write_program(tmp_path)
     spec = Spec(model=f"{file}:build", backend=f"{file}:hangs", threads=1)
     with WorkerProcess(tmp_path / "caches", tmp_path / "log", 200.0) as worker:
-        worker.ask("prepare", Ready, spec)
+        worker.ask("prepare", BuiltReply, spec)
         worker.limit_s = 1.0
         with pytest.raises(WorkerFailed, match="No answer for 1 s while compiling"):
-            worker.ask("first", Called)
+            worker.ask("first", FirstCall)
         assert worker.ended
 
 

@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 from compilescope.bench import examination  # noqa: E402
 from compilescope.bench.examination import examine  # noqa: E402
 from compilescope.bench.measurement import found_once  # noqa: E402
-from compilescope.bench.protocol import Examined, Spec  # noqa: E402
+from compilescope.bench.protocol import Examination, Spec  # noqa: E402
 from compilescope.errors import ToolError  # noqa: E402
 from compilescope.model.bodies import TensorDiff, Violation  # noqa: E402
 
@@ -67,12 +67,12 @@ def file(tmp_path: Path) -> str:
     return str(path)
 
 
-def examined(file: str, model: str, backend: str = "aot_eager", **more: Any) -> Examined:
+def examined(file: str, model: str, backend: str = "aot_eager", **more: Any) -> Examination:
     return examine(Spec(model=f"{file}:{model}", backend=backend, warmup=1, **more))
 
 
 def test_eager_has_nothing_to_examine(file: str) -> None:
-    assert examined(file, "even", "eager", constraints="npu-a") == Examined()
+    assert examined(file, "even", "eager", constraints="npu-a") == Examination()
 
 
 def test_graph_break_of_a_model_that_prints(file: str) -> None:
@@ -111,7 +111,7 @@ def test_violations_are_at_the_models_own_lines(file: str) -> None:
 
 def test_backends_that_are_handed_the_same_graphs_share_violations(file: str) -> None:
     one, other = (
-        Examined(bodies=found.bodies, stacks=found.stacks, violations=found.violations)
+        Examination(bodies=found.bodies, stacks=found.stacks, violations=found.violations)
         for found in (examined(file, "odd", b, constraints="npu-a") for b in ("mock", "aot_eager"))
     )
     kept = [body for body, _ in found_once([one, other])]

@@ -10,8 +10,8 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from compilescope.analysis.guard_groups import Extra, GuardDifference, guard_groups
-from compilescope.analysis.guarded import GuardedGraph
+from compilescope.analysis.guard_groups import ExtraGuards, GuardDifference, guard_groups
+from compilescope.analysis.guarded_graphs import GuardedGraph
 from compilescope.cli.commands.analyze import COMMAND
 from compilescope.model.artifacts import DiskArtifacts
 from compilescope.model.bodies import CompileTime, GraphBreak, GraphCaptured, Guard, GuardSet
@@ -106,7 +106,7 @@ def test_what_differs_between_compilations() -> None:
             "L['x']", "TENSOR_MATCH", {"size=[8]": ("0/0",), "size=[9]": ("0/1", "0/2")}
         ),
     )
-    assert group.extras == (Extra(("0/2",), ("",)),)
+    assert group.extras == (ExtraGuards(("0/2",), ("",)),)
     [equal] = guard_groups(entries[:1] * 8)
     assert (len(equal.graphs), equal.differences, equal.extras) == (8, (), ())
 

@@ -13,7 +13,7 @@ import pytest
 
 from compilescope.cli.main import group
 from compilescope.errors import ToolError
-from compilescope.minify.by_command import CommandCheck
+from compilescope.minify.check_command import CommandCheck
 
 CHECK = '#!/bin/sh\ngrep -q needle "$1"\n'
 

@@ -17,7 +17,7 @@ import pytest
 from starlette.exceptions import HTTPException
 
 import samples
-from compilescope.dashboard.addresses import Missing
+from compilescope.dashboard.addresses import MissingPage
 from compilescope.dashboard.drawing_workers import (
     DrawingWorkers,
     DrawnPage,
@@ -82,7 +82,7 @@ def test_what_goes_wrong_is_told_and_harms_nothing_else(folder: Path) -> None:
         with pytest.raises(HTTPException, match="died"):
             await drawing.draw(crash, 1)
         assert drawing.workers == before
-        with pytest.raises(Missing, match="abc-run is no longer there"):
+        with pytest.raises(MissingPage, match="abc-run is no longer there"):
             await drawing.draw(delete, folder)
         assert await drawing.draw(dawdle, 0.0) == "done"
 

@@ -15,7 +15,7 @@ import pytest
 import samples
 from compilescope.dashboard.fields import choices
 from compilescope.dashboard.fields.folders import Folders
-from compilescope.dashboard.fields.form import Filled, Form, all_forms, fill
+from compilescope.dashboard.fields.form import FilledForm, Form, all_forms, fill
 from compilescope.dashboard.fields.kinds import (
     Checks,
     Field,
@@ -106,7 +106,7 @@ def option_of(form: Form, name: str) -> click.Option | None:
     return None
 
 
-def parsed(filled: Filled) -> click.Context:
+def parsed(filled: FilledForm) -> click.Context:
     """As the command itself reads the line."""
     command = command_of(filled.form)
     words = shlex.split(shlex.join(filled.words))

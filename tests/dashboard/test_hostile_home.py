@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import samples
-from compilescope.dashboard.jobs.records import REQUEST, STARTED, JobRequest, Started, write_record
+from compilescope.dashboard.jobs.job import REQUEST, STARTED, JobRequest, Started, write_record
 from compilescope.dashboard.jobs.service import Jobs
 from compilescope.dashboard.runs import cache
 from compilescope.dashboard.server.options import BrowserLimits

@@ -22,7 +22,7 @@ from compilescope.dashboard.runs import cache
 from compilescope.dashboard.runs.entry import stamp_of
 from compilescope.dashboard.runs.index import RunIndex
 from compilescope.dashboard.runs.reader import KnownRun, examine
-from compilescope.dashboard.runs.reader_client import Failed, ReaderClient
+from compilescope.dashboard.runs.reader_client import FailedRead, ReaderClient
 from compilescope.dashboard.runs.rows import RunRow
 from compilescope.model.bodies import GraphCaptured
 from compilescope.model.event import encode
@@ -273,7 +273,7 @@ def test_a_process_that_cannot_begin_says_so(home: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr("sys.executable", str(home / "no-such-python"))
     reading = ReaderClient(home, 10)
     (answer,) = reading.read([KnownRun("full", 0, "")])
-    assert isinstance(answer, Failed) and answer.name == ""
+    assert isinstance(answer, FailedRead) and answer.name == ""
 
 
 def test_a_run_that_is_as_known_is_not_read(home: Path) -> None:

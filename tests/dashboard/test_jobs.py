@@ -13,8 +13,19 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from compilescope.dashboard.addresses import Missing
-from compilescope.dashboard.jobs.job import CommandJob
+from compilescope.dashboard.addresses import MissingPage
+from compilescope.dashboard.jobs.job import (
+    ENDED,
+    REQUEST,
+    RUNS,
+    STARTED,
+    UPLOAD,
+    CommandJob,
+    JobEnd,
+    JobRequest,
+    read_record,
+    write_record,
+)
 from compilescope.dashboard.jobs.keeper import RESERVE
 from compilescope.dashboard.jobs.output import (
     OutputLog,
@@ -24,17 +35,6 @@ from compilescope.dashboard.jobs.output import (
     settled,
     whole_characters,
     whole_output,
-)
-from compilescope.dashboard.jobs.records import (
-    ENDED,
-    REQUEST,
-    RUNS,
-    STARTED,
-    UPLOAD,
-    JobEnd,
-    JobRequest,
-    read_record,
-    write_record,
 )
 from compilescope.dashboard.jobs.service import Jobs, TooManyJobs
 from compilescope.dashboard.jobs.words import job_label
@@ -355,7 +355,7 @@ def test_what_is_no_job_is_not_found(tmp_path: Path) -> None:
     assert jobs.all() == []
     (tmp_path / ".jobs" / "20260101-000000-abcdef").mkdir(parents=True)
     for name in ("", "..", "../..", "x", "20260101-000000-abcdef", "20260101-000000-abcdef/.."):
-        with pytest.raises(Missing):
+        with pytest.raises(MissingPage):
             jobs.find(name)
     assert jobs.all() == []
 

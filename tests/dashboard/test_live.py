@@ -17,11 +17,10 @@ import pytest
 import samples
 from builders import event, frame
 from compilescope.analysis.digest import digest
-from compilescope.dashboard.live import live_runs
-from compilescope.dashboard.live import totals as totals_module
+from compilescope.dashboard.live import live_runs, tail
+from compilescope.dashboard.live.live_entries import KINDS, kind_of, moment, own_times
 from compilescope.dashboard.live.live_runs import KEPT
-from compilescope.dashboard.live.moments import KINDS, kind_of, moment, own_times
-from compilescope.dashboard.live.totals import LiveTotals
+from compilescope.dashboard.live.tail import LiveTotals
 from compilescope.dashboard.pages import live as live_page
 from compilescope.dashboard.server.options import BrowserLimits
 from compilescope.model.bodies import (
@@ -361,7 +360,7 @@ def test_every_kind_of_event_is_small(name: str) -> None:
 def test_what_is_counted_once_is_not_remembered_without_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(totals_module, "MOST_DISTINCT", 3)
+    monkeypatch.setattr(tail, "_MOST_DISTINCT", 3)
     totals = LiveTotals()
     for number in range(5):
         totals.add(event(broke(number), number=number))

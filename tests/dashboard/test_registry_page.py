@@ -18,7 +18,7 @@ from compilescope.dashboard import graph_breaks
 from compilescope.dashboard.graph_breaks import RegistryQuery, find
 from compilescope.errors import ToolError
 from compilescope.model.run import read_run
-from compilescope.registry.met import load_met
+from compilescope.registry.break_counts import load_break_counts
 from compilescope.registry.table import load_registry, table_file
 from compilescope.registry.taxonomy import load_taxonomy
 from compilescope.site.content import Content
@@ -49,7 +49,7 @@ def rows(page: str) -> list[str]:
 def test_all_of_them_and_whose_table_it_is(registry: Served) -> None:
     page = registry.client.get("/registry").text
     table = load_registry()
-    by_met = sorted((entry.gb_id for entry in table), key=load_met().rank)
+    by_met = sorted((entry.gb_id for entry in table), key=load_break_counts().rank)
     assert rows(page) == by_met and "Most common first" in plain(page)
     by_id = registry.client.get("/registry", params={"sort": "id"}).text
     assert rows(by_id) == [entry.gb_id for entry in table]

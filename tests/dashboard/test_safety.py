@@ -547,7 +547,7 @@ def test_head_answers_as_get_without_a_body(fresh: Probe) -> None:
         "/runs/%ff%fe",
         "/runs/~root",
         "/assets/..%2fshell.py",
-        "/assets/../shell.py",
+        "/assets/../page_frame.py",
         "/assets/%2e%2e%2f%2e%2e%2fshell.py",
         "/.env",
         "/%00",

@@ -8,9 +8,8 @@ import pytest
 
 from compilescope.cli.commands.demo.output import exit_code, shown_lines
 from compilescope.cli.main import group
-from compilescope.demo.folder import PROGRAMS, make_folder
 from compilescope.demo.step import Command, CommandResult, Result, TourStep
-from compilescope.demo.tour import all_steps, choose, obstacle, run_step
+from compilescope.demo.tour import PROGRAMS, all_steps, choose, make_folder, obstacle, run_step
 from compilescope.errors import ToolError
 from gone import is_gone
 

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from compilescope import KernelDiffHarness
-from compilescope.diff.runs.training_step import find_loss, find_optimizer
+from compilescope.diff.runs.trial import find_loss, find_optimizer
 from compilescope.errors import ToolError
 
 pytestmark = pytest.mark.torch

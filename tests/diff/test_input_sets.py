@@ -17,9 +17,11 @@ import torch.nn.functional as F
 from torch import nn
 
 from compilescope import KernelDiffHarness
+from compilescope.diff.input_sets import variants
 from compilescope.diff.localize import localize
 from compilescope.errors import ToolError
 from compilescope.model.bodies import TensorDiff
+from compilescope.tensors.copies import CopiedArguments
 
 pytestmark = pytest.mark.torch
 
@@ -238,3 +240,18 @@ def test_a_builder_that_fails_later(tmp_path: Path) -> None:
     made = iter([(torch.relu, (torch.ones(2),))])
     with pytest.raises(ToolError, match="build failed in call 2: StopIteration"):
         KernelDiffHarness.from_build(lambda: next(made), 2)
+
+
+def test_made_up_inputs_keep_to_what_the_given_ones_mean() -> None:
+    """Indices stay in range, masks and complex numbers are drawn from those that are there."""
+    ids = torch.tensor([[3, 9], [7, 5]])
+    mask = torch.tensor([True, True])
+    scores = torch.tensor([0.0, float("-inf"), 0.0, 0.0, 0.0, 0.0])
+    phase = torch.tensor([1j, 2 + 1j])
+    empty = torch.empty(0, dtype=torch.int64)
+    copied = CopiedArguments((ids, mask, scores, phase, empty), {}, ())
+    for _, (made, on, drawn, turned, nothing), _ in variants(copied, 7, seed=1):
+        assert int(made.min()) >= 3 and int(made.max()) <= 9 and made.dtype == torch.int64
+        assert bool(on.all()) and set(drawn.tolist()) <= {0.0, float("-inf")}
+        assert set(turned.tolist()) <= {1j, 2 + 1j} and nothing.shape == (0,)
+        assert made.shape[0] == on.shape[0] == turned.shape[0] >= 2

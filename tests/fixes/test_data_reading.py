@@ -7,7 +7,7 @@ import pytest
 
 from builders import run_of
 from compilescope.analysis.digest import digest
-from compilescope.findings.finding import ToldFinding
+from compilescope.findings.finding import WordedFinding
 from compilescope.fixes.breaks import (
     masked_reduction,
     math_for_numpy,
@@ -38,7 +38,7 @@ def subject(text: str, spot: str, **facts: ValueFact | tuple[ValueFact, ...]) ->
         name.replace("__", "."): (f if isinstance(f, tuple) else (f,)) for name, f in facts.items()
     }
     known = ValueFacts({FILE: {line: seen}} if seen else {})
-    finding = ToldFinding(
+    finding = WordedFinding(
         kind="break",
         rule_id="GB0124",
         fingerprint="f",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.minify.source.one_file import Flattened, flatten
+from compilescope.minify.source.one_file import OneFileProgram, flatten
 from compilescope.minify.source.program import named_files, read_program, with_arguments
 
 HELPERS = """'''Helpers.'''
@@ -59,7 +59,7 @@ def _output(text: str, folder: Path | None = None) -> str:
     return done.stdout
 
 
-def _flat(folder: Path, main: str, files: dict[str, str]) -> Flattened:
+def _flat(folder: Path, main: str, files: dict[str, str]) -> OneFileProgram:
     _write(folder, files)
     return flatten(main, (str(folder),))
 
@@ -124,7 +124,7 @@ def test_cycles_and_what_a_module_that_stays_imports_stay(tmp_path: Path) -> Non
 def test_installed_and_broken_modules_are_left_alone(tmp_path: Path) -> None:
     main = "import json, bad, numpy as np\n"
     flat = _flat(tmp_path, main, {"bad.py": "def (:\n"})
-    assert flat == Flattened(main)
+    assert flat == OneFileProgram(main)
 
 
 def test_arguments_are_written_into_the_program() -> None:

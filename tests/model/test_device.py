@@ -15,9 +15,9 @@ from compilescope.backends.device_files import FOLDER, find_device, find_devices
 from compilescope.errors import ToolError
 from compilescope.model.byte_counts import parse_bytes, shown_bytes
 from compilescope.model.device import Device, parse_comparison
+from compilescope.model.device_problems import key_lines
 from compilescope.model.devicefile import examine_device, parse_device, read_device
 from compilescope.model.graph import Call, Graph, Node, TensorInfo
-from compilescope.model.toml_lines import key_lines
 from compilescope.rules.hardware.checks import check_graph
 from compilescope.rules.hardware.constraint import Breach
 from docs_pages import page_text

@@ -12,8 +12,7 @@ from compilescope.profiles.calls import CallPlace, HostLine, StepPlaces, UserLin
 from compilescope.profiles.causes import Cause, causes_of
 from compilescope.profiles.kernel_rows import KernelRow, Roof, bound_of, kernel_rows
 from compilescope.profiles.step import bar_of
-from compilescope.profiles.stored import compact, read_stored
-from compilescope.profiles.trace import STEP, Trace, TraceSpan
+from compilescope.profiles.trace import STEP, Trace, TraceSpan, compact, read_stored
 from compilescope.report.step_trace import spans_of
 from profiles.traces import (
     STEP_US,

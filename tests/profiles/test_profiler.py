@@ -23,8 +23,11 @@ from compilescope.profiles.calls import StepPlaces  # noqa: E402
 from compilescope.profiles.kernel_rows import kernel_rows  # noqa: E402
 from compilescope.profiles.step import bar_of  # noqa: E402
 from compilescope.profiles.step_profile import StepProfile, profiles_of  # noqa: E402
-from compilescope.profiles.stored import compact, read_stored  # noqa: E402
-from compilescope.profiles.trace import STEP  # noqa: E402
+from compilescope.profiles.trace import (  # noqa: E402
+    STEP,
+    compact,
+    read_stored,
+)
 from compilescope.torchapi import install  # noqa: E402
 from recorder.faults import finding_faults  # noqa: E402
 

@@ -9,17 +9,23 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from compilescope.analysis.roofline import faster_than_roof, merged, roof_points
-from compilescope.analysis.step_kernels import StepKernel, kernels_by_profile, roof_of
+from compilescope.analysis.step_kernels import (
+    StepKernel,
+    faster_than_roof,
+    kernels_by_profile,
+    merged,
+    roof_of,
+    roof_points,
+)
 from compilescope.model.run import Run
 from compilescope.profiles.kernel_rows import Bound, KernelRow, Roof
 from compilescope.profiles.step_profile import StepProfile, profiles_of
 from compilescope.report.blocks import Roofline, RooflineDot
 from compilescope.report.document import report_document
+from compilescope.report.render.charts import roofline_summary, roofline_values
 from compilescope.report.render.html import to_html
 from compilescope.report.render.markdown import to_markdown
 from compilescope.report.render.page import to_page
-from compilescope.report.render.roofline import roofline_summary, roofline_values
 from compilescope.report.render.terminal import to_text
 from compilescope.report.section import Reading
 from compilescope.torchapi.times import roof as roofs

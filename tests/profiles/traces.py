@@ -14,8 +14,7 @@ from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef
 from compilescope.profiles.calls import CallPlace, StepPlaces, UserLine
 from compilescope.profiles.kernel_rows import Roof
-from compilescope.profiles.stored import read_stored
-from compilescope.profiles.trace import STEP, Trace, TraceSpan
+from compilescope.profiles.trace import STEP, Trace, TraceSpan, read_stored
 
 RECORDED = Path(__file__).parent / "h200"
 """A GPT of six layers in training, torch 2.11 on an H200, two steps of each. The step without the

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch")
 
 from compilescope import automatic  # noqa: E402
-from compilescope.analysis.glance import status_of  # noqa: E402
+from compilescope.analysis.run_status import status_of  # noqa: E402
 from compilescope.automatic import _Journal, _make_room, _Recorder, _RunFolder, leaves_runs  # noqa: E402
 from compilescope.model import bodies  # noqa: E402
 from compilescope.model.header import RunHeader, read_header, write_header  # noqa: E402

@@ -8,8 +8,7 @@ import pytest
 
 from compilescope.errors import ToolError
 from compilescope.registry.pages import Pages, find_pages, pytorch_page
-from compilescope.registry.symptoms import load_symptoms, read_symptoms
-from compilescope.registry.taxonomy import CATEGORY_IDS
+from compilescope.registry.taxonomy import CATEGORY_IDS, load_symptoms, read_symptoms
 
 
 def test_a_site_that_was_set() -> None:

@@ -10,8 +10,8 @@ import pytest
 
 from compilescope.errors import ToolError
 from compilescope.registry import torch_copy
-from compilescope.registry.lint import Beside, counted, lint
-from compilescope.registry.raised import raised_types, same_type
+from compilescope.registry.lint import TableCompanions, counted, lint
+from compilescope.registry.raised_breaks import raised_types, same_type
 from compilescope.registry.table import load_registry, parse_registry
 from compilescope.registry.taxonomy import load_taxonomy
 from compilescope.registry.torch_copy import dynamo_sources, read_table, torch_of
@@ -121,7 +121,7 @@ def test_lint_finds_what_is_planted() -> None:
     }
     found = parse_registry(json.dumps(raw).encode(), "table.json", None)
     raised = raised_types([("a.py", SOURCE)])
-    beside = Beside(
+    beside = TableCompanions(
         load_taxonomy(), raised, ("GB0001", "GB9998"), (Path("x.md"),), examples=("GB9997",)
     )
     problems = lint(found, beside)
@@ -136,7 +136,7 @@ def test_lint_finds_what_is_planted() -> None:
     assert by_kind["no-explanation"] == ["GB0004"] and by_kind["no-hints"] == ["GB0002"]
     assert by_kind["stray-note"] == ["GB9998", "x.md"] and by_kind["stray-example"] == ["GB9997"]
     assert sum(counted(problems).values()) == len(problems)
-    blind = lint(found, Beside(load_taxonomy(), None))
+    blind = lint(found, TableCompanions(load_taxonomy(), None))
     assert not {"not-raised", "not-registered"} & {each.kind for each in blind}
 
 
@@ -149,6 +149,6 @@ def test_the_installed_torch() -> None:
     assert len(raised.calls) > 300 and raised.unread == ()
     item = raised.places("Unsupported Tensor.item() call with capture_scalar_outputs=False")
     assert [call.file for call in item] == ["_dynamo/variables/tensor.py"]
-    counts = counted(lint(table, Beside(load_taxonomy(), raised)))
+    counts = counted(lint(table, TableCompanions(load_taxonomy(), raised)))
     assert counts["not-registered"] < 20
     assert counts["no-category"] == 0

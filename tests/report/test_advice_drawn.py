@@ -16,7 +16,7 @@ from compilescope.model.bodies import (
     Recompile,
 )
 from compilescope.model.stack import CodeRef
-from compilescope.report.advice import Told, advice_blocks, advice_text
+from compilescope.report.advice import ShownAdvice, advice_blocks, advice_text
 from compilescope.report.blocks import (
     Block,
     Diff,
@@ -28,11 +28,11 @@ from compilescope.report.blocks import (
     Part,
     plain,
 )
+from compilescope.report.first_causes import start_with
 from compilescope.report.render.html import to_html
 from compilescope.report.render.markdown import to_markdown
 from compilescope.report.render.terminal import to_text
 from compilescope.report.section import Reading
-from compilescope.report.start import start_with
 
 LONG = "+    y = " + "x * " * 60 + "x"
 DIFF = f"--- a/m.py\n+++ b/m.py\n@@ -1,2 +1,2 @@\n def f(x):\n-    y = x.item()\n{LONG}\n"
@@ -51,7 +51,7 @@ def test_a_change_says_what_it_is_worth() -> None:
         (TRY, "unverified"),
         (PROVEN, "verified:"),
     ):
-        blocks = advice_blocks((advice, HAND), Told(), "here", brief=False)
+        blocks = advice_blocks((advice, HAND), ShownAdvice(), "here", brief=False)
         assert any(isinstance(block, Diff) for block in blocks)
         text = "\n".join(plain(b.words) for b in blocks if isinstance(b, Paragraph))
         assert worth.replace("`", "") in text and "Return y" in text.replace("`", "")
@@ -60,13 +60,13 @@ def test_a_change_says_what_it_is_worth() -> None:
 def test_a_notebook_is_told_no_command() -> None:
     many = Advice("a-fix", "proposed", DIFF + "+    more()\n" * 60, "A change.")
     for advice in (TRY, many):
-        blocks = advice_blocks((advice,), Told(in_python=True), "here", brief=True)
+        blocks = advice_blocks((advice,), ShownAdvice(in_python=True), "here", brief=True)
         text = "\n".join(plain(b.words) for b in blocks if isinstance(b, Paragraph))
         assert "unverified" in text and "compilescope" not in text
 
 
 def test_one_change_for_several_causes_is_shown_once() -> None:
-    told = Told()
+    told = ShownAdvice()
     first = advice_blocks((TRY,), told, "a.py:1", brief=False)
     second = advice_blocks((TRY,), told, "a.py:9", brief=False)
     assert sum(isinstance(block, Diff) for block in (*first, *second)) == 1
@@ -77,7 +77,7 @@ def test_one_change_for_several_causes_is_shown_once() -> None:
 
 
 def test_a_summary_shows_the_first_alone() -> None:
-    blocks = advice_blocks((HAND, TRY), Told(), "here", brief=True)
+    blocks = advice_blocks((HAND, TRY), ShownAdvice(), "here", brief=True)
     assert len(blocks) == 1
 
 
@@ -124,7 +124,7 @@ def test_where_to_start_is_the_most_expensive_cause_that_something_can_be_done_a
 
 
 def test_a_page_folds_the_other_ways_away() -> None:
-    blocks = advice_blocks((TRY, HAND), Told(folding=True), "a.py:1", brief=False)
+    blocks = advice_blocks((TRY, HAND), ShownAdvice(folding=True), "a.py:1", brief=False)
     fold = blocks[-1]
     assert isinstance(fold, Fold) and plain(fold.summary) == "1 other way"
     assert not any(isinstance(block, Fold) for block in blocks[:-1])
@@ -140,6 +140,6 @@ def test_sentences_carry_the_change_too() -> None:
 
 
 def test_a_program_that_is_in_no_file_must_be_saved_first() -> None:
-    blocks = advice_blocks((TRY,), Told(from_stdin=True), "<stdin>:4", brief=True)
+    blocks = advice_blocks((TRY,), ShownAdvice(from_stdin=True), "<stdin>:4", brief=True)
     text = "\n".join(plain(b.words) for b in blocks if isinstance(b, Paragraph))
     assert "save the program in a file" in text

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from browsing import without_scripts
-from compilescope.analysis.stages.collect import staged_graphs
+from compilescope.analysis.stages.staged_graphs import staged_graphs
 from compilescope.model.artifacts import MemoryArtifacts
 from compilescope.model.bodies import GraphCaptured, KernelEmitted
 from compilescope.model.run import Run

@@ -21,10 +21,10 @@ from compilescope.report.blocks import (
 )
 from compilescope.report.document import report_document
 from compilescope.report.explanation import explanation, fitted_explanation
-from compilescope.report.fit import fit_bytes, fit_lines
 from compilescope.report.render.markdown import to_markdown
 from compilescope.report.render.terminal import to_text
 from compilescope.report.section import Reading
+from compilescope.report.size_limits import fit_bytes, fit_lines
 from samples import RUNS, big_run
 
 MOST = 47

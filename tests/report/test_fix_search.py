@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from compilescope.report.fix_search import Fixing, fixing_document
+from compilescope.report.fix_search import FixSearchView, fixing_document
 from compilescope.report.render.terminal import to_text
 from repair.delivery.outcomes import attempt
 
 
 def drawn(**fields: object) -> str:
-    fixing = Fixing(
+    fixing = FixSearchView(
         title="compilescope fix", subtitle="", headline=(), attempts=(attempt(**fields),)
     )
     return to_text(fixing_document(fixing))

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from builders import ROOT, event, run_of
-from compilescope.analysis.stages.collect import staged_graphs
 from compilescope.analysis.stages.reader import StageReader
+from compilescope.analysis.stages.staged_graphs import staged_graphs
 from compilescope.graphs.statistics import Amount
 from compilescope.model.artifacts import MemoryArtifacts
 from compilescope.model.bodies import (

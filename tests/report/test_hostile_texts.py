@@ -18,14 +18,14 @@ from compilescope.analysis.gate.terms import GateLimits
 from compilescope.analysis.gate.verdict import Judgement, judge
 from compilescope.cli.commands.show import DETAILED, section_of
 from compilescope.cli.main import main
-from compilescope.dashboard.live.moments import kind_of, moment
+from compilescope.dashboard.live.live_entries import kind_of, moment
 from compilescope.model.header import RunHeader
 from compilescope.model.run import Run
 from compilescope.report.blocks import Document, Part, Quote
 from compilescope.report.comparison import ComparedRun, compare_runs
 from compilescope.report.document import record_of, report_document
 from compilescope.report.explanation import explanation
-from compilescope.report.gate import Terms, gate_document
+from compilescope.report.gate import GateTerms, gate_document
 from compilescope.report.render.annotations import to_annotations
 from compilescope.report.render.html import to_html
 from compilescope.report.render.junit import to_junit
@@ -77,7 +77,9 @@ def documents(group: str) -> list[Document]:
     """The report, its sections in detail, causes explained, the gate, a comparison, live events."""
     read, run = reading(group), a_run(group)
     live = (moment(each, "", 0) for each in run.events if kind_of(each) is not None)
-    terms = Terms(baseline=Makers(sane_keys=False).text(), project=Makers(sane_keys=False).text())
+    terms = GateTerms(
+        baseline=Makers(sane_keys=False).text(), project=Makers(sane_keys=False).text()
+    )
     detailed = [section_of(run, name)[1] for name in DETAILED]
     if group == "captured":
         detailed += [section_of(run, name)[1] for name in ("tree", "timeline", "source")]

@@ -21,10 +21,16 @@ from analysis.gate_runs import (
 )
 from builders import ROOT, run_of
 from compilescope.analysis.digest import digest
-from compilescope.analysis.gate.verdict import NOTHING_LOST, GateLimits, Judgement, Known, judge
+from compilescope.analysis.gate.verdict import (
+    NOTHING_LOST,
+    AcceptedFinding,
+    GateLimits,
+    Judgement,
+    judge,
+)
 from compilescope.model.run import Run
 from compilescope.report.document import record_of
-from compilescope.report.gate import Terms, gate_document, update_document
+from compilescope.report.gate import GateTerms, gate_document, update_document
 from compilescope.report.render.annotations import to_annotations
 from compilescope.report.render.junit import to_junit
 from compilescope.report.render.markdown import to_markdown
@@ -141,7 +147,7 @@ def test_limits_without_causes_are_annotated_too() -> None:
 
 def drawn(name: str, limits: GateLimits = NOTHING_LOST, **options: object) -> str:
     run = RUNS[name]
-    terms = Terms(
+    terms = GateTerms(
         baseline="b.json", baseline_torch="2.12.0", project="pyproject.toml", own=True,
         accept="compilescope check --run abc123-model --update-baseline",
         more="compilescope explain abc123-model",
@@ -154,7 +160,9 @@ def drawn(name: str, limits: GateLimits = NOTHING_LOST, **options: object) -> st
 
 @pytest.mark.parametrize("name", RUNS)
 def test_it_fits_eighty_columns_and_steers_no_terminal(name: str) -> None:
-    gone = tuple(Known(kind="break", fingerprint=str(n), title=HOSTILE) for n in range(12))
+    gone = tuple(
+        AcceptedFinding(kind="break", fingerprint=str(n), title=HOSTILE) for n in range(12)
+    )
     text = drawn(name, baseline=gone)
     assert max(map(len, text.splitlines())) <= 80
     assert "\x1b" not in text
@@ -188,7 +196,9 @@ def test_what_comes_next_is_told() -> None:
 
 
 def test_what_is_gone_can_be_dropped() -> None:
-    gone = (Known(kind="break", fingerprint="f", title="Old one", file="a.py", function="g"),)
+    gone = (
+        AcceptedFinding(kind="break", fingerprint="f", title="Old one", file="a.py", function="g"),
+    )
     text = " ".join(drawn("clean", GateLimits(), baseline=gone).split())
     gone_line = "1 cause in the baseline is no longer present; --update-baseline removes it:"
     assert f"{gone_line} - Old one (a.py in g)" in text
@@ -198,14 +208,16 @@ def test_what_is_gone_can_be_dropped() -> None:
 
 def test_many_causes_are_cut() -> None:
     many = run_of(graph(), *(a_break(n, f"    if h{n}:") for n in range(1, 31)))
-    document = gate_document(judged(many), Terms(), root=ROOT, record=record_of(Reading(many)))
+    document = gate_document(judged(many), GateTerms(), root=ROOT, record=record_of(Reading(many)))
     text = to_text(document)
     assert "and 10 more causes" in text
 
 
 def test_an_update_tells_what_changed() -> None:
     finding = judged(RUNS["full"]).against[0]
-    gone = Known(kind="break", fingerprint="f", title="Old one", file="a.py", function="g")
+    gone = AcceptedFinding(
+        kind="break", fingerprint="f", title="Old one", file="a.py", function="g"
+    )
     text = to_text(update_document([finding], (gone,), 3, file="b.json", root=ROOT))
     assert "b.json now accepts 4 causes: 1 added, 1 removed, 3 kept." in text
     assert finding.title in text and "Old one (a.py in g)" in text

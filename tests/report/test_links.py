@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compilescope.registry.pages import Pages, pytorch_page
 from compilescope.report.blocks import Document, Part
-from compilescope.report.links import page_link
+from compilescope.report.finding import page_link
 from compilescope.report.render.html import to_html
 from compilescope.report.render.markdown import to_markdown
 from compilescope.report.render.terminal import to_text

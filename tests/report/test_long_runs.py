@@ -14,8 +14,7 @@ from compilescope.analysis.digest import digest
 from compilescope.analysis.findings import distinct
 from compilescope.analysis.line_costs import LineAmount, file_losses
 from compilescope.analysis.ranks import compare_ranks
-from compilescope.analysis.timeline.lanes import timeline
-from compilescope.analysis.timeline.phase_times import phase_times
+from compilescope.analysis.timeline.lanes import phase_times, timeline
 from compilescope.analysis.tree.compile_tree import compile_tree
 from compilescope.fixes.advice import advised
 from compilescope.model.bodies import (

@@ -11,7 +11,7 @@ import pytest
 from builders import event, frame, run_of
 from compilescope.analysis.digest import digest
 from compilescope.analysis.gate.verdict import NOTHING_LOST, judge
-from compilescope.analysis.overview import Judged, Overview, overview
+from compilescope.analysis.overview import JudgedRun, Overview, overview
 from compilescope.cli.report_formats import draw
 from compilescope.model.bodies import (
     Body,
@@ -49,7 +49,7 @@ def seen(*runs: Run, gate: bool = True) -> Overview:
     judged = []
     for run in runs:
         found = digest(run)
-        judged.append(Judged(run, found, judge(found, NOTHING_LOST) if gate else None))
+        judged.append(JudgedRun(run, found, judge(found, NOTHING_LOST) if gate else None))
     return overview(judged)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from compilescope.report.render import code_colors
-from compilescope.report.render.plain_code import plain_tokens
+from compilescope.report.render.code_colors import plain_tokens
 
 SOURCES = Path(code_colors.__file__).parent
 _MUTATIONS = ('"', "'", "'''", "%", "{", "}", "@", ".", "#", "1e", "0x", "from ", "import ", "def ",

@@ -23,7 +23,7 @@ from analysis.gate_runs import (
     hostile_run,
 )
 from builders import ROOT, event, run_of
-from compilescope.findings.finding import Finding, ToldFinding
+from compilescope.findings.finding import Finding, WordedFinding
 from compilescope.model.bodies import CompileFailed, ToolFault
 from compilescope.model.run import Run
 from compilescope.report.blocks import Document
@@ -219,7 +219,7 @@ def test_what_users_write_is_inert() -> None:
 
 
 def test_odd_columns_and_lines(validate: Any) -> None:
-    base = ToldFinding(
+    base = WordedFinding(
         kind="failure",
         rule_id="failure/RuntimeError",
         fingerprint="f",

@@ -16,11 +16,11 @@ from compilescope.report.blocks import (
     TrendPoint,
     words,
 )
+from compilescope.report.render.charts import trend_strokes, trend_values
 from compilescope.report.render.html import draw, to_html
 from compilescope.report.render.markdown import to_markdown
 from compilescope.report.render.page import to_page
 from compilescope.report.render.terminal import to_text
-from compilescope.report.render.trend import trend_strokes, trend_values
 
 HOSTILE = '"><script>alert(1)</script>`|*\x1b[31m'
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from compilescope.errors import ToolError
-from compilescope.scale.ray_files import FOLDER, pack
+from compilescope.scale.ray_work import FOLDER, pack
 from scale.ray_cluster import environment
 
 _DRIVER = """

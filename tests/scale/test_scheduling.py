@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compilescope.errors import ToolError
-from compilescope.model.benchmarked import Machine
+from compilescope.model.benchmark import Machine
 from compilescope.scale.job import Finished, Job, JobProgress, JobResult
 from compilescope.scale.schedule import run_jobs
 from compilescope.scale.store import Store, StorePlace, plan_of

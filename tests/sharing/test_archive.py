@@ -26,9 +26,8 @@ from compilescope.model.header import read_header, write_header
 from compilescope.model.home import list_runs
 from compilescope.model.provenance import SEALS
 from compilescope.model.run import Run, read_run
-from compilescope.sharing.archive import write_archive, write_run
+from compilescope.sharing.archive import UnpackLimits, write_archive, write_run
 from compilescope.sharing.run_import import import_archive
-from compilescope.sharing.unpack import UnpackLimits
 
 NAME = "abc123-model"
 TEXT = "x = 1\n"

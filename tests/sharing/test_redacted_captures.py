@@ -25,9 +25,8 @@ from compilescope.rules import recompiles as guards
 from compilescope.rules.causes.rule import BreakRule, GuardRule
 from compilescope.sharing.archive import write_archive, write_run
 from compilescope.sharing.redaction import vocabulary
-from compilescope.sharing.redaction.check import leaked_names
 from compilescope.sharing.redaction.diagnosis import changed, diagnosis
-from compilescope.sharing.redaction.run import redact
+from compilescope.sharing.redaction.run import leaked_names, redact
 from compilescope.source.spots import Place, Sources
 from sharing import secret_programs, words_of_torch
 from zoo.truth import all_programs

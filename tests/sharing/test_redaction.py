@@ -40,16 +40,15 @@ from compilescope.model.stack import CodeRef, Frame, origin_of
 from compilescope.rules.recompiles import layer_index
 from compilescope.sharing.redaction import code, files, vocabulary
 from compilescope.sharing.redaction import diagnosis as compared
-from compilescope.sharing.redaction.check import a_few, leaked_names
 from compilescope.sharing.redaction.code import Numbers, Words
 from compilescope.sharing.redaction.diagnosis import changed, compared_diagnosis, diagnosis
-from compilescope.sharing.redaction.first_look import collect_sizes, collect_source
 from compilescope.sharing.redaction.lexer import tokens
+from compilescope.sharing.redaction.name_survey import collect_sizes, collect_source
 from compilescope.sharing.redaction.names import Names
 from compilescope.sharing.redaction.paths import redact_path
 from compilescope.sharing.redaction.policies import POLICIES
 from compilescope.sharing.redaction.prose import Prose
-from compilescope.sharing.redaction.run import Redaction, redact
+from compilescope.sharing.redaction.run import Redaction, a_few, leaked_names, redact
 from compilescope.sharing.redaction.source import RedactedSource
 
 HERE = Path(__file__).parent

@@ -7,9 +7,9 @@ import re
 from importlib.metadata import version
 from pathlib import Path
 
+from compilescope.registry.break_counts import load_break_counts
 from compilescope.registry.cases import read_examples
 from compilescope.registry.history import release_of
-from compilescope.registry.met import load_met
 from compilescope.registry.table import normal_id
 from compilescope.site.build import BuiltSite
 from compilescope.site.content import SiteSources, gather
@@ -42,7 +42,7 @@ def test_a_page_has_all_that_is_known(built: BuiltSite) -> None:
 def test_the_home_page_begins_with_what_is_met_most_often(built: BuiltSite) -> None:
     text = (built.folder / "index.html").read_text(encoding="utf-8")
     rows = re.findall(r'<li class="row"[^>]*data-id="(GB\d+)"', text)
-    met, known = load_met(), [each.gb_id for each in built.content.pages]
+    met, known = load_break_counts(), [each.gb_id for each in built.content.pages]
     assert sorted(rows) == sorted(known)
     first = [gb_id for gb_id in met.ids if gb_id in known]
     assert rows[: len(first)] == first and rows[0] != "GB0000" and "GB0170" in first
@@ -54,7 +54,7 @@ def test_the_home_page_begins_with_what_is_met_most_often(built: BuiltSite) -> N
 
 
 def test_the_counts_are_of_ids_that_exist(built: BuiltSite) -> None:
-    met = load_met()
+    met = load_break_counts()
     assert met.models >= 50 and met.programs >= 100 and len(met.ids) >= 10
     for gb_id, each in met.ids.items():
         assert normal_id(gb_id) == gb_id and built.content.history.since(gb_id)

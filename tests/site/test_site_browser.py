@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from browsing import CONTRAST, page_driver
-from compilescope.registry.met import load_met
+from compilescope.registry.break_counts import load_break_counts
 from compilescope.registry.table import load_registry
 from compilescope.site.build import BuiltSite
 
@@ -120,7 +120,7 @@ def home(driver: Any, built: BuiltSite) -> Any:
 
 def test_it_begins_with_what_is_met_most_often(home: Any) -> None:
     """Without a question; another order and a question are as they were asked for."""
-    met = list(load_met().ids)
+    met = list(load_break_counts().ids)
     assert shown_ids(home)[: len(met)] == met
     assert home.execute_script("return document.getElementById('counted').checkVisibility()")
     ask(home, "print")

@@ -16,12 +16,12 @@ from compilescope.cli.run_json import sweep_value
 from compilescope.model.run import Run
 from compilescope.report.blocks import Matrix
 from compilescope.report.document import report_document
-from compilescope.report.fit import fit_lines
 from compilescope.report.render.html import draw, to_fragment
 from compilescope.report.render.markdown import to_markdown
 from compilescope.report.render.page import to_page
 from compilescope.report.render.terminal import blocks_to_text, to_text
 from compilescope.report.section import Reading
+from compilescope.report.size_limits import fit_lines
 from compilescope.report.sweep_changes import changes_document
 from compilescope.report.sweeps import sweep_blocks
 from sweep_samples import BREAK, job, sweep_run

@@ -7,20 +7,26 @@ import msgspec
 from compilescope.analysis.digest import digest
 from compilescope.analysis.findings import findings
 from compilescope.analysis.gate.doubts import doubts
-from compilescope.analysis.gate.verdict import NOTHING_LOST, GateLimits, Judgement, Known, judge
+from compilescope.analysis.gate.verdict import (
+    NOTHING_LOST,
+    AcceptedFinding,
+    GateLimits,
+    Judgement,
+    judge,
+)
 from compilescope.analysis.sweeps import regressions, sweep_of
 from compilescope.model.jobs import JobEnded
 from sweep_samples import BREAK, ECHO, JOBS, SIZES, job, sweep_run
 
 
-def judged(*jobs: JobEnded, baseline: tuple[Known, ...] | None = None) -> Judgement:
+def judged(*jobs: JobEnded, baseline: tuple[AcceptedFinding, ...] | None = None) -> Judgement:
     limits = NOTHING_LOST if baseline is None else GateLimits()
     return judge(digest(sweep_run(*jobs)), limits, baseline=baseline)
 
 
-def known(*jobs: JobEnded) -> tuple[Known, ...]:
+def known(*jobs: JobEnded) -> tuple[AcceptedFinding, ...]:
     found = findings(digest(sweep_run(*jobs)))
-    return tuple(Known(kind=each.kind, fingerprint=each.fingerprint) for each in found)
+    return tuple(AcceptedFinding(kind=each.kind, fingerprint=each.fingerprint) for each in found)
 
 
 def test_states_pass_rate_and_clean_jobs() -> None:

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from compilescope.errors import ToolError
-from compilescope.sweep.transformers_classes import (
+from compilescope.sweep.program import (
     CLASS_VARIABLE,
     PROGRAM,
     UNBUILT_STATUS,

@@ -12,9 +12,15 @@ from builders import run_of
 from compilescope.analysis.digest import digest
 from compilescope.fixes.subject import Program
 from compilescope.source.refusals import Refused
-from compilescope.tune.candidate import BlockFacts, OptimizerFacts, StepFacts, TunedProgram
-from compilescope.tune.catalogue import all_candidates, likelihood
-from compilescope.tune.steps.place import loops_around
+from compilescope.tune.candidate import (
+    BlockFacts,
+    OptimizerFacts,
+    StepFacts,
+    TunedProgram,
+    all_candidates,
+    likelihood,
+)
+from compilescope.tune.step_place import loops_around
 
 _TRAIN = """import torch
 from torch.utils.data import DataLoader
@@ -36,7 +42,7 @@ _FACTS = StepFacts(
     devices=("cuda",),
     dtypes=("torch.float32",),
     trains=True,
-    optimizers=(OptimizerFacts(kind="AdamW", module="torch.optim.adamw", has_fused=True),),
+    optimizers=(OptimizerFacts(kind="AdamW", has_fused=True),),
     convolutions=2,
     blocks=(BlockFacts("blocks", "Block", 12),),
     bf16=True,

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.cli.commands.tune.delivery import deliver
 from compilescope.cli.commands.tune.options import TuneRequest
-from compilescope.cli.commands.tune.output import _told
+from compilescope.cli.commands.tune.output import _told, deliver
 from compilescope.model.outcomes import TuneAttempt, TuneOutcome
 from compilescope.processes.deadline import Deadline
 from compilescope.recorder.target import Target

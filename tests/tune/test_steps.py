@@ -8,8 +8,15 @@ from pathlib import Path
 import pytest
 
 from compilescope.source.refusals import Refused
-from compilescope.tune.steps.place import MARK, StepPlace, function_place, loops_around, marked
-from compilescope.tune.steps.search import choose, likely_steps
+from compilescope.tune.step_place import (
+    MARK,
+    StepPlace,
+    choose,
+    function_place,
+    likely_steps,
+    loops_around,
+    marked,
+)
 
 _TEXT = '''"""A program."""
 import torch

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from compilescope.model.benchmarked import Benchmark, Interval, Machine
+from compilescope.model.benchmark import Benchmark, Interval, Machine
 from compilescope.model.run import Run
 
 EAGER = "eager"

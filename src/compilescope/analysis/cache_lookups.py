@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from compilescope.analysis.stages.collect import compilation
+from compilescope.analysis.stages.staged_graphs import compilation
 from compilescope.model.bodies import CacheAccess, GraphCaptured
 from compilescope.model.cache_key import KeyPart, decode_key
 from compilescope.model.event import Event

@@ -19,14 +19,14 @@ from compilescope.findings.finding import Finding
 from compilescope.model.fingerprint import normalised, relative_file
 
 
-class Moved(msgspec.Struct, frozen=True, kw_only=True):
+class MovedCause(msgspec.Struct, frozen=True, kw_only=True):
     """The same cause at another line, or a line that was rewritten and breaks as before."""
 
     before: Finding
     after: Finding
 
 
-class Renamed(msgspec.Struct, frozen=True, kw_only=True):
+class RenamedFile(msgspec.Struct, frozen=True, kw_only=True):
     """A file that is called otherwise now: its causes were found again under another name."""
 
     before: str
@@ -34,14 +34,14 @@ class Renamed(msgspec.Struct, frozen=True, kw_only=True):
     causes: int
 
 
-class Retold(msgspec.Struct, frozen=True, kw_only=True):
+class ReclassifiedCause(msgspec.Struct, frozen=True, kw_only=True):
     """The same line in the same place, which another torch calls otherwise."""
 
     before: Finding
     after: Finding
 
 
-class Changed(msgspec.Struct, frozen=True, kw_only=True):
+class ChangedCount(msgspec.Struct, frozen=True, kw_only=True):
     """The same cause, seen more or less often."""
 
     before: Finding
@@ -69,13 +69,13 @@ class RunComparison(msgspec.Struct, frozen=True, kw_only=True):
     figures: tuple[ComparedFigure, ...]
     gone: tuple[Finding, ...]
     new: tuple[Finding, ...]
-    moved: tuple[Moved, ...]
-    changed: tuple[Changed, ...]
+    moved: tuple[MovedCause, ...]
+    changed: tuple[ChangedCount, ...]
     same: int
     """Causes that are as they were."""
-    renamed: tuple[Renamed, ...] = ()
+    renamed: tuple[RenamedFile, ...] = ()
     """Files whose causes are among those that moved."""
-    retold: tuple[Retold, ...] = ()
+    retold: tuple[ReclassifiedCause, ...] = ()
     """Neither gone nor new: only another torch has other words for them."""
     caches: CacheComparison | None = None
     """What torch's caches on disk held; None where neither run asked one."""
@@ -118,10 +118,10 @@ def compare(
         figures=tuple(_figures(before, after)),
         gone=tuple(_left(gone, rewritten, 0)),
         new=tuple(_left(came, rewritten, 1)),
-        moved=tuple(Moved(before=a, after=b) for a, b in moved),
-        changed=tuple(Changed(before=a, after=b) for a, b in stayed if a.count != b.count),
+        moved=tuple(MovedCause(before=a, after=b) for a, b in moved),
+        changed=tuple(ChangedCount(before=a, after=b) for a, b in stayed if a.count != b.count),
         same=sum(a.count == b.count for a, b in stayed),
-        retold=tuple(Retold(before=a, after=b) for a, b in retold),
+        retold=tuple(ReclassifiedCause(before=a, after=b) for a, b in retold),
         renamed=tuple(_renamed(files, elsewhere + rewritten, names_of[0])),
         caches=caches,
     )
@@ -142,11 +142,13 @@ def _relative(digest: Digest) -> Callable[[str], str]:
     return lambda file: relative_file(file, digest.root)
 
 
-def _renamed(files: dict[str, str], pairs: _Pairs, name: Callable[[str], str]) -> Iterator[Renamed]:
+def _renamed(
+    files: dict[str, str], pairs: _Pairs, name: Callable[[str], str]
+) -> Iterator[RenamedFile]:
     for before, after in files.items():
         causes = sum(name(old.file) == before for old, _ in pairs)
         if causes:
-            yield Renamed(before=before, after=after, causes=causes)
+            yield RenamedFile(before=before, after=after, causes=causes)
 
 
 def _at(finding: Finding, digest: Digest) -> tuple[str, int]:

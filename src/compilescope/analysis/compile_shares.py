@@ -11,8 +11,7 @@ from typing import Literal
 import msgspec
 
 from compilescope.analysis.digest import Digest
-from compilescope.findings.compile_cost import retrace_seconds
-from compilescope.findings.compile_ids import CompileKey, compile_key
+from compilescope.findings.compile_ids import CompileKey, compile_key, retrace_seconds
 from compilescope.findings.recompiles import RecompiledFrame
 from compilescope.model.bodies import CompileFailed, CompileTime, GraphBreak, Recompile
 from compilescope.model.run import Run

@@ -6,16 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from compilescope.analysis.absence import without_torch
 from compilescope.analysis.benchmarks import benchmarks
 from compilescope.analysis.cache_lookups import Bypass, bypasses, cache_lookups
-from compilescope.analysis.checked import CheckResult, checked_constraints, checked_numbers
+from compilescope.analysis.check_results import CheckResult, checked_constraints, checked_numbers
 from compilescope.analysis.cost import RegionCost, coverage, lost_by_site, no_coverage, region_costs
-from compilescope.analysis.ended import Ended, how_it_ended
 from compilescope.analysis.logged.device_breaks import device_sites
-from compilescope.analysis.logged.graph_counts import graph_count
+from compilescope.analysis.logged.graphs import graph_count
+from compilescope.analysis.program_end import ProgramEnd, how_it_ended, without_torch
 from compilescope.findings.breaks import BreakFinding, break_sites
-from compilescope.findings.compile_cost import retrace_seconds
+from compilescope.findings.compile_ids import retrace_seconds
 from compilescope.findings.eager import (
     EagerFinding,
     UnexplainedSkip,
@@ -78,7 +77,7 @@ class Digest(msgspec.Struct, frozen=True, kw_only=True):
     torch: str | None
     exit_status: int | None
     signal: int | None
-    ended: Ended
+    ended: ProgramEnd
     """How the program ended, in words."""
     graphs: int
     """Graphs that Dynamo handed to a backend; of a log in which an XLA compiler tells of its own,
@@ -177,7 +176,7 @@ def _ranked(sites: list[BreakFinding]) -> list[BreakFinding]:
 @uncollected()
 def digest(run: Run, *, explained: bool = True) -> Digest:
     """Not `explained`: in its full order, and no cause has a category, a reason or remedies, nor
-    the stretch of source that is meant. `brief.brief_digest` explains some of them."""
+    the stretch of source that is meant. `brief.digest_of_drawn` explains some of them."""
     header = run.header
     jobs = tuple(body for _, body in run.of(bodies.JobEnded))
     eager = tuple(eager_frames(run))

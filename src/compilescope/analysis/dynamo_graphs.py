@@ -1,12 +1,19 @@
-"""The graphs that Dynamo handed to a backend, in the order in which it did."""
+"""The graphs that Dynamo handed to a backend, why it made several, and the devices in them."""
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import msgspec
 
-from compilescope.model.bodies import GraphCaptured
+from compilescope.findings.breaks import break_sites
+from compilescope.model.bodies import GraphCaptured, ProcessEnded
+from compilescope.model.graph import decode_graph
 from compilescope.model.run import Run
-from compilescope.model.stack import CodeRef
+from compilescope.model.stack import CodeRef, place_of
+
+_MOST_GRAPHS = 8
+"""To look at: a program rarely changes its device, and each takes time to read. Chosen."""
 
 
 class DynamoGraph(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,3 +57,80 @@ def captured_graphs(run: Run) -> list[DynamoGraph]:
             )
         )
     return graphs
+
+
+# The devices (cpu, cuda, ...) that a program's tensors were on, as far as its graphs say.
+
+
+def devices(run: Run) -> tuple[str, ...]:
+    """The name of the accelerator where it is known; else its device, or `cpu` where there is no
+    other; empty where no graph says."""
+    named = dict.fromkeys(body.accelerator for _, body in run.of(ProcessEnded) if body.accelerator)
+    seen = dict.fromkeys(device for device in _of_graphs(run) if device != "meta")
+    others = [device for device in seen if device != "cpu"]
+    if others and named:
+        return tuple(named)
+    return tuple(others) or tuple(seen)
+
+
+def _of_graphs(run: Run) -> list[str]:
+    kept = [body.graph for _, body in run.of(GraphCaptured) if body.stage == "dynamo"]
+    found = []
+    for name in [name for name in kept if name][:_MOST_GRAPHS]:
+        text = run.artifacts.get(name)
+        with suppress(msgspec.DecodeError):
+            nodes = decode_graph(text).nodes if text else ()
+            found += [out.device for node in nodes for out in node.outputs if out.device]
+    return found
+
+
+# Why Dynamo split a function into several graphs: each graph break once, in PyTorch's words.
+
+
+class BreakReason(msgspec.Struct, frozen=True, kw_only=True):
+    """One graph break."""
+
+    gb_id: str | None
+    gb_type: str
+    explanation: str
+    hints: tuple[str, ...]
+    file: str
+    line: int
+    function: str
+    source: str
+    count: int
+    """How often it was reported."""
+
+    def __str__(self) -> str:
+        at = f"{place_of(self.file, self.line)} in {self.function}" if self.file else self.function
+        source = f" `{self.source.strip()}`" if self.source.strip() else ""
+        name = f"{self.gb_type} ({self.gb_id})" if self.gb_id else self.gb_type
+        return f"{at}{source}: {name}: {self.brief}".rstrip(": ")
+
+    @property
+    def brief(self) -> str:
+        """The first paragraph of the explanation; what follows is how a value was computed."""
+        return " ".join(self.explanation.strip().split("\n\n", 1)[0].split())
+
+
+def break_reasons(run: Run) -> list[BreakReason]:
+    """In order of appearance."""
+    return [
+        BreakReason(
+            gb_id=site.gb_id,
+            gb_type=site.gb_type,
+            explanation=site.explanation,
+            hints=site.hints,
+            file=site.file,
+            line=site.line,
+            function=site.function,
+            source=site.source,
+            count=site.count,
+        )
+        for site in break_sites(run)
+    ]
+
+
+def graph_count(run: Run) -> int:
+    """Graphs that Dynamo handed to a backend."""
+    return sum(body.stage == "dynamo" for _, body in run.of(GraphCaptured))

@@ -12,7 +12,7 @@ import msgspec
 
 from compilescope.analysis.benchmarks import benchmarks, is_benchmark
 from compilescope.analysis.logged.device_breaks import device_sites
-from compilescope.analysis.logged.graph_counts import graph_count
+from compilescope.analysis.logged.graphs import graph_count
 from compilescope.analysis.sweeps import is_sweep
 from compilescope.findings.breaks import break_sites
 from compilescope.findings.eager import eager_frames

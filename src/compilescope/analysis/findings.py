@@ -11,14 +11,18 @@ import msgspec
 
 from compilescope.analysis.benchmarks import is_failure, setup_of
 from compilescope.analysis.digest import Digest
-from compilescope.analysis.eager_causes import EagerCauses
+from compilescope.findings.breaks import BreakFinding
 from compilescope.findings.eager import EagerFinding
-from compilescope.findings.finding import Finding, ToldFinding
-from compilescope.findings.recompiles import recompile_findings
+from compilescope.findings.failures import FailureFinding
+from compilescope.findings.finding import Finding, WordedFinding
+from compilescope.findings.recompiles import RecompiledFrame, recompile_findings
 from compilescope.findings.remedy import Advice
-from compilescope.model.benchmarked import Benchmark
+from compilescope.model.benchmark import Benchmark
 from compilescope.model.fingerprint import fingerprint
 from compilescope.model.jobs import JobCause, JobEnded
+from compilescope.model.stack import origin_of
+
+_Key = tuple[object, ...]
 
 
 def findings(digest: Digest) -> list[Finding]:
@@ -46,8 +50,8 @@ def _is_explained(job: JobEnded) -> bool:
     return job.state == "failed" and any(cause.kind == "failure" for cause in job.causes)
 
 
-def job_finding(job: JobEnded) -> ToldFinding:
-    return ToldFinding(
+def job_finding(job: JobEnded) -> WordedFinding:
+    return WordedFinding(
         kind="failure",
         rule_id=f"job/{job.state}",
         fingerprint=fingerprint(f"job {job.state} {job.name}", None, ""),
@@ -59,7 +63,7 @@ def job_finding(job: JobEnded) -> ToldFinding:
     )
 
 
-def cause_finding(cause: JobCause) -> ToldFinding:
+def cause_finding(cause: JobCause) -> WordedFinding:
     shared = (
         *("kind", "fingerprint", "title", "message", "level"),
         *("file", "line", "function", "source", "count", "seconds"),
@@ -67,15 +71,15 @@ def cause_finding(cause: JobCause) -> ToldFinding:
     values = {name: getattr(cause, name) for name in shared}
     told = f"{cause.fix_title[:1].upper()}{cause.fix_title[1:]}."
     advice = (Advice(cause.fix, "proposed", "", told),) if cause.fix else ()
-    return ToldFinding(**values, rule_id=cause.rule, first_step=cause.fix_title, advice=advice)
+    return WordedFinding(**values, rule_id=cause.rule, first_step=cause.fix_title, advice=advice)
 
 
-def benchmark_finding(row: Benchmark) -> ToldFinding:
+def benchmark_finding(row: Benchmark) -> WordedFinding:
     """A benchmark without figures, or with figures of wrong results."""
     rule = "bench/failed" if row.error else "bench/kerneldiff"
     told = "failed" if row.error else "its results differ from eager mode's"
     key = " ".join(map(str, (rule, row.backend, *setup_of(row))))
-    return ToldFinding(
+    return WordedFinding(
         kind="failure",
         rule_id=rule,
         fingerprint=fingerprint(key, None, ""),
@@ -137,3 +141,71 @@ def by_cost(found: Iterable[Finding]) -> list[Finding]:
             -each.cost_seconds,
         ),
     )
+
+
+# What made a function eager, as far as the digest tells: a break, recompiles, a failure.
+#
+# A function that none of them explains is a cause of its own.
+
+
+class EagerCauses:
+    """The causes of a digest, found by what an eager function says of itself.
+
+    Made once for all of its functions: a run may have thousands of them, and as many causes.
+    """
+
+    def __init__(self, digest: Digest) -> None:
+        self._sites: dict[_Key, dict[int, BreakFinding]] = {}
+        for number, site in enumerate(digest.sites):
+            for key in _gave_up(site):
+                self._sites.setdefault(key, {})[number] = site
+        self._recompiles: dict[_Key, list[RecompiledFrame]] = {}
+        for again in digest.recompiles:
+            if again.limit_hit:
+                self._recompiles.setdefault((again.file, again.function), []).append(again)
+        self._failures: dict[_Key, list[FailureFinding]] = {}
+        for failure in digest.failures:
+            if failure.suppressed:
+                self._failures.setdefault((failure.file, failure.function), []).append(failure)
+
+    def is_known(self, frame: EagerFinding) -> bool:
+        """Is it eager for a reason that a break, a recompile or a failure tells already?"""
+        return bool(
+            any(key in self._sites for key in _break_keys(frame))
+            or self.recompiles(frame)
+            or self.failures(frame)
+        )
+
+    def sites(self, frame: EagerFinding) -> list[BreakFinding]:
+        """In the digest's order."""
+        found: dict[int, BreakFinding] = {}
+        for key in _break_keys(frame):
+            found |= self._sites.get(key, {})
+        return [found[number] for number in sorted(found)]
+
+    def recompiles(self, frame: EagerFinding) -> list[RecompiledFrame]:
+        if frame.cause != "recompile-limit":
+            return []
+        return self._recompiles.get((frame.file, frame.function), [])
+
+    def failures(self, frame: EagerFinding) -> list[FailureFinding]:
+        # A backend may also decline a graph without an error; then the function is all there is.
+        if frame.cause not in ("backend", "error"):
+            return []
+        return self._failures.get((frame.file, frame.function), [])
+
+
+def _gave_up(site: BreakFinding) -> list[_Key]:
+    """Where torch wrote the code, the eager function is shown as the user's call of it."""
+    return [
+        (site.gb_type,)
+        if origin_of(code.file) == "torch"
+        else (site.gb_type, code.file, code.line, code.function)
+        for code in site.gave_up
+    ]
+
+
+def _break_keys(frame: EagerFinding) -> list[_Key]:
+    if frame.cause != "graph-break":
+        return []
+    return [(frame.reason,), (frame.reason, frame.file, frame.line, frame.function)]

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from compilescope.analysis.guarded import GuardedGraph
+from compilescope.analysis.guarded_graphs import GuardedGraph
 from compilescope.model.bodies import Guard
 from compilescope.patterns import late
 
@@ -25,7 +25,7 @@ class GuardDifference(msgspec.Struct, frozen=True):
     """The part that differs -> the compile IDs that check it."""
 
 
-class Extra(msgspec.Struct, frozen=True):
+class ExtraGuards(msgspec.Struct, frozen=True):
     """Guards that only some compilations have."""
 
     compile_ids: tuple[str, ...]
@@ -40,7 +40,7 @@ class GuardGroup(msgspec.Struct, frozen=True):
     same: int
     """Guards that are equal in all of them."""
     differences: tuple[GuardDifference, ...] = ()
-    extras: tuple[Extra, ...] = ()
+    extras: tuple[ExtraGuards, ...] = ()
 
 
 def guard_groups(graphs: Iterable[GuardedGraph]) -> list[GuardGroup]:
@@ -69,7 +69,7 @@ def _group(graphs: list[GuardedGraph]) -> GuardGroup:
             same += 1
         else:
             differences.append(GuardDifference(*key, _values(texts)))
-    extras = [Extra(names, tuple(dict.fromkeys(found))) for names, found in missing.items()]
+    extras = [ExtraGuards(names, tuple(dict.fromkeys(found))) for names, found in missing.items()]
     # Each of these names all tensors, so it differs as soon as any tensor is new.
     differences.sort(key=lambda each: each.kind.startswith("NO_TENSOR_ALIASING"))
     return GuardGroup(tuple(graphs), same, tuple(differences), tuple(extras))

@@ -9,18 +9,18 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
-from compilescope.analysis.checked import CheckState
+from compilescope.analysis.check_results import CheckState
 from compilescope.analysis.digest import Digest
 from compilescope.analysis.findings import findings
 from compilescope.analysis.gate.verdict import Judgement
-from compilescope.analysis.glance import program_of, status_of
+from compilescope.analysis.run_status import program_of, status_of
 from compilescope.findings.differences import differences
 from compilescope.findings.violations import violations
 from compilescope.model.bodies import DiffOutcome, TensorDiff, Violation
 from compilescope.model.run import Run
 
 
-class Worst(msgspec.Struct, frozen=True, kw_only=True):
+class WorstRun(msgspec.Struct, frozen=True, kw_only=True):
     """What is furthest from passing, and where."""
 
     run: str
@@ -36,14 +36,14 @@ class Tally(msgspec.Struct, frozen=True, kw_only=True):
     unknown: int
     """Checked, and nobody can say."""
     unchecked: int
-    worst: Worst | None = None
+    worst: WorstRun | None = None
 
     @property
     def checked(self) -> int:
         return self.passed + self.failed + self.unknown
 
 
-class Standing(msgspec.Struct, frozen=True, kw_only=True):
+class RunStanding(msgspec.Struct, frozen=True, kw_only=True):
     """One run in one line."""
 
     run: str
@@ -73,13 +73,13 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     constraints: Tally
     numbers: Tally
     gate: Tally
-    all: tuple[Standing, ...]
+    all: tuple[RunStanding, ...]
     """Newest first."""
-    now: tuple[Standing, ...]
+    now: tuple[RunStanding, ...]
     """The newest run of each program."""
 
 
-class Judged(msgspec.Struct, frozen=True):
+class JudgedRun(msgspec.Struct, frozen=True):
     """A run, its digest, and what the gate says of it; None: it was not asked."""
 
     run: Run
@@ -87,7 +87,7 @@ class Judged(msgspec.Struct, frozen=True):
     judgement: Judgement | None
 
 
-def overview(judged: Sequence[Judged]) -> Overview:
+def overview(judged: Sequence[JudgedRun]) -> Overview:
     ordered = sorted(judged, key=lambda each: each.run.header.started_ns, reverse=True)
     rows = tuple(_standing(each) for each in ordered)
     newest = {row.program: row for row in reversed(rows)}
@@ -103,9 +103,9 @@ def overview(judged: Sequence[Judged]) -> Overview:
     )
 
 
-def _standing(each: Judged) -> Standing:
+def _standing(each: JudgedRun) -> RunStanding:
     run, seen = each.run, each.seen
-    return Standing(
+    return RunStanding(
         run=run.header.run,
         program=program_of(run.header),
         models=tuple(dict.fromkeys(_models(run, seen))),
@@ -130,7 +130,7 @@ def _models(run: Run, seen: Digest) -> Iterable[str]:
     yield from (job.name for job in seen.jobs)
 
 
-def _gate(each: Judged) -> CheckState:
+def _gate(each: JudgedRun) -> CheckState:
     if each.judgement is None:
         return "unchecked"
     if each.seen.only_compares and not any(c.name == "differences" for c in each.judgement.checks):
@@ -140,9 +140,9 @@ def _gate(each: Judged) -> CheckState:
 
 def _tally(
     check: str,
-    rows: Sequence[Standing],
-    judged: Sequence[Judged],
-    worst: Callable[[Judged], tuple[float, str]],
+    rows: Sequence[RunStanding],
+    judged: Sequence[JudgedRun],
+    worst: Callable[[JudgedRun], tuple[float, str]],
 ) -> Tally:
     states = [getattr(row, check) for row in rows]
     failed = [
@@ -156,11 +156,11 @@ def _tally(
         failed=states.count("fail"),
         unknown=states.count("unknown"),
         unchecked=states.count("unchecked"),
-        worst=found and Worst(run=found[2].run, program=found[2].program, text=found[1]),
+        worst=found and WorstRun(run=found[2].run, program=found[2].program, text=found[1]),
     )
 
 
-def _worst_violations(each: Judged) -> tuple[float, str]:
+def _worst_violations(each: JudgedRun) -> tuple[float, str]:
     errors = [found for found in violations(each.run) if found.level == "error"]
     if not errors:
         rows = [row for row in each.seen.benchmarks if row.violations]
@@ -173,7 +173,7 @@ def _worst_violations(each: Judged) -> tuple[float, str]:
     return len(errors), f"{text}{first.op}{model}"
 
 
-def _worst_number(each: Judged) -> tuple[float, str]:
+def _worst_number(each: JudgedRun) -> tuple[float, str]:
     wrong = [found for found in differences(each.run) if found.level == "error"]
     if wrong:
         worst = max(wrong, key=lambda found: found.largest_error)
@@ -192,7 +192,7 @@ def _worst_number(each: Judged) -> tuple[float, str]:
     return 0.0, next(filter(None, reasons), "the comparison failed")
 
 
-def _worst_verdict(each: Judged) -> tuple[float, str]:
+def _worst_verdict(each: JudgedRun) -> tuple[float, str]:
     assert each.judgement is not None
     failed = [check for check in each.judgement.checks if check.outcome == "fail"]
     return len(each.judgement.against), "; ".join(check.message for check in failed)

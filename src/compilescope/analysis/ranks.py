@@ -13,7 +13,7 @@ import msgspec
 from compilescope.analysis.digest import digest
 from compilescope.analysis.findings import findings
 from compilescope.analysis.logged.device_breaks import device_sites
-from compilescope.analysis.logged.graph_counts import graph_count
+from compilescope.analysis.logged.graphs import graph_count
 from compilescope.findings.breaks import break_sites
 from compilescope.findings.eager import eager_frames
 from compilescope.findings.failures import failures

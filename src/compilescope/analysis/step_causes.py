@@ -109,7 +109,7 @@ _REMEDIES = (
 """A word of torch's reason -> what to do."""
 
 
-class CauseTold(msgspec.Struct, frozen=True):
+class StepCause(msgspec.Struct, frozen=True):
     """A cause of a slow step."""
 
     cause: str
@@ -120,13 +120,13 @@ class CauseTold(msgspec.Struct, frozen=True):
     lines: list[UserLine]
 
 
-def told_causes(run: Run, profile: StepProfile) -> list[CauseTold]:
+def step_causes(run: Run, profile: StepProfile) -> list[StepCause]:
     """The most expensive first."""
     skip = next((body.reason for _, body in run.of(CudagraphSkip)), None)
-    return [_told(cause, profile, skip) for cause in profile.causes]
+    return [_step_cause(cause, profile, skip) for cause in profile.causes]
 
 
-def _told(cause: Cause, profile: StepProfile, skip: str | None) -> CauseTold:
+def _step_cause(cause: Cause, profile: StepProfile, skip: str | None) -> StepCause:
     kind: str = cause.cause
     why, remedy = _WORDS[kind]
     lines = cause.lines
@@ -153,7 +153,7 @@ def _told(cause: Cause, profile: StepProfile, skip: str | None) -> CauseTold:
         each = profile.bar.busy_us / max(profile.bar.kernels, 1)
         bound = f"launch bound: {profile.bar.kernels:.0f} kernels of {each:.0f} µs"
     why = why.replace("{names}", names).replace("{launch_bound}", bound)
-    return CauseTold(kind, cause.us, cause.share, why, remedy, lines)
+    return StepCause(kind, cause.us, cause.share, why, remedy, lines)
 
 
 def _lines(reason: str) -> list[UserLine]:
@@ -182,7 +182,7 @@ def _json(run: Run, profile: StepProfile, kernels: list[StepKernel]) -> dict[str
         "parts": [{"part": p.part, "ms": p.us / 1e3, "share": p.share} for p in bar.parts]
         if bar
         else [],
-        "causes": [_cause_json(each) for each in told_causes(run, profile)],
+        "causes": [_cause_json(each) for each in step_causes(run, profile)],
         "syncs": [
             {
                 "name": sync.name,
@@ -210,7 +210,7 @@ def _json(run: Run, profile: StepProfile, kernels: list[StepKernel]) -> dict[str
     }
 
 
-def _cause_json(told: CauseTold) -> dict[str, Any]:
+def _cause_json(told: StepCause) -> dict[str, Any]:
     return {
         "cause": told.cause,
         "ms": told.us / 1e3,

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from compilescope.model.benchmarked import Machine
+from compilescope.model.benchmark import Machine
 from compilescope.model.jobs import JobCause, JobEnded, JobState
 from compilescope.model.run import Run
 from compilescope.patterns import late

@@ -15,7 +15,7 @@ from compilescope.rules.constraints.memory import MemoryConstraint
 from compilescope.rules.hardware.checks import check_graph
 from compilescope.rules.hardware.constraint import Breach, Constraint, Severity
 from compilescope.torchapi.compilation.current import current_compile_id, current_model
-from compilescope.torchapi.graphs.described import judged_graph
+from compilescope.torchapi.graphs.described_graph import judged_graph
 from compilescope.torchapi.graphs.values import with_values
 from compilescope.torchapi.sinks import Sink, active_sinks
 from compilescope.torchapi.stacks import callers

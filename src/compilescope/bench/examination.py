@@ -21,9 +21,9 @@ from compilescope.analysis.digest import Digest, digest
 from compilescope.analysis.preflight import DeviceReport, preflight
 from compilescope.backends.device_files import find_device
 from compilescope.bench.memory_room import COPIES, SHARE, free_bytes
-from compilescope.bench.model import Prepared, prepared
+from compilescope.bench.model import PreparedModel, prepared
 from compilescope.bench.preparation import backend_for
-from compilescope.bench.protocol import EAGER, Examined, Spec
+from compilescope.bench.protocol import EAGER, Examination, Spec
 from compilescope.diff.harness import KernelDiffHarness
 from compilescope.diff.report import DiffReport, tensor_diff
 from compilescope.diff.runs.failures import describe_failure
@@ -51,10 +51,10 @@ _MOST_NAMED = 3
 """Chosen: a sentence with three names can still be read."""
 
 
-def examine(spec: Spec) -> Examined:
+def examine(spec: Spec) -> Examination:
     """ToolError where there is no such model, backend or device here."""
     if spec.backend == EAGER:
-        return Examined()
+        return Examination()
     device = find_device(spec.constraints) if spec.constraints else None
     model = prepared(spec)
     notes: list[str] = []
@@ -76,7 +76,7 @@ def examine(spec: Spec) -> Examined:
             found += [_violation(each, report.device, spec) for each in shown]
             stacks += [_stack(each) for each in shown]
     verdict, more, diffs = _compared(model, spec, failed=bool(failure))
-    return Examined(
+    return Examination(
         graphs=None if failure else seen.graphs,
         breaks=None if failure else len(seen.sites),
         recompiles=None if failure else _recompiles(seen),
@@ -88,7 +88,7 @@ def examine(spec: Spec) -> Examined:
     )
 
 
-def _captured(model: Prepared, spec: Spec, *, calls: bool) -> tuple[Run, str]:
+def _captured(model: PreparedModel, spec: Spec, *, calls: bool) -> tuple[Run, str]:
     """The record of some steps; and what they raised, if they did."""
     torch.compiler.reset()
     journal = MemoryJournal()
@@ -195,7 +195,7 @@ def _violation(found: ViolationFinding, device: str, spec: Spec) -> bodies.Viola
 
 
 def _compared(
-    model: Prepared, spec: Spec, *, failed: bool
+    model: PreparedModel, spec: Spec, *, failed: bool
 ) -> tuple[Literal["pass", "fail", "unknown"], list[str], list[bodies.TensorDiff]]:
     reason = _too_large(model, spec)
     if reason:
@@ -214,7 +214,7 @@ def _compared(
     return report.verdict, notes, _diffs(report, spec)
 
 
-def _report(model: Prepared, spec: Spec) -> DiffReport:
+def _report(model: PreparedModel, spec: Spec) -> DiffReport:
     training = spec.mode == "training"
     harness = KernelDiffHarness(
         model.model,
@@ -232,7 +232,7 @@ def _report(model: Prepared, spec: Spec) -> DiffReport:
         return harness.compare()
 
 
-def _too_large(model: Prepared, spec: Spec) -> str:
+def _too_large(model: PreparedModel, spec: Spec) -> str:
     """Why there isn't memory enough; empty: there is."""
     weights = sum(each.numel() * each.element_size() for each in model.model.parameters())
     needed = weights * COPIES[spec.mode]

@@ -6,8 +6,8 @@ import statistics
 from dataclasses import dataclass, field
 
 from compilescope.analysis.intervals import Ratio, Summary, ratio, summarize
-from compilescope.bench.protocol import EAGER, Examined, Spec
-from compilescope.model.benchmarked import Benchmark, Interval
+from compilescope.bench.protocol import EAGER, Examination, Spec
+from compilescope.model.benchmark import Benchmark, Interval
 
 _NOISY = 0.2
 """An interval wider than this share of the median deserves a word. Chosen: a backend that is a
@@ -28,7 +28,7 @@ class Track:
     """Seconds of the first call, for each process that has a row."""
     rows: list[list[float]] = field(default_factory=list)
     peak: int | None = None
-    seen: Examined | None = None
+    seen: Examination | None = None
     error: str = ""
     dropped: bool = False
     """A process of it failed: no other is started."""
@@ -51,7 +51,7 @@ def benchmark(track: Track, base: Track | None, *, stopped: bool = False) -> Ben
     """`base` is eager mode, measured in the same rounds."""
     spec = track.spec
     found = summarize(track.runs)
-    seen = track.seen or Examined()
+    seen = track.seen or Examination()
     error = track.error
     if found is None and not error:
         error = "Stopped before it was measured." if stopped else "Nothing was measured."

@@ -16,7 +16,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import TypeVar
 
 import psutil
@@ -25,17 +24,17 @@ from compilescope.bench.figures import Track, benchmark
 from compilescope.bench.memory_room import examined_at_once, fitting
 from compilescope.bench.protocol import (
     EAGER,
-    Called,
-    Examined,
+    BuiltReply,
+    Examination,
+    FirstCall,
     PeakMemory,
-    Ready,
     RunTime,
     Spec,
     Verb,
-    Warmed,
+    WarmUp,
 )
 from compilescope.bench.worker_process import WorkerFailed, WorkerProcess
-from compilescope.model.benchmarked import Benchmark, Machine
+from compilescope.model.benchmark import Benchmark, Machine
 from compilescope.model.bodies import Body, Violation
 from compilescope.model.command_run import CommandRun
 from compilescope.model.stack import Frame
@@ -104,12 +103,7 @@ class ModelBench:
     def __enter__(self) -> ModelBench:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def benchmarks(self, *, stopped: bool = False) -> list[Benchmark]:
@@ -205,20 +199,20 @@ class ModelBench:
             worker.send("prepare", track.spec)
         live = []
         for track, worker in workers:
-            ready = self._hear(track, worker, "prepare", Ready, which)
+            ready = self._hear(track, worker, "prepare", BuiltReply, which)
             if ready is not None:
                 track.parameters, track.batch = ready.parameters, ready.batch
                 live.append((track, worker))
         return live
 
-    def _compiled(self, track: Track, worker: WorkerProcess, number: int) -> Called | None:
+    def _compiled(self, track: Track, worker: WorkerProcess, number: int) -> FirstCall | None:
         """After it the process is compiled and warm; None where it failed."""
         which = f"process {number + 1} of {self._method.processes}"
         doing = "first call" if track.backend == EAGER else _compiling(number)
-        called = self._ask(track, worker, "first", Called, f"{doing}, {which}")
+        called = self._ask(track, worker, "first", FirstCall, f"{doing}, {which}")
         if called is None:
             return None
-        warmed = self._ask(track, worker, "warm", Warmed, f"warming up, {which}")
+        warmed = self._ask(track, worker, "warm", WarmUp, f"warming up, {which}")
         if warmed is None:
             return None
         track.calls = warmed.calls if number == 0 else track.calls
@@ -247,7 +241,7 @@ class ModelBench:
             with contextlib.ExitStack() as processes:
                 workers = [self._examiner(track, processes) for track in now]
                 for track, worker in zip(now, workers, strict=True):
-                    track.seen = self._hear(track, worker, "examine", Examined, "examining")
+                    track.seen = self._hear(track, worker, "examine", Examination, "examining")
 
     def _examiner(self, track: Track, processes: contextlib.ExitStack) -> WorkerProcess:
         place = self._folder / f"{len(self._groups)}-{_plain(track.backend)}"
@@ -313,7 +307,7 @@ class ModelBench:
                 track.notes.append(words)
 
 
-def found_once(seen: Sequence[Examined]) -> Iterator[tuple[Body, Stack]]:
+def found_once(seen: Sequence[Examination]) -> Iterator[tuple[Body, Stack]]:
     """Backends are handed the same graphs: a violation is one, however many of them met it."""
     violations: Counter[tuple[Body, Stack]] = Counter()
     for each in seen:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psutil
 
-from compilescope.bench.protocol import Called, Spec
+from compilescope.bench.protocol import FirstCall, Spec
 
 _COMPILING = {"inference": 2.0, "training": 1.5}
 """A process that compiles holds more than one that ran eagerly: the graphs, folded constants, the
@@ -26,7 +26,7 @@ _EXAMINER_CORES = 2
 """Chosen: one for the model, one for the compiler."""
 
 
-def fitting(called: Called, mode: str) -> int:
+def fitting(called: FirstCall, mode: str) -> int:
     """At least one, or nothing would be measured at all."""
     factor = _COMPILING[mode]
     room = SHARE * free_bytes() / max(factor * called.resident_bytes, 1)

@@ -17,7 +17,7 @@ from torch import nn
 
 from compilescope.bench import models
 from compilescope.bench.built import Built, Model, count_parameters
-from compilescope.bench.preparation import Prepared, prepare
+from compilescope.bench.preparation import PreparedModel, prepare
 from compilescope.errors import ToolError
 from compilescope.objects import call_theirs, load_object, model_and_inputs, names_file
 from compilescope.plugins import discover
@@ -131,7 +131,7 @@ class _Function(nn.Module):  # type: ignore[misc]
 __all__ = [
     "Built",
     "Model",
-    "Prepared",
+    "PreparedModel",
     "all_models",
     "count_parameters",
     "find_model",
@@ -175,7 +175,7 @@ def unavailable(model: Model) -> str:
     return ""
 
 
-def prepared(spec: Spec) -> Prepared:
+def prepared(spec: Spec) -> PreparedModel:
     """The model that `spec` names, built and ready to run as `spec` says."""
     model = find_model(spec.model)
     reason = unavailable(model)

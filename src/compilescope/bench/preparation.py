@@ -26,7 +26,7 @@ _LACKING = re.compile(r"not implemented for|not support|unsupported|same dtype",
 _NARROW = re.compile(r"half|float16|float8|low precision", re.IGNORECASE)
 
 
-class Prepared:
+class PreparedModel:
     """A model and its inputs. `step()` is what is timed."""
 
     def __init__(
@@ -59,7 +59,7 @@ class Prepared:
         except (RuntimeError, NotImplementedError) as error:
             raise self._explained(error) from error
 
-    def compiled(self, backend: str, compile_mode: str = "") -> Prepared:
+    def compiled(self, backend: str, compile_mode: str = "") -> PreparedModel:
         """The same model and inputs with torch.compile. It shares its weights with this one.
 
         `eager` is the model as it is, without torch.compile.
@@ -68,7 +68,7 @@ class Prepared:
             return self
         found = backend_for(backend, self.spec.constraints)
         options = {"mode": compile_mode} if compile_mode else {}
-        ready = Prepared(
+        ready = PreparedModel(
             self.model,
             self.args,
             self.kwargs,
@@ -104,7 +104,7 @@ class Prepared:
         )
 
 
-def prepare(model: Model, spec: Spec) -> Prepared:
+def prepare(model: Model, spec: Spec) -> PreparedModel:
     dtype = find_dtype(spec.dtype)
     check_device(spec.device)
     torch.manual_seed(spec.seed)
@@ -120,7 +120,7 @@ def prepare(model: Model, spec: Spec) -> Prepared:
     else:
         # A graph that only hands a weight on would else look as if it had a backward pass.
         module.requires_grad_(False)
-    return Prepared(
+    return PreparedModel(
         module,
         _moved(built.args, spec.device, dtype),
         _moved(built.kwargs, spec.device, dtype),

@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from compilescope.model.benchmarked import Machine
+from compilescope.model.benchmark import Machine
 from compilescope.model.bodies import Body
 from compilescope.model.stack import Frame
 
@@ -59,21 +59,21 @@ class WorkerReply(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
     hint: str = ""
 
 
-class Surveyed(msgspec.Struct, frozen=True, kw_only=True):
+class MachineSurvey(msgspec.Struct, frozen=True, kw_only=True):
     """The machine, and what cannot be measured on it: the names of models, each with a reason."""
 
     machine: Machine
     unavailable: dict[str, str]
 
 
-class Ready(msgspec.Struct, frozen=True, kw_only=True):
+class BuiltReply(msgspec.Struct, frozen=True, kw_only=True):
     """A model that was built."""
 
     parameters: int
     batch: int
 
 
-class Called(msgspec.Struct, frozen=True, kw_only=True):
+class FirstCall(msgspec.Struct, frozen=True, kw_only=True):
     """The first call, which compiles."""
 
     seconds: float
@@ -85,7 +85,7 @@ class Called(msgspec.Struct, frozen=True, kw_only=True):
     """What is left of it; None: there is no accelerator."""
 
 
-class Warmed(msgspec.Struct, frozen=True, kw_only=True):
+class WarmUp(msgspec.Struct, frozen=True, kw_only=True):
     """After the warm-up."""
 
     calls: int
@@ -103,7 +103,7 @@ class PeakMemory(msgspec.Struct, frozen=True, kw_only=True):
     bytes: int
 
 
-class Examined(msgspec.Struct, frozen=True, kw_only=True):
+class Examination(msgspec.Struct, frozen=True, kw_only=True):
     """What `bench.examination` found; None: not known, or without a meaning there."""
 
     graphs: int | None = None

@@ -15,22 +15,22 @@ import psutil
 import torch
 from torch.utils.benchmark import Timer
 
-from compilescope.backends.mini.library_build import build_library
-from compilescope.bench.model import Prepared, find_model, prepared, unavailable
+from compilescope.backends.mini.library import build_library
+from compilescope.bench.model import PreparedModel, find_model, prepared, unavailable
 from compilescope.bench.preparation import backend_for, check_device, find_dtype
 from compilescope.bench.protocol import (
     EAGER,
-    Called,
-    Examined,
+    BuiltReply,
+    Examination,
+    FirstCall,
+    MachineSurvey,
     PeakMemory,
-    Ready,
     RunTime,
     Spec,
-    Surveyed,
-    Warmed,
+    WarmUp,
     WorkerRequest,
 )
-from compilescope.model.benchmarked import Machine
+from compilescope.model.benchmark import Machine
 from compilescope.processes.deadline import clock
 from compilescope.scale.machine import this_machine
 from compilescope.settings import read_mini_settings
@@ -116,7 +116,7 @@ class WorkerTasks:
     """One model on one backend, from being built to being measured."""
 
     def __init__(self) -> None:
-        self._model: Prepared | None = None
+        self._model: PreparedModel | None = None
         self._timer: Timer | None = None
         self._calls = 1
 
@@ -135,23 +135,23 @@ class WorkerTasks:
         if request.verb == "warm":
             self._calls = warm_up(model.step, spec.device, spec.warmup)
             self._timer = timer_for(model.step, spec.device)
-            return Warmed(calls=self._calls)
+            return WarmUp(calls=self._calls)
         if request.verb == "memory":
             return PeakMemory(bytes=_peak(model))
         assert self._timer is not None  # `warm` comes before `run`.
         return RunTime(ms=run_ms(self._timer, self._calls))
 
-    def _prepare(self, spec: Spec) -> Ready:
+    def _prepare(self, spec: Spec) -> BuiltReply:
         _use_threads(spec)
         if is_cuda(spec.device) and torch.device(spec.device).index is not None:
             # Clock, waiting and memory figures are the current device's.
             torch.cuda.set_device(spec.device)
         plain = prepared(spec)
         self._model = plain.compiled(spec.backend, spec.compile_mode)
-        return Ready(parameters=plain.parameters, batch=plain.batch)
+        return BuiltReply(parameters=plain.parameters, batch=plain.batch)
 
 
-def survey(specs: tuple[Spec, ...]) -> Surveyed:
+def survey(specs: tuple[Spec, ...]) -> MachineSurvey:
     """Every name is looked up before anything is built."""
     missing: dict[str, str] = {}
     for spec in specs:
@@ -163,7 +163,7 @@ def survey(specs: tuple[Spec, ...]) -> Surveyed:
     for backend, constraints in {(spec.backend, spec.constraints) for spec in specs}:
         _check_backend(backend, constraints)
     _use_threads(specs[0])
-    return Surveyed(machine=_machine(), unavailable=missing)
+    return MachineSurvey(machine=_machine(), unavailable=missing)
 
 
 def _check_backend(name: str, constraints: str) -> None:
@@ -194,13 +194,13 @@ def _use_threads(spec: Spec) -> None:
         torch.set_num_threads(spec.threads)
 
 
-def _first(model: Prepared) -> Called:
+def _first(model: PreparedModel) -> FirstCall:
     device = model.spec.device
     seconds = once(model.step, device)
     resident = int(psutil.Process().memory_info().rss)
     if not is_cuda(device):
-        return Called(seconds=seconds, resident_bytes=resident)
-    return Called(
+        return FirstCall(seconds=seconds, resident_bytes=resident)
+    return FirstCall(
         seconds=seconds,
         resident_bytes=resident,
         device_bytes=torch.cuda.memory_reserved() + _CONTEXT_BYTES,
@@ -208,7 +208,7 @@ def _first(model: Prepared) -> Called:
     )
 
 
-def _peak(model: Prepared) -> int:
+def _peak(model: PreparedModel) -> int:
     """Weights and inputs included."""
     if is_cuda(model.spec.device):
         wait_for(model.spec.device)
@@ -219,7 +219,7 @@ def _peak(model: Prepared) -> int:
     return _held(model) + peak_bytes(model.step)
 
 
-def _held(model: Prepared) -> int:
+def _held(model: PreparedModel) -> int:
     """Bytes of all that is there before a call; what shares its memory counts once."""
     tensors = [*model.model.parameters(), *model.model.buffers()]
     tensors += _tensors((model.args, model.kwargs))
@@ -237,7 +237,7 @@ def _tensors(value: Any) -> Iterator[torch.Tensor]:
             yield from _tensors(each)
 
 
-def _examine(spec: Spec) -> Examined:
+def _examine(spec: Spec) -> Examination:
     # Imported here: measuring must not pay for what examining needs.
     from compilescope.bench.examination import examine
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from compilescope.registry.pages import Pages
 
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -128,3 +129,35 @@ def report_width() -> int:
 
 def print_json(value: Any) -> None:
     put_json(value, indent=2)
+
+
+# Options and helpers for files that commands write for the user.
+
+
+def force_option(function: F) -> F:
+    """Of commands that write files."""
+    words = "Overwrite files that compilescope did not write."
+    return click.option("--force", is_flag=True, help=words)(function)
+
+
+def delivery_options(function: F) -> F:
+    """Of commands that hand out a changed program."""
+    words = "Write even if git has uncommitted changes or the file exists."
+    function = click.option("--force", is_flag=True, help=words)(function)
+    words = "For --script: the file to write."
+    file = click.Path(path_type=Path)
+    return click.option("--output", type=file, metavar="FILE", help=words)(function)
+
+
+def isolated_option(function: F) -> F:
+    """Of commands that run a program many times."""
+    words = "Run the program in a temporary copy of the working folder."
+    return click.option("--isolated", is_flag=True, help=words)(function)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write `text` aside and rename it: a reader, or Ctrl-C, never meets half a file."""
+    from compilescope.outputs import write_output
+
+    # What a program named cannot always be encoded; the rest of the report can.
+    write_output(path, text.encode("utf-8", "backslashreplace"))

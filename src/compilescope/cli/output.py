@@ -43,8 +43,8 @@ def told_text(
     document: Document, rest: str, *, stream: IO[str] | None = None, reserved: int = 0
 ) -> str:
     """As `tell` prints it; without `rest` everything. Some lines may be reserved for the caller."""
-    from compilescope.report.fit import fit_lines
     from compilescope.report.render.terminal import to_text
+    from compilescope.report.size_limits import fit_lines
 
     stream = sys.stdout if stream is None else stream
     width = report_width()

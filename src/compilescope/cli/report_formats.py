@@ -101,7 +101,7 @@ def _whole(readings: Sequence[Reading]) -> tuple[Overview, list[Document]]:
 
 def _overview_of(readings: Sequence[Reading]) -> tuple[Overview, str]:
     """With what the gate asked, in a sentence."""
-    from compilescope.analysis.overview import Judged, overview
+    from compilescope.analysis.overview import JudgedRun, overview
 
     problem = ""
     judged = []
@@ -111,7 +111,7 @@ def _overview_of(readings: Sequence[Reading]) -> tuple[Overview, str]:
             judgement = _judgement(reading)
         except ToolError as error:  # The project's file or its baseline is damaged.
             problem = error.message
-        judged.append(Judged(reading.run, reading.digest, judgement))
+        judged.append(JudgedRun(reading.run, reading.digest, judgement))
     said = f"The gate could not be evaluated: {problem}" if problem else _asked_for()
     return overview(judged), said
 
@@ -163,8 +163,8 @@ def _is_default(limits: object) -> bool:
 
 def markdown(document: Document, most: int = MOST_MARKDOWN) -> str:
     """What fits a GitHub comment."""
-    from compilescope.report.fit import fit_bytes
     from compilescope.report.render.markdown import to_markdown
+    from compilescope.report.size_limits import fit_bytes
 
     rest = shlex.join(["compilescope", "report", "--open", document.record.run])
     return fit_bytes(document, most - 1, to_markdown, rest)

@@ -9,7 +9,7 @@ from compilescope.registry.pages import Pages
 from compilescope.registry.table import normal_id
 
 
-class Missing(ToolError):
+class MissingPage(ToolError):
     """What an address names is not there: the answer's status says so too."""
 
 

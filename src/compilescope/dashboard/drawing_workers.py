@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from starlette.exceptions import HTTPException
 
-from compilescope.dashboard.addresses import Missing
+from compilescope.dashboard.addresses import MissingPage
 from compilescope.errors import ToolError
 from compilescope.model.header import FILE_NAME, read_header
 from compilescope.model.run import is_live
@@ -291,7 +291,7 @@ def _stamps(folders: list[Path]) -> tuple[Stamp, ...]:
 def _check_there(folders: list[Path]) -> None:
     for folder in folders:
         if not folder.is_dir():
-            raise Missing(f"The run {folder.name} is no longer there.", hint="It was deleted.")
+            raise MissingPage(f"The run {folder.name} is no longer there.", hint="It was deleted.")
 
 
 def _stamp_of(folder: Path) -> Stamp:

@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from compilescope.analysis.benchmark_history import benchmark_history
+from compilescope.analysis.benchmark_changes import benchmark_history
 from compilescope.analysis.sweeps import is_sweep, sweep_of
 from compilescope.backends.device_files import shipped_devices
 from compilescope.dashboard.addresses import (
-    Missing,
+    MissingPage,
     RegistryPages,
     compare_address,
     device_address,
@@ -27,11 +27,10 @@ from compilescope.errors import ToolError
 from compilescope.model.jobs import JobEnded
 from compilescope.model.run import Run, read_run
 from compilescope.registry.pages import find_pages
-from compilescope.report.benchmark_history import by_setup, history_item
+from compilescope.report.benchmark_changes import by_setup, history_item
 from compilescope.report.blocks import Block, Document, Part, note
 from compilescope.report.comparison import compare_runs, read_side, split_rank
-from compilescope.report.device import device_blocks
-from compilescope.report.device_runs import checked, devices_table, model_items, refused
+from compilescope.report.device import checked, device_blocks, devices_table, model_items, refused
 from compilescope.report.document import report_document
 from compilescope.report.job_list import hit_blocks, job_document, jobs_blocks, sweeps_table
 from compilescope.report.number_runs import number_items
@@ -67,7 +66,7 @@ _MOST_PAIRS = 12
 _LONGEST_NAME = 300
 
 
-class Chosen(NamedTuple):
+class ChosenRun(NamedTuple):
     """A run that was asked for, or one rank of it."""
 
     row: RunRow
@@ -78,7 +77,7 @@ class Chosen(NamedTuple):
         return self.row.run if self.rank is None else f"{self.row.run}@{self.rank}"
 
 
-class Pair(NamedTuple):
+class RunPair(NamedTuple):
     """The two newest runs of a program."""
 
     program: str
@@ -101,7 +100,7 @@ def draw_comparison(
 
 def find_chosen(
     rows: Sequence[RunRow], name: str, named_by_start: Callable[[str], str | None]
-) -> Chosen:
+) -> ChosenRun:
     """By its id or the start of it, as on the command line; `RUN@1` is a rank.
 
     `named_by_start` reads the ids inside the folders, which may have other names.
@@ -110,26 +109,26 @@ def find_chosen(
         raise ToolError("The id of a run is shorter than this.")
     exact = [row for row in rows if row.run == name]
     if exact:
-        return Chosen(exact[0], None)
+        return ChosenRun(exact[0], None)
     run, rank = split_rank(name)
     found = [row for row in rows if row.run == run] or [r for r in rows if r.run.startswith(run)]
     if not found and (folder := named_by_start(run)) is not None:
         found = [row for row in rows if row.run == folder]
     if len(found) == 1:
-        return Chosen(found[0], rank)
+        return ChosenRun(found[0], rank)
     if not found or not run:
-        raise Missing(f"There is no run {name!r}.", hint="Choose one of the list.")
+        raise MissingPage(f"There is no run {name!r}.", hint="Choose one of the list.")
     names = ", ".join(row.run for row in found[:5])
     raise ToolError(f"{name!r} matches {len(found)} runs: {names}.")
 
 
-def newest_pairs(rows: Sequence[RunRow]) -> list[Pair]:
+def newest_pairs(rows: Sequence[RunRow]) -> list[RunPair]:
     """Of each program that ran twice; rows come with the newest first."""
     found: dict[tuple[str, str], list[RunRow]] = {}
     for row in rows:
         found.setdefault((row.kind, row.program), []).append(row)
     return [
-        Pair(of[0].program, moment(of[0].started), of[1].run, of[0].run)
+        RunPair(of[0].program, moment(of[0].started), of[1].run, of[0].run)
         for of in found.values()
         if len(of) > 1
     ][:_MOST_PAIRS]
@@ -154,7 +153,7 @@ def draw_device(runs: Named, programs: Named, name: str) -> PageParts:
     found = refused(_named_runs(runs), name)
     if device is None and not found:
         known = ", ".join(each.name for each in shipped_devices())
-        raise Missing(f"There is no device {name!r}.", hint=f"Known devices: {known}.")
+        raise MissingPage(f"There is no device {name!r}.", hint=f"Known devices: {known}.")
     if device is not None:
         found += checked(_named_runs(programs), [device])
     items: list[Block] = model_items(found, run_address)
@@ -257,7 +256,7 @@ def draw_jobs(sweep: Path, cause: str) -> PageParts:
     else:
         found = next((each for each in seen.causes if each.rule == cause), None)
         if found is None:
-            raise Missing(f"No job of {run.header.run} has the cause {cause!r}.")
+            raise MissingPage(f"No job of {run.header.run} has the cause {cause!r}.")
         title, blocks = found.rule, hit_blocks(found, seen.jobs, run.header.root, jobs_at)
     return page_parts([Document(title, "", (Part("jobs", "", tuple(blocks)),))], headed=False)
 
@@ -289,7 +288,7 @@ def _told_anchors(job: JobEnded) -> dict[str, str]:
 def _sweep(folder: Path) -> Run:
     run = read_run(folder)
     if not is_sweep(run):
-        raise Missing(f"{run.header.run} is not a sweep: it has no jobs.")
+        raise MissingPage(f"{run.header.run} is not a sweep: it has no jobs.")
     return run
 
 
@@ -297,4 +296,4 @@ def _job(run: Run, name: str) -> JobEnded:
     try:
         return find_job(run, name)
     except ToolError as error:
-        raise Missing(error.message, "The sweep's page lists its jobs.") from None
+        raise MissingPage(error.message, "The sweep's page lists its jobs.") from None

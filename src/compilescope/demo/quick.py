@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from compilescope.demo.command_process import run_command
-from compilescope.demo.folder import OUTPUT, PROGRAMS, write
 from compilescope.demo.step import Command, CommandResult
+from compilescope.demo.tour import OUTPUT, PROGRAMS, run_command, write
 from compilescope.errors import ToolError
 from compilescope.model import bodies
 from compilescope.model.graph import decode_graph

@@ -1,17 +1,38 @@
-"""The steps of the tour: which there are, which were asked for, and running one."""
+"""The steps of the tour: which there are, which were asked for, and running one:
+its commands, in processes of their own and a folder of their own.
+"""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Collection, Mapping, Sequence
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from compilescope.demo import steps
-from compilescope.demo.command_process import run_command
-from compilescope.demo.folder import OUTPUT, place_programs, write
-from compilescope.demo.step import CommandResult, Result, Status, TourStep
+from compilescope.demo.step import Command, CommandResult, Result, Status, TourStep
 from compilescope.errors import ToolError
 from compilescope.plugins import discover
+from compilescope.processes.child import end_process
+from compilescope.settings import fresh_environment
+
+PROGRAMS = Path(__file__).parent / "programs"
+_UNFIT = re.compile(r"[^\w.-]|^\.+")
+OUTPUT = "output"
+"""Where the full output of every command is kept."""
+_PROGRESS = re.compile(
+    r"compilescope: (?:fix|minify|diff|run|check|preflight|logs|report): (.+), .+ (?:s|min)"
+)
+"""What our commands write now and then while they work, without the time it ends with."""
+_PATIENCE_S = 5.0
+"""How long a command may take to end after Ctrl-C. Chosen: then it is killed."""
 
 
 def all_steps(commands: Collection[str]) -> list[TourStep]:
@@ -67,7 +88,7 @@ def run_step(
     ended: Callable[[CommandResult], None],
 ) -> Result:
     """Run its commands; the first that does not do what it should ends it."""
-    place_programs(folder, step.programs)
+    _place_programs(folder, step.programs)
     ran: list[CommandResult] = []
     for number, command in enumerate(step.commands, 1):
         heard(command.text)
@@ -81,3 +102,110 @@ def run_step(
     if absent:
         return Result(step, "failed", f"it did not write {absent[0]}", tuple(ran))
     return Result(step, "ok", "", tuple(ran))
+
+
+# A command of the tour as a child process: its output, and how far it is while it runs.
+
+
+def run_command(
+    command: Command, folder: Path, more: Mapping[str, str], heard: Callable[[str], None]
+) -> CommandResult:
+    """Run it to its end in `folder`; `heard` gets its progress. `more` joins its environment."""
+    began = time.monotonic()
+    with tempfile.TemporaryFile() as errors:
+        process = subprocess.Popen(
+            _argv(command.words),
+            cwd=folder,
+            env=_environment(command, more),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=errors if command.document else subprocess.STDOUT,
+            encoding="utf-8",
+            errors="replace",
+            # Ctrl-C is for us; and what it starts can be ended with it.
+            start_new_session=True,
+        )
+        try:
+            output = _read(process, heard)
+            status = process.wait()
+        finally:
+            _end(process)
+        errors.seek(0)
+        said = errors.read().decode(errors="replace")
+    return CommandResult(command, status, time.monotonic() - began, output, said)
+
+
+def _read(process: subprocess.Popen[str], heard: Callable[[str], None]) -> str:
+    assert process.stdout is not None
+    lines = []
+    for line in process.stdout:
+        progress = _PROGRESS.fullmatch(line.rstrip("\n"))
+        if progress:
+            heard(progress[1])
+        else:
+            lines.append(line)
+    return "".join(lines)
+
+
+def _argv(words: tuple[str, ...]) -> list[str]:
+    """With this interpreter: the tour must not depend on what PATH holds."""
+    ours = {"python": [sys.executable], "compilescope": [sys.executable, "-m", "compilescope"]}
+    return [*ours[words[0]], *words[1:]]
+
+
+def _environment(command: Command, more: Mapping[str, str]) -> dict[str, str]:
+    return {
+        **fresh_environment(),
+        # A child that buffers its own stdout would show it after our summary on stderr.
+        "PYTHONUNBUFFERED": "1",
+        "PYTHONIOENCODING": "utf-8",
+        **more,
+        **dict(command.environment),
+    }
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """Whatever happened: nothing that it started goes on."""
+    if process.poll() is None:
+        with suppress(OSError):
+            os.killpg(process.pid, signal.SIGINT)
+    end_process(process, _PATIENCE_S)
+    if process.stdout is not None:
+        process.stdout.close()
+
+
+# The folder that a tour runs in: its programs, its runs, everything its commands write.
+
+
+def make_folder(given: Path | None, name: str = "") -> Path:
+    """A new or empty folder: a tour never overwrites a file. `name`: of one that is made here;
+    lists of runs call a program by its file and its folder."""
+    if given is None:
+        made = Path(tempfile.mkdtemp(prefix="compilescope-demo-"), _UNFIT.sub("_", name))
+        made.mkdir(exist_ok=True)
+        return made
+    try:
+        given.mkdir(parents=True, exist_ok=True)
+        if any(given.iterdir()):
+            raise ToolError(f"{given} is not empty.", hint="Choose a new or empty folder.")
+    except OSError as error:
+        raise ToolError(f"Cannot use {given}: {error.strerror}.") from None
+    return given.absolute()
+
+
+def _place_programs(folder: Path, names: Iterable[str]) -> None:
+    """Copy the bundled programs that are not there yet."""
+    for name in names:
+        target = folder / name
+        if not target.exists():
+            write(target, (PROGRAMS / name).read_text(encoding="utf-8"))
+
+
+def write(path: Path, text: str) -> None:
+    try:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ToolError(
+            f"Cannot write {path}: {error.strerror}.", hint="Choose another folder with --dir."
+        ) from None

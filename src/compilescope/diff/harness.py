@@ -24,8 +24,7 @@ from compilescope.diff.runs.failures import describe_failure
 from compilescope.diff.runs.model_state import BackendState, State
 from compilescope.diff.runs.modes import Randomness, same_world
 from compilescope.diff.runs.sides import EAGER, ComparedSide
-from compilescope.diff.runs.training_step import find_optimizer
-from compilescope.diff.runs.trial import TrialPlan
+from compilescope.diff.runs.trial import TrialPlan, find_optimizer
 from compilescope.diff.values import ValueDiff
 from compilescope.errors import ToolError
 from compilescope.model.body import Verdict

@@ -20,7 +20,7 @@ from typing import Any
 import torch
 
 from compilescope.diff.input_sets import InputSet
-from compilescope.diff.localize.records import Guilty
+from compilescope.diff.localize.records import GuiltyOperation
 from compilescope.diff.values import ValueDiff
 from compilescope.errors import ToolError
 from compilescope.model import bodies
@@ -62,7 +62,7 @@ class DiffReport:
     verdict: Verdict
     reason: str
     diffs: tuple[ValueDiff, ...] = ()
-    guilty: tuple[Guilty, ...] = ()
+    guilty: tuple[GuiltyOperation, ...] = ()
     """The operations at which the sides part, where they were looked for and found."""
     compiles: int = 0
     """How often the test backend was called, to localise too."""
@@ -367,7 +367,7 @@ def _outcome(report: DiffReport) -> bodies.DiffOutcome:
     )
 
 
-def _operation(found: Guilty) -> WrongOperation:
+def _operation(found: GuiltyOperation) -> WrongOperation:
     return WrongOperation(
         found.words(), found.file or "", found.line or 0, found.function, found.source
     )
@@ -417,7 +417,7 @@ def _guilty_words(report: DiffReport) -> str:
     return "; ".join(found.words() for found in report.guilty[:3])
 
 
-def _frame(found: Guilty) -> Frame:
+def _frame(found: GuiltyOperation) -> Frame:
     file = found.file or ""
     return Frame(file, found.line or 0, found.function, source=found.source, origin=origin_of(file))
 

@@ -87,7 +87,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
         return is_own(self.file)
 
 
-class ToldFinding(Finding, frozen=True, kw_only=True):
+class WordedFinding(Finding, frozen=True, kw_only=True):
     """One whose words were made elsewhere: in a job of a sweep, of a benchmark that failed."""
 
     kind: FindingKind

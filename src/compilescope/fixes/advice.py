@@ -14,9 +14,9 @@ from functools import cached_property, partial
 
 import msgspec
 
-from compilescope.analysis.brief import is_long
 from compilescope.analysis.digest import Digest
 from compilescope.analysis.findings import by_cost, findings
+from compilescope.analysis.partial_digest import is_long
 from compilescope.findings.breaks import BreakFinding
 from compilescope.findings.failures import FailureFinding
 from compilescope.findings.finding import Finding
@@ -212,7 +212,7 @@ class _Adviser(msgspec.Struct, dict=True):
 
     def is_drawn(self, finding: Finding) -> bool:
         """Will anybody see what is said of it? Of thousands of entries that are one cause the first
-        is what is drawn, as in `brief_digest`."""
+        is what is drawn, as in `digest_of_drawn`."""
         if self.drawn is None:
             return True
         key = (finding.kind, finding.fingerprint)

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from compilescope.learn.execution import load_check, new_module, run_code
-from compilescope.learn.lesson import find_lesson
+from compilescope.learn.lesson import find_lesson, load_check, new_module, run_code
 from compilescope.learn.verdict import problem
 from compilescope.processes.fork import die_with_parent
 

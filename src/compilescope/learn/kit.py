@@ -31,7 +31,7 @@ from compilescope.learn.display import (
 from compilescope.learn.verdict import judge
 from compilescope.model.graph import Graph
 from compilescope.report.graph_drawing import draw_graph as draw_svg
-from compilescope.report.rails import Row, rail_rows
+from compilescope.report.graph_lines import Row, rail_rows
 
 _MOST = 60
 """Nodes that a lesson draws. Chosen: two screens or so."""
@@ -49,7 +49,7 @@ def draw_graph(graph: Any, title: str = "") -> None:
 def _portable(graph: Any) -> Graph:
     import torch
 
-    from compilescope.torchapi.graphs.described import with_arguments
+    from compilescope.torchapi.graphs.described_graph import with_arguments
     from compilescope.torchapi.graphs.fx import portable
 
     module = getattr(graph, "graph_module", graph)  # An exported program has one.

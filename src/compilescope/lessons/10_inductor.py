@@ -149,7 +149,7 @@ if has_hooks:
 # the right, what the generated code calls. Equal numbers belong together.
 # %%
 from compilescope.source.spots import Sources
-from compilescope.analysis.stages.collect import staged_graphs
+from compilescope.analysis.stages.staged_graphs import staged_graphs
 from compilescope.analysis.stages.panes import stage_panes
 from compilescope.analysis.stages.reader import StageReader
 

@@ -47,8 +47,7 @@ def questions_for(
 
 def _redacted(run: Run, causes: Sequence[Finding]) -> list[CauseQuestion]:
     """The same causes of the redacted run, whose events keep their ids."""
-    from compilescope.sharing.redaction.check import a_few, leaked_names
-    from compilescope.sharing.redaction.run import redact
+    from compilescope.sharing.redaction.run import a_few, leaked_names, redact
 
     redaction = redact(run, MemoryArtifacts())
     other, seen = redaction.run, digest(redaction.run)

@@ -10,7 +10,6 @@ import threading
 from collections import deque
 from collections.abc import Callable, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
-from types import TracebackType
 from typing import Any, Generic, Protocol, TypeVar
 
 from compilescope.minify.judgements import Judgements, Outcome
@@ -38,12 +37,7 @@ class Bench(Generic[C]):
     def __enter__(self) -> Bench[C]:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._pool is not None:
             # Nobody waits for answers that no longer matter; who made the judge ends its processes.
             self._pool.shutdown(wait=False, cancel_futures=True)

@@ -6,6 +6,7 @@ ended. When its control socket closes it kills them and leaves.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import socket
@@ -70,8 +71,17 @@ def once(limit_s: float, memory: int | None, warm: list[str], question: str, rep
 
 
 def _import(names: list[str]) -> None:
+    """What no task shall have to; afterwards this process can still be forked."""
+    with suppress(ImportError):
+        import tqdm
+
+        # Progress bars inside torch start a thread, and a process with threads cannot be forked.
+        tqdm.tqdm.monitor_interval = 0
     for name in names:
         importlib.import_module(name)
+    # What is here stays: a task's collector need not look at it, nor copy its pages.
+    gc.collect()
+    gc.freeze()
 
 
 def _accept(

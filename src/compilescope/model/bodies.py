@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from compilescope.model.benchmarked import Benchmark as Benchmark
-from compilescope.model.benchmarked import Machine as Machine
+from compilescope.model.benchmark import Benchmark as Benchmark
+from compilescope.model.benchmark import Machine as Machine
 from compilescope.model.body import EventBody
 from compilescope.model.body import GraphStage as GraphStage
 from compilescope.model.cache_key import CacheAccess as CacheAccess

@@ -1,4 +1,6 @@
-"""What can be wrong with a device file: keys, kinds of values, and values that make no sense."""
+"""What can be wrong with a device file: keys, kinds of values, and values that make no sense;
+and on which line of the TOML each stands.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,16 @@ import msgspec
 
 from compilescope.model.byte_counts import parse_bytes
 from compilescope.model.device import DTYPE_ALIASES, DTYPES, Device, parse_comparison
-from compilescope.model.toml_lines import Path
 
+Path = tuple[str | int, ...]
+"""Keys, and positions in arrays."""
+
+_BLANK = re.compile(r"(?:[\s]|#[^\n]*)*")
+_STRING = re.compile(
+    r'"""(?:\\.|[^\\])*?"{3,5}' r"|'''.*?'{3,5}" r'|"(?:\\.|[^"\\\n])*"' r"|'[^'\n]*'", re.S
+)
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+_SCALAR = re.compile(r"[^,\]}\n#]+")
 _NAME = re.compile(r"^[A-Za-z0-9][\w.+-]*$")
 _PATTERN = re.compile(r"^[\w.:*?\[\]!-]+$")
 
@@ -157,3 +167,128 @@ def _formats(device: Device) -> Iterator[Found]:
                 near = DTYPE_ALIASES.get(plain) or (plain if plain in DTYPES else None)
                 guess = [near] if near else difflib.get_close_matches(plain, DTYPES, 1)
                 yield (*path, number), f"{name!r} is not a dtype", _perhaps(guess)
+
+
+# On which line each key of a TOML text stands. Python's own reader does not tell.
+#
+# The text must be valid TOML: it was read before.
+
+
+def key_lines(text: str) -> dict[Path, int]:
+    """Lines count from 1. A table has the line of its header."""
+    return _Scan(text.replace("\r\n", "\n")).lines
+
+
+class _Scan:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.lines: dict[Path, int] = {}
+        self._arrays: dict[Path, int] = {}
+        self._counted = (0, 1)
+        table: Path = ()
+        self._skip()
+        while self.at < len(text):
+            if text[self.at] == "[":
+                table = self._header()
+            else:
+                self._pair(table)
+            self._skip()
+
+    def _skip(self) -> None:
+        match = _BLANK.match(self.text, self.at)
+        self.at = match.end() if match else self.at
+
+    def _take(self, pattern: re.Pattern[str]) -> str:
+        match = pattern.match(self.text, self.at)
+        if match is None:
+            raise ValueError(f"no TOML at position {self.at}")
+        self.at = match.end()
+        return match[0]
+
+    def _note(self, path: Path) -> None:
+        # Counting on from the last place keeps it linear in the text.
+        before, line = self._counted
+        line += self.text.count("\n", before, self.at)
+        self._counted = (self.at, line)
+        self.lines.setdefault(path, line)
+
+    def _header(self) -> Path:
+        many = self.text.startswith("[[", self.at)
+        self.at += 2 if many else 1
+        self._skip()
+        *outer, last = self._key()
+        self.at += 2 if many else 1
+        path: Path = ()
+        for part in outer:
+            path = self._inside((*path, part))
+        path = (*path, last)
+        self._note(path)
+        if not many:
+            return self._inside(path)
+        self._arrays[path] = self._arrays.get(path, -1) + 1
+        path = self._inside(path)
+        self._note(path)
+        return path
+
+    def _inside(self, path: Path) -> Path:
+        """A header that names an array of tables means the last of them."""
+        return (*path, self._arrays[path]) if path in self._arrays else path
+
+    def _key(self) -> list[str]:
+        parts = []
+        while True:
+            quoted = self.text[self.at] in "\"'"
+            part = self._take(_STRING if quoted else _BARE_KEY)
+            parts.append(part[1:-1] if quoted else part)
+            self._skip()
+            if self.text[self.at] != ".":
+                return parts
+            self.at += 1
+            self._skip()
+
+    def _pair(self, table: Path) -> None:
+        start = self.at
+        parts = self._key()
+        after, self.at = self.at, start
+        for count in range(1, len(parts) + 1):
+            self._note((*table, *parts[:count]))
+        self.at = after + 1
+        self._skip()
+        self._value((*table, *parts))
+
+    def _value(self, path: Path) -> None:
+        first = self.text[self.at]
+        if first in "\"'":
+            self._take(_STRING)
+        elif first == "[":
+            self._array(path)
+        elif first == "{":
+            self._inline_table(path)
+        else:
+            self._take(_SCALAR)
+
+    def _array(self, path: Path) -> None:
+        number = 0
+        self.at += 1
+        self._skip()
+        while self.text[self.at] != "]":
+            self._note((*path, number))
+            self._value((*path, number))
+            number += 1
+            self._skip()
+            if self.text[self.at] == ",":
+                self.at += 1
+                self._skip()
+        self.at += 1
+
+    def _inline_table(self, path: Path) -> None:
+        self.at += 1
+        self._skip()
+        while self.text[self.at] != "}":
+            self._pair(path)
+            self._skip()
+            if self.text[self.at] == ",":
+                self.at += 1
+                self._skip()
+        self.at += 1

@@ -22,13 +22,13 @@ from compilescope.model.byte_counts import parse_bytes as parse_bytes
 from compilescope.model.device import Device
 from compilescope.model.device_problems import (
     Found,
+    key_lines,
     op_patterns,
     sense_problems,
     structure_problems,
 )
+from compilescope.model.device_problems import Path as KeyPath
 from compilescope.model.plain_files import read_given
-from compilescope.model.toml_lines import Path as KeyPath
-from compilescope.model.toml_lines import key_lines
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -281,11 +281,11 @@ class StepsProfiled(EventBody, frozen=True):
     step_ns: tuple[int, ...] = ()
     """Of as many steps just before, without the profiler: it makes the host slower."""
     trace: str = ""
-    """The artifact; see `profiles/stored.py`."""
+    """The artifact; see `profiles/trace.py`."""
     places: str = ""
     """Artifact: the user's lines of a step more; see `profiles/calls.py`."""
     unfused: str = ""
-    """Artifact: kernels that Inductor did not fuse; see `profiles/fusions.py`."""
+    """Artifact: kernels that Inductor did not fuse; see `profiles/calls.py`."""
     matmul_precision: str = ""
     """Of float32: torch's own word, `highest` where TF32 is off."""
     device: str = ""

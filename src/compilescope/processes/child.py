@@ -20,8 +20,16 @@ import psutil
 
 from compilescope.errors import ToolError
 from compilescope.processes.deadline import clock
-from compilescope.processes.outcome import ProcessEnd, kernel_kills, ran_out, reason_of
-from compilescope.processes.output import CHUNK, Stream, TailStream, streams
+from compilescope.processes.outcome import (
+    CHUNK,
+    ProcessEnd,
+    Stream,
+    TailStream,
+    kernel_kills,
+    ran_out,
+    reason_of,
+    streams,
+)
 from compilescope.processes.table import descendants, proportional_bytes, resident_bytes
 
 _LOOK_S = 0.05

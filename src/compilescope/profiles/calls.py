@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from compilescope.profiles.host import work_of
+from compilescope.profiles.host import host_work
 from compilescope.profiles.trace import Trace, TraceSpan
 
 Within = Literal["", "graph", "region", "optimizer", "data", "backward"]
@@ -88,7 +88,7 @@ def is_call(name: str) -> bool:
         return _COMPILED_BACKWARD not in name
     if _COMPILED_BACKWARD in name:
         return False
-    return work_of(TraceSpan(name, "cpu_op", 0, 0, 0)) == "operator"
+    return host_work(TraceSpan(name, "cpu_op", 0, 0, 0)) == "operator"
 
 
 class StepCall(NamedTuple):
@@ -174,3 +174,27 @@ def within_mark(name: str, outer: Within) -> Within:
 
 def is_backward(name: str) -> bool:
     return name.startswith(_ENGINE)
+
+
+# Kernels that Inductor might have fused, and why it did not, in its own words.
+
+
+class UnfusedPair(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Two kernels of one graph that use the same tensors."""
+
+    first: str
+    """What it computes: the names of ATen's operators."""
+    second: str
+    reason: str
+    at: UserLine | None = None
+    """The user's line of the first one."""
+    count: int = 1
+    """How many such pairs there are."""
+
+
+def read_unfused(text: str | None) -> list[UnfusedPair]:
+    """Empty where it is not what was stored."""
+    try:
+        return msgspec.json.decode(text, type=list[UnfusedPair]) if text else []
+    except msgspec.DecodeError:
+        return []

@@ -14,8 +14,7 @@ from typing import Literal, NamedTuple, TypeVar
 import msgspec
 
 from compilescope.profiles.calls import CallPlace, Calls, StepCall, StepPlaces, UserLine
-from compilescope.profiles.host import is_sync
-from compilescope.profiles.kernels import work_of
+from compilescope.profiles.host import device_work, is_sync
 from compilescope.profiles.step import Wait, waits_of
 from compilescope.profiles.trace import Trace, TraceSpan
 
@@ -176,7 +175,7 @@ class _Claims:
     def _kernel(self, span: TraceSpan) -> _TimePiece:
         call = self._call_of(span)
         place = call.place if call is not None else CallPlace("")
-        work = work_of(span)
+        work = device_work(span)
         cause: CauseId | None = None
         if work == "generated" and span.name in self._generated:
             double = self._generated[span.name]

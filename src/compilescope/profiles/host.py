@@ -5,14 +5,22 @@ The kinds are for a person who asks why the device had nothing to do.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from typing import Literal, NamedTuple, get_args
 
-from compilescope.profiles.intervals import Interval
-from compilescope.profiles.kernels import DeviceWork
-from compilescope.profiles.trace import TraceSpan
+from compilescope.profiles.trace import Interval, TraceSpan
 
+DeviceWork = Literal["generated", "library", "eager", "collective", "copy"]
+DEVICE_WORK: tuple[DeviceWork, ...] = get_args(DeviceWork)
+"""In the order in which they claim a time in which several run: a copy beside a kernel costs
+nothing."""
+_LIBRARY = re.compile(
+    r"cublas|cudnn|cutlass|gemm|gemv|wgmma|xmma|nvjet|sm\d\d_|splitK|flash|fmha|attention"
+    r"|convolve|conv2d|winograd|cufft|cusparse|cusolver|miopen|rocblas|Cijk_|ck::",
+    re.IGNORECASE,
+)
 HostWork = Literal[
     "python", "launch", "sync", "guards", "wrapper", "operator", "optimizer", "data", "backward"
 ]
@@ -43,7 +51,7 @@ class Segment(NamedTuple):
     """Of the innermost span; empty where there is none."""
 
 
-def work_of(span: TraceSpan) -> HostWork | None:
+def host_work(span: TraceSpan) -> HostWork | None:
     """None: what it is, its surroundings tell."""
     name = span.name
     if span.kind in ("cuda_runtime", "cuda_driver"):
@@ -127,7 +135,7 @@ def _flattened(
 
 def _work(span: TraceSpan, outer: Work | None) -> Work | None:
     """Operators within a wrapper, the optimizer or the loading of data are part of that."""
-    work = work_of(span)
+    work = host_work(span)
     if work is None or (work == "operator" and outer in ("wrapper", "optimizer", "data")):
         return outer
     return work
@@ -139,6 +147,23 @@ def _on_cpu(span: TraceSpan, outer: Work | None) -> Work | None:
         return "generated"
     if outer in ("generated", "library"):
         return "library" if span.kind == "cpu_op" else outer
-    if outer == "wrapper" and work_of(span) == "operator":
+    if outer == "wrapper" and host_work(span) == "operator":
         return "operator"  # A backend without code of its own: `eager`, `aot_eager`.
     return _work(span, outer)
+
+
+# What a piece of device work is: generated code, a library's kernel, eager mode's, a copy.
+
+
+def device_work(span: TraceSpan) -> DeviceWork:
+    if span.kind != "kernel":
+        return "copy"
+    name = span.name
+    if name.startswith("triton_"):
+        return "generated"
+    if name.startswith(("ncclDevKernel", "ncclKernel", "nccl", "rccl")):
+        return "collective"
+    # Kernels of torch's own are named by their C++ function; the libraries' hold a telling word.
+    if "at::native" in name and "flash" not in name and "fmha" not in name:
+        return "eager"
+    return "library" if _LIBRARY.search(name) else "eager"

@@ -5,15 +5,17 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from math import prod
+from typing import NamedTuple
 
 import msgspec
 
-from compilescope.profiles.arithmetic import is_product
 from compilescope.profiles.calls import CallPlace, Calls, StepPlaces, UserLine
-from compilescope.profiles.kernels import work_of
+from compilescope.profiles.host import device_work
 from compilescope.profiles.trace import Trace
 
+_Size = Sequence[int]
 _GRAPH = re.compile(r"^graph_\d+_(?=cpp_)")
 SHORT_US = 5.0
 """A kernel of a GPU that takes less waits for its launch: a launch takes the host about as long
@@ -138,7 +140,7 @@ def _of_device(trace: Trace, calls: Calls) -> _Found:
     for span in trace.asked:
         launch = launches.get(span.correlation, span)
         call = calls.at(launch.lane, launch.start) if launch is not span else None
-        work = work_of(span)
+        work = device_work(span)
         place = call.place if call is not None and work != "generated" else CallPlace("")
         if call is not None and id(call.span) in counted:
             place = msgspec.structs.replace(place, flops=0.0, bytes=0.0)
@@ -186,9 +188,58 @@ def beats(row: KernelRow, roof: Roof, matmul_precision: str) -> bool:
     Only of products of matrices, whose operations are counted exactly; what moves bytes may find
     them in a cache.
     """
-    if not is_product(row.operator) or len(row.dtypes) != 1 or not row.us:
+    if not _is_product(row.operator) or len(row.dtypes) != 1 or not row.us:
         return False
     ceiling = roof.ceiling(row.dtypes, matmul_precision)
     if not ceiling or (ceiling == "float32" and matmul_precision not in _EXACT_FLOAT32):
         return False  # It may have been computed in another precision.
     return row.flops / row.us * 1e6 > _BEATEN * roof.flops_per_second[ceiling]
+
+
+# What products of matrices and convolutions compute and move, from the sizes of their operands.
+
+
+class Work(NamedTuple):
+    flops: float
+    elements: float
+    """Read and written once each."""
+
+
+_FIRST = {
+    "aten::mm": 0,
+    "aten::bmm": 0,
+    "aten::addmm": 1,
+    "aten::baddbmm": 1,
+    "aten::_addmm_activation": 1,
+}
+"""The place of the first factor among the operands."""
+_CONVOLUTIONS = ("aten::convolution", "aten::cudnn_convolution", "aten::mkldnn_convolution")
+_ATTENTION = "aten::_scaled_dot_product"
+
+
+def _is_product(name: str) -> bool:
+    """Of matrices: its operations are known exactly."""
+    return name in _FIRST
+
+
+def work_of_operator(name: str, sizes: Sequence[_Size]) -> Work | None:
+    """None: not one of these, or its operands are not known."""
+    if name in _FIRST and len(sizes) >= _FIRST[name] + 2:
+        one, other = sizes[_FIRST[name]], sizes[_FIRST[name] + 1]
+        if len(one) != len(other) or len(one) < 2 or one[-1] != other[-2]:
+            return None
+        batch = prod(one[:-2])
+        m, k, n = one[-2], one[-1], other[-1]
+        return Work(2.0 * batch * m * k * n, batch * (m * k + k * n + m * n))
+    if name.startswith(_ATTENTION) and "backward" not in name and len(sizes) >= 3:
+        query, key, value = sizes[:3]
+        if len(query) == len(key) == len(value) == 4:
+            batch, heads, rows, width = query
+            pairs = batch * heads * rows * key[2]
+            return Work(2.0 * pairs * (width + value[3]), 2 * prod(query) + prod(key) + prod(value))
+    if name in _CONVOLUTIONS and len(sizes) >= 2 and len(sizes[0]) == len(sizes[1]) > 2:
+        # With a stride the output is smaller; of that the operands' sizes say nothing.
+        image, weight = sizes[0], sizes[1]
+        points = image[0] * prod(image[2:])
+        return Work(2.0 * points * prod(weight), prod(image) + prod(weight) + points * weight[0])
+    return None

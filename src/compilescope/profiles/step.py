@@ -14,10 +14,16 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from compilescope.profiles.calls import Calls, StepPlaces, UserLine
-from compilescope.profiles.host import HOST_WORK, HostThread, HostWork, is_sync
-from compilescope.profiles.intervals import Interval, length, union, within, without
-from compilescope.profiles.kernels import DEVICE_WORK, DeviceWork, work_of
-from compilescope.profiles.trace import Trace, TraceSpan
+from compilescope.profiles.host import (
+    DEVICE_WORK,
+    HOST_WORK,
+    DeviceWork,
+    HostThread,
+    HostWork,
+    device_work,
+    is_sync,
+)
+from compilescope.profiles.trace import Interval, Trace, TraceSpan, length, union, within, without
 
 Part = Literal[DeviceWork, HostWork, "latency"]
 """`latency`: the next kernel was asked for in time, and the device had not begun it."""
@@ -173,7 +179,7 @@ def _busy(device: Iterable[TraceSpan], window: Interval) -> dict[Part, list[Inte
     """Times of each kind of work, none counted twice."""
     times: dict[DeviceWork, list[Interval]] = defaultdict(list)
     for span in device:
-        times[work_of(span)].append((span.start, span.end))
+        times[device_work(span)].append((span.start, span.end))
     found: dict[Part, list[Interval]] = {}
     taken: list[Interval] = []
     for work in DEVICE_WORK:

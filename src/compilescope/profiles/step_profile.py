@@ -8,12 +8,11 @@ import msgspec
 
 from compilescope.model.bodies import StepsProfiled
 from compilescope.model.run import Run
-from compilescope.profiles.calls import read_places
+from compilescope.profiles.calls import UnfusedPair, read_places, read_unfused
 from compilescope.profiles.causes import Cause, causes_of
-from compilescope.profiles.fusions import UnfusedPair, read_unfused
 from compilescope.profiles.kernel_rows import KernelRow, kernel_rows
 from compilescope.profiles.step import StepBar, bar_of
-from compilescope.profiles.stored import read_stored
+from compilescope.profiles.trace import read_stored
 
 _GRAPH_SETUP = "cudagraphify.get_container"
 """What torch calls it: once for each new combination of the sizes that a graph was left open for.

@@ -1,4 +1,5 @@
-"""The trace that torch's profiler writes (Kineto, Chrome's format), as far as a step needs it.
+"""The trace that torch's profiler writes (Kineto, Chrome's format), as far as a step needs it,
+and as a run keeps it.
 
 Times are in microseconds, as Kineto has them. What ran on a device has a `stream`, what the host
 did a thread; a launch and what it started have one correlation number.
@@ -8,15 +9,19 @@ from __future__ import annotations
 
 import gzip
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from compilescope.errors import ToolError
-from compilescope.profiles.intervals import Interval
 
+_KEPT_DETAILS = ("bytes", "grid", "block", "registers per thread", "est. achieved occupancy %")
+
+
+_Row = tuple[int, int, int, int, float, float, int]
+Interval = tuple[float, float]
 DEVICE_WORK = ("kernel", "gpu_memcpy", "gpu_memset")
 _HOST = ("cpu_op", "user_annotation", "cuda_runtime", "cuda_driver", "python_function")
 STEP = "compilescope.step"
@@ -144,3 +149,125 @@ def _asked_at(span: TraceSpan, launches: dict[int, TraceSpan], start: float) -> 
 
 def _is_driver(span: TraceSpan) -> bool:
     return span.kind in ("cuda_runtime", "cuda_driver")
+
+
+# Sets of times: sorted, disjoint pairs of a beginning and an end.
+
+
+def union(pairs: Iterable[Interval]) -> list[Interval]:
+    found: list[Interval] = []
+    for start, end in sorted(pair for pair in pairs if pair[1] > pair[0]):
+        if found and start <= found[-1][1]:
+            found[-1] = (found[-1][0], max(found[-1][1], end))
+        else:
+            found.append((start, end))
+    return found
+
+
+def length(pairs: Iterable[Interval]) -> float:
+    """Of disjoint ones."""
+    return sum(end - start for start, end in pairs)
+
+
+def within(pairs: Iterable[Interval], window: Interval) -> list[Interval]:
+    """What of them lies in the window."""
+    cut = ((max(start, window[0]), min(end, window[1])) for start, end in pairs)
+    return [(start, end) for start, end in cut if end > start]
+
+
+def without(pairs: Sequence[Interval], taken: Sequence[Interval]) -> list[Interval]:
+    """What of the ones no other has; both sorted and disjoint."""
+    left: list[Interval] = []
+    first = 0
+    for start, end in pairs:
+        at = start
+        while first < len(taken) and taken[first][1] <= start:
+            first += 1
+        index = first
+        while index < len(taken) and taken[index][0] < end:
+            if taken[index][0] > at:
+                left.append((at, taken[index][0]))
+            at = max(at, taken[index][1])
+            index += 1
+        if at < end:
+            left.append((at, end))
+    return left
+
+
+# The trace of a few steps as a run keeps it: names once, times from the first step on.
+#
+# What Kineto writes is some ten times larger; who wants all of it asks torch's profiler.
+
+
+class _Stored(msgspec.Struct, array_like=True):
+    """Spans as rows of numbers: name, kind and lane are indices."""
+
+    names: list[str]
+    kinds: list[str]
+    lanes: list[int | str]
+    rows: list[_Row]
+    """Name, kind, lane, device, start, duration, correlation."""
+    details: dict[int, dict[str, Any]]
+    """By row."""
+    devices: list[dict[str, Any]]
+    steps: int
+
+
+def compact(file: Path, first: int) -> str:
+    """A trace of torch's profiler; the steps before `first` are left out."""
+    trace = read_trace(file)
+    steps = trace.steps[first:]
+    if not steps:
+        return msgspec.json.encode(_Stored([], [], [], [], {}, [], 0)).decode()
+    start, end = steps[0].start, steps[-1].end
+    # The device may be behind.
+    until = Trace(trace.host, trace.device, steps, trace.devices).window[1]
+    wanted = [span for span in trace.host if start <= span.end and span.start <= end]
+    wanted += [span for span in trace.device if start <= span.end and span.start <= until]
+    names: dict[str, int] = {}
+    kinds: dict[str, int] = {}
+    lanes: dict[int | str, int] = {}
+    rows: list[_Row] = []
+    details: dict[int, dict[str, Any]] = {}
+    for span in wanted:
+        row = (
+            names.setdefault(span.name, len(names)),
+            kinds.setdefault(span.kind, len(kinds)),
+            lanes.setdefault(span.lane, len(lanes)),
+            span.device,
+            round(span.start - start, 3),
+            round(span.duration, 3),
+            span.correlation,
+        )
+        kept = {key: span.details[key] for key in _KEPT_DETAILS if key in span.details}
+        if kept:
+            details[len(rows)] = kept
+        rows.append(row)
+    stored = _Stored(
+        list(names), list(kinds), list(lanes), rows, details, trace.devices, len(steps)
+    )
+    return msgspec.json.encode(stored).decode()
+
+
+def read_stored(text: str) -> Trace:
+    """ToolError where it is not what `compact` wrote."""
+    try:
+        stored = msgspec.json.decode(text, type=_Stored)
+        spans = [
+            TraceSpan(
+                name=stored.names[name],
+                kind=stored.kinds[kind],
+                lane=stored.lanes[lane],
+                device=device,
+                start=start,
+                end=start + duration,
+                correlation=correlation,
+                details=stored.details.get(index, {}),
+            )
+            for index, (name, kind, lane, device, start, duration, correlation) in enumerate(
+                stored.rows
+            )
+        ]
+    except (msgspec.DecodeError, IndexError) as error:
+        raise ToolError(f"The profile of this run cannot be read ({error}).") from None
+    return Trace.of(spans, stored.devices)

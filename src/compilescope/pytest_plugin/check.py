@@ -17,7 +17,7 @@ from compilescope.analysis.gate.verdict import (
 from compilescope.project import read_project
 from compilescope.report.blocks import Block, Heading
 from compilescope.report.document import record_of
-from compilescope.report.gate import Terms, gate_document
+from compilescope.report.gate import GateTerms, gate_document
 from compilescope.report.section import Reading
 
 
@@ -71,7 +71,7 @@ def check_run(reading: Reading, gate: Gate, home: Path | None) -> GateResult:
     again = ["compilescope", "check", "--run", reading.digest.run]
     if home is not None:
         again += ["--dir", str(home)]
-    terms = Terms(
+    terms = GateTerms(
         own=gate.own,
         baseline=str(gate.baseline_file or ""),
         baseline_torch=gate.baseline.torch if gate.baseline is not None else None,

@@ -24,7 +24,7 @@ HISTORY = Path(__file__).with_name("history.json")
 _RELEASE = re.compile(r"\d+(?:\.\d+)+")
 
 
-class Came(msgspec.Struct, frozen=True):
+class NewBreak(msgspec.Struct, frozen=True):
     """An id that a version brought."""
 
     title: str
@@ -38,7 +38,7 @@ class HistoryStep(msgspec.Struct, frozen=True, omit_defaults=True):
     torch: str
     also: tuple[str, ...] = ()
     """Later versions with the very same table."""
-    came: dict[str, Came] = {}
+    came: dict[str, NewBreak] = {}
     went: tuple[str, ...] = ()
     reworded: dict[str, tuple[str, ...]] = {}
 
@@ -119,7 +119,7 @@ def with_table(history: History, table: Registry, torch: str) -> History:
             HistoryStep(
                 version,
                 also.get(version, ()),
-                {g: Came(titles[g], words) for g, words in now.items() if g not in before},
+                {g: NewBreak(titles[g], words) for g, words in now.items() if g not in before},
                 tuple(g for g in before if g not in now),
                 {g: words for g, words in now.items() if g in before and words != before[g]},
             )
@@ -170,7 +170,7 @@ def _step_text(step: dict[str, Any]) -> str:
     return "{\n" + ",\n".join(parts) + "\n}"
 
 
-class Reworded(msgspec.Struct, frozen=True):
+class RewordedBreak(msgspec.Struct, frozen=True):
     """An id whose newest wording is another one."""
 
     gb_id: str
@@ -189,7 +189,7 @@ class TableDifference(msgspec.Struct, frozen=True):
     after: str | None
     came: tuple[Entry, ...]
     went: tuple[Entry, ...]
-    reworded: tuple[Reworded, ...]
+    reworded: tuple[RewordedBreak, ...]
     same: int
     """Ids with the same words in both."""
 
@@ -219,7 +219,7 @@ def fingerprint_of(raw: RawVariant) -> str:
     return hashlib.sha256(words.encode()).hexdigest()[:8]
 
 
-def _reworded(old: Entry, new: Entry) -> Reworded:
+def _reworded(old: Entry, new: Entry) -> RewordedBreak:
     before, after = old.variants[0], new.variants[0]
     pairs = {
         "type": (before.gb_type, after.gb_type),
@@ -228,4 +228,4 @@ def _reworded(old: Entry, new: Entry) -> Reworded:
         "hints": ("\n".join(before.hints), "\n".join(after.hints)),
     }
     changes = {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
-    return Reworded(new.gb_id, new.title, changes)
+    return RewordedBreak(new.gb_id, new.title, changes)

@@ -15,7 +15,7 @@ from typing import Literal, get_args
 import msgspec
 
 from compilescope.bundles import Bundled
-from compilescope.registry.raised import Raised, same_type
+from compilescope.registry.raised_breaks import RaisedBreaks, same_type
 from compilescope.registry.sentences import is_code
 from compilescope.registry.table import Entry, RawVariant, Registry
 from compilescope.registry.taxonomy import Taxonomy
@@ -60,11 +60,11 @@ class NoteProblem(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class Beside:
+class TableCompanions:
     """What is kept beside the table, by us and in torch's source."""
 
     taxonomy: Taxonomy
-    raised: Raised | None
+    raised: RaisedBreaks | None
     """None where there is no source to look into."""
     notes: tuple[str, ...] = ()
     """Ids that have one."""
@@ -73,13 +73,13 @@ class Beside:
     """Ids that have an example, or that are listed as out of reach."""
 
 
-def lint(table: Registry, beside: Beside) -> list[NoteProblem]:
+def lint(table: Registry, beside: TableCompanions) -> list[NoteProblem]:
     """All problems, in the order of the kinds."""
     found = [problem for check in _CHECKS for problem in check(table, beside)]
     return sorted(found, key=lambda problem: KINDS.index(problem.kind))
 
 
-def _not_raised(table: Registry, beside: Beside) -> Iterator[NoteProblem]:
+def _not_raised(table: Registry, beside: TableCompanions) -> Iterator[NoteProblem]:
     if beside.raised is None:
         return
     for entry in table:
@@ -87,7 +87,7 @@ def _not_raised(table: Registry, beside: Beside) -> Iterator[NoteProblem]:
             yield NoteProblem("not-raised", entry.gb_id, entry.title)
 
 
-def _not_registered(table: Registry, beside: Beside) -> Iterator[NoteProblem]:
+def _not_registered(table: Registry, beside: TableCompanions) -> Iterator[NoteProblem]:
     if beside.raised is None:
         return
     exact = {title for entry in table for title in entry.titles}
@@ -102,7 +102,7 @@ def _not_registered(table: Registry, beside: Beside) -> Iterator[NoteProblem]:
         yield NoteProblem("type-at-run-time", f"{call.file}:{call.line}", call.gb_type)
 
 
-def _placeholders(table: Registry, beside: Beside) -> Iterator[NoteProblem]:
+def _placeholders(table: Registry, beside: TableCompanions) -> Iterator[NoteProblem]:
     for entry in table:
         fields = [field for raw in _raw(entry) for field in _open_fields(raw)]
         if fields:
@@ -121,7 +121,7 @@ def _open_fields(raw: RawVariant) -> list[str]:
     return found + ["type"] * is_code(raw.gb_type.strip())
 
 
-def _duplicates(table: Registry, beside: Beside) -> Iterator[NoteProblem]:
+def _duplicates(table: Registry, beside: TableCompanions) -> Iterator[NoteProblem]:
     owners: dict[str, list[str]] = {}
     for entry in table:
         for title in entry.titles:
@@ -131,7 +131,7 @@ def _duplicates(table: Registry, beside: Beside) -> Iterator[NoteProblem]:
             yield NoteProblem("duplicated-type", " ".join(ids), title)
 
 
-def _missing_words(table: Registry, beside: Beside) -> Iterator[NoteProblem]:
+def _missing_words(table: Registry, beside: TableCompanions) -> Iterator[NoteProblem]:
     for entry in table:
         if not entry.explanations:
             yield NoteProblem("no-explanation", entry.gb_id, entry.title)
@@ -141,7 +141,7 @@ def _missing_words(table: Registry, beside: Beside) -> Iterator[NoteProblem]:
             yield NoteProblem("no-category", entry.gb_id, entry.title)
 
 
-def _strays(table: Registry, beside: Beside) -> Iterator[NoteProblem]:
+def _strays(table: Registry, beside: TableCompanions) -> Iterator[NoteProblem]:
     ids = {entry.gb_id for entry in table}
     for gb_id in beside.notes:
         if gb_id not in ids:
@@ -163,7 +163,7 @@ def counted(problems: Iterable[NoteProblem]) -> dict[Kind, int]:
     return {kind: counts[kind] for kind in KINDS}
 
 
-_CHECKS: tuple[Callable[[Registry, Beside], Iterator[NoteProblem]], ...] = (
+_CHECKS: tuple[Callable[[Registry, TableCompanions], Iterator[NoteProblem]], ...] = (
     _not_raised,
     _not_registered,
     _placeholders,

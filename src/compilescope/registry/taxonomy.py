@@ -1,10 +1,11 @@
-"""The taxonomy of graph breaks. Its facts are in taxonomy.toml; this reads and checks them.
+"""The taxonomy of graph breaks, and the symptoms that users search by. The facts are in
+taxonomy.toml and symptoms.toml; this reads and checks them.
 
 Commands read the same facts from taxonomy.json, which a test makes of the other and compares with
 it: parsing 50 kB of TOML takes longer than all else that explaining a graph break does.
 
-Every id and every type has one category at most, so the order of the file decides nothing but
-the order of display.
+Every id and every type has one category at most, so the order of the file decides nothing but the
+order of display.
 """
 
 from __future__ import annotations
@@ -13,13 +14,15 @@ import sys
 from collections.abc import Iterator
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, TypeVar, get_args
 
 import msgspec
 
 from compilescope.errors import ToolError
 from compilescope.registry.table import normal_id
 
+_Kind = TypeVar("_Kind")
+_SYMPTOMS = Path(__file__).with_name("symptoms.toml")
 _FILE = Path(__file__).with_name("taxonomy.toml")
 _READY = _FILE.with_suffix(".json")
 
@@ -128,19 +131,7 @@ class _TaxonomyFile(msgspec.Struct, forbid_unknown_fields=True):
 
 def read_taxonomy(path: Path) -> Taxonomy:
     """Read and check a taxonomy file."""
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
-
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-        raw = msgspec.convert(data, _TaxonomyFile)
-    except OSError as error:
-        why = error.strerror or str(error)
-        raise ToolError(f"The taxonomy {path} could not be read: {why}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
-        raise ToolError(f"The taxonomy {path} is not valid: {error}.") from None
+    raw = _decoded(path, _TaxonomyFile, "taxonomy", "is")
     categories = tuple(
         msgspec.structs.replace(category, why=_flow(category.why), fix=_flow(category.fix))
         for category in raw.category
@@ -181,3 +172,38 @@ def _fold(text: str) -> str:
 
 def _flow(text: str) -> str:
     return " ".join(text.split())
+
+
+# What users see or write when they meet a category of graph breaks, so that search finds it.
+#
+# The words are in symptoms.toml; this reads and checks them.
+
+
+@lru_cache(maxsize=1)
+def load_symptoms() -> dict[str, tuple[str, ...]]:
+    """The symptoms of each category: the first is for display, all are for search."""
+    return read_symptoms(_SYMPTOMS)
+
+
+def read_symptoms(path: Path) -> dict[str, tuple[str, ...]]:
+    """Read and check a file of symptoms."""
+    symptoms = _decoded(path, dict[str, tuple[str, ...]], "symptoms", "are")
+    if set(symptoms) != set(CATEGORY_IDS) or not all(symptoms.values()):
+        raise ToolError(f"The symptoms {path} are not valid: each category needs one or more.")
+    return symptoms
+
+
+def _decoded(path: Path, kind: type[_Kind], what: str, are: str) -> _Kind:
+    # Most commands read what was made ready of it, and no TOML.
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+
+    try:
+        return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), kind)
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise ToolError(f"The {what} {path} could not be read: {why}.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
+        raise ToolError(f"The {what} {path} {are} not valid: {error}.") from None

@@ -28,7 +28,7 @@ _MOST_LINES = 24
 """Of a diff in a summary. Chosen: a summary stays a screen or two."""
 
 
-class Told(msgspec.Struct, frozen=True):
+class ShownAdvice(msgspec.Struct, frozen=True):
     """What one document has shown of changes so far: each change is shown once."""
 
     in_python: bool = False
@@ -46,7 +46,7 @@ class Told(msgspec.Struct, frozen=True):
 
 
 def advice_blocks(
-    advice: tuple[Advice, ...], told: Told, where: str, *, brief: bool
+    advice: tuple[Advice, ...], told: ShownAdvice, where: str, *, brief: bool
 ) -> list[Block]:
     """In a summary the first alone; else all."""
     drawn = _drawn(advice[:1] if brief else advice, told, where, brief=brief)
@@ -58,7 +58,7 @@ def advice_blocks(
 
 
 def _drawn(
-    advice: tuple[Advice, ...], told: Told, where: str, *, brief: bool
+    advice: tuple[Advice, ...], told: ShownAdvice, where: str, *, brief: bool
 ) -> Iterator[list[Block]]:
     for number, each in enumerate(advice):
         blocks: list[Block] = []
@@ -88,10 +88,11 @@ def advice_text(finding: Finding) -> str:
     label = _LABELS[first.status]
     if not first.diff:
         return f"{label} {first.text}"
-    return f"{label} {first.text} ({_worth(first, Told()).replace('`', '')})\n{first.diff.rstrip()}"
+    worth = _worth(first, ShownAdvice()).replace("`", "")
+    return f"{label} {first.text} ({worth})\n{first.diff.rstrip()}"
 
 
-def _worth(advice: Advice, told: Told) -> str:
+def _worth(advice: Advice, told: ShownAdvice) -> str:
     if advice.status == "proven":
         return _PROVEN
     if told.from_log:
@@ -101,7 +102,7 @@ def _worth(advice: Advice, told: Told) -> str:
     return _UNPROVEN_IN_PYTHON if told.in_python else _UNPROVEN
 
 
-def _diff(advice: Advice, told: Told, *, brief: bool) -> Block:
+def _diff(advice: Advice, told: ShownAdvice, *, brief: bool) -> Block:
     if not brief:
         return Diff(advice.diff)
     lines = _gist(advice.diff)

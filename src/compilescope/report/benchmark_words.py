@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compilescope.analysis.benchmarks import Setup, Trial, benchmarks, effect, machines
-from compilescope.model.benchmarked import Benchmark, Machine
+from compilescope.model.benchmark import Benchmark, Machine
 from compilescope.model.byte_counts import shown_bytes
 from compilescope.model.run import Run
 from compilescope.report.blocks import Span, Style, Words, words

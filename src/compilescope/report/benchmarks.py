@@ -15,7 +15,7 @@ from compilescope.analysis.benchmarks import (
     effect,
     trials,
 )
-from compilescope.model.benchmarked import Benchmark
+from compilescope.model.benchmark import Benchmark
 from compilescope.report.benchmark_words import (
     bytes_cell,
     compile_cell,

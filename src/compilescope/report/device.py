@@ -1,13 +1,41 @@
-"""A device as blocks: what it takes, under the headings of its file."""
+"""A device as blocks: what it takes, under the headings of its file;
+and the runs that were checked against it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
+import msgspec
+
+from compilescope.analysis.digest import digest
+from compilescope.analysis.preflight import preflight
+from compilescope.findings.violations import ViolationFinding, violations
 from compilescope.model.byte_counts import shown_bytes
 from compilescope.model.device import ALL_DIMS, Alignment, Device
-from compilescope.report.blocks import Block, Facts, Heading, Paragraph, Span, Words, prose, words
+from compilescope.model.run import Run
+from compilescope.report.blocks import (
+    Block,
+    Facts,
+    Heading,
+    Item,
+    Paragraph,
+    Span,
+    Style,
+    Table,
+    Words,
+    prose,
+    words,
+)
+from compilescope.report.places import count, place
 
+_Url = Callable[[str], str]
+_STYLES: dict[str, Style] = {"error": "bad", "warning": "warn", "unknown": "dim"}
+# Chosen: kinds of refusals, and runs that have them; the rest is counted.
+_MOST_KINDS = 20
+_MOST_RUNS = 8
 _Row = tuple[str, Words]
 _ANY = words(Span("any", "dim"))
 
@@ -96,3 +124,145 @@ def _names(names: Sequence[str]) -> Words:
 
 def _most(limit: int | None) -> Words:
     return words(f"at most {limit}") if limit is not None else _ANY
+
+
+# What devices refused across runs: by device, and for one device by model.
+
+
+class RefusedRun(NamedTuple):
+    """A violation, where it was, and in which run."""
+
+    run: str
+    program: str
+    finding: ViolationFinding
+    place: str
+
+    @property
+    def model(self) -> str:
+        return self.finding.model or self.program
+
+
+def refused(runs: Iterable[tuple[str, Run]], device: str = "") -> list[RefusedRun]:
+    """Of runs with the names of their programs: every violation, or those of one device."""
+    found = []
+    for program, run in runs:
+        for finding in violations(run):
+            if not device or finding.device == device:
+                found.append(RefusedRun(run.header.run, program, finding, _place(finding, run)))
+    return found
+
+
+def checked(runs: Iterable[tuple[str, Run]], devices: Sequence[Device]) -> list[RefusedRun]:
+    """What devices would not support of the graphs that runs recorded, as `preflight` says it."""
+    return [
+        RefusedRun(run.header.run, program, _unnamed(found), _place(found, run))
+        for program, run in runs
+        for report in preflight(run, digest(run), devices)
+        for found in (*report.violations, *report.unknown)
+    ]
+
+
+def _unnamed(found: ViolationFinding) -> ViolationFinding:
+    """A check names the function that was compiled; here programs are told apart."""
+    return msgspec.structs.replace(found, model="")
+
+
+def _place(found: ViolationFinding, run: Run) -> str:
+    return place(found.file, found.line, run.header.root) if found.file else ""
+
+
+def devices_table(
+    devices: Sequence[Device], violations: Sequence[RefusedRun], device_url: _Url
+) -> Table:
+    """Those that are shipped, then those that only runs know."""
+    by_device: dict[str, list[RefusedRun]] = {}
+    for each in violations:
+        by_device.setdefault(each.finding.device, []).append(each)
+    titles = {device.name: device.title for device in devices}
+    names = [*titles, *sorted(set(by_device) - set(titles))]
+    rows = tuple(
+        (
+            words(Span(name, url=device_url(name))),
+            words(titles[name] if name in titles else Span("a device file of yours", "dim")),
+            *_counts(by_device.get(name, [])),
+        )
+        for name in names
+    )
+    columns = ("device", "what it is", "errors", "warnings", "unknown", "models", "runs")
+    return Table(columns, rows, (2, 3, 4, 5, 6))
+
+
+def _counts(members: Sequence[RefusedRun]) -> tuple[Words, ...]:
+    severities = Counter[str](each.finding.severity for each in members)
+    return (
+        *(_number(severities[name], _STYLES[name]) for name in _STYLES),
+        _number(len({each.model for each in members}), "plain"),
+        _number(len({each.run for each in members}), "plain"),
+    )
+
+
+def _number(amount: int, style: Style) -> Words:
+    return words(Span(str(amount), style) if amount else Span("-", "dim"))
+
+
+def model_items(violations: Sequence[RefusedRun], run_url: _Url) -> list[Block]:
+    """One for each model or program, the one with the most errors first."""
+    groups: dict[str, list[RefusedRun]] = {}
+    for each in violations:
+        groups.setdefault(each.model, []).append(each)
+    ordered = sorted(groups.items(), key=lambda group: (-_errors(group[1]), group[0]))
+    return [
+        _item(number, model, members, run_url) for number, (model, members) in enumerate(ordered, 1)
+    ]
+
+
+def _errors(members: Sequence[RefusedRun]) -> int:
+    return sum(each.finding.severity == "error" for each in members)
+
+
+def _item(number: int, model: str, members: Sequence[RefusedRun], run_url: _Url) -> Item:
+    runs = list(dict.fromkeys(each.run for each in members))
+    unclear = sum(each.finding.severity == "unknown" for each in members)
+    found = count(len(members) - unclear, "violation")
+    more = f" and {count(unclear, 'inconclusive check')}" if unclear else ""
+    spans: list[str | Span] = [f"{found}{more} in {count(len(runs), 'run')}: "]
+    for at, run in enumerate(runs[:_MOST_RUNS]):
+        spans += [", "] if at else []
+        spans.append(Span(run, url=run_url(run)))
+    rest = len(runs) - _MOST_RUNS
+    spans.append(f" and {rest} more" if rest > 0 else "")
+    errors = _errors(members)
+    style: Style = "bad" if errors else "warn"
+    right = Span(count(errors, "error") if errors else "no errors", style)
+    blocks: tuple[Block, ...] = (Paragraph(words(*spans)), *_kinds(members))
+    return Item(str(number), words(Span(model or "unnamed", "strong")), words(right), blocks)
+
+
+def _kinds(members: Sequence[RefusedRun]) -> list[Block]:
+    """The same refusal of the same line once, with how often."""
+    kinds: dict[tuple[str, ...], list[RefusedRun]] = {}
+    for each in members:
+        said = each.finding
+        key = (said.severity, said.rule or "", said.op, said.allowed, each.place)
+        kinds.setdefault(key, []).append(each)
+    ordered = sorted(kinds.items(), key=lambda kind: (kind[0][0] != "error", -len(kind[1])))
+    rows = tuple(
+        (
+            words(Span(f"{rule} {severity}", _STYLES.get(severity, "plain"))),
+            words(Span(op, "code")),
+            words(f"found {_found(alike)}; allowed {allowed}"),
+            words(where or "-"),
+            prose(alike[0].finding.first_step),
+            words(str(len(alike))),
+        )
+        for (severity, rule, op, allowed, where), alike in ordered[:_MOST_KINDS]
+    )
+    columns = ("constraint", "operation", "why", "line", "try", "times")
+    left = len(ordered) - _MOST_KINDS
+    more = [Paragraph(words(Span(f"and {left} more kinds", "dim")))] if left > 0 else []
+    return [Table(columns, rows, (5,)), *more]
+
+
+def _found(alike: Sequence[RefusedRun]) -> str:
+    different = list(dict.fromkeys(each.finding.found for each in alike))
+    return different[0] + (f" and {len(different) - 1} more" if different[1:] else "")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from compilescope.analysis.brief import is_long
-from compilescope.analysis.devices import devices
+from compilescope.analysis.dynamo_graphs import devices
 from compilescope.analysis.gate.doubts import doubts
+from compilescope.analysis.partial_digest import is_long
 from compilescope.model.bodies import (
     Benchmark,
     CheckOutcome,
@@ -28,7 +28,7 @@ from compilescope.plugins import discover
 from compilescope.report import sections
 from compilescope.report.blocks import Document, Part, ShownRun
 from compilescope.report.first_items import bounded
-from compilescope.report.program_end import ended_style
+from compilescope.report.program_state import ended_style
 from compilescope.report.repeats import without_repeats
 from compilescope.report.section import Reading, Section
 from compilescope.report.source_links import with_lines

@@ -28,16 +28,20 @@ from compilescope.report.blocks import (
     words,
 )
 from compilescope.report.cause_list import causes_table
-from compilescope.report.excerpts import lines_at, listing
-from compilescope.report.failure import repro_words, why_it_failed
-from compilescope.report.finding import finding_item
-from compilescope.report.fit import Measure, fit_lines
-from compilescope.report.links import page_link
+from compilescope.report.finding import (
+    finding_item,
+    lines_at,
+    listing,
+    page_link,
+    repro_words,
+    why_it_failed,
+)
 from compilescope.report.places import anchor_of, count, first_few, first_line, place
 from compilescope.report.render.spans import duration
 from compilescope.report.repeats import without_repeats
 from compilescope.report.section import Reading
 from compilescope.report.sections.logged import nothing_to_explain
+from compilescope.report.size_limits import Measure, fit_lines
 from compilescope.rules.causes.device_words import DEVICE_RULES
 
 # Chosen: functions and parts of one that are named; the rest is counted.

@@ -51,7 +51,7 @@ class FixFigure(msgspec.Struct, frozen=True):
     after: int | Spread | None
 
 
-class Fixing(msgspec.Struct, frozen=True, kw_only=True):
+class FixSearchView(msgspec.Struct, frozen=True, kw_only=True):
     """A search for fixes, as a user is told of it."""
 
     title: str
@@ -115,7 +115,7 @@ def uncovered_blocks(uncovered: Sequence[UncoveredBreak], root: str) -> Iterator
         yield Paragraph(words(at, " ", *prose(_sentence(f"{each.cause}: {why}"))), "-")
 
 
-def fixing_document(fixing: Fixing) -> Document:
+def fixing_document(fixing: FixSearchView) -> Document:
     rows = _rows(fixing.attempts)
     head: list[Block] = [Paragraph(words(Span(text, style))) for text, style in fixing.headline]
     head += _paid(fixing)
@@ -350,7 +350,7 @@ def _remark(figure: FixFigure) -> tuple[str, Style]:
     return "no clear difference", "dim"
 
 
-def _paid(fixing: Fixing) -> list[Block]:
+def _paid(fixing: FixSearchView) -> list[Block]:
     """Did it pay? Said plainly, also where it did not."""
     said: list[Block] = []
     for figure in fixing.figures:

@@ -9,7 +9,7 @@ import msgspec
 
 from compilescope.analysis.findings import by_cost
 from compilescope.analysis.gate.counts import each_once
-from compilescope.analysis.gate.verdict import Judgement, Known, unsure_of
+from compilescope.analysis.gate.verdict import AcceptedFinding, Judgement, unsure_of
 from compilescope.findings.finding import Finding
 from compilescope.model.body import Verdict
 from compilescope.model.outcomes import JudgedLimit
@@ -41,7 +41,7 @@ _MOST_CAUSES = 20
 _MOST_GONE = 10
 
 
-class Terms(msgspec.Struct, frozen=True, kw_only=True):
+class GateTerms(msgspec.Struct, frozen=True, kw_only=True):
     """What the run was held against, and where that stands."""
 
     own: bool = False
@@ -63,7 +63,12 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def gate_document(
-    judgement: Judgement, terms: Terms, *, root: str, record: ShownRun, pages: Pages | None = None
+    judgement: Judgement,
+    terms: GateTerms,
+    *,
+    root: str,
+    record: ShownRun,
+    pages: Pages | None = None,
 ) -> Document:
     against = judgement.against
     told = verdict_words(judgement.outcome, judgement.checks)
@@ -149,7 +154,7 @@ def _causes(against: tuple[Finding, ...], root: str, pages: Pages | None) -> lis
     return blocks
 
 
-def _terms(judgement: Judgement, terms: Terms, record: ShownRun) -> list[Block]:
+def _terms(judgement: Judgement, terms: GateTerms, record: ShownRun) -> list[Block]:
     lines: list[Block] = [note("")]
     if terms.baseline:
         lines.append(note(_baseline_words(judgement, terms, record)))
@@ -177,7 +182,7 @@ def _terms(judgement: Judgement, terms: Terms, record: ShownRun) -> list[Block]:
     return lines
 
 
-def _baseline_words(judgement: Judgement, terms: Terms, record: ShownRun) -> str:
+def _baseline_words(judgement: Judgement, terms: GateTerms, record: ShownRun) -> str:
     known = count(len(judgement.known), "cause")
     text = f"Checked against the baseline {terms.baseline}, which accepts {known} of this run."
     if terms.baseline_torch and record.torch and terms.baseline_torch != record.torch:
@@ -188,7 +193,7 @@ def _baseline_words(judgement: Judgement, terms: Terms, record: ShownRun) -> str
     return text
 
 
-def _gone(gone: tuple[Known, ...]) -> list[Block]:
+def _gone(gone: tuple[AcceptedFinding, ...]) -> list[Block]:
     are, them = ("is", "it") if len(gone) == 1 else ("are", "them")
     head = (
         f"{count(len(gone), 'cause')} in the baseline {are} no longer present; "
@@ -202,13 +207,18 @@ def _gone(gone: tuple[Known, ...]) -> list[Block]:
     return lines
 
 
-def _known_words(known: Known) -> str:
+def _known_words(known: AcceptedFinding) -> str:
     where = " in ".join(text for text in (known.file, known.function) if text)
     return f"{known.title} ({where})" if where else known.title
 
 
 def update_document(
-    added: Iterable[Finding], removed: tuple[Known, ...], kept: int, *, file: str, root: str
+    added: Iterable[Finding],
+    removed: tuple[AcceptedFinding, ...],
+    kept: int,
+    *,
+    file: str,
+    root: str,
 ) -> Document:
     """What --update-baseline wrote."""
     new, blocks = tuple(added), []

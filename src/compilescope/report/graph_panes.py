@@ -13,9 +13,9 @@ from operator import attrgetter
 
 import msgspec
 
-from compilescope.analysis.stages.collect import KERNELS, Stage, StagedGraph, shown_stages
 from compilescope.analysis.stages.panes import StagePane, stage_panes, stage_title
 from compilescope.analysis.stages.reader import StageReader
+from compilescope.analysis.stages.staged_graphs import KERNELS, Stage, StagedGraph, shown_stages
 from compilescope.report.blocks import CodeLine, Pane
 from compilescope.report.places import shown_path
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from compilescope.analysis.stages.collect import (
+from compilescope.analysis.stages.figures import GraphFigures
+from compilescope.analysis.stages.panes import stage_title
+from compilescope.analysis.stages.staged_graphs import (
     KERNELS,
     StagedGraph,
     order_stages,
     shown_stages,
 )
-from compilescope.analysis.stages.figures import GraphFigures
-from compilescope.analysis.stages.panes import stage_title
 from compilescope.graphs.statistics import Amount, GraphStatistics
 from compilescope.model.bodies import KernelEmitted
 from compilescope.report.amounts import shown_bytes, shown_flops

@@ -7,10 +7,9 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from compilescope.analysis.break_reasons import BreakReason
-from compilescope.analysis.dynamo_graphs import DynamoGraph
+from compilescope.analysis.dynamo_graphs import BreakReason, DynamoGraph
 from compilescope.analysis.guard_groups import GuardGroup, guard_groups
-from compilescope.analysis.guarded import GuardedGraph
+from compilescope.analysis.guarded_graphs import GuardedGraph
 from compilescope.model.guards import GuardCost, GuardNode
 from compilescope.report.blocks import (
     Block,

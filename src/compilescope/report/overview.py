@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from compilescope.analysis.checked import CheckState
-from compilescope.analysis.overview import Overview, Standing, Tally
+from compilescope.analysis.check_results import CheckState
+from compilescope.analysis.overview import Overview, RunStanding, Tally
 from compilescope.report.blocks import (
     Document,
     Figure,
@@ -114,7 +114,7 @@ def _rate(label: str, tally: Tally) -> Figure:
 def _part(
     id: str,
     title: str,
-    rows: tuple[Standing, ...],
+    rows: tuple[RunStanding, ...],
     ids: dict[str, str],
     anchors: dict[str, str],
 ) -> Part:

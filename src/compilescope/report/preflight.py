@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compilescope.analysis.preflight import DeviceReport
-from compilescope.analysis.recorded_graphs import NotChecked
+from compilescope.analysis.preflight import DeviceReport, NotChecked
 from compilescope.findings.violations import ViolationFinding
 from compilescope.model.byte_counts import shown_bytes
 from compilescope.report.blocks import (

@@ -31,7 +31,7 @@ _FREE = ("Cost:", "-")
 """Amounts and values: equal ones are no repeats."""
 
 
-class _Said(msgspec.Struct):
+class _SaidSentences(msgspec.Struct):
     """What the document has said so far, and where."""
 
     where: Span = msgspec.field(default_factory=lambda: Span("above"))
@@ -81,15 +81,15 @@ class _Said(msgspec.Struct):
 
 def without_repeats(document: Document, *, by_entry: bool = False) -> Document:
     """Of a page, a reader may open any entry first: each is whole in itself."""
-    said = _Said()
+    said = _SaidSentences()
     parts = (_part(part, None if by_entry else said) for part in document.parts)
     return msgspec.structs.replace(document, parts=tuple(parts))
 
 
-def _part(part: Part, before: _Said | None) -> Part:
+def _part(part: Part, before: _SaidSentences | None) -> Part:
     kept: list[Block] = []
     for block in part.blocks:
-        said = _Said() if before is None else before
+        said = _SaidSentences() if before is None else before
         said.enter(_place(block, part))
         kept += said.all([block])
     return msgspec.structs.replace(part, blocks=tuple(kept))

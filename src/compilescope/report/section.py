@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Literal, TypeVar, cast
 
 import msgspec
 
-from compilescope.analysis.brief import brief_digest, digest_of_files, is_long
 from compilescope.analysis.digest import Digest, digest
 from compilescope.analysis.findings import by_cost, findings
+from compilescope.analysis.partial_digest import digest_of_drawn, digest_of_files, is_long
 from compilescope.findings.breaks import BreakFinding
 from compilescope.findings.finding import Finding
 from compilescope.findings.recompiles import RecompiledFrame, RecompileFinding, recompile_findings
@@ -18,12 +18,12 @@ from compilescope.model.bodies import LogRead
 from compilescope.model.event import Event
 from compilescope.model.run import Run
 from compilescope.registry.pages import Pages
-from compilescope.report.advice import Told
+from compilescope.report.advice import ShownAdvice
 from compilescope.report.blocks import Block, Quote
 from compilescope.source.spots import Sources
 
 if TYPE_CHECKING:
-    from compilescope.analysis.stages.collect import StagedGraph
+    from compilescope.analysis.stages.staged_graphs import StagedGraph
 
 T = TypeVar("T")
 
@@ -97,7 +97,7 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
                 if is_report
                 else (digest(self.run), None)
             )
-        return brief_digest(self.run, lambda number: number <= most or number == self.only)
+        return digest_of_drawn(self.run, lambda number: number <= most or number == self.only)
 
     @property
     def most_asked(self) -> int:
@@ -144,9 +144,9 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
         return found
 
     @functools.cached_property
-    def told(self) -> Told:
+    def told(self) -> ShownAdvice:
         """Of changes, so far in this document."""
-        return Told(
+        return ShownAdvice(
             in_python=self.reader == "python",
             from_log=self.run.count(LogRead) > 0,
             from_stdin=self.run.header.command[:1] == ("-",),
@@ -169,7 +169,7 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
     @functools.cached_property
     def graphs(self) -> list[StagedGraph]:
         """In the order in which work on them began."""
-        from compilescope.analysis.stages.collect import staged_graphs
+        from compilescope.analysis.stages.staged_graphs import staged_graphs
 
         return staged_graphs(self.run)
 

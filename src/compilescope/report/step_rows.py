@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from compilescope.analysis.roofline import RoofPoint, faster_than_roof, merged, roof_points
-from compilescope.analysis.step_causes import CauseTold, told_causes
-from compilescope.analysis.step_kernels import StepKernel, kernels_by_profile, roof_of
+from compilescope.analysis.step_causes import StepCause, step_causes
+from compilescope.analysis.step_kernels import (
+    RoofPoint,
+    StepKernel,
+    faster_than_roof,
+    kernels_by_profile,
+    merged,
+    roof_of,
+    roof_points,
+)
 from compilescope.model.run import Run
 from compilescope.profiles.calls import UserLine, operator_name
 from compilescope.profiles.kernel_rows import Bound, KernelRow, Roof
@@ -116,7 +123,7 @@ def _one(profile: StepProfile, run: Run) -> list[Block]:
     where, on_gpu = told.device or "the CPU", bool(told.device)
     title = f"{_ms(bar.step_us)} from one call of {name} to the next, on {where}"
     blocks: list[Block] = [
-        *_causes(told_causes(run, profile), run.header.root),
+        *_causes(step_causes(run, profile), run.header.root),
         Paragraph(words(_verdict(profile, bar))),
         _bar(bar, title, on_gpu),
         Paragraph(words(_how(bar))),
@@ -303,7 +310,7 @@ def _percent(share: float | None) -> str:
     return f"{share:.0%}" if share >= 0.01 else "<1%"
 
 
-def _causes(causes: list[CauseTold], root: str) -> list[Block]:
+def _causes(causes: list[StepCause], root: str) -> list[Block]:
     """The first one in full, the others in a line each."""
     if not causes:
         return []
@@ -313,7 +320,7 @@ def _causes(causes: list[CauseTold], root: str) -> list[Block]:
     return blocks
 
 
-def _cause(told: CauseTold, root: str) -> str:
+def _cause(told: StepCause, root: str) -> str:
     where = f" ({_at(told.lines[0], root)})" if told.lines else ""
     return f"{told.share:.0%} of the step, {_ms(told.us)}: {told.why}{where}."
 

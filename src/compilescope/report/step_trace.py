@@ -14,8 +14,7 @@ from compilescope.model.bodies import StepsProfiled
 from compilescope.model.run import Run
 from compilescope.profiles.calls import Calls, StepPlaces, read_places
 from compilescope.profiles.step_profile import profiles_of
-from compilescope.profiles.stored import read_stored
-from compilescope.profiles.trace import Trace
+from compilescope.profiles.trace import Trace, read_stored
 from compilescope.report.places import place
 
 _PID = 2_000_000_000

@@ -32,7 +32,7 @@ _STYLES: dict[str, Style] = {
 }
 
 
-class Tuned(msgspec.Struct, frozen=True, kw_only=True):
+class TuningView(msgspec.Struct, frozen=True, kw_only=True):
     """A search for a faster step, as a user is told of it."""
 
     subtitle: str
@@ -44,7 +44,7 @@ class Tuned(msgspec.Struct, frozen=True, kw_only=True):
     """(what for, the command)."""
 
 
-def tuning_document(tuned: Tuned) -> Document:
+def tuning_document(tuned: TuningView) -> Document:
     head = list(outcome_blocks(tuned.outcome))
     head += [Paragraph(words(text)) for text in tuned.told]
     if tuned.attempts:

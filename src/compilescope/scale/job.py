@@ -13,7 +13,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
-from compilescope.model.benchmarked import Machine
+from compilescope.model.benchmark import Machine
 from compilescope.model.jobs import JobState
 from compilescope.processes.outcome import ProcessEnd
 

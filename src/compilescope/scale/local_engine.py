@@ -18,7 +18,7 @@ from multiprocessing.connection import wait
 import msgspec
 
 from compilescope.errors import ToolError
-from compilescope.model.benchmarked import Machine
+from compilescope.model.benchmark import Machine
 from compilescope.model.jobs import JobState
 from compilescope.processes.child import end_process
 from compilescope.processes.deadline import clock, pauses

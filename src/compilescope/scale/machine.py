@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psutil
 
-from compilescope.model.benchmarked import Machine
+from compilescope.model.benchmark import Machine
 
 _PACKAGES = ("transformers", "triton", "ray")
 

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from compilescope.errors import ToolError
-from compilescope.model.benchmarked import Machine
+from compilescope.model.benchmark import Machine
 from compilescope.model.jobs import JobState
 from compilescope.scale.job import Finished, Job, JobProgress, JobResult, JobSource
 from compilescope.scale.ray_nodes import Nodes, RayNode, cpus_of, first_line, only_on

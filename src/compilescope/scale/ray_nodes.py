@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from compilescope.errors import ToolError
-from compilescope.model.benchmarked import Machine
+from compilescope.model.benchmark import Machine
 from compilescope.scale import ray_probe
 from compilescope.scale.job import Job
 from compilescope.version import VERSION

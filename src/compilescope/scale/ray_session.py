@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from compilescope.errors import ToolError
-from compilescope.scale.ray_files import pack
+from compilescope.scale.ray_work import pack
 from compilescope.settings import current_environment, offer_environment
 
 _CONNECT_S = 5.0

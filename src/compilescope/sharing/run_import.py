@@ -18,8 +18,7 @@ from compilescope.model.eventfile import EventReader, event_files
 from compilescope.model.header import FILE_NAME, RunHeader, read_header, write_header
 from compilescope.model.home import list_runs, make_home, note_made
 from compilescope.model.run import is_live
-from compilescope.sharing.archive import Progress
-from compilescope.sharing.unpack import UnpackLimits, opened
+from compilescope.sharing.archive import Progress, UnpackLimits, opened
 
 _CHECKED_BYTES = 100_000_000
 """Of events that are decoded before a run is taken in. Chosen: it bounds the time for an archive

@@ -14,6 +14,7 @@ from functools import cached_property
 from pathlib import Path
 
 from compilescope.errors import ToolError
+from compilescope.registry.break_counts import BreakCount, BreakCounts, load_break_counts
 from compilescope.registry.cases import (
     EXAMPLES,
     ExampleFile,
@@ -30,12 +31,10 @@ from compilescope.registry.history import (
     release_of,
     with_table,
 )
-from compilescope.registry.met import Met, MetBreak, load_met
 from compilescope.registry.notes import Note, read_notes
-from compilescope.registry.raised import BreakSite, Raised, raised_types
-from compilescope.registry.symptoms import load_symptoms
+from compilescope.registry.raised_breaks import BreakSite, RaisedBreaks, raised_types
 from compilescope.registry.table import Entry, Registry, Variant
-from compilescope.registry.taxonomy import Category, Taxonomy, load_taxonomy
+from compilescope.registry.taxonomy import Category, Taxonomy, load_symptoms, load_taxonomy
 from compilescope.registry.torch_copy import dynamo_sources, read_table, torch_of
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}")
@@ -154,7 +153,7 @@ class Page:
     related: tuple[Entry, ...]
     own: Note | None = None
     """The user's own, which stands above the other."""
-    met: MetBreak | None = None
+    met: BreakCount | None = None
     """How often it was met; None: never, where we counted."""
 
     @property
@@ -201,7 +200,7 @@ class Content:
     pages: tuple[Page, ...]
     symptoms: dict[str, tuple[str, ...]]
     by_id: dict[str, Page] = field(repr=False, default_factory=dict)
-    met: Met = field(default_factory=Met)
+    met: BreakCounts = field(default_factory=BreakCounts)
 
     @property
     def name(self) -> str:
@@ -288,7 +287,7 @@ def gather(sources: SiteSources) -> Content:
     examples = read_examples(sources.examples or EXAMPLES)
     unreachable = load_unreachable()
     related = related_ids(table, taxonomy)
-    met = load_met()
+    met = load_break_counts()
     pages = []
     for entry in table:
         example = examples.get(entry.gb_id)
@@ -325,7 +324,7 @@ def _wordings(entry: Entry, history: History) -> tuple[Wording, ...]:
     return tuple(found)
 
 
-def _raised(table: Registry, sources: SiteSources) -> Raised | None:
+def _raised(table: Registry, sources: SiteSources) -> RaisedBreaks | None:
     """From the source of the torch that the table belongs to, where that is at hand."""
     copy = torch_of(table)
     if sources.table is not None and not copy and sources.table.suffix == ".whl":
@@ -334,7 +333,7 @@ def _raised(table: Registry, sources: SiteSources) -> Raised | None:
     return found if found is not None and found.calls else None
 
 
-def _places(entry: Entry, raised: Raised | None) -> tuple[BreakSite, ...]:
+def _places(entry: Entry, raised: RaisedBreaks | None) -> tuple[BreakSite, ...]:
     if raised is None:
         return ()
     found = [call for title in entry.titles for call in raised.places(title)]

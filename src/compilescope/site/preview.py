@@ -36,7 +36,7 @@ from compilescope.local_requests import (
     refusal,
     refused_reading,
 )
-from compilescope.registry import cases, history, notes, symptoms, taxonomy
+from compilescope.registry import cases, history, notes, taxonomy
 from compilescope.registry.downloads import current_file
 from compilescope.registry.torch_copy import read_table
 from compilescope.site.build import BuiltSite, build_site
@@ -255,7 +255,7 @@ def _watch(
         for load in (
             cases.load_unreachable,
             history.load_history,
-            symptoms.load_symptoms,
+            taxonomy.load_symptoms,
             taxonomy.load_taxonomy,
         ):
             load.cache_clear()

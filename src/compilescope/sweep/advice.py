@@ -20,7 +20,7 @@ from compilescope.model.jobs import JobCause, JobEnded
 from compilescope.model.run import Run, read_run
 from compilescope.processes.deadline import clock
 from compilescope.scale.store import Store
-from compilescope.sharing.unpack import UnpackLimits, opened
+from compilescope.sharing.archive import UnpackLimits, opened
 
 Key = tuple[str, str]
 """Kind and fingerprint of a cause."""
@@ -29,7 +29,7 @@ ADVICE_SECONDS = 60.0
 most jobs come first."""
 
 
-class Advised(msgspec.Struct, frozen=True):
+class FixAdvice(msgspec.Struct, frozen=True):
     """What the fixes say."""
 
     fixes: dict[Key, str]
@@ -51,7 +51,7 @@ def key_of(cause: JobCause) -> Key:
 
 def advise(
     jobs: Callable[[], Iterable[JobEnded]], store: Store, seconds: float = ADVICE_SECONDS
-) -> Advised:
+) -> FixAdvice:
     """`jobs` are read twice: they may be more than memory holds. Causes that most jobs have come
     first."""
     often: dict[Key, int] = {}
@@ -72,7 +72,7 @@ def advise(
         found = _fixes_of(store, where[key])
         asked.update(found)
         fixes.update({each: fix for each, fix in found.items() if fix})
-    return Advised(fixes, len(often.keys() - asked))
+    return FixAdvice(fixes, len(often.keys() - asked))
 
 
 def _fixes_of(store: Store, job: str) -> dict[Key, str]:

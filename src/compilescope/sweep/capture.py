@@ -26,8 +26,7 @@ from compilescope.recorder.launcher import begin, ended_header
 from compilescope.scale.job import Desk, Verdict
 from compilescope.scale.work import state_of
 from compilescope.settings import Settings, fresh_environment
-from compilescope.sweep.program import ProgramRequest
-from compilescope.sweep.transformers_classes import UNBUILT_STATUS
+from compilescope.sweep.program import UNBUILT_STATUS, ProgramRequest
 
 _DEFAULT_BACKEND = "inductor"
 _KERNELDIFF = {0: "pass", 1: "fail"}

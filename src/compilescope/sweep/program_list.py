@@ -12,8 +12,7 @@ import msgspec
 
 from compilescope.errors import ToolError
 from compilescope.model.plain_files import read_given, read_plain
-from compilescope.sweep.program import SweepProgram
-from compilescope.sweep.transformers_classes import PROGRAM, find_classes
+from compilescope.sweep.program import PROGRAM, SweepProgram, find_classes
 from compilescope.texts import one_line
 
 _USES_TORCH = re.compile(r"\btorch|\btransformers\b|\blightning\b")
@@ -24,7 +23,7 @@ _LONGEST_NAME = 60
 _SKIPPED_FOLDERS = ("__pycache__", "node_modules", "site-packages")
 
 
-class Listed(msgspec.Struct, frozen=True, kw_only=True):
+class ProgramListing(msgspec.Struct, frozen=True, kw_only=True):
     """The programs that were found."""
 
     programs: tuple[SweepProgram, ...]
@@ -41,7 +40,7 @@ class _Found(msgspec.Struct, frozen=True):
     label: str
 
 
-def list_programs(sources: Iterable[Path]) -> Listed:
+def list_programs(sources: Iterable[Path]) -> ProgramListing:
     """Of lists, folders and single programs, in the order given."""
     left_out: dict[str, int] = {}
     found: list[_Found] = []
@@ -68,14 +67,14 @@ def list_programs(sources: Iterable[Path]) -> Listed:
         )
         for name, each in zip(names, found, strict=True)
     )
-    return Listed(programs=programs, base=str(base), left_out=left_out)
+    return ProgramListing(programs=programs, base=str(base), left_out=left_out)
 
 
-def list_classes(pattern: str) -> Listed:
+def list_classes(pattern: str) -> ProgramListing:
     """Model classes of transformers, each a job under its own name."""
     names = dict.fromkeys(each.name for each in find_classes(pattern))
     programs = tuple(SweepProgram(name=name, kind="transformers", words=(name,)) for name in names)
-    return Listed(programs=programs, base=str(PROGRAM.parent))
+    return ProgramListing(programs=programs, base=str(PROGRAM.parent))
 
 
 def _places(found: _Found) -> Iterator[Path]:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import msgspec
 
 from compilescope.errors import ToolError
-from compilescope.model.benchmarked import Machine
+from compilescope.model.benchmark import Machine
 from compilescope.model.bodies import Body
 from compilescope.model.header import RunHeader, write_header
 from compilescope.model.home import create_run, list_runs, new_run_id, note_made
@@ -91,7 +91,7 @@ class SweepOptions(msgspec.Struct, frozen=True, kw_only=True):
         return plan_of(self.work(planned=True), given)
 
 
-class Swept(msgspec.Struct, frozen=True, kw_only=True):
+class SweepEnd(msgspec.Struct, frozen=True, kw_only=True):
     """A sweep that has ended, or was stopped."""
 
     folder: Path
@@ -130,7 +130,7 @@ def sweep(
     resume: bool = False,
     heard: Callable[[JobProgress], None],
     came: Callable[[JobEnded], None],
-) -> Swept:
+) -> SweepEnd:
     """Run the jobs that the store has not; what is done is recorded however this ends.
 
     Nothing is written to `home` before the store and the engine are known to work.
@@ -206,7 +206,7 @@ def _finished(
     machines: Iterable[Machine],
     *,
     stopped: bool,
-) -> Swept:
+) -> SweepEnd:
     """The run as it stays: jobs in the order of the plan, with the fixes that are advised."""
     seconds = 0.0 if stopped else ADVICE_SECONDS
     advised = advise(lambda: map(job_ended, store.results()), store, seconds)
@@ -225,4 +225,4 @@ def _finished(
     remarks = list(store.notes)
     if advised.left and not stopped:
         remarks.append(f"No fix was looked for in {advised.left} causes: the time was up.")
-    return Swept(folder=record.folder, exit_status=status, remarks=tuple(remarks))
+    return SweepEnd(folder=record.folder, exit_status=status, remarks=tuple(remarks))

@@ -1,22 +1,26 @@
-"""What a candidate is: one change that may make a step faster, when it can apply, and its price."""
+"""What a candidate is: one change that may make a step faster, when it can apply, and its price;
+and which there are.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Literal
 
 import msgspec
 
+import compilescope.tune.candidates as candidates
 from compilescope.fixes.compilation.own_files import own_modules
 from compilescope.fixes.compilation.regions import Region, regions_of
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Program
+from compilescope.plugins import discover
 from compilescope.source.refusals import Refused
 from compilescope.source.syntax.edit import Edit
 from compilescope.source.syntax.module import SourceModule
-from compilescope.tune.steps.place import StepPlace
+from compilescope.tune.step_place import StepPlace
 
 _MOSTLY = 0.5
 """Of steps. Chosen."""
@@ -27,13 +31,8 @@ class OptimizerFacts(msgspec.Struct, frozen=True):
     """An optimizer that the step uses."""
 
     kind: str = msgspec.field(name="class")
-    module: str
-    fused: bool | None = None
-    foreach: bool | None = None
-    capturable: bool | None = None
     has_fused: bool = False
     has_foreach: bool = False
-    parameters: int = 0
 
 
 class BlockFacts(msgspec.Struct, frozen=True):
@@ -45,7 +44,7 @@ class BlockFacts(msgspec.Struct, frozen=True):
 
 
 class StepFacts(msgspec.Struct, frozen=True):
-    """What the objects of a step show; see `child.facts`."""
+    """What the objects of a step show; see `child.stepper`."""
 
     devices: tuple[str, ...] = ()
     dtypes: tuple[str, ...] = ()
@@ -144,3 +143,27 @@ class TuneCandidate(msgspec.Struct, frozen=True):
 def _uses_inductor(region: Region) -> bool:
     backend = region.argument("backend")
     return backend is None or region.module.code(backend.value).strip("\"'") == "inductor"
+
+
+# Every candidate there is, in the order in which they are tried. Adding a file adds one.
+
+
+@cache
+def all_candidates() -> tuple[TuneCandidate, ...]:
+    found = discover(candidates, "CANDIDATE", TuneCandidate, several="CANDIDATES")
+    return tuple(sorted(found, key=lambda each: (each.autotunes, each.order, each.id)))
+
+
+def likelihood(
+    candidate: TuneCandidate, facts: StepFacts, *, lower_precision: bool
+) -> tuple[bool, bool, bool, int]:
+    """By which candidates are sorted for one program: what cannot be part of the result last, what
+    helps with what the step waits for first."""
+    cannot = candidate.lower_precision and not lower_precision
+    bound = facts.bound_by
+    return (
+        candidate.for_compile_time,
+        cannot,
+        bool(bound) and candidate.helps != bound,
+        candidate.order,
+    )

@@ -26,9 +26,16 @@ from compilescope.repair.trials.workbench import Workbench
 from compilescope.source.refusals import Refused
 from compilescope.tune.candidate import StepFacts
 from compilescope.tune.options import TuneOptions
+from compilescope.tune.step_place import (
+    ENOUGH,
+    MARK,
+    StepPlace,
+    choose,
+    likely_steps,
+    marked,
+    possible_steps,
+)
 from compilescope.tune.step_process import StepFailed, StepProcess, compiler_caches
-from compilescope.tune.steps.place import MARK, StepPlace, marked
-from compilescope.tune.steps.search import ENOUGH, choose, likely_steps, possible_steps
 
 _COUNTING_S = 5.0
 """After the last compilation, steps are counted for so long. Chosen: an inner loop is told from an

@@ -12,9 +12,9 @@ from compilescope.model.body import Verdict
 from compilescope.repair.trials.version import Version
 from compilescope.tune.measurement import Meter
 from compilescope.tune.options import TuneOptions
+from compilescope.tune.outcome import NOT_COMPILED, ONCE, TOO_FEW, OtherProgram, TuneTrial, in_words
 from compilescope.tune.race import WORTH
 from compilescope.tune.step_process import StepFailed
-from compilescope.tune.trial import NOT_COMPILED, ONCE, TOO_FEW, OtherProgram, TuneTrial, in_words
 
 _FAR = 0.05
 """Relative: results of float64 that are farther from the original's are of another computation,

@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from compilescope.errors import ToolError
-from compilescope.processes.deadline import Deadline
-from compilescope.tune.catalogue import all_candidates
+from compilescope.repair.search.options import ProgramOptions
+from compilescope.tune.candidate import all_candidates
 
 _CORES_EACH = 4
 """Chosen: Inductor compiles with several processes of its own."""
 
 
-def _silent(doing: str, done: int, total: int) -> None:
-    pass
-
-
-def _mute(line: str) -> None:
-    pass
-
-
-@dataclass(frozen=True)
-class TuneOptions:
+@dataclass(frozen=True, kw_only=True)
+class TuneOptions(ProgramOptions):
     """What the user asks for."""
 
     step: str | None = None
@@ -35,20 +26,11 @@ class TuneOptions:
     """Candidates that change numbers on purpose may be part of the result."""
     limit_s: float = 600.0
     """For one process to get where it is wanted."""
-    budget_s: float | None = None
-    deadline: Deadline | None = None
-    seed: int = 0
-    stdin: bytes = b""
-    compile_names: tuple[str, ...] = ()
-    backend: str | None = None
     jobs: int | None = None
     """Versions that compile at the same time; None: by the number of cores."""
     caches: Path | None = None
     """An empty folder for what compilers keep of each version, which stays; None: a temporary
     one."""
-    home: Path | None = None
-    progress: Callable[[str, int, int], None] = _silent
-    tell: Callable[[str], None] = _mute
 
     @property
     def at_once(self) -> int:

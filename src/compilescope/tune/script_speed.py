@@ -17,14 +17,12 @@ from compilescope.model.fix_search import FixCheck
 from compilescope.processes.deadline import Deadline, OutOfTime
 from compilescope.recorder.target import Target
 from compilescope.repair.trials.version import Version
-from compilescope.repair.trials.workbench import Workbench
 from compilescope.source.refusals import Refused
 from compilescope.tune.judge import NumbersJudge, judge_first
 from compilescope.tune.measurement import Meter
 from compilescope.tune.options import TuneOptions
-from compilescope.tune.outcome import TuneResult
+from compilescope.tune.outcome import OtherProgram, TuneResult, TuneTrial, in_words
 from compilescope.tune.step_process import StepFailed
-from compilescope.tune.trial import OtherProgram, TuneTrial, in_words
 
 
 @dataclass(frozen=True)
@@ -47,8 +45,8 @@ def measure_script(
     place = msgspec.structs.replace(first.place, file=str(file.absolute()))
     options = replace(options, caches=None, deadline=options.deadline or Deadline())
     with ExitStack() as opened:
-        ours = opened.enter_context(_bench(script, options))
-        meter = Meter(opened.enter_context(_bench(original, options)), options, first)
+        ours = opened.enter_context(options.workbench(script))
+        meter = Meter(opened.enter_context(options.workbench(original)), options, first)
         opened.callback(meter.close)
         folder = meter.new_folder("script")
         trial = TuneTrial(result.kept, Version(), folder, program=OtherProgram(ours, place))
@@ -63,18 +61,6 @@ def measure_script(
         except (StepFailed, Refused) as failure:
             return _unknown(f"the script could not be measured: {failure}")
         return ScriptSpeed(tuple(_checks(trial)), trial.ratio)
-
-
-def _bench(target: Target, options: TuneOptions) -> Workbench:
-    return Workbench(
-        target,
-        compile_names=options.compile_names,
-        backend=options.backend,
-        limit_s=options.limit_s,
-        stdin=options.stdin,
-        seed=options.seed,
-        deadline=options.deadline,
-    )
 
 
 def _checks(trial: TuneTrial) -> Iterator[FixCheck]:

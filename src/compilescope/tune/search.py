@@ -15,24 +15,37 @@ from compilescope.model.bodies import Body
 from compilescope.model.command_run import append_bodies
 from compilescope.processes.deadline import Deadline, OutOfTime
 from compilescope.recorder.target import Target
+from compilescope.repair.search.outcome import copy_run
 from compilescope.repair.search.places import main_file
 from compilescope.repair.search.steps import error_words
-from compilescope.repair.search.stored_search import copy_run
 from compilescope.repair.trials.losses import losses_of
 from compilescope.repair.trials.recorded_runs import CapturedRun
 from compilescope.repair.trials.version import Version
 from compilescope.repair.trials.workbench import Workbench
 from compilescope.source.refusals import Refused
-from compilescope.tune.candidate import StepFacts, TuneCandidate, TunedProgram
-from compilescope.tune.catalogue import all_candidates, likelihood
+from compilescope.tune.candidate import (
+    StepFacts,
+    TuneCandidate,
+    TunedProgram,
+    all_candidates,
+    likelihood,
+)
+from compilescope.tune.candidates.fixes import FIXES, fixed_version
 from compilescope.tune.first_run import FirstRun, FirstRunner
-from compilescope.tune.fixed_program import FIXES, fixed_version
 from compilescope.tune.judge import NumbersJudge, judge_compile_time, judge_first, judge_second
 from compilescope.tune.measurement import Meter
 from compilescope.tune.options import TuneOptions
-from compilescope.tune.outcome import Findings, TuneResult, originals_of
+from compilescope.tune.outcome import (
+    NO_COMPILE_TIME,
+    NO_TIME,
+    NOT_COMPILED,
+    NOT_TRIED,
+    TuneFindings,
+    TuneResult,
+    TuneTrial,
+    originals_of,
+)
 from compilescope.tune.step_process import StepFailed, compiler_caches
-from compilescope.tune.trial import NO_COMPILE_TIME, NO_TIME, NOT_COMPILED, NOT_TRIED, TuneTrial
 
 _FOR_WHOLE, _FOR_END = 0.3, 0.15
 """Shares of the time left: what single candidates leave to combinations once the first ones are
@@ -52,15 +65,7 @@ def tune(
     options.check()
     deadline = options.deadline or Deadline(options.budget_s)
     with (
-        Workbench(
-            target,
-            compile_names=options.compile_names,
-            backend=options.backend,
-            limit_s=options.limit_s,
-            stdin=options.stdin,
-            seed=options.seed,
-            deadline=deadline,
-        ) as bench,
+        options.workbench(target, deadline=deadline) as bench,
         tempfile.TemporaryDirectory(prefix="compilescope-") as caches,
     ):
         every = all_candidates() if candidates is None else candidates
@@ -333,7 +338,7 @@ class _TuneSearch:
 
     def _result(self, first: FirstRun, step: str) -> TuneResult:
         captured = first.captured
-        found = Findings(
+        found = TuneFindings(
             root=self.target.root,
             step=step,
             device=first.facts.device_name,

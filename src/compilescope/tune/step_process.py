@@ -12,7 +12,6 @@ import subprocess
 import threading
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal
 
 from compilescope.errors import ToolError
@@ -96,12 +95,7 @@ class StepProcess:
     def __enter__(self) -> StepProcess:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

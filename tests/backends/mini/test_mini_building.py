@@ -16,7 +16,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from compilescope.backends.mini import library, library_build
+from compilescope.backends.mini import library
 from compilescope.errors import ToolError
 
 pytestmark = pytest.mark.torch
@@ -49,7 +49,7 @@ def tiny(tmp_path, monkeypatch, cxx):
         pytest.skip("no CMake")
     folder = tmp_path / "cpp"
     write_sources(folder)
-    monkeypatch.setattr(library_build, "source_folder", lambda: folder)
+    monkeypatch.setattr(library, "source_folder", lambda: folder)
     monkeypatch.setattr(library, "_loaded", {})
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("CXX", raising=False)
@@ -63,20 +63,20 @@ def write_sources(folder, version=library.VERSION):
 
 
 def _built(tmp_path):
-    return sorted((tmp_path / "cache").rglob(library_build.library_name()))
+    return sorted((tmp_path / "cache").rglob(library.library_name()))
 
 
 def test_it_is_built_once_and_again_for_other_sources(tiny, tmp_path):
     first = library.load_library()
     assert first.passes == ("one", "two")
-    assert library_build.build_library() == first.path
+    assert library.build_library() == first.path
     (tiny / "src" / "tiny.cpp").write_text(SOURCE.replace("VERSION", "1") + "// changed\n")
-    assert library_build.build_library() != first.path
+    assert library.build_library() != first.path
     assert len(_built(tmp_path)) == 2
 
 
 def test_a_library_that_was_cut_short_is_built_again(tiny):
-    path = library_build.build_library()
+    path = library.build_library()
     path.write_bytes(path.read_bytes()[:200])
     assert library.load_library().passes == ("one", "two")
 
@@ -138,8 +138,8 @@ def test_a_cache_that_cannot_be_written(tiny, monkeypatch, tmp_path):
 BUILD = """
 import sys
 from pathlib import Path
-from compilescope.backends.mini import library, library_build
-library_build.source_folder = lambda: Path(sys.argv[1])
+from compilescope.backends.mini import library
+library.source_folder = lambda: Path(sys.argv[1])
 if len(sys.argv) > 2:
     import resource
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)
@@ -173,6 +173,6 @@ def test_a_full_disk(tiny, tmp_path):
 
 
 def test_the_sources_are_found():
-    folder = library_build.source_folder()
+    folder = library.source_folder()
     assert (folder / "src" / "c_api.h").is_file()
     assert Path(folder).name == "cpp"

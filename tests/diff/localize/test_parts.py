@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from compilescope.diff.localize.graph_parts.anatomy import Anatomy, examine
-from compilescope.diff.localize.graph_parts.part_runs import Occasion, run_eagerly
+from compilescope.diff.localize.graph_parts.part_runs import PartCall, run_eagerly
 from compilescope.diff.localize.graph_parts.part_values import RecordedValues
 from compilescope.diff.localize.graph_parts.parts import part_of, side_by_side
 from compilescope.diff.localize.graph_parts.recorder import (
@@ -66,14 +66,14 @@ def test_every_cut_computes_what_the_whole_does(dynamic: bool | None) -> None:
     anatomy, call = recorded(Odd(), torch.randn(4, 6), dynamic=dynamic)
     values = RecordedValues(anatomy, call)
     whole = part_of(anatomy, anatomy.nodes, grad=True, exposed=anatomy.nodes)
-    wanted = run_eagerly(whole, Occasion(values.of(whole), call.ambient))
+    wanted = run_eagerly(whole, PartCall(values.of(whole), call.ambient))
     truth = dict(zip(whole.outputs, wanted.outputs, strict=True))
     assert anatomy.units > 8
     ends = {node for node in anatomy.nodes if any(u.op == "output" for u in node.users)}
     for low in range(anatomy.units):
         for high in (low + 1, anatomy.units):
             part = part_of(anatomy, anatomy.span(low, high), grad=True)
-            given = run_eagerly(part, Occasion(values.of(part), call.ambient))
+            given = run_eagerly(part, PartCall(values.of(part), call.ambient))
             for node, value in zip(part.outputs, given.outputs, strict=True):
                 if high == anatomy.units and node in ends:
                     assert is_same(value, truth[node]), (low, node)
@@ -85,7 +85,7 @@ def test_parts_of_regions_run_in_their_modes() -> None:
     for number in range(anatomy.units):
         part = part_of(anatomy, anatomy.unit(number), grad=True)
         before = torch.is_grad_enabled(), torch.is_autocast_enabled("cpu"), RandomState()
-        run_eagerly(part, Occasion(values.of(part), call.ambient))
+        run_eagerly(part, PartCall(values.of(part), call.ambient))
         after = torch.is_grad_enabled(), torch.is_autocast_enabled("cpu"), RandomState()
         assert before == after
     kinds = {node.name: kind for node, kind in anatomy.kinds.items()}
@@ -102,9 +102,9 @@ def test_units_side_by_side_have_inputs_of_their_own() -> None:
     values = RecordedValues(anatomy, call)
     units = [anatomy.unit(number) for number in range(anatomy.units)]
     part = side_by_side(anatomy, units, grad=True)
-    given = run_eagerly(part, Occasion(values.of(part), call.ambient))
+    given = run_eagerly(part, PartCall(values.of(part), call.ambient))
     alone = [part_of(anatomy, unit, grad=True) for unit in units]
-    wanted = [run_eagerly(one, Occasion(values.of(one), call.ambient)).outputs[0] for one in alone]
+    wanted = [run_eagerly(one, PartCall(values.of(one), call.ambient)).outputs[0] for one in alone]
     assert all(is_same(a, b) for a, b in zip(given.outputs, wanted, strict=True))
     names = [node.name for node in part.graph.nodes if node.op == "placeholder"]
     assert len(set(names)) == len(names) == sum(len(one.inputs) for one in alone)

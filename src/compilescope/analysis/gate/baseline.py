@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from compilescope.analysis.gate.verdict import Known
+from compilescope.analysis.gate.verdict import AcceptedFinding
 from compilescope.errors import ToolError
 from compilescope.findings.finding import Finding
 from compilescope.model.fingerprint import normalised, relative_file
@@ -31,7 +31,7 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True):
 
     schema: int = SCHEMA
     torch: str | None = None
-    findings: tuple[Known, ...] = ()
+    findings: tuple[AcceptedFinding, ...] = ()
 
 
 def baseline_of(
@@ -39,7 +39,7 @@ def baseline_of(
     *,
     root: str,
     torch: str | None,
-    before: Iterable[Known] = (),
+    before: Iterable[AcceptedFinding] = (),
 ) -> Baseline:
     """The baseline that accepts these findings.
 
@@ -52,8 +52,8 @@ def baseline_of(
     return Baseline(torch=torch, findings=tuple(sorted(entries.values(), key=_order)))
 
 
-def _known(finding: Finding, root: str) -> Known:
-    return Known(
+def _known(finding: Finding, root: str) -> AcceptedFinding:
+    return AcceptedFinding(
         kind=finding.kind,
         fingerprint=finding.fingerprint,
         rule=finding.rule_id,
@@ -64,7 +64,7 @@ def _known(finding: Finding, root: str) -> Known:
     )
 
 
-def _order(known: Known) -> tuple[str, ...]:
+def _order(known: AcceptedFinding) -> tuple[str, ...]:
     return (known.file, known.function, known.kind, known.source, known.title, known.fingerprint)
 
 

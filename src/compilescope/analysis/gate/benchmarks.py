@@ -20,7 +20,7 @@ from compilescope.analysis.benchmarks import EAGER, setup_of
 from compilescope.analysis.digest import Digest
 from compilescope.analysis.findings import findings
 from compilescope.analysis.gate.terms import GateCheck, GateLimits
-from compilescope.model.benchmarked import Benchmark, Interval
+from compilescope.model.benchmark import Benchmark, Interval
 from compilescope.model.body import Verdict
 
 _COUNTED = {

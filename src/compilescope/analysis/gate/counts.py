@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from compilescope.analysis.digest import Digest
-from compilescope.analysis.eager_causes import EagerCauses
-from compilescope.analysis.findings import eager_findings, findings
+from compilescope.analysis.findings import EagerCauses, eager_findings, findings
 from compilescope.analysis.sweeps import FAILING, UNKNOWN
 from compilescope.findings.finding import Finding, is_own
 from compilescope.findings.recompiles import recompile_findings

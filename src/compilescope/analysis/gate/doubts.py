@@ -9,8 +9,8 @@ import signal
 
 import msgspec
 
-from compilescope.analysis.absence import NONE_IMPORTED
 from compilescope.analysis.digest import Digest
+from compilescope.analysis.program_end import NONE_IMPORTED
 
 
 class Doubt(msgspec.Struct, frozen=True):

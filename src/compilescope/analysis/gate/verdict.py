@@ -69,7 +69,7 @@ def complete_for_numbers(given: GateLimits, project: Project) -> GateLimits:
     return given.over(GateLimits(differences=project.max_differences or 0))
 
 
-class Known(msgspec.Struct, frozen=True, kw_only=True):
+class AcceptedFinding(msgspec.Struct, frozen=True, kw_only=True):
     """A finding that a baseline accepts."""
 
     kind: str
@@ -91,7 +91,7 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
     """Not in the baseline."""
     known: tuple[Finding, ...] = ()
     """In the baseline."""
-    gone: tuple[Known, ...] = ()
+    gone: tuple[AcceptedFinding, ...] = ()
     """In the baseline and not seen any more."""
 
     @property
@@ -125,7 +125,7 @@ def judge(
     digest: Digest,
     limits: GateLimits,
     *,
-    baseline: tuple[Known, ...] | None = None,
+    baseline: tuple[AcceptedFinding, ...] | None = None,
     own: bool = False,
     earlier: Digest | None = None,
 ) -> Judgement:
@@ -154,7 +154,7 @@ def judge(
     )
 
 
-def _unbuilt(digest: Digest, baseline: tuple[Known, ...] | None) -> list[GateCheck]:
+def _unbuilt(digest: Digest, baseline: tuple[AcceptedFinding, ...] | None) -> list[GateCheck]:
     """Of a sweep: models that could not be built say nothing, unless a baseline accepts them."""
     accepted = {known.fingerprint for known in baseline or ()}
     left = [f for f in findings(digest) if f.rule_id == _UNBUILT and f.fingerprint not in accepted]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from compilescope.analysis.stages.collect import Stage, StagedGraph
 from compilescope.analysis.stages.reader import StageReader
+from compilescope.analysis.stages.staged_graphs import Stage, StagedGraph
 from compilescope.analysis.stages.tensors import portable_graphs
 from compilescope.graphs.statistics import Amount, GraphStatistics, graph_statistics
 from compilescope.model.graph import Graph

@@ -12,9 +12,9 @@ from collections.abc import Iterable
 
 import msgspec
 
-from compilescope.analysis.stages.collect import KERNELS, Stage
 from compilescope.analysis.stages.kernels import KernelBlock, OutputCode
-from compilescope.analysis.stages.printed import Place, Printed, PrintedNode
+from compilescope.analysis.stages.printed_graph import Place, PrintedGraph, PrintedNode
+from compilescope.analysis.stages.staged_graphs import KERNELS, Stage
 from compilescope.model.graph import Graph, Origins
 from compilescope.model.stack import Frame
 
@@ -25,7 +25,7 @@ class ReadStage(msgspec.Struct, eq=False):
     """A stage with what its text says."""
 
     stage: Stage
-    printed: Printed = msgspec.field(default_factory=Printed)
+    printed: PrintedGraph = msgspec.field(default_factory=PrintedGraph)
     origins: Origins = msgspec.field(default_factory=Origins)
     code: OutputCode | None = None
     """For kernels."""
@@ -176,7 +176,7 @@ def _numbers(stages: Iterable[ReadStage], name: str) -> Numbers:
     return next((stage.numbers(name) for stage in stages if name in stage.names), ())
 
 
-def _names(printed: Printed) -> dict[str, tuple[int, ...]]:
+def _names(printed: PrintedGraph) -> dict[str, tuple[int, ...]]:
     names: dict[str, tuple[int, ...]] = {}
     for index, node in enumerate(printed.nodes):
         earlier = names.get(node.name, ())

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from compilescope.analysis.stages.collect import KERNELS, Stage, StagedGraph
 from compilescope.analysis.stages.kernels import KernelLine
 from compilescope.analysis.stages.line_links import Numbers, ReadStage
 from compilescope.analysis.stages.reader import StageReader
 from compilescope.analysis.stages.source import source_lines
+from compilescope.analysis.stages.staged_graphs import KERNELS, Stage, StagedGraph
 from compilescope.patterns import late
 
 _TITLES = {

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 
 import msgspec
 
-from compilescope.analysis.stages.collect import KERNELS, Stage, StagedGraph, order_stages
 from compilescope.analysis.stages.kernels import read_output_code
 from compilescope.analysis.stages.line_links import Family, ReadStage
-from compilescope.analysis.stages.printed import Printed, read_printed
+from compilescope.analysis.stages.printed_graph import PrintedGraph, read_printed
 from compilescope.analysis.stages.source import Functions
+from compilescope.analysis.stages.staged_graphs import KERNELS, Stage, StagedGraph, order_stages
 from compilescope.model.graph import (
     Graph,
     Origins,
@@ -29,7 +29,7 @@ class StageReader(msgspec.Struct):
     sources: Sources
     allowance: int = 4_000_000
     """Characters that may still be read for figures' sake: about half a second's work."""
-    _printed: dict[str, Printed] = msgspec.field(default_factory=dict)
+    _printed: dict[str, PrintedGraph] = msgspec.field(default_factory=dict)
     _portable: dict[str, Graph | None] = msgspec.field(default_factory=dict)
     _functions: Functions | None = None
 
@@ -46,14 +46,14 @@ class StageReader(msgspec.Struct):
         """About how long it is."""
         return self.run.artifacts.size(stage.text) if stage.text else 0
 
-    def printed(self, stage: Stage) -> Printed:
+    def printed(self, stage: Stage) -> PrintedGraph:
         if not stage.text:
-            return Printed()
+            return PrintedGraph()
         if stage.text not in self._printed:
             self._printed[stage.text] = read_printed(self.text(stage))
         return self._printed[stage.text]
 
-    def affordable(self, stage: Stage) -> Printed | None:
+    def affordable(self, stage: Stage) -> PrintedGraph | None:
         """As `printed`, unless that would go beyond the allowance."""
         if stage.text not in self._printed:
             length = self.length(stage)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from compilescope.analysis.stages.line_links import Family
-from compilescope.analysis.stages.printed import Place
+from compilescope.analysis.stages.printed_graph import Place
 from compilescope.model.graph import Graph
 from compilescope.model.python_text import parse_python
 from compilescope.source.spots import Sources

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable
 
-from compilescope.analysis.stages.printed import Printed
+from compilescope.analysis.stages.printed_graph import PrintedGraph
 from compilescope.model.graph import Graph, Node, TensorInfo
 from compilescope.patterns import late
 from compilescope.texts import whole_number
@@ -58,7 +58,7 @@ def _sizes(text: str) -> Iterable[int | str]:
             yield size if number is None else number
 
 
-def portable_graphs(printed: Printed) -> list[Graph]:
+def portable_graphs(printed: PrintedGraph) -> list[Graph]:
     """The graph, then the graphs within it."""
     nodes: list[list[Node]] = [[] for _ in printed.scopes]
     for node in printed.nodes:

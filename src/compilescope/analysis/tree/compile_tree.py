@@ -15,16 +15,16 @@ from typing import Literal, TypeVar
 import msgspec
 
 from compilescope.analysis.tree.compilations import Compilation, compilations
+from compilescope.analysis.tree.equal_roots import merged
 from compilescope.analysis.tree.frames import (
     CompileTree,
     EagerReason,
-    Elsewhere,
     TreeBreak,
     TreeCompilation,
     TreeFrame,
+    UnplacedItem,
     added,
 )
-from compilescope.analysis.tree.merging import merged
 from compilescope.analysis.tree.parents import Epoch, FrameEntry, Parent, PlacedFrames
 from compilescope.findings.compile_ids import frame_number, process_of
 from compilescope.model.bodies import (
@@ -51,7 +51,7 @@ _WHAT: dict[type, str] = {
 
 
 def compile_tree(run: Run) -> CompileTree:
-    growing = _Growing(run)
+    growing = _TreeBuilder(run)
     for step in _in_order(run):
         if isinstance(step, Compilation):
             growing.add_compilation(step)
@@ -82,9 +82,9 @@ def _has_no_id(event: Event) -> bool:
     return not isinstance(event.body, GraphCaptured) or event.body.stage == "dynamo"
 
 
-def _lost(event: Event) -> Elsewhere:
+def _lost(event: Event) -> UnplacedItem:
     site = event.site
-    return Elsewhere(
+    return UnplacedItem(
         what=_WHAT[type(event.body)],
         file=site.file if site else "",
         line=site.line if site else 0,
@@ -92,12 +92,12 @@ def _lost(event: Event) -> Elsewhere:
     )
 
 
-class _Growing:
+class _TreeBuilder:
     """The tree while events are read in order of time."""
 
     def __init__(self, run: Run) -> None:
         self.placed = PlacedFrames(run)
-        self.elsewhere: list[Elsewhere] = []
+        self.elsewhere: list[UnplacedItem] = []
         self._root = run.header.root
         self._by_number: dict[Epoch, dict[str, int]] = {}
         """The frames of each process and epoch, by Dynamo's own numbers."""
@@ -229,7 +229,7 @@ class _Growing:
 
     def _note_unplaced(self, one: Compilation) -> None:
         what = "a compilation of an unknown function"
-        self.elsewhere.append(Elsewhere(what=what, compile_id=one.compile_id, rank=one.rank))
+        self.elsewhere.append(UnplacedItem(what=what, compile_id=one.compile_id, rank=one.rank))
 
 
 _break_name = attrgetter("line", "fingerprint")

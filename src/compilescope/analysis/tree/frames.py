@@ -127,7 +127,7 @@ def added(members: Sequence[T], one: T) -> Sequence[T]:
     return [*members, one] if members else (one,)
 
 
-class Elsewhere(msgspec.Struct, frozen=True, kw_only=True):
+class UnplacedItem(msgspec.Struct, frozen=True, kw_only=True):
     """Something of which it is not known where it belongs."""
 
     what: str
@@ -143,4 +143,4 @@ class CompileTree(msgspec.Struct, frozen=True, kw_only=True):
     frames: tuple[TreeFrame, ...]
     roots: tuple[int, ...]
     """Entry points, in order of time."""
-    elsewhere: tuple[Elsewhere, ...]
+    elsewhere: tuple[UnplacedItem, ...]

@@ -20,8 +20,15 @@ from compilescope.backends.adapters.wrongness import IslandObserver
 from compilescope.backends.checks import check_portable, tell_captures
 from compilescope.backends.islands.calls import IslandCall
 from compilescope.backends.islands.coverage import Sizes
-from compilescope.backends.islands.pieces import Assembly, Piece, take_apart, value_of
-from compilescope.backends.islands.plan import IslandPlan, is_view_node, plan_islands
+from compilescope.backends.islands.pieces import (
+    Assembly,
+    IslandPlan,
+    Piece,
+    is_view_node,
+    plan_islands,
+    take_apart,
+    value_of,
+)
 from compilescope.backends.islands.records import GraphIslands, share
 from compilescope.backends.islands.support import NodeJudgement, NodeRefusal
 from compilescope.backends.mock.messages import ConstraintError
@@ -31,7 +38,7 @@ from compilescope.rules.hardware.checks import check_graph
 from compilescope.rules.hardware.constraint import Breach
 from compilescope.torchapi.calls.effects import Effects, find_effects, find_input_views
 from compilescope.torchapi.compilation.current import current_compile_id
-from compilescope.torchapi.graphs.described import DynamoLines, describe_graph
+from compilescope.torchapi.graphs.described_graph import DynamoLines, describe_graph
 from compilescope.torchapi.graphs.fx import portable
 from compilescope.torchapi.inductor.graph_compiles import compile_through_aot
 from compilescope.torchapi.sinks import active_sinks

@@ -15,15 +15,18 @@ from typing import Any, NamedTuple
 from torch.fx import GraphModule
 
 from compilescope.backends.adapters.capabilities import AcceleratorCapabilities
-from compilescope.backends.adapters.contract import IslandCompiler
+from compilescope.backends.adapters.contract import (
+    CompilationResult,
+    CompilationStatus,
+    IslandCompiler,
+)
 from compilescope.backends.adapters.custom_checks import FoundBreaches, custom_breaches
 from compilescope.backends.adapters.ledger import GraphEntry, IslandEntry, Ledger
-from compilescope.backends.adapters.results import CompilationResult, CompilationStatus
 from compilescope.backends.checks import CheckedGraph, check_portable
 from compilescope.backends.islands.pieces import Piece
 from compilescope.backends.islands.records import WrongnessCheck
 from compilescope.torchapi.compilation.refusals import BackendRefusal
-from compilescope.torchapi.graphs.described import describe_graph
+from compilescope.torchapi.graphs.described_graph import describe_graph
 from compilescope.torchapi.graphs.values import with_values
 from compilescope.torchapi.inductor.graph_compiles import compile_with_inductor
 

@@ -14,7 +14,7 @@ from torch.fx import GraphModule
 
 from compilescope.backends.adapters.base import AcceleratorAdapter
 from compilescope.backends.adapters.capabilities import AcceleratorCapabilities
-from compilescope.backends.adapters.results import CompilationResult
+from compilescope.backends.adapters.contract import CompilationResult
 from compilescope.backends.checks import check_module
 from compilescope.backends.mock.configuration import Configuration, Dims, configure
 from compilescope.backends.mock.messages import say_default

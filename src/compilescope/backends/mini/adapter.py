@@ -17,13 +17,17 @@ from torch.fx import GraphModule, Node
 
 from compilescope.backends.adapters.base import AcceleratorAdapter
 from compilescope.backends.adapters.capabilities import AcceleratorCapabilities
-from compilescope.backends.adapters.contract import setting_names
+from compilescope.backends.adapters.contract import CompilationResult, setting_names
 from compilescope.backends.adapters.island import AdapterError
-from compilescope.backends.adapters.results import CompilationResult
 from compilescope.backends.mini.builder import Untranslatable
 from compilescope.backends.mini.dtypes import BY_TORCH, TO_TORCH
-from compilescope.backends.mini.library import Function, Library, MiniError, load_library
-from compilescope.backends.mini.library_build import kernel_folder
+from compilescope.backends.mini.library import (
+    Function,
+    Library,
+    MiniError,
+    kernel_folder,
+    load_library,
+)
 from compilescope.backends.mini.ops.table import OPS
 from compilescope.backends.mini.translation import MiniOutput, Translation, refusal, translate
 from compilescope.errors import ToolError

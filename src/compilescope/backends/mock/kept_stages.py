@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from compilescope.analysis.stages.printed import read_printed
+from compilescope.analysis.stages.printed_graph import read_printed
 from compilescope.analysis.stages.tensors import portable_graphs
 from compilescope.backends.checks import CheckedGraph, ConstraintViolation
 from compilescope.errors import ToolError

@@ -13,7 +13,7 @@ from compilescope.backends.checks import CheckedGraph, ConstraintViolation
 from compilescope.backends.mock.configuration import Configuration
 from compilescope.model.byte_counts import shown_bytes
 from compilescope.model.device import Device
-from compilescope.rules.hardware.odd_sizes import rule_words
+from compilescope.rules.hardware.sizes import rule_words
 from compilescope.torchapi.compilation.refusals import BackendRefusal
 
 # Chosen: columns of a message that a terminal of eighty shows whole, and of what begins its lines.

@@ -114,13 +114,12 @@ def _redacted(run: Run, folder: Path) -> tuple[str, bool | None]:
     from compilescope.model.artifacts import ARTIFACTS, PackedArtifacts
     from compilescope.model.packs import Pack
     from compilescope.sharing.archive import write_run
-    from compilescope.sharing.redaction.check import a_few, leaked_names
     from compilescope.sharing.redaction.diagnosis import (
         MOST_COMPARED,
         changed,
         compared_diagnosis,
     )
-    from compilescope.sharing.redaction.run import redact
+    from compilescope.sharing.redaction.run import a_few, leaked_names, redact
 
     # A digest is as large as its run: none is kept while there is something else to do.
     before, extent = compared_diagnosis(run)

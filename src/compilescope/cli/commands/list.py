@@ -79,7 +79,7 @@ def COMMAND(
 
 
 def _value(path: Path, header: RunHeader, *, artifacts: bool) -> dict[str, Any]:
-    from compilescope.analysis.glance import ended_by_the_last_lines, status_of
+    from compilescope.analysis.run_status import ended_by_the_last_lines, status_of
     from compilescope.model.run_files import run_files
 
     labels = _labels(path)
@@ -158,7 +158,7 @@ def _print_table(
 
 
 def _row(path: Path, header: RunHeader, *, artifacts: bool) -> _RunLine:
-    from compilescope.analysis.glance import ended_by_the_last_lines, status_of
+    from compilescope.analysis.run_status import ended_by_the_last_lines, status_of
     from compilescope.model.run_files import run_files
     from compilescope.report.render.spans import ago
 

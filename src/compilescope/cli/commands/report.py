@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from compilescope.cli.files import force_option, write_whole
 from compilescope.cli.llm import LlmOptions, ask_model, llm_options, show_requests
-from compilescope.cli.options import RUN_NAME, dir_option, home_folder
+from compilescope.cli.options import RUN_NAME, dir_option, force_option, home_folder, write_whole
 from compilescope.cli.progress import working
 from compilescope.cli.report_formats import FORMATS, draw, format_of
 from compilescope.cli.streams import any_encoding, put

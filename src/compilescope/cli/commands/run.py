@@ -273,7 +273,7 @@ def _doubt_roof(reading: Reading) -> None:
 
     if not reading.run.count(StepsProfiled):
         return
-    from compilescope.analysis.roofline import faster_than_roof
+    from compilescope.analysis.step_kernels import faster_than_roof
     from compilescope.report.step_rows import step_profiles
     from compilescope.torchapi.times import roof
 

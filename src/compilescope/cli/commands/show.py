@@ -114,8 +114,8 @@ def section_of(run: Run, name: str) -> tuple[Any, Document]:
     title, root = f"compilescope {run.header.run}", run.header.root
     head = {"run": run.header.run, "type": name}
     if name == "guards":
-        from compilescope.analysis.break_reasons import break_reasons, graph_count
-        from compilescope.analysis.guarded import guarded_graphs
+        from compilescope.analysis.dynamo_graphs import break_reasons, graph_count
+        from compilescope.analysis.guarded_graphs import guarded_graphs
         from compilescope.report.guards import guards_document
 
         guarded, breaks, number = guarded_graphs(run), break_reasons(run), graph_count(run)

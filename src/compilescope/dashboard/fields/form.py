@@ -15,7 +15,7 @@ from compilescope.dashboard.fields.kinds import (
     FormPlace,
     ProgramArguments,
     Real,
-    Wrong,
+    WrongValue,
     read_field,
 )
 from compilescope.errors import ToolError
@@ -97,7 +97,7 @@ class Form:
 
 
 @dataclass(frozen=True)
-class Filled:
+class FilledForm:
     """A form with what somebody typed."""
 
     form: Form
@@ -169,7 +169,7 @@ class Filled:
         return words
 
 
-def fill(form: Form, given: Mapping[str, Sequence[str]], place: FormPlace) -> Filled:
+def fill(form: Form, given: Mapping[str, Sequence[str]], place: FormPlace) -> FilledForm:
     """Check all of it. Fields that the form doesn't have are an error."""
     known = {each.name: each for each in form.fields}
     for name in given:
@@ -182,11 +182,11 @@ def fill(form: Form, given: Mapping[str, Sequence[str]], place: FormPlace) -> Fi
             value = read_field(each, given.get(each.name, ()), place)
             if value is not None:
                 values[each.name] = value
-        except Wrong as wrong:
+        except WrongValue as wrong:
             errors[each.name] = str(wrong)
     for name, sentence in form.check(values):
         errors.setdefault(name, sentence)
-    return Filled(form, given, values, errors, place.home)
+    return FilledForm(form, given, values, errors, place.home)
 
 
 def all_forms() -> list[Form]:

@@ -25,7 +25,7 @@ NAME = re.compile(r"[A-Za-z_][\w.-]*")
 DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 
 
-class Wrong(Exception):
+class WrongValue(Exception):
     """What is wrong with a value, in a sentence."""
 
 
@@ -78,7 +78,7 @@ class Flag(FieldKind):
 
     def read(self, given: list[str], place: FormPlace) -> bool:
         if given[0] not in ("on", "1", "true"):
-            raise Wrong("This is on or not there.")
+            raise WrongValue("This is on or not there.")
         return True
 
     def words(self, option: str, value: Any) -> list[str]:
@@ -96,12 +96,12 @@ class Text(FieldKind):
 
     def read(self, given: list[str], place: FormPlace) -> str:
         if not self.pattern.fullmatch(given[0]):
-            raise Wrong(self.wrong)
+            raise WrongValue(self.wrong)
         known = {option.value for option in self.suggestions}
         if self.only_offered and known and given[0] not in known:
             near = difflib.get_close_matches(given[0], known, n=2)
             hint = f" Did you mean {' or '.join(near)}?" if near else ""
-            raise Wrong(f"There is no {given[0]!r} here.{hint}")
+            raise WrongValue(f"There is no {given[0]!r} here.{hint}")
         return given[0]
 
     @property
@@ -118,7 +118,7 @@ class OneOf(FieldKind):
 
     def read(self, given: list[str], place: FormPlace) -> str:
         if given[0] not in self.options:
-            raise Wrong(f"Choose one of: {', '.join(self.options)}.")
+            raise WrongValue(f"Choose one of: {', '.join(self.options)}.")
         return given[0]
 
     @property
@@ -138,7 +138,7 @@ class Checks(FieldKind):
         known = [option.value for option in self.offered()]
         for value in given:
             if value not in known:
-                raise Wrong(f"There is no {value!r} to choose.")
+                raise WrongValue(f"There is no {value!r} to choose.")
         return [value for value in known if value in given]
 
     def words(self, option: str, value: Any) -> list[str]:
@@ -159,7 +159,7 @@ class Whole(FieldKind):
 
     def read(self, given: list[str], place: FormPlace) -> int:
         if not re.fullmatch(r"[+-]?\d{1,12}", given[0], re.ASCII):
-            raise Wrong("This is not a whole number.")
+            raise WrongValue("This is not a whole number.")
         return int(_within(float(given[0]), self.low, self.high))
 
     @property
@@ -182,11 +182,11 @@ class Real(FieldKind):
         try:
             value = float(given[0])
         except ValueError:
-            raise Wrong("This is not a number.") from None
+            raise WrongValue("This is not a number.") from None
         if not math.isfinite(value):
-            raise Wrong("This is not a number.")
+            raise WrongValue("This is not a number.")
         if self.above and value <= self.low:
-            raise Wrong(f"This must be more than {self.low:g}.")
+            raise WrongValue(f"This must be more than {self.low:g}.")
         return _within(value, self.low, self.high)
 
     def words(self, option: str, value: Any) -> list[str]:
@@ -199,9 +199,9 @@ class Real(FieldKind):
 
 def _within(value: float, low: float | None, high: float) -> float:
     if low is not None and value < low:
-        raise Wrong(f"This must be at least {low:g}.")
+        raise WrongValue(f"This must be at least {low:g}.")
     if value > high:
-        raise Wrong(f"This must be at most {high:g}.")
+        raise WrongValue(f"This must be at most {high:g}.")
     return value
 
 
@@ -217,7 +217,7 @@ class NameList(FieldKind):
         names = list(dict.fromkeys(re.split(r"[\s,]+", given[0].strip(" ,"))))
         for name in names:
             if not self.pattern.fullmatch(name):
-                raise Wrong(self.wrong.format(name))
+                raise WrongValue(self.wrong.format(name))
         return names
 
     def words(self, option: str, value: Any) -> list[str]:
@@ -250,7 +250,7 @@ def split_words(text: str) -> list[str]:
     try:
         return shlex.split(text)
     except ValueError as error:
-        raise Wrong(f"The quotes are not balanced: {error}.") from None
+        raise WrongValue(f"The quotes are not balanced: {error}.") from None
 
 
 @dataclass(frozen=True)
@@ -278,13 +278,13 @@ def read_field(field: Field, given: Sequence[str], place: FormPlace) -> Any:
     texts = [text for text in texts if text]
     if not texts:
         if field.required:
-            raise Wrong("This is required.")
+            raise WrongValue("This is required.")
         return None
     if len(texts) > (_MOST_VALUES if field.kind.several else 1):
-        raise Wrong("Give one value." if not field.kind.several else "These are too many.")
+        raise WrongValue("Give one value." if not field.kind.several else "These are too many.")
     for text in texts:
         if len(text) > _MOST_TEXT:
-            raise Wrong(f"This is longer than {_MOST_TEXT:,} characters.")
+            raise WrongValue(f"This is longer than {_MOST_TEXT:,} characters.")
         if not text.isprintable():
-            raise Wrong("Line breaks and control characters can't be used here.")
+            raise WrongValue("Line breaks and control characters can't be used here.")
     return field.kind.read(texts, place)

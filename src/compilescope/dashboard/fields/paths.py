@@ -17,7 +17,7 @@ from compilescope.dashboard.fields.kinds import (
     NAME,
     FieldKind,
     FormPlace,
-    Wrong,
+    WrongValue,
     optional,
     split_words,
 )
@@ -73,7 +73,7 @@ class Backends(FieldKind):
     def read(self, given: list[str], place: FormPlace) -> list[str]:
         found = list(dict.fromkeys(split_words(given[0])))
         if len(found) > 1 and not self.many:
-            raise Wrong("Name one backend.")
+            raise WrongValue("Name one backend.")
         return [self._backend(each, place) for each in found]
 
     def words(self, option: str, value: Any) -> list[str]:
@@ -87,7 +87,7 @@ class Backends(FieldKind):
         if self.files and names_file(text):
             return _file_and_name(text, "backend", place)
         if not NAME.fullmatch(text):
-            raise Wrong(f"{text!r} is not the name of a backend.")
+            raise WrongValue(f"{text!r} is not the name of a backend.")
         return text
 
 
@@ -102,7 +102,9 @@ class DeviceName(FieldKind):
         if given[0] in names:
             return given[0]
         if not given[0].endswith(".toml"):
-            raise Wrong(f"There is no such device. Known: {', '.join(names)}, or a .toml file.")
+            raise WrongValue(
+                f"There is no such device. Known: {', '.join(names)}, or a .toml file."
+            )
         return str(_checked(place.folders.check, given[0]))
 
     @property
@@ -127,10 +129,10 @@ class OutFile(FieldKind):
     def read(self, given: list[str], place: FormPlace) -> str:
         path = Path(given[0])
         if path.suffix != ".py":
-            raise Wrong("Give a file that ends in .py.")
+            raise WrongValue("Give a file that ends in .py.")
         target = _checked(place.folders.check_folder, str(path.parent)) / path.name
         if target.is_symlink() or target.is_dir():
-            raise Wrong("A file of that name can't be written.")
+            raise WrongValue("A file of that name can't be written.")
         return str(target)
 
 
@@ -143,7 +145,7 @@ class RunId(FieldKind):
     def read(self, given: list[str], place: FormPlace) -> str:
         folder = place.home / given[0]
         if not _RUN.fullmatch(given[0]) or not (folder / FILE_NAME).is_file():
-            raise Wrong(f"There is no run {given[0]!r}.")
+            raise WrongValue(f"There is no run {given[0]!r}.")
         return given[0]
 
 
@@ -151,9 +153,9 @@ def _checked(check: Callable[[str], Path], text: str) -> Path:
     try:
         found = check(text)
     except ToolError as error:
-        raise Wrong(f"{error.message} {error.hint}".strip()) from None
+        raise WrongValue(f"{error.message} {error.hint}".strip()) from None
     if not str(found).isprintable():
-        raise Wrong("Its path has characters that can't be shown.")
+        raise WrongValue("Its path has characters that can't be shown.")
     return found
 
 
@@ -162,5 +164,5 @@ def _file_and_name(text: str, usual: str, place: FormPlace) -> str:
     path = _checked(place.folders.check_script, file)
     name = name if colon else usual
     if not DOTTED.fullmatch(name):
-        raise Wrong(f"{name!r} is not the name of a function.")
+        raise WrongValue(f"{name!r} is not the name of a function.")
     return f"{path}:{name}"

@@ -18,8 +18,7 @@ from pathlib import Path
 
 import msgspec
 
-from compilescope.dashboard.jobs.output import OutputLog
-from compilescope.dashboard.jobs.records import (
+from compilescope.dashboard.jobs.job import (
     ENDED,
     REQUEST,
     RUNS,
@@ -33,6 +32,7 @@ from compilescope.dashboard.jobs.records import (
     read_record,
     write_record,
 )
+from compilescope.dashboard.jobs.output import OutputLog
 from compilescope.errors import ToolError
 from compilescope.processes.child import Stopping, run_process
 from compilescope.processes.guard import adopt_orphans, end_children

@@ -15,18 +15,20 @@ import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from compilescope.dashboard.addresses import Missing
-from compilescope.dashboard.jobs.job import CommandJob, belongs, read_job
-from compilescope.dashboard.jobs.records import (
+from compilescope.dashboard.addresses import MissingPage
+from compilescope.dashboard.jobs.job import (
     CLAIM,
     ENDED,
     REQUEST,
     STOP,
     UPLOAD,
+    CommandJob,
     JobEnd,
     JobRequest,
     StopOrder,
+    belongs,
     has_seal,
+    read_job,
     sealed,
     write_record,
 )
@@ -152,7 +154,7 @@ class Jobs:
         known = _ID.fullmatch(job) and (self._place / job).is_dir()
         found = self._read(job) if known else None
         if found is None:
-            raise Missing(f"There is no job {job!r}.", hint="It may have been removed.")
+            raise MissingPage(f"There is no job {job!r}.", hint="It may have been removed.")
         return found
 
     def is_ours(self, job: CommandJob) -> bool:

@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from compilescope.dashboard.live.tail import LiveEntry, Look, RunTail
+from compilescope.dashboard.live.tail import LiveEntry, NewEntries, RunTail
 from compilescope.dashboard.server.streams import Update
 
 POLL_S = 0.3
@@ -94,7 +94,7 @@ class LiveRun:
     def touch(self) -> None:
         """Something else than its files has changed."""
         if not self.over and self._caught_up.is_set():
-            self._publish(Look())
+            self._publish(NewEntries())
 
     def _place(self, after: str) -> tuple[str, int]:
         life, _, number = after.partition("-")
@@ -125,7 +125,7 @@ class LiveRun:
         finally:
             self._caught_up.set()
 
-    def _take(self, look: Look) -> None:
+    def _take(self, look: NewEntries) -> None:
         if look.anew:
             self._life, self._number = os.urandom(4).hex(), 0
             self._updates.clear()
@@ -141,7 +141,7 @@ class LiveRun:
         if self.tail.state != "running":
             self._end(self.tail.state, self.tail.ending())
 
-    def _publish(self, look: Look) -> None:
+    def _publish(self, look: NewEntries) -> None:
         data = {
             **self._now(),
             "entries": [_plain(entry) for entry in look.entries],

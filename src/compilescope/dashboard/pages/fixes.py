@@ -12,11 +12,11 @@ from urllib.parse import quote
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from compilescope.dashboard.addresses import Missing, fix_address, run_address
+from compilescope.dashboard.addresses import MissingPage, fix_address, run_address
 from compilescope.dashboard.runs.fix_runs import FixRun
 from compilescope.dashboard.runs.rows import RunRow
 from compilescope.dashboard.server.page import Address, DashboardPage, read_fields
-from compilescope.dashboard.server.shell import show
+from compilescope.dashboard.server.page_frame import show
 from compilescope.dashboard.server.state import Dashboard, dashboard_of
 from compilescope.errors import ToolError
 from compilescope.repair.delivery.repository import standing_of
@@ -154,9 +154,9 @@ def _found(dashboard: Dashboard, run: str) -> FixRun:
     try:
         found = dashboard.fix_runs.read(dashboard.folder_of(run))
     except OSError:
-        raise Missing(f"There is no run {run!r}.", hint="It may have been deleted.") from None
+        raise MissingPage(f"There is no run {run!r}.", hint="It may have been deleted.") from None
     if not found.attempts and found.fix is None:
-        raise Missing(f"The run {run} is not a search for fixes.")
+        raise MissingPage(f"The run {run} is not a search for fixes.")
     return found
 
 
@@ -215,7 +215,7 @@ async def _patch(request: Request) -> Response:
     found = await asyncio.to_thread(_found, dashboard_of(request), run)
     diff = found.fix.diff if found.fix is not None and found.fix.verified else ""
     if not diff:
-        raise Missing("This search has no verified change to download.")
+        raise MissingPage("This search has no verified change to download.")
     name = quote(f"{run}.patch", safe="")
     headers = {"content-disposition": f"attachment; filename*=utf-8''{name}"}
     data = diff.encode("utf-8", "surrogateescape")

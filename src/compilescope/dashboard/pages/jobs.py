@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 
-from compilescope.dashboard.addresses import Missing
+from compilescope.dashboard.addresses import MissingPage
 from compilescope.dashboard.fields.form import all_forms
 from compilescope.dashboard.jobs.job import CommandJob
 from compilescope.dashboard.jobs.output import (
@@ -24,7 +24,7 @@ from compilescope.dashboard.jobs.output import (
 )
 from compilescope.dashboard.jobs.words import job_state, jobs_table, shown_output
 from compilescope.dashboard.server.page import Address, DashboardPage
-from compilescope.dashboard.server.shell import show
+from compilescope.dashboard.server.page_frame import show
 from compilescope.dashboard.server.state import Dashboard, dashboard_of
 from compilescope.dashboard.server.streams import Update, resume_offset, stream
 from compilescope.errors import ToolError
@@ -142,7 +142,7 @@ async def _file(request: Request) -> Response:
     number = int(given) if given.isdecimal() and len(given) < 9 else -1
     files = dict(_files(dashboard, job))
     if number not in files:
-        raise Missing("There is no such file.", hint="It may have been moved or deleted.")
+        raise MissingPage("There is no such file.", hint="It may have been moved or deleted.")
 
     def read() -> bytes:
         with files[number].open("rb") as file:

@@ -15,10 +15,10 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from compilescope.dashboard.jobs.words import shown_output
-from compilescope.dashboard.live.moments import KINDS
-from compilescope.dashboard.live.totals import LiveTotals
+from compilescope.dashboard.live.live_entries import KINDS
+from compilescope.dashboard.live.tail import LiveTotals
 from compilescope.dashboard.server.page import Address, DashboardPage
-from compilescope.dashboard.server.shell import show
+from compilescope.dashboard.server.page_frame import show
 from compilescope.dashboard.server.state import dashboard_of
 from compilescope.dashboard.server.streams import resume_id, stream
 from compilescope.errors import ToolError

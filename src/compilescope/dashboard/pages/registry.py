@@ -11,10 +11,10 @@ from urllib.parse import quote
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from compilescope.dashboard.addresses import Missing
+from compilescope.dashboard.addresses import MissingPage
 from compilescope.dashboard.graph_breaks import RegistryQuery, find
 from compilescope.dashboard.server.page import Address, DashboardPage, read_fields
-from compilescope.dashboard.server.shell import show
+from compilescope.dashboard.server.page_frame import show
 from compilescope.dashboard.server.state import Dashboard, dashboard_of
 from compilescope.errors import ToolError
 from compilescope.registry.notes import (
@@ -115,7 +115,7 @@ async def _entry(request: Request) -> Response:
 def _page_of(content: Content, wanted: str) -> BreakPage:
     page = content.by_id.get(wanted)
     if page is None:
-        raise Missing(
+        raise MissingPage(
             f"The table of {content.name} has no graph break {wanted[:40]!r}.",
             hint="Another torch may have it. Search the registry for words of its message.",
         )

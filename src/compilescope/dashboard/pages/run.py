@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, RedirectResponse, Response
 
 from compilescope.dashboard.addresses import (
-    Missing,
+    MissingPage,
     compare_address,
     fix_address,
     run_address,
@@ -27,7 +27,7 @@ from compilescope.dashboard.drawings import draw_run, report_file
 from compilescope.dashboard.pages.live import is_shown_live, show_live
 from compilescope.dashboard.runs.rows import RunRow
 from compilescope.dashboard.server.page import Address, DashboardPage
-from compilescope.dashboard.server.shell import show
+from compilescope.dashboard.server.page_frame import show
 from compilescope.dashboard.server.state import Dashboard, dashboard_of
 from compilescope.model.header import read_header
 from compilescope.model.provenance import is_recorded_here
@@ -130,7 +130,7 @@ async def _show(request: Request) -> Response:
     run = request.path_params["run"]
     try:
         folder = dashboard_of(request).folder_of(run)
-    except Missing:
+    except MissingPage:
         whole = await asyncio.to_thread(dashboard_of(request).named_by_start, run)
         if whole is None:
             raise

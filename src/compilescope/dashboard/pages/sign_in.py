@@ -8,6 +8,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from compilescope.dashboard.server.page import Address, DashboardPage
+from compilescope.dashboard.server.page_frame import show
 from compilescope.dashboard.server.safety import (
     gave_wrong_token,
     has_token,
@@ -15,7 +16,6 @@ from compilescope.dashboard.server.safety import (
     local_path,
     sign_in,
 )
-from compilescope.dashboard.server.shell import show
 from compilescope.dashboard.server.state import dashboard_of
 from compilescope.local_requests import SAFE_METHODS
 

@@ -11,12 +11,12 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
-from compilescope.dashboard.addresses import Missing
-from compilescope.dashboard.fields.form import Filled, Form, all_forms, fill
+from compilescope.dashboard.addresses import MissingPage
+from compilescope.dashboard.fields.form import FilledForm, Form, all_forms, fill
 from compilescope.dashboard.fields.kinds import FormPlace
 from compilescope.dashboard.jobs.service import TooManyJobs
 from compilescope.dashboard.server.page import Address, DashboardPage
-from compilescope.dashboard.server.shell import show
+from compilescope.dashboard.server.page_frame import show
 from compilescope.dashboard.server.state import Dashboard, dashboard_of
 from compilescope.errors import ToolError
 
@@ -115,7 +115,7 @@ async def _browse(request: Request) -> Response:
 
 
 async def _page(
-    request: Request, filled: Filled, errors: Mapping[str, str], status: int = 200
+    request: Request, filled: FilledForm, errors: Mapping[str, str], status: int = 200
 ) -> Response:
     dashboard = dashboard_of(request)
     controls = {each.kind.control for each in filled.form.fields}
@@ -137,11 +137,11 @@ async def _page(
     )
 
 
-def _is_given(filled: Filled, errors: Mapping[str, str], name: str) -> bool:
+def _is_given(filled: FilledForm, errors: Mapping[str, str], name: str) -> bool:
     return name in errors or any(text.strip() for text in filled.given.get(name, ()))
 
 
-async def _filled(request: Request, given: Mapping[str, Sequence[str]]) -> Filled:
+async def _filled(request: Request, given: Mapping[str, Sequence[str]]) -> FilledForm:
     dashboard = dashboard_of(request)
     place = FormPlace(dashboard.folders, dashboard.options.home)
     # It looks at files.
@@ -153,7 +153,7 @@ def _form(request: Request) -> Form:
     for form in all_forms():
         if form.id == wanted:
             return form
-    raise Missing(f"There is no form {wanted[:80]!r}.")
+    raise MissingPage(f"There is no form {wanted[:80]!r}.")
 
 
 def _given(pairs: Sequence[tuple[str, Any]]) -> dict[str, list[str]]:

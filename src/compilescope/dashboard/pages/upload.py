@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from compilescope.dashboard.jobs.records import UPLOAD
+from compilescope.dashboard.jobs.job import UPLOAD
 from compilescope.dashboard.jobs.service import TooManyJobs
 from compilescope.dashboard.server.page import Address, DashboardPage
 from compilescope.dashboard.server.safety import limited

@@ -19,7 +19,7 @@ import msgspec
 from compilescope.dashboard.runs.cache import Cache
 from compilescope.dashboard.runs.entry import RunEntry, look, stamp_of
 from compilescope.dashboard.runs.reader import KnownRun
-from compilescope.dashboard.runs.reader_client import LONGEST_S, Failed, ReadingThread
+from compilescope.dashboard.runs.reader_client import LONGEST_S, FailedRead, ReadingThread
 from compilescope.dashboard.runs.rows import RunRow, make_row
 from compilescope.model.header import RunHeader
 from compilescope.model.home import is_run_name
@@ -226,7 +226,7 @@ class RunIndex:
             self._cost[entry.name] = (time.monotonic(), took)
             return entry
 
-    def failed(self, failed: Failed, took: float) -> RunEntry | None:
+    def failed(self, failed: FailedRead, took: float) -> RunEntry | None:
         try:
             stamp = stamp_of(self.home / failed.name)
         except OSError:

@@ -28,7 +28,7 @@ _LAST_S = 2.0
 _decoder = msgspec.json.Decoder(str | RunEntry | None)
 
 
-class Failed(msgspec.Struct, frozen=True):
+class FailedRead(msgspec.Struct, frozen=True):
     """The process ended, or was ended, while it read this run."""
 
     name: str
@@ -44,12 +44,12 @@ class ReaderClient:
         self._longest_s = longest_s
         self._process: subprocess.Popen[bytes] | None = None
 
-    def read(self, runs: Sequence[KnownRun]) -> Iterator[RunEntry | Failed]:
+    def read(self, runs: Sequence[KnownRun]) -> Iterator[RunEntry | FailedRead]:
         """Entries of those that differ from what is known."""
         try:
             process = self._started()
         except OSError as error:
-            yield Failed("", f"Runs can't be read: {error.strerror}.")
+            yield FailedRead("", f"Runs can't be read: {error.strerror}.")
             return
         late = threading.Event()
 
@@ -67,7 +67,7 @@ class ReaderClient:
 
     def _answers(
         self, process: subprocess.Popen[bytes], runs: Sequence[KnownRun], late: threading.Event
-    ) -> Iterator[RunEntry | Failed]:
+    ) -> Iterator[RunEntry | FailedRead]:
         assert process.stdin is not None and process.stdout is not None
         with contextlib.suppress(OSError):
             process.stdin.write(
@@ -85,7 +85,7 @@ class ReaderClient:
                     if late.is_set()
                     else "reading it failed"
                 )
-                yield Failed(at, f"Its figures can't be computed: {why}.")
+                yield FailedRead(at, f"Its figures can't be computed: {why}.")
                 return
             if answer is None:
                 return
@@ -142,7 +142,7 @@ class Index(Protocol):
     def known(self, names: Iterable[str]) -> list[KnownRun]: ...
     def newest(self, names: Iterable[str], most: int) -> list[str]: ...
     def found(self, entry: RunEntry, took: float) -> RunEntry | None: ...
-    def failed(self, failed: Failed, took: float) -> RunEntry | None: ...
+    def failed(self, failed: FailedRead, took: float) -> RunEntry | None: ...
 
 
 class ReadingThread:
@@ -227,7 +227,7 @@ class ReadingThread:
             started = time.monotonic()
             if self._closed:
                 break
-            if not isinstance(answer, Failed):
+            if not isinstance(answer, FailedRead):
                 kept.append(self._index.found(answer, took))
             elif not answer.name:
                 self._give_up()

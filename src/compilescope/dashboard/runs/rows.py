@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from compilescope.analysis.figures import RunFigures, RunKind
-from compilescope.analysis.glance import program_of, status_of
+from compilescope.analysis.run_status import program_of, status_of
 from compilescope.dashboard.runs.entry import RunEntry
 from compilescope.model.header import RunHeader
 from compilescope.report.places import count

@@ -123,7 +123,7 @@ class FilterChoice(NamedTuple):
     runs: int
 
 
-class Found(NamedTuple):
+class FoundRuns(NamedTuple):
     """A page of runs."""
 
     rows: list[RunRow]
@@ -145,13 +145,13 @@ class Found(NamedTuple):
         return f"{shown} (of {self.total:,})" if less else shown
 
 
-def find(rows: Sequence[RunRow], query: RunQuery, text_of: Callable[[str], str]) -> Found:
+def find(rows: Sequence[RunRow], query: RunQuery, text_of: Callable[[str], str]) -> FoundRuns:
     """`rows` come newest first; `text_of` a run is what a search looks at."""
     kept = _sorted(_filtered(rows, query, text_of), query)
     pages = max(1, -(-len(kept) // PAGE_ROWS))
     page = min(query.page, pages)
     shown = kept[(page - 1) * PAGE_ROWS : page * PAGE_ROWS]
-    return Found(shown, len(rows), len(kept), page, pages)
+    return FoundRuns(shown, len(rows), len(kept), page, pages)
 
 
 def _filtered(

@@ -14,13 +14,13 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from compilescope.dashboard import pages
-from compilescope.dashboard.addresses import Missing
+from compilescope.dashboard.addresses import MissingPage
 from compilescope.dashboard.drawing_workers import StillDrawing
 from compilescope.dashboard.pages.sign_in import ask_for_token
 from compilescope.dashboard.server.options import Options
 from compilescope.dashboard.server.page import Address, DashboardPage, Handler
+from compilescope.dashboard.server.page_frame import answer_asset, show
 from compilescope.dashboard.server.safety import Safety, gave_wrong_token, has_token, limited
-from compilescope.dashboard.server.shell import answer_asset, show
 from compilescope.dashboard.server.state import Dashboard
 from compilescope.errors import ToolError
 from compilescope.local_requests import SAFE_METHODS
@@ -102,7 +102,7 @@ def _check_body(request: Request, address: Address, most: int, too_much: HTTPExc
 
 async def _told(request: Request, error: Exception) -> Response:
     assert isinstance(error, ToolError)
-    status = 404 if isinstance(error, Missing) else 400
+    status = 404 if isinstance(error, MissingPage) else 400
     return _problem(request, status, error.message, error.hint)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from starlette.requests import Request
 
-from compilescope.dashboard.addresses import Missing
+from compilescope.dashboard.addresses import MissingPage
 from compilescope.dashboard.drawing_workers import DrawingWorkers
 from compilescope.dashboard.fields.folders import Folders
 from compilescope.dashboard.graph_breaks import GraphBreaks
@@ -59,7 +59,7 @@ class Dashboard:
         except (OSError, ValueError):  # Too long, or no name at all on this system.
             known = False
         if not known:
-            raise Missing(f"There is no run {run[:80]!r}.", hint="It may have been deleted.")
+            raise MissingPage(f"There is no run {run[:80]!r}.", hint="It may have been deleted.")
         return folder
 
     def named_by_start(self, start: str) -> str | None:
@@ -68,7 +68,9 @@ class Dashboard:
         found = [path.name for path, header in runs if start and header.run.startswith(start)]
         found = [name for name in found if not (self.options.home / name).is_symlink()]
         if len(found) > 1:
-            raise Missing(f"{start[:80]!r} matches {len(found)} runs.", hint="Give more of the ID.")
+            raise MissingPage(
+                f"{start[:80]!r} matches {len(found)} runs.", hint="Give more of the ID."
+            )
         return found[0] if found else None
 
 

@@ -9,5 +9,5 @@ pass is to blame.
 from compilescope.diff.localize.localizer import Moment as Moment
 from compilescope.diff.localize.localizer import localize as localize
 from compilescope.diff.localize.localizer import localize_plans as localize_plans
-from compilescope.diff.localize.records import Guilty as Guilty
+from compilescope.diff.localize.records import GuiltyOperation as GuiltyOperation
 from compilescope.diff.localize.records import Localization as Localization

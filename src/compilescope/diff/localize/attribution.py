@@ -16,7 +16,7 @@ from torch.fx import GraphModule
 
 from compilescope.diff.localize.graph_parts.anatomy import examine
 from compilescope.diff.localize.graph_parts.part_runs import (
-    Occasion,
+    PartCall,
     Reference,
     compile_part,
     run_part,
@@ -24,10 +24,10 @@ from compilescope.diff.localize.graph_parts.part_runs import (
 from compilescope.diff.localize.graph_parts.parts import GraphPart
 from compilescope.diff.localize.graph_parts.recorder import GraphRecord, RecordedCall, copy_module
 from compilescope.diff.localize.probes import PartProber, Probe
-from compilescope.diff.localize.records import Guilty
+from compilescope.diff.localize.records import GuiltyOperation
 from compilescope.diff.localize.search import Suspect
 from compilescope.diff.localize.verdicts import compare
-from compilescope.diff.runs.modes import Ambient
+from compilescope.diff.runs.modes import CallModes
 from compilescope.tensors.copies import copied_values
 from compilescope.tensors.tolerances import ComparisonConfig
 from compilescope.torchapi.compilation.fresh import uncached
@@ -62,9 +62,9 @@ class Attribution:
         self._function = function
         self._config = config
         self._has_passes = has_passes(function)
-        self._blamed: dict[tuple[Any, str], Guilty] = {}
+        self._blamed: dict[tuple[Any, str], GuiltyOperation] = {}
 
-    def add(self, guilty: Guilty, suspect: Suspect) -> Guilty:
+    def add(self, guilty: GuiltyOperation, suspect: Suspect) -> GuiltyOperation:
         """Kernels and passes are looked for once for each operator, not at each place."""
         part, occasion = self._shown(suspect)
         if part is None or occasion is None:
@@ -83,7 +83,7 @@ class Attribution:
         self._blamed[key] = found
         return found
 
-    def _shown(self, suspect: Suspect) -> tuple[GraphPart | None, Occasion | None]:
+    def _shown(self, suspect: Suspect) -> tuple[GraphPart | None, PartCall | None]:
         if suspect.whole_graph and not self._has_passes:
             return None, None
         probe = self._again(suspect)
@@ -94,7 +94,9 @@ class Attribution:
             return self._prober.whole_again()
         return self._prober.again(suspect.region)
 
-    def _with_aten(self, guilty: Guilty, part: GraphPart, occasion: Occasion) -> Guilty:
+    def _with_aten(
+        self, guilty: GuiltyOperation, part: GraphPart, occasion: PartCall
+    ) -> GuiltyOperation:
         backend = self._function
         graphs = aten_graphs(part, occasion, own_decompositions(backend))
         graph = None if graphs is None else getattr(graphs, guilty.stage)
@@ -126,8 +128,8 @@ class Attribution:
         return None, counted.calls
 
     def _with_blame(
-        self, guilty: Guilty, suspect: Suspect, part: GraphPart, occasion: Occasion
-    ) -> Guilty:
+        self, guilty: GuiltyOperation, suspect: Suspect, part: GraphPart, occasion: PartCall
+    ) -> GuiltyOperation:
         reference = self._prober.again(suspect.region).reference
         if reference is None:
             return guilty
@@ -142,8 +144,8 @@ class Attribution:
         )
 
     def _with_pass(
-        self, guilty: Guilty, suspect: Suspect, part: GraphPart, occasion: Occasion
-    ) -> Guilty:
+        self, guilty: GuiltyOperation, suspect: Suspect, part: GraphPart, occasion: PartCall
+    ) -> GuiltyOperation:
         reference = self._again(suspect).reference
         if reference is None:
             return guilty
@@ -157,7 +159,7 @@ class Attribution:
         )
 
     def _good(
-        self, part: GraphPart, occasion: Occasion, reference: Reference, suspect: Suspect
+        self, part: GraphPart, occasion: PartCall, reference: Reference, suspect: Suspect
     ) -> Callable[[Callable[..., Any]], bool]:
         several = len(suspect.region) > 1 or suspect.whole_graph
 
@@ -174,7 +176,7 @@ class Attribution:
 
         return good
 
-    def _code(self, part: GraphPart, occasion: Occasion, stage: str) -> str | None:
+    def _code(self, part: GraphPart, occasion: PartCall, stage: str) -> str | None:
         try:
             with uncached(), noted_code() as found:
                 with self._prober.graph.asked():
@@ -196,7 +198,7 @@ class AtenGraphs:
 
 
 def aten_graphs(
-    part: GraphPart, occasion: Occasion, decompositions: Any = None
+    part: GraphPart, occasion: PartCall, decompositions: Any = None
 ) -> AtenGraphs | None:
     """None where AOTAutograd does not take the part."""
     found = AtenGraphs()
@@ -207,7 +209,7 @@ def aten_graphs(
             setattr(found, name, graph)
 
             def run(*values: Any) -> Any:
-                graph.calls.append(RecordedCall(copied_values(values), Ambient.now()))
+                graph.calls.append(RecordedCall(copied_values(values), CallModes.now()))
                 return module(*values)
 
             return run

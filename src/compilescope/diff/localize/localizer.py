@@ -20,12 +20,12 @@ from compilescope.diff.localize.graph_parts.recorder import (
 )
 from compilescope.diff.localize.names import Namer
 from compilescope.diff.localize.probes import PartProber, Probe
-from compilescope.diff.localize.records import Guilty, Localization, budget_for
+from compilescope.diff.localize.records import GuiltyOperation, Localization, budget_for
 from compilescope.diff.localize.search import Hunt
 from compilescope.diff.runs import trial
 from compilescope.diff.runs.model_state import BackendState, State
 from compilescope.diff.runs.modes import Randomness, same_world
-from compilescope.diff.runs.training_step import weights_for
+from compilescope.diff.runs.trial import weights_for
 from compilescope.errors import ToolError
 from compilescope.tensors.copies import CopiedArguments
 from compilescope.tensors.tolerances import ComparisonConfig
@@ -265,7 +265,7 @@ class _GraphSearch:
         self._train = train
         self._most = most_compiles
         self._notes: list[str] = []
-        self._guilty: list[Guilty] = []
+        self._guilty: list[GuiltyOperation] = []
         self.some_fail = False
         """Some graph goes wrong as a whole."""
 

@@ -1,4 +1,4 @@
-"""Turns a suspect node into a `Guilty` record: the user's line, the module, inputs and errors."""
+"""Turns a suspect node into a `GuiltyOperation`: the user's line, the module, inputs and errors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from torch.fx import Node
 
 from compilescope.diff.localize.probes import PartProber, Probe
-from compilescope.diff.localize.records import Guilty, NodePlace, ValueRange, range_of
+from compilescope.diff.localize.records import GuiltyOperation, NodePlace, ValueRange, range_of
 from compilescope.diff.localize.search import Hunt, Suspect
 from compilescope.diff.localize.verdicts import WrongResult
 from compilescope.tensors.distances import relative_error
@@ -24,11 +24,11 @@ class Namer:
         self._hunt = hunt
         self._known = {node.name: node for node in portable(prober.graph.module).nodes}
 
-    def name(self, suspect: Suspect) -> Guilty:
+    def name(self, suspect: Suspect) -> GuiltyOperation:
         place = self._place(suspect.node)
         alone = suspect.alone
         worst = _worst(suspect)
-        return Guilty(
+        return GuiltyOperation(
             node=place.node,
             target=place.target,
             file=place.file,

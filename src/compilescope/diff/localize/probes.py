@@ -17,7 +17,7 @@ from torch.fx import Node
 
 from compilescope.diff.localize.graph_parts.anatomy import Anatomy
 from compilescope.diff.localize.graph_parts.part_runs import (
-    Occasion,
+    PartCall,
     Reference,
     Results,
     compile_part,
@@ -34,7 +34,7 @@ from compilescope.diff.localize.graph_parts.parts import (
 )
 from compilescope.diff.localize.graph_parts.recorder import GraphRecord, RecordedCall
 from compilescope.diff.localize.verdicts import PartVerdict, WrongResult, compare
-from compilescope.diff.runs.training_step import weights_for
+from compilescope.diff.runs.trial import weights_for
 from compilescope.tensors.copies import copied_values
 from compilescope.tensors.tolerances import ComparisonConfig
 from compilescope.torchapi.compilation.fresh import uncached
@@ -56,7 +56,7 @@ class Probe:
     """Something is not the same bit for bit."""
     error: str = ""
     """What the backend raised; or why the part could not be run at all."""
-    occasion: Occasion | None = None
+    occasion: PartCall | None = None
     """The one on which it went wrong; else the last."""
     reference: Reference | None = None
     results: Results | None = None
@@ -193,7 +193,7 @@ class PartProber:
         if any(n not in given for n in (*(i.node for i in alone.inputs), *alone.outputs)):
             return False
         values = PartValues([given[i.node] for i in alone.inputs], before.random)
-        occasion = Occasion(values, whole.occasion.ambient)
+        occasion = PartCall(values, whole.occasion.ambient)
         reference = run_reference(alone, occasion)
         test = Results([given[n] for n in alone.outputs], reference.results.after)
         return not compare(alone, occasion, reference, test, self._config, several=False).wrong
@@ -209,7 +209,7 @@ class PartProber:
         if any(i.node not in given for i in part.inputs):
             return set()
         values = PartValues([given[i.node] for i in part.inputs], before.random)
-        probe = Probe(part, occasion=Occasion(values, whole.occasion.ambient))
+        probe = Probe(part, occasion=PartCall(values, whole.occasion.ambient))
         probe.reference = run_reference(part, probe.occasion)  # type: ignore[arg-type]
         if self._run(probe, None) is None:
             return set()
@@ -267,9 +267,9 @@ class PartProber:
             several=several,
         )
 
-    def _occasion(self, part: GraphPart, call: RecordedCall, backward: bool) -> Occasion:
+    def _occasion(self, part: GraphPart, call: RecordedCall, backward: bool) -> PartCall:
         values = self._values_of(call).of(part)
-        occasion = Occasion(values, call.ambient)
+        occasion = PartCall(values, call.ambient)
         if not (self._train and backward and call.ambient.grad and call.cotangents):
             return occasion
         return dataclasses.replace(occasion, cotangents=self._cotangents(part, call))
@@ -286,7 +286,7 @@ class PartProber:
         try:
             found = self._values_of(call).cotangents(part)
         except RuntimeError:  # Some graphs cannot be run backward from within.
-            occasion = Occasion(self._values_of(call).of(part), call.ambient)
+            occasion = PartCall(self._values_of(call).of(part), call.ambient)
             results = run_eagerly(part, occasion)
             return tuple(
                 weights_for(value, number)

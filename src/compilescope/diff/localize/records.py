@@ -45,7 +45,7 @@ class ValueRange:
 
 
 @dataclass(frozen=True)
-class Guilty:
+class GuiltyOperation:
     """One operation that the backend gets wrong."""
 
     node: str
@@ -127,7 +127,7 @@ class Guilty:
 class Localization:
     """The answer."""
 
-    guilty: tuple[Guilty, ...] = ()
+    guilty: tuple[GuiltyOperation, ...] = ()
     compiles: int = 0
     """How often the backend was called, the first calls for the whole graphs included."""
     reason: str = ""

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 import torch
 
 from compilescope.diff.localize.graph_parts.part_runs import (
-    Occasion,
+    PartCall,
     Reference,
     Results,
     run_exact,
@@ -61,7 +61,7 @@ class PartVerdict:
 
 def compare(
     part: GraphPart,
-    occasion: Occasion,
+    occasion: PartCall,
     reference: Reference,
     test: Results,
     config: ComparisonConfig,
@@ -144,7 +144,7 @@ def _is_other_answer(wrong: WrongResult, other: Results | None, test: Results) -
 
 
 def _excuse_rounding(
-    part: GraphPart, occasion: Occasion, reference: Results, test: Results, verdict: PartVerdict
+    part: GraphPart, occasion: PartCall, reference: Results, test: Results, verdict: PartVerdict
 ) -> None:
     """What other roundings of the reference do as well is nobody's fault."""
     reach: dict[tuple[ResultKind, int], float] = {}

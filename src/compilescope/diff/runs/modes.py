@@ -130,7 +130,7 @@ def same_world() -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class Ambient:
+class CallModes:
     """The modes that a graph was called in."""
 
     grad: bool
@@ -139,7 +139,7 @@ class Ambient:
     random: RandomState = field(repr=False)
 
     @classmethod
-    def now(cls) -> Ambient:
+    def now(cls) -> CallModes:
         inference = torch.is_inference_mode_enabled()
         return cls(torch.is_grad_enabled(), inference, _autocast(), RandomState())
 

@@ -1,4 +1,5 @@
-"""One run of one side: from the same state, the same arguments and the same random numbers.
+"""One run of one side: from the same state, the same arguments and the same random numbers,
+with its backward pass and its optimizer's step.
 
 All that a caller could see of it is kept: outputs, what was written into arguments, weights and
 buffers, gradients, the weights after an optimizer's step. And which random numbers are next.
@@ -7,6 +8,7 @@ buffers, gradients, the weights after an optimizer's step. And which random numb
 from __future__ import annotations
 
 import contextlib
+import difflib
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -16,10 +18,111 @@ import torch
 
 from compilescope.diff.runs.model_state import State
 from compilescope.diff.runs.modes import Randomness, reseed, same_world
-from compilescope.diff.runs.training_step import Optimizers, differentiate, find_optimizer
+from compilescope.errors import ToolError
 from compilescope.tensors.copies import CopiedArguments, Dtypes, is_plain, same_dtype
 from compilescope.tensors.distances import is_same, is_same_value
 from compilescope.tensors.structure import argument_leaves, flatten, take_apart, tensors_of
+
+_Optimizers = Callable[[list[torch.Tensor]], torch.optim.Optimizer]
+_LR = 0.01
+"""Chosen: ten times the default of torch.optim.SGD (1e-3), so that a step is larger beside the
+rounding of the weights."""
+_STEPS = 8
+"""Eighths have three binary digits, as many as the narrowest float8 (e5m2) keeps."""
+
+
+# The backward pass and the optimizer's step around a call, the same for both sides.
+
+
+def _differentiate(output: Any, loss: Callable[[Any], Any] | None = None) -> None:
+    """Run the backward pass of a loss, or of all outputs with fixed weights.
+
+    The weights are no ones: the sum of a softmax has no gradient at all.
+    """
+    found = loss(output) if loss is not None else find_loss(output)
+    if found is not None:
+        if not isinstance(found, torch.Tensor) or found.numel() != 1:
+            raise ToolError(
+                f"The loss is {_described(found)}; it must be a tensor with one number."
+            )
+        found.backward()
+        return
+    tensors = list({id(leaf): leaf for leaf in _differentiable(output)}.values())
+    if not tensors:
+        raise ToolError(
+            "There is nothing to train: no output requires a gradient.",
+            hint="Leave out --train, or use a model with weights or inputs that require one.",
+        )
+    torch.autograd.backward(tensors, [weights_for(t, n) for n, t in enumerate(tensors)])
+
+
+def find_loss(output: Any) -> torch.Tensor | None:
+    """The loss that a model returns among its outputs, or as its only one."""
+    if isinstance(output, dict):
+        named = output.get("loss")
+    else:
+        named = getattr(output, "loss", None)
+    if named is None:
+        leaves = list(flatten(output).values())
+        named = leaves[0] if len(leaves) == 1 else None
+    if not isinstance(named, torch.Tensor) or named.numel() != 1 or not named.requires_grad:
+        return None
+    return named if named.is_floating_point() else None
+
+
+def weights_for(output: torch.Tensor, number: int) -> torch.Tensor:
+    """Eighths from -1 to 1, which every precision holds exactly; the same in every run."""
+    generator = torch.Generator().manual_seed(number)
+    steps = torch.randint(1, _STEPS + 1, output.shape, generator=generator)
+    signs = torch.randint(0, 2, output.shape, generator=generator) * 2 - 1
+    return (steps * signs / _STEPS).to(output.dtype).to(output.device)
+
+
+def _differentiable(output: Any) -> Iterable[torch.Tensor]:
+    for leaf in flatten(output).values():
+        if isinstance(leaf, torch.Tensor) and leaf.requires_grad:
+            yield leaf
+
+
+def find_optimizer(wanted: Any = None) -> _Optimizers:
+    """From a name of torch.optim, a class, or a function of the parameters; SGD by default."""
+    if wanted is None:
+        return lambda parameters: torch.optim.SGD(parameters, lr=_LR)
+    if isinstance(wanted, str):
+        kinds = {
+            name.lower(): kind
+            for name, kind in vars(torch.optim).items()
+            if isinstance(kind, type) and issubclass(kind, torch.optim.Optimizer)
+        }
+        kind = kinds.get(wanted.lower())
+        if kind is None or kind is torch.optim.Optimizer:
+            near = difflib.get_close_matches(wanted.lower(), kinds, n=3)
+            hint = f"Did you mean {' or '.join(near)}?" if near else ""
+            raise ToolError(f"torch.optim has no optimizer named {wanted!r}.", hint=hint)
+        return lambda parameters: kind(parameters, lr=_LR)
+    if not callable(wanted):
+        raise ToolError(
+            f"The optimizer is {_described(wanted)}; it must be a torch.optim name, a class or "
+            "a function of the parameters."
+        )
+    return _checked(wanted)
+
+
+def _checked(make: Callable[..., Any]) -> _Optimizers:
+    def made(parameters: list[torch.Tensor]) -> torch.optim.Optimizer:
+        given = make(parameters)
+        if not isinstance(given, torch.optim.Optimizer):
+            raise ToolError(f"The optimizer function returned {_described(given)}.")
+        return given
+
+    return made
+
+
+def _described(value: Any) -> str:
+    if isinstance(value, torch.Tensor):
+        return f"a tensor of {list(value.shape)}"
+    return "None" if value is None else f"an object of type {type(value).__name__}"
+
 
 Around = Callable[[], contextlib.AbstractContextManager[Any]]
 ValueKind = Literal["output", "change", "gradient", "step", "structure"]
@@ -44,7 +147,7 @@ class TrialPlan:
     randomness: Randomness
     train: bool = False
     loss: Callable[[Any], Any] | None = None
-    optimizer: Optimizers = field(default_factory=find_optimizer)
+    optimizer: _Optimizers = field(default_factory=find_optimizer)
     input_gradients: bool = False
     """Inputs require gradients, whether they did or not."""
     calls: int = 1
@@ -162,7 +265,7 @@ class _Step:
 
     def _train(self, output: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         plan = self._plan
-        self._theirs(lambda: differentiate(output, plan.loss))
+        self._theirs(lambda: _differentiate(output, plan.loss))
         parameters = plan.state.parameters
         for name, tensor in parameters.items():
             if tensor.grad is not None:

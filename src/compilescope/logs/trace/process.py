@@ -72,7 +72,7 @@ class TracedProcess:
         self.epoch = 0
         self.clock = TraceClock(source.modified_ns)
         self.phases = Phases()
-        self.kept = Kept(self)
+        self.kept = KeptRecords(self)
         self.strings: dict[int, str] = {}
         self.files = WholeFiles(self.strings.values())
         self.compilations: OrderedDict[str, TracedCompilation] = OrderedDict()
@@ -228,7 +228,7 @@ _LONGEST_NAME = 100
 """Of a kind of record. Chosen: torch's own are shorter than half of it."""
 
 
-class Kept:
+class KeptRecords:
     """Records that become no event of their own: kept as they are, many in one artifact."""
 
     def __init__(self, process: TracedProcess) -> None:

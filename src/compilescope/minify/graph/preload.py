@@ -6,9 +6,6 @@ do not survive a fork.
 
 from __future__ import annotations
 
-import contextlib
-import gc
-
 import torch
 
 from compilescope.minify.graph import catcher as catcher
@@ -18,11 +15,6 @@ from compilescope.tensors import rounding as rounding
 
 
 def _warm_up() -> None:
-    with contextlib.suppress(ImportError):
-        import tqdm
-
-        # Progress bars inside torch start a thread, and a process with threads cannot be forked.
-        tqdm.tqdm.monitor_interval = 0
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     with torch.no_grad():
@@ -30,9 +22,6 @@ def _warm_up() -> None:
             torch.compile(lambda x: x.sin() + 1, backend=backend)(torch.ones(2))
     torch.compiler.reset()
     torch.set_num_threads(threads)
-    # What is here stays: a candidate's collector need not look at it, nor copy its pages.
-    gc.collect()
-    gc.freeze()
 
 
 _warm_up()

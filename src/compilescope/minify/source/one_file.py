@@ -236,7 +236,7 @@ def _absolute(node: cst.ImportFrom, package: str) -> str:
     return ".".join([*parts, *([name] if name else [])])
 
 
-class Weaver:
+class NameTable:
     """Knows what every name of every module is called in the one file."""
 
     def __init__(self, main: OwnModule, moved: list[OwnModule]) -> None:
@@ -395,7 +395,7 @@ class _Renaming(cst.CSTTransformer):
 
 
 @dataclass(frozen=True)
-class Flattened:
+class OneFileProgram:
     """A program in one file, as far as that goes."""
 
     text: str
@@ -404,7 +404,7 @@ class Flattened:
     """Own modules that it still imports, and why."""
 
 
-def flatten(text: str, folders: tuple[str, ...], package: str = "") -> Flattened:
+def flatten(text: str, folders: tuple[str, ...], package: str = "") -> OneFileProgram:
     """`package`: of the program itself, where it is run as a module of one."""
     finder = Finder(folders)
     main = OwnModule("__main__", cst.parse_module(text), package)
@@ -412,9 +412,9 @@ def flatten(text: str, folders: tuple[str, ...], package: str = "") -> Flattened
     left = _left_out(main, order)
     moved = [module for module in order if module.name not in left]
     if not moved:
-        return Flattened(text, left=left)
+        return OneFileProgram(text, left=left)
     names = tuple(module.name for module in moved)
-    return Flattened(Weaver(main, moved).write(), names, left)
+    return OneFileProgram(NameTable(main, moved).write(), names, left)
 
 
 def _in_order(main: OwnModule, finder: Finder) -> list[OwnModule]:

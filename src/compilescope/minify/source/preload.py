@@ -6,8 +6,6 @@ no thread is left.
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import os
 import sys
 import tempfile
@@ -35,11 +33,6 @@ for backend in ("eager", "aot_eager"):
 
 
 def _warm_up() -> None:
-    with contextlib.suppress(ImportError):
-        import tqdm
-
-        # Progress bars inside torch start a thread, and a process with threads cannot be forked.
-        tqdm.tqdm.monitor_interval = 0
     skip_guard_timing()
     argv, path, cwd = sys.argv, list(sys.path), os.getcwd()
     with tempfile.TemporaryDirectory() as folder:
@@ -47,9 +40,6 @@ def _warm_up() -> None:
         sys.argv, sys.path[:] = argv, path
         os.chdir(cwd)
     torch.compiler.reset()
-    # What is here stays: a candidate's collector need not look at it, nor copy its pages.
-    gc.collect()
-    gc.freeze()
 
 
 _warm_up()

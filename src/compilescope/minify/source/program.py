@@ -12,7 +12,7 @@ from compilescope.errors import ToolError
 from compilescope.minify.source.candidate import parse
 from compilescope.minify.source.messages import Original
 from compilescope.minify.source.nodes import is_docstring, walk
-from compilescope.minify.source.one_file import Flattened, flatten
+from compilescope.minify.source.one_file import OneFileProgram, flatten
 from compilescope.minify.source.program_sandbox import ProgramFiles
 from compilescope.model.plain_files import read_given
 
@@ -32,17 +32,17 @@ class SourceProgram:
     package: str = ""
     """The package that its relative imports begin from."""
 
-    def in_one_file(self) -> Flattened:
+    def in_one_file(self) -> OneFileProgram:
         """Its own modules written into it, and its arguments."""
         try:
             flat = flatten(self.text, (self.original.root,), self.package)
         except RecursionError:
-            flat = Flattened(self.text)
+            flat = OneFileProgram(self.text)
         text = with_arguments(flat.text, self.original.words[1:])
-        return Flattened(text, flat.inlined, flat.left)
+        return OneFileProgram(text, flat.inlined, flat.left)
 
-    def as_it_is(self) -> Flattened:
-        return Flattened(with_arguments(self.text, self.original.words[1:]))
+    def as_it_is(self) -> OneFileProgram:
+        return OneFileProgram(with_arguments(self.text, self.original.words[1:]))
 
     def surroundings(self) -> ProgramFiles:
         return ProgramFiles((self.original.root,), named_files(self.text, self.original.words[1:]))

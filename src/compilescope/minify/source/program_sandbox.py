@@ -7,7 +7,6 @@ import tempfile
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import msgspec
@@ -76,12 +75,7 @@ class ProgramSandbox:
     def __enter__(self) -> ProgramSandbox:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._sandbox.close()
         self._copies.cleanup()
 

@@ -26,8 +26,8 @@ from compilescope.model.fix_search import FixAttempt, Losses
 from compilescope.model.run import Run, read_run
 from compilescope.recorder.target import Target
 from compilescope.repair.delivery.emitter import Emitted, ScriptPlan, emit, plan_script
-from compilescope.repair.delivery.logged_script import LoggedScript
 from compilescope.repair.delivery.script import LOG_MARK
+from compilescope.repair.delivery.script_proof import LoggedScript
 from compilescope.repair.search.budget import SPENT
 from compilescope.repair.search.options import SearchOptions
 from compilescope.repair.search.outcome import SearchResult

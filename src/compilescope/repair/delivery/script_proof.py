@@ -89,23 +89,9 @@ def _verdict_of(checks: Sequence[FixCheck]) -> tuple[FixVerdict, str]:
 def prove_script(script: Target, original: Target, claim: Claim, options: SearchOptions) -> Proof:
     options.progress("running the fixed script", 0, 0)
     with ExitStack() as opened:
-        ours = opened.enter_context(_bench(script, options))
-        theirs = opened.enter_context(_bench(original, options))
+        ours = opened.enter_context(options.workbench(script))
+        theirs = opened.enter_context(options.workbench(original))
         return _ScriptTrial(ours, theirs, claim).proof()
-
-
-def _bench(target: Target, options: SearchOptions) -> Workbench:
-    """Without a warm process: each is a fresh one, as a user's is."""
-    return Workbench(
-        target,
-        compile_names=options.compile_names,
-        backend=options.backend,
-        limit_s=options.limit_s,
-        stdin=options.stdin,
-        seed=options.seed,
-        deadline=options.deadline,
-        plain=options.plain,
-    )
 
 
 class _ScriptTrial:
@@ -196,3 +182,33 @@ class _ScriptTrial:
                 continue
             unsteady = self._before.unsteady_values if check.verdict == "fail" else ""
             yield FixCheck(check.name, "unknown", unsteady) if unsteady else check
+
+
+# What `logs --script` hands out: the script, what is in it, and how it went by itself.
+
+
+@dataclass(frozen=True)
+class LoggedScript:
+    """The script for a log, and what it does."""
+
+    path: str | None = None
+    """None: there was nothing to put into a script, or it did not hold."""
+    command: str = ""
+    done: tuple[str, ...] = ()
+    """In the script and verified."""
+    unverified: tuple[str, ...] = ()
+    """In the script and unverified."""
+    left: tuple[str, ...] = ()
+    """To do by hand."""
+    where: str = ""
+    """Where `done` was verified."""
+    reason: str = ""
+    """Why nothing, or not all of it, could be verified; why there is no script."""
+    proof: Proof | None = None
+    """How the script went by itself; None where it cannot run here."""
+
+    @property
+    def verified(self) -> bool:
+        """All of it, and the script by itself."""
+        ran = self.proof is not None and self.proof.verdict == "verified"
+        return self.path is not None and ran and not self.unverified

@@ -1,6 +1,7 @@
 """What the user asks of a search for fixes: which causes, which fixes, how long, how often.
 
-Plain data with the defaults of `compilescope fix`. Nothing here decides or runs anything.
+Plain data with the defaults of `compilescope fix`. Nothing here decides or runs anything. How a
+program is run is the same for every search, `tune` included.
 """
 
 from __future__ import annotations
@@ -8,11 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from compilescope.errors import ToolError
 from compilescope.fixes.catalogue import all_fixes
 from compilescope.fixes.subject import Subject
 from compilescope.processes.deadline import Deadline
+
+if TYPE_CHECKING:
+    from compilescope.recorder.target import Target
+    from compilescope.repair.trials.warm.parent import WarmParent
+    from compilescope.repair.trials.workbench import Workbench
 
 
 def _silent(doing: str, done: int, total: int) -> None:
@@ -23,8 +30,50 @@ def _mute(line: str) -> None:
     pass
 
 
-@dataclass(frozen=True)
-class SearchOptions:
+@dataclass(frozen=True, kw_only=True)
+class ProgramOptions:
+    """How a search runs the program, whatever it is for."""
+
+    limit_s: float = 300.0
+    """For one run of the program."""
+    budget_s: float | None = None
+    """For the whole search; None: as long as it takes."""
+    deadline: Deadline | None = None
+    """The same, of the command that asks: it began earlier. None: from the start of the search."""
+    seed: int = 0
+    stdin: bytes = b""
+    compile_names: tuple[str, ...] = ()
+    backend: str | None = None
+    plain: bool = False
+    """Stand in for the packages of a device that is not here: the program runs on plain torch."""
+    home: Path | None = None
+    """Where runs live: the original's run is kept there, with the attempts; None: nowhere."""
+    progress: Callable[[str, int, int], None] = _silent
+    """What is done now, how much of it, of how much."""
+    tell: Callable[[str], None] = _mute
+    """What has come of a step, in one line."""
+
+    def workbench(
+        self, target: Target, *, deadline: Deadline | None = None, warm: WarmParent | None = None
+    ) -> Workbench:
+        """Without a warm process each run is a fresh one, as a user's is."""
+        from compilescope.repair.trials.workbench import Workbench
+
+        return Workbench(
+            target,
+            compile_names=self.compile_names,
+            backend=self.backend,
+            limit_s=self.limit_s,
+            stdin=self.stdin,
+            seed=self.seed,
+            plain=self.plain,
+            warm=warm,
+            deadline=deadline or self.deadline,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchOptions(ProgramOptions):
     """What the user asks for."""
 
     site: str | None = None
@@ -34,29 +83,11 @@ class SearchOptions:
     safe_only: bool = False
     own_only: bool = False
     """Leave installed packages alone."""
-    limit_s: float = 300.0
-    """For one run of the program."""
-    budget_s: float | None = None
-    """For the whole search; None: as long as it takes."""
-    deadline: Deadline | None = None
-    """The same, of the command that asks: it began earlier. None: from the start of the search."""
     following: int = 0
     """So many fresh processes come after the search, within the budget."""
-    seed: int = 0
-    stdin: bytes = b""
-    compile_names: tuple[str, ...] = ()
-    backend: str | None = None
     timed: bool = True
-    plain: bool = False
-    """Stand in for the packages of a device that is not here: the program runs on plain torch."""
     rounds: int = 6
     """A mended break may uncover the next one: so often it is looked again."""
-    home: Path | None = None
-    """Where runs live: the original's run is kept there, with the attempts; None: nowhere."""
-    progress: Callable[[str, int, int], None] = _silent
-    """What is done now, how much of it, of how much."""
-    tell: Callable[[str], None] = _mute
-    """What has come of a step, in one line."""
 
     @property
     def most_rounds(self) -> int:

@@ -18,7 +18,6 @@ import tempfile
 import time
 from collections.abc import Callable, Collection
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple
 
 import msgspec
@@ -107,12 +106,7 @@ class Workbench:
     def __enter__(self) -> Workbench:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -29,14 +29,13 @@ from compilescope.report.blocks import (
 from compilescope.report.render.addresses import is_address
 from compilescope.report.render.code_colors import code_tokens, line_html
 from compilescope.report.render.code_lines import diff_kind, marked_part
+from compilescope.report.render.compressed_code import panes_values
 from compilescope.report.render.drawn import blocks as drawn_blocks
 from compilescope.report.render.drawn import frames as drawn_frames
-from compilescope.report.render.icicle import tree_values
 from compilescope.report.render.portions import portion_values
 from compilescope.report.render.safe_html import clean
-from compilescope.report.render.shelf import panes_values
 from compilescope.report.render.source_file import source_file_values
-from compilescope.report.render.timeline import timeline_values
+from compilescope.report.render.timeline import timeline_values, tree_values
 from compilescope.report.render.visible_blocks import cleaned
 
 _HERE = Path(__file__).parent
@@ -116,13 +115,13 @@ def _joined(paths: Iterable[Path]) -> Markup:
 
 # Blocks of benchmarks, profiles and compared numbers, which few pages have: imported when one is drawn.
 def _heatmap_values(block: Any) -> dict[str, Any]:
-    from compilescope.report.render.heatmap import heatmap_values
+    from compilescope.report.render.grids import heatmap_values
 
     return heatmap_values(block)
 
 
 def _matrix_values(block: Any) -> dict[str, Any]:
-    from compilescope.report.render.matrix import matrix_values
+    from compilescope.report.render.grids import matrix_values
 
     return matrix_values(block)
 
@@ -134,13 +133,13 @@ def _measure_values(block: Any) -> dict[str, Any]:
 
 
 def _roofline_values(block: Any) -> dict[str, Any]:
-    from compilescope.report.render.roofline import roofline_values
+    from compilescope.report.render.charts import roofline_values
 
     return roofline_values(block)
 
 
 def _trend_values(block: Any) -> dict[str, Any]:
-    from compilescope.report.render.trend import trend_values
+    from compilescope.report.render.charts import trend_values
 
     return trend_values(block)
 

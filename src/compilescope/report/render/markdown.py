@@ -35,15 +35,13 @@ from compilescope.report.blocks import (
     words,
 )
 from compilescope.report.render.addresses import is_outside
+from compilescope.report.render.charts import roofline_summary, trend_strokes, trend_summary
 from compilescope.report.render.code_lines import excerpt_part, marked_part, shortened
-from compilescope.report.render.heatmap import shaded
-from compilescope.report.render.matrix import fitted_table
+from compilescope.report.render.grids import fitted_table, shaded
 from compilescope.report.render.measures import MEASURE_CELLS, measure_rows
 from compilescope.report.render.portions import portion_shares
-from compilescope.report.render.roofline import roofline_summary
 from compilescope.report.render.source_file import text_lines
 from compilescope.report.render.spans import duration, taken
-from compilescope.report.render.trend import trend_strokes, trend_summary
 from compilescope.report.render.visible_blocks import cleaned_document
 from compilescope.texts import as_prose, begun, code_span, fenced
 

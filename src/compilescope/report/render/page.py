@@ -17,8 +17,8 @@ from compilescope.digests import sha256
 from compilescope.model.uncollected import uncollected
 from compilescope.patterns import late
 from compilescope.report.blocks import Block, Document, Fold, Item
+from compilescope.report.render.compressed_code import open_shelf, packed_code
 from compilescope.report.render.html import amount, draw_template, scripts, styles
-from compilescope.report.render.shelf import open_shelf, packed_code
 
 _ID = late(r' id="([^"]*)"')
 _LINK = late(r' href="#([^"]*)"')

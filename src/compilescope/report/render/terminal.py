@@ -46,12 +46,11 @@ from compilescope.report.blocks import (
     note,
 )
 from compilescope.report.render.addresses import is_outside
+from compilescope.report.render.charts import roofline_summary, trend_strokes, trend_summary
 from compilescope.report.render.code_lines import DiffKind, diff_kind, marked_part, shortened
-from compilescope.report.render.heatmap import shaded
-from compilescope.report.render.matrix import fitted_table
+from compilescope.report.render.grids import fitted_table, shaded
 from compilescope.report.render.measures import measure_rows
 from compilescope.report.render.portions import portion_cells, portion_groups
-from compilescope.report.render.roofline import roofline_summary
 from compilescope.report.render.source_file import text_lines
 from compilescope.report.render.spans import taken
 from compilescope.report.render.terminal_rows import (
@@ -60,7 +59,6 @@ from compilescope.report.render.terminal_rows import (
     print_line,
     print_numbered,
 )
-from compilescope.report.render.trend import trend_strokes, trend_summary
 from compilescope.report.render.visible_blocks import cleaned, cleaned_document
 
 _STYLES: dict[Style, str] = {

@@ -1,21 +1,33 @@
-"""A timeline in plain HTML: bars placed by percent, so that it fits any width and can be stretched.
+"""A timeline, and a tree of times as an icicle, in plain HTML: bars placed by percent, so that it
+fits any width and can be stretched.
 
-No library, and no script is needed to read it. The longest bars are elements; the rest are data,
-of which the script makes elements where a reader zooms in far enough to see them.
+No library, and no script is needed to read it. The longest bars are elements; the rest are data, of
+which the script makes elements where a reader zooms in far enough to see them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
 from markupsafe import Markup, escape
 
-from compilescope.report.blocks import Bar, Lane, Timeline
+from compilescope.report.blocks import Bar, Cell, Lane, Timeline, Tree
 from compilescope.report.render.spans import duration, label_class, round_ticks, taken
 from compilescope.texts import encode_json, visible
 
+_CELL_PX = 22
+"""Chosen: a line of text and a gap."""
+_CELL_KINDS = {
+    "function": "function, with everything below it",
+    "first": "compilation",
+    "break": "compilation ended by a graph break",
+    "recompile": "recompile",
+    "failed": "failed compilation",
+    "eager": "runs eagerly",
+}
+"""What the legend says of each."""
 _ROW_PX = 19
 """Chosen: a line of small text."""
 _KINDS = {
@@ -92,3 +104,34 @@ def _data(rows: list[tuple[str, str, str, str, str]]) -> Markup:
         return Markup("")
     text = str(escape(encode_json(rows).decode()))
     return Markup(text.replace("&#34;", '"'))
+
+
+# A tree whose times are known, as an icicle: a row a level, cells placed by percent.
+
+
+def tree_values(block: Tree) -> dict[str, Any]:
+    whole = sum(cell.duration_ns for cell in block.cells)
+    placed = list(_placed(block.cells, 0, 0)) if whole else []
+    seen = {cell.kind for cell, _, _ in placed}
+    return {
+        "whole": duration(whole),
+        "cells": [_values(cell, start, depth, whole) for cell, start, depth in placed],
+        "height": (max((depth for _, _, depth in placed), default=0) + 1) * _CELL_PX,
+        "kinds": [(kind, text) for kind, text in _CELL_KINDS.items() if kind in seen],
+    }
+
+
+def _placed(cells: tuple[Cell, ...], start: int, depth: int) -> Iterator[tuple[Cell, int, int]]:
+    """Each with where it begins and how deep it is, parents before children."""
+    for cell in cells:
+        yield cell, start, depth
+        yield from _placed(cell.cells, start, depth + 1)
+        start += cell.duration_ns
+
+
+def _values(cell: Cell, start: int, depth: int, whole: int) -> tuple[str, str, str, str, str]:
+    left, width = 100 * start / whole, 100 * cell.duration_ns / whole
+    style = f"left:{left:.4f}%;width:{width:.4f}%;top:{depth * _CELL_PX}px"
+    spent = duration(cell.duration_ns)
+    about = f"{cell.label}: {spent}" + (f"\n{cell.detail}" if cell.detail else "")
+    return cell.kind + label_class(width), style, about, f"{cell.label} · {spent}", cell.target

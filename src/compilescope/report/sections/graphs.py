@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from compilescope.analysis.stages.collect import StagedGraph, compilation
 from compilescope.analysis.stages.figures import GraphFigures, graph_figures
 from compilescope.analysis.stages.panes import stage_title
-from compilescope.analysis.stages.printed import Printed
+from compilescope.analysis.stages.printed_graph import PrintedGraph
 from compilescope.analysis.stages.reader import StageReader
+from compilescope.analysis.stages.staged_graphs import StagedGraph, compilation
 from compilescope.model.stack import CodeRef
 from compilescope.model.uncollected import uncollected
 from compilescope.report.amounts import shown_bytes, shown_flops
@@ -123,7 +123,7 @@ def _chosen(groups: list[list[StagedGraph]]) -> list[tuple[int, list[StagedGraph
 def _entries(groups: Sequence[tuple[int, list[StagedGraph]]], reader: StageReader) -> list[_Entry]:
     texts = graph_texts([members[0] for _, members in groups], reader)
     entries: list[_Entry] = []
-    known: dict[tuple[object, ...], tuple[_Entry, Printed]] = {}
+    known: dict[tuple[object, ...], tuple[_Entry, PrintedGraph]] = {}
     for number, members in groups:
         graph = members[0]
         figures = graph_figures(graph, reader)
@@ -136,13 +136,13 @@ def _entries(groups: Sequence[tuple[int, list[StagedGraph]]], reader: StageReade
     return entries
 
 
-def _captured(graph: StagedGraph, reader: StageReader) -> Printed:
+def _captured(graph: StagedGraph, reader: StageReader) -> PrintedGraph:
     """Dynamo's graph as its text says it; empty where that is not known or too much to read."""
     stages = graph.of("dynamo")
-    return (reader.affordable(stages[0]) if stages else None) or Printed()
+    return (reader.affordable(stages[0]) if stages else None) or PrintedGraph()
 
 
-def _difference(entry: _Entry, before: Printed, now: Printed) -> Words:
+def _difference(entry: _Entry, before: PrintedGraph, now: PrintedGraph) -> Words:
     """The graphs have the same operations: what is it that tells them apart?"""
     other = Span(f"graph {entry.number}", "plain", entry.anchor)
     for old, new in zip(before.nodes, now.nodes, strict=True):

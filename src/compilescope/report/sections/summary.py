@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from compilescope.analysis.absence import NONE_IMPORTED
 from compilescope.analysis.benchmarks import is_benchmark
 from compilescope.analysis.compile_shares import CompileShare, compile_shares
 from compilescope.analysis.digest import Digest
+from compilescope.analysis.program_end import NONE_IMPORTED
 from compilescope.analysis.sweeps import is_sweep
 from compilescope.model.bodies import GraphCompiled, LogRead, MinifyOutcome, TensorDiff
 from compilescope.report.blocks import (
@@ -20,13 +20,17 @@ from compilescope.report.blocks import (
     Words,
     words,
 )
+from compilescope.report.first_causes import start_with
 from compilescope.report.places import count, first_few
-from compilescope.report.program_end import nothing_before
+from compilescope.report.program_state import (
+    before_note,
+    dropped_note,
+    nothing_before,
+    nothing_compiled,
+)
 from compilescope.report.render.spans import duration
 from compilescope.report.section import Reading, Section
 from compilescope.report.sections.logged import fallback_note, log_verdict
-from compilescope.report.start import start_with
-from compilescope.report.uncompiled import before_note, dropped_note, nothing_compiled
 
 _MOST_RECOMPILES = 4
 """Causes with a stretch of the bar of their own. Chosen: more can't be told apart by eye."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from compilescope.analysis.timeline.lanes import RunTimeline, TimelineLane, timeline
-from compilescope.analysis.timeline.phase_times import (
+from compilescope.analysis.timeline.lanes import (
     ATTEMPT,
     OUTSIDE,
     UNKNOWN,
     FunctionTime,
     PhaseTime,
+    RunTimeline,
+    TimelineLane,
     function_times,
     phase_times,
+    timeline,
 )
 from compilescope.report import blocks
 from compilescope.report.blocks import Block, Heading, Span, Table, Words, note, words

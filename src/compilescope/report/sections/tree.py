@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compilescope.analysis.tree.compile_tree import compile_tree
-from compilescope.analysis.tree.frames import Elsewhere
+from compilescope.analysis.tree.frames import UnplacedItem
 from compilescope.report.blocks import Block, Heading, Paragraph, Tree, note, words
 from compilescope.report.icicle import Icicle
 from compilescope.report.places import count, place
@@ -39,7 +39,7 @@ def _build(reading: Reading) -> list[Block]:
     return found
 
 
-def _elsewhere(one: Elsewhere, root: str) -> str:
+def _elsewhere(one: UnplacedItem, root: str) -> str:
     text = one.what
     if one.compile_id is not None:
         text = f"{one.compile_id}: {text}"

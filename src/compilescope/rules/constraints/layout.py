@@ -18,14 +18,14 @@ from compilescope.rules.hardware.constraint import (
 )
 from compilescope.rules.hardware.operands import Look, is_view_node, laid_out
 from compilescope.rules.hardware.sizes import Size, equal, read_size
-from compilescope.rules.hardware.strides import (
+from compilescope.rules.hardware.view_ops import (
     FORMATS,
     fits_format,
     has_dense_rows,
     is_dense,
+    is_view_op,
     overlaps,
 )
-from compilescope.rules.hardware.view_ops import is_view_op
 
 _TANGENT = "tangents_"
 """How AOTAutograd calls the inputs that only a backward graph has."""

@@ -17,20 +17,21 @@ from compilescope.rules.hardware.constraint import (
     lacks_value,
     shown_shape,
 )
-from compilescope.rules.hardware.odd_sizes import (
+from compilescope.rules.hardware.op_names import OpPatterns
+from compilescope.rules.hardware.operands import made
+from compilescope.rules.hardware.sizes import (
     Broken,
+    Size,
     SizePlace,
     all_sizes,
     concerned,
+    is_multiple,
     note_odd,
     pad_words,
     rule_words,
     sizes_in,
     split_words,
 )
-from compilescope.rules.hardware.op_names import OpPatterns
-from compilescope.rules.hardware.operands import made
-from compilescope.rules.hardware.sizes import Size, is_multiple
 
 
 class ShapeConstraint(Constraint):

@@ -1,4 +1,6 @@
-"""Dispatch keys that a guard missed, without those that differ for reasons of torch's own."""
+"""Dispatch keys that a guard missed, without those that differ for reasons of torch's own;
+and names of dtypes.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +8,20 @@ import re
 
 from compilescope.rules.causes.rule import RecompileCase
 
+_CODES = {
+    "0": "torch.uint8",
+    "1": "torch.int8",
+    "2": "torch.int16",
+    "3": "torch.int32",
+    "4": "torch.int64",
+    "5": "torch.float16",
+    "6": "torch.float32",
+    "7": "torch.float64",
+    "9": "torch.complex64",
+    "10": "torch.complex128",
+    "11": "torch.bool",
+    "15": "torch.bfloat16",
+}
 _SUBJECT = "dispatch keys of "
 _ALWAYS = {"BackendSelect"}
 """In the guard's text, not in a tensor's own keys (torch 2.13)."""
@@ -46,3 +62,10 @@ def keys_gone_and_new(miss: RecompileCase) -> tuple[set[str], set[str]]:
 def device_among(keys: set[str]) -> str:
     """The device that a set of keys belongs to, as torch spells it; else empty."""
     return next((device.lower() for device in DEVICES if device in keys), "")
+
+
+# Torch's numbers for dtypes, as its guards on global state write them.
+
+
+def dtype_of_code(code: str) -> str:
+    return _CODES.get(code, code)

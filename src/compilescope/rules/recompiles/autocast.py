@@ -6,8 +6,11 @@ from compilescope.findings.remedy import Remedy, source
 from compilescope.model.python_text import read_literal
 from compilescope.rules.causes.rule import GuardRule, RecompileCase
 from compilescope.rules.recompiles._advice import leave
-from compilescope.rules.recompiles._dispatch import dispatch_tensor, keys_gone_and_new
-from compilescope.rules.recompiles._dtypes import dtype_of_code
+from compilescope.rules.recompiles._dispatch import (
+    dispatch_tensor,
+    dtype_of_code,
+    keys_gone_and_new,
+)
 from compilescope.rules.recompiles._subjects import called, shown
 
 _DEVICES = ("cpu", "cuda")

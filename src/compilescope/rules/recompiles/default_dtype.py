@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compilescope.findings.remedy import Remedy, source
 from compilescope.rules.causes.rule import GuardRule, RecompileCase
-from compilescope.rules.recompiles._dtypes import dtype_of_code
+from compilescope.rules.recompiles._dispatch import dtype_of_code
 from compilescope.rules.recompiles._subjects import called
 
 

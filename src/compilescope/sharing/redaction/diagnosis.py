@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Literal
 
-from compilescope.analysis.brief import digest_of_first
 from compilescope.analysis.digest import Digest
 from compilescope.analysis.findings import findings
+from compilescope.analysis.partial_digest import digest_of_first
 from compilescope.findings.remedy import Remedy
 from compilescope.model.bodies import CompileFailed, FrameSkipped, GraphBreak, Recompile
 from compilescope.model.run import Run

@@ -22,7 +22,7 @@ from compilescope.model.guard_text import decode_guards
 from compilescope.model.stack import CodeRef, Frame
 from compilescope.sharing.redaction.code import Words
 from compilescope.sharing.redaction.files import Files
-from compilescope.sharing.redaction.first_look import is_structural
+from compilescope.sharing.redaction.name_survey import is_structural
 from compilescope.sharing.redaction.names import Context
 from compilescope.sharing.redaction.paths import redact_path
 from compilescope.sharing.redaction.policies import POLICIES, Policy

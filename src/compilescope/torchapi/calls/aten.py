@@ -30,7 +30,7 @@ from compilescope.model.graph import Call, Graph, TensorInfo
 from compilescope.processes.interruptions import let_through
 from compilescope.torchapi.calls.rehearsal import (
     DispatchedOperator,
-    Noting,
+    OperatorNotes,
     fake_cast,
     quietly,
     rehearse,
@@ -197,7 +197,7 @@ def rehearse_region(
     with _layers_kept(), quietly(cast.fake):
         for node in nodes:
             args, kwargs = torch.fx.node.map_arg((node.args, node.kwargs), made.__getitem__)
-            with Noting(lambda: None, cast.fake) as noting:
+            with OperatorNotes(lambda: None, cast.fake) as noting:
                 try:
                     if node.op == "get_attr":
                         made[node] = cast.of(interpreter.fetch_attr(str(node.target)))

@@ -165,7 +165,7 @@ def rehearse(
     for make in (*first, computed_shadow, plain_shadow, fake_tensor):
         cast = Cast(sizes, at, make)
         given = cast.of(args), cast.of(kwargs)
-        noting = Noting(functools.partial(cast.of, expected), cast.fake)
+        noting = OperatorNotes(functools.partial(cast.of, expected), cast.fake)
         with quietly(cast.fake), noting:
             try:
                 function(*given[0], **given[1])
@@ -198,7 +198,7 @@ def quietly(fake: FakeTensorMode | None) -> Iterator[None]:
         yield
 
 
-class Noting(TorchDispatchMode):  # type: ignore[misc]
+class OperatorNotes(TorchDispatchMode):  # type: ignore[misc]
     """Notes every operator, and lets shadows pass for tensors on their device."""
 
     def __init__(self, expected: Callable[[], Any], fake: FakeTensorMode | None) -> None:

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from compilescope.profiles.calls import UserLine
-from compilescope.profiles.fusions import UnfusedPair
+from compilescope.profiles.calls import UnfusedPair, UserLine
 
 _MOST_OPERATORS = 4
 """Named of a kernel. Chosen: more say no more."""

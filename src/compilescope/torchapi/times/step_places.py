@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 from compilescope.model.stack import plain_function_name
 from compilescope.patterns import late
-from compilescope.profiles.arithmetic import work_of_operator
 from compilescope.profiles.calls import (
     CallPlace,
     HostLine,
@@ -25,6 +24,7 @@ from compilescope.profiles.calls import (
     is_call,
     within_mark,
 )
+from compilescope.profiles.kernel_rows import work_of_operator
 from compilescope.profiles.trace import STEP
 from compilescope.torchapi.stacks import origin
 

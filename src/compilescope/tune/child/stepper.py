@@ -24,7 +24,7 @@ import torch
 
 from compilescope.torchapi.compilation.clock import CompilationClock
 from compilescope.tune.child.snapshot import keep_tensors, variables_around, widen_weights
-from compilescope.tune.steps.place import MARK
+from compilescope.tune.step_place import MARK
 
 _REPEATED = 3
 """Blocks of one class in a row. Chosen: with two there is nothing to win by compiling one."""
@@ -304,13 +304,8 @@ def _optimizer(optimizer: torch.optim.Optimizer) -> dict[str, Any]:
     group = optimizer.param_groups[0]
     return {
         "class": type(optimizer).__name__,
-        "module": type(optimizer).__module__,
-        "fused": group.get("fused"),
-        "foreach": group.get("foreach"),
-        "capturable": group.get("capturable"),
         "has_fused": "fused" in group,
         "has_foreach": "foreach" in group,
-        "parameters": sum(len(each["params"]) for each in optimizer.param_groups),
     }
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from compilescope.cli.files import write_whole
+from compilescope.cli.options import write_whole
 from compilescope.errors import ToolError
 
 GROUP = "Share"

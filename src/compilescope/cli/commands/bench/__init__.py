@@ -24,8 +24,8 @@ from compilescope.errors import ToolError
 
 if TYPE_CHECKING:
     from compilescope.bench.measurement import BenchRun, BenchStep, Method, Stack
-    from compilescope.bench.protocol import Spec, Surveyed
-    from compilescope.model.benchmarked import Benchmark
+    from compilescope.bench.protocol import MachineSurvey, Spec
+    from compilescope.model.benchmark import Benchmark
     from compilescope.model.bodies import Body
 
 GROUP = "Numbers"
@@ -248,11 +248,11 @@ def _specs(model: str, backends: tuple[str, ...], given: dict[str, Any]) -> list
     ]
 
 
-def _survey(plan: dict[str, list[Spec]], method: Method) -> Surveyed:
+def _survey(plan: dict[str, list[Spec]], method: Method) -> MachineSurvey:
     """By a process of its own: this one never imports torch, nor a user's file."""
     import tempfile
 
-    from compilescope.bench.protocol import Surveyed
+    from compilescope.bench.protocol import MachineSurvey
     from compilescope.bench.worker_process import WorkerFailed, WorkerProcess
 
     every = [spec for specs in plan.values() for spec in specs]
@@ -260,7 +260,7 @@ def _survey(plan: dict[str, list[Spec]], method: Method) -> Surveyed:
         place = Path(folder)
         with WorkerProcess(place / "caches", place / "log", method.limit_s) as worker:
             try:
-                return worker.ask("survey", Surveyed, *every)
+                return worker.ask("survey", MachineSurvey, *every)
             except WorkerFailed as failure:
                 raise ToolError(failure.sentence, hint=failure.hint) from None
 

@@ -8,7 +8,7 @@ import msgspec
 
 from compilescope.cli.options import print_json
 from compilescope.errors import ToolError
-from compilescope.model.benchmarked import Benchmark, Machine
+from compilescope.model.benchmark import Benchmark, Machine
 
 if TYPE_CHECKING:
     from compilescope.bench.model import Model

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from compilescope.cli.files import force_option
 from compilescope.cli.interpreters import tell_missing_torch
-from compilescope.cli.options import RUN_NAME, dir_option, home_folder, registry_pages
+from compilescope.cli.options import RUN_NAME, dir_option, force_option, home_folder, registry_pages
 from compilescope.cli.output import all_option
 from compilescope.cli.program import (
     ProgramCommand,

@@ -17,9 +17,9 @@ from compilescope.analysis.digest import Digest, digest
 from compilescope.analysis.gate.baseline import FILE_NAME, Baseline, read_baseline
 from compilescope.analysis.gate.verdict import (
     NOTHING_LOST,
+    AcceptedFinding,
     GateLimits,
     Judgement,
-    Known,
     complete,
     complete_for_benchmarks,
     complete_for_numbers,
@@ -33,7 +33,7 @@ from compilescope.model.home import find_run
 from compilescope.model.outcomes import JudgedLimit
 from compilescope.model.run import read_run
 from compilescope.project import Project, read_project
-from compilescope.report.gate import Terms
+from compilescope.report.gate import GateTerms
 from compilescope.report.section import Reading
 
 
@@ -98,7 +98,7 @@ class CheckOptions:
         )
 
     @property
-    def accepted(self) -> tuple[Known, ...] | None:
+    def accepted(self) -> tuple[AcceptedFinding, ...] | None:
         return self.baseline.findings if self.baseline is not None else None
 
     @property
@@ -112,7 +112,7 @@ class CheckOptions:
         words = ["compilescope", self._shows, "--all", *in_home(self.given["home"]), name]
         return shlex.join(words)
 
-    def terms(self, run: str) -> Terms:
+    def terms(self, run: str) -> GateTerms:
         """For people: what counted, and the commands that come next."""
         given, baseline = self.given, self.baseline
         name = given["run"] or run
@@ -122,7 +122,7 @@ class CheckOptions:
             accept.append("--own" if self.own else "--no-own")
         if given["baseline"] is not None:
             accept += ["--baseline", str(given["baseline"])]
-        return Terms(
+        return GateTerms(
             own=self.own,
             baseline=_from_here(self.baseline_file) if baseline is not None else "",
             baseline_torch=baseline.torch if baseline is not None else None,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from compilescope.cli.files import write_whole
+from compilescope.cli.options import write_whole
 from compilescope.cli.output import told_text
 from compilescope.cli.streams import put, put_json
 from compilescope.errors import ToolError
@@ -16,7 +16,7 @@ from compilescope.settings import github_workspace
 from compilescope.texts import without_commands
 
 if TYPE_CHECKING:
-    from compilescope.analysis.gate.verdict import Judgement, Known
+    from compilescope.analysis.gate.verdict import AcceptedFinding, Judgement
     from compilescope.report.blocks import Document
     from compilescope.report.section import Reading
 
@@ -71,7 +71,7 @@ def write_files(
     reading: Reading,
     *,
     own: bool,
-    baseline: tuple[Known, ...] | None,
+    baseline: tuple[AcceptedFinding, ...] | None,
 ) -> WrittenFiles:
     files = WrittenFiles()
     if wanted.junit is not None:
@@ -86,7 +86,9 @@ def write_files(
     return files
 
 
-def _scanned(reading: Reading, *, own: bool, baseline: tuple[Known, ...] | None) -> Document:
+def _scanned(
+    reading: Reading, *, own: bool, baseline: tuple[AcceptedFinding, ...] | None
+) -> Document:
     """All findings, those that the baseline accepts too: a scanner keeps its own account."""
     from compilescope.analysis.findings import findings
     from compilescope.report.blocks import Document

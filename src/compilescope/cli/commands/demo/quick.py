@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from compilescope.cli.options import print_json, report_width
 from compilescope.cli.output import tell
 from compilescope.cli.progress import working
-from compilescope.demo.folder import make_folder
 from compilescope.demo.quick import (
     REPRO,
     Knobs,
@@ -21,6 +20,7 @@ from compilescope.demo.quick import (
     quick_run,
     usual_backend,
 )
+from compilescope.demo.tour import make_folder
 from compilescope.errors import ToolError
 
 if TYPE_CHECKING:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from compilescope.cli.commands.fix.delivery import is_lost
-from compilescope.cli.files import isolated_option
-from compilescope.cli.options import RUN_NAME, dir_option, json_option, python_option
+from compilescope.cli.options import (
+    RUN_NAME,
+    delivery_options,
+    dir_option,
+    isolated_option,
+    json_option,
+    python_option,
+)
 from compilescope.cli.output import all_option
 from compilescope.cli.program import ProgramCommand, Words, script_options, verdict_of
 from compilescope.cli.signals import ended_in_order
@@ -60,15 +65,7 @@ class _FixCommand(ProgramCommand):
     is_flag=True,
     help="Write SCRIPT_fixed.py: the same program with all fixes, third-party code included.",
 )
-@click.option(
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="For --script: the file to write.",
-)
-@click.option(
-    "--force", is_flag=True, help="Write even if git has uncommitted changes or the file exists."
-)
+@delivery_options
 @click.option(
     "--run", "run", type=RUN_NAME, metavar="RUN", help="Fix the program of a recorded run."
 )
@@ -139,9 +136,9 @@ def _apply(words: Words, given: dict[str, Any]) -> int:
 
 
 def _fix(words: Words, given: dict[str, Any]) -> int:
-    from compilescope.cli.commands.fix.isolated import searched
     from compilescope.cli.commands.fix.options import read_request, read_stdin
     from compilescope.cli.commands.fix.output import tell
+    from compilescope.cli.commands.fix.search import searched
     from compilescope.cli.progress import working
     from compilescope.repair.delivery.stored_fix import check_git
 

@@ -11,7 +11,7 @@ from compilescope.cli.options import home_folder, print_json
 from compilescope.cli.output import tell
 from compilescope.cli.program import Words
 from compilescope.errors import ToolError
-from compilescope.report.fix_search import Fixing, fixing_document, in_counts
+from compilescope.report.fix_search import FixSearchView, fixing_document, in_counts
 
 if TYPE_CHECKING:
     from compilescope.fixes.stored import StoredFix
@@ -52,7 +52,7 @@ def apply_run(words: Words, given: dict[str, Any]) -> None:
         return
     diff = fix.diff if done.written else ""
     document = fixing_document(
-        Fixing(
+        FixSearchView(
             title="compilescope fix",
             subtitle=" ".join(run.header.command),
             headline=tuple(_headline(fix, done)),

@@ -14,16 +14,16 @@ from compilescope.cli import output as terminal
 from compilescope.cli.commands.fix.delivery import is_lost
 from compilescope.cli.options import in_python, print_json
 from compilescope.fixes.catalogue import all_fixes
+from compilescope.report.fix_list import FixLine, repertoire_document
 from compilescope.report.fix_search import (
     COUNTS,
     FixFigure,
-    Fixing,
+    FixSearchView,
     fixing_document,
     how_proven,
     in_counts,
 )
 from compilescope.report.places import count
-from compilescope.report.repertoire import RepertoireLine, repertoire_document
 
 if TYPE_CHECKING:
     from compilescope.cli.commands.fix.delivery import Delivery
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 def list_fixes(*, as_json: bool, everything: bool) -> None:
     lines = tuple(
-        RepertoireLine(
+        FixLine(
             id=fix.id,
             title=fix.title,
             rules=tuple(sorted(fix.rules)),
@@ -78,12 +78,12 @@ def tell(
 # For people
 
 
-def _fixing(outcome: SearchResult, request: FixRequest, delivery: Delivery) -> Fixing:
+def _fixing(outcome: SearchResult, request: FixRequest, delivery: Delivery) -> FixSearchView:
     from compilescope.fixes.diffs import unified_diff
 
     root = request.target.root
     words = " ".join(" ".join(request.target.shown).split())
-    return Fixing(
+    return FixSearchView(
         title="compilescope fix",
         subtitle=words if len(words) <= 200 else words[:197] + "...",
         headline=tuple(_headline(outcome, request, delivery)),

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from compilescope.cli.files import write_whole
-from compilescope.cli.options import json_option, print_json
+from compilescope.cli.options import json_option, print_json, write_whole
 from compilescope.cli.output import tell
 from compilescope.errors import ToolError
 

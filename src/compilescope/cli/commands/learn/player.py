@@ -15,8 +15,7 @@ from rich.markdown import Heading, Markdown, MarkdownElement
 from rich.text import Text
 
 from compilescope.cli.options import has_colour, report_width
-from compilescope.learn.execution import new_module, run_cell
-from compilescope.learn.lesson import Lesson, LessonCell, find_lesson
+from compilescope.learn.lesson import Lesson, LessonCell, find_lesson, new_module, run_cell
 from compilescope.processes.fork import die_with_parent
 
 if TYPE_CHECKING:

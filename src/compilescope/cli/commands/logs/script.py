@@ -15,7 +15,7 @@ from compilescope.errors import ToolError
 if TYPE_CHECKING:
     from compilescope.model.run import Run
     from compilescope.recorder.target import Target
-    from compilescope.repair.delivery.logged_script import LoggedScript
+    from compilescope.repair.delivery.script_proof import LoggedScript
 
 _MOST_LISTED = 10
 """Chosen: what is read at a glance; the rest is counted."""

@@ -9,8 +9,14 @@ from typing import Any
 
 import click
 
-from compilescope.cli.files import force_option, isolated_option
-from compilescope.cli.options import dir_option, home_folder, json_option, python_option
+from compilescope.cli.options import (
+    dir_option,
+    force_option,
+    home_folder,
+    isolated_option,
+    json_option,
+    python_option,
+)
 from compilescope.cli.program import ProgramCommand, Words
 from compilescope.cli.signals import ended_in_order
 from compilescope.errors import ToolError
@@ -115,7 +121,7 @@ class _MinifyCommand(ProgramCommand):
 @json_option
 @click.pass_obj
 def COMMAND(target: Words, /, **given: Any) -> int:
-    from compilescope.cli.commands.minify.by_command import minify_by_check
+    from compilescope.cli.commands.minify.check_command import minify_by_check
     from compilescope.cli.commands.minify.program import minify_in_a_copy, minify_program
     from compilescope.cli.commands.minify.shared import read_seconds, within_time
     from compilescope.cli.isolation import announce

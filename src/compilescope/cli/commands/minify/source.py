@@ -16,8 +16,7 @@ from compilescope.cli.commands.minify.shared import (
     say_run,
     size_facts,
 )
-from compilescope.cli.files import write_whole
-from compilescope.cli.options import in_python, print_json
+from compilescope.cli.options import in_python, print_json, write_whole
 from compilescope.processes.deadline import clock
 
 if TYPE_CHECKING:

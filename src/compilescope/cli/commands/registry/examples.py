@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from compilescope.cli.commands.registry.output import print_blocks
-from compilescope.cli.files import write_whole
-from compilescope.cli.options import json_option, print_json
+from compilescope.cli.options import json_option, print_json, write_whole
 from compilescope.cli.progress import working
 from compilescope.errors import ToolError
 

@@ -12,8 +12,8 @@ from compilescope.cli.options import json_option, print_json
 from compilescope.errors import ToolError
 
 if TYPE_CHECKING:
-    from compilescope.registry.lint import Beside, Kind, NoteProblem
-    from compilescope.registry.raised import Raised
+    from compilescope.registry.lint import Kind, NoteProblem, TableCompanions
+    from compilescope.registry.raised_breaks import RaisedBreaks
     from compilescope.registry.table import Registry
     from compilescope.report.blocks import Block
 
@@ -98,16 +98,16 @@ def _kinds(only: tuple[str, ...], ignore: tuple[str, ...]) -> list[Kind]:
 
 def _beside(
     table: Registry, source: Path | None, notes: Path | None, kinds: list[Kind]
-) -> tuple[Beside, list[Kind]]:
+) -> tuple[TableCompanions, list[Kind]]:
     """What to hold the table against, and the kinds of problems that cannot be told."""
     from compilescope.registry.cases import load_examples, load_unreachable
-    from compilescope.registry.lint import NEED_SOURCE, Beside
+    from compilescope.registry.lint import NEED_SOURCE, TableCompanions
     from compilescope.registry.notes import misnamed, read_notes
     from compilescope.registry.taxonomy import load_taxonomy
 
     # Reading torch's source takes a second.
     raised = _raised(table, source) if set(kinds) & set(NEED_SOURCE) else None
-    beside = Beside(
+    beside = TableCompanions(
         taxonomy=load_taxonomy(),
         raised=raised,
         notes=tuple(read_notes(notes)),
@@ -117,8 +117,8 @@ def _beside(
     return beside, [kind for kind in NEED_SOURCE if raised is None and kind in kinds]
 
 
-def _raised(table: Registry, source: Path | None) -> Raised | None:
-    from compilescope.registry.raised import raised_types
+def _raised(table: Registry, source: Path | None) -> RaisedBreaks | None:
+    from compilescope.registry.raised_breaks import raised_types
     from compilescope.registry.torch_copy import dynamo_sources, torch_of
 
     place = torch_of(table) or source

@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from compilescope.cli.commands.registry.output import print_blocks, table_name
-from compilescope.cli.files import write_whole
-from compilescope.cli.options import json_option, print_json
+from compilescope.cli.options import json_option, print_json, write_whole
 from compilescope.cli.progress import working
 from compilescope.errors import ToolError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from compilescope.registry.history import Reworded, TableDifference
+    from compilescope.registry.history import RewordedBreak, TableDifference
     from compilescope.registry.old_site import ImportedTable
     from compilescope.registry.table import Entry, Registry
     from compilescope.report.blocks import Block
@@ -222,7 +221,7 @@ def _rows(entries: Iterable[Entry]) -> Block:
     return Facts(tuple(rows))
 
 
-def _reworded_blocks(each: Reworded) -> list[Block]:
+def _reworded_blocks(each: RewordedBreak) -> list[Block]:
     from compilescope.report.blocks import Facts, Paragraph, Span, words
 
     title = Paragraph(words(Span(each.gb_id, "strong"), f" {each.title}"))

@@ -22,7 +22,7 @@ from compilescope.cli.output import all_option, tell, with_command
 
 if TYPE_CHECKING:
     from compilescope.analysis.sweeps import Regressions, Sweep
-    from compilescope.sweep.sweep import Swept
+    from compilescope.sweep.sweep import SweepEnd
 
 GROUP = "Diagnose"
 
@@ -150,13 +150,15 @@ def _sweep(folder: Path) -> Sweep:
     return sweep_of(run)
 
 
-def _changes(earlier: Sweep | None, swept: Swept) -> Regressions | None:
+def _changes(earlier: Sweep | None, swept: SweepEnd) -> Regressions | None:
     from compilescope.analysis.sweeps import regressions
 
     return None if earlier is None else regressions(earlier, _sweep(swept.folder))
 
 
-def _show(swept: Swept, changes: Regressions | None, home: Path | None, everything: bool) -> None:
+def _show(
+    swept: SweepEnd, changes: Regressions | None, home: Path | None, everything: bool
+) -> None:
     from compilescope.model.run import read_run
     from compilescope.report.document import report_document
     from compilescope.report.section import Reading
@@ -174,7 +176,7 @@ def _show(swept: Swept, changes: Regressions | None, home: Path | None, everythi
     tell(document, rest, everything=everything)
 
 
-def _say(swept: Swept, words: tuple[str, ...]) -> None:
+def _say(swept: SweepEnd, words: tuple[str, ...]) -> None:
     """What is no part of the answer."""
     for remark in swept.remarks:
         print(f"compilescope: {remark}", file=sys.stderr)

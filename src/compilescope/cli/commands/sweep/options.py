@@ -11,8 +11,13 @@ from compilescope.cli.progress import CurrentWork, working
 from compilescope.cli.signals import ended_in_order
 from compilescope.errors import ToolError
 from compilescope.scale.machine import this_machine
-from compilescope.sweep.program_list import Listed, left_out_words, list_classes, list_programs
-from compilescope.sweep.sweep import SweepOptions, Swept, sweep
+from compilescope.sweep.program_list import (
+    ProgramListing,
+    left_out_words,
+    list_classes,
+    list_programs,
+)
+from compilescope.sweep.sweep import SweepEnd, SweepOptions, sweep
 
 if TYPE_CHECKING:
     from compilescope.model.jobs import JobEnded
@@ -28,7 +33,7 @@ def asked_sweep(
     words: tuple[str, ...],
     home: Path,
     quiet: bool,
-) -> Swept:
+) -> SweepEnd:
     _check(sources, given)
     listed = _listed(sources, given)
     machine = this_machine()
@@ -94,7 +99,7 @@ def _check(sources: tuple[Path, ...], given: dict[str, Any]) -> None:
         raise ToolError("--transformers compiles each model itself: leave out --compile-all.")
 
 
-def _listed(sources: tuple[Path, ...], given: dict[str, Any]) -> Listed:
+def _listed(sources: tuple[Path, ...], given: dict[str, Any]) -> ProgramListing:
     if given["transformers"] is None:
         return list_programs(sources)
 

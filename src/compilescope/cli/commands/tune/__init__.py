@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import click
 
-from compilescope.cli.options import dir_option, json_option, python_option
+from compilescope.cli.options import delivery_options, dir_option, json_option, python_option
 from compilescope.cli.output import all_option
 from compilescope.cli.program import ProgramCommand, Words, script_options, verdict_of
 from compilescope.cli.signals import ended_in_order
@@ -55,15 +54,7 @@ class _TuneCommand(ProgramCommand):
 )
 @click.option("--write", is_flag=True, help="Change your own files.")
 @click.option("--script", is_flag=True, help="Write SCRIPT_fixed.py: the same program, tuned.")
-@click.option(
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="For --script: the file to write.",
-)
-@click.option(
-    "--force", is_flag=True, help="Write even if git has uncommitted changes or the file exists."
-)
+@delivery_options
 @click.option("--list", "repertoire", is_flag=True, help="List all candidates.")
 @click.option(
     "--limit",
@@ -108,9 +99,8 @@ def _list(given: dict[str, Any]) -> int:
 
 def _tune(words: Words, given: dict[str, Any]) -> int:
     from compilescope.cli.commands.fix.options import read_stdin
-    from compilescope.cli.commands.tune.delivery import deliver
     from compilescope.cli.commands.tune.options import read_request
-    from compilescope.cli.commands.tune.output import tell
+    from compilescope.cli.commands.tune.output import deliver, tell
     from compilescope.cli.isolation import announce
     from compilescope.cli.progress import working
     from compilescope.repair.delivery.stored_fix import check_git

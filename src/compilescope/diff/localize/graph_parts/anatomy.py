@@ -80,7 +80,7 @@ class Anatomy:
 
 def examine(module: GraphModule, call: RecordedCall) -> Anatomy:
     """Runs the graph once, on copies of what it was called with."""
-    seen = _Seen(module)
+    seen = _NodeObserver(module)
     with kept_random_state(), call.ambient.entered():
         call.ambient.random.restore()
         seen.run(*copied_values(call.inputs))
@@ -89,7 +89,7 @@ def examine(module: GraphModule, call: RecordedCall) -> Anatomy:
     return Anatomy(module, nodes, seen.kinds, seen.random, seen.writing, cuts, seen.size_bytes)
 
 
-class _Seen(Interpreter):  # type: ignore[misc]
+class _NodeObserver(Interpreter):  # type: ignore[misc]
     """Looks at what each node does."""
 
     def __init__(self, module: GraphModule) -> None:
@@ -182,7 +182,7 @@ def _in_order(module: GraphModule, kinds: dict[Node, str]) -> list[Node]:
     return list(order)
 
 
-def _cuts(nodes: list[Node], seen: _Seen) -> list[int]:
+def _cuts(nodes: list[Node], seen: _NodeObserver) -> list[int]:
     position = {node: number for number, node in enumerate(nodes)}
     forbidden: set[int] = set()
     for node, at in position.items():
@@ -200,7 +200,7 @@ def _cuts(nodes: list[Node], seen: _Seen) -> list[int]:
     return [0, *inner, len(nodes)] if nodes else [0]
 
 
-def _end_of_region(nodes: list[Node], start: int, seen: _Seen) -> int:
+def _end_of_region(nodes: list[Node], start: int, seen: _NodeObserver) -> int:
     """Of one that nobody here knows how to enter anew: where the modes are as before it."""
     if is_exit(nodes[start]):
         return start

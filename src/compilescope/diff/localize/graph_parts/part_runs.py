@@ -15,7 +15,7 @@ from torch.fx import Graph, GraphModule
 
 from compilescope.diff.localize.graph_parts.part_values import PartValues, as_in_program
 from compilescope.diff.localize.graph_parts.parts import GraphPart, is_dynamic, value_of
-from compilescope.diff.runs.modes import Ambient, RandomState, kept_random_state
+from compilescope.diff.runs.modes import CallModes, RandomState, kept_random_state
 from compilescope.tensors.copies import copied_values
 from compilescope.torchapi.compilation.current import symbolic_inputs
 from compilescope.torchapi.compilation.fresh import uncached
@@ -46,21 +46,21 @@ class Reference:
 
 
 @dataclass(frozen=True)
-class Occasion:
+class PartCall:
     """One call of a part."""
 
     values: PartValues
-    ambient: Ambient
+    ambient: CallModes
     cotangents: tuple[Any, ...] | None = None
     """For each result what comes back to it; None: no backward pass."""
 
 
-def run_part(function: Callable[..., Any], occasion: Occasion, mode: Any = None) -> Results:
+def run_part(function: Callable[..., Any], occasion: PartCall, mode: Any = None) -> Results:
     """What the function raises goes to the caller."""
     return _run(function, occasion, copied_values(occasion.values.values), mode)
 
 
-def run_eagerly(part: GraphPart, occasion: Occasion, mode: Any = None) -> Results:
+def run_eagerly(part: GraphPart, occasion: PartCall, mode: Any = None) -> Results:
     """By the reference."""
     module = part.eager if not _has_constants(part) else part.module()
     if part.writes:
@@ -72,7 +72,7 @@ def _has_constants(part: GraphPart) -> bool:
     return any(node.op in ("get_attr", "call_module") for node in part.graph.nodes)
 
 
-def run_reference(part: GraphPart, occasion: Occasion) -> Reference:
+def run_reference(part: GraphPart, occasion: PartCall) -> Reference:
     survey = Survey()
     try:
         results = run_eagerly(part, occasion, survey)
@@ -83,13 +83,13 @@ def run_reference(part: GraphPart, occasion: Occasion) -> Reference:
     return Reference(results, reduction, survey.tape, bool(survey.overflowing))
 
 
-def run_exact(part: GraphPart, occasion: Occasion, reference: Reference) -> Results | None:
+def run_exact(part: GraphPart, occasion: PartCall, reference: Reference) -> Results | None:
     """In float64; None where that cannot be done."""
     given = occasion.values.values
     values = [_wide(value) for value in (copied_values(given) if part.writes else given)]
     cotangents = occasion.cotangents
     wide = cotangents and tuple(_wide(value) for value in cotangents)
-    occasion = Occasion(occasion.values, occasion.ambient, wide)
+    occasion = PartCall(occasion.values, occasion.ambient, wide)
     try:
         module = part.module() if _has_constants(part) else part.eager
         return _run(module.forward, occasion, values, Widening(reference.tape))
@@ -97,7 +97,7 @@ def run_exact(part: GraphPart, occasion: Occasion, reference: Reference) -> Resu
         return None
 
 
-def run_saturated(part: GraphPart, occasion: Occasion) -> Results | None:
+def run_saturated(part: GraphPart, occasion: PartCall) -> Results | None:
     try:
         return run_eagerly(part, occasion, Saturation())
     except (NotImplementedError, RuntimeError):
@@ -114,7 +114,7 @@ def _wide(value: Any) -> Any:
     return made.requires_grad_(needs) if needs else made
 
 
-def _run(function: Callable[..., Any], occasion: Occasion, leaves: list[Any], mode: Any) -> Results:
+def _run(function: Callable[..., Any], occasion: PartCall, leaves: list[Any], mode: Any) -> Results:
     train = occasion.cotangents is not None
     with (
         kept_random_state(),
@@ -155,7 +155,7 @@ def _gradients(
     return [_kept(found.get(id(leaf))) for leaf in leaves]
 
 
-def run_jittered(part: GraphPart, occasion: Occasion, seed: int) -> Results | None:
+def run_jittered(part: GraphPart, occasion: PartCall, seed: int) -> Results | None:
     """With other roundings; None where that cannot be done."""
     try:
         return run_eagerly(part, occasion, Jitter(seed))
@@ -164,7 +164,7 @@ def run_jittered(part: GraphPart, occasion: Occasion, seed: int) -> Results | No
 
 
 def compile_part(
-    backend: Callable[..., Any], part: GraphPart, occasion: Occasion
+    backend: Callable[..., Any], part: GraphPart, occasion: PartCall
 ) -> Callable[..., Any]:
     """What the backend made. What it raises goes to the caller."""
     values = copied_values(occasion.values.values)

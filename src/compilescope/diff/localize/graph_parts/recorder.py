@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch.fx import Graph, GraphModule
 
-from compilescope.diff.runs.modes import Ambient
+from compilescope.diff.runs.modes import CallModes
 from compilescope.tensors.copies import copied_values
 from compilescope.torchapi.trials.compiles import Compile, note_compile
 
@@ -24,7 +24,7 @@ class RecordedCall:
     """One call of a graph."""
 
     inputs: list[Any]
-    ambient: Ambient
+    ambient: CallModes
     occasion: int = 0
     """Of which run of the program, where it is run several times."""
     cotangents: dict[int, torch.Tensor] = field(default_factory=dict)
@@ -76,7 +76,7 @@ class GraphRecorder:
             recorded.calls_seen += 1
             if sum(call.occasion == self.occasion for call in recorded.calls) >= _MOST_CALLS:
                 return run(*values)
-            call = RecordedCall(self._copies(values), Ambient.now(), self.occasion)
+            call = RecordedCall(self._copies(values), CallModes.now(), self.occasion)
             recorded.calls.append(call)
             results = run(*values)
             _note_cotangents(results, call)
@@ -126,5 +126,5 @@ def copy_module(module: GraphModule) -> GraphModule:
 
 def graph_of_module(module: GraphModule, inputs: Sequence[Any]) -> GraphRecord:
     """A graph that the user has already, as if it were called now."""
-    call = RecordedCall(copied_values(inputs), Ambient.now())
+    call = RecordedCall(copied_values(inputs), CallModes.now())
     return GraphRecord(0, copy_module(module), [call], 1)

@@ -38,7 +38,7 @@ _Key = tuple[_Teller, tuple[str, ...], tuple[Frame, ...]]
 
 
 @dataclass
-class _Told:
+class _OperatorMention:
     """What the log says of some operators."""
 
     process: ConsoleProcess
@@ -63,7 +63,7 @@ class Extras:
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._ops: dict[tuple[int, int, _Key], _Told] = {}
+        self._ops: dict[tuple[int, int, _Key], _OperatorMention] = {}
         """By process: ranks count for themselves."""
         self._notes: dict[str, tuple[ConsoleProcess, str, int]] = {}
         self._callers: dict[bytes, _Caller] = {}
@@ -153,10 +153,10 @@ class Extras:
     def _add(self, key: _Key, process: ConsoleProcess, line: int, count: int) -> None:
         self._told(key, process, line).count += count
 
-    def _told(self, key: _Key, process: ConsoleProcess, line: int) -> _Told:
+    def _told(self, key: _Key, process: ConsoleProcess, line: int) -> _OperatorMention:
         told = self._ops.get((process.rank, process.pid, key))
         if told is None:
-            told = _Told(process, line)
+            told = _OperatorMention(process, line)
             if len(self._ops) < _MOST_SETS:
                 self._ops[process.rank, process.pid, key] = told
         return told

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import importlib.util
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from importlib.machinery import ModuleSpec
 from typing import Any
+
+from compilescope.model.uncollected import uncollected
 
 
 def after_import(name: str, do: Callable[[], None]) -> None:
@@ -25,18 +25,6 @@ def tell_imported(names: Collection[str]) -> None:
         if isinstance(watcher, _Watcher) and watcher.name in names and watcher in sys.meta_path:
             sys.meta_path.remove(watcher)
             watcher.do()
-
-
-@contextlib.contextmanager
-def uncollected() -> Iterator[None]:
-    """Most of what an import makes stays: collecting in between is a fifth of its time."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 class _Watcher:
@@ -56,6 +44,7 @@ class _Watcher:
             run = loader.exec_module
 
             def run_then_do(module: Any) -> None:
+                # Most of what an import makes stays: collecting in between is a fifth of its time.
                 with uncollected():
                     run(module)
                 self.do()

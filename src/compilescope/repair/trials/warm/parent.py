@@ -15,7 +15,6 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from compilescope.processes.child import end_process, end_session
@@ -48,12 +47,7 @@ class WarmParent:
     def __enter__(self) -> WarmParent:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @property
