@@ -1,4 +1,4 @@
-# ideal: value-read-first, print-while-eager
+# ideal: where-for-if, print-while-eager
 """A mask that is often all ones: read at the entrance of forward, used below."""
 
 import torch

@@ -1,5 +1,6 @@
-# ideal: none
-# trap: times 1 a whole number stays whole, times a tensor that is 1.0 or 2.0 it never does
+# ideal: value-read-first
+# trap: times 1 a whole number stays whole, times a tensor that is 1.0 or 2.0 it never does; the
+# numbers stay as written if only the condition is read ahead
 import torch
 
 
