@@ -64,9 +64,11 @@ def test_what_comes_out(path: Path, warm: WarmParent) -> None:
     told = [(each.fix, each.verdict, each.reason or each.refused) for each in outcome.attempts]
     kept = {each.fix for each in outcome.attempts if each.kept}
     if ideal == "none":
-        assert not kept, told
-        assert not outcome.files
-        assert all(each.verdict != "verified" for each in outcome.attempts), told
+        # Some may hold where this torch loses more at first.
+        sound = set(said.get("sound", "").split())
+        assert kept <= sound, told
+        assert bool(outcome.files) == bool(kept)
+        assert {each.fix for each in outcome.attempts if each.verdict == "verified"} <= sound, told
     elif ideal != "any":
         assert set(ideal.replace(",", " ").split()) <= kept, told
         assert outcome.verdict == "verified"

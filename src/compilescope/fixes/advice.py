@@ -23,6 +23,7 @@ from compilescope.findings.finding import Finding
 from compilescope.findings.recompiles import RecompiledFrame, RecompileFinding
 from compilescope.findings.remedy import Advice, Remedy, is_not_tried
 from compilescope.fixes.catalogue import Proposals, proposals_for
+from compilescope.fixes.compilation.run_index import forget_index
 from compilescope.fixes.diffs import patch_diff
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.main_file import main_file_of
@@ -89,7 +90,7 @@ def advised(
         return seen
     adviser = _Adviser(run, seen, ranked or by_cost(findings(seen)), most, only, drawn)
     adviser.ask_worst_first()
-    return msgspec.structs.replace(
+    found = msgspec.structs.replace(
         seen,
         failures=tuple(
             adviser.failure(each) if adviser.is_drawn(each) else each for each in seen.failures
@@ -101,6 +102,8 @@ def advised(
             for each in seen.recompiles
         ),
     )
+    forget_index(run)
+    return found
 
 
 class _Adviser(msgspec.Struct, dict=True):
@@ -294,9 +297,10 @@ class _Adviser(msgspec.Struct, dict=True):
         return self._known[key]
 
     def _ask(self, finding: Finding) -> Iterator[Advice]:
-        if not self._is_asked(finding):
+        number = self._number(finding)
+        if not self._is_wanted(number):
             # Most causes of a long run are such: nothing else is made of them.
-            yield self._not_tried(self._number(finding))
+            yield self._not_tried(number)
             yield from (by_hand(remedy.text) for remedy in finding.remedy)
             return
         tried = self._tried(finding)
@@ -313,7 +317,7 @@ class _Adviser(msgspec.Struct, dict=True):
         made = [(fix, patch) for fix, patch in proposals.made if fix.id not in spoken]
         offered = [self._proposed(subject, fix, patch) for fix, patch in made]
         if self.program.stops > stops and not any(each.diff for each in (*verified, *offered)):
-            yield self._not_tried(self._number(finding))
+            yield self._not_tried(number)
             yield from offered
             yield from (by_hand(remedy.text) for remedy in finding.remedy)
             return

@@ -5,7 +5,6 @@ Adding a file adds a fix.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Set
 from functools import cache
 
@@ -19,8 +18,6 @@ from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
 from compilescope.plugins import carried, discover, public_modules
 from compilescope.source.refusals import NotMeant, Refused
-
-_log = logging.getLogger(__name__)
 
 
 @cache
@@ -131,5 +128,8 @@ def _answers(subject: Subject) -> Iterator[tuple[Fix, Patch | Refused]]:
         except Refused as refusal:
             yield fix, refusal
         except Exception:  # A fix is a plugin: a fault in one must not take a report down.
-            _log.debug("fix %s failed on %s", fix.id, subject.finding.title, exc_info=True)
+            import logging
+
+            told = logging.getLogger(__name__)
+            told.debug("fix %s failed on %s", fix.id, subject.finding.title, exc_info=True)
             yield fix, NotMeant(f"the fix {fix.id} failed here")

@@ -519,5 +519,20 @@ INDEX: dict[str, Indexed] = {
         "source",
         ("GB0033", "GB0208", "numpy-call", "outside-call"),
     ),
+    "run-when-empty": Indexed(
+        "breaks.run_when_empty",
+        119,
+        "source",
+        (
+            "GB0033",
+            "GB0036",
+            "GB0124",
+            "category/data-dependent-branch",
+            "dynamic-shape",
+            "scalar-extraction",
+            "tensor-if",
+            "tensor-truth",
+        ),
+    ),
 }
 """By id."""

@@ -187,6 +187,10 @@ class Sources(msgspec.Struct):
     """The text that was parsed last: a file that was copied to many places is parsed once."""
     _all_letters: int = 0
 
+    def has(self, file: str) -> bool:
+        """Did the run keep its text?"""
+        return self.run.keeps_source(file)
+
     def lines(self, file: str) -> list[str]:
         if file not in self._lines:
             self._lines[file] = self._text(file).splitlines()

@@ -13,6 +13,7 @@ _CAUGHT = """try:
         torch.compile(f, backend="eager")(*given)
     except ValueError:
         pass"""
+_COMPILED = 'g = torch.compile(f, backend="eager")'
 _THREE_TIMES = """g = torch.compile(f, backend="eager")
     for _ in range(3):
         g(*given)"""
@@ -73,6 +74,18 @@ def f(x):
     return x * spread
 """),
         ("whole:float",),
+    ),
+    Case(
+        "where-for-if",
+        _program("""
+def f(x, y):
+    parts = [x + 1, y * 2]
+    if x.sum() > 0:
+        half = y.mean() * 0.5
+        parts = [p * half for p in parts]
+    return torch.cat(parts)
+"""),
+        ("whole:float", "whole:float"),
     ),
     Case("where-for-return", 0),
     Case("where-for-return", 1, ("any", "any")),
@@ -151,6 +164,52 @@ def f(x, mask):
     return y
 """),
         ("whole:any", "whole:bool"),
+    ),
+    Case(
+        "run-when-empty",
+        0,
+        ("any", "index"),
+        run="f(given[0], given[1]); f(given[0], torch.full_like(given[1], 2))",
+    ),
+    Case(
+        "run-when-empty",
+        _program("""
+def f(x, mask):
+    y = x + 0
+    if mask.any():
+        part = x[mask] * 2
+        y[mask] = part - x[mask]
+    return y * 2
+"""),
+        ("whole:any", "whole:bool"),
+        run=f"{_COMPILED}; g(*given); g(given[0], torch.ones_like(given[1]))",
+    ),
+    Case(
+        "run-when-empty",
+        _program("""
+def f(x, y):
+    rows = torch.where(y > 1)[0]
+    out = x.clone()
+    if rows.numel() > 0:
+        out.index_add_(0, rows, torch.exp(x[rows]) / 2)
+    return out
+"""),
+        ("whole:any", "whole:any"),
+        run=f"{_COMPILED}; g(*given); g(given[0], given[1] * 0 + 2)",
+    ),
+    Case(
+        "run-when-empty",
+        _program("""
+def f(x, y, weight):
+    mask = torch.nn.functional.one_hot((y > 1).long().flatten(), 3).t()
+    out = torch.zeros_like(x)
+    for k in (mask.sum(dim=-1) > 0).nonzero():
+        k = k[0]
+        rows = torch.where(mask[k])[0]
+        out.index_add_(0, rows, x[rows] * weight[rows])
+    return out
+"""),
+        ("vector:any", "vector:any", "vector:any"),
     ),
     Case("masked-reduction", 0),
     Case("masked-reduction", 1),

@@ -98,6 +98,7 @@ def _check(case: Case, inputs: tuple[DrawnTensor, ...], *, surveyed: bool) -> bo
         other_output=bool(allows & {"drops-output", "moves-output"}),
         other_gradients=_is_said(found.patch.states, finite),
         zero_gradients="gets a gradient of zeros" in found.patch.states,
+        more_graded="the result requires a gradient" in found.patch.states,
     )
     shown = [each.made() for each in inputs]
     assert not words, f"{case.fix} on {shown}: {words}\n\n{found.text}"

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from compilescope.fixes.compilation.own_files import own_modules
 from compilescope.fixes.subject import Subject
+from compilescope.source.flow.liveness import only_value
 from compilescope.source.flow.purity import remarks, short
 from compilescope.source.refusals import Refused
 from compilescope.source.syntax.bindings import statements_of
@@ -66,13 +67,38 @@ def _is_layer(subject: Subject, call: cst.Call) -> bool:
     return bool(_made(subject.module, call))
 
 
-def _check_computes(subject: Subject, call: cst.Call) -> None:
-    module = subject.module
-    shown = short(module, call)
+def check_unhooked(subject: Subject, call: cst.Call) -> None:
+    """Raises `Refused` where the program may have made layers do more than their classes say."""
+    shown = short(subject.module, call)
     for each in own_modules(subject.program):
         names = {node.value for node in each.walk() if isinstance(node, cst.Name)}
         if any(word in name for name in names for word in _ATTACHED):
             raise Refused(f"the branch calls `{shown}`, and the program attaches code to layers")
+
+
+def makers_of(
+    subject: Subject, module: SourceModule, call: cst.Call, *, seen: bool
+) -> list[tuple[SourceModule, cst.BaseExpression]]:
+    """The expressions that make the layer which is called: `expert` of a loop over
+    `self.experts`, `self.experts[i]`, also by a name of its own. `seen`: a run has come by, and
+    must have seen none but those."""
+    func: cst.BaseExpression | None = call.func
+    made = _made(module, call)
+    if not made:
+        function = module.function_of(call)
+        if isinstance(func, cst.Name) and function is not None:
+            func = only_value(module, function, func.value)
+        if isinstance(func, cst.Subscript):
+            func = func.value
+        if isinstance(func, cst.Attribute):
+            made = [(module, each) for each in set_by_class(module, call, func)]
+    return made if made and (not seen or _are_seen(subject, call, made)) else []
+
+
+def _check_computes(subject: Subject, call: cst.Call) -> None:
+    module = subject.module
+    shown = short(module, call)
+    check_unhooked(subject, call)
     made = _made(module, call)
     if not made or not _are_seen(subject, call, made):
         raise Refused(f"the branch calls `{shown}`, and it is unknown what layer that is")
@@ -206,23 +232,35 @@ def _reason_of_torch(module: SourceModule, made: cst.Call, name: str) -> str:
     return f"a layer with `{short(module, made)}`, which does more than compute"
 
 
-def _reason_of_class(subject: Subject, module: SourceModule, made: cst.Call, depth: int) -> str:
+def class_of_layer(
+    subject: Subject, module: SourceModule, made: cst.Call
+) -> tuple[SourceModule, cst.FunctionDef] | None:
+    """The `forward` of the program's own class that is called to make a layer, or of one in the
+    same file of a library, and that file. None where calling the layer may be another thing."""
     name = made.func.value if isinstance(made.func, cst.Name) else ""
-    unknown = f"and it is unknown what `{short(module, made.func)}` does"
+    homes = {home.path: home for home in (*own_modules(subject.program), module)}
     found = [
         (home, each)
-        for home in own_modules(subject.program)
+        for home in homes.values()
         for each in home.walk()
         if isinstance(each, cst.ClassDef) and each.name.value == name
     ]
     if len(found) != 1:
-        return unknown
+        return None
     home, owner = found[0]
     methods = {e.name.value: e for e in owner.body.body if isinstance(e, cst.FunctionDef)}
     plain = len(owner.bases) == 1 and home.means(owner.bases[0].value, "torch.nn.Module")
     if not plain or "forward" not in methods or "__call__" in methods or owner.decorators:
-        return unknown
-    for statement in statements_of(methods["forward"]):
+        return None
+    return (home, methods["forward"]) if not methods["forward"].decorators else None
+
+
+def _reason_of_class(subject: Subject, module: SourceModule, made: cst.Call, depth: int) -> str:
+    found = class_of_layer(subject, module, made)
+    if found is None:
+        return f"and it is unknown what `{short(module, made.func)}` does"
+    home, forward = found
+    for statement in statements_of(forward):
         reason = _reason_of_statement(subject, home, statement, depth)
         if reason:
             return reason

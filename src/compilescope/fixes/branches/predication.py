@@ -13,12 +13,23 @@ from dataclasses import dataclass, field, replace
 from compilescope.fixes.branches.callers import check_not_the_argument
 from compilescope.fixes.branches.condition import Truth, read_test
 from compilescope.fixes.branches.effects import Effect, is_whole_number, parts_of, read_effect
+from compilescope.fixes.branches.lists import (
+    check_list,
+    is_display,
+    is_listed,
+    items_anew,
+    items_of,
+)
 from compilescope.fixes.branches.numbers import check_numbers
 from compilescope.fixes.subject import Subject
 from compilescope.fixes.values.kinds import check_accepted, check_alike, check_like, kind_of
 from compilescope.fixes.values.tensors import facts_of, is_static, is_tensor, needs_grad
 from compilescope.source.flow import liveness, operators
-from compilescope.source.flow.aliasing import check_unchanged, is_shared, runs_without_grad
+from compilescope.source.flow.aliasing import (
+    check_unchanged,
+    is_shared,
+    runs_without_grad,
+)
 from compilescope.source.flow.purity import first, operator_of, remarks, short
 from compilescope.source.refusals import Refused
 from compilescope.source.syntax.snippets import number
@@ -62,7 +73,8 @@ class Predication:
                 found += self._inner(part)
                 continue
             for effect in read_effect(self.subject, self.function, part):
-                check_pure(self.subject, effect.nodes)
+                items = items_anew(effect)
+                check_pure(self.subject, (items.elt,) if items is not None else effect.nodes)
                 found.append(effect)
         return found
 
@@ -80,7 +92,7 @@ class Predication:
         name = self._fresh("taken")
         pairs = _aligned(self.branch(node.body), self.branch(node.orelse))
         needed = [pair for pair in pairs if not self._is_plain(*pair)]
-        once = len(needed) <= 1 and not any(map(_is_display, itertools.chain(*needed)))
+        once = len(needed) <= 1 and not any(map(is_listed, itertools.chain(*needed)))
         if once and pairs[:1] == needed[:1]:
             return [self._pick(truth.tensor, then, other) for then, other in pairs]
         # Evaluated once, before anything that it reads is set.
@@ -116,8 +128,10 @@ class Predication:
         assert only is not None
         if self._is_plain(then, other):
             return replace(only, plain=True)
-        if _is_display(then) or _is_display(other):
+        if is_display(then) or is_display(other):
             return self._pick_each(test, then, other)
+        if is_listed(then) or is_listed(other):
+            return self._pick_anew(test, then, other)
         if then is not None and other is not None:
             check_numbers(self.subject, self.function, self.whole, then, other)
             if then.operand is not None and other.operand is not None:
@@ -154,6 +168,22 @@ class Predication:
         value = f"[{values}]" if isinstance(sides[0], cst.List) else f"({values}{',' * one})"
         nodes = (*items[0], *items[1])
         return replace(then, value=value, nodes=nodes, operand=None)
+
+    def _pick_anew(self, test: str, then: Effect | None, other: Effect | None) -> Effect:
+        """One side makes a list of the items of the same one: each item is picked."""
+        only = then or other
+        assert only is not None
+        name, items = only.target, items_anew(only)
+        if then is not None and other is not None:
+            raise Refused(f"`{name}` is made of its items on one side, and set on the other too")
+        assert items is not None
+        check_list(self.subject, self.function, self.whole, name)
+        module = self.subject.module
+        item = module.code(items.for_in.target)
+        made = module.code(items.elt)
+        value = self._where(test, *((made, item) if then is not None else (item, made)))
+        clause = module.code(items.for_in).strip()
+        return replace(only, value=f"[{value} {clause}]", nodes=(items.elt,), operand=None)
 
     def _picked_item(self, test: str, one: cst.BaseExpression, other: cst.BaseExpression) -> str:
         module = self.subject.module
@@ -343,20 +373,6 @@ def _aligned(then: list[Effect], other: list[Effect]) -> list[tuple[Effect | Non
         pairs.append((effect, rest[place]))
         rest = rest[place + 1 :]
     return [*pairs, *((None, each) for each in rest)]
-
-
-def _is_display(effect: Effect | None) -> bool:
-    return effect is not None and isinstance(effect.operand, (cst.List, cst.Tuple))
-
-
-def items_of(node: cst.CSTNode | None) -> list[cst.BaseExpression] | None:
-    """Of a list or a tuple that is written out; None of another thing, and where one item may be
-    several."""
-    if not isinstance(node, (cst.List, cst.Tuple)):
-        return None
-    if any(isinstance(each, cst.StarredElement) for each in node.elements):
-        return None
-    return [each.value for each in node.elements]
 
 
 def _meets(a: Effect, b: Effect) -> bool:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from compilescope.fixes.compilation.frames import is_frame_of
 from compilescope.fixes.compilation.own_files import own_modules
 from compilescope.fixes.compilation.switches import Switch, stack_places, switches_of
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
-from compilescope.source.refusals import NotMeant
+from compilescope.model.bodies import GraphBreak
+from compilescope.source.refusals import NotMeant, Refused
 from compilescope.source.syntax.edit import Edit
 from compilescope.source.syntax.module import SourceModule
 from compilescope.source.trees import cst
@@ -20,8 +22,12 @@ def _no_space() -> cst.AssignEqual:
 
 
 def _propose(subject: Subject) -> Patch:
+    entering = ""
     for switch in switches_of(subject):
         places = _configs(subject, switch) if switch.of_config else _calls(subject)
+        if not switch.of_config and any(_enters(subject, *each) for each in places):
+            entering = entering or switch.name
+            continue
         edits: dict[str, Edit] = {}
         for module, call in places:
             edit = edits.setdefault(module.path, Edit(module))
@@ -31,7 +37,26 @@ def _propose(subject: Subject) -> Patch:
         if edits:
             files = {file: text for each in edits.values() for file, text in each.files().items()}
             return Patch(files, states=_states(switch))
+    if entering:
+        # Neither its inputs nor its results are those of the original: nothing can be compared.
+        raise Refused(
+            f"`{entering}` is an argument of the compiled call: with another, nothing can be compared",
+            instead=f"If you need nothing of what `{entering}` is for, pass it to the call.",
+        )
     raise NotMeant("no config field or call argument makes the program skip it")
+
+
+def _enters(subject: Subject, module: SourceModule, call: cst.Call) -> bool:
+    """Is it the call of what is compiled, and not one inside of it?"""
+    line, run = module.line(call), subject.program.run
+    compiled = {body.frame for _, body in run.of(GraphBreak) if body.frame is not None}
+    for event in run.events_with(subject.finding.because):
+        for frame in event.stack:
+            if any(is_frame_of(frame, each) for each in compiled):
+                break
+            if (frame.file, frame.line) == (module.path, line):
+                return True
+    return False
 
 
 def _states(switch: Switch) -> str:

@@ -50,7 +50,7 @@ def at_root(subject: Subject) -> Subject:
         # After a break Dynamo compiles what was being called by itself.
         if not _is_at_or_below(subject, body.frame, event.stack):
             root = body.frame
-            places = [each for each in event.stack if _is_same(each, root)]
+            places = [each for each in event.stack if is_frame_of(each, root)]
             found |= {(each.file, each.line) for each in places[:1]}
     if len(found) != 1:
         raise NotMeant("it is unknown from where it was called")
@@ -63,7 +63,7 @@ def at_root(subject: Subject) -> Subject:
     return there
 
 
-def _is_same(frame: Frame, code: CodeRef) -> bool:
+def is_frame_of(frame: Frame, code: CodeRef) -> bool:
     return frame.file == code.file and frame.function == code.function
 
 

@@ -9,7 +9,7 @@ import msgspec
 from compilescope.model.bodies import CompileTime, GraphBreak, GraphCaptured, Recompile
 from compilescope.model.event import Event
 from compilescope.model.run import Run
-from compilescope.model.stack import shown_code
+from compilescope.model.stack import CodeRef, shown_code
 
 Place = tuple[str, int, str]
 """File, first line and name of a function."""
@@ -46,12 +46,23 @@ def index_of(run: Run) -> EventIndex:
     return _known[run]
 
 
+def forget_index(run: Run) -> None:
+    """It is as large as what a report keeps of a run, and no longer needed when the fixes have
+    answered."""
+    _known.pop(run, None)
+
+
 def _read(run: Run) -> EventIndex:
     found = EventIndex()
+    # Thousands of events share the name of their code.
+    codes: dict[int, CodeRef | None] = {}
+    codes |= {id(body.frame): body.frame for _, body in run.of(GraphCaptured)}
+    codes |= {id(body.frame): body.frame for _, body in run.of(GraphBreak)}
+    codes |= {id(body.frame): body.frame for _, body in run.of(CompileTime)}
+    traced = filter(None, codes.values())
+    found.traced.update([(code.file, code.line, code.function) for code in traced])
     for event in run.events:
         body = event.body
-        if isinstance(body, (GraphCaptured, GraphBreak, CompileTime)) and body.frame is not None:
-            found.traced.add((body.frame.file, body.frame.line, body.frame.function))
         if isinstance(body, (CompileTime, Recompile)) and body.frame is not None:
             code = shown_code(body.frame, event.stack)
             place = (code.file, code.line, code.function)

@@ -7,11 +7,11 @@ is in no table is one about which nothing is known.
 from __future__ import annotations
 
 
-def _named(names: str) -> frozenset[str]:
+def named(names: str) -> frozenset[str]:
     return frozenset(names.split())
 
 
-VIEWS = _named(
+VIEWS = named(
     "view view_as reshape reshape_as expand expand_as permute transpose swapaxes swapdims t mT mH "
     "unsqueeze squeeze flatten unflatten movedim moveaxis narrow chunk split unbind select "
     "diagonal broadcast_to detach contiguous to type float double half bfloat16 int long bool cpu "
@@ -20,7 +20,7 @@ VIEWS = _named(
 )
 """Their result may share memory with what they are given, or be it."""
 
-PLAIN = _named(
+PLAIN = named(
     "abs absolute add sub subtract rsub mul multiply neg negative sin cos tanh sigmoid relu relu6 "
     "gelu silu elu selu celu leaky_relu prelu softplus softsign hardtanh hardswish hardsigmoid "
     "mish logsigmoid clamp clip clamp_min clamp_max maximum minimum fmax fmin where masked_fill "
@@ -36,7 +36,7 @@ PLAIN = _named(
 )
 """Only a value, at little cost, whose derivative is finite where its inputs are."""
 
-FLAT = VIEWS | _named(
+FLAT = VIEWS | named(
     "add sub subtract rsub neg negative relu relu6 leaky_relu hardtanh clamp clip clamp_min "
     "clamp_max maximum minimum where masked_fill nan_to_num sum mean max min amax amin zeros_like "
     "ones_like full_like new_zeros new_ones new_full zeros ones full arange cat concat stack "
@@ -45,7 +45,7 @@ FLAT = VIEWS | _named(
 )
 """Their derivative is finite for every input, NaN and infinities too: zero times it is zero."""
 
-STEEP = _named(
+STEEP = named(
     "sqrt rsqrt log log2 log10 log1p exp exp2 expm1 div divide true_divide reciprocal pow "
     "float_power acos asin arccos arcsin acosh asinh atanh arctanh tan cosh sinh logit "
     "std var norm prod cumprod atan2 arctan2 hypot xlogy logsumexp digamma lgamma erfinv "
@@ -54,14 +54,14 @@ STEEP = _named(
 """Their value or derivative can be infinite or NaN for ordinary inputs: 0 times that is NaN, so
 `where` lets it through into the gradient of the side that was not taken."""
 
-RAISING = _named(
+RAISING = named(
     "floor_divide remainder fmod gather index_select take take_along_dim scatter scatter_add "
     "index_add index_copy index_fill embedding embedding_bag nll_loss cross_entropy "
     "binary_cross_entropy cholesky inverse solve inv det slogdet bincount searchsorted"
 )
 """They raise for some values."""
 
-COSTLY = _named(
+COSTLY = named(
     "matmul mm bmm mv dot einsum linear bilinear conv1d conv2d conv3d conv_transpose1d "
     "conv_transpose2d conv_transpose3d scaled_dot_product_attention multi_head_attention_forward "
     "baddbmm addmm addbmm tensordot chain_matmul sort argsort topk kthvalue fft ifft rfft svd qr "
@@ -70,43 +70,41 @@ COSTLY = _named(
 )
 """Too much to be done for nothing."""
 
-RANDOM = _named(
+RANDOM = named(
     "rand randn randint randperm rand_like randn_like randint_like bernoulli multinomial normal "
     "poisson dropout dropout1d dropout2d dropout3d alpha_dropout feature_alpha_dropout "
     "gumbel_softmax rrelu random_ normal_ uniform_ bernoulli_ exponential_ cauchy_ geometric_ "
     "log_normal_"
 )
 
-BY_VALUE = _named(
+BY_VALUE = named(
     "item tolist numpy nonzero argwhere unique unique_consecutive masked_select "
     "repeat_interleave one_hot allclose"
 )
 """What they give cannot be known without the numbers: Dynamo stops at them."""
 
-INQUIRIES = _named(
+INQUIRIES = named(
     "finfo iinfo promote_types result_type is_tensor is_floating_point is_complex Size device "
     "is_grad_enabled get_default_dtype broadcast_shapes can_cast numel"
 )
 """They ask for what is known without numbers."""
 
-REDUCTIONS = _named(
+REDUCTIONS = named(
     "sum mean nansum nanmean max min amax amin any all norm std var prod median argmax argmin "
     "count_nonzero logsumexp numel dot dist det vector_norm"
 )
 """Without a dimension, they give one number."""
 
-TRUTHS = _named(
+TRUTHS = named(
     "any all isnan isinf isfinite isneginf isposinf eq ne lt le gt ge greater greater_equal less "
     "less_equal not_equal logical_and logical_or logical_not logical_xor isclose bool"
 )
 """They give booleans."""
 
-NEVER_NEGATIVE = _named(
-    "norm vector_norm abs absolute square std var count_nonzero softmax sigmoid"
-)
+NEVER_NEGATIVE = named("norm vector_norm abs absolute square std var count_nonzero softmax sigmoid")
 """Of real numbers they give none below zero; NaN of NaN."""
 
-SAME_SIZE = _named(
+SAME_SIZE = named(
     "abs neg sin cos tanh sigmoid relu relu6 gelu silu elu leaky_relu softplus clamp clip "
     "clamp_min clamp_max nan_to_num sign floor ceil round trunc softmax log_softmax square clone "
     "detach contiguous sqrt rsqrt log log2 log10 log1p exp expm1 reciprocal pow zeros_like "
@@ -115,7 +113,16 @@ SAME_SIZE = _named(
 )
 """Their result is as large as the first that they are given."""
 
-NOT_OF_WHOLE_NUMBERS = _named(
+ROW_BY_ROW = named(
+    "abs add sub mul neg sin cos tanh sigmoid relu relu6 gelu silu elu selu celu leaky_relu "
+    "softplus softsign hardtanh hardswish hardsigmoid mish logsigmoid clamp clip clamp_min "
+    "clamp_max maximum minimum nan_to_num sign floor ceil round trunc square clone div divide "
+    "sqrt rsqrt log log1p exp expm1 reciprocal pow erf multiply subtract "
+    "to type type_as float half bfloat16 double contiguous detach"
+)
+"""Of every element for itself, or of how it is stored."""
+
+NOT_OF_WHOLE_NUMBERS = named(
     "adaptive_avg_pool2d addcdiv binary_cross_entropy cdist celu cholesky cosine_similarity "
     "cross_entropy det dist eigh elu frac gelu group_norm hardsigmoid hardswish huber_loss hypot "
     "inv inverse l1_loss layer_norm leaky_relu lerp log_softmax logaddexp logcumsumexp logsigmoid "
@@ -124,17 +131,17 @@ NOT_OF_WHOLE_NUMBERS = _named(
 )
 """They raise for integers and booleans, some of them for some. A test asks torch."""
 
-NOT_OF_TRUTHS = _named(
+NOT_OF_TRUTHS = named(
     "abs absolute addcmul addmm argmax argmin avg_pool1d ceil chain_matmul clamp clip fix floor "
     "floor_divide fmod hardtanh kthvalue linear matmul median mm neg negative positive pow relu "
     "relu6 remainder round rsub searchsorted softsign sub subtract tensordot threshold topk trunc"
 )
 """They raise for booleans as well."""
 
-NOT_OF_FRACTIONS = _named("bitwise_and bitwise_or bitwise_not bitwise_xor")
+NOT_OF_FRACTIONS = named("bitwise_and bitwise_or bitwise_not bitwise_xor")
 """They raise for floating-point numbers."""
 
-JOINING = _named("add sub mul div maximum minimum fmax fmin")
+JOINING = named("add sub mul div maximum minimum fmax fmin")
 """Arithmetic of two, which are broadcast."""
 
 OUTRIGHT = PLAIN | VIEWS

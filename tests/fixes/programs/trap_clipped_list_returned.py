@@ -1,0 +1,18 @@
+# ideal: none
+# trap: the caller gets its own tensors back where nothing is clipped
+import torch
+
+
+@torch.compile(backend="eager")
+def clip(grads, max_norm: float = 1.0):
+    total = torch.stack([g.norm() for g in grads]).norm()
+    if total > max_norm:
+        c = max_norm / (total + 1e-6)
+        grads = [g * c for g in grads]
+    return grads
+
+
+torch.manual_seed(0)
+for scale in (0.01, 3.0):
+    grads = [torch.randn(4, 3) * scale, torch.randn(3) * scale]
+    print([round(g.sum().item(), 4) for g in clip(grads)])
