@@ -21,7 +21,14 @@ OLD = "import torch\n\nmodel = torch.compile(torch.nn.Linear(2, 2))\n"
 NEW = OLD.replace("2))", '2), mode="reduce-overhead")')
 _KEYS = ["step", "before_ms", "after_ms", "speedup", "speedup_ci", "candidates", "diff"]
 _CANDIDATE_KEYS = ["id", "verdict", "speedup", "speedup_ci", "numbers", "memory_bytes"]
-_CANDIDATE_KEYS += ["compile_seconds", "reason"]
+_CANDIDATE_KEYS += [
+    "compile_seconds",
+    "compile_speedup",
+    "compile_speedup_ci",
+    "artifact_bytes",
+    "diff",
+    "reason",
+]
 
 
 class _Tune:

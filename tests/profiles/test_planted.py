@@ -46,7 +46,7 @@ def copy(model: Model) -> None:
 
 def uncompiled(model: Model) -> None:
     x = model(torch.ones(SIZE, SIZE))
-    torch.matmul(x, x)  #: here
+    torch.matmul(torch.matmul(torch.matmul(x, x), x), x)  #: here
 
 
 def python(model: Model) -> None:

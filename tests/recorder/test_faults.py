@@ -33,6 +33,9 @@ IN_INDUCTOR = {
     "ir-before-fusion",
     "ir-after-fusion",
     "kernel-calls",
+    "remote-caches",
+    "remote-cache-errors",
+    "remote-cache-looks",
 }
 NOT_PASSED = IN_INDUCTOR | {"suppressed-errors"}
 """By passing_hooks.py, in which no frame is given up after an error."""
@@ -47,7 +50,9 @@ def _is_on(hook: Hook) -> bool:
 
 
 HOOKS = {
-    h.id for h in install.all_hooks() if h.only_with not in WHEN_MEASURED and _is_on(h)
+    h.id
+    for h in install.all_hooks()
+    if h.only_with not in WHEN_MEASURED and h.module.startswith("torch.") and _is_on(h)
 } - NOT_PASSED
 
 

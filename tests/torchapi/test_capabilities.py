@@ -62,7 +62,9 @@ def test_the_hooks_that_are_missing_are_reported_as_such() -> None:
     missing = {
         hook.id
         for hook in all_hooks()
-        if not has(f"hook/{hook.id}") and (hook.module, hook.target) not in stood_in_for
+        if hook.module.startswith("torch.")
+        and not has(f"hook/{hook.id}")
+        and (hook.module, hook.target) not in stood_in_for
     }
     assert {hook.hook for hook in seen.digest.unavailable} == missing
 

@@ -47,6 +47,7 @@ _FACTS = StepFacts(
     blocks=(BlockFacts("blocks", "Block", 12),),
     bf16=True,
     capability=(9, 0),
+    cache_artifacts=True,
 )
 _NEW_LINES = {
     "reduce-overhead": 'torch.compile(model, mode="reduce-overhead")',
@@ -61,6 +62,7 @@ _NEW_LINES = {
     "coordinate-descent": "torch._inductor.config.coordinate_descent_tuning = True\n",
     "compiled-autograd": "torch._dynamo.config.compiled_autograd = True\n",
     "regional-compilation": "in model.blocks:\n        block.compile()\n    compiled = model\n",
+    "mega-cache": "    torch.compiler.load_cache_artifacts(artifacts.read_bytes())\n",
     "async-transfers": "x.to(device, non_blocking=True)",
     "sum-on-device": "total += loss.detach()\n",
 }
@@ -120,6 +122,22 @@ def test_on_the_cpu_nothing_of_cuda_is_proposed(tmp_path: Path) -> None:
         with pytest.raises(Refused, match="CUDA device"):
             _made(name, tuned)
     assert 'autocast("cpu"' in _made("bf16-autocast", tuned)
+
+
+def test_a_torch_that_saves_no_artifacts(tmp_path: Path) -> None:
+    facts = msgspec.structs.replace(_FACTS, cache_artifacts=False)
+    with pytest.raises(Refused, match="unavailable"):
+        _made("mega-cache", _tuned(tmp_path, facts=facts))
+
+
+def test_lines_that_save_what_was_compiled_name_nothing_twice(tmp_path: Path) -> None:
+    """Whatever the file calls its own, and wherever it imports torch."""
+    text = "import os as system\n" + _TRAIN.replace("total = 0.0", "artifacts = total = 0.0")
+    made = _made("mega-cache", _tuned(tmp_path, text))
+    assert 'artifacts_2 = pathlib.Path(system.environ.get("CACHE_ARTIFACTS", "train.art' in made
+    assert "import atexit\n" in made and "import pathlib\n" in made
+    inside = _TRAIN.replace("import torch\n", "import sys\n\nif sys.argv:\n    import torch\n", 1)
+    assert "    artifacts = " in _made("mega-cache", _tuned(tmp_path, inside))
 
 
 def test_inference_may_be_frozen(tmp_path: Path) -> None:

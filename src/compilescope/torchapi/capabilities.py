@@ -75,6 +75,7 @@ _FUNCTIONS = {
     "torch.compiler.assume_constant_result": "the fix `pure-call-once`",
     "torch.compiler.config.dynamic_sources": "the fix `dynamic-sources`",
     "torch.compiler.is_compiling": "the fix `print-while-eager`",
+    "torch.compiler.save_cache_artifacts": "the candidate `mega-cache` of `compilescope tune`",
     "torch.compiler.set_stance": "fixes that leave the first call to eager mode",
     "torch.cond": "the fix `cond-for-if`",
     "torch.func.jacrev": "the fix `functional-for-autograd`",
@@ -97,7 +98,8 @@ _BREAKS = {
 
 
 _ROWS: dict[CapabilityKind, Callable[[], Mapping[str, str]]] = {
-    "hook": lambda: {hook.id: hook.loses for hook in all_hooks()},
+    # Triton is a package of its own, and not every torch comes with it.
+    "hook": lambda: {h.id: h.loses for h in all_hooks() if h.module.startswith("torch.")},
     "argument": lambda: _ARGUMENTS,
     "flag": lambda: _FLAGS,
     "setting": lambda: _SETTINGS,

@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from compilescope.model.bodies import GraphBreak
 from compilescope.model.break_text import BreakTexts
+from compilescope.model.cache_key import KeyParts
 from compilescope.model.stack import Frame
 from compilescope.processes.interruptions import let_through
 from compilescope.torchapi.guards.misses import Misses
@@ -45,11 +46,22 @@ class FrameMemory:
     """Id of the event for the graph that the backend compiles now."""
 
 
+@dataclass
+class KernelLook:
+    """A kernel for which Triton asks its cache."""
+
+    source: Any
+    parts: KeyParts
+    built: bool = False
+    """It was compiled: the cache had nothing."""
+
+
 class _ThreadMemory(threading.local):
     """A memory for each thread, made when the thread first comes by."""
 
     def __init__(self) -> None:
         self.frame = FrameMemory()
+        self.kernel: KernelLook | None = None
 
 
 @dataclass

@@ -58,6 +58,8 @@ class StepFacts(msgspec.Struct, frozen=True):
     bf16: bool = False
     capability: tuple[int, int] | None = None
     device_name: str = ""
+    cache_artifacts: bool = False
+    """torch can save what it compiled as one file, and load it."""
     gpu_waited: float | None = None
     """The share of steps at whose end the GPU had nothing left to do; None where none was asked."""
 
@@ -138,6 +140,9 @@ class TuneCandidate(msgspec.Struct, frozen=True):
     """It changes numbers on purpose: offered apart."""
     for_compile_time: bool = False
     """It is to make compiling faster, not the step: offered apart."""
+    only_starts: bool = False
+    """It leaves the step as it is: a run to the program's end leaves a file that later starts load,
+    and starts with empty caches are all that is measured."""
 
 
 def _uses_inductor(region: Region) -> bool:

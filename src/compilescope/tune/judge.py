@@ -89,6 +89,18 @@ class NumbersJudge:
             )
             trial.numbers, trial.numbers_reason = found.verdict, found.reason
 
+    def judge_loaded(self, trial: TuneTrial) -> None:
+        """Of what has not run in turns: a start with empty caches, up to its steps. Code that was
+        saved draws random numbers as the original's compiled code does, not as eager mode."""
+        with contextlib.suppress(StepFailed):
+            self._meter.cold_start(trial.version, trial.folder)
+        found = judge_numbers(
+            _read_steps(self._meter.original),
+            _read_steps(trial.folder),
+            None if self._apart else self._exact,
+        )
+        trial.numbers, trial.numbers_reason = found.verdict, found.reason
+
 
 def judge_first(trials: Sequence[TuneTrial], judge: NumbersJudge) -> None:
     """After the first measurement."""
@@ -138,12 +150,31 @@ def _judge_first_numbers(trial: TuneTrial) -> None:
 
 def judge_compile_time(trial: TuneTrial) -> None:
     """Of what is meant for that, once it is measured."""
-    own, base = trial.compile_s, trial.base_compile_s
-    if own is None or base is None:
+    found, own, base = trial.compile_ratio, trial.compile_s, trial.base_compile_s
+    if trial.verdict == "rejected" or found is None or own is None or base is None:
         return
-    quicker = own * _QUICKER <= base
-    words = f"compiling takes {own:.1f} s instead of {base:.1f} s"
-    trial.say("apart" if quicker else "rejected", words)
+    words = f"compiling takes {own:.1f} s instead of {base:.1f} s at a start with empty caches"
+    words = f"{words}: {in_words(found)}"
+    if trial.artifact_bytes is not None:
+        words += f"; the file it loads has {trial.artifact_bytes / 1e6:.2g} MB"
+    if found.low is None or found.high is None:
+        trial.say("unverified", f"{words}; started too seldom before the search ended")
+    elif found.low > 1 and found.value >= _QUICKER:
+        trial.say("apart", words)
+    elif found.high < _QUICKER:
+        trial.say("rejected", words)
+    else:
+        trial.say("unverified", f"the measurement is too noisy: {words}")
+
+
+def judge_loaded_numbers(trial: TuneTrial, judge: NumbersJudge) -> None:
+    """Where code that is loaded does not compute what the original does, it says so."""
+    judge.judge_loaded(trial)
+    if trial.numbers == "pass":
+        return
+    failed = trial.numbers == "fail"
+    words = "its numbers are not the original's" if failed else "its numbers cannot be told"
+    trial.say("rejected" if failed else "unverified", f"{words}: {trial.numbers_reason}")
 
 
 def judge_second(trial: TuneTrial) -> None:

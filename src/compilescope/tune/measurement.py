@@ -88,6 +88,7 @@ class Meter:
         self._left = None if first.steps is None else max(1, first.steps - _SETTLING)
         self._folder = options.caches or Path(tempfile.mkdtemp(prefix="compilescope-tune-"))
         self._compiled = first.caches
+        self._folders = 0
         self.original = self.new_folder("original")
         self._base: SettledVersion | None = None
         self._started: dict[str, StepProcess] = {}
@@ -104,7 +105,8 @@ class Meter:
 
     def new_folder(self, name: str, *, empty: bool = False) -> Path:
         """With what the first run compiled, unless it is to be empty."""
-        folder = self._folder / f"{len(list(self._folder.iterdir()))}-{name[:60]}"
+        self._folders += 1
+        folder = self._folder / f"{self._folders}-{name[:60]}"
         folder.mkdir()
         if not empty:
             copy_caches(self._compiled, folder)
@@ -278,6 +280,17 @@ class Meter:
             for trial, seconds in zip(trials, own_s, strict=True):
                 if base_s is not None and seconds is not None:
                     trial.compile_s, trial.base_compile_s = seconds, base_s
+
+    def cold_start(self, version: Version, kept: Path | None = None) -> float:
+        """Seconds that one start compiles with empty caches, with nothing else beside it. Raises
+        `StepFailed`. `kept`: an empty folder that stays, with what its first steps computed."""
+        folder = kept or self.new_folder("start", empty=True)
+        try:
+            with self._start(version, folder) as process:
+                return settle(process).compile_s
+        finally:
+            if kept is None:
+                shutil.rmtree(folder, ignore_errors=True)
 
     def first_steps(
         self,

@@ -104,7 +104,7 @@ class TuneFindings:
     def attempts(self) -> Iterator[TuneAttempt]:
         part = {each.id for each in self.best.candidates} if self.best is not None else set()
         for trial in self.trials:
-            candidate, found = trial.candidates[0], trial.ratio
+            candidate, found, quicker = trial.candidates[0], trial.ratio, trial.compile_ratio
             yield TuneAttempt(
                 candidate=candidate.id,
                 title=candidate.title,
@@ -116,6 +116,9 @@ class TuneFindings:
                 numbers_reason=trial.numbers_reason,
                 memory_bytes=trial.memory_bytes,
                 compile_seconds=trial.compile_more_s,
+                compile_speedup=quicker.value if quicker is not None else None,
+                compile_speedup_ci=_interval(quicker) if quicker is not None else None,
+                artifact_bytes=trial.artifact_bytes,
                 price=candidate.price,
                 diff=self._diff(trial.version.files),
                 kept=candidate.id in part,
@@ -136,7 +139,7 @@ class TuneFindings:
 def _why_none(trials: Sequence[TuneTrial]) -> str:
     if not trials:
         return "no candidate applies"
-    if not any(trial.own_rows for trial in trials):
+    if not any(trial.own_rows or trial.own_starts_s for trial in trials):
         return "no candidate was measured"
     return "no candidate is verified to make the step faster"
 
@@ -191,7 +194,12 @@ class TuneTrial:
     compile_s: float | None = None
     base_compile_s: float | None = None
     """Its and the original's, with empty caches, at the same time; None where that was not
-    measured."""
+    measured. Of what is meant for compile time the medians of the starts."""
+    own_starts_s: list[float] = field(default_factory=list)
+    base_starts_s: list[float] = field(default_factory=list)
+    """What it and the original compiled in starts with empty caches, by turns."""
+    artifact_bytes: int | None = None
+    """Of the file that its starts load."""
     promising: bool = False
     """Faster in the first measurement, with the right numbers."""
 
@@ -203,6 +211,13 @@ class TuneTrial:
     def ratio(self) -> Ratio | None:
         """Over all measurements."""
         return ratio(self.base_rows, self.own_rows, paired=True) if self.own_rows else None
+
+    @property
+    def compile_ratio(self) -> Ratio | None:
+        """Over all starts."""
+        if not self.own_starts_s:
+            return None
+        return ratio([self.base_starts_s], [self.own_starts_s], paired=True)
 
     @property
     def value(self) -> float:
@@ -222,6 +237,10 @@ class TuneTrial:
     @property
     def lower_precision(self) -> bool:
         return any(each.lower_precision for each in self.candidates)
+
+    @property
+    def only_starts(self) -> bool:
+        return any(each.only_starts for each in self.candidates)
 
     @property
     def for_compile_time(self) -> bool:

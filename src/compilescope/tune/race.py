@@ -9,11 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from compilescope.analysis.intervals import Ratio, ratio
 from compilescope.processes.deadline import clock
 from compilescope.tune.step_process import SettledVersion, StepFailed
 
+T = TypeVar("T")
 LEAST_TURNS = 6
 """From here on two order statistics hold a median with 95 % (`analysis.intervals`)."""
 MOST_TURNS = 40
@@ -84,7 +86,7 @@ def run_race(
         steps = steps_of_turn(base.steady_ms, left)
         base_first = turn % 2 == 0
         base_ms = base.take_turn(steps) if base_first else None
-        taken = [(each, _turn(each, steps)) for each in _rotated(waiting, turn)]
+        taken = [(each, _turn(each, steps)) for each in rotated(waiting, turn)]
         if not base_first:
             base_ms = base.take_turn(steps)
         if base_ms is None:
@@ -104,6 +106,7 @@ def _turn(each: Contestant, steps: int) -> float | None:
         return None
 
 
-def _rotated(every: Sequence[Contestant], turn: int) -> list[Contestant]:
+def rotated(every: Sequence[T], turn: int) -> list[T]:
+    """In the order of this turn."""
     at = turn % len(every)
     return [*every[at:], *every[:at]]

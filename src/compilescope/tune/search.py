@@ -31,8 +31,9 @@ from compilescope.tune.candidate import (
     likelihood,
 )
 from compilescope.tune.candidates.fixes import FIXES, fixed_version
+from compilescope.tune.cold_starts import ColdStarts, with_file
 from compilescope.tune.first_run import FirstRun, FirstRunner
-from compilescope.tune.judge import NumbersJudge, judge_compile_time, judge_first, judge_second
+from compilescope.tune.judge import NumbersJudge, judge_first, judge_second
 from compilescope.tune.measurement import Meter
 from compilescope.tune.options import TuneOptions
 from compilescope.tune.outcome import (
@@ -128,6 +129,7 @@ class _TuneSearch:
             self._combine(meter, judge, tuned)
         self._whole_program(first.captured)
         self._time_compiling(meter)
+        self._time_starts(meter, judge)
 
     def _try_fixes(
         self, meter: Meter, judge: NumbersJudge, tuned: TunedProgram, wanted: list[TuneCandidate]
@@ -142,7 +144,7 @@ class _TuneSearch:
     def _batches(self, facts: StepFacts) -> list[list[TuneTrial]]:
         """What compiles at the same time, the likeliest first. The original is one of the first
         batch."""
-        quick = [trial for trial in self.trials if not trial.autotunes]
+        quick = [trial for trial in self.trials if not trial.autotunes and not trial.only_starts]
         lower = self.options.lower_precision
         quick.sort(key=lambda each: likelihood(each.candidates[0], facts, lower_precision=lower))
         room = max(1, self.options.at_once // (2 if self._twice else 1) - 1)
@@ -230,8 +232,12 @@ class _TuneSearch:
             except Refused as reason:
                 self.refused.append((candidate, str(reason)))
                 continue
-            folder = meter.new_folder(candidate.id)
-            self.trials.append(TuneTrial((candidate,), version, folder))
+            folder = meter.new_folder(candidate.id, empty=candidate.only_starts)
+            trial = TuneTrial((candidate,), version, folder)
+            if trial.only_starts:
+                trial.version = with_file(version, folder)
+                trial.say("unverified", NOT_COMPILED)
+            self.trials.append(trial)
 
     def _second(self, meter: Meter, promising: list[TuneTrial]) -> None:
         """Fresh processes on both sides: an independent measurement."""
@@ -323,16 +329,23 @@ class _TuneSearch:
     def _time_compiling(self, meter: Meter) -> None:
         """Of what is offered: it began with what the first run had compiled. The best first."""
         best = [self.best] if self.best is not None else []
-        wanted = [t for t in self.trials if t.reason == NOT_COMPILED]
         offered = [t for t in self.trials if t.verdict in ("verified", "apart") and t not in best]
         try:
-            for group in self._groups([*best, *wanted, *offered]):
+            for group in self._groups([*best, *offered]):
                 meter.time_compiling(group)
-                for trial in group:
-                    if trial.for_compile_time:
-                        judge_compile_time(trial)
         except OutOfTime:
             self.notes.append(NO_COMPILE_TIME)
+
+    def _time_starts(self, meter: Meter, judge: NumbersJudge) -> None:
+        """Of what is meant for compile time."""
+        wanted = [trial for trial in self.trials if trial.reason == NOT_COMPILED]
+        try:
+            if wanted and not judge.is_anchored:
+                self._anchor(meter, judge, [])
+            ColdStarts(meter, self.bench, self.options).judge(wanted, judge)
+        except OutOfTime:
+            self.notes += [NO_COMPILE_TIME] if NO_COMPILE_TIME not in self.notes else []
+        self._tell(wanted)
 
     # What is told
 

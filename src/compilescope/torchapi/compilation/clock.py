@@ -1,4 +1,5 @@
-"""How often something was compiled in this process, and how long that took.
+"""How often something was compiled in this process, and how long that took: loading what an
+earlier process compiled (`torch.compiler.load_cache_artifacts`) counts too.
 
 Where torch lacks the place that every compilation passes, nothing is counted; who asks for steady
 state then has only the steps' own times to go by.
@@ -21,7 +22,28 @@ class CompilationClock:
         self._local = threading.local()
 
     def install(self) -> bool:
-        """False where this torch has no such place."""
+        """False where this torch has no place that every compilation passes."""
+        self._count_loading()
+        return self._count_compiling()
+
+    def _count_loading(self) -> None:
+        import torch
+
+        load: Any = getattr(torch.compiler, "load_cache_artifacts", None)
+        if load is None:
+            return
+
+        @functools.wraps(load)
+        def timed(*args: Any, **kwargs: Any) -> Any:
+            begun = time.perf_counter()
+            try:
+                return load(*args, **kwargs)
+            finally:
+                self.seconds += time.perf_counter() - begun
+
+        torch.compiler.load_cache_artifacts = timed
+
+    def _count_compiling(self) -> bool:
         try:
             from torch._dynamo import metrics_context
         except ImportError:

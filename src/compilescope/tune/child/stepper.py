@@ -281,6 +281,8 @@ def _facts_around(frame: FrameType) -> dict[str, Any]:
         "matmul_precision": torch.get_float32_matmul_precision(),
         "autocast": any(torch.is_autocast_enabled(kind) for kind in ("cuda", "cpu")),
         "bf16": _has_bf16(),
+        "cache_artifacts": hasattr(torch.compiler, "save_cache_artifacts")
+        and hasattr(torch.compiler, "load_cache_artifacts"),
         "capability": list(torch.cuda.get_device_capability()) if _on_cuda() else None,
         "device_name": torch.cuda.get_device_name() if _on_cuda() else "",
     }
