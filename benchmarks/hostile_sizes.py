@@ -1216,7 +1216,7 @@ LOGS: dict[str, Callable[[int], bytes]] = {
     "compile_ids": lambda size: b"".join(
         b"V1115 00:00:01.000000 1 torch/x.py:1] [%d/0] [__graph_breaks] Graph break in user code at"
         b" /u/%d.py:%d\n" % (n, n, n)
-        for n in range(size // 95)
+        for n in range(size // 111)
     ),
     "open_parens": lambda size: _stamp(1) + b"[0/0] [__recompiles] - 0/0: " + b"(" * size,
 }

@@ -8,6 +8,7 @@ import pytest
 
 from compilescope.analysis.cache_lookups import cache_lookups
 from compilescope.analysis.digest import Digest, digest
+from compilescope.logs.trace.phases import Phases
 from compilescope.logs.words.break_words import read_break
 from compilescope.model import bodies
 from compilescope.model.guard_text import decode_guards
@@ -229,3 +230,20 @@ User code traceback:
     words = read_break(text, columns=True)
     assert words is not None
     assert words.stack[-1].column == column
+
+
+def test_phases_that_stay_open_are_not_taken_up_with_each_that_ends() -> None:
+    """A stack that is as deep as the trace is long."""
+    phases = Phases()
+    names = [f"p{number}" for number in range(9000)]
+    for number, name in enumerate(names):
+        phases.add(b'{"name": "%s", "ts": %d, "ph": "B"}' % (name.encode(), number))
+    took = [
+        phases.add(b'{"name": "%s", "ts": 9000, "ph": "E"}' % name.encode())
+        for name in reversed(names)
+    ]
+    written = [phase.name for some in took for event in some for phase in event.body.phases]
+    assert sorted(written) == sorted(names)
+    assert len([some for some in took if some]) < 20
+    # One that ends twice, or never began, is none.
+    assert phases.add(b'{"name": "p0", "ts": 9001, "ph": "E"}') == phases.finish() == []

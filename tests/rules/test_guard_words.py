@@ -9,12 +9,15 @@ from dataclasses import dataclass
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from builders import ROOT
 from compilescope.findings.recompiles import RecompileFinding
 from compilescope.model.stack import CodeRef
 from compilescope.plugins import discover
 from compilescope.rules import recompiles as guards
+from compilescope.rules.causes.explanations import told_of
+from compilescope.rules.causes.order import NEEDED
 from compilescope.rules.causes.rule import GuardRule, RecompileCase
 from compilescope.rules.recompiles import _subjects as subjects
 from compilescope.source.spots import Place, SourceSpot
@@ -514,3 +517,27 @@ def test_no_text_makes_a_rule_raise(
         if rule.applies(case):
             assert rule.why(case)
             assert all(remedy.text for remedy in rule.remedies(case))
+
+
+def test_a_rule_applies_only_where_a_word_that_it_needs_stands() -> None:
+    """To every guard above, and to the values and kind of each with the subject of another."""
+    rules = {rule.id.replace("-", "_"): rule for rule in RULES}
+    cases = [each.miss for each in CASES]
+    mixed = [
+        RecompileCase(structs.replace(one.finding, **_told(other.finding)), other.spot)
+        for one in cases
+        for other in cases
+    ]
+    applied: set[str] = set()
+    for case in [*cases, *mixed]:
+        told = told_of(case.finding)
+        for name, needed in NEEDED.items():
+            if not any(word in told for word in needed):
+                assert not rules[name].applies(case), (name, told)
+            elif name not in applied and rules[name].applies(case):
+                applied.add(name)
+    assert applied == {*NEEDED}
+
+
+def _told(finding: RecompileFinding) -> dict[str, str]:
+    return {name: getattr(finding, name) for name in ("guard", "subject", "expected", "actual")}

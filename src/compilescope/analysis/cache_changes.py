@@ -29,6 +29,14 @@ _KINDS: dict[str, Kind] = {
     "system_info": "device",
     "default_cuda_device_index": "device",
     "cpp_runtime_thread_count": "environment",
+    "triton_version": "torch",
+    "triton_source": "source",
+    "triton_signature": "inputs",
+    "triton_constants": "inputs",
+    "triton_attributes": "inputs",
+    "triton_target": "device",
+    "triton_backend": "environment",
+    "triton_environment": "environment",
 }
 """Torch's names for parts of a key. All others are settings of some sort."""
 _ORDER: tuple[Kind, ...] = (
@@ -36,8 +44,8 @@ _ORDER: tuple[Kind, ...] = (
 )  # fmt: skip
 """What other parts may follow from comes first."""
 _OF_INPUTS = ("static_input_idxs",)
-_KEY = re.compile(r"[a-z2-7]{40,}")
-"""As torch writes one. A redacted run's are numbered, and say nothing beside another run's."""
+_KEY = re.compile(r"[a-z2-7]{40,}|[0-9a-f]{64}")
+"""As torch or Triton writes one. A redacted run's are numbered: they say nothing to another's."""
 _COMMENT = re.compile(r"^\s*#.*$", re.M)
 
 Why = Literal["key", "absent", "guards", "bypass", "new", "unknown"]

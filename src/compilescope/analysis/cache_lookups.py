@@ -1,4 +1,4 @@
-"""Looks into torch's caches on disk: for which graph each was, and why one was bypassed."""
+"""Looks into the caches of torch and Triton: for which graph each was, and why one was bypassed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,16 @@ from compilescope.model.fingerprint import relative_file
 from compilescope.model.graph import Node, decode_graph
 from compilescope.model.run import Run
 
-CACHE_NAMES = {"fx_graph": "Inductor", "aot_autograd": "AOTAutograd"}
+CACHE_NAMES = {
+    "fx_graph": "Inductor",
+    "aot_autograd": "AOTAutograd",
+    "triton": "Triton",
+    "remote_fx_graph": "Inductor, remote",
+    "remote_aot_autograd": "AOTAutograd, remote",
+    "remote_autotune": "autotuning, remote",
+    "remote_bundled_autotune": "autotuning of a graph, remote",
+    "remote_pgo": "dynamic sizes (PGO), remote",
+}
 """Whose each cache is."""
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
@@ -47,7 +56,9 @@ class Lookup:
     @property
     def place(self) -> tuple[str, int, str]:
         frame = self.captured.frame if self.captured is not None else None
-        return (frame.file, frame.line, frame.function) if frame is not None else ("", 0, "")
+        if frame is None:
+            return "", 0, self.body.name
+        return frame.file, frame.line, frame.function
 
     @property
     def graph(self) -> tuple[object, ...]:
@@ -109,7 +120,7 @@ def _lookup(
 ) -> Lookup:
     lookup = Lookup(run, body, event.rank)
     known = current.get(compilation(event))
-    if known is not None:
+    if known is not None and not body.name:
         lookup.captured, lookup.number = known
     return lookup
 

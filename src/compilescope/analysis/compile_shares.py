@@ -36,10 +36,12 @@ def compile_shares(run: Run, seen: Digest) -> list[CompileShare]:
     total = sum(body.duration_ns for _, body in run.of(CompileTime)) / 1e9
     if not total:
         return []
-    again = _again(seen.recompiles)
-    failed = _failed(run)
-    broken = _broken(run, seen)
-    lost = [*again, *failed, *broken]
+    again, failed = _keys(run, Recompile), _keys(run, CompileFailed)
+    lost = [
+        *_again(seen.recompiles),
+        *_share("failed", _unfinished(run, failed - again)),
+        *_broken(run, seen, again | failed),
+    ]
     useful = max(total - sum(share.seconds for share in lost), 0.0)
     return [CompileShare(kind="useful", label="", seconds=useful), *lost]
 
@@ -63,15 +65,11 @@ def _again(frames: Iterable[RecompiledFrame]) -> list[CompileShare]:
     return sorted(shares, key=lambda share: -share.seconds)
 
 
-def _failed(run: Run) -> list[CompileShare]:
-    """Compilations that raised."""
-    failed = _keys(run, CompileFailed) - _keys(run, Recompile)
-    return _share("failed", _unfinished(run, failed))
-
-
-def _broken(run: Run, seen: Digest) -> list[CompileShare]:
-    """Functions that were given up at a break as a whole; of others, the tracing thrown away."""
-    elsewhere = _keys(run, Recompile) | _keys(run, CompileFailed)
+def _broken(run: Run, seen: Digest, elsewhere: set[CompileKey | None]) -> list[CompileShare]:
+    """Functions that were given up at a break as a whole; of others, the tracing thrown away.
+    `elsewhere`: compilations that are counted as something else."""
+    if not run.count(GraphBreak):
+        return []
     given_up = _unfinished(run, _keys(run, GraphBreak) - elsewhere)
     counted = elsewhere | {key for key, _, _ in given_up}
     keys = {event.id: compile_key(event, event.compile_id) for event, _ in run.of(GraphBreak)}
@@ -88,6 +86,9 @@ _Lost = tuple[CompileKey | None, str, float]
 
 
 def _unfinished(run: Run, keys: set[CompileKey | None]) -> list[_Lost]:
+    """Compilations among these that came to nothing."""
+    if not keys:
+        return []
     return [
         (key, event.id, body.duration_ns / 1e9)
         for event, body in run.of(CompileTime)

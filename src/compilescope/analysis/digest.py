@@ -277,6 +277,8 @@ def _differences(run: Run) -> tuple[DifferenceFinding, ...]:
 def _with_losses(run: Run, sites: list[BreakFinding]) -> list[BreakFinding]:
     lost = lost_by_site(run, sites)
     spent = retrace_seconds(run)
+    if not (lost or spent):
+        return sites
     return [
         msgspec.structs.replace(
             site,

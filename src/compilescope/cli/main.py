@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import logging
 import os
 import sys
 from contextlib import suppress
@@ -77,8 +76,11 @@ def _module(name: str) -> ModuleType:
 @click.version_option(VERSION, prog_name="compilescope")
 @click.option("-v", "--verbose", count=True, help="Log more; -vv logs everything.")
 def group(verbose: int) -> None:
-    level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)]
-    logging.basicConfig(level=level, format="%(name)s: %(message)s")
+    if verbose:
+        import logging  # Most commands log nothing, and importing it is a twentieth of a small one.
+
+        level = logging.INFO if verbose == 1 else logging.DEBUG
+        logging.basicConfig(level=level, format="%(name)s: %(message)s")
 
 
 def _hints(error: ToolError) -> list[str]:

@@ -5,7 +5,6 @@ A format is told by what a file holds. Many files are read by several processes.
 
 from __future__ import annotations
 
-import logging
 import os
 import time
 from collections.abc import Callable, Iterable
@@ -28,7 +27,6 @@ from compilescope.version import VERSION
 Progress = Callable[[int, int], None]
 """(bytes done, bytes in all)"""
 OUR_FAULT = "Reading it failed; this is a bug in compilescope"
-_log = logging.getLogger(__name__)
 _SNIFFED = 1 << 20
 """Bytes by which a format is told. Chosen: logs begin with what a launcher and a shell print."""
 _MOST_ODD = 0.2
@@ -127,7 +125,9 @@ def read_source(name: str, writer: RunWriter, note: Callable[[int], None]) -> Lo
     except (
         Exception
     ) as error:  # The border of a format: other logs, and what was read, still count.
-        _log.exception("reading %s", name)
+        import logging
+
+        logging.getLogger(__name__).exception("reading %s", name)
         tally.problems.append(f"{OUR_FAULT} ({type(error).__name__}: {error}).")
         tally.cut_tail = True
     finally:

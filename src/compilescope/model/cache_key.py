@@ -35,12 +35,24 @@ _MOST_PARTS = 4096
 
 
 CacheOutcome = Literal["hit", "miss", "bypass"]
+RemoteCacheName = Literal[
+    "remote_fx_graph", "remote_aot_autograd", "remote_autotune", "remote_bundled_autotune",
+    "remote_pgo",
+]  # fmt: skip
+_REMOTE: dict[str, RemoteCacheName] = {
+    "RemoteFxGraphCache": "remote_fx_graph",
+    "RemoteAOTAutogradCache": "remote_aot_autograd",
+    "RemoteAutotuneCache": "remote_autotune",
+    "RemoteBundledAutotuneCache": "remote_bundled_autotune",
+    "RemoteDynamoPGOCache": "remote_pgo",
+}
+"""Torch's classes."""
 
 
 class CacheAccess(EventBody, frozen=True):
-    """A look into one of PyTorch's on-disk caches."""
+    """A look into one of the caches of PyTorch and Triton, on disk or on another machine."""
 
-    cache: Literal["fx_graph", "aot_autograd"]
+    cache: Literal["fx_graph", "aot_autograd", "triton"] | RemoteCacheName
     outcome: CacheOutcome
     key: str = ""
     reason: str = ""
@@ -51,6 +63,8 @@ class CacheAccess(EventBody, frozen=True):
     """Artifact: what the key was made of for this graph alone, as JSON (KeyParts)."""
     settings: str | None = None
     """Artifact: the compiler's settings in the key, which most graphs of a process share."""
+    name: str = ""
+    """Of a kernel, where the look was for one kernel and not for a graph."""
 
 
 class KeyPart(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -105,6 +119,18 @@ def cache_access(
         parts=kept(split.graph),
         settings=kept(split.settings),
     )
+
+
+def remote_cache(class_name: str) -> RemoteCacheName | None:
+    """None for what is no cache on another machine."""
+    return _REMOTE.get(class_name.removeprefix("Fb"))
+
+
+def key_part(name: str, text: str, shown: str | None = None) -> KeyPart:
+    """Of a key whose parts are not listed by who makes it. `shown`: what a reader sees of it, where
+    that is not the text."""
+    digest = blake2b(text.encode()).hexdigest()[:_DIGITS]
+    return KeyPart(name, digest, _shown(text if shown is None else shown, 0))
 
 
 def split_key(lines: Any) -> SplitKey:

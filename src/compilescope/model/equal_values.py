@@ -34,7 +34,6 @@ all is forgotten, which costs time and changes nothing."""
 _MOST_SHARED = 200_000
 """Values. Chosen likewise."""
 _CODE_FIELDS = ("frame", "region", "within")
-_TEXT_FIELDS: dict[Any, tuple[str, ...]] = {CompileTime: ("restarts",)}
 _GUARD_FIELDS = ("guard", "subject", "expected", "actual", "kind", "frame")
 _FRAME_FIELDS = ("file", "function", "source")
 _PHASE_FIELDS = ("name", "detail", "compile_id")
@@ -88,18 +87,18 @@ def _decoded(decoder: msgspec.json.Decoder[T], texts: Iterable[bytes]) -> list[T
 class _Known(Generic[T]):
     """What texts were read as. It begins anew when it has grown too large."""
 
-    def __init__(self, read: Callable[[Collection[bytes]], Iterable[T]]) -> None:
-        self._read = read
-        """Those that are not known yet."""
+    def __init__(self) -> None:
         self._known: dict[bytes, T] = {}
         self._bytes = 0
 
-    def of(self, texts: list[bytes]) -> list[T]:
+    def of(self, texts: list[bytes], read: Callable[[Collection[bytes]], Iterable[T]]) -> list[T]:
+        """`read`: those that are not known yet. It is not kept: a decoder must go when its reader
+        does, and nobody looks for circles meanwhile."""
         known = self._known
         new = dict.fromkeys([text for text in texts if text not in known])
         if not new:
             return [known[text] for text in texts]
-        made = dict(zip(new, self._read(new), strict=True))
+        made = dict(zip(new, read(new), strict=True))
         found = [made[text] if text in made else known[text] for text in texts]
         self._bytes += sum(map(len, made))
         if self._bytes > _MOST_BYTES:
@@ -113,10 +112,10 @@ class SharingDecoder:
     """As `decode`, line by line: the events are equal to those, and share what is equal."""
 
     def __init__(self) -> None:
-        self._stacks = _Known(self._new_stacks)
-        self._frames = _Known(self._new_frames)
-        self._bodies = _Known(self._new_bodies)
-        self._values = _Known(self._new_values)
+        self._stacks = _Known[tuple[Frame, ...]]()
+        self._frames = _Known[Frame]()
+        self._bodies = _Known[Body]()
+        self._values = _Known[dict[str, ValueFact]]()
         self._shared: dict[Any, Any] = {}
         self._one: Callable[[T, T], T] = self._shared.setdefault
         """Of a value, twice: the first that was equal to it. Called some ten times an event."""
@@ -143,8 +142,8 @@ class SharingDecoder:
         if len(self._shared) > _MOST_SHARED:
             self._shared.clear()
         one = self._one
-        stacks = self._stacks.of([bytes(line.stack) for line in lines])
-        bodies = self._bodies.of([bytes(line.body) for line in lines])
+        stacks = self._stacks.of([bytes(line.stack) for line in lines], self._new_stacks)
+        bodies = self._bodies.of([bytes(line.body) for line in lines], self._new_bodies)
         return [
             Event(
                 id=line.id,
@@ -161,9 +160,10 @@ class SharingDecoder:
             for line, stack, body in zip(lines, stacks, bodies, strict=True)
         ]
 
-    def _new_stacks(self, texts: Collection[bytes]) -> Iterator[tuple[Frame, ...]]:
-        stacks = _frames.decode_lines(b"\n".join(texts))
-        frames = iter(self._frames.of([bytes(each) for stack in stacks for each in stack]))
+    def _new_stacks(self, lists: Collection[bytes]) -> Iterator[tuple[Frame, ...]]:
+        stacks = _frames.decode_lines(b"\n".join(lists))
+        texts = [bytes(each) for stack in stacks for each in stack]
+        frames = iter(self._frames.of(texts, self._new_frames))
         return (tuple(islice(frames, len(stack))) for stack in stacks)
 
     def _new_frames(self, texts: Collection[bytes]) -> list[Frame]:
@@ -175,10 +175,15 @@ class SharingDecoder:
     def _new_bodies(self, texts: Collection[bytes]) -> list[Body]:
         bodies = _decoded(_body, texts)
         broken = [body for body in bodies if type(body) is _BreakLine]
-        values = iter(self._values.of([bytes(line.values) for line in broken]))
+        values = iter(self._values.of([bytes(line.values) for line in broken], self._new_values))
         for number, body in enumerate(bodies):
-            if type(body) is _BreakLine:
+            kind = type(body)
+            if kind is _BreakLine:
                 bodies[number] = self._break(body, next(values))
+            elif kind is Recompile:
+                self._share_recompile(body)
+            elif kind is CompileTime:
+                self._share_time(body)
             else:
                 self._share(body)
         return bodies
@@ -199,27 +204,40 @@ class SharingDecoder:
     def _share(self, body: Body) -> None:
         """The parts of a new body that others have too."""
         self._share_fields(body, _fields_shared(type(body)))
-        if isinstance(body, Recompile):
-            for entry in body.entries:
-                failed = tuple([self._guard(each) for each in entry.failed])
-                force_setattr(entry, "failed", self._one(failed, failed))
-                force_setattr(entry, "reason", self._one(entry.reason, entry.reason))
-        elif isinstance(body, CompileTime):
-            force_setattr(
-                body, "phases_us", {self._one(k, k): v for k, v in body.phases_us.items()}
-            )
-        elif isinstance(body, CompilePhases):
+        if isinstance(body, CompilePhases):
             for phase in body.phases:
                 self._share_fields(phase, _PHASE_FIELDS)
 
-    def _guard(self, failed: FailedGuard) -> FailedGuard:
-        found = self._one(failed, failed)
-        if found is failed:
-            frame = failed.frame
-            self._share_fields(failed, _GUARD_FIELDS)
-            if frame is not None and failed.frame is frame:  # The first that is equal to it.
-                self._share_fields(frame, _FRAME_FIELDS)
-        return found
+    # The same, without a call for each field: nearly all events of a storm are these two.
+
+    def _share_recompile(self, body: Recompile) -> None:
+        one = self._one
+        force_setattr(body, "frame", one(body.frame, body.frame))
+        for entry in body.entries:
+            failed = one(entry.failed, entry.failed)
+            if failed is not entry.failed:
+                force_setattr(entry, "failed", failed)
+            else:  # The first of its kind.
+                for guard in failed:
+                    self._share_guard(guard)
+            if entry.reason:
+                force_setattr(entry, "reason", one(entry.reason, entry.reason))
+
+    def _share_guard(self, guard: FailedGuard) -> None:
+        frame = guard.frame
+        self._share_fields(guard, _GUARD_FIELDS)
+        if frame is not None and guard.frame is frame:
+            self._share_fields(frame, _FRAME_FIELDS)
+
+    def _share_time(self, body: CompileTime) -> None:
+        one = self._one
+        phases = body.phases_us
+        names = map(one, phases, phases)
+        force_setattr(body, "phases_us", dict(zip(names, phases.values(), strict=True)))
+        if body.frame is not None:
+            force_setattr(body, "frame", one(body.frame, body.frame))
+        if body.restarts:
+            force_setattr(body, "restarts", one(body.restarts, body.restarts))
 
     def _share_fields(self, record: msgspec.Struct, names: tuple[str, ...]) -> None:
         for name in names:
@@ -236,6 +254,5 @@ def _line_ends(lines: bytes) -> int:
 
 @functools.cache
 def _fields_shared(kind: type[Body]) -> tuple[str, ...]:
-    """Names of code objects, and what torch says in the same long words again and again."""
-    known = (*_CODE_FIELDS, *_TEXT_FIELDS.get(kind, ()))
-    return tuple(name for name in kind.__struct_fields__ if name in known)
+    """Names of code objects."""
+    return tuple(name for name in kind.__struct_fields__ if name in _CODE_FIELDS)

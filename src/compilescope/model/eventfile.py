@@ -194,11 +194,16 @@ class EventReader:
             self.torn_files.append(path.name)
 
     def _events(self, lines: bytes) -> list[Event]:
-        """All at once where each line is an event, which is most of what a reader of events takes;
-        else line by line."""
-        lines = without_texts(lines)
+        """All at once where each line is an event, or one of a text, which is most of what a reader
+        of events takes; else line by line."""
         with contextlib.suppress(UnreadableLine):
             return self._decoder.decode_lines(lines)
+        # Only now: to look for texts takes longer than to fail at the first.
+        events = without_texts(lines)
+        if events is not lines:
+            lines = events
+            with contextlib.suppress(UnreadableLine):
+                return self._decoder.decode_lines(lines)
         found = []
         for line in lines.split(b"\n"):
             if len(line) + 1 < _SHORTEST:

@@ -320,6 +320,11 @@ class TuneAttempt(EventBody, frozen=True):
     """More than the original's at its peak."""
     compile_seconds: float | None = None
     """More than the original's."""
+    compile_speedup: float | None = None
+    """Of what is meant for compile time: over the original's, in starts with empty caches."""
+    compile_speedup_ci: tuple[float, float] | None = None
+    artifact_bytes: int | None = None
+    """Of the file that a start loads."""
     price: str = ""
     diff: str = ""
     """What it alone would change."""

@@ -108,6 +108,9 @@ class Run:
         noted = [body.compile_arguments for _, body in self.of(bodies.ProcessStarted)]
         return not any(noted) or any(argument in each for each in noted)
 
+    def keeps_source(self, file: str) -> bool:
+        return file in self._kept_sources
+
     def source_of(self, file: str) -> str | None:
         """The text of a file as it was when it ran."""
         kept = self._kept_sources.get(file)

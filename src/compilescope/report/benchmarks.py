@@ -57,6 +57,8 @@ _EFFECTS: tuple[tuple[str, str, Style], ...] = (
     ("slower", "than", "bad"),
     ("not measurably different", "from", "plain"),
 )
+_MOST_MODELS = 1_000
+"""In the section: nobody reads more. Chosen as for the rows of a table."""
 _WIDTH = 78
 """Of a table on a terminal of eighty columns."""
 _BESIDE = 3
@@ -235,7 +237,7 @@ def benchmark_items(reading: Reading) -> list[Block]:
     found = trials(reading.run)
     differs = varying(found)
     items: list[Block] = []
-    for number, trial in enumerate(found, 1):
+    for number, trial in enumerate(found[:_MOST_MODELS], 1):
         blocks = [*_bars(trial)]
         if reading.full:
             rows = [row for row in trial.rows if row.latency_ms is not None or not row.error]
@@ -245,6 +247,8 @@ def benchmark_items(reading: Reading) -> list[Block]:
         if blocks:
             left = words(Span(setup_name(trial.setup, differs), "strong"))
             items.append(Item(str(number), left, _size(trial), tuple(blocks)))
+    if len(found) > _MOST_MODELS:
+        items.append(note(f"and {len(found) - _MOST_MODELS:,} more; JSON has them all"))
     return items
 
 

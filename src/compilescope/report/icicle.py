@@ -120,7 +120,9 @@ def _own_ns(frame: TreeFrame) -> int:
 
 def _totals(tree: CompileTree) -> list[int]:
     """By frame, with all below it. What was compiled during another compilation counts once."""
-    totals = [0] * len(tree.frames)
+    totals = [_own_ns(frame) for frame in tree.frames]
+    if not any(totals):
+        return totals
     within = [
         sum([one.duration_ns for one in frame.compilations if one.within_another])
         for frame in tree.frames
@@ -129,9 +131,11 @@ def _totals(tree: CompileTree) -> list[int]:
     for number in range(len(totals) - 1, -1, -1):
         frame = tree.frames[number]
         under = children(frame)
+        if not under:
+            continue
         below = sum([totals[child] for child in under])
         inside = sum([within[child] for child in under])
-        totals[number] = max(_own_ns(frame) + below - inside, below)
+        totals[number] = max(totals[number] + below - inside, below)
     return totals
 
 

@@ -7,6 +7,7 @@ rest.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
@@ -33,9 +34,13 @@ from compilescope.report.blocks import (
     note,
     words,
 )
+from compilescope.report.text_limits import fit_letters
 
 Measure = Callable[[Document], int]
 _WHOLE = (Fold, Timeline, Panes, Heatmap, Listing)
+_LETTERS_OF_LINE = 200
+"""Those that a text needs to fill a line of the widest terminal. Chosen: longer texts have no
+room, and Rich would wrap them all to count their lines."""
 _FEWEST_ROWS = 2
 """Of a list, and of blocks in an item. Chosen: with fewer they would say nothing; then the whole
 section goes."""
@@ -49,9 +54,32 @@ _CAUSES = ("summary", "health", "log", "failures", "breaks", "recompiles", "eage
 def fit_lines(document: Document, most: int, measure: Measure, rest: str = "") -> Document:
     """At most so many lines, as `measure` counts them. `rest` is the command that shows everything,
     for a document that does not say so itself."""
+    parts = tuple(_first_of_part(part, most) for part in document.parts)
+    document = msgspec.structs.replace(document, parts=parts)
+    document = fit_letters(document, most * _LETTERS_OF_LINE)
     if not _is_long(document, most) and measure(document) <= most:
         return document
     return _Fitting(document, most, measure, rest).fitted()
+
+
+def _first_of_part(part: Part, most: int) -> Part:
+    blocks = _first_lists(part.blocks, most)
+    return part if blocks is part.blocks else msgspec.structs.replace(part, blocks=blocks)
+
+
+def _first_lists(blocks: tuple[Block, ...], most: int) -> tuple[Block, ...]:
+    """Without the blocks that come after as many as there may be lines, each of which takes one:
+    no need to draw them all to know. Items side by side are one list, which is cut elsewhere."""
+    kept: list[Block] = []
+    lists = 0
+    for at, block in enumerate(blocks):
+        lists += not (isinstance(block, Item) and at and isinstance(blocks[at - 1], Item))
+        if lists > most:
+            return (*kept, note(f"and {len(blocks) - at} more"))
+        if isinstance(block, Item | Fold) and len(block.blocks) > most:
+            block = msgspec.structs.replace(block, blocks=_first_lists(block.blocks, most))
+        kept.append(block)
+    return blocks if all(map(operator.is_, kept, blocks)) else tuple(kept)
 
 
 def _is_long(document: Document, most: int) -> bool:

@@ -2,44 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Sequence
 
 import msgspec
 
+from compilescope.analysis.stages.staged_graphs import StagedGraph
+from compilescope.findings.breaks import BreakFinding
 from compilescope.findings.compile_ids import CompileKey, compile_key
+from compilescope.findings.eager import EagerFinding
+from compilescope.findings.failures import FailureFinding
+from compilescope.findings.recompiles import RecompiledFrame
 from compilescope.model.bodies import Recompile
+from compilescope.report.explanation import failure_anchor, recompile_anchor
 from compilescope.report.section import Reading
 from compilescope.report.sections.graphs import drawn_graphs, graph_anchor
 
-_Target = tuple[int, str]
-"""How much the item costs, 0 the most, and its anchor."""
-_NOWHERE: _Target = (0, "")
-_OF_GRAPH = 4
-"""After all causes."""
+_Cause = FailureFinding | RecompiledFrame | BreakFinding | EagerFinding
+_Item = _Cause | StagedGraph
 
 
 class Targets(msgspec.Struct, frozen=True):
-    """Anchors of items that the report really has."""
+    """Anchors of items that the report really has. Each is written when it is asked for: of a
+    hundred thousand a page links to a few hundred."""
 
-    events: dict[str, _Target]
-    """By event id."""
-    compilations: dict[CompileKey, _Target]
+    items: list[_Item]
+    """Those that cost most first."""
+    events: dict[str, int]
+    """By event id: the number of the item."""
+    compilations: dict[CompileKey, int]
     recompiled: set[CompileKey]
 
     def of_event(self, event_id: str) -> str:
-        return self.events.get(event_id, _NOWHERE)[1]
+        return self._anchor(self.events.get(event_id))
 
     def of_compilation(self, key: CompileKey | None) -> str:
-        return self.compilations.get(key, _NOWHERE)[1] if key is not None else ""
+        return self._anchor(self.compilations.get(key)) if key is not None else ""
+
+    def _anchor(self, number: int | None) -> str:
+        return _anchor(self.items[number]) if number is not None else ""
 
 
 def targets(reading: Reading) -> Targets:
     """Of several items the one that costs most leads: a failure, a recompile, a graph break."""
-    ranked: dict[str, _Target] = {}
-    for because, target in _causes(reading):
-        for event_id in because:
-            ranked.setdefault(event_id, target)
-    chosen: dict[CompileKey, _Target] = {}
+    seen = reading.digest
+    items: list[_Item] = []
+    ranked: dict[str, int] = {}
+    """By event id."""
+    firsts: list[int] = []
+    """The number of the first item of each kind."""
+    kinds: list[Sequence[_Cause]]
+    kinds = [seen.failures, seen.recompiles, seen.sites, seen.eager_frames]
+    for kind in kinds:
+        firsts.append(len(items))
+        for number, item in enumerate(kind, len(items)):
+            for event_id in item.because:
+                ranked.setdefault(event_id, number)
+        items += kind
+    chosen: dict[CompileKey, int] = {}
     recompiled = set()
     for event in reading.run.events:
         found = ranked.get(event.id)
@@ -51,25 +71,28 @@ def targets(reading: Reading) -> Targets:
             continue
         if again:
             recompiled.add(key)
-        if found is not None and (key not in chosen or found[0] < chosen[key][0]):
+        if found is None:
+            continue
+        # Of several of a kind the first event's leads.
+        before = chosen.get(key)
+        if before is None or bisect_right(firsts, found) < bisect_right(firsts, before):
             chosen[key] = found
     for graph in drawn_graphs(reading):
         key = compile_key(graph.event, graph.event.compile_id)
-        if key is not None:
-            chosen.setdefault(key, (_OF_GRAPH, graph_anchor(graph)))
-    return Targets(ranked, chosen, recompiled)
+        if key is not None and key not in chosen:
+            chosen[key] = len(items)
+            items.append(graph)
+    return Targets(items, ranked, chosen, recompiled)
 
 
-def _causes(reading: Reading) -> Iterator[tuple[tuple[str, ...], _Target]]:
-    """The events of each with its rank and its anchor, by rank."""
-    seen = reading.digest
-    if seen.failures or seen.recompiles:
-        from compilescope.report.explanation import failure_anchor, recompile_anchor
-    for failure in seen.failures:
-        yield failure.because, (0, failure_anchor(failure))
-    for frame in seen.recompiles:
-        yield frame.because, (1, recompile_anchor(frame))
-    for site in seen.sites:
-        yield site.because, (2, site.fingerprint)
-    for eager in seen.eager_frames:
-        yield eager.because, (3, f"eager-{eager.because[0]}")
+def _anchor(item: _Item) -> str:
+    match item:
+        case FailureFinding():
+            return failure_anchor(item)
+        case RecompiledFrame():
+            return recompile_anchor(item)
+        case BreakFinding():
+            return item.fingerprint
+        case EagerFinding():
+            return f"eager-{item.because[0]}"
+    return graph_anchor(item)

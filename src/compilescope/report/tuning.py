@@ -53,6 +53,9 @@ def tuning_document(tuned: TuningView) -> Document:
     parts.append(Part("reasons", "Why", tuple(reason_blocks(tuned.attempts))))
     if tuned.outcome.diff:
         parts.append(Part("changes", "Changes", (Diff(tuned.outcome.diff),)))
+    apart = tuple(apart_blocks(tuned.attempts))
+    if apart:
+        parts.append(Part("apart", "Offered apart", apart))
     if tuned.next:
         told = [
             block
@@ -128,6 +131,15 @@ def reason_blocks(attempts: Iterable[TuneAttempt]) -> Iterator[Block]:
         if each.reason:
             said = prose(f"{each.verdict}: {each.reason}.")
             yield Paragraph(words(Span(each.candidate, "strong"), " ", *said), "-")
+
+
+def apart_blocks(attempts: Iterable[TuneAttempt]) -> Iterator[Block]:
+    """The changes that are no part of the result, each with its price."""
+    for each in attempts:
+        if each.verdict == "apart" and each.diff and not each.kept:
+            said = prose(f"{each.title}. {each.price}")
+            yield Paragraph(words(Span(f"{each.candidate}: ", "strong"), *said))
+            yield Diff(each.diff)
 
 
 def _speedup(each: TuneAttempt) -> str:

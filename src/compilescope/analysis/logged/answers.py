@@ -176,7 +176,7 @@ def answers(run: Run, digest: Digest) -> Answers | None:
 
 
 def _around(sources: Sources, site: BreakFinding) -> Iterator[tuple[int, str]]:
-    lines = sources.lines(site.file)
+    lines = sources.lines(site.file) if sources.has(site.file) else ()
     if 0 < site.line <= len(lines):
         first, last = max(1, site.line - _AROUND), min(len(lines), site.line + _AROUND)
         yield from ((number, lines[number - 1]) for number in range(first, last + 1))

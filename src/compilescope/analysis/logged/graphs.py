@@ -27,6 +27,8 @@ _GENERATED = "<eval_with_key>"
 def logged_graphs(run: Run, sources: Sources | None = None) -> list[LoggedGraph]:
     """In order of appearance, rank by rank."""
     sources = sources or Sources(run)
+    if not (run.count(GraphCompiled) or run.count(GraphCaptured)):
+        return []
     processes: dict[Process, list[Event]] = {}
     for event in run.events:
         processes.setdefault(process_of(event), []).append(event)

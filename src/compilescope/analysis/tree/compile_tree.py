@@ -240,16 +240,13 @@ def own_frame(
     code: CodeRef, callers: tuple[Frame, ...] | None, stack: tuple[Frame, ...]
 ) -> Frame | None:
     """The compiled function itself in the stack of a break within it."""
-
-    def is_own(frame: Frame) -> bool:
-        return (frame.file, frame.function) == (code.file, code.function)
-
+    own = [frame for frame in stack if frame.file == code.file and frame.function == code.function]
     if callers is not None:
         # The rest of a function shows as one frame with the part that called it.
         depth = len(callers) - (1 if code.resumed else 0)
-        if 0 <= depth < len(stack) and is_own(stack[depth]):
+        if 0 <= depth < len(stack) and stack[depth] in own:
             return stack[depth]
-    return next(filter(is_own, stack), stack[-1] if stack else None)
+    return own[0] if own else (stack[-1] if stack else None)
 
 
 def expression_of(frame: Frame | None) -> str:

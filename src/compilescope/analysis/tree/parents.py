@@ -37,21 +37,17 @@ class FrameEntry(msgspec.Struct, frozen=True, kw_only=True):
     callers: tuple[Frame, ...]
 
 
-_NO_BREAKS: dict[int, int] = {}
-
-
 class _Parts:
     """The frames of one function: of its beginning and of what goes on after its breaks.
 
     A function may be compiled without end, and every frame that it calls asks which part ran.
     """
 
-    __slots__ = ("_broken", "_broken_at", "_broken_below", "_first", "_first_at", "_parts")
-    _broken_at: dict[int, int]
-    """The latest part that has a break at a line."""
-    _broken_below: dict[int, int]
-    """The same, of the parts that begin above the line or at it. Nearly always these are all, and
-    then it is the same dictionary."""
+    __slots__ = ("_breaks", "_broken", "_broken_line", "_first", "_first_at", "_parts")
+    _breaks: tuple[dict[int, int], dict[int, int]] | None
+    """Of a function that broke at several lines, or before a part of it began: by line the latest
+    part that has a break there; and the same, of the parts that begin above the line or at it.
+    Nearly always these are all, and then it is the same dictionary."""
     _parts: tuple[list[int], list[int]] | None
     """Of a function that has several: the lines at which they go on, in order, 0 for the beginning;
     and the latest part of each."""
@@ -61,9 +57,11 @@ class _Parts:
         self._first_at = code.resumed_at or 0
         self._first = number
         self._parts = None
-        self._broken_at = self._broken_below = _NO_BREAKS
+        self._breaks = None
         self._broken: int | None = None
         """The latest part that has a break."""
+        self._broken_line = 0
+        """Where there are no `_breaks`: the only line with one."""
 
     def add(self, number: int, code: CodeRef) -> None:
         line = code.resumed_at or 0
@@ -90,24 +88,37 @@ class _Parts:
         return numbers[at] if lines[at : at + 1] == [line] else None
 
     def add_break(self, number: int, code: CodeRef, line: int) -> None:
-        if self._broken is None:
-            self._broken_at = self._broken_below = {}
-        if (code.resumed_at or 0) > line and self._broken_below is self._broken_at:
-            self._broken_below = dict(self._broken_at)
+        is_above = (code.resumed_at or 0) <= line
+        if self._breaks is None:
+            if self._broken is None and is_above:
+                self._broken, self._broken_line = number, line
+                return
+            at = {} if self._broken is None else {self._broken_line: self._broken}
+            self._breaks = at, at
+        at, below = self._breaks
+        if not is_above and below is at:
+            below = dict(at)
+            self._breaks = at, below
         self._broken = max(number, self._broken or 0)
-        self._broken_at[line] = max(number, self._broken_at.get(line, 0))
-        if (code.resumed_at or 0) <= line:
-            self._broken_below[line] = max(number, self._broken_below.get(line, 0))
+        at[line] = max(number, at.get(line, 0))
+        if is_above:
+            below[line] = max(number, below.get(line, 0))
 
     def broken_at(self, line: int | None) -> int | None:
         """The part that broke there last; else the last that broke at all."""
-        found = self._broken_at.get(line) if line is not None else None
+        found = self._breaks[0].get(line) if self._breaks and line is not None else None
         return found if found is not None else self._broken
+
+    def _broken_below(self, line: int) -> int | None:
+        """The part that broke there last, of those that begin above the line or at it."""
+        if self._breaks is not None:
+            return self._breaks[1].get(line)
+        return self._broken if line == self._broken_line else None
 
     def running(self, line: int) -> int | None:
         """The part that runs a line: one that broke there, else the one that begins nearest above,
         of several the latest."""
-        found = self._broken_below.get(line)
+        found = self._broken_below(line)
         if found is not None:
             return found
         if self._parts is None:

@@ -18,7 +18,7 @@ from compilescope.cli.options import (
     print_json,
 )
 from compilescope.cli.output import all_option, listed, room, tell, with_one_cause
-from compilescope.cli.streams import put
+from compilescope.cli.streams import leave, put
 from compilescope.cli.sweep_jobs import found_run, job_option, shown_value
 from compilescope.errors import ToolError
 
@@ -91,6 +91,9 @@ def COMMAND(
         if not reading.digest.jobs:
             document = with_one_cause(reading, document, lambda n: shlex.join([*one, n]))
         tell(document, shlex.join([*rest, *name]))
+    # From here, where the run is still held: to take a long one apart would take as long as to
+    # draw it.
+    leave(0)
 
 
 def _section(recorded: Run, section: str, form: str, rest: str) -> None:

@@ -23,9 +23,15 @@ class LogClock:
         self._year: int | None = None
         self._last_day = 0
         self._days: dict[tuple[int, bytes], int] = {}
+        self._last: tuple[tuple[bytes, bytes], int | None] = ((b"", b""), None)
 
     def torch_ns(self, date: bytes, clock: bytes) -> int | None:
         """`1115` and `00:19:43.591000`, as if in UTC: no log says its time zone."""
+        if self._last[0] != (date, clock):
+            self._last = ((date, clock), self._torch_ns(date, clock))
+        return self._last[1]
+
+    def _torch_ns(self, date: bytes, clock: bytes) -> int | None:
         try:
             month, day = int(date[:2]), int(date[2:])
             hour, minute, second = int(clock[:2]), int(clock[3:5]), int(clock[6:8])

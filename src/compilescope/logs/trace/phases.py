@@ -4,6 +4,8 @@ They are half of a trace's records, so they are read with as little as possible:
 the one or two things that torch notes of a phase. Each compilation becomes one event.
 """
 
+from collections import Counter
+
 import msgspec
 
 from compilescope.model.bodies import CompilePhases
@@ -49,6 +51,8 @@ class Phases:
 
     def __init__(self) -> None:
         self._stack: list[SeenPhase] = []
+        self._open: Counter[str] = Counter()
+        """How often each name is on the stack, which may be as deep as the trace is long."""
         self._kept: list[SeenPhase] = []
         self._last_ns = 0
         self.other = 0
@@ -74,6 +78,7 @@ class Phases:
         for phase in self._stack:
             phase.end_ns, phase.unended = self._last_ns, True
         self._stack = []
+        self._open.clear()
         return self._take()
 
     def _begin(self, event: _Event) -> None:
@@ -82,28 +87,38 @@ class Phases:
         compile_id = None if noted == "None" else noted
         phase = SeenPhase(event.name, _ns(event), len(self._stack), compile_id)
         self._stack.append(phase)
+        self._open[phase.name] += 1
         self._kept.append(phase)
         self._last_ns = _ns(event)
 
     def _end(self, event: _Event) -> list[ReadyEvent]:
         stack = self._stack
-        if not any(phase.name == event.name for phase in stack):
+        if not self._open[event.name]:
             return []  # Its beginning is not in this log.
         self._last_ns = _ns(event)
         while stack[-1].name != event.name:
             # An error took it past its end, which is no later than that of what encloses it.
-            inner = stack.pop()
+            inner = self._pop()
             inner.end_ns, inner.unended = _ns(event), True
-        phase = stack.pop()
+        phase = self._pop()
         phase.end_ns = _ns(event)
         noted = event.args
         if noted is not None and (noted.cache_state or noted.kernel_name):
             detail = f"cache {noted.cache_state}" if noted.cache_state else ""
             detail = f"kernel {noted.kernel_name}" if noted.kernel_name else detail
             phase.detail = detail[:_LONGEST_DETAIL]
-        if not stack or len(self._kept) >= _MOST_KEPT:
+        # Those that are open stay: where they are most of them, all would be looked at each time.
+        if not stack or len(self._kept) >= max(_MOST_KEPT, 2 * len(stack)):
             return self._take()
         return []
+
+    def _pop(self) -> SeenPhase:
+        phase = self._stack.pop()
+        if self._open[phase.name] == 1:
+            del self._open[phase.name]
+        else:
+            self._open[phase.name] -= 1
+        return phase
 
     def _take(self) -> list[ReadyEvent]:
         done = [phase for phase in self._kept if phase.end_ns is not None]

@@ -63,6 +63,10 @@ def read_break(
     if place is None:
         return None
     file, line = place["file"], int(place["line"])
+    if _REASON not in text and _TRACEBACK not in text:
+        # A repetition, of which nothing but the place is told; a log may have 100,000.
+        here = make_frame(file, line, code.function if code else "")
+        return BreakWords(GraphBreak("", frame=code), (here,), file, line, True)
     _, found, rest = text.partition(_REASON)
     reason = rest if found else ""
     for end in _ENDS:

@@ -154,10 +154,13 @@ def _block(block: Block, prefix: str) -> str:
 
 @functools.cache
 def _drawing(name: str) -> Callable[[dict[str, Any]], str]:
-    """As it was written; by Jinja, which takes long to import, where the template was changed."""
+    """As it was written; by Jinja, which takes long to import, where the template was changed.
+    A wheel has no templates."""
     written_from, drawing = _DRAWN.get(name, ("", None))
-    text = (_HERE / "templates" / f"{name}.html").read_bytes()
-    if drawing is not None and sha256(text).hexdigest().startswith(written_from):
+    template = _HERE / "templates" / f"{name}.html"
+    if drawing is not None and (
+        not template.exists() or sha256(template.read_bytes()).hexdigest().startswith(written_from)
+    ):
         return drawing
     from compilescope.report.render.jinja_templates import jinja_drawing
 

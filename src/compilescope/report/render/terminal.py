@@ -12,6 +12,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 from rich.tree import Tree as RichTree
 
+from compilescope.patterns import late
 from compilescope.report.blocks import (
     Bar,
     Block,
@@ -60,6 +61,7 @@ from compilescope.report.render.terminal_rows import (
     print_numbered,
 )
 from compilescope.report.render.visible_blocks import cleaned, cleaned_document
+from compilescope.report.text_limits import TAB, fit_letters, fit_texts
 
 _STYLES: dict[Style, str] = {
     "plain": "",
@@ -76,12 +78,17 @@ _MOST_DIFF_LINES = 400
 """Chosen: far more than a terminal shows; a note counts the rest."""
 _MOST_ROWS = 1_000
 """Of a table: nobody reads more, and Rich takes a millisecond for each. Chosen."""
+_MOST_BLOCKS = 1_000
+"""In a list. Chosen as for rows."""
+_MOST_LETTERS = 500_000
+"""Of texts in a document. Chosen: some hundred screens; Rich takes microseconds to wrap each."""
 _MOST_BARS = 40
 """The longest. Chosen: as many as in markdown."""
 # Chosen: lines of a stage, about two screens; a note counts the rest.
 _MOST_PANE_LINES = 60
 _BETWEEN_PANES = 3
 """Columns. Chosen."""
+_MANY_BLANKS = late(r"(?<=[^\S\n]{200})[^\S\n]+")
 _PORTIONS = {
     "useful": ("█", "green"),
     "recompile": ("▓", "yellow"),
@@ -100,7 +107,11 @@ _DIFF_STYLES: dict[DiffKind, str] = {
 
 def to_text(document: Document, *, width: int = 80, colour: bool = False) -> str:
     console = _console(width, colour)
-    document = cleaned_document(document)
+    parts = tuple(
+        msgspec.structs.replace(part, blocks=_first_blocks(part.blocks)) for part in document.parts
+    )
+    document = msgspec.structs.replace(document, parts=parts)
+    document = cleaned_document(fit_letters(document, _MOST_LETTERS))
     console.print(Text(document.title, style="bold"))
     if document.subtitle:
         console.print(Text(document.subtitle, style="dim"))
@@ -118,7 +129,7 @@ def to_text(document: Document, *, width: int = 80, colour: bool = False) -> str
 def blocks_to_text(blocks: Iterable[Block], *, width: int = 80, colour: bool = False) -> str:
     """Blocks that belong to no document."""
     console = _console(width, colour)
-    _draw_all(console, cleaned(tuple(blocks)), 0)
+    _draw_all(console, cleaned(fit_texts(_first_blocks(blocks), _MOST_LETTERS)), 0)
     return _written(console)
 
 
@@ -145,13 +156,24 @@ def _written(console: Console) -> str:
 
 
 def _draw_all(console: Console, blocks: Iterable[Block], indent: int) -> None:
+    for block in _first_blocks(blocks):
+        _draw(console, block, indent)
+
+
+def _first_blocks(blocks: Iterable[Block]) -> tuple[Block, ...]:
+    """As many as anybody reads, with as many rows, and notes that count the rest. Done before texts
+    are looked at: there may be hundreds of thousands."""
+    shown: list[Block] = []
     for block in blocks:
         if isinstance(block, Table | Facts) and len(block.rows) > _MOST_ROWS:
             left = len(block.rows) - _MOST_ROWS
-            block = msgspec.structs.replace(block, rows=block.rows[:_MOST_ROWS])
-            _draw(console, block, indent)
+            shown.append(msgspec.structs.replace(block, rows=block.rows[:_MOST_ROWS]))
             block = note(f"and {left:,} more rows; JSON has them all")
-        _draw(console, block, indent)
+        shown.append(block)
+    if len(shown) > _MOST_BLOCKS:
+        left = len(shown) - _MOST_BLOCKS + 1
+        shown[_MOST_BLOCKS - 1 :] = [note(f"and {left:,} more; JSON has them all")]
+    return tuple(shown)
 
 
 def _draw(console: Console, block: Block, indent: int) -> None:
@@ -435,8 +457,9 @@ def _draw_listing(console: Console, block: Listing, indent: int) -> None:
 def _draw_source(console: Console, block: SourceFile, indent: int) -> None:
     """The lines that lost something and some around them, with the gutter at their left."""
     console.print()
-    title = Text.assemble((block.title, "bold"), (f"  {block.summary}", "dim"))
-    console.print(Padding(title, (0, 0, 0, indent)))
+    title = fit_texts((block.title, block.summary), _MOST_LETTERS // _MOST_ROWS)
+    heading = Text.assemble((title[0], "bold"), (f"  {title[1]}", "dim"))
+    console.print(Padding(heading, (0, 0, 0, indent)))
     for line in text_lines(block):
         left = f"{' ' * indent}{line.gutter}  "
         number = (f"{line.number} ", "" if line.lost else "dim")
@@ -462,7 +485,13 @@ def _draw_diff(console: Console, block: Diff, indent: int) -> None:
 
 
 def _text(parts: Words) -> Text:
-    return Text.assemble(*((part.text, _style(part)) for part in parts))
+    return Text.assemble(*((_wrappable(part.text), _style(part)) for part in parts))
+
+
+def _wrappable(text: str) -> str:
+    """Tabs are blanks here: Rich would take the text apart at each. And there are no more blanks in
+    a row than a line may have: what Rich does at the end of a line grows with their square."""
+    return _MANY_BLANKS.sub("", text.expandtabs(TAB))
 
 
 def _style(part: Span) -> str:

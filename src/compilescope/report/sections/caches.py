@@ -1,11 +1,23 @@
-"""PyTorch's on-disk caches."""
+"""The caches of PyTorch and Triton, on disk and on other machines."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from compilescope.analysis.cache_lookups import CACHE_NAMES, Bypass
+from compilescope.model.bodies import KernelEmitted
 from compilescope.report.blocks import Block, Facts, Item, Paragraph, Span, Words, note, words
 from compilescope.report.places import count, place
 from compilescope.report.section import Reading, Section
+
+_NO_REMOTE = (
+    "No remote cache was asked: they are off unless `TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE=1`, "
+    "`TORCHINDUCTOR_AUTOGRAD_REMOTE_CACHE=1` and the like are set."
+)
+_NO_WORKERS = (
+    "Of Triton's cache, the looks of Inductor's worker processes are unavailable. With "
+    "`TORCHINDUCTOR_COMPILE_THREADS=1` the program's own process compiles all kernels."
+)
 
 
 def _build(reading: Reading) -> list[Block]:
@@ -28,7 +40,19 @@ def _build(reading: Reading) -> list[Block]:
     ]
     if len(bypassed) > most:
         blocks.append(note(f"and {len(bypassed) - most} more bypasses; see --json"))
-    return blocks
+    return [*blocks, *map(note, _not_told(reading))]
+
+
+def _not_told(reading: Reading) -> Iterator[str]:
+    """What no row of a cache says: it was not asked, or nobody watched."""
+    caches = reading.digest.caches
+    kernels = [name for _, body in reading.run.of(KernelEmitted) for name in body.kernels]
+    if kernels and not caches:
+        yield "Inductor compiled, and asked none of its caches: they are off."
+    if caches and not any(name.startswith("remote") for name in caches):
+        yield _NO_REMOTE
+    if "triton" in caches or any(name.startswith("triton_") for name in kernels):
+        yield _NO_WORKERS
 
 
 def _bypassed(number: int, cache: str, each: Bypass, root: str) -> Item:
@@ -40,4 +64,4 @@ def _bypassed(number: int, cache: str, each: Bypass, root: str) -> Item:
     )
 
 
-SECTION = Section("caches", 100, _build, "Caches", "on disk", in_summary=False)
+SECTION = Section("caches", 100, _build, "Caches", "on disk and remote", in_summary=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from compilescope.model.bodies import TuneAttempt, TuneOutcome
 from compilescope.report.blocks import Block, Diff, Heading
 from compilescope.report.section import Reading, Section
-from compilescope.report.tuning import attempts_table, outcome_blocks, reason_blocks
+from compilescope.report.tuning import apart_blocks, attempts_table, outcome_blocks, reason_blocks
 
 
 def _build(reading: Reading) -> list[Block]:
@@ -18,6 +18,9 @@ def _build(reading: Reading) -> list[Block]:
             found += reason_blocks(attempts)
         if body.diff:
             found += [Heading("Changes"), Diff(body.diff)]
+        apart = list(apart_blocks(attempts))
+        if apart:
+            found += [Heading("Offered apart"), *apart]
     return found
 
 

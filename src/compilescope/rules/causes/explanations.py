@@ -7,11 +7,10 @@ the user's line do.
 from __future__ import annotations
 
 import functools
-import itertools
 import threading
 from bisect import bisect_left
-from collections.abc import Iterator
-from types import ModuleType
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType, ModuleType
 from typing import Generic, TypeVar
 
 import msgspec
@@ -21,7 +20,7 @@ from compilescope.findings.eager import EagerFinding
 from compilescope.findings.failures import FailureFinding
 from compilescope.findings.recompiles import RecompiledFrame, RecompileFinding
 from compilescope.findings.remedy import Remedy, judgement, upgrade
-from compilescope.plugins import carried, discover, public_modules
+from compilescope.plugins import carried, public_modules
 from compilescope.registry.taxonomy import Category, Taxonomy, load_taxonomy
 from compilescope.rules import breaks
 from compilescope.rules import recompiles as guards
@@ -39,36 +38,50 @@ _Rule = TypeVar("_Rule", BreakRule, GuardRule)
 class _InOrder(Generic[_Rule]):
     """The rules of a package by their order, each imported when it is asked for."""
 
-    def __init__(self, package: ModuleType, kind: type[_Rule], order: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        package: ModuleType,
+        kind: type[_Rule],
+        order: tuple[str, ...],
+        needed: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
+    ) -> None:
         self._package = package
         self._kind: type[_Rule] = kind
         self._order = order
-        self._rules: list[_Rule] = []
+        self._needed = needed
+        self._rules: dict[str, _Rule] = {}
         self._lock = threading.Lock()
 
     def __iter__(self) -> Iterator[_Rule]:
-        for number in itertools.count():
-            if number == len(self._rules):
-                self._import(number)
-            if number == len(self._rules):
-                return
-            yield self._rules[number]
+        return map(self._rule, self._names())
 
-    def _import(self, number: int) -> None:
-        """The rule of this number, unless another thread has it or there is none."""
+    def about(self, told: str) -> Iterator[_Rule]:
+        """Those that may apply to what is told: no others are imported."""
+        for name in self._names():
+            words = self._needed.get(name)
+            if words is None or any(word in told for word in words):
+                yield self._rule(name)
+
+    def _names(self) -> tuple[str, ...]:
         with self._lock:
-            if number < len(self._rules):
-                return
-            if not number and {*self._order} != {*public_modules(self._package)}:
-                found = discover(self._package, "RULE", self._kind)
-                self._rules, self._order = sorted(found, key=lambda rule: rule.order), ()
-            elif number < len(self._order):
-                name = f"{self._package.__name__}.{self._order[number]}"
-                self._rules += carried(name, "RULE", self._kind)
+            if not self._rules and {*self._order} != {*public_modules(self._package)}:
+                self._rules = {name: self._import(name) for name in public_modules(self._package)}
+                self._order = tuple(sorted(self._rules, key=lambda name: self._rules[name].order))
+            return self._order
+
+    def _rule(self, name: str) -> _Rule:
+        found = self._rules.get(name)
+        if found is None:
+            with self._lock:
+                found = self._rules[name] = self._import(name)
+        return found
+
+    def _import(self, name: str) -> _Rule:
+        return carried(f"{self._package.__name__}.{name}", "RULE", self._kind)[0]
 
 
 _BREAK_RULES = _InOrder(breaks, BreakRule, order.BREAKS)
-_GUARD_RULES = _InOrder(guards, GuardRule, order.RECOMPILES)
+_GUARD_RULES = _InOrder(guards, GuardRule, order.RECOMPILES, order.NEEDED)
 
 
 def break_rules() -> list[BreakRule]:
@@ -86,10 +99,11 @@ def explained_sites(sites: list[BreakFinding], sources: Sources) -> list[BreakFi
     taxonomy = load_taxonomy()
     explained = list(sites)
     echoes: set[int] = set()
+    rules = _RulesBySight(sources)
     # File by file: not every file's tree is kept.
     for number in sorted(range(len(sites)), key=lambda number: sites[number].file):
         case = _case(sites[number], sources)
-        rule = _rule_of(case)
+        rule = rules.of(case)
         explained[number] = _explained(case, rule, sources, taxonomy)
         if _makes_echo(rule, explained[number].category):
             echoes.add(number)
@@ -114,6 +128,7 @@ def sites_with_roots(sites: list[BreakFinding], sources: Sources) -> list[BreakF
         return []
     taxonomy = load_taxonomy()
     echoing = [rule for rule in break_rules() if _makes_echo(rule, rule.category)]
+    rules = _RulesBySight(sources)
     echoes: set[int] = set()
     for number, site in enumerate(sites):
         case = _case(site, sources)
@@ -121,7 +136,7 @@ def sites_with_roots(sites: list[BreakFinding], sources: Sources) -> list[BreakF
         category = listed.id if listed is not None else UNCLASSIFIED
         if not (_makes_echo(None, category) or any(rule.applies(case) for rule in echoing)):
             continue
-        rule = _rule_of(case)
+        rule = rules.of(case)
         if _makes_echo(rule, rule.category if rule is not None else category):
             echoes.add(number)
     return _with_roots(sites, echoes)
@@ -134,6 +149,27 @@ def _case(site: BreakFinding, sources: Sources) -> BreakCase:
 
 def _rule_of(case: BreakCase) -> BreakRule | None:
     return next((rule for rule in _BREAK_RULES if rule.applies(case)), None)
+
+
+class _RulesBySight:
+    """The rule of each break. A log may tell of 100,000 in the same words, and without the text of
+    a file a rule sees nothing of one but these words and its line."""
+
+    def __init__(self, sources: Sources) -> None:
+        self._sources = sources
+        self._known: dict[tuple[object, ...], BreakRule | None] = {}
+
+    def of(self, case: BreakCase) -> BreakRule | None:
+        site = case.finding
+        if self._sources.has(site.file):
+            return _rule_of(case)
+        seen = (
+            (site.gb_type, site.context, site.explanation, site.in_torch),
+            (site.source, site.column, site.end_column),
+        )
+        if seen not in self._known:
+            self._known[seen] = _rule_of(case)
+        return self._known[seen]
 
 
 def _makes_echo(rule: BreakRule | None, category: str) -> bool:
@@ -172,6 +208,9 @@ _Placed = TypeVar("_Placed", BreakFinding, FailureFinding)
 
 def _placed(found: _Placed, stretch: Stretch) -> _Placed:
     """With the stretch of source that is meant."""
+    known = (found.column, found.end_line, found.end_column)
+    if known == (stretch.column, stretch.end_line, stretch.end_column):
+        return found
     return msgspec.structs.replace(
         found,
         column=stretch.column,
@@ -309,7 +348,8 @@ def _explained_miss(finding: RecompileFinding, sources: Sources) -> RecompileFin
     if finding.is_placed:
         place = Place(finding.file, finding.line, source=finding.source)
     miss = RecompileCase(finding, sources.spot(place))
-    rule = next((rule for rule in _GUARD_RULES if rule.applies(miss)), None)
+    about = _GUARD_RULES.about(told_of(finding))
+    rule = next((rule for rule in about if rule.applies(miss)), None)
     if rule is None:
         return finding
     remedies = rule.remedies(miss)
@@ -317,6 +357,12 @@ def _explained_miss(finding: RecompileFinding, sources: Sources) -> RecompileFin
         remedies = library_miss(miss, rule.id, remedies)
     why = rule.why(miss)
     return msgspec.structs.replace(finding, rule=rule.id, why=why, remedy=tuple(remedies))
+
+
+def told_of(finding: RecompileFinding) -> str:
+    """All that is told of a failed guard: where the words that a rule needs may stand."""
+    told = (finding.guard_kind, finding.subject, finding.guard, finding.expected, finding.actual)
+    return "\n".join(told)
 
 
 def explained_eager(frame: EagerFinding) -> EagerFinding:

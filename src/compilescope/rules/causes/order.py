@@ -2,7 +2,7 @@
 
 The first rule that applies explains a cause, so those after it need not be imported. A test
 compares the tables with the rules and says what to write; while one lacks a module, all are
-imported.
+imported. Most rules about recompiles need certain words: without these they are passed over.
 """
 
 from __future__ import annotations
@@ -80,3 +80,46 @@ RECOMPILES = (
     "constant_change",
     "other_change",
 )
+NEEDED: dict[str, tuple[str, ...]] = {
+    "object_gone": ("WEAKREF",),
+    "backend_change": ("the backend", "BACKEND_MATCH"),
+    "grad_mode": ("grad_mode",),
+    "autocast": ("autocast_state", "dispatch keys"),
+    "num_threads": ("num_threads",),
+    "default_dtype": ("default_dtype",),
+    "default_device": ("DEFAULT_DEVICE", "CURRENT_DEVICE"),
+    "torch_function_mode": ("TORCH_FUNCTION_MODE_STACK", "torch_function"),
+    "aliasing": ("aliasing of arguments", "Duplicate tensors", " is "),
+    "dynamic_marking": ("DIMENSION_DYNAMIC_MARKING_GUARD", "_dynamo_"),
+    "device_change": (".device.index", "dispatch keys"),
+    "inference_tensor": ("dispatch keys",),
+    "dispatch_keys": ("dispatch keys",),
+    "dtype_change": (".dtype",),
+    "requires_grad_change": (".requires_grad",),
+    "rank_change": (".dim()",),
+    "stride_change": (".stride()",),
+    "size_unrolled": (".size()",),
+    "parameter_size": (".size()",),
+    "size_zero_one": (".size()",),
+    "size_change": (".size()",),
+    "equal_sizes": (".size()",),
+    "shape_condition": (".size()",),
+    "tensor_read": (".item()",),
+    "number_needed": ("SHAPE",),
+    "number_condition": ("SHAPE",),
+    "train_eval": (".training",),
+    "none_or_value": ("None",),
+    "module_class": ("type(",),
+    "tensor_class": ("type(",),
+    "function_change": (".__code__", ".__func__", "the same object"),
+    "object_identity": ("the same object", "ID_MATCH", "WEAKREF_ALIVE"),
+    "length_change": ("len(",),
+    "key_change": ("keys()", "contains", "KeyError"),
+    "optimizer_setting": (".param_groups[",),
+    "global_change": ("G[",),
+    "default_argument": ("defaults__[",),
+    "bool_change": ("True", "False"),
+    "string_change": ("'", '"'),
+}
+"""By the module of a rule about recompiles: wherever it applies, the guard's kind, its subject, its
+text or one of its values has one of these words."""

@@ -62,6 +62,7 @@ class BreakRule(msgspec.Struct, frozen=True, dict=True):
     order: int
     """Special patterns come before general ones."""
     applies: Callable[[BreakCase], bool]
+    """By what torch says (`says`), by `in_torch` and by the spot, and by nothing else."""
     why: Callable[[BreakCase], str]
     remedies: Callable[[BreakCase], list[Remedy]]
     echo: bool = False

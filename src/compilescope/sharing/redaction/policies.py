@@ -102,6 +102,7 @@ POLICIES: dict[str, dict[str, Policy]] = {
         "status": "generated",
         "parts": "artifact-key",
         "settings": "artifact-key",
+        "name": "generated",
     },
     # A digest of a short text is as good as the text to who can guess it.
     "KeyPart": {"name": "keep", "digest": "dropped", "value": "generated"},

@@ -58,17 +58,21 @@ _PATHS = (
     r"[^\s\"'`<>|:;,()\[\]{}*?]*[^\s\"'`<>|:;,.()\[\]{}*?])"
     r"|(?<![\w./-])(?P<relative>[\w.-]+(?:/[\w.-]+)*\.py)\b"
 )
-_WORDS = (
+_KEPT = (
     r"(?<![\w.])(?P<kept>\d{1,5}(?:x\d{1,5})+|\d{1,5}/\d{1,5}(?:_\d+)?"
     r"|(?<=\.py:)\d+|(?<=>:)\d+|(?<=line )\d+)(?![\w.])"
-    r"|(?P<dotted>[^\W\d]\w*(?:\.[^\W\d]\w*)*)"
-    rf"|(?P<number>(?<![\w.])(?:{NUMBER.pattern}))"
-    r"|(?P<digits>\d+)"
 )
-_PLAIN_SPAN = re.compile(rf"(?P<gap>[^\w.`'\"]{{3,}})|{_QUOTED}|{_WORDS}")
-"""Of a line without any path. What begins no span is passed over in one go."""
-_ANY_SPAN = r"(?P<url>https?://[^\s\"'`<>()]+)" rf"|{_QUOTED}|{_PATHS}|{_WORDS}"
-_SPAN = re.compile(rf"(?P<gap>[^\w.`'\"/\\-]{{3,}})|{_ANY_SPAN}")
+_DOTTED = r"(?P<dotted>[^\W\d]\w*(?:\.[^\W\d]\w*)*)"
+_NUMBERS = rf"(?P<number>(?<![\w.])(?:{NUMBER.pattern}))|(?P<digits>\d+)"
+_LONG_ONES = r"(?P<url>https?://[^\s\"'`<>()]+)" rf"|{_QUOTED}|{_PATHS}"
+_ANY_SPAN = rf"{_LONG_ONES}|{_KEPT}|{_DOTTED}|{_NUMBERS}"
+_PLAIN_GAP, _GAP = r"[^\w.`'\"]{3,}", r"[^\w.`'\"/\\-]{3,}"
+"""What begins no span, and is passed over in one go: with the word before it, if there is one."""
+_PLAIN_SPAN = re.compile(
+    rf"{_DOTTED}(?:{_PLAIN_GAP})?|(?P<gap>{_PLAIN_GAP})|{_QUOTED}|{_KEPT}|{_NUMBERS}"
+)
+"""Of a line without any path. Nothing else begins with a letter, and most are words."""
+_SPAN = re.compile(rf"(?P<gap>{_GAP})|{_LONG_ONES}|{_KEPT}|{_DOTTED}(?:{_GAP})?|{_NUMBERS}")
 _SPAN_OR_BRACKET = re.compile(rf"{_ANY_SPAN}|(?P<bracket>[()\[\]{{}}])")
 _START_OR_SPAN = re.compile(rf"(?P<known>(?=/|\w:))|{_SPAN_OR_BRACKET.pattern}")
 """With where a known path may begin: they come first, and may hold anything, blanks too."""
@@ -131,9 +135,13 @@ class Prose:
         self._done.clear()
 
     def _sentence(self, line: str) -> str:
+        if len(line) > _LONGEST_TOLD:
+            return self._words.whole(line)
         return self._spans(line, self._context(line))
 
     def _debug_context(self, line: str) -> str:
+        if len(line) > _LONGEST_TOLD:
+            return self._words.whole(line)
         return self._spans(line, "sentence", brackets=True)
 
     def _generated(self, line: str) -> str:
@@ -233,7 +241,7 @@ class Prose:
             dotted = (line[start:end] for kind, start, end in spans if kind == "dotted")
         else:
             found = _span_of(line).finditer(line)
-            dotted = (match[0] for match in found if match.lastgroup == "dotted")
+            dotted = (match["dotted"] for match in found if match.lastgroup == "dotted")
         for word in (word for each in dotted for word in each.split(".")):
             if word not in listed and word not in known:
                 if not self._words.names.is_known(word):
@@ -268,9 +276,14 @@ class Prose:
         told = self._words.names.told(context)
 
         def redacted(match: re.Match[str]) -> str:
-            text, kind = match[0], match.lastgroup or ""
-            known = text if kind == "gap" else told.get(text) if kind == "dotted" else None
-            return known or self._redacted(kind, text, context, quotes)
+            # This is called for millions, and nearly all of them are words that are known.
+            if match.lastgroup == "dotted":
+                text, word = match.group(0, "dotted")
+                new = told.get(word) or self._redacted("dotted", word, context, quotes)
+                return new if text is word else new + text[len(word) :]
+            if match.lastgroup == "gap":
+                return match[0]
+            return self._redacted(match.lastgroup or "", match[0], context, quotes)
 
         return _span_of(line).sub(redacted, line)
 

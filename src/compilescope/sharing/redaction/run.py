@@ -206,13 +206,16 @@ def _collect(
             bound |= names_bound
             files.note_ends(text, lines, ends)
     words.names.modules -= bound
-    names: set[str] = set()
+    # In their order: texts that were written one after the other lie together, and are unpacked so.
+    names: dict[str, None] = {}
     for struct in structs:
         if isinstance(struct, FailedGuard):
             collect_values(words, struct)
         if isinstance(struct, CompileFailed):
             collect_sizes(words, struct.message)
-        names.update(getattr(struct, field) or "" for field in _artifacts_of(type(struct)))
+        names |= dict.fromkeys(
+            getattr(struct, field) or "" for field in _artifacts_of(type(struct))
+        )
     for name in names:
         text = run.artifacts.get(name) or ""
         collect_sizes(words, text)

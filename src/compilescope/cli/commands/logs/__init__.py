@@ -246,7 +246,7 @@ def _answers(read: ReadLogs, run: Run) -> dict[str, Any]:
         "expected": found.expected,
         "at_least": found.at_least,
         "classes": found.classes,
-        "breaks": msgspec.to_builtins(found.breaks[:]),
+        "breaks": iter(found.breaks),  # Not all at once: there may be 100,000.
         "recompiles": found.recompiles,
         "fallback_ops": msgspec.to_builtins(found.fallback_ops),
         "source_files": msgspec.to_builtins(found.source_files),

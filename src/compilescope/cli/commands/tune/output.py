@@ -90,10 +90,11 @@ def _next(
         lower = ["--lower-precision"] if request.options.lower_precision else []
         again = ["compilescope", "tune", *in_python(), "--write", *lower, *kept, *program]
         yield "To measure it again and change your files:", shlex.join(again)
-    if (
-        any(each.verdict == "apart" for each in result.attempts)
-        and not request.options.lower_precision
-    ):
+    from compilescope.tune.candidate import all_candidates
+
+    changes_numbers = {each.id for each in all_candidates() if each.lower_precision}
+    apart = {each.candidate for each in result.attempts if each.verdict == "apart"}
+    if apart & changes_numbers and not request.options.lower_precision:
         again = ["compilescope", "tune", *in_python(), "--lower-precision", *program]
         yield "To use lower precision too:", shlex.join(again)
     if result.run:
@@ -118,6 +119,10 @@ def value(result: TuneResult) -> dict[str, Any]:
                 "numbers": each.numbers or None,
                 "memory_bytes": each.memory_bytes,
                 "compile_seconds": each.compile_seconds,
+                "compile_speedup": each.compile_speedup,
+                "compile_speedup_ci": each.compile_speedup_ci,
+                "artifact_bytes": each.artifact_bytes,
+                "diff": each.diff,
                 "reason": each.reason,
             }
             for each in result.attempts

@@ -35,12 +35,12 @@ def is_override(file: str) -> bool:
 
 
 def recast(frames: Iterable[Frame]) -> tuple[Frame, ...]:
-    return tuple(
-        frame
-        if frame.origin == (own := origin(frame.file))
-        else msgspec.structs.replace(frame, origin=own)
-        for frame in frames
-    )
+    return tuple([_recast(frame) for frame in frames])
+
+
+def _recast(frame: Frame) -> Frame:
+    own = origin(frame.file)
+    return frame if frame.origin == own else msgspec.structs.replace(frame, origin=own)
 
 
 def is_program(frame: Frame) -> bool:
