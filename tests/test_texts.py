@@ -203,8 +203,14 @@ def test_json_in_parts_is_the_json_of_the_whole(value: dict[str, Any], indent: i
     assert "".join(json_parts(as_iterators, indent=indent)) == whole
 
 
-def test_json_parts_take_one_entry_after_the_other() -> None:
+def test_json_parts_take_some_entries_after_the_others() -> None:
     taken: list[int] = []
-    parts = json_parts({"entries": (taken.append(n) or n for n in range(100))})
+    parts = json_parts({"entries": (taken.append(n) or "x" * 5000 for n in range(100))})
     assert next(parts) == '{"entries":' and not taken
-    assert next(parts) == "[0" and taken == [0]
+    assert next(parts).startswith('["x') and len(taken) < 10
+
+
+@pytest.mark.parametrize("indent", [0, 2])
+def test_json_of_many_entries_in_parts_is_that_of_the_whole(indent: int) -> None:
+    value = {"some": [{"n": n, "told": ["a\u202eb\n", []]} for n in range(2000)], "none": []}
+    assert "".join(json_parts(value, indent=indent)) == plain_json(value, indent=indent)

@@ -118,9 +118,9 @@ def home(driver: Any, built: BuiltSite) -> Any:
     return driver
 
 
-def test_it_begins_with_what_is_met_most_often(home: Any) -> None:
+def test_it_begins_with_what_is_met_most_often(home: Any, built: BuiltSite) -> None:
     """Without a question; another order and a question are as they were asked for."""
-    met = list(load_break_counts().ids)
+    met = [gb_id for gb_id in load_break_counts().ids if gb_id in built.content.by_id]
     assert shown_ids(home)[: len(met)] == met
     assert home.execute_script("return document.getElementById('counted').checkVisibility()")
     ask(home, "print")
@@ -184,7 +184,9 @@ def test_typing_filters_sorting_and_the_way_back(home: Any, built: BuiltSite) ->
     )
     choose(home, "has", "")
     choose(home, "sort", "newest")
-    assert built.content.by_id[shown_ids(home)[0]].since == "2.13.0"
+    versions = (page.since for page in built.content.pages if page.since)
+    newest = max(versions, key=lambda version: tuple(map(int, version.split("."))))
+    assert built.content.by_id[shown_ids(home)[0]].since == newest
     choose(home, "sort", "type")
     titles = [built.content.by_id[gb_id].title.lower() for gb_id in shown_ids(home)]
     assert titles == sorted(titles)
