@@ -19,7 +19,7 @@ from compilescope.fixes.breaks import (
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.statements.outputs import output_of
 from compilescope.fixes.subject import Program, Subject
-from compilescope.fixes.values.facts import ValueFact, ValueFacts
+from compilescope.fixes.values.graph_values import ValueFact, ValueFacts
 from compilescope.source.refusals import Refused
 from compilescope.source.syntax.module import SourceModule
 

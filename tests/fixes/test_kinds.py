@@ -13,7 +13,7 @@ pytest.importorskip("torch")
 
 import torch
 
-from compilescope.fixes.values.promotion import Kind, joined_kind, number_kind
+from compilescope.fixes.values.kinds import Kind, joined_kind, number_kind
 from compilescope.source.flow import operators
 
 pytestmark = pytest.mark.torch

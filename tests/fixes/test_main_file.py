@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.fixes.main_file import main_file_of
+from compilescope.fixes.program_files import main_file_of
 
 
 @pytest.fixture

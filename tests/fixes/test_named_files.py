@@ -9,8 +9,8 @@ import pytest
 
 from compilescope.fixes.advice import _with_its_line_ends
 from compilescope.fixes.diffs import byte_order_mark
-from compilescope.fixes.log_files import _lines
-from compilescope.logs.words.local_source import lines_here
+from compilescope.fixes.program_files import _lines
+from compilescope.logs.source_files import lines_here
 from compilescope.model.packs import Pack
 from compilescope.model.plain_files import LARGEST_SOURCE, read_source, read_source_text
 

@@ -9,8 +9,13 @@ import libcst as cst
 import pytest
 
 from compilescope.fixes.arguments.calls import CallSite, hoisted, is_plain, statement_before
-from compilescope.fixes.arguments.edits import operand, split_name
-from compilescope.fixes.arguments.passed import _given, function_at, split_subject
+from compilescope.fixes.arguments.edits import (
+    _given,
+    function_at,
+    operand,
+    split_name,
+    split_subject,
+)
 from compilescope.fixes.catalogue import all_fixes
 from compilescope.fixes.compilation.switches import _test_before
 from compilescope.fixes.recompiles.first_call_eager import _is_prepared

@@ -6,8 +6,7 @@ import libcst as cst
 import pytest
 
 from compilescope.fixes.subject import Subject
-from compilescope.fixes.values.kinds import kind_of
-from compilescope.fixes.values.promotion import Kind, joined_kind
+from compilescope.fixes.values.kinds import Kind, joined_kind, kind_of
 from fixes.repertoire import subjects
 
 PROGRAM = """import torch

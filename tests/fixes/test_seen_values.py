@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from compilescope.fixes.catalogue import all_fixes
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject, subjects_of
-from compilescope.fixes.values.facts import ValueFact, ValueFacts
+from compilescope.fixes.values.graph_values import ValueFact, ValueFacts
 from compilescope.source.refusals import Refused
 from fixes.repertoire import program_of
 
@@ -97,3 +98,52 @@ torch.compile(f, backend="eager")(torch.ones(3))
     there = _propose("async-assert", _subject(tmp_path, text, x=cuda))
     assert "cannot be caught" in there.states
     assert "exception-type" in there.allows
+
+
+_CLIP = """import torch
+
+
+def clip(grads, limit):
+    norm = torch.stack([g.norm() for g in grads]).norm()
+    if norm > limit:
+        for g in grads:
+            g.mul_(limit / norm)
+    return norm
+
+
+torch.compile(clip, backend="eager")([torch.ones(3), torch.ones(2)], 1.0)
+"""
+_LIST = ValueFact(kind="other", type="builtins.list")
+_SINGLE = msgspec.structs.replace(_TENSOR, shape=())
+
+
+def test_each_item_of_a_list_is_changed_in_place(tmp_path: Path) -> None:
+    subject = _subject(tmp_path, _CLIP, grads=_LIST, g=_TENSOR, norm=_SINGLE, limit=_NUMBER)
+    patch = _propose("where-for-if", subject)
+    (text,) = patch.files.values()
+    wanted = """    taken = norm > limit
+    for g in grads:
+        g.copy_(torch.where(taken, g.mul(limit / norm), g))
+    return norm
+"""
+    assert wanted in text
+    assert patch.states == ""
+
+
+@pytest.mark.parametrize(
+    ("changes", "because"),
+    [
+        ({"g": {"dtype": "int64"}}, "no floating-point dtype"),
+        ({"g": {"requires_grad": True}}, "requires a gradient"),
+        ({"g": {"kind": "none"}}, "not always a tensor"),
+        ({"grads": {"type": "torch.Tensor"}}, "not known to be a list"),
+    ],
+)
+def test_items_that_a_copy_would_treat_otherwise(
+    tmp_path: Path, changes: dict[str, dict[str, object]], because: str
+) -> None:
+    facts = {"grads": _LIST, "g": _TENSOR, "norm": _SINGLE, "limit": _NUMBER}
+    for name, fields in changes.items():
+        facts[name] = msgspec.structs.replace(facts[name], **fields)
+    with pytest.raises(Refused, match=because):
+        _propose("where-for-if", _subject(tmp_path, _CLIP, **facts))

@@ -9,7 +9,7 @@ import pytest
 
 from capabilities import expected
 from compilescope.fixes.catalogue import all_fixes
-from compilescope.fixes.statements.module_state import is_changed, is_rebound, kind_of_global
+from compilescope.fixes.statements.custom_operator import is_changed, is_rebound, kind_of_global
 from compilescope.source.refusals import Refused
 from compilescope.source.syntax.module import SourceModule
 from fixes.repertoire import subjects

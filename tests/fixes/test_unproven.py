@@ -9,10 +9,10 @@ import pytest
 
 from builders import ROOT, event, frame, run_of
 from compilescope.errors import ToolError
-from compilescope.fixes.log_files import LogFiles, main_of_log
-from compilescope.fixes.unproven import in_words, logged_subjects
+from compilescope.fixes.program_files import LogFiles, main_of_log
 from compilescope.model.bodies import GraphBreak
 from compilescope.model.run import Run
+from compilescope.repair.delivery.logged import in_words, logged_subjects
 
 SCRIPT = '''\
 """What it does."""

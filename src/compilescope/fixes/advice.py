@@ -26,8 +26,8 @@ from compilescope.fixes.catalogue import Proposals, proposals_for
 from compilescope.fixes.compilation.run_index import forget_index
 from compilescope.fixes.diffs import patch_diff
 from compilescope.fixes.fix import Fix
-from compilescope.fixes.main_file import main_file_of
 from compilescope.fixes.patch import Patch
+from compilescope.fixes.program_files import main_file_of
 from compilescope.fixes.subject import Program, Subject
 from compilescope.model.bodies import FixAttempt, SourceSeen
 from compilescope.model.plain_files import read_source

@@ -58,7 +58,7 @@ def read_outcome(outcome: FixOutcome, artifacts: Artifacts, root: str) -> Stored
     try:
         text = artifacts.get(outcome.changes) or ""
         files = msgspec.json.decode(text, type=tuple[FixedFile, ...])
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return StoredFix(outcome, (), root, whole=False)
     return StoredFix(outcome, files, root, text)
 

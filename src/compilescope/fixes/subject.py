@@ -17,8 +17,7 @@ from compilescope.findings.breaks import BreakFinding
 from compilescope.findings.failures import FailureFinding
 from compilescope.findings.finding import Finding
 from compilescope.findings.recompiles import RecompileFinding
-from compilescope.fixes.values.facts import ValueFact, ValueFacts
-from compilescope.fixes.values.graph_values import seen_at
+from compilescope.fixes.values.graph_values import ValueFact, ValueFacts, seen_at
 from compilescope.model.bodies import SourceSeen
 from compilescope.model.plain_files import LARGEST_SOURCE, read_source
 from compilescope.model.run import Run

@@ -166,6 +166,38 @@ def f(x, mask):
         ("whole:any", "whole:bool"),
     ),
     Case(
+        "where-for-if",
+        _program("""
+def f(x, y):
+    x, y = x.detach().clone(), y.detach().clone()
+    parts = [x, y, x]
+    size = x.norm() + y.norm()
+    if size > 2:
+        for part in parts:
+            part.mul_(y.mean() / (size + 1)).add_(2)
+    return x + 1, size
+"""),
+        ("any", "any"),
+        run=f"{_COMPILED}; g(*given); g(given[0] * 0 + 9, given[1])",
+    ),
+    Case(
+        "where-for-if",
+        _program("""
+def f(x, y):
+    x, low = x.detach().clone(), y.detach() - 1
+    parts = (x, low)
+    if x.sum() > y.sum():
+        for part in parts:
+            part /= x.abs().max() + 1
+    else:
+        for part in parts:
+            part += 1
+    return x, low
+"""),
+        ("whole:any", "whole:any"),
+        run=f"{_COMPILED}; g(*given); g(given[0] * 0 + 9, given[1]); g(given[0] * 0 - 9, given[1])",
+    ),
+    Case(
         "run-when-empty",
         0,
         ("any", "index"),
@@ -210,6 +242,32 @@ def f(x, y, weight):
     return out
 """),
         ("vector:any", "vector:any", "vector:any"),
+    ),
+    Case(
+        "run-when-empty",
+        _program("""
+def f(x, y):
+    values, chosen = torch.topk(x, 2, dim=-1)
+    chosen = chosen.flatten()
+    out = torch.zeros_like(chosen, dtype=torch.float64)
+    for k in chosen.unique().tolist():
+        rows = torch.where(chosen == k)[0]
+        out.index_add_(0, rows, out[rows] + 3)
+    return out, values, y
+"""),
+        ("whole:any", "whole:any"),
+    ),
+    Case(
+        "run-when-empty",
+        _program("""
+def f(x, weight):
+    chosen = x.argmax(dim=0)
+    out = chosen * 0 + weight.sum()
+    for k in torch.unique(chosen):
+        out[chosen == k] = out[chosen == k] * 2
+    return out
+"""),
+        ("whole:any", "vector:any"),
     ),
     Case("masked-reduction", 0),
     Case("masked-reduction", 1),

@@ -20,7 +20,7 @@ from compilescope.fixes.catalogue import all_fixes
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Program, subjects_of
-from compilescope.fixes.values.facts import ValueFacts
+from compilescope.fixes.values.graph_values import ValueFacts
 from compilescope.repair.trials.child.surveyor import Surveyor
 from compilescope.source.refusals import Refused
 from fixes.properties.inputs import DrawnTensor, TensorKind

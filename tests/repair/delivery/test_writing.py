@@ -13,8 +13,7 @@ import pytest
 
 from compilescope.errors import ToolError
 from compilescope.repair.delivery import stored_fix
-from compilescope.repair.delivery.repository import standing_of
-from compilescope.repair.delivery.stored_fix import write_files
+from compilescope.repair.delivery.stored_fix import standing_of, write_files
 
 
 def _write(folder: Path, **texts: tuple[str, str]) -> list[str]:

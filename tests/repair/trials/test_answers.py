@@ -9,9 +9,8 @@ import pytest
 from compilescope.analysis.findings import findings
 from compilescope.recorder.target import Target
 from compilescope.repair.trials.baseline import TrialBaseline
-from compilescope.repair.trials.timing import measure
-from compilescope.repair.trials.verification import Verification
-from compilescope.repair.trials.verifier import verify
+from compilescope.repair.trials.recorded_runs import Verification
+from compilescope.repair.trials.verifier import measure, verify
 from compilescope.repair.trials.version import Version
 from compilescope.repair.trials.workbench import Workbench
 

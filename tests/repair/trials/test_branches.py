@@ -92,9 +92,8 @@ def test_lines_of_the_users_files_only(tmp_path: Path) -> None:
 def test_a_check_that_never_failed_is_read(test: str, asked: str, verdict: str) -> None:
     from types import SimpleNamespace
 
-    from compilescope.repair.trials.changes import changes_between
     from compilescope.repair.trials.value_checks import check_branches
-    from compilescope.repair.trials.version import Version
+    from compilescope.repair.trials.version import Version, changes_between
 
     old = f"def f(x, n):\n    if {test}:\n        raise ValueError('no')\n    return x\n"
     new = f"def f(x, n):\n    torch._assert_async({asked}, 'no')\n    return x\n"
@@ -152,9 +151,8 @@ def test_a_part_that_was_never_true(
 ) -> None:
     from types import SimpleNamespace
 
-    from compilescope.repair.trials.changes import changes_between
     from compilescope.repair.trials.value_checks import check_branches
-    from compilescope.repair.trials.version import Version
+    from compilescope.repair.trials.version import Version, changes_between
 
     old = "def f(x):\n    if x.isinf().any() or x.isnan().any():\n        x = -x\n    return x\n"
     new = f"def f(x):\n    x = torch.where({replaced}, -x, x)\n    return x\n"

@@ -128,7 +128,7 @@ def module(tmp_path: Path) -> Iterator[ModuleType]:
 
 
 def test_surroundings_are_noted_and_brought_back(module: ModuleType) -> None:
-    from compilescope.repair.trials.child.surroundings import CallSurroundings
+    from compilescope.repair.trials.child.replay import CallSurroundings
 
     around = CallSurroundings()
     assert around.changes() == {}
@@ -148,7 +148,7 @@ def test_surroundings_are_noted_and_brought_back(module: ModuleType) -> None:
 
 
 def test_a_registry_that_imports_when_it_is_read_is_left_alone(module: ModuleType) -> None:
-    from compilescope.repair.trials.child.surroundings import CallSurroundings
+    from compilescope.repair.trials.child.replay import CallSurroundings
 
     class Registry(dict[str, int]):
         def keys(self) -> Any:

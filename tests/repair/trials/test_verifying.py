@@ -10,7 +10,7 @@ import pytest
 from compilescope.analysis.findings import findings
 from compilescope.recorder.target import Target
 from compilescope.repair.trials.baseline import TrialBaseline
-from compilescope.repair.trials.verification import Verification
+from compilescope.repair.trials.recorded_runs import Verification
 from compilescope.repair.trials.verifier import verify
 from compilescope.repair.trials.version import Version
 from compilescope.repair.trials.warm.parent import WarmParent

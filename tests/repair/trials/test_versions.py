@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from compilescope.fixes.patch import Patch
-from compilescope.repair.trials.changes import changes_between
-from compilescope.repair.trials.version import Version
+from compilescope.repair.trials.version import Version, changes_between
 
 OLD = """def f(x):
     y = x + 1

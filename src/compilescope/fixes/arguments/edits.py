@@ -1,4 +1,8 @@
-"""Changes of what a compiled function is called with, at all of its calls."""
+"""The argument that a failed guard is about (`batch["ids"]` is in `batch`), and changes of it at
+all calls of a compiled function.
+
+What is no argument of the call, as a global or a weight, is refused.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +10,15 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 
+import msgspec
+
 from compilescope.fixes.arguments.calls import CallSite, call_sites, hoisted, statement_before
-from compilescope.fixes.arguments.passed import passed, split_subject
-from compilescope.fixes.compilation.applications import is_compiled
+from compilescope.fixes.compilation.regions import is_compiled
 from compilescope.fixes.subject import Subject
+from compilescope.patterns import late
 from compilescope.source.refusals import NotMeant, Refused
 from compilescope.source.syntax.edit import Edit
+from compilescope.source.syntax.module import SourceModule
 from compilescope.source.trees import cst
 
 
@@ -126,3 +133,108 @@ def operand(text: str) -> str:
     tree = cst.parse_expression(text)
     simple = (cst.Name, cst.Attribute, cst.Subscript, cst.Call)
     return text if isinstance(tree, simple) or tree.lpar else f"({text})"
+
+
+_ROOT = late(r"[A-Za-z_]\w*")
+_KEYWORD = late(r"^kwargs\['(\w+)'\]")
+_POSITION = late(r"^args\[(\d{1,9})\]")
+_STORED = late(r"\.(?:_modules|_parameters|_buffers)\['")
+
+
+class Passed(msgspec.Struct, frozen=True):
+    """What a call passes for the value that a guard is about."""
+
+    arg: cst.Arg
+    path: str
+    """From the argument to the value: `['mask']` where the argument is a dict; often empty."""
+    starred: str = ""
+    """The item of a `*args` or `**kwargs` argument that it is, as code; empty otherwise."""
+
+    @property
+    def is_whole(self) -> bool:
+        """The argument itself is the value, so that it can be replaced."""
+        return not self.path and not self.starred
+
+
+def split_subject(value: str) -> tuple[str, str]:
+    """(name, rest): `batch['a'][0]` is `batch` and `['a'][0]`. Raises `Refused` for what is no
+    local of the function: a global, an attribute of a module, what an earlier break left."""
+    if value.startswith(("G[", "___", "self.", "fn.")) or _STORED.search(value):
+        raise NotMeant(f"`{value}` is not passed to the compiled function at the call")
+    root = _ROOT.match(value)
+    if root is None:
+        raise NotMeant(f"`{value}` is not an argument")
+    return root[0], value[root.end() :]
+
+
+def passed(subject: Subject, site: CallSite, value: str) -> Passed:
+    """The argument behind a guard's value, such as `x` or `batch['ids']`."""
+    keyword, position = _KEYWORD.match(value), _POSITION.match(value)
+    if keyword is not None:
+        return _given(site, keyword[1], None, value[keyword.end() :])
+    if position is not None:
+        return _given(site, "", int(position[1]), value[position.end() :])
+    name, path = split_subject(value)
+    return _given(site, name, _place_of(subject, name), path)
+
+
+def _place_of(subject: Subject, name: str) -> int | None:
+    """The position of a parameter in the call; None where it can only be a keyword."""
+    frame = subject.frame
+    assert frame is not None
+    module = subject.program.module(frame.file)
+    function = function_at(module, frame.line, frame.function)
+    if isinstance(function, cst.FunctionDef):
+        names = [
+            each.name.value for each in (*function.params.posonly_params, *function.params.params)
+        ]
+        keywords = [each.name.value for each in function.params.kwonly_params]
+        if module.class_of(function) is not None and not _is_static(module, function):
+            names = names[1:]
+        if name in names:
+            return names.index(name)
+        if name in keywords:
+            return None
+    elif isinstance(function, cst.Lambda):
+        names = [each.name.value for each in function.params.params]
+        if name in names:
+            return names.index(name)
+        if any(each.name.value == name for each in function.params.kwonly_params):
+            return None
+    raise NotMeant(f"`{name}` is not a parameter of {frame.function}")
+
+
+def _is_static(module: SourceModule, function: cst.FunctionDef) -> bool:
+    return any(
+        module.meaning(each.decorator) & {"builtins.staticmethod"} for each in function.decorators
+    )
+
+
+def function_at(module: SourceModule, line: int, name: str) -> cst.FunctionDef | cst.Lambda | None:
+    """The function whose code begins on a line: at its first decorator, where it has one."""
+    for node in module.walk():
+        if isinstance(node, cst.FunctionDef) and node.name.value == name:
+            first = [module.line(each) for each in node.decorators]
+            if line in (module.line(node), *first, module.line(node.name)):
+                return node
+        elif isinstance(node, cst.Lambda) and name == "<lambda>" and module.line(node) == line:
+            return node
+    return None
+
+
+def _given(site: CallSite, name: str, place: int | None, path: str) -> Passed:
+    positional = [each for each in site.call.args if each.keyword is None and each.star != "**"]
+    for each in site.call.args:
+        if each.keyword is not None and each.keyword.value == name:
+            return Passed(each, path)
+    if place is not None:
+        for number, each in enumerate(positional[: place + 1]):
+            if each.star:
+                inner = f"{site.module.code(each.value)}[{place - number}]"
+                return Passed(each, path, inner)
+        if place < len(positional):
+            return Passed(positional[place], path)
+    bundles = [each for each in site.call.args if each.star == "**"]
+    if len(bundles) == 1 and name:
+        return Passed(bundles[0], path, f'{site.module.code(bundles[0].value)}["{name}"]')
+    raise Refused(f"the call does not pass `{name or place}`")

@@ -1,18 +1,33 @@
-"""The `if` that a finding is about, and putting something else in its place."""
+"""The `if` that a finding is about, the number that it asks for, named before it or not, and
+putting something else in its place.
+
+Of `peak = x.max().item()`, `if peak > 3:`, Dynamo stops where the number is read. The name holds
+the tensor instead, and each test reads the number from it: so the fixes of branches see the tests
+that they know, `if peak.item() > 3:`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import msgspec
 
 from compilescope.fixes.branches.condition import Truth, check_free
+from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
-from compilescope.fixes.values.extraction import is_of_symbol
-from compilescope.fixes.values.tensors import is_static
+from compilescope.fixes.values.extraction import as_tensor, extraction_at, is_of_symbol, read_from
+from compilescope.fixes.values.graph_values import ValueFact, ValueFacts
+from compilescope.fixes.values.kinds import kind_of
+from compilescope.fixes.values.scalars import Uses
+from compilescope.fixes.values.tensors import is_static, is_tensor
 from compilescope.source.flow.aliasing import check_unchanged
+from compilescope.source.flow.liveness import reads
 from compilescope.source.refusals import NotMeant, Refused
 from compilescope.source.syntax.comments import with_comments
 from compilescope.source.syntax.edit import Edit
-from compilescope.source.trees import cst
+from compilescope.source.syntax.module import SourceModule
+from compilescope.source.trees import cst, kinds
 
 RULES = frozenset(
     {"tensor-if", "tensor-truth", "scalar-extraction", "category/data-dependent-branch", "GB0033"}
@@ -124,3 +139,174 @@ def under(
     if isinstance(branch.orelse, cst.Else):
         other = branch.orelse
     return [cst.If(test=test, body=block, orelse=other)]
+
+
+_ASKING = kinds(lambda: (cst.If, cst.IfExp, cst.Assert))
+_DTYPES = {"builtins.bool": "bool", "builtins.int": "int64", "builtins.float": "float32"}
+
+
+def asked_by_name(
+    propose: Callable[[Subject], Patch], *, inside: bool = False
+) -> Callable[[Subject], Patch]:
+    """The same fix for a test of a name that the number was given before. `inside`: it leaves
+    Python to run all of the `if`, so that its sides read the number too."""
+
+    def proposed(subject: Subject) -> Patch:
+        number = _named(subject, inside)
+        if number is None:
+            return propose(subject)
+        subject = _held_as_tensor(subject, number)
+        made: list[Patch] = []
+        # The last test first: what stands above it keeps its lines, by which facts are kept.
+        for line, column in sorted(number.tests, reverse=True):
+            made.append(propose(_moved(subject, line, column)))
+            files = {**subject.program.files, **made[-1].files}
+            subject = _of_files(subject, files, subject.program.facts)
+        states = dict.fromkeys(patch.states for patch in reversed(made) if patch.states)
+        allows = frozenset().union(*(patch.allows for patch in made))
+        return msgspec.structs.replace(made[-1], states=" ".join(states), allows=allows)
+
+    return proposed
+
+
+@dataclass(frozen=True)
+class _NamedNumber:
+    name: str
+    call: cst.Call
+    """All of `float(x.max().item())`."""
+    tensor: cst.BaseExpression
+    """`x.max()`."""
+    read: tuple[cst.Name, ...]
+    """The name, where the number is read from it: in tests."""
+    owners: tuple[cst.CSTNode, ...]
+    """What has the tests: each `if` with its sides."""
+    tests: tuple[tuple[int, int | None], ...]
+    """Where a fix looks for them: line, and the column of one that is part of a line."""
+
+
+def _named(subject: Subject, inside: bool) -> _NamedNumber | None:
+    """None where no name gets the number, or none is tested."""
+    module, line = subject.module, subject.statement
+    if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1:
+        return None
+    given = line.body[0]
+    if not isinstance(given, cst.Assign) or len(given.targets) != 1:
+        return None
+    target, call = given.targets[0].target, given.value
+    tensor = _read(module, call)
+    if not isinstance(target, cst.Name) or tensor is None or is_of_symbol(subject):
+        return None
+    if not is_tensor(subject, tensor):
+        return None
+    assert isinstance(call, cst.Call)
+    asked = [
+        (read, test)
+        for read in reads(module, subject.function.body)
+        if read.value == target.value and (test := _test_of(module, read)) is not None
+    ]
+    if not asked:
+        return None
+    owners = {_outermost(module, test): None for _, test in asked}
+    places = tuple(dict.fromkeys(_place(module, each) for each in owners))
+    read = tuple(each for each, _ in asked)
+    if inside:
+        held = {id(node) for owner in owners for node in module.walk(owner)}
+        every = (each for each in reads(module, subject.function.body) if id(each) in held)
+        read = tuple(each for each in every if each.value == target.value)
+    return _NamedNumber(target.value, call, tensor, read, tuple(owners), places)
+
+
+def _read(module: SourceModule, node: cst.CSTNode) -> cst.BaseExpression | None:
+    """The tensor below `bool(...)`, `float(...)` and `.item()`."""
+    found: cst.BaseExpression | None = None
+    while True:
+        inner = read_from(module, node)
+        if inner is None and isinstance(node, cst.Call) and module.calls(node, "builtins.bool"):
+            inner = node.args[0].value if len(node.args) == 1 else None
+        if inner is None:
+            return found
+        found = node = inner
+
+
+def _test_of(module: SourceModule, read: cst.Name) -> cst.CSTNode | None:
+    below: cst.CSTNode = read
+    for above in module.ancestors(read):
+        if isinstance(above, _ASKING) and above.test is below:
+            return above
+        if isinstance(above, (cst.BaseStatement, cst.Lambda, cst.BaseComp)):
+            return None
+        below = above
+    return None
+
+
+def _outermost(module: SourceModule, test: cst.CSTNode) -> cst.CSTNode:
+    """Of an `elif`, the first `if`: a fix takes them together."""
+    above = module.parent(test)
+    while isinstance(test, cst.If) and isinstance(above, cst.If) and above.orelse is test:
+        test, above = above, module.parent(above)
+    return test
+
+
+def _place(module: SourceModule, test: cst.CSTNode) -> tuple[int, int | None]:
+    if isinstance(test, cst.IfExp):
+        start = module.position(test.test).start
+        return start.line, start.column
+    return module.line(test), None
+
+
+def _held_as_tensor(subject: Subject, number: _NamedNumber) -> Subject:
+    """The program with the tensor by that name. Raises `Refused` where more than tests needs the
+    number."""
+    module = subject.module
+    # `if peak < 1e-3: peak = 1.0` is for the fix of the branch.
+    uses = Uses(subject, leaving=set(number.read), tensor=number.tensor, set_again=number.owners)
+    uses.follow(number.call)
+    if uses.is_returned:
+        raise Refused(f"`{number.name}` is returned")
+    if uses.is_used:
+        # Python's numbers and tensors are one in arithmetic: not those that are rounded by `int`.
+        extraction_at(subject, number.call)
+    elif read_from(module, number.call) is not None and module.calls(number.call, "builtins.int"):
+        extraction_at(subject, number.call)
+    edit = Edit(module)
+    held = as_tensor(subject, number.tensor, only_compared=not uses.is_used)
+    edit.replace(number.call, edit.expression(held))
+    for each in number.read:
+        edit.replace(each, edit.expression(f"{number.name}.item()"))
+    files = edit.files()
+    text = files[module.path]
+    if text.count("\n") != module.text.count("\n"):
+        raise Refused(f"`{number.name}` is read on several lines")
+    facts = _with_tensor(subject, number)
+    return _of_files(subject, {**subject.program.files, **files}, facts)
+
+
+def _with_tensor(subject: Subject, number: _NamedNumber) -> ValueFacts:
+    """What was seen, but for the name, which holds a tensor of no dimensions."""
+    facts = subject.program.facts
+    kind = kind_of(subject, number.tensor)
+
+    def tensors(seen: tuple[ValueFact, ...]) -> tuple[ValueFact, ...]:
+        dtypes = {kind.dtype or _DTYPES.get(fact.type, "") for fact in seen}
+        return tuple(
+            ValueFact("tensor", "torch.Tensor", dtype=dtype, shape=()) for dtype in sorted(dtypes)
+        )
+
+    lines = {
+        line: {name: tensors(seen) if name == number.name else seen for name, seen in names.items()}
+        for line, names in facts.seen.get(subject.file, {}).items()
+    }
+    seen = {**facts.seen, subject.file: lines} if lines else facts.seen
+    return msgspec.structs.replace(facts, seen=seen)
+
+
+def _of_files(subject: Subject, files: dict[str, str], facts: ValueFacts) -> Subject:
+    program = replace(subject.program, files=files, facts=facts, _modules={}, _own=[])
+    return replace(subject, program=program)
+
+
+def _moved(subject: Subject, line: int, column: int | None) -> Subject:
+    finding = msgspec.structs.replace(
+        subject.finding, line=line, column=column, end_column=None, end_line=None
+    )
+    return replace(subject, finding=finding)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from compilescope.fixes.branches.callers import check_not_the_argument
+from compilescope.fixes.branches.effects import check_not_the_argument
 from compilescope.fixes.compilation.own_files import own_modules
 from compilescope.fixes.subject import Subject
 from compilescope.fixes.values.graph_values import graph_values

@@ -1,4 +1,5 @@
-"""The condition of a branch, as one boolean tensor of no dimensions.
+"""The condition of a branch, as one boolean tensor of no dimensions; `torch.equal` and its like,
+which give a Python bool, as comparisons of elements.
 
 `if self.training and not x.any():` has a part that Dynamo can guard on, and stays an `if`, and a
 part that only the numbers decide. So has `if any(t.isnan().any() for t in tensors):`, where
@@ -9,10 +10,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from compilescope.fixes.branches.equality import all_close, equal_sides
 from compilescope.fixes.branches.quantifiers import Quantifier, quantifier_of
 from compilescope.fixes.subject import Subject
 from compilescope.fixes.values.extraction import read_from
+from compilescope.fixes.values.kinds import category
 from compilescope.fixes.values.tensors import (
     facts_of,
     is_one_number,
@@ -40,10 +41,10 @@ def boolean(subject: Subject, node: cst.BaseExpression) -> tuple[str, bool]:
     inner = _asked(subject, node)
     if inner is not None:
         return boolean(subject, inner)
-    close = all_close(subject, node)
+    close = _all_close(subject, node)
     if close is not None:
         return close, True
-    if equal_sides(subject, node) is not None:
+    if _equal_sides(subject, node) is not None:
         raise Refused(f"what `{short(module, node)}` compares may have other sizes")
     quantifier = quantifier_of(subject, node)
     if quantifier is not None:
@@ -317,7 +318,7 @@ def _guarded(subject: Subject, node: cst.BaseExpression) -> tuple[str, str, tupl
     negated, inner = False, node
     while isinstance(inner, cst.UnaryOperation) and isinstance(inner.operator, cst.Not):
         negated, inner = not negated, inner.expression
-    sides = equal_sides(subject, inner)
+    sides = _equal_sides(subject, inner)
     if sides is not None:
         one, other = sides
         if negated:
@@ -379,3 +380,39 @@ def _asks(subject: Subject, node: cst.CSTNode) -> bool:
         if each is subject.node or (inner is not None and is_tensor(subject, inner)):
             return True
     return False
+
+
+def _all_close(subject: Subject, node: cst.BaseExpression) -> str | None:
+    """`torch.isclose(a, b).all()` of `torch.allclose(a, b)`."""
+    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
+        return None
+    if operator_of(subject.module, node) != "allclose":
+        return None
+    func = node.func.with_changes(attr=cst.Name("isclose"))
+    return f"{subject.module.code(node.with_changes(func=func))}.all()"
+
+
+def _equal_sides(subject: Subject, node: cst.BaseExpression) -> tuple[str, str] | None:
+    """The sides of `torch.equal(a, b)`, of which the elements can be compared if the sizes are
+    equal."""
+    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
+        return None
+    module = subject.module
+    if operator_of(module, node) != "equal":
+        return None
+    sides = [arg.value for arg in node.args]
+    sides = sides if len(sides) == 2 else [node.func.value, *sides]
+    shown = short(module, node)
+    if not all(isinstance(side, (cst.Name, cst.Attribute)) for side in sides):
+        raise Refused(f"`{shown}` compares more than two names, each of which would be read twice")
+    seen = [facts_of(subject, side) for side in sides]
+    if not all(seen):
+        raise NeedsRun(f"the source does not show the dtypes of `{shown}`")
+    dtypes = {fact.dtype for facts in seen for fact in facts}
+    if len(dtypes) > 1:
+        raise Refused(f"`{shown}` meets several dtypes")
+    if category(dtypes.pop()) > category("int64"):
+        # A tensor is equal to itself, though it holds NaN: the elements are not.
+        raise Refused(f"`{shown}` compares numbers that may be NaN")
+    one, other = map(module.code, sides)
+    return one, other

@@ -1,17 +1,30 @@
-"""A branch of an `if` as a list of effects: this name, this buffer, this row gets this value."""
+"""A branch of an `if` as a list of effects: this name, this buffer, this row gets this value; loops
+over lists too, and whether a caller could tell a copy from the argument.
+
+`for g in grads: g.mul_(c)` is an effect on each item. A fix may make a copy in place of an argument
+that a function hands back; who changes one of the two in place would see the difference.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import textwrap
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from compilescope.fixes.subject import Subject
-from compilescope.fixes.values.tensors import facts_of
-from compilescope.source.flow import operators
-from compilescope.source.flow.aliasing import is_buffer, is_fresh_local
+from compilescope.fixes.values.tensors import facts_of, is_static
+from compilescope.source.flow import liveness, operators
+from compilescope.source.flow.aliasing import (
+    changes_in_place,
+    is_buffer,
+    is_fresh_local,
+    runs_without_grad,
+)
+from compilescope.source.flow.liveness import parameters, targets
 from compilescope.source.flow.purity import first, short
-from compilescope.source.refusals import NotMeant, Refused
+from compilescope.source.refusals import NeedsRun, NotMeant, Refused
+from compilescope.source.syntax.module import SourceModule
 from compilescope.source.syntax.snippets import LONGEST, number, spread
 from compilescope.source.trees import cst
 
@@ -35,9 +48,15 @@ class Effect:
     """Nobody else reads it, so it is set whichever way the branch goes."""
     operand: cst.BaseExpression | None = None
     """The value's own expression, where it is one of the file's."""
+    loop: str = ""
+    """The head of the loop that makes it so of each item of a list."""
 
     def line(self) -> str:
         """One statement; on several lines where it grows long."""
+        once = self._once()
+        return f"{self.loop}\n{textwrap.indent(once, '    ')}" if self.loop else once
+
+    def _once(self) -> str:
         copies = self.kind == "copy"
         flat = f"{self.target}.copy_({self.value})" if copies else f"{self.target} = {self.value}"
         if len(flat) <= LONGEST or "\n" in flat:
@@ -218,6 +237,7 @@ def _chain(
     if isinstance(inner, cst.Call) and isinstance(inner.func, cst.Attribute):
         if operators.out_of_place(inner.func.attr.value) is not None:
             base, text, nodes = _chain(subject, inner)
+            _check_not_reread(subject, base, call)
         else:
             raise Refused(f"`{short(module, call)}` changes a tensor in place")
     else:
@@ -233,3 +253,103 @@ def _chain(
         module.code(arg.with_changes(comma=cst.MaybeSentinel.DEFAULT)) for arg in call.args
     )
     return base, f"{text}.{name}({inside})", (*nodes, made)
+
+
+def _check_not_reread(subject: Subject, base: cst.BaseExpression, call: cst.Call) -> None:
+    """In `x.mul_(2).add_(x.mean())` the mean is that of the changed tensor."""
+    module = subject.module
+    for arg in call.args:
+        if module.names_in(base) & module.names_in(arg.value):
+            shown = short(module, arg.value)
+            raise Refused(f"`{shown}` reads what the same statement has changed in place")
+
+
+_HELD = ("builtins.list", "builtins.tuple")
+_FLOATS = ("float", "bfloat")
+
+
+def looped_effect(
+    subject: Subject, whole: cst.If, loop: cst.For, read: Callable[[Small], list[Effect]]
+) -> Effect:
+    """The change of one item, which the loop makes of each. The loop itself runs whichever way the
+    branch goes: it may do nothing else, and nobody may see that it ran."""
+    module = subject.module
+    parts = list(parts_of(loop.body))
+    head = short(module, loop).split("\n")[0]
+    found = read(parts[0]) if len(parts) == 1 and loop.orelse is None else []
+    names = [each.value for each in (loop.target, loop.iter) if isinstance(each, cst.Name)]
+    if len(found) != 1 or len(names) != 2 or loop.asynchronous is not None:
+        raise Refused(f"a branch does more than assign: `{head}`")
+    (item, held), effect = names, found[0]
+    if effect.kind != "copy" or effect.target not in (item, f"{item}.grad", f"{item}.data"):
+        raise Refused(f"the loop in a branch does more than change each `{item}` in place")
+    if liveness.is_read_later(module, subject.function, whole, item):
+        raise Refused(f"`{item}` is read later and shows whether the loop ran")
+    _check_one_change(subject, parts[0])
+    _check_seen(subject, loop, held, effect)
+    return replace(effect, loop=f"for {item} in {held}:")
+
+
+def _check_one_change(subject: Subject, part: cst.CSTNode) -> None:
+    """In `g.mul_(2).add_(x.mean())`, `x` may be the same tensor, changed by then."""
+    call = part.value if isinstance(part, cst.Expr) else None
+    while isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute):
+        inner = call.func.value
+        for arg in call.args if isinstance(inner, cst.Call) else ():
+            if not is_static(subject, arg.value):
+                shown = short(subject.module, arg.value)
+                raise Refused(f"`{shown}` may read what the same statement has changed in place")
+        call = inner
+
+
+def _check_seen(subject: Subject, loop: cst.For, held: str, effect: Effect) -> None:
+    """In place, a change is made in the tensor's own dtype or raises; `copy_` converts."""
+    module = subject.module
+    if not subject.program.facts.seen:
+        raise NeedsRun(f"the source does not show what `{held}` holds")
+    lists = subject.facts(held, module.line(loop))
+    items = subject.facts(effect.target, module.line(loop.body.body[0]))
+    if not lists or not items:
+        raise Refused(f"what `{held}` holds was never seen to be changed")
+    if any(fact.type not in _HELD for fact in lists):
+        raise Refused(f"`{held}` is not known to be a list")
+    if any(fact.kind not in ("tensor", "parameter") for fact in items):
+        raise Refused(f"`{effect.target}` is not always a tensor")
+    if any(not (fact.dtype or "").startswith(_FLOATS) for fact in items):
+        raise Refused(f"`{effect.target}` has no floating-point dtype")
+    if not runs_without_grad(module, loop) and any(fact.requires_grad for fact in items):
+        raise Refused(f"`{effect.target}` requires a gradient and is changed in place")
+
+
+_MARKS = ("requires_grad_", "share_memory_", "retain_grad")
+
+
+def check_not_the_argument(subject: Subject, name: str) -> None:
+    """Raises `NeedsRun` where a function may hand an argument back as it is, and a caller changes
+    one of the two in place: a copy would part them."""
+    module, function = subject.module, subject.function
+    if subject.program.facts.seen or name not in parameters(function):
+        return
+    returned = any(
+        isinstance(each, cst.Return) and each.value is not None and module.code(each.value) == name
+        for each in module.walk(function.body)
+    )
+    main = subject.program.main
+    for own in {module.path, main} - {""} if returned else ():
+        _check_callers(subject.program.module(own), function)
+
+
+def _check_callers(module: SourceModule, function: cst.FunctionDef) -> None:
+    held: set[str] = set()
+    for node in module.walk():
+        call = node.value if isinstance(node, cst.Assign) else None
+        if not isinstance(call, cst.Call) or not isinstance(call.func, (cst.Name, cst.Attribute)):
+            continue
+        if not any(name.startswith("torch.") for name in module.meaning(call.func)):
+            held |= {t.value for t in targets(node) if isinstance(t, cst.Name)}
+            held |= {arg.value.value for arg in call.args if isinstance(arg.value, cst.Name)}
+    inside = {id(each) for each in module.walk(function)}
+    for where, name in changes_in_place(module, module.tree):
+        marks = any(mark in module.code(where) for mark in _MARKS)
+        if name in held and id(where) not in inside and not marks:
+            raise NeedsRun(f"`{short(module, where)}` may change the argument or its copy")

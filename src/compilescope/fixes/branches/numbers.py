@@ -8,8 +8,14 @@ from dataclasses import replace
 
 from compilescope.fixes.branches.effects import Effect
 from compilescope.fixes.subject import Subject
-from compilescope.fixes.values.kinds import check_one_kind, kind_of, kind_of_fact
-from compilescope.fixes.values.promotion import Kind, joined_kind, made_floating
+from compilescope.fixes.values.kinds import (
+    Kind,
+    check_one_kind,
+    joined_kind,
+    kind_of,
+    kind_of_fact,
+    made_floating,
+)
 from compilescope.fixes.values.tensors import is_static
 from compilescope.source.flow import liveness
 from compilescope.source.flow.liveness import reads

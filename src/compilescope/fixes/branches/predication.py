@@ -10,15 +10,14 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from compilescope.fixes.branches.callers import check_not_the_argument
 from compilescope.fixes.branches.condition import Truth, read_test
-from compilescope.fixes.branches.effects import Effect, is_whole_number, parts_of, read_effect
-from compilescope.fixes.branches.lists import (
-    check_list,
-    is_display,
-    is_listed,
-    items_anew,
-    items_of,
+from compilescope.fixes.branches.effects import (
+    Effect,
+    check_not_the_argument,
+    is_whole_number,
+    looped_effect,
+    parts_of,
+    read_effect,
 )
 from compilescope.fixes.branches.numbers import check_numbers
 from compilescope.fixes.subject import Subject
@@ -26,12 +25,14 @@ from compilescope.fixes.values.kinds import check_accepted, check_alike, check_l
 from compilescope.fixes.values.tensors import facts_of, is_static, is_tensor, needs_grad
 from compilescope.source.flow import liveness, operators
 from compilescope.source.flow.aliasing import (
+    changes_in_place,
     check_unchanged,
     is_shared,
     runs_without_grad,
 )
 from compilescope.source.flow.purity import first, operator_of, remarks, short
-from compilescope.source.refusals import Refused
+from compilescope.source.refusals import NeedsRun, Refused
+from compilescope.source.syntax.module import SourceModule
 from compilescope.source.syntax.snippets import number
 from compilescope.source.trees import cst
 
@@ -72,11 +73,23 @@ class Predication:
             if isinstance(part, cst.If):
                 found += self._inner(part)
                 continue
+            if isinstance(part, cst.For):
+                found.append(self._looped(part))
+                continue
             for effect in read_effect(self.subject, self.function, part):
-                items = items_anew(effect)
+                items = _items_anew(effect)
                 check_pure(self.subject, (items.elt,) if items is not None else effect.nodes)
                 found.append(effect)
         return found
+
+    def _looped(self, loop: cst.For) -> Effect:
+        # The loop's variable is there only within.
+        inside = self.subject.at(self.subject.module, loop.body.body[0])
+        effect = looped_effect(
+            self.subject, self.whole, loop, lambda part: read_effect(inside, self.function, part)
+        )
+        check_pure(inside, effect.nodes)
+        return effect
 
     def _inner(self, node: cst.If) -> list[Effect]:
         module = self.subject.module
@@ -92,7 +105,8 @@ class Predication:
         name = self._fresh("taken")
         pairs = _aligned(self.branch(node.body), self.branch(node.orelse))
         needed = [pair for pair in pairs if not self._is_plain(*pair)]
-        once = len(needed) <= 1 and not any(map(is_listed, itertools.chain(*needed)))
+        several = any(_is_listed(each) or (each and each.loop) for each in itertools.chain(*needed))
+        once = len(needed) <= 1 and not several
         if once and pairs[:1] == needed[:1]:
             return [self._pick(truth.tensor, then, other) for then, other in pairs]
         # Evaluated once, before anything that it reads is set.
@@ -128,9 +142,9 @@ class Predication:
         assert only is not None
         if self._is_plain(then, other):
             return replace(only, plain=True)
-        if is_display(then) or is_display(other):
+        if _is_display(then) or _is_display(other):
             return self._pick_each(test, then, other)
-        if is_listed(then) or is_listed(other):
+        if _is_listed(then) or _is_listed(other):
             return self._pick_anew(test, then, other)
         if then is not None and other is not None:
             check_numbers(self.subject, self.function, self.whole, then, other)
@@ -151,7 +165,7 @@ class Predication:
     def _pick_each(self, test: str, then: Effect | None, other: Effect | None) -> Effect:
         """Both sides write out a list, or a tuple: so does what takes their place."""
         sides = [each.operand for each in (then, other) if each is not None]
-        items = [items_of(each) for each in sides]
+        items = [_items_of(each) for each in sides]
         if then is None or len(items) != 2 or then.kind != "name":
             raise Refused(f"`{(then or other).target}` is set to a list on one side only")  # type: ignore[union-attr]
         if type(sides[0]) is not type(sides[1]) or items[0] is None or items[1] is None:
@@ -173,11 +187,11 @@ class Predication:
         """One side makes a list of the items of the same one: each item is picked."""
         only = then or other
         assert only is not None
-        name, items = only.target, items_anew(only)
+        name, items = only.target, _items_anew(only)
         if then is not None and other is not None:
             raise Refused(f"`{name}` is made of its items on one side, and set on the other too")
         assert items is not None
-        check_list(self.subject, self.function, self.whole, name)
+        _check_list(self.subject, self.function, self.whole, name)
         module = self.subject.module
         item = module.code(items.for_in.target)
         made = module.code(items.elt)
@@ -376,4 +390,67 @@ def _aligned(then: list[Effect], other: list[Effect]) -> list[tuple[Effect | Non
 
 
 def _meets(a: Effect, b: Effect) -> bool:
+    if a.loop or b.loop:
+        return False
     return a.kind == b.kind and a.target == b.target and not a.plain and not b.plain
+
+
+def _is_display(effect: Effect | None) -> bool:
+    return effect is not None and isinstance(effect.operand, (cst.List, cst.Tuple))
+
+
+def _items_anew(effect: Effect | None) -> cst.ListComp | None:
+    """`[g * 2 for g in parts]` of what sets `parts` to it."""
+    node = effect.operand if effect is not None and effect.kind == "name" else None
+    if effect is None or not isinstance(node, cst.ListComp):
+        return None
+    clause = node.for_in
+    if clause.ifs or clause.inner_for_in is not None or clause.asynchronous is not None:
+        return None
+    names = [each.value for each in (clause.iter, clause.target) if isinstance(each, cst.Name)]
+    return node if len(names) == 2 and names[0] == effect.target != names[1] else None
+
+
+def _is_listed(effect: Effect | None) -> bool:
+    return _is_display(effect) or _items_anew(effect) is not None
+
+
+def _is_gone_through(module: SourceModule, read: cst.Name) -> bool:
+    """Is a list only looked at here, item by item, joined, or returned?"""
+    above = module.parent(read)
+    if isinstance(above, cst.Arg):
+        call = module.parent(above)
+        if not isinstance(call, cst.Call):
+            return False
+        if module.calls(call, *(f"builtins.{each}" for each in ("len", "zip", "enumerate"))):
+            return True
+        return operator_of(module, call) in ("stack", "cat", "concat", "hstack", "vstack")
+    return isinstance(above, (cst.CompFor, cst.For, cst.Return))
+
+
+def _items_of(node: cst.CSTNode | None) -> list[cst.BaseExpression] | None:
+    """Of a list or a tuple that is written out; None of another thing, and where one item may be
+    several."""
+    if not isinstance(node, (cst.List, cst.Tuple)):
+        return None
+    if any(isinstance(each, cst.StarredElement) for each in node.elements):
+        return None
+    return [each.value for each in node.elements]
+
+
+def _check_list(subject: Subject, function: cst.FunctionDef, branch: cst.If, name: str) -> None:
+    """Raises `Refused` unless the name holds a list before the branch, of which nobody else sees
+    that it becomes another one."""
+    module = subject.module
+    if not subject.program.facts.seen:
+        raise NeedsRun(f"the source does not show what `{name}` holds")
+    seen = subject.facts(name, module.line(branch))
+    if not seen or any(fact.type != "builtins.list" for fact in seen):
+        raise Refused(f"`{name}` is not known to be a list before the branch")
+    end = module.position(branch).end.line
+    for where, _ in changes_in_place(module, function.body):
+        if module.line(where) > end or module.around(branch, cst.For, cst.While):
+            raise Refused(f"`{short(module, where)}` may change what `{name}` holds")
+    for read in liveness.reads(module, function.body):
+        if read.value == name and module.line(read) > end and not _is_gone_through(module, read):
+            raise Refused(f"what `{name}` holds may be changed or kept elsewhere")

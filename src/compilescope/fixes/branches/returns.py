@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from compilescope.fixes.branches.callers import check_not_the_argument
 from compilescope.fixes.branches.condition import read_test
-from compilescope.fixes.branches.effects import Small, parts_of, read_effect
+from compilescope.fixes.branches.effects import Small, check_not_the_argument, parts_of, read_effect
 from compilescope.fixes.branches.numbers import check_number
 from compilescope.fixes.branches.predication import check_pure, check_test
 from compilescope.fixes.subject import Subject

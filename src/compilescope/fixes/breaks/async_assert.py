@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from compilescope.fixes.branches.branch import RULES, replace_branch, torch_name
+from compilescope.fixes.branches.branch import RULES, asked_by_name, replace_branch, torch_name
 from compilescope.fixes.branches.condition import Truth
-from compilescope.fixes.branches.named_numbers import asked_by_name
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.statements.checks import RaisingCheck, read_checks

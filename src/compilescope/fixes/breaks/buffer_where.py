@@ -8,10 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from compilescope.fixes.branches.branch import RULES, branch_of, replace_branch, torch_name
+from compilescope.fixes.branches.branch import (
+    RULES,
+    asked_by_name,
+    branch_of,
+    replace_branch,
+    torch_name,
+)
 from compilescope.fixes.branches.condition import read_test
 from compilescope.fixes.branches.effects import parts_of
-from compilescope.fixes.branches.named_numbers import asked_by_name
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject

@@ -2,33 +2,14 @@
 
 from __future__ import annotations
 
-from compilescope.fixes.arguments.guarded import compilation_number
 from compilescope.fixes.compilation.settings import eager_then_compile
-from compilescope.fixes.compilation.switches import runs_once
+from compilescope.fixes.compilation.switches import FIRST_CALL_CATEGORIES, runs_once
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
 from compilescope.model.bodies import GraphBreak
+from compilescope.model.storms import compilation_number
 from compilescope.source.refusals import NotMeant
-
-_CATEGORIES = (
-    "data-dependent-branch",
-    "data-dependent-operator",
-    "dynamic-shape-operator",
-    "scalar-extraction",
-    "skipped-function",
-    "logging",
-    "exception",
-    "unsupported-builtin",
-    "context-manager",
-    "generator",
-    "class-construction",
-    "extension",
-    "mutation",
-    "autograd",
-    "rng-device-state",
-    "reconstruction",
-)
 
 
 def _propose(subject: Subject) -> Patch:
@@ -48,7 +29,7 @@ def _is_of_first_call(subject: Subject) -> bool:
 FIX = Fix(
     id="compile-second-call",
     title="run the first call eagerly",
-    rules=frozenset(f"category/{each}" for each in _CATEGORIES),
+    rules=FIRST_CALL_CATEGORIES,
     order=130,
     kind="caller",
     why="With the stance `eager_then_compile`, each function is compiled on its second call. "

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from compilescope.fixes.branches.branch import (
     RULES,
+    asked_by_name,
     branch_of,
     conditional_of,
     replace_branch,
@@ -18,7 +19,6 @@ from compilescope.fixes.branches.branch import (
 )
 from compilescope.fixes.branches.closures import Closures, check_layers, local_function
 from compilescope.fixes.branches.condition import Truth, read_test
-from compilescope.fixes.branches.named_numbers import asked_by_name
 from compilescope.fixes.branches.predication import gradient_note
 from compilescope.fixes.branches.returns import ReturnedSide, read_returning, returns_somewhere
 from compilescope.fixes.fix import Fix

@@ -10,8 +10,7 @@ from __future__ import annotations
 from compilescope.fixes.compilation.frames import at_root, check_root, stays_outside
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
-from compilescope.fixes.statements.afterwards import converts, done_afterwards
-from compilescope.fixes.statements.helpers import called_afterwards
+from compilescope.fixes.statements.afterwards import called_afterwards, converts, done_afterwards
 from compilescope.fixes.subject import Subject
 from compilescope.source.refusals import NotMeant, Refused
 from compilescope.source.trees import cst

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from compilescope.fixes.branches.branch import RULES, branch_of, replace_branch, torch_name, under
+from compilescope.fixes.branches.branch import (
+    RULES,
+    asked_by_name,
+    branch_of,
+    replace_branch,
+    torch_name,
+    under,
+)
 from compilescope.fixes.branches.condition import read_test
 from compilescope.fixes.branches.effects import Effect, parts_of, read_effect
 from compilescope.fixes.branches.layers import calls_of_layers
-from compilescope.fixes.branches.named_numbers import asked_by_name
 from compilescope.fixes.branches.predication import ZEROS, check_pure, check_test, gradient_note
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
-from compilescope.fixes.values.kinds import kind_of
+from compilescope.fixes.values.kinds import category, kind_of
 from compilescope.fixes.values.masks import (
     REDUCTIONS,
     Pick,
@@ -21,7 +21,6 @@ from compilescope.fixes.values.masks import (
     reduction_around,
     spans,
 )
-from compilescope.fixes.values.promotion import category
 from compilescope.fixes.values.scalars import Uses
 from compilescope.fixes.values.tensors import bare
 from compilescope.source.flow.liveness import reads

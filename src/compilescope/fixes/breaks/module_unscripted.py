@@ -5,7 +5,7 @@ from __future__ import annotations
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
-from compilescope.fixes.values.assignments import only_value
+from compilescope.fixes.values.constants import only_value
 from compilescope.source.refusals import NotMeant, Refused
 from compilescope.source.syntax.edit import Edit
 from compilescope.source.syntax.module import SourceModule

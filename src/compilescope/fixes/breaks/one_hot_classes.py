@@ -13,7 +13,7 @@ from typing import NamedTuple
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
-from compilescope.fixes.values.assignments import only_value
+from compilescope.fixes.values.constants import only_value
 from compilescope.fixes.values.kinds import kind_of
 from compilescope.fixes.values.tensors import facts_of
 from compilescope.source.flow import liveness

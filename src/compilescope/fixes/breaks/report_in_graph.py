@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from compilescope.fixes.branches.branch import RULES, branch_of
-from compilescope.fixes.branches.named_numbers import asked_by_name
+from compilescope.fixes.branches.branch import RULES, asked_by_name, branch_of
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.statements.custom_operator import outline

@@ -196,7 +196,7 @@ class _Rewrite:
 
     def loop(self, loop: cst.For) -> None:
         """`for i in hit.nonzero(): ...` of those that anything is selected for: of all."""
-        hit = read_hit(self.subject, loop)
+        hit = read_hit(self.subject, loop, self.edit)
         if loop.orelse is not None or not isinstance(loop.body, cst.IndentedBlock):
             raise NotMeant("the loop has an `else`")
         assert isinstance(loop.target, cst.Name)
@@ -212,15 +212,16 @@ class _Rewrite:
                 self.concerned.append(statement)
             else:
                 work.append(statement)
-        if not selected.indices:
+        selected.masks |= turn.masks_within(work)
+        if not selected.all:
             raise NotMeant("nothing is selected in the loop")
-        name = loop.target.value
-        if liveness.is_read_later(self.module, self.subject.function, loop, name):
-            raise Refused(f"`{name}` is read later and shows what was selected last")
+        for name in (loop.target.value, *liveness.names_set(self.module, loop.body)):
+            if liveness.is_read_later(self.module, self.subject.function, loop, name):
+                raise Refused(f"`{name}` is read later and shows what was selected last")
         self._check(work, selected)
         for statement in loop.body.body:
             turn.rename(statement)
-        self.edit.replace(loop.iter, self.edit.expression(f"range({hit.counted}.shape[0])"))
+        self.edit.replace(loop.iter, self.edit.expression(f"range({hit.turns})"))
         self.concerned += [loop, *loop.body.body, *hit.made_by]
         for statement in hit.made_by:
             self.edit.remove_statement(statement)
@@ -256,21 +257,38 @@ class _Turn:
         return plain and known and skips and self.subject.module.code(test.left) == self.name
 
     def selects(self, statement: cst.CSTNode, selected: Selected) -> bool:
-        """`k, rows = torch.where(mask[i])` of the same mask."""
+        """`k, rows = torch.where(mask[i])` of the same mask; `mask = chosen == i`."""
         module = self.subject.module
+        part = _only_part(statement)
+        if self.hit.chosen and isinstance(part, cst.Assign) and len(part.targets) == 1:
+            target = part.targets[0].target
+            if isinstance(target, cst.Name) and module.code(bare(part.value)) in self._forms():
+                selected.masks.add(target.value)
+                return True
         try:
             source, names = selection_of(self.subject, statement)
         except NotMeant:
             return False
-        forms = {f"{self.hit.counted}[{self.name}]"}
-        if self.hit.kind == "row":
-            forms = {f"{self.hit.counted}[{self.name}].squeeze(0)"}
-            if self._is_unpacked():
-                forms.add(f"{self.hit.counted}[{self.name}]")
-        if module.code(bare(source)) not in forms:
+        if module.code(bare(source)) not in self._forms() | selected.masks:
             raise Refused(f"`{short(module, source)}` may be another selection")
         selected.indices |= set(names)
         return True
+
+    def masks_within(self, work: list[cst.BaseStatement]) -> set[str]:
+        """Code of masks that have no name: `out[chosen == i] = ...`."""
+        if not self.hit.chosen:
+            return set()
+        module = self.subject.module
+        found = {
+            module.code(bare(node))
+            for statement in work
+            for node in module.walk(statement)
+            if isinstance(node, cst.Comparison)
+        }
+        return found & self._forms()
+
+    def _forms(self) -> set[str]:
+        return self.hit.selections(self.name, unpacked=self._is_unpacked())
 
     def _is_unpacked(self) -> bool:
         module = self.subject.module
@@ -291,7 +309,9 @@ class _Turn:
             if read.value != self.name:
                 continue
             above = module.parent(read)
-            if isinstance(above, cst.Comparison) and not rows:
+            if isinstance(above, (cst.Comparison, cst.ComparisonTarget)) and not rows:
+                continue
+            if self.hit.chosen and self._is_made_number(above, read):
                 continue
             held = module.around(read, cst.Subscript)
             if not isinstance(above, cst.Index) or held is None or len(held.slice) != 1:
@@ -305,6 +325,24 @@ class _Turn:
                 raise Refused(f"`{short(module, held)}` has one dimension more than by a number")
             assert call is not None
             self.edit.replace(call, held)
+
+    def _is_made_number(self, above: cst.CSTNode | None, read: cst.Name) -> bool:
+        """`i.item()`, which becomes `i`, or `int(i)`, which is right of a number too."""
+        module = self.subject.module
+        outer = module.parent(above) if above is not None else None
+        if isinstance(above, cst.Arg) and isinstance(outer, cst.Call):
+            return module.calls(outer, "builtins.int") and len(outer.args) == 1
+        called = method_called(outer) if outer is not None else None
+        if called is None or called[0] is not read or called[1] != "item()":
+            return False
+        assert outer is not None
+        self.edit.replace(outer, read)
+        return True
+
+
+def _only_part(statement: cst.CSTNode) -> cst.CSTNode | None:
+    line = statement.body if isinstance(statement, cst.SimpleStatementLine) else ()
+    return line[0] if len(line) == 1 else None
 
 
 FIX = Fix(

@@ -7,7 +7,7 @@ import re
 from compilescope.fixes.compilation.frames import check_root, own_statement, sites_in
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
-from compilescope.fixes.statements.precomputed_arguments import passed_as_arguments
+from compilescope.fixes.statements.shell import passed_as_arguments
 from compilescope.fixes.subject import Subject
 from compilescope.source.refusals import NotMeant, Refused
 from compilescope.source.syntax.bindings import local_names, parameters_of

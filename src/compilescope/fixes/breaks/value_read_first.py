@@ -15,7 +15,7 @@ from compilescope.fixes.branches.branch import RULES
 from compilescope.fixes.compilation.frames import check_root, own_statement, sites_in
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
-from compilescope.fixes.statements.precomputed_arguments import DRAWS, is_test, passed_as_arguments
+from compilescope.fixes.statements.shell import DRAWS, is_test, passed_as_arguments
 from compilescope.fixes.subject import Subject
 from compilescope.fixes.values.constants import check_early
 from compilescope.fixes.values.extraction import is_of_symbol

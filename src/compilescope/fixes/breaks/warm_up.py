@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 
-from compilescope.fixes.compilation.applications import is_compiled
+from compilescope.fixes.compilation.regions import is_compiled
+from compilescope.fixes.compilation.switches import FIRST_CALL_CATEGORIES, runs_once
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.statements.outputs import output_of
 from compilescope.fixes.subject import Subject
 from compilescope.source.flow.cuts import is_light_value
+from compilescope.source.flow.liveness import names_read, names_set
 from compilescope.source.refusals import NeedsRun, NotMeant, Refused
 from compilescope.source.syntax.bindings import definitions_of
 from compilescope.source.syntax.edit import Edit
@@ -22,7 +24,7 @@ _STATES = "The compiled code is called once more, eagerly, before its first call
 
 def _propose(subject: Subject) -> Patch:
     if not _happens_once(subject):
-        raise NotMeant("it does not look like something that happens only in the first call")
+        runs_once(subject)
     main = subject.program.main
     if not main:
         raise Refused("the program has no file to add a call to")
@@ -35,20 +37,42 @@ def _propose(subject: Subject) -> Patch:
         raise Refused("the call is itself in compiled code")
     if not subject.program.facts.seen and _does_more(subject):
         raise NeedsRun("an extra call may do more than compute, and do it twice")
-    line = module.statement_of(call)
-    if module.around(call, cst.For, cst.While) is not None:
-        raise Refused("the compiled code is called in a loop, so the extra call would be repeated")
+    line = _before_loops(module, call)
     edit = Edit(module)
     torch = edit.module_name("torch")
     text = f'with {torch}.compiler.set_stance("force_eager"):\n    {module.code(call)}\n'
-    if line is not module.statement_of(line) or not isinstance(line, cst.SimpleStatementLine):
-        raise Refused("the first call is part of a larger statement")
     above = module.block_of(line).body
     before = above[: list(above).index(line)]
     if any(module.code(each).strip() == text.strip() for each in before):
         raise NotMeant("it is already called eagerly first")
     edit.put_before(line, text)
     return Patch(edit.files(), states=_STATES, allows=frozenset({"other-random-numbers"}))
+
+
+def _before_loops(module: SourceModule, call: cst.Call) -> cst.BaseStatement:
+    """The statement to make the extra call before: that of the call, or the loop around it."""
+    line = module.statement_of(call)
+    if not isinstance(line, cst.SimpleStatementLine):
+        raise Refused("the first call is part of a larger statement")
+    between: list[cst.CSTNode] = []
+    loop = None
+    for above in module.ancestors(line):
+        if isinstance(above, (cst.FunctionDef, cst.ClassDef, cst.Lambda)):
+            break
+        between.append(above)
+        if isinstance(above, (cst.For, cst.While)):
+            loop = above
+    if loop is None:
+        return line
+    changed = sorted(names_read(module, call) & set(names_set(module, loop)))
+    if changed:
+        raise Refused(
+            f"the loop around the compiled call gives it another `{changed[0]}` each time"
+        )
+    for above in between[: between.index(loop)]:
+        if isinstance(above, (cst.With, cst.If, cst.Try)):
+            raise Refused("what is around the compiled call in its loop may decide what it does")
+    return loop
 
 
 def _does_more(subject: Subject) -> bool:
@@ -123,6 +147,7 @@ FIX = Fix(
     title="make one eager call before the first compiled one",
     rules=frozenset(
         {"context-manager", "GB0264", "GB0228", "GB0119", "outside-call", "file-access"}
+        | FIRST_CALL_CATEGORIES
     ),
     order=135,
     kind="caller",

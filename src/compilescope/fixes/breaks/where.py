@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from compilescope.fixes.branches.branch import (
     RULES,
+    asked_by_name,
     branch_of,
     conditional_of,
     replace_branch,
@@ -16,7 +17,6 @@ from compilescope.fixes.branches.branch import (
 )
 from compilescope.fixes.branches.condition import read_test
 from compilescope.fixes.branches.effects import Effect
-from compilescope.fixes.branches.named_numbers import asked_by_name
 from compilescope.fixes.branches.numbers import check_number, check_operand, check_uses
 from compilescope.fixes.branches.predication import (
     Predication,

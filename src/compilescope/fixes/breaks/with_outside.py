@@ -7,7 +7,7 @@ from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.statements.shell import Shell
 from compilescope.fixes.subject import Subject
-from compilescope.fixes.values.assignments import only_value
+from compilescope.fixes.values.constants import only_value
 from compilescope.source.flow.cuts import Split, is_docstring, is_light, split_around
 from compilescope.source.refusals import NotMeant, Refused
 from compilescope.source.syntax.bindings import statements_of

@@ -12,8 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from compilescope.fixes.compilation.applications import Application, applications_behind
-from compilescope.fixes.compilation.regions import Region, region_of
+from compilescope.fixes.compilation.regions import (
+    Application,
+    Region,
+    applications_behind,
+    region_of,
+)
 from compilescope.fixes.patch import Allowance, Patch
 from compilescope.fixes.subject import Subject
 from compilescope.source.refusals import NotMeant, Refused

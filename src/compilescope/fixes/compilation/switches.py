@@ -22,6 +22,30 @@ _DEEPEST = 12
 """Innermost frames of a stack. Chosen: a flag that decides farther out decides about much else."""
 
 
+FIRST_CALL_CATEGORIES = frozenset(
+    f"category/{each}"
+    for each in (
+        "data-dependent-branch",
+        "data-dependent-operator",
+        "dynamic-shape-operator",
+        "scalar-extraction",
+        "skipped-function",
+        "logging",
+        "exception",
+        "unsupported-builtin",
+        "context-manager",
+        "generator",
+        "class-construction",
+        "extension",
+        "mutation",
+        "autograd",
+        "rng-device-state",
+        "reconstruction",
+    )
+)
+"""What a library may do while it sets something up, and Dynamo cannot trace."""
+
+
 class Switch(msgspec.Struct, frozen=True):
     """A flag, and the value with which the line is not reached."""
 

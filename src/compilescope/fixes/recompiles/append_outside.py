@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from compilescope.fixes.arguments.guarded import cause_of
-from compilescope.fixes.arguments.parameters import recompiled_function
+from compilescope.fixes.arguments.guarded import cause_of, recompiled_function
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
-from compilescope.fixes.statements.afterwards import done_afterwards, grown_list
-from compilescope.fixes.statements.helpers import called_afterwards, check_only
+from compilescope.fixes.statements.afterwards import (
+    called_afterwards,
+    check_only,
+    done_afterwards,
+    grown_list,
+)
 from compilescope.fixes.subject import Subject
 from compilescope.source.refusals import NotMeant
 from compilescope.source.syntax.bindings import statements_of

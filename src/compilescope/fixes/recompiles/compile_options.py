@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import re
 
-from compilescope.fixes.arguments.guarded import cause_of, check_may_vary, check_no_parameter
-from compilescope.fixes.arguments.parameters import (
+from compilescope.fixes.arguments.guarded import (
+    cause_of,
     check_counted,
+    check_may_vary,
+    check_no_parameter,
     check_not_needed,
     recompiled_function,
 )

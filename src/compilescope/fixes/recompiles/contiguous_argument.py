@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from compilescope.fixes.arguments.edits import operand, wrap_argument
-from compilescope.fixes.arguments.guarded import cause_of
-from compilescope.fixes.arguments.parameters import check_only_read
+from compilescope.fixes.arguments.guarded import cause_of, check_only_read
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeGuard
 
-from compilescope.fixes.arguments.guarded import cause_of
-from compilescope.fixes.arguments.parameters import recompiled_function
+from compilescope.fixes.arguments.guarded import cause_of, recompiled_function
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.statements.shell import Shell

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 from compilescope.fixes.arguments.guarded import cause_of
-from compilescope.fixes.compilation.applications import is_compiled
 from compilescope.fixes.compilation.own_files import own_modules
+from compilescope.fixes.compilation.regions import is_compiled
 from compilescope.fixes.compilation.settings import eager_then_compile
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch

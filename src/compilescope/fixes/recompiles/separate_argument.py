@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 
 from compilescope.fixes.arguments.calls import is_plain
-from compilescope.fixes.arguments.edits import CallEdits
+from compilescope.fixes.arguments.edits import CallEdits, passed
 from compilescope.fixes.arguments.guarded import cause_of
-from compilescope.fixes.arguments.passed import passed
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject

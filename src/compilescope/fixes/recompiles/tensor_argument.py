@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from compilescope.fixes.arguments.calls import CallSite
 from compilescope.fixes.arguments.edits import wrap_argument
-from compilescope.fixes.arguments.guarded import cause_of
-from compilescope.fixes.arguments.parameters import recompiled_function, uses_of
+from compilescope.fixes.arguments.guarded import cause_of, recompiled_function, uses_of
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject

@@ -3,25 +3,31 @@
 `torch.library.custom_op` with an ordered effect: torch 2.13 keeps it, in its place among the others
 of its kind, with the backends eager, aot_eager and inductor, also where it gives nothing back. What
 it is handed must be tensors, numbers and texts; all else it takes from the module.
+
+What functions change of a module's top level is no use to it: compiled code writes that only when a
+graph has ended, so that an operator of the graph still sees what was there before.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from compilescope.fixes.statements.module_state import is_changed, is_rebound, kind_of_global
 from compilescope.fixes.statements.outputs import output_of
 from compilescope.fixes.subject import Subject
 from compilescope.fixes.values.extraction import read_from
-from compilescope.fixes.values.facts import ValueFact
-from compilescope.fixes.values.graph_values import graph_values
+from compilescope.fixes.values.graph_values import ValueFact, graph_values
 from compilescope.fixes.values.tensors import is_static
 from compilescope.source.flow.aliasing import is_buffer
-from compilescope.source.flow.liveness import only_value
+from compilescope.source.flow.liveness import only_value, targets
 from compilescope.source.refusals import NotMeant, Refused
-from compilescope.source.syntax.bindings import is_of_module, is_receiver
+from compilescope.source.syntax.bindings import (
+    bound_names,
+    declared_names,
+    is_of_module,
+    is_receiver,
+)
 from compilescope.source.syntax.edit import Edit, replaced
 from compilescope.source.syntax.module import SourceModule
 from compilescope.source.trees import cst
@@ -349,3 +355,74 @@ def _operator_name(module: SourceModule, call: cst.Call | cst.If, verb: str) -> 
     ]
     number = next((i for i, each in enumerate(same, 1) if each is call), 1)
     return module.fresh_name(name if number == 1 else f"{name}_{number}")
+
+
+_REBOUND = "rebound"
+
+
+def is_rebound(module: SourceModule, name: cst.Name) -> bool:
+    """A global that some function gives another value: `global step; step += 1`."""
+    if not is_of_module(module, name):
+        return False
+    if _REBOUND not in module.kept:
+        module.kept[_REBOUND] = [
+            declared
+            for each in _functions(module)
+            if (names := declared_names(each))
+            for declared in names & set(bound_names(each.body.body))
+        ]
+    return name.value in module.kept[_REBOUND]
+
+
+def is_changed(module: SourceModule, name: cst.Name) -> bool:
+    """A global object of which some function changes a part, or a method is called for its
+    effect: `meter.n += 1`, `seen["x"] = x`, `history.append(x)`."""
+    if not is_of_module(module, name) or not _is_variable(module, name):
+        return False
+    return any(
+        _root(part) == name.value
+        for function in _functions(module)
+        for node in module.walk(function.body)
+        for part in _changed_parts(module, node)
+    )
+
+
+def _changed_parts(module: SourceModule, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    yield from (
+        each.value for each in targets(node) if isinstance(each, (cst.Attribute, cst.Subscript))
+    )
+    call = node.value if isinstance(node, cst.Expr) else None
+    method = call.func if isinstance(call, cst.Call) else None
+    if isinstance(method, cst.Attribute) and output_of(module, call) is None:
+        yield method.value
+
+
+def kind_of_global(module: SourceModule, name: str) -> str:
+    """`int`, `float` or `str`, where all that the file gives it are such constants."""
+    given: list[cst.CSTNode] = []
+    for node in module.walk():
+        if any(isinstance(each, cst.Name) and each.value == name for each in targets(node)):
+            value = getattr(node, "value", None)
+            given.append(value if isinstance(value, cst.CSTNode) else node)
+    if given and all(isinstance(each, cst.Integer) for each in given):
+        return "int"
+    if given and all(isinstance(each, cst.Float) for each in given):
+        return "float"
+    return "str" if given and all(isinstance(each, cst.SimpleString) for each in given) else ""
+
+
+def _functions(module: SourceModule) -> Iterator[cst.FunctionDef]:
+    return (each for each in module.walk() if isinstance(each, cst.FunctionDef))
+
+
+def _is_variable(module: SourceModule, name: cst.Name) -> bool:
+    scope = module.scope(name)
+    found = [getattr(each, "node", None) for each in scope[name.value]] if scope is not None else []
+    fixed = (cst.Import, cst.ImportFrom, cst.FunctionDef, cst.ClassDef)
+    return bool(found) and not any(each is None or isinstance(each, fixed) for each in found)
+
+
+def _root(node: cst.CSTNode) -> str:
+    while isinstance(node, (cst.Attribute, cst.Subscript)):
+        node = node.value
+    return node.value if isinstance(node, cst.Name) else ""

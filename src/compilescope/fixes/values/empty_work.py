@@ -13,7 +13,13 @@ from dataclasses import replace
 from compilescope.fixes.branches.layers import check_unhooked, class_of_layer, makers_of
 from compilescope.fixes.subject import Subject
 from compilescope.fixes.values.kinds import check_accepted, kind_of
-from compilescope.fixes.values.selections import Selected, asks_for_rows, check_private, check_seen
+from compilescope.fixes.values.selections import (
+    Selected,
+    asks_for_rows,
+    check_fits,
+    check_private,
+    check_seen,
+)
 from compilescope.fixes.values.tensors import bare, facts_of, is_static
 from compilescope.source.flow import operators
 from compilescope.source.flow.purity import operator_of, remarks, short
@@ -223,18 +229,7 @@ class _Checker:
             return
         index = getattr(node.slice[0].slice, "value", None)
         code = self._code(index) if index is not None else ""
-        held = self._shapes(self._code(node.value), node)
-        masks = self._shapes(code, node) if code in self.selected.masks else {(0,)}
-        is_known = bool(held and masks) and None not in held | masks
-        if not is_known and not self.subject.program.facts.seen:
-            raise NeedsRun(f"the source does not show the size of `{self._head(node)}`")
-        for rows in masks if is_known else ():
-            sizes = {shape[: len(rows)] for shape in held if shape is not None and rows is not None}
-            if () in held or (code in self.selected.masks and sizes != {rows}):
-                raise Refused(f"`{self._head(node)}` may raise where nothing is selected")
-
-    def _shapes(self, code: str, node: cst.CSTNode) -> set[tuple[int | None, ...] | None]:
-        return {fact.shape for fact in self.subject.facts(code, self.module.line(node))}
+        check_fits(self.subject, node, code if code in self.selected.masks else "")
 
     def _is_place(self, node: cst.BaseExpression) -> bool:
         if isinstance(node, (cst.Integer, cst.Ellipsis)):

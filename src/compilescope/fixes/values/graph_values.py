@@ -1,9 +1,12 @@
-"""What the graphs and guards of a run tell of the values in its functions.
+"""What a run tells of the values in its functions: by its graphs and guards, and by the facts that
+the original program, run eagerly, gave of its variables.
 
 No run of its own is needed for this: every compilation has recorded the tensors that it was made
 for, with dtype, shape and gradient, and the numbers that it took for constants; and, where it goes
 on after a break, what the variables held there. That is the truth as long as no line between gives
 the name something else.
+
+Facts guide a fix to what may hold; that it does hold is for the verification to show.
 """
 
 from __future__ import annotations
@@ -15,13 +18,14 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from compilescope.fixes.values.facts import ValueFact
 from compilescope.model.bodies import GraphBreak, GraphCaptured, Guard, GuardSet
 from compilescope.model.graph import Graph, Node, TensorInfo, decode_graph
-from compilescope.model.guard_text import decode_guards
+from compilescope.model.guards import decode_guards
 from compilescope.model.python_text import read_literal
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef
+from compilescope.model.values import RETURNED as RETURNED
+from compilescope.model.values import ValueFact as ValueFact
 from compilescope.patterns import late
 from compilescope.source.flow.liveness import parameters, targets
 from compilescope.source.syntax.module import SourceModule
@@ -347,3 +351,28 @@ def _span(module: SourceModule, node: cst.CSTNode) -> tuple[int, int]:
 
 def _distinct(facts: Iterator[ValueFact] | list[ValueFact]) -> _Facts:
     return tuple(dict.fromkeys(facts))
+
+
+class ValueFacts(msgspec.Struct, frozen=True):
+    """By file, line and name: what the name held when the line was about to run."""
+
+    seen: dict[str, dict[int, dict[str, tuple[ValueFact, ...]]]] = {}
+    shapes: dict[str, dict[int, tuple[dict[str, tuple[int, ...]], ...]]] = {}
+    """By file and line: the shapes of the tensors that were there together, of distinct visits."""
+
+    def at(self, file: str, line: int, name: str) -> tuple[ValueFact, ...]:
+        """All distinct values seen; empty where the line was not reached or the name not there.
+        `self.weight` and the like are names too: attributes one step deep are kept; and `RETURNED`
+        is what a `return` of that line gave."""
+        return self.seen.get(file, {}).get(line, {}).get(name, ())
+
+    def reached(self, file: str, line: int) -> bool:
+        """Did the program come by?"""
+        return line in self.seen.get(file, {})
+
+    def together(
+        self, file: str, line: int, one: str, other: str
+    ) -> set[tuple[tuple[int, ...], tuple[int, ...]]]:
+        """The shapes that two names had at a time."""
+        visits = self.shapes.get(file, {}).get(line, ())
+        return {(each[one], each[other]) for each in visits if one in each and other in each}

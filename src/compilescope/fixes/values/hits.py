@@ -1,7 +1,14 @@
-"""A loop over those that anything is selected for: `for i in (mask.sum((1, 2)) > 0).nonzero():`."""
+"""Loops over what a tensor selects: `for i in (mask.sum((1, 2)) > 0).nonzero():`, or over the
+numbers that occur in one, `for e in torch.unique(chosen):`.
+
+Instead, a loop over all that could occur goes through the same ones in the same order, and through
+others that no row is for. Which could occur, only where the numbers come from tells: places in a
+tensor (`argmax`, `topk`) are never negative and less than its size.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -9,8 +16,9 @@ from compilescope.fixes.subject import Subject
 from compilescope.fixes.values.tensors import bare
 from compilescope.source.flow import liveness
 from compilescope.source.flow.aliasing import changes_in_place
-from compilescope.source.flow.purity import operator_of
+from compilescope.source.flow.purity import operator_of, short
 from compilescope.source.refusals import NeedsRun, NotMeant, Refused
+from compilescope.source.syntax.edit import Edit
 from compilescope.source.syntax.module import SourceModule
 from compilescope.source.syntax.snippets import number
 from compilescope.source.trees import cst
@@ -36,13 +44,29 @@ class Hit:
 
     kind: Literal["row", "number", "int"]
     """A tensor of one number, a 0-dim tensor, or Python's number."""
-    counted: str
-    """The name of the tensor that has a first row for each."""
+    turns: str
+    """How many there are, hit or not, as code."""
     made_by: tuple[cst.BaseStatement, ...]
     """The statement that finds them, where only the loop needs it."""
+    counted: str = ""
+    """The name of the tensor that has a first row for each, where there is one."""
+    chosen: str = ""
+    """Else that of the tensor which holds their numbers."""
+
+    def selections(self, name: str, *, unpacked: bool) -> set[str]:
+        """Code of what is selected for the one that the variable stands for."""
+        if self.chosen:
+            each = (name, f"{name}.item()", f"int({name})")
+            return {f"{self.chosen} == {it}" for it in each} | {
+                f"{it} == {self.chosen}" for it in each
+            }
+        if self.kind != "row":
+            return {f"{self.counted}[{name}]"}
+        forms = {f"{self.counted}[{name}].squeeze(0)"}
+        return forms | {f"{self.counted}[{name}]"} if unpacked else forms
 
 
-def read_hit(subject: Subject, loop: cst.For) -> Hit:
+def read_hit(subject: Subject, loop: cst.For, edit: Edit) -> Hit:
     module, function = subject.module, subject.function
     made_by: tuple[cst.BaseStatement, ...] = ()
     node: cst.BaseExpression | None = loop.iter
@@ -54,6 +78,11 @@ def read_hit(subject: Subject, loop: cst.For) -> Hit:
             made_by = (module.statement_of(node),)
     if node is None or not isinstance(loop.target, cst.Name):
         raise NotMeant("the loop does not go through what is hit")
+    distinct = _read_distinct(module, node)
+    if distinct is not None:
+        turns = _width_of(subject, edit, distinct.numbers, loop)
+        given = "int" if distinct.as_int else "number"
+        return Hit(given, turns, made_by, chosen=distinct.numbers)  # type: ignore[arg-type]
     kind: Literal["row", "number", "int"] = "number"
     whole = node
     called = method_called(node)
@@ -77,7 +106,7 @@ def read_hit(subject: Subject, loop: cst.For) -> Hit:
     )
     if last >= module.line(whole):
         raise Refused(f"`{counted}` changes after it was asked what is hit")
-    return Hit(kind, counted, made_by)
+    return Hit(kind, f"{counted}.shape[0]", made_by, counted=counted)
 
 
 def _sets(node: cst.CSTNode, name: str) -> bool:
@@ -186,3 +215,164 @@ def _is_one_hot(module: SourceModule, node: cst.BaseExpression, name: str) -> bo
     if isinstance(node, cst.Name):
         return node.value == name
     return module.calls(node, "torch.nn.functional.one_hot")
+
+
+_SAME_NUMBERS = {
+    "clone",
+    "contiguous",
+    "detach",
+    "flatten",
+    "long",
+    "ravel",
+    "reshape",
+    "squeeze",
+    "unsqueeze",
+    "view",
+}
+"""Methods of an int64 tensor after which it holds the same numbers, however they lie."""
+_PLACES = {"argmax": None, "argmin": None, "topk": -1, "multinomial": -1}
+"""Operators that give places along a dimension, and the one that they take if none is given."""
+_SECOND = {"topk", "max", "min", "sort"}
+"""Those that give the places second, after the values."""
+
+
+@dataclass(frozen=True)
+class Distinct:
+    """What such a loop goes through."""
+
+    numbers: str
+    """The name of the tensor that holds them."""
+    as_int: bool
+    """Each is a number of Python's, not a tensor."""
+
+
+def _read_distinct(module: SourceModule, node: cst.BaseExpression) -> Distinct | None:
+    """Of `torch.unique(chosen)` and `chosen.unique().tolist()`; None of another."""
+    as_int = False
+    if _method(node) == "tolist":
+        assert isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute)
+        node, as_int = node.func.value, True
+    if isinstance(node, cst.Call):
+        given = [arg.value for arg in node.args]
+        if _method(node) == "unique" and not module.calls(node, "torch.unique"):
+            assert isinstance(node.func, cst.Attribute)
+            given.insert(0, node.func.value)
+        elif not module.calls(node, "torch.unique"):
+            given = []
+        plain = all(arg.keyword is None and not arg.star for arg in node.args)
+        if plain and len(given) == 1 and isinstance(given[0], cst.Name):
+            return Distinct(given[0].value, as_int)
+    return None
+
+
+def _method(node: cst.CSTNode) -> str:
+    is_method = isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute)
+    return node.func.attr.value if is_method else ""  # type: ignore[attr-defined]
+
+
+def _width_of(subject: Subject, edit: Edit, name: str, loop: cst.For) -> str:
+    """How many numbers could occur in the tensor, as code; what has no name gets one. Raises
+    `Refused` where the source does not show it."""
+    module, function = subject.module, subject.function
+    if name in liveness.parameters(function):
+        raise Refused(f"it is unknown which numbers `{name}` may hold")
+    if any(name == changed for _, changed in changes_in_place(module, function.body)):
+        raise Refused(f"`{name}` changes in place")
+    sources = []
+    for statement, value, second in _given(module, function, name):
+        if value is None or not _keeps(module, value, name):
+            sources.append((statement, value, second))
+    if len(sources) != 1 or sources[0][1] is None:
+        raise Refused(f"it is unknown which numbers `{name}` may hold")
+    statement, value, second = sources[0]
+    assert value is not None
+    found = _places_in(module, value, second)
+    if found is None:
+        raise Refused(f"it is unknown which numbers `{short(module, value)}` may give")
+    _check_way(module, statement, loop)
+    tensor, dim = found
+    if not isinstance(tensor, cst.Name):
+        fresh = module.fresh_name("scores")
+        edit.put_before(statement, f"{fresh} = {module.code(tensor)}")
+        edit.replace(tensor, cst.Name(fresh))
+        return f"{fresh}.shape[{dim}]"
+    for later, _, _ in _given(module, function, tensor.value):
+        if module.line(later) >= module.line(statement):
+            raise Refused(f"`{tensor.value}` is another one after the numbers were found in it")
+    return f"{tensor.value}.shape[{dim}]"
+
+
+def _check_way(module: SourceModule, statement: cst.BaseStatement, loop: cst.For) -> None:
+    """Every run that comes to the loop must have come by the statement."""
+    above = [loop, *module.ancestors(loop)]
+    if module.parent(statement) not in above or module.line(statement) >= module.line(loop):
+        raise Refused("the numbers come from elsewhere on some ways to the loop")
+
+
+def _given(
+    module: SourceModule, function: cst.FunctionDef, name: str
+) -> Iterator[tuple[cst.BaseStatement, cst.BaseExpression | None, bool]]:
+    """Each statement that sets the name, what it is set to where that is plain to see, and whether
+    it is the second of two results."""
+    for node in module.walk(function.body):
+        if not any(isinstance(t, cst.Name) and t.value == name for t in liveness.targets(node)):
+            continue
+        statement = module.statement_of(node)
+        value, second = None, False
+        if isinstance(node, cst.Assign) and len(node.targets) == 1:
+            target = node.targets[0].target
+            if isinstance(target, cst.Name):
+                value = node.value
+            elif isinstance(target, (cst.Tuple, cst.List)):
+                names = [module.code(each.value) for each in target.elements]
+                place = names.index(name) if names.count(name) == 1 else -1
+                if isinstance(node.value, cst.Tuple):
+                    parts = [each.value for each in node.value.elements]
+                    value = parts[place] if 0 <= place < len(parts) == len(names) else None
+                elif place == 1 and len(names) == 2:
+                    value, second = node.value, True
+        yield statement, value, second
+
+
+def _keeps(module: SourceModule, value: cst.BaseExpression, name: str) -> bool:
+    """`chosen.view(-1)`: the same numbers."""
+    while _method(value) in _SAME_NUMBERS:
+        assert isinstance(value, cst.Call) and isinstance(value.func, cst.Attribute)
+        value = value.func.value
+    return isinstance(value, cst.Name) and value.value == name
+
+
+def _places_in(
+    module: SourceModule, value: cst.BaseExpression, second: bool
+) -> tuple[cst.BaseExpression, int] | None:
+    """What the numbers are places in, and along which dimension."""
+    while not second and _method(value) in _SAME_NUMBERS:
+        assert isinstance(value, cst.Call) and isinstance(value.func, cst.Attribute)
+        value = value.func.value
+    named = isinstance(value, cst.Attribute) and value.attr.value == "indices"
+    numbered = isinstance(value, cst.Subscript) and module.code(value).endswith("[1]")
+    if (named or numbered) and not second:
+        value, second = value.value, True  # type: ignore[attr-defined]
+    if not isinstance(value, cst.Call):
+        return None
+    name = operator_of(module, value)
+    if name is None or (name in _SECOND) is not second or name not in {*_PLACES, *_SECOND}:
+        return None
+    if any(arg.star for arg in value.args):
+        return None
+    given = [arg.value for arg in value.args if arg.keyword is None]
+    by_name = {arg.keyword.value: arg.value for arg in value.args if arg.keyword is not None}
+    if not module.calls(value, f"torch.{name}"):
+        if not isinstance(value.func, cst.Attribute):
+            return None
+        given.insert(0, value.func.value)
+    if not given:
+        return None
+    where = 2 if name == "topk" else 1
+    dim = by_name.get("dim", given[where] if len(given) > where else None)
+    known = number(dim) if dim is not None else _PLACES.get(name)
+    if name == "multinomial":
+        known = -1  # What stands second there is how many are drawn.
+    if not isinstance(known, int) or "\n" in module.code(given[0]):
+        return None
+    return given[0], known

@@ -1,4 +1,5 @@
-"""The dtype and the shape that an expression has, as far as the run and the source tell.
+"""The dtype and the shape that an expression has, as far as the run and the source tell, by torch's
+rules of promotion and broadcasting.
 
 What takes the place of a branch computes both of its sides, or asks that they be alike: `where`
 widens a dtype and broadcasts a shape, and `cond` raises where they differ.
@@ -7,21 +8,10 @@ widens a dtype and broadcasts a shape, and `cond` raises where they differ.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from compilescope.fixes.subject import Subject
-from compilescope.fixes.values.facts import RETURNED, ValueFact
-from compilescope.fixes.values.graph_values import graph_values
-from compilescope.fixes.values.promotion import (
-    UNKNOWN,
-    Kind,
-    broadcast,
-    category,
-    completed,
-    joined_kind,
-    made_floating,
-    number_kind,
-)
+from compilescope.fixes.values.graph_values import RETURNED, ValueFact, graph_values
 from compilescope.fixes.values.tensors import facts_after, is_one_number
 from compilescope.source.flow import operators
 from compilescope.source.flow.aliasing import runs_without_grad
@@ -29,6 +19,7 @@ from compilescope.source.flow.liveness import only_value, value_before
 from compilescope.source.flow.purity import operator_of, short
 from compilescope.source.refusals import NeedsRun, Refused
 from compilescope.source.trees import cst, kinds
+from compilescope.texts import whole_number
 
 _PYTHON = {"bool": "bool", "int": "int64", "float": "float32", "complex": "complex64"}
 _CASTS = {"float": "float32", "double": "float64", "half": "float16", "bfloat16": "bfloat16"}
@@ -196,7 +187,7 @@ def _changes_shape(subject: Subject, node: cst.CSTNode, depth: int = 3) -> bool:
 def kind_of(subject: Subject, node: cst.CSTNode, depth: int = 12) -> Kind:
     """From facts for names, and for the rest from how it is written."""
     if depth == 0:
-        return UNKNOWN
+        return _UNKNOWN
     made = _as_made(subject, node)
     if made is not None:
         return made
@@ -213,10 +204,10 @@ def kind_of(subject: Subject, node: cst.CSTNode, depth: int = 12) -> Kind:
     found = _returned(subject, node) or _computed(subject, node, depth)
     if found.shape is None or found.dtype is None:
         seen = facts_after(subject, node)
-        found = completed(found, _of_facts(seen)) if seen else found
+        found = _completed(found, _of_facts(seen)) if seen else found
     whole = found.dtype is not None and category(found.dtype) < 2
     off = whole or is_without_grad(subject, node)
-    return replace(found, grad=False) if off and found is not UNKNOWN else found
+    return replace(found, grad=False) if off and found is not _UNKNOWN else found
 
 
 def _returned(subject: Subject, node: cst.CSTNode) -> Kind | None:
@@ -234,7 +225,7 @@ def _computed(subject: Subject, node: cst.CSTNode, depth: int) -> Kind:
         return kind_of(subject, node.expression, depth - 1)
     if isinstance(node, cst.BinaryOperation):
         return _operation(subject, node, depth)
-    return _call(subject, node, depth) if isinstance(node, cst.Call) else UNKNOWN
+    return _call(subject, node, depth) if isinstance(node, cst.Call) else _UNKNOWN
 
 
 def can_require_grad(subject: Subject, node: cst.CSTNode) -> bool:
@@ -303,8 +294,8 @@ def _named(subject: Subject, node: cst.Name | cst.Attribute, depth: int) -> Kind
         function = module.function_of(node)
         if isinstance(node, cst.Name) and function is not None:
             value = only_value(module, function, node.value) or value_before(module, node)
-            return kind_of(subject, value, depth - 1) if value is not None else UNKNOWN
-        return UNKNOWN
+            return kind_of(subject, value, depth - 1) if value is not None else _UNKNOWN
+        return _UNKNOWN
     if all(fact.kind == "number" for fact in seen):
         types = {kind_of_fact(fact).dtype for fact in seen}
         return number_kind(types.pop() if len(types) == 1 else None)
@@ -325,10 +316,10 @@ def _operands(subject: Subject, nodes: Sequence[cst.CSTNode], depth: int) -> lis
 def _call(subject: Subject, call: cst.Call, depth: int) -> Kind:
     name = operator_of(subject.module, call)
     if name is None:
-        return UNKNOWN
+        return _UNKNOWN
     given = _parts(subject, call)
     if not given:
-        return UNKNOWN
+        return _UNKNOWN
     keywords = [arg.value for arg in call.args if arg.keyword is not None]
     grad = joined_kind(_operands(subject, [*given, *keywords], depth)).grad
     if name in _GRADLESS:
@@ -359,8 +350,8 @@ def _called(
         same = Kind("bool", first.shape) if name in operators.TRUTHS else Kind(*_pair(first))
         return made_floating(same) if name in _FLOATING else same
     if name in operators.REDUCTIONS and len(given) == 1 and not call.args[len(given) :]:
-        return _reduced(name, first) if not keywords else UNKNOWN
-    return UNKNOWN
+        return _reduced(name, first) if not keywords else _UNKNOWN
+    return _UNKNOWN
 
 
 def _pair(kind: Kind) -> tuple[str | None, tuple[int, ...] | None]:
@@ -378,3 +369,127 @@ def _reduced(name: str, first: Kind) -> Kind:
 def _summed(dtype: str | None) -> str | None:
     """Whole numbers are added up in 64 bits."""
     return "int64" if dtype is not None and category(dtype) < 2 else dtype
+
+
+_CATEGORIES = {"bool": 0, "uint": 1, "int": 1, "float": 2, "bfloat": 2, "complex": 3}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Of one value; None is what nobody can tell."""
+
+    dtype: str | None = None
+    shape: tuple[int, ...] | None = None
+    python: bool = False
+    """A number of Python's, which widens no tensor of its category."""
+    dims: int | None = None
+    """How many dimensions it has, where that is known and its sizes are not."""
+    grad: bool | None = None
+    """Does it require a gradient?"""
+
+
+_UNKNOWN = Kind()
+
+
+def number_kind(dtype: str | None) -> Kind:
+    """Of a Python number."""
+    return Kind(dtype, (), python=True, grad=False)
+
+
+def made_floating(kind: Kind) -> Kind:
+    """As a division does."""
+    whole = kind.dtype is not None and category(kind.dtype) < 2
+    return replace(kind, dtype="float32") if whole else kind
+
+
+def category(dtype: str) -> int:
+    """Truths, whole numbers, numbers with a fraction, complex ones."""
+    return _CATEGORIES.get(dtype.rstrip("0123456789"), 2)
+
+
+def joined_kind(parts: Sequence[Kind]) -> Kind:
+    """What arithmetic of these gives, by torch's rules of promotion and broadcasting."""
+    shape = broadcast([part.shape for part in parts])
+    python = all(part.python for part in parts)
+    return replace(Kind(_joined_dtype(parts), shape, python), grad=_joined_grad(parts))
+
+
+def _joined_grad(parts: Sequence[Kind]) -> bool | None:
+    grads = {part.grad for part in parts}
+    if True in grads:
+        return True
+    return None if None in grads else False
+
+
+def _joined_dtype(parts: Sequence[Kind]) -> str | None:
+    if any(part.dtype is None for part in parts):
+        return None
+    # A tensor with dimensions decides before one without, and that before a number.
+    ranks = [0 if part.shape != () else (2 if part.python else 1) for part in parts]
+    if any(part.shape is None for part in parts) and len({part.dtype for part in parts}) > 1:
+        numbers = [part for part in parts if not part.python]
+        if len(numbers) != 1:
+            return None
+    found: str | None = None
+    for rank in range(3):
+        for part, own in zip(parts, ranks, strict=True):
+            if own != rank:
+                continue
+            assert part.dtype is not None
+            same_rank = found is not None and any(
+                own == rank and other.dtype == found
+                for other, own in zip(parts, ranks, strict=True)
+            )
+            found = _wider(found, part.dtype, same_rank)
+    return found
+
+
+def _wider(one: str | None, other: str, same_rank: bool) -> str:
+    if one is None or category(other) > category(one):
+        return other
+    if same_rank and category(other) == category(one) and other != one:
+        return _both(one, other)
+    return one
+
+
+def _both(one: str, other: str) -> str:
+    """The narrowest dtype that holds the numbers of two of a category."""
+    wide = max(one, other, key=_bits)
+    if category(one) == 2 and _bits(one) == _bits(other):
+        return "float32"  # float16 and bfloat16
+    unsigned = [each for each in (one, other) if each.startswith("uint")]
+    if (len(unsigned) == 1 and unsigned[0] == wide) or _bits(one) == _bits(other):
+        return f"int{2 * _bits(wide)}"
+    return wide
+
+
+def _bits(dtype: str) -> int:
+    digits = "".join(each for each in dtype if each.isdigit())
+    return whole_number(digits) or 1
+
+
+def broadcast(shapes: Sequence[tuple[int, ...] | None]) -> tuple[int, ...] | None:
+    if any(shape is None for shape in shapes):
+        return None
+    known = [shape for shape in shapes if shape is not None]
+    length = max((len(shape) for shape in known), default=0)
+    made = []
+    for place in range(-length, 0):
+        sizes = {shape[place] for shape in known if len(shape) >= -place} - {1}
+        if len(sizes) > 1:
+            return None
+        made.append(sizes.pop() if sizes else 1)
+    return tuple(made)
+
+
+def _completed(found: Kind, seen: Kind) -> Kind:
+    """What the source tells, with what a run adds to it."""
+    if found.python:
+        return found
+    return replace(
+        found,
+        dtype=found.dtype or seen.dtype,
+        shape=seen.shape if found.shape is None else found.shape,
+        dims=seen.dims if found.dims is None else found.dims,
+        grad=seen.grad if found.grad is None else found.grad,
+    )

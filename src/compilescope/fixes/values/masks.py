@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from compilescope.fixes.subject import Subject
-from compilescope.fixes.values.facts import ValueFact
+from compilescope.fixes.values.graph_values import ValueFact
 from compilescope.fixes.values.kinds import kind_of, known_shape
 from compilescope.fixes.values.tensors import bare, facts_of, is_static
 from compilescope.source.flow import operators

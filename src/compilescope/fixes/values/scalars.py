@@ -13,8 +13,7 @@ from compilescope.fixes.compilation.own_files import own_modules
 from compilescope.fixes.subject import Subject
 from compilescope.fixes.values.extraction import read_from
 from compilescope.fixes.values.graph_values import graph_values
-from compilescope.fixes.values.kinds import kind_of
-from compilescope.fixes.values.promotion import Kind, category, joined_kind
+from compilescope.fixes.values.kinds import Kind, category, joined_kind, kind_of
 from compilescope.fixes.values.tensors import facts_of, is_static, is_tensor
 from compilescope.source.flow import operators
 from compilescope.source.flow.aliasing import is_buffer

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from compilescope.fixes.subject import Subject
 from compilescope.fixes.values.tensors import bare
 from compilescope.source.flow import liveness
-from compilescope.source.refusals import NotMeant, Refused
+from compilescope.source.flow.purity import short
+from compilescope.source.refusals import NeedsRun, NotMeant, Refused
 from compilescope.source.syntax.module import SourceModule
 from compilescope.source.syntax.snippets import number
 from compilescope.source.trees import cst
@@ -36,6 +37,28 @@ def check_seen(subject: Subject, work: Sequence[cst.CSTNode]) -> None:
     lines = [subject.module.line(statement) for statement in work]
     if facts.seen and not any(facts.reached(subject.file, line) for line in lines):
         raise Refused("no row was ever seen to be selected")
+
+
+def check_fits(subject: Subject, node: cst.Subscript, mask: str) -> None:
+    """Raises `Refused` where rows may be picked by a mask of another size, or from a number."""
+    module, facts = subject.module, subject.program.facts
+    held, line = module.code(bare(node.value)), module.line(node)
+    wrong = Refused(f"`{short(module, node)}` may raise where nothing is selected")
+    sizes = {fact.shape for fact in subject.facts(held, line)}
+    masks = {fact.shape for fact in subject.facts(mask, line)} if mask else {(0,)}
+    if not sizes or not masks or None in sizes | masks:
+        if not facts.seen:
+            raise NeedsRun(f"the source does not show the size of `{short(module, node)}`")
+        return
+    if () in sizes:
+        raise wrong
+    if not mask:
+        return
+    pairs = facts.together(subject.file, line, held, mask) or {
+        (one, other) for one in sizes for other in masks if one is not None and other is not None
+    }
+    if any(one[: len(other)] != other for one, other in pairs):
+        raise wrong
 
 
 def check_private(subject: Subject, work: Sequence[cst.CSTNode], names: set[str]) -> None:

@@ -6,7 +6,7 @@ From how it is written, and from the facts of a real run for plain names and `se
 from __future__ import annotations
 
 from compilescope.fixes.subject import Subject
-from compilescope.fixes.values.facts import ValueFact
+from compilescope.fixes.values.graph_values import ValueFact
 from compilescope.source.flow import operators
 from compilescope.source.flow.liveness import next_statement, only_value
 from compilescope.source.flow.purity import operator_of
@@ -214,8 +214,11 @@ def needs_grad(subject: Subject, nodes: list[cst.CSTNode]) -> bool:
     if not subject.program.facts.seen:
         return True
     for node in nodes:
-        for each in subject.module.walk(node):
-            seen = _value_facts(subject, each)
+        within = list(subject.module.walk(node))
+        # Of an operation that a fix has made up, the file does not know what is what.
+        attributes = {id(each.attr) for each in within if isinstance(each, cst.Attribute)}
+        for each in within:
+            seen = _value_facts(subject, each) if id(each) not in attributes else None
             if seen is None:
                 continue
             if not seen or any(f.requires_grad or f.kind in ("module", "other") for f in seen):
@@ -229,11 +232,21 @@ def _value_facts(subject: Subject, node: cst.CSTNode) -> tuple[ValueFact, ...] |
     if not isinstance(node, cst.Name) or not module.names_in(node):
         return None
     above = module.parent(node)
+    if isinstance(above, cst.For) and above.iter is node:
+        return None  # What it holds is seen by the loop's variable.
     if isinstance(above, cst.Attribute) and node.value == "self":
         return subject.facts(module.code(above))
     if any(m.split(".")[0] in ("torch", "builtins", "math") for m in module.meaning(node)):
         return None
-    return subject.facts(node.value)
+    return subject.facts(node.value) or _facts_in_loop(subject, node)
+
+
+def _facts_in_loop(subject: Subject, name: cst.Name) -> tuple[ValueFact, ...]:
+    """Of the variable of a loop around it, which is there only within."""
+    loop = subject.module.around(name, cst.For)
+    if loop is None or subject.module.code(loop.target) != name.value:
+        return ()
+    return subject.facts(name.value, subject.module.line(loop.body.body[0]))
 
 
 _NO_TENSOR = frozenset(

@@ -3,6 +3,9 @@
 The program is run here, on plain torch where its device is missing, and its fixes are searched and
 verified as `fix` does it. A cause that only the log shows gets the first fix that fits, which is
 listed apart as unverified: with it the program must still run as before, where it runs here at all.
+
+A log was written on another machine, so a fix is proposed as for a live run, for causes whose file
+and very line are found here: in the script, in its other files, in installed packages.
 """
 
 from __future__ import annotations
@@ -12,31 +15,39 @@ import os
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path, PurePosixPath, PureWindowsPath
+from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
+
+import msgspec
 
 from compilescope.analysis.digest import digest
 from compilescope.analysis.findings import findings
 from compilescope.errors import ToolError
+from compilescope.findings.breaks import BreakFinding
+from compilescope.fixes.catalogue import proposals_for
 from compilescope.fixes.fix import Fix
-from compilescope.fixes.log_files import LogFiles
-from compilescope.fixes.merge import merge
-from compilescope.fixes.patch import Patch
-from compilescope.fixes.unproven import LoggedSubject, in_words, logged_subjects
+from compilescope.fixes.patch import Patch, merge
+from compilescope.fixes.program_files import LogFiles
+from compilescope.fixes.subject import Program, Subject, subjects_of
 from compilescope.model.fix_search import FixAttempt, Losses
 from compilescope.model.run import Run, read_run
 from compilescope.recorder.target import Target
-from compilescope.repair.delivery.emitter import Emitted, ScriptPlan, emit, plan_script
+from compilescope.repair.delivery.emitter import (
+    Emitted,
+    LoggedScript,
+    ScriptPlan,
+    emit,
+    plan_script,
+)
 from compilescope.repair.delivery.script import LOG_MARK
-from compilescope.repair.delivery.script_proof import LoggedScript
 from compilescope.repair.search.budget import SPENT
-from compilescope.repair.search.options import SearchOptions
+from compilescope.repair.search.options import SearchOptions, main_file
 from compilescope.repair.search.outcome import SearchResult
-from compilescope.repair.search.places import main_file
 from compilescope.repair.search.rounds import search
 from compilescope.repair.trials.printed_output import compare_output
 from compilescope.repair.trials.recorded_runs import CapturedRun
 from compilescope.repair.trials.version import Version
 from compilescope.repair.trials.workbench import Workbench
+from compilescope.source.refusals import Refused
 from compilescope.torchapi.plain_torch import PlainTorch
 
 _MOVE = "Move it away first, or overwrite it with --force."
@@ -376,3 +387,71 @@ def _emit(
         reason=searched.reason,
         proof=proof,
     )
+
+
+_MOST = 20
+"""Proposals for one cause. Chosen: the first that needs no run is taken, and those before it must
+not fill the list."""
+
+
+@dataclass(frozen=True)
+class LoggedSubject:
+    """One cause of a log, with its place here."""
+
+    subject: Subject
+    """Of the log, with the path of the file here where it was found."""
+    found: bool
+    """The file is here, with the line that the log shows."""
+
+    @property
+    def fingerprint(self) -> str:
+        return self.subject.finding.fingerprint
+
+    @property
+    def place(self) -> str:
+        """`train.py:7 GB0059`."""
+        finding = self.subject.finding
+        name = finding.gb_id if isinstance(finding, BreakFinding) else ""
+        return f"{PurePath(finding.file).name}:{finding.line} {name or ''}".rstrip()
+
+    @property
+    def remedy(self) -> str:
+        """What a person can do."""
+        return " ".join(self.subject.finding.first_step.split()) or "no fix is known"
+
+    def propose(self, only: str = "") -> tuple[Fix, Patch] | None:
+        """The first fix that fits, or the one with that id. Without a run, nothing is switched off
+        that the program may need."""
+        if not self.found:
+            return None
+        for fix, patch in proposals_for(self.subject, most=_MOST).made:
+            if only not in ("", fix.id) or patch.needs_human:
+                continue
+            if only or not fix.only_run_tells:
+                return fix, patch
+        return None
+
+
+def logged_subjects(run: Run, here: LogFiles) -> list[LoggedSubject]:
+    """Raises `ToolError` if the script cannot be read."""
+    program = Program(run, digest(run), here.main)
+    try:
+        program.module(here.main)
+    except Refused as reason:
+        why = str(reason).rstrip(".")
+        raise ToolError(f"Cannot change {PurePath(here.main).name}: {why}.") from None
+    return [_placed(subject, here) for subject in subjects_of(program)]
+
+
+def _placed(subject: Subject, here: LogFiles) -> LoggedSubject:
+    finding = subject.finding
+    path = here.find(finding.file, finding.line, finding.source)
+    if path is None:
+        return LoggedSubject(subject, found=False)
+    placed = replace(subject, finding=msgspec.structs.replace(finding, file=path))
+    return LoggedSubject(placed, found=True)
+
+
+def in_words(cause: LoggedSubject, fix: Fix, patch: Patch) -> str:
+    """For a list of changes."""
+    return " ".join(f"{cause.place}: {fix.title}. {patch.states}".split())

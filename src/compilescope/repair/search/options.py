@@ -1,11 +1,12 @@
 """What the user asks of a search for fixes: which causes, which fixes, how long, how often.
 
 Plain data with the defaults of `compilescope fix`. Nothing here decides or runs anything. How a
-program is run is the same for every search, `tune` included.
+program is run is the same for every search, `tune` included; so is the file in which it begins.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from compilescope.errors import ToolError
 from compilescope.fixes.catalogue import all_fixes
+from compilescope.fixes.program_files import main_file_of
 from compilescope.fixes.subject import Subject
 from compilescope.processes.deadline import Deadline
 
@@ -122,3 +124,8 @@ class SearchOptions(ProgramOptions):
         """Where fixes are named, only those are tried."""
         named = self.rules & {fix.id for fix in all_fixes()}
         return not named or name in named
+
+
+def main_file(target: Target) -> str:
+    """Where a program begins: the absolute path; empty where it has no file of its own."""
+    return main_file_of(target.shown, os.getcwd())

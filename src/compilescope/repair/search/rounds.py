@@ -20,30 +20,29 @@ from compilescope.fixes.subject import Program, subjects_of
 from compilescope.model.fix_search import Times
 from compilescope.processes.deadline import Deadline, OutOfTime
 from compilescope.recorder.target import Target
-from compilescope.repair.search.attempts import Tried, TryLog, gains, try_subject
-from compilescope.repair.search.budget import SPENT, Budget
-from compilescope.repair.search.options import SearchOptions
-from compilescope.repair.search.outcome import SearchResult, keep_run
-from compilescope.repair.search.places import main_file
-from compilescope.repair.search.steps import (
+from compilescope.repair.search.attempts import (
     SearchStep,
+    Tried,
+    TryLog,
     best_first,
     ending_of,
     environment_of,
     error_words,
+    gains,
     has_vanished,
     losses_in_words,
     merged,
     step_of,
     still_lost,
+    try_subject,
 )
+from compilescope.repair.search.budget import SPENT, Budget
+from compilescope.repair.search.options import SearchOptions, main_file
+from compilescope.repair.search.outcome import SearchResult, keep_run
 from compilescope.repair.trials.baseline import TrialBaseline
-from compilescope.repair.trials.loss_checks import same_losses
-from compilescope.repair.trials.losses import losses_of
-from compilescope.repair.trials.recorded_runs import CapturedRun
-from compilescope.repair.trials.timing import NEVER_WARM, measure
-from compilescope.repair.trials.verification import Verification
-from compilescope.repair.trials.verifier import confirm, verify
+from compilescope.repair.trials.losses import losses_of, same_losses
+from compilescope.repair.trials.recorded_runs import CapturedRun, Verification
+from compilescope.repair.trials.verifier import NEVER_WARM, confirm, measure, verify
 from compilescope.repair.trials.version import Version
 from compilescope.repair.trials.warm.parent import WarmParent
 from compilescope.repair.trials.workbench import Workbench

@@ -11,11 +11,9 @@ import msgspec
 
 from compilescope.model.fix_search import Losses
 from compilescope.processes.outcome import last_words
-from compilescope.repair.trials.loss_checks import same_losses
-from compilescope.repair.trials.losses import has_symbolic_sizes, losses_of
+from compilescope.repair.trials.losses import has_symbolic_sizes, losses_of, same_losses
 from compilescope.repair.trials.printed_output import compare_output
-from compilescope.repair.trials.recorded_runs import CapturedRun, ReplayedRun
-from compilescope.repair.trials.verification import ComparedValues
+from compilescope.repair.trials.recorded_runs import CapturedRun, ComparedValues, ReplayedRun
 from compilescope.repair.trials.version import Version
 from compilescope.repair.trials.workbench import Workbench
 

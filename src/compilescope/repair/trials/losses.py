@@ -1,21 +1,31 @@
-"""Counts what a run lost to graph breaks and fallbacks, so that two versions can be compared.
+"""What a run lost to breaks, recompiles and fallbacks, counted, and whether a version loses no more
+than the original did.
 
 Operators of a function count once, by its largest graph: how often it was compiled is no gain.
+
+A break that nobody saw before is progress where tracing had not come so far; on a line that the
+patch wrote, or where tracing had gone by before, it is a loss.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from compilescope.analysis.digest import Digest
+from compilescope.analysis.findings import findings
 from compilescope.analysis.guarded_graphs import guarded_graphs
 from compilescope.errors import ToolError
+from compilescope.findings.breaks import BreakFinding
+from compilescope.findings.eager import EagerFinding
+from compilescope.findings.finding import Finding
 from compilescope.model.bodies import GraphCaptured
-from compilescope.model.fix_search import Losses
+from compilescope.model.fix_search import FixCheck, Losses, UncoveredBreak
 from compilescope.model.graph import Graph, Node, decode_graph
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef, origin_of
 from compilescope.patterns import late
+from compilescope.repair.trials.recorded_runs import CapturedRun
+from compilescope.repair.trials.version import Changes
 
 _ON_DATA = late(r"\.(?:item|tolist)\(\)[^=!<>]{0,200}==")
 
@@ -149,3 +159,218 @@ def _graph(run: Run, body: GraphCaptured) -> Graph | None:
         return decode_graph(text) if text is not None else None
     except (ToolError, ValueError):
         return None
+
+
+_ONCE = frozenset(
+    f"recompile/{name}"
+    for name in ("attribute-presence", "aliasing", "device-change", "dtype-change", "bool-change")
+)
+"""Causes that have few cases and no more: an attribute is there or not, two names are one tensor or
+two, a state moves to the device of its module. Others, sizes and numbers, can go on for ever."""
+_EACH_OBJECT = frozenset({"recompile/object-identity", "recompile/object-gone"})
+"""Causes that come back with each new object, in every call if each call makes one."""
+
+
+def check_losses(
+    before: CapturedRun,
+    after: CapturedRun,
+    gone: Collection[str],
+    changes: Changes,
+    uncovered: Sequence[UncoveredBreak],
+) -> list[FixCheck]:
+    """All count checks, the most telling first."""
+    comparison = _LossComparison(before, after, gone, changes, uncovered)
+    return [
+        comparison.gone(),
+        comparison.breaks(),
+        comparison.recompiles(),
+        comparison.guards(),
+        comparison.eager(),
+        comparison.failures(),
+        comparison.operators(),
+    ]
+
+
+class _LossComparison:
+    def __init__(
+        self,
+        before: CapturedRun,
+        after: CapturedRun,
+        gone: Collection[str],
+        changes: Changes,
+        uncovered: Sequence[UncoveredBreak],
+    ) -> None:
+        self._before, self._after = before, after
+        self._uncovered = uncovered
+        self._gone = set(gone)
+        self._changes = changes
+        self._old = {found.fingerprint: found for found in findings(before.digest)}
+        self._new = {found.fingerprint: found for found in findings(after.digest)}
+        self._lines = captured_lines(before.run)
+        self._were = losses_of(before.digest, before.operators, distinct=True)
+        self._are = losses_of(after.digest, after.operators, distinct=True)
+
+    def gone(self) -> FixCheck:
+        left = [self._new[name] for name in self._gone if name in self._new]
+        if left:
+            found = left[0]
+            # The title comes last: a function that it begins with keeps its case.
+            words = f"on line {found.line} there is still: {found.title}"
+            return FixCheck("gone", "fail", words)
+        return FixCheck("gone", "pass", "the cause is gone")
+
+    def breaks(self) -> FixCheck:
+        new = [site for site in self._after.digest.sites if site.fingerprint not in self._old]
+        for site in new:
+            reason = self._wrong(site)
+            if reason:
+                words = f"a new graph break on line {site.line} ({site.gb_type}): {reason}"
+                return FixCheck("breaks", "fail", words)
+        were, are = self._were, self._are
+        if new and are.breaks >= were.breaks and are.operators <= were.operators:
+            words = f"the graph break only moves, to line {new[0].line} ({new[0].gb_type})"
+            return FixCheck("breaks", "fail", words)
+        if are.breaks > were.breaks:
+            unexplained = [each for each in self._uncovered if not each.why]
+            if unexplained:
+                first = unexplained[0]
+                words = f"{were.breaks} graph breaks before, {are.breaks} after: nothing shows "
+                words += f"that the one on line {first.line} ({first.cause}) was only hidden"
+                return FixCheck("breaks", "fail", words)
+        if self._uncovered:
+            first = self._uncovered[0]
+            words = f"{were.breaks} before, {are.breaks} after; newly visible: "
+            words += f"line {first.line} ({first.cause})"
+            words += f", as {first.why}" if first.why else ""
+            more = len(self._uncovered) - 1
+            return FixCheck("breaks", "pass", f"{words}, and {more} more" if more else words)
+        return FixCheck("breaks", "pass", f"{were.breaks} before, {are.breaks} after")
+
+    def _wrong(self, site: BreakFinding) -> str:
+        """Why a new break counts against the patch; empty where it was only hidden before."""
+        if self._changes.is_new(site.file, site.line):
+            return "the patch wrote that line"
+        line = self._changes.old_line(site.file, site.line)
+        if line is None:
+            return ""
+        later = [
+            number
+            for (file, number), function in self._lines.items()
+            if file == site.file and function == site.function and number > line
+        ]
+        # Lines of which nothing is captured do not show that tracing came by.
+        if later and (site.file, line) in self._lines:
+            return "tracing got past that line before"
+        return ""
+
+    def recompiles(self) -> FixCheck:
+        were, are = self._were.recompiles, self._are.recompiles
+        new = [
+            found
+            for name, found in self._new.items()
+            if found.kind == "recompile" and name not in self._old
+        ]
+        kinds = [found.rule_id for found in self._old.values() if found.kind == "recompile"]
+        # One that cannot go on counts for nothing where fewer recompiles are left with it.
+        once = _ONCE if are < were else frozenset()
+        fresh = [
+            found
+            for found in new
+            if found.rule_id not in {*kinds, *once} and not self._was_eager(found)
+        ]
+        if fresh:
+            words = f"a new cause of recompiles: {fresh[0].title} ({fresh[0].message})"
+            return FixCheck("recompiles", "fail", words)
+        tied = [found for found in new if found.rule_id in _EACH_OBJECT]
+        if tied and are > were:
+            words = f"each new object needs a graph of its own: {tied[0].title}"
+            return FixCheck("recompiles", "fail", words)
+        if are > were and not (new and all(self._was_eager(found) for found in new)):
+            return FixCheck("recompiles", "fail", f"{were} recompiles before, {are} after")
+        if new:
+            words = (
+                f"{were} before, {are} after; {new[0].title} is now reported for another function"
+            )
+            return FixCheck("recompiles", "pass", words)
+        return FixCheck("recompiles", "pass", f"{were} before, {are} after")
+
+    def _was_eager(self, found: Finding) -> bool:
+        """Was the function that recompiles not compiled at all before?"""
+        known = {(code.file, code.function) for code in compiled_functions(self._before.run)}
+        return (found.file, found.function) not in known
+
+    def guards(self) -> FixCheck:
+        """A graph that holds for one number out of a tensor: each other one needs another graph,
+        and after the limit there is none."""
+        known = set(guards_on_data(self._before.run))
+        for guard in guards_on_data(self._after.run):
+            if guard not in known:
+                words = f"a graph would serve one value alone: its guard is `{guard}`"
+                return FixCheck("guards", "fail", words)
+        return FixCheck("guards", "pass", "no guard on a value read from data")
+
+    def eager(self) -> FixCheck:
+        old = {_name(frame) for frame in self._before.digest.eager_frames}
+        whole = {name[:2] for name in old if not name[2]}
+        known = {(code.file, code.function) for code in compiled_functions(self._before.run)}
+        known |= {(file, function) for (file, _), function in self._lines.items()}
+        for frame in self._after.digest.eager_frames:
+            name = _name(frame)
+            # What was eager as a whole may now be so from some line on.
+            if name in old or name[:2] in whole or name[:2] not in known:
+                continue
+            if frame.rest_only and any(other[:2] == name[:2] for other in old):
+                continue
+            words = f"{frame.function} now runs eagerly: {frame.reason}"
+            return FixCheck("eager", "fail", words)
+        were, are = self._were.eager, self._are.eager
+        return FixCheck("eager", "pass", f"{were} eager fallbacks before, {are} after")
+
+    def failures(self) -> FixCheck:
+        for name, found in self._new.items():
+            if found.kind == "failure" and name not in self._old:
+                return FixCheck(
+                    "failures", "fail", f"a new failure: {found.title}: {found.message}"
+                )
+        return FixCheck(
+            "failures", "pass", f"{self._were.failures} before, {self._are.failures} after"
+        )
+
+    def operators(self) -> FixCheck:
+        were, are = self._were.operators, self._are.operators
+        words = f"{were} operators captured before, {are} after"
+        if are >= were:
+            return FixCheck("operators", "pass", words)
+        now = captured_lines(self._after.run)
+        mended = {
+            (found.file, found.line)
+            for name, found in self._old.items()
+            if name in self._gone or (found.kind == "break" and name not in self._new)
+        }
+        mended |= self._changes.left_alone()
+        # What broke there may well have to stay outside of any graph, and Python adds numbers as
+        # fast as a graph does.
+        lines = captured_lines(self._before.run, newest=True, but=mended, numbers=False)
+        for (file, line), function in lines.items():
+            if (file, line) in mended:
+                continue
+            new = self._changes.new_line(file, line)
+            # What is under `if not torch.compiler.is_compiling()` now was put there on purpose.
+            if self._changes.is_wrapped(file, line):
+                continue
+            if new is not None and (file, new) not in now:
+                words += f"; nothing on line {new} in {function} is captured anymore"
+                return FixCheck("operators", "fail", words)
+        if not now and self._lines:
+            return FixCheck("operators", "fail", words)
+        return FixCheck("operators", "pass", f"{words}: only on lines that the patch replaces")
+
+
+def _name(frame: EagerFinding) -> tuple[str, str, bool]:
+    return frame.file, frame.function, frame.rest_only
+
+
+def same_losses(one: Digest, other: Digest) -> bool:
+    """Did two runs of one version lose the same?"""
+    names = [sorted(found.fingerprint for found in findings(digest)) for digest in (one, other)]
+    return names[0] == names[1]

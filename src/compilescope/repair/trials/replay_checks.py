@@ -20,7 +20,7 @@ import msgspec
 from compilescope.fixes.patch import Allowance
 from compilescope.model.fix_search import FixCheck
 from compilescope.repair.trials.child.recipes import OTHER_WEIGHTS, RECORDED, InputRecipe
-from compilescope.repair.trials.recorded_runs import ReplayedRun, read_record
+from compilescope.repair.trials.recorded_runs import ComparedValues, ReplayedRun, read_record
 from compilescope.repair.trials.replays import (
     Judge,
     ReplayDifference,
@@ -29,7 +29,6 @@ from compilescope.repair.trials.replays import (
     same_values,
     unlike,
 )
-from compilescope.repair.trials.verification import ComparedValues
 from compilescope.repair.trials.version import Version
 
 _NAMES = {

@@ -15,10 +15,8 @@ import msgspec
 from compilescope.fixes.patch import Allowance
 from compilescope.model.fix_search import FixCheck
 from compilescope.repair.trials.baseline import TrialBaseline
-from compilescope.repair.trials.changes import ChangedFile, Changes
-from compilescope.repair.trials.recorded_runs import ReplayedRun
-from compilescope.repair.trials.verification import ComparedValues
-from compilescope.repair.trials.version import Version
+from compilescope.repair.trials.recorded_runs import ComparedValues, ReplayedRun
+from compilescope.repair.trials.version import ChangedFile, Changes, Version
 from compilescope.repair.trials.workbench import Workbench
 
 _BY_ELEMENT = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)

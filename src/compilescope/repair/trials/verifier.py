@@ -1,4 +1,5 @@
-"""The verdict on a version: does it do what the program did, and lose less?
+"""The verdict on a version: does it do what the program did, and lose less? And how long do the two
+take?
 
 Verified is only what passed every check; what could not be checked is unverified, never passed.
 """
@@ -6,24 +7,36 @@ Verified is only what passed every check; what could not be checked is unverifie
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping
+import statistics
+import tempfile
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from compilescope.findings.breaks import BreakFinding
 from compilescope.fixes.patch import Allowance
-from compilescope.model.bodies import GraphBreak
-from compilescope.model.fix_search import FixCheck, FixVerdict, Losses, UncoveredBreak
+from compilescope.model.bodies import GraphBreak, RegionTime
+from compilescope.model.fix_search import (
+    FixCheck,
+    FixVerdict,
+    Losses,
+    Spread,
+    Timed,
+    Times,
+    UncoveredBreak,
+)
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef, Frame
 from compilescope.processes.outcome import last_words
 from compilescope.repair.trials.baseline import TrialBaseline
-from compilescope.repair.trials.changes import Changes, changes_between
-from compilescope.repair.trials.loss_checks import check_losses
-from compilescope.repair.trials.losses import captured_lines, compiled_functions, losses_of
+from compilescope.repair.trials.losses import (
+    captured_lines,
+    check_losses,
+    compiled_functions,
+    losses_of,
+)
 from compilescope.repair.trials.printed_output import compare_output, differs_in_numbers
-from compilescope.repair.trials.recorded_runs import CapturedRun
+from compilescope.repair.trials.recorded_runs import CapturedRun, Verification
 from compilescope.repair.trials.value_checks import compare_values
-from compilescope.repair.trials.verification import Verification
-from compilescope.repair.trials.version import Version
+from compilescope.repair.trials.version import Changes, Version, changes_between
 from compilescope.repair.trials.workbench import Workbench
 
 _Function = tuple[str, str]
@@ -271,3 +284,59 @@ def _name(code: CodeRef) -> str:
 
 def _place(site: BreakFinding) -> str:
     return f"{os.path.basename(site.file)}:{site.line}"
+
+
+NEVER_WARM = "no compiled region is called again after it is compiled"
+
+
+def measure(bench: Workbench, before: Version, after: Version, *, rounds: int = 3) -> Times:
+    """Both by turns, each time with empty caches for what is compiled."""
+    seen: tuple[list[CapturedRun], list[CapturedRun]] = ([], [])
+    for _ in range(rounds):
+        for version, runs in zip((before, after), seen, strict=True):
+            with tempfile.TemporaryDirectory(prefix="compilescope-") as cache:
+                fresh = {"TORCHINDUCTOR_CACHE_DIR": cache}
+                run = bench.watch(version, timed=True, environment=fresh)
+            if run.timed_out:
+                return Times(reason=f"it did not finish within {bench.limit_s:g} s")
+            runs.append(run)
+        if all(_steady_s(run) is None for runs in seen for run in runs):
+            break  # Another round would show no more.
+    old, new = (_timed(runs) for runs in seen)
+    reason = ""
+    if old.steady is None or new.steady is None:
+        reason = NEVER_WARM
+    return Times(old, new, reason, imports=bool(bench.cold))
+
+
+def _timed(runs: Sequence[CapturedRun]) -> Timed:
+    steady = [_steady_s(run) for run in runs]
+    first = [_warmup_s(run) for run in runs]
+    return Timed(
+        steady=_spread([s for s in steady if s is not None]),
+        first=_spread([s for s in first if s is not None]),
+        whole=_spread([run.seconds for run in runs]),
+    )
+
+
+def _steady_s(run: CapturedRun) -> float | None:
+    """A warm call of each region, summed."""
+    calls: dict[object, list[int]] = {}
+    for _, body in run.run.of(RegionTime):
+        total = calls.setdefault(body.region, [0, 0])
+        total[0] += body.calls
+        total[1] += body.total_ns
+    warm = [ns / count / 1e9 for count, ns in calls.values() if count]
+    return sum(warm) if warm else None
+
+
+def _warmup_s(run: CapturedRun) -> float | None:
+    """All calls during which something was compiled."""
+    times = [body.warmup_ns for _, body in run.run.of(RegionTime) if body.warmup_calls]
+    return sum(times) / 1e9 if times else None
+
+
+def _spread(seconds: list[float]) -> Spread | None:
+    if not seconds:
+        return None
+    return Spread(statistics.median(seconds), min(seconds), max(seconds), len(seconds))

@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from compilescope.analysis.digest import digest
-from compilescope.fixes.main_file import main_file_of
-from compilescope.fixes.values.facts import ValueFacts
+from compilescope.fixes.program_files import main_file_of
+from compilescope.fixes.values.graph_values import ValueFacts
 from compilescope.model.header import RunHeader, write_header
 from compilescope.model.home import create_run, new_run_id
 from compilescope.model.run import read_run

@@ -17,6 +17,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, TypeVar
 
+import torch
+
 from compilescope.diff.runs.trial import TrialOutcome, TrialValue
 from compilescope.repair.trials.child.branches import Coverage
 from compilescope.repair.trials.child.fatal_inputs import FatalInputs, asking
@@ -27,12 +29,12 @@ from compilescope.repair.trials.child.recipes import (
     OTHER_WEIGHTS,
     InputRecipe,
     family_of,
+    is_whole,
     more_recipes,
     usual_recipes,
     without_fatal,
 )
 from compilescope.repair.trials.child.replay import Replay
-from compilescope.repair.trials.child.signatures import described, forms_of, signature_of
 from compilescope.tensors.structure import argument_leaves, take_apart
 from compilescope.torchapi.regions import CompiledRegion, Regions
 
@@ -220,7 +222,7 @@ class Prober:
             replay = Replay(self._regions, again, (args, kwargs), self._keeper, like)
             entry["inputs"] = self._kept_leaves(argument_leaves(args, kwargs), {})
             entry["weights"] = replay.weights
-            entry["forms"] = forms_of(args, kwargs)
+            entry["forms"] = _forms_of(args, kwargs)
             if like is not None:
                 entry["held"] = self._kept_leaves(replay.held(like["changed"]), {})
             entry["random"] = random_state()
@@ -233,14 +235,14 @@ class Prober:
                 replay.restore()
                 entry["shared"] = replay.arguments.shared
             self._spent += time.monotonic() - begun
-            self._record["coverage"] = described(self._coverage)
+            self._record["coverage"] = _described(self._coverage)
         return entry
 
     def _wanted(self, region: CompiledRegion, number: int, args: Any, kwargs: Any) -> bool:
         if self._follows:
             return (region.number, number) in self._like
         known = self._signatures.setdefault(region, set())
-        signature = signature_of(args, kwargs)
+        signature = _signature_of(args, kwargs)
         if len(known) >= CALLS or (signature in known and number > 2):
             return False
         reason = ""
@@ -366,3 +368,44 @@ class Prober:
             for file, branch in self._coverage.branches()
             if (file, branch.line) in lines
         }
+
+
+def _described(coverage: Coverage) -> dict[str, Any]:
+    """As plain JSON values."""
+    return {
+        "lines": {file: sorted(lines) for file, lines in coverage.lines.items()},
+        "branches": [
+            {
+                "file": file,
+                "line": branch.line,
+                "column": branch.column,
+                "function": branch.function,
+                "sides": sorted(branch.sides),
+                "by_tensor": branch.by_tensor,
+            }
+            for file, branch in coverage.branches()
+        ],
+    }
+
+
+def _forms_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, str]:
+    """How numbers are handed in: a whole number's dtype, or `number` for one of Python's. Another
+    version may hand in the same numbers in another form."""
+    found: dict[str, str] = {}
+    for path, leaf in argument_leaves(args, kwargs).items():
+        if is_whole(leaf):
+            found[path] = str(leaf.dtype).removeprefix("torch.")
+        elif type(leaf) in (int, float):
+            found[path] = "number"
+    return found
+
+
+def _signature_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What a compiler would look at."""
+    found: list[Any] = [torch.is_grad_enabled()]
+    for path, leaf in argument_leaves(args, kwargs).items():
+        if isinstance(leaf, torch.Tensor):
+            found.append((path, tuple(leaf.shape), leaf.dtype, leaf.requires_grad))
+        else:
+            found.append((path, repr(leaf)[:80]))
+    return tuple(found)

@@ -1,30 +1,45 @@
-"""The warm process at work: it forks a child for each order, and says how it ended.
+"""The warm process at work: it forks a child for each order, which becomes the program and ends as
+Python does; and it says how that ended.
 
 One order at a time, a line of JSON each way. When the other side is gone, so are we and our child.
+
+What was imported before the fork is not taken apart: that would be most of the work, for nothing.
 """
 
 from __future__ import annotations
 
+import atexit
+import builtins
 import contextlib
+import ctypes
 import gc
 import importlib
 import inspect
 import json
 import linecache
 import os
+import runpy
 import socket
 import sys
-from collections.abc import Callable, Collection
+import threading
+import types
+import zipfile
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from importlib.abc import Loader
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from compilescope.processes.fork import ChildBell, die_with_parent, fork_is_safe, kill_group
-from compilescope.repair.trials.warm import forked_program
-from compilescope.repair.trials.warm.environments import IMPORTED
-from compilescope.settings import current_environment
+from compilescope.repair.trials.child.imports import tell_imported
+from compilescope.repair.trials.child.overlay import Overlay, ending_as_python, run_script
+from compilescope.repair.trials.warm.environments import COLD, IMPORTED, differing
+from compilescope.settings import current_environment, read_settings, take_environment
 from compilescope.torchapi.first_imports import DYNAMO, imports_start_workers
 
-_OURS = (
+_PRELOADED = (
     "compilescope.recorder.autoload",
     "compilescope.recorder.journal",
     "compilescope.recorder.recorder",
@@ -36,7 +51,7 @@ _OURS = (
     "compilescope.repair.trials.replay_checks",
 )
 Program = Callable[[], None]
-known_modules: frozenset[str] = frozenset()
+_known_modules: frozenset[str] = frozenset()
 """What was imported before the child was forked."""
 _folder: Path | None = None
 """In a child: where it writes."""
@@ -44,11 +59,11 @@ _folder: Path | None = None
 
 def serve(descriptor: int) -> Program | None:
     """None at the end; in a child, the program that it is to run."""
-    global known_modules
+    global _known_modules
     control = socket.socket(fileno=descriptor)
     environment = current_environment()
     _preload()
-    known_modules = frozenset(sys.modules)
+    _known_modules = frozenset(sys.modules)
     hello = {"safe": fork_is_safe(), "modules": sorted(_top_level())}
     _send(control, hello)
     if not hello["safe"]:
@@ -94,16 +109,16 @@ def _wait(pid: int, control: socket.socket, bell: ChildBell) -> int | None:
 
 def _learn(order: dict[str, Any]) -> None:
     """What one child imported, the next one finds."""
-    global known_modules
+    global _known_modules
     try:
         names = json.loads(Path(order["folder"], IMPORTED).read_bytes())
     except (OSError, ValueError, KeyError):
         return
     if learn(names):
-        known_modules = frozenset(sys.modules)
+        _known_modules = frozenset(sys.modules)
 
 
-def tell_imported(names: list[str]) -> None:
+def _report_imported(names: list[str]) -> None:
     """In the child, at its end."""
     if _folder is not None:
         (_folder / IMPORTED).write_text(json.dumps(names), encoding="utf-8")
@@ -116,7 +131,7 @@ def _child(order: dict[str, Any], environment: dict[str, str]) -> Program:
         _do(order)
     global _folder
     _folder = Path(order["folder"])
-    return forked_program.become(order, environment)
+    return _become(order, environment)
 
 
 def _do(order: dict[str, Any]) -> None:
@@ -140,7 +155,7 @@ def _send(control: socket.socket, value: Any) -> None:
 
 def _preload() -> None:
     """Leaves the process as quiet as it was: caches empty, collector on."""
-    _import(["torch", DYNAMO, *_OURS])
+    _import(["torch", DYNAMO, *_PRELOADED])
 
 
 def learn(names: Collection[str]) -> bool:
@@ -172,3 +187,247 @@ def _import(names: Collection[str]) -> None:
 def _top_level() -> set[str]:
     """The names that are imported now, without their parts."""
     return {name.partition(".")[0] for name in list(sys.modules)} - {"__main__"}
+
+
+_OURS = ("compilescope", "msgspec")
+"""In a fresh process they are there from the start too."""
+
+
+def _become(order: Mapping[str, Any], environment: Mapping[str, str]) -> Callable[[], None]:
+    """What is left to do at the end: run the program. `environment` is the warm process' own."""
+    folder = Path(order["folder"])
+    _take_streams(folder)
+    os.chdir(order["cwd"])
+    take_environment(order["environment"])
+    command: list[str] = order["command"]
+    sys.orig_argv = list(command)
+
+    def cold(reason: str) -> None:
+        (folder / COLD).write_text(reason, encoding="utf-8")
+        os._exit(0)
+
+    def check() -> str:
+        names = differing(current_environment(), environment)
+        return f"{names[0]} is set before torch is imported" if names else ""
+
+    loaded = _loaded_files(sys.modules)
+    hidden = _Hidden(check, cold)
+    hidden.hide()
+    if read_settings().run_dir is not None:
+        hidden.after_torch = _begin_capture
+    from compilescope.repair.trials.child import startup
+
+    overlay = startup.begin()
+    for path in overlay.paths:
+        if path in loaded:
+            cold(f"the warm process has imported {path}")
+    return lambda: _run(command[1:], overlay)
+
+
+def _take_streams(folder: Path) -> None:
+    """The objects of Python's own streams stay: only what is behind them is another file."""
+    for number, (name, flags) in enumerate(
+        (
+            ("stdin", os.O_RDONLY),
+            ("stdout", os.O_WRONLY | os.O_CREAT | os.O_TRUNC),
+            ("stderr", os.O_WRONLY | os.O_CREAT | os.O_TRUNC),
+        )
+    ):
+        descriptor = os.open(folder / name, flags, 0o600)
+        os.dup2(descriptor, number)
+        os.close(descriptor)
+
+
+def _begin_capture() -> None:
+    from compilescope.recorder import autoload
+
+    # The program comes first. A run without events says that capture did not begin.
+    with suppress(Exception):
+        autoload.begin()
+
+
+def _run(words: Sequence[str], overlay: Overlay) -> None:
+    """As `python WORDS` does."""
+    main = types.ModuleType("__main__")
+    main.__dict__["__builtins__"] = builtins
+    sys.modules["__main__"] = main
+    first, *rest = words
+    runner: Any = runpy
+    if first == "-m":
+        _first_on_path(os.getcwd())
+        sys.argv = ["-m", *rest[1:]]
+        with ending_as_python():
+            runner._run_module_as_main(rest[0])
+    elif first == "-c":
+        _first_on_path("")
+        sys.argv = ["-c", *rest[1:]]
+        with ending_as_python():
+            exec(compile(rest[0], "<string>", "exec", dont_inherit=True), main.__dict__)
+    elif os.path.isdir(first) or zipfile.is_zipfile(first):
+        sys.path.insert(0, os.path.abspath(first))
+        sys.argv = list(words)
+        with ending_as_python():
+            runner._run_module_as_main("__main__", False)
+    else:
+        sys.argv = list(words)
+        run_script(first, overlay)
+
+
+def _first_on_path(folder: str) -> None:
+    if not getattr(sys.flags, "safe_path", False) and not sys.flags.isolated:
+        sys.path.insert(0, folder)
+
+
+# Modules that the warm process has imported, hidden until the program imports them itself.
+#
+# So the program finds what it would find in a new interpreter, at the time when it would: torch's
+# seeds and hooks are set at `import torch`. Where something is not as it was when torch was really
+# imported (variables, another file of that name), this process is no use, and says so.
+
+
+class _Hidden:
+    """The modules, by the package that they belong to."""
+
+    def __init__(self, check: Callable[[], str], cold: Callable[[str], None]) -> None:
+        """`check` says why torch would be another one if it was imported now; `cold` ends this
+        process with that reason."""
+        self._check = check
+        self._cold = cold
+        self._packages: dict[str, dict[str, ModuleType]] = {}
+        self.after_torch: Callable[[], None] = lambda: None
+
+    def hide(self, stays: Collection[str] = _OURS) -> None:
+        own = sys.stdlib_module_names | set(sys.builtin_module_names) | set(stays)
+        for name, module in list(sys.modules.items()):
+            top = name.partition(".")[0]
+            if top not in own and not top.startswith("_") and _file(sys.modules.get(top)):
+                self._packages.setdefault(top, {})[name] = module
+        for names in self._packages.values():
+            for name in names:
+                del sys.modules[name]
+        sys.meta_path.insert(0, self)
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if name not in self._packages:
+            return None
+        real = self._packages[name][name].__spec__
+        spec = ModuleSpec(name, _HidingLoader(self))
+        if real is not None:
+            spec.origin, spec.has_location = real.origin, real.has_location
+            spec.submodule_search_locations = real.submodule_search_locations
+        return spec
+
+    def invalidate_caches(self) -> None:
+        """Nothing is cached."""
+
+    def module(self, name: str) -> ModuleType:
+        return self._packages[name][name]
+
+    def show(self, name: str) -> None:
+        """The program imports it."""
+        reason = self._check() or self._other_file(name)
+        if reason:
+            self._cold(reason)
+        shown = list(self._packages) if name == "torch" else [name]
+        for each in shown:
+            modules = self._packages.pop(each)
+            sys.modules.update(modules)
+            tell_imported(modules)
+        if name == "torch":
+            self.after_torch()
+
+    def _other_file(self, name: str) -> str:
+        """Would the program get another module of this name?"""
+        was = _file(self._packages[name][name])
+        found = PathFinder.find_spec(name, sys.path)
+        now = found.origin if found is not None else None
+        if was and now and os.path.realpath(was) == os.path.realpath(now):
+            return ""
+        return f"it has another module {name}"
+
+
+class _HidingLoader(Loader):
+    """Gives the module as it is."""
+
+    def __init__(self, hidden: _Hidden) -> None:
+        self._hidden = hidden
+        self._real: ModuleSpec | None = None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        module = self._hidden.module(spec.name)
+        self._real = module.__spec__  # Importing sets ours in its place.
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__spec__ = self._real
+        self._hidden.show(module.__name__)
+
+
+def _file(module: ModuleType | None) -> str | None:
+    file = getattr(module, "__file__", None)
+    return file if isinstance(file, str) else None
+
+
+def _loaded_files(modules: Mapping[str, ModuleType]) -> set[str]:
+    """The files of all that is imported."""
+    files = (_file(module) for module in list(modules.values()))
+    return {os.path.realpath(file) for file in files if file}
+
+
+_KEPT = ("__builtins__", "__name__", "__loader__", "__spec__")
+
+
+def run_to_the_end(program: Program) -> None:
+    """As Python's own end: threads, exit handlers, objects, streams. It never returns."""
+    status = 0
+    try:
+        program()
+    except SystemExit as leaving:
+        status = _status(leaving)
+    # The border: what is wrong here must not keep the process from ending.
+    with suppress(Exception):
+        private: Any = threading
+        private._shutdown()
+    with suppress(Exception):
+        exits: Any = atexit
+        exits._run_exitfuncs()
+    _flush()
+    with suppress(Exception):
+        _report_imported([name for name in list(sys.modules) if name not in _known_modules])
+    if threading.active_count() == 1:  # Daemons that still run use what the program has.
+        _drop(_known_modules)
+    _flush()
+    os._exit(status)
+
+
+def _status(leaving: SystemExit) -> int:
+    code = leaving.code
+    if code is None:
+        return 0
+    if isinstance(code, int):
+        return code & 0xFF
+    with suppress(Exception):
+        sys.stderr.write(f"{code}\n")
+    return 1
+
+
+def _drop(known: Collection[str]) -> None:
+    """The program's globals go, so that its files are closed and its finalizers run."""
+    for name, module in reversed(list(sys.modules.items())):
+        names = getattr(module, "__dict__", None)
+        if (name in known and name != "__main__") or not isinstance(names, dict):
+            continue
+        for private in (True, False):
+            for key in list(names):
+                if key not in _KEPT and private == (key[:1] == "_" and key[:2] != "__"):
+                    with suppress(Exception):
+                        names[key] = None
+    gc.collect()
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(Exception):
+            stream.flush()
+    with suppress(Exception):
+        ctypes.CDLL(None).fflush(None)

@@ -12,9 +12,8 @@ gc.disable()
 if sys.path and os.path.abspath(sys.path[0]) == os.path.dirname(os.path.abspath(__file__)):
     del sys.path[0]
 
-from compilescope.repair.trials.warm import fork_server  # noqa: E402
-from compilescope.repair.trials.warm.program_end import run_to_the_end  # noqa: E402
+from compilescope.repair.trials.warm.fork_server import run_to_the_end, serve  # noqa: E402
 
-program = fork_server.serve(int(sys.argv[1]))
+program = serve(int(sys.argv[1]))
 if program is not None:
-    run_to_the_end(program, fork_server.known_modules, fork_server.tell_imported)
+    run_to_the_end(program)

@@ -1,4 +1,5 @@
-"""Where the files of a log are on this machine: its paths are those of another one.
+"""The files of a program: the one that it begins in, and, of a log from another machine, where they
+are on this one.
 
 A file counts as found only if the line that the log shows is still in its place.
 """
@@ -11,11 +12,46 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib.machinery import PathFinder
 from pathlib import PurePosixPath, PureWindowsPath
 
 from compilescope.model.plain_files import read_source_text
 from compilescope.model.run import Run
 from compilescope.model.stack import origin_of
+
+
+def main_file_of(command: Sequence[str], cwd: str) -> str:
+    """The absolute path; empty where the program has no file of its own. `command` is as the user
+    typed it: a script or `-m MODULE` with arguments, `-c CODE`, or a runner such as pytest."""
+    if not command or not cwd:
+        return ""
+    first, *rest = command
+    if first == "-m":
+        return _module_file(rest[0], cwd) if rest else ""
+    if first == "torchrun":
+        first = next((word for word in rest if word.endswith(".py")), "")
+    path = os.path.join(cwd, first)
+    if os.path.isdir(path):
+        path = os.path.join(path, "__main__.py")
+    return os.path.normpath(path) if first.endswith(".py") or os.path.isfile(path) else ""
+
+
+def _module_file(name: str, cwd: str) -> str:
+    """Found without importing anything."""
+    path: list[str] | None = [cwd]
+    spec = None
+    for number, part in enumerate(name.split(".")):
+        spec = PathFinder.find_spec(part, path) or (
+            PathFinder.find_spec(part) if not number else None
+        )
+        if spec is None:
+            return ""
+        path = list(spec.submodule_search_locations or ())
+    if path:
+        inner = PathFinder.find_spec("__main__", path)
+        spec = inner or spec
+    return spec.origin or "" if spec is not None else ""
+
 
 _PACKAGES = re.compile(r"[/\\](?:site|dist)-packages[/\\](.+)", re.DOTALL)
 _MODULE = "<module>"
