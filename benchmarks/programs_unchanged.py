@@ -60,11 +60,12 @@ def main() -> int:
 
 def differences(subject: Subject, runs: Path, limit_s: float = 600) -> list[str]:
     """What is not the same in both; empty: nothing."""
-    captured = [sys.executable, "-m", "compilescope", "run", "-q", "--dir", str(runs)]
+    python = [*subject.around, sys.executable, *subject.flags]
+    captured = [*python, "-m", "compilescope", "run", "-q", "--dir", str(runs)]
     with tempfile.TemporaryDirectory() as scratch:
         # One after the other in a folder of the same name: programs print where they are.
         folder = Path(scratch) / "work"
-        one = left_by([sys.executable, *subject.words], subject, folder, limit_s)
+        one = left_by([*python, *subject.words], subject, folder, limit_s)
         two = left_by([*captured, *subject.words], subject, folder, limit_s)
     return [
         f"{name}: {getattr(one, name)!r} -> {getattr(two, name)!r}"

@@ -9,18 +9,9 @@ from __future__ import annotations
 
 import io
 import zipfile
-from dataclasses import dataclass, field
 
-
-@dataclass(frozen=True)
-class Subject:
-    """A program, and how it is started."""
-
-    text: str
-    words: tuple[str, ...] = ("program.py",)
-    environment: dict[str, str] = field(default_factory=dict)
-    files: dict[str, str | bytes] = field(default_factory=dict)
-    stdin: bytes = b""
+from subjects import unusual
+from subjects.subject import Subject
 
 
 def _zipped(texts: dict[str, str]) -> bytes:
@@ -747,4 +738,6 @@ TORCH.update(
         ),
     }
 )
+PLAIN.update(unusual.PLAIN)
+TORCH.update(unusual.TORCH)
 PROGRAMS = {**PLAIN, **TORCH}

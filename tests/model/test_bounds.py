@@ -15,7 +15,7 @@ from compilescope.model.error_text import innermost_cause, user_place
 from compilescope.model.event import encode
 from compilescope.model.eventfile import LONGEST_LINE, EventReader
 from compilescope.model.graph import decode_graph
-from compilescope.model.guard_text import (
+from compilescope.model.guards import (
     WholeFiles,
     count_kinds,
     decode_guards,

@@ -19,8 +19,7 @@ from compilescope.model.labels import (
     split_tags,
     write_labels,
 )
-from compilescope.sharing.archive import write_archive
-from compilescope.sharing.run_import import import_archive
+from compilescope.sharing.archive import import_archive, write_archive
 
 
 def test_they_are_read_as_they_were_written(tmp_path: Path) -> None:

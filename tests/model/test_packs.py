@@ -87,9 +87,8 @@ def test_exported_imported_and_redacted_like_any_run(tmp_path: Path) -> None:
     from compilescope.analysis.digest import digest
     from compilescope.logs.reader import read_logs
     from compilescope.model.run import read_run
-    from compilescope.sharing.archive import write_archive
+    from compilescope.sharing.archive import import_archive, write_archive
     from compilescope.sharing.redaction.run import redact
-    from compilescope.sharing.run_import import import_archive
     from logs.traces import GOLDEN
 
     log = str(GOLDEN / "torch_trace_eager.log.xz")

@@ -110,3 +110,27 @@ def test_events_are_found_by_their_ids_in_order_of_time(tmp_path: Path) -> None:
     run = read_run(store(full_run(), tmp_path, "abc123-full"))
     wanted = [each.id for each in run.events[3:6]]
     assert [each.id for each in run.events_with([*reversed(wanted), "9.9"])] == wanted
+
+
+def test_bodies_that_never_come_again_are_read_with_their_lines() -> None:
+    code = CodeRef("model.py", 3, "forward")
+    values = {"x": ValueFact("tensor", "torch.Tensor", shape=(2, 3))}
+    batches = [
+        [
+            encode(event(CompileTime(batch * 100 + n, frame=code), number=n, stack=(frame(),)))
+            for n in range(20)
+        ]
+        + [encode(event(GraphBreak("Tensor.item", "GB0170", "why", frame=code, values=values)))]
+        for batch in range(20)
+    ]
+    decoder = SharingDecoder()
+    read = [decoder.decode_lines(b"".join(line + b"\n" for line in lines)) for lines in batches]
+    assert read == [[decode(line) for line in lines] for lines in batches]
+    breaks = [each.body for events in read for each in events if isinstance(each.body, GraphBreak)]
+    assert all(type(each) is GraphBreak and each.values == values for each in breaks)
+    assert read[3][0].stack is read[19][5].stack
+    large = batches[1][0].replace(b'"duration_ns":100', b'"duration_ns":' + b"9" * 30)
+    assert large != batches[1][0]
+    for _ in range(20):
+        with pytest.raises(UnreadableLine):
+            decoder.decode_lines(large + b"\n")

@@ -22,9 +22,8 @@ from compilescope.model.header import RunHeader, write_header
 from compilescope.model.run import Run, read_run
 from compilescope.model.text_lines import LONGEST_TEXT, text_line
 from compilescope.recorder.journal import DiskJournal
-from compilescope.sharing.archive import write_archive
+from compilescope.sharing.archive import import_archive, write_archive
 from compilescope.sharing.redaction.run import redact
-from compilescope.sharing.run_import import import_archive
 from recorder.harness import latest_folder, latest_run, run_captured
 
 STARTED = ProcessStarted(argv=("a.py",), python="3.11", torch="2.13.0", parent_pid=1)

@@ -174,7 +174,7 @@ BROAD = {
     "LookupError",
 }
 INSIDE = ("recorder", "torchapi/hooks", "torchapi/guards", "torchapi/graphs", "torchapi/times")
-MORE_INSIDE = ("torchapi/hook.py", "torchapi/inductor/stages.py", "automatic.py")
+MORE_INSIDE = ("torchapi/hook.py", "torchapi/inductor/graph_compiles.py", "automatic.py")
 NOT_INSIDE = {
     "launcher.py",  # The launcher's own process.
     "signals.py",

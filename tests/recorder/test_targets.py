@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from compilescope.recorder.target import python_flags
 from recorder.harness import (
     OUR_CODE,
     Ended,
@@ -23,6 +24,7 @@ from recorder.harness import (
 pytestmark = pytest.mark.torch
 
 
+@pytest.mark.slow
 def test_pytest_names_the_test(tmp_path: Path) -> None:
     file = "suite_under_test.py"
     # --noconftest: the fixtures of this very session are for this session.
@@ -66,6 +68,7 @@ def test_compile_all_takes_the_outermost_modules(tmp_path: Path, uncompiled: End
     assert [site["source"].strip() for site in seen["sites"]] == ['print("half way")']
 
 
+@pytest.mark.slow
 def test_compile_by_name(tmp_path: Path, uncompiled: Ended) -> None:
     """A class, and functions: of a module, of a class, of another file."""
     names = ("Block", "loss_of", "Net.score", "parcel.maths.triple")
@@ -97,3 +100,21 @@ def test_modules_of_torchs_own_are_compiled_too(tmp_path: Path) -> None:
     (cause,) = again["causes"]
     assert cause["subject"].endswith(".size()[0]")
     assert cause["file"].endswith("torch_modules.py")
+
+
+@pytest.mark.parametrize(
+    ("words", "flags"),
+    [
+        ("-m compilescope run a.py -O", ""),
+        ("bin/compilescope run -O a.py", ""),
+        ("-O -m compilescope", "-O"),
+        ("-OOBm compilescope", "-O -O -B"),
+        ("-W error -Xdev -u -c code", "-W error -X dev -u"),
+        ("-bWerror -X utf8=1 -m compilescope", "-b -W error -X utf8=1"),
+        ("-I -S -P -i -s -m compilescope", "-s"),
+        ("--check-hash-based-pycs always -m compilescope", ""),
+        ("-W", "-W "),
+    ],
+)
+def test_flags_of_the_commands_python_are_the_programs(words: str, flags: str) -> None:
+    assert " ".join(python_flags(["python", *words.split()])) == flags

@@ -14,6 +14,7 @@ from programs_unchanged import differences  # noqa: E402
 from subjects.unchanged import PLAIN, PROGRAMS  # noqa: E402
 
 TOLD = ("closed-descriptors", "limits", "own-msgspec", "own-sitecustomize", "no-sitecustomize")
+TOLD += ("twice-optimized", "broken-python")
 """Without torch each takes a moment."""
 
 

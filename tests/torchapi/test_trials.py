@@ -15,8 +15,13 @@ from compilescope.torchapi.trials.backends import (
     find_backend,
     known_backends,
 )
-from compilescope.torchapi.trials.reruns import NotReplayable, Widening, wide_dtype
-from compilescope.torchapi.trials.survey import Saturation, Survey
+from compilescope.torchapi.trials.reruns import (
+    NotReplayable,
+    Saturation,
+    Survey,
+    Widening,
+    wide_dtype,
+)
 
 pytestmark = pytest.mark.torch
 

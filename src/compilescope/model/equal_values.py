@@ -7,7 +7,7 @@ same explanation. Reading each of them anew takes most of the time and nearly al
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from operator import attrgetter
 from typing import Annotated, Any, Generic, TypeVar, Union, get_args
@@ -33,6 +33,11 @@ _MOST_BYTES = 8 << 20
 all is forgotten, which costs time and changes nothing."""
 _MOST_SHARED = 200_000
 """Values. Chosen likewise."""
+_MOSTLY_NEW = 0.75
+"""Of a batch's bodies. Chosen: where so many are new, to look for the others costs more than to
+read all."""
+_BATCHES_READ_AT_ONCE = 15
+"""After one that was mostly new. Chosen: then what repeats is looked for again."""
 _CODE_FIELDS = ("frame", "region", "within")
 _GUARD_FIELDS = ("guard", "subject", "expected", "actual", "kind", "frame")
 _FRAME_FIELDS = ("file", "function", "source")
@@ -65,14 +70,21 @@ class _BreakLine(GraphBreak, frozen=True, tag="GraphBreak"):
     values: msgspec.Raw = msgspec.Raw(b"{}")  # type: ignore[assignment]
 
 
+_NEW_BODY: Any = Union[tuple(_BreakLine if kind is GraphBreak else kind for kind in get_args(Body))]  # noqa: UP007
 _line = msgspec.json.Decoder(_Line)
-_body: msgspec.json.Decoder[Any] = msgspec.json.Decoder(
-    Union[tuple(_BreakLine if kind is GraphBreak else kind for kind in get_args(Body))]  # noqa: UP007
-)
+_body: msgspec.json.Decoder[Any] = msgspec.json.Decoder(_NEW_BODY)
 _frame = msgspec.json.Decoder(Frame)
 _values = msgspec.json.Decoder(dict[str, ValueFact])
 _frames = msgspec.json.Decoder(tuple[msgspec.Raw, ...])
 _break_parts = attrgetter(*GraphBreak.__struct_fields__)
+
+
+@functools.cache
+def _read_line() -> msgspec.json.Decoder[Any]:
+    """Of events whose stacks alone are still text; few runs are so long that they need it."""
+    return msgspec.json.Decoder(
+        msgspec.defstruct("_ReadLine", [("body", _NEW_BODY)], bases=(_Line,), kw_only=True)
+    )
 
 
 def _decoded(decoder: msgspec.json.Decoder[T], texts: Iterable[bytes]) -> list[T]:
@@ -90,12 +102,15 @@ class _Known(Generic[T]):
     def __init__(self) -> None:
         self._known: dict[bytes, T] = {}
         self._bytes = 0
+        self.new = 0
+        """Of the texts that were asked for last."""
 
     def of(self, texts: list[bytes], read: Callable[[Collection[bytes]], Iterable[T]]) -> list[T]:
         """`read`: those that are not known yet. It is not kept: a decoder must go when its reader
         does, and nobody looks for circles meanwhile."""
         known = self._known
         new = dict.fromkeys([text for text in texts if text not in known])
+        self.new = len(new)
         if not new:
             return [known[text] for text in texts]
         made = dict(zip(new, read(new), strict=True))
@@ -119,6 +134,8 @@ class SharingDecoder:
         self._shared: dict[Any, Any] = {}
         self._one: Callable[[T, T], T] = self._shared.setdefault
         """Of a value, twice: the first that was equal to it. Called some ten times an event."""
+        self._at_once = 0
+        """So many batches are read without looking for bodies that are known already."""
 
     def decode(self, line: bytes) -> Event:
         try:
@@ -130,6 +147,13 @@ class SharingDecoder:
     def decode_lines(self, lines: bytes) -> list[Event]:
         """As `decode` of each; UnreadableLine where that may be anything but a plain event."""
         try:
+            if self._at_once:
+                self._at_once -= 1
+                if not may_have_long_number(lines):
+                    whole = _read_line().decode_lines(lines)
+                    if len(whole) == _line_ends(lines):
+                        bodies = self._shared_bodies([line.body for line in whole])
+                        return self._with_bodies(whole, bodies)
             read = _line.decode_lines(lines)
             # Between values any space will do for JSON lines; for events only the end of a line.
             if len(read) == _line_ends(lines):
@@ -141,9 +165,14 @@ class SharingDecoder:
     def _events(self, lines: list[_Line]) -> list[Event]:
         if len(self._shared) > _MOST_SHARED:
             self._shared.clear()
+        bodies = self._bodies.of([bytes(line.body) for line in lines], self._new_bodies)
+        if self._bodies.new > _MOSTLY_NEW * len(lines):
+            self._at_once = _BATCHES_READ_AT_ONCE
+        return self._with_bodies(lines, bodies)
+
+    def _with_bodies(self, lines: Sequence[_Line], bodies: Sequence[Body]) -> list[Event]:
         one = self._one
         stacks = self._stacks.of([bytes(line.stack) for line in lines], self._new_stacks)
-        bodies = self._bodies.of([bytes(line.body) for line in lines], self._new_bodies)
         return [
             Event(
                 id=line.id,
@@ -173,7 +202,9 @@ class SharingDecoder:
         return frames
 
     def _new_bodies(self, texts: Collection[bytes]) -> list[Body]:
-        bodies = _decoded(_body, texts)
+        return self._shared_bodies(_decoded(_body, texts))
+
+    def _shared_bodies(self, bodies: list[Any]) -> list[Body]:
         broken = [body for body in bodies if type(body) is _BreakLine]
         values = iter(self._values.of([bytes(line.values) for line in broken], self._new_values))
         for number, body in enumerate(bodies):

@@ -8,10 +8,11 @@ events name are lines too, see `text_lines`; whoever reads events passes over th
 from __future__ import annotations
 
 import contextlib
-import io
 import os
 import threading
 from collections.abc import Iterator
+from io import FileIO
+from os import lstat
 from pathlib import Path
 from typing import BinaryIO
 
@@ -103,9 +104,9 @@ class EventFile:
         left = data
         try:
             # A file object: if an exception of the program's comes here, it closes itself.
-            file = io.FileIO(self._path, "ab")
+            file = FileIO(self._path, "ab")
             # The file that it was at first: one that has taken its place is another's.
-            ours = self._ours = self._ours or os.lstat(self._path)
+            ours = self._ours = self._ours or lstat(self._path)
             try:
                 before = size_of(file, ours)
                 try:

@@ -11,6 +11,10 @@ import errno
 import io
 import os
 import sys
+from io import FileIO
+
+# By name: a program may put others in their place, as tests do with fakes; it means its own calls.
+from os import fstat, lstat
 from pathlib import Path
 
 from compilescope.processes.interruptions import programs_own
@@ -20,7 +24,7 @@ if sys.platform != "win32":
 
 
 def create(path: Path, mode: str) -> None:
-    with io.FileIO(str(path), mode) as file:
+    with FileIO(str(path), mode) as file:
         _open_to_its_maker(file)
 
 
@@ -29,8 +33,8 @@ def write_new(path: str, data: bytes) -> None:
     if len(data) > room_beyond(0):
         raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
     # A file object: if an exception of the program's comes here, it closes itself.
-    file = io.FileIO(path, "wb")
-    ours = os.lstat(path)
+    file = FileIO(path, "wb")
+    ours = lstat(path)
     try:
         size_of(file, ours)
         if ours.st_mode & 0o600 != 0o600:
@@ -52,7 +56,7 @@ def make_folder(path: Path) -> None:
 def size_of(file: io.FileIO, ours: os.stat_result) -> int:
     """Bytes in the file. OSError where the descriptor is another one's by now: a thread of the
     program may have closed ours, and opened what is its own."""
-    found = os.fstat(file.fileno())
+    found = fstat(file.fileno())
     if (ours.st_dev, ours.st_ino) != (found.st_dev, found.st_ino):
         raise OSError(errno.EBADF, "The descriptor is another file's")
     return found.st_size
@@ -87,4 +91,4 @@ def room_beyond(size: int) -> int:
 def _open_to_its_maker(file: io.FileIO) -> None:
     """Whatever the program's umask: who made it must be able to open it again."""
     if os.name != "nt":
-        os.fchmod(file.fileno(), os.fstat(file.fileno()).st_mode & 0o777 | 0o600)
+        os.fchmod(file.fileno(), fstat(file.fileno()).st_mode & 0o777 | 0o600)

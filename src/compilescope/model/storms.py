@@ -1,8 +1,9 @@
-"""How much capture keeps of a frame that is compiled again and again (a recompile storm).
+"""The numbers in a compile id, and how much capture keeps of a frame compiled again and again.
 
-Past some compilations its cache entries are no longer walked, and past some more its graphs and
-guards are no longer written: events are still counted, and the program is not slowed down. torch's
-own limit is 8 compilations of a frame, so only programs that raise it come this far.
+In such a recompile storm, past some compilations its cache entries are no longer walked, and past
+some more its graphs and guards are no longer written: events are still counted, and the program is
+not slowed down. torch's own limit is 8 compilations of a frame, so only programs that raise it come
+this far.
 """
 
 from __future__ import annotations
@@ -24,5 +25,6 @@ def compilation_number(compile_id: str | None) -> int:
 
 
 def frame_number(compile_id: str | None) -> str:
-    """The frame itself: `0` in `0/17_1`."""
-    return (compile_id or "").rpartition("/")[0]
+    """What all compilations of one code object share: `3` of `3/0`, `!0/3` of `!0/3/0`."""
+    compile_id = compile_id or ""
+    return compile_id.rpartition("/")[0] or compile_id

@@ -15,11 +15,15 @@ import os
 import platform
 import sys
 import threading
-import time
 import traceback
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
+
+# By name: a program may put others in their place, as tests do with fakes; it means its own calls.
+from os import getpid
 from pathlib import PurePath
+from threading import get_ident
+from time import time_ns
 from typing import Any, TypeVar
 
 import msgspec
@@ -244,10 +248,10 @@ class Recorder:
         cells = cell_names()
         event = Event(
             id=f"{self._name}.{self._sequence}",
-            time_ns=time.time_ns(),
-            pid=os.getpid(),
+            time_ns=time_ns(),
+            pid=getpid(),
             rank=self._rank,
-            thread=threading.get_ident(),
+            thread=get_ident(),
             epoch=self._epoch,
             compile_id=compile_id,
             test=self._test,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -13,6 +14,9 @@ from compilescope.errors import ToolError
 
 Kind = Literal["script", "module", "code", "stdin", "pytest", "torchrun"]
 """`stdin`: `-`, the program's text on standard input."""
+
+_PLAIN_FLAGS = frozenset("bBdOqRsuv")
+_FLAGS_WITH_VALUE = frozenset("WX")
 
 
 @dataclass(frozen=True)
@@ -86,6 +90,27 @@ class Target:
         """As the user would type it."""
         prefix = {"module": "-m", "code": "-c", "pytest": "pytest", "torchrun": "torchrun"}
         return (prefix[self.kind], *self.words) if self.kind in prefix else self.words
+
+
+def python_flags(words: Sequence[str]) -> list[str]:
+    """Those of a Python's command line that a program under capture can have too: `python -O -m
+    compilescope run` means the program. With -E, -I or -S it would not find us; -P keeps a folder's
+    files from hiding our modules, and is no word about the program; -i is for the one who types.
+    What variables say need not be repeated: the program has them."""
+    flags: list[str] = []
+    rest = iter(words[1:])
+    for word in rest:
+        if not word.startswith("-") or word.startswith("--"):
+            break
+        for at, letter in enumerate(word[1:], 1):
+            if letter in _FLAGS_WITH_VALUE:
+                flags += [f"-{letter}", word[at + 1 :] or next(rest, "")]
+                break
+            if letter in _PLAIN_FLAGS:
+                flags.append(f"-{letter}")
+            elif letter in "mc":
+                return flags
+    return flags
 
 
 def _check_script(path: Path) -> None:

@@ -8,6 +8,9 @@ import atexit
 import os
 import sys
 
+_open, _close, _write_bytes, _getpid = os.open, os.close, os.write, os.getpid
+"""As they were when Python started: a program that puts others in their place, a test's fakes say,
+means its own calls."""
 _own_path = []
 """Where Python's own modules and installed packages are; not the user's folders. Ours counts also
 where PYTHONPATH names it: `--python` puts what the program's Python lacks there."""
@@ -37,15 +40,15 @@ def _mark(what):
         return
     try:
         # Only where the launcher has made it: a folder that is gone is not made again.
-        file = os.open(os.path.join(folder, "processes"), os.O_WRONLY | os.O_APPEND)
+        file = _open(os.path.join(folder, "processes"), os.O_WRONLY | os.O_APPEND)
     except OSError:
         return
     try:
-        _write(file, f"{os.getpid()} {what}\n".encode("utf-8", "replace"))
+        _write(file, f"{_getpid()} {what}\n".encode("utf-8", "replace"))
     except OSError:
         pass
     finally:
-        os.close(file)
+        _close(file)
 
 
 def _write(file, line):
@@ -54,12 +57,12 @@ def _write(file, line):
     signals = sys.modules.get("_signal")
     number = getattr(signals, "SIGXFSZ", None)
     if number is None or signals.getsignal(number) in (signals.SIG_IGN, None):
-        os.write(file, line)
+        _write_bytes(file, line)
         return
     before = signals.pthread_sigmask(signals.SIG_BLOCK, [number])
     pending = signals.sigpending()
     try:
-        os.write(file, line)
+        _write_bytes(file, line)
     finally:
         for sent in signals.sigpending() - pending:
             if sent == number:

@@ -31,11 +31,12 @@ from compilescope.processes.interruptions import let_through
 from compilescope.torchapi.calls.rehearsal import (
     DispatchedOperator,
     OperatorNotes,
+    TrialSizes,
+    Unclear,
     fake_cast,
     quietly,
     rehearse,
 )
-from compilescope.torchapi.calls.trial_sizes import TrialSizes, Unclear
 from compilescope.torchapi.graphs.fx import tensor_info
 
 

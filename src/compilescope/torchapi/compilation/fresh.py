@@ -1,4 +1,5 @@
-"""What was compiled in this process already, and how to have it compiled as if for the first time.
+"""What was compiled in this process already, how long that took, and how to have it compiled as if
+for the first time.
 
 Dynamo keeps compiled code, and the mark of a function that it gave up, with the code object. There
 is no way to put that aside for one call, so it is dropped, as `torch._dynamo.explain` does. Less is
@@ -8,6 +9,9 @@ change stay. The caches of compiled code are empty or unused for a while.
 A module that `.compile()` compiled in place stays a module, and calls what that made of it.
 `torch.compile` around it changes nothing: Dynamo skips torch's own `__call__`, and the module calls
 its own compilation, with its own backend.
+
+Where torch lacks the place that every compilation passes, nothing is counted; who asks for steady
+state then has only the steps' own times to go by.
 """
 
 from __future__ import annotations
@@ -15,6 +19,8 @@ from __future__ import annotations
 import functools
 import itertools
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from types import CodeType, ModuleType
@@ -245,3 +251,63 @@ def uncached() -> Iterator[None]:
             if config is not None and hasattr(config, name):
                 stack.enter_context(config.patch(**{name: False}))
         yield
+
+
+class CompilationClock:
+    """Counts from `install` on, for good: the process is there for nothing else."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.seconds = 0.0
+        self._local = threading.local()
+
+    def install(self) -> bool:
+        """False where this torch has no place that every compilation passes."""
+        self._count_loading()
+        return self._count_compiling()
+
+    def _count_loading(self) -> None:
+        import torch
+
+        load: Any = getattr(torch.compiler, "load_cache_artifacts", None)
+        if load is None:
+            return
+
+        @functools.wraps(load)
+        def timed(*args: Any, **kwargs: Any) -> Any:
+            begun = time.perf_counter()
+            try:
+                return load(*args, **kwargs)
+            finally:
+                self.seconds += time.perf_counter() - begun
+
+        torch.compiler.load_cache_artifacts = timed
+
+    def _count_compiling(self) -> bool:
+        try:
+            from torch._dynamo import metrics_context
+        except ImportError:
+            return False
+        context: Any = getattr(metrics_context, "MetricsContext", None)
+        if context is None:
+            return False
+        enter, leave = context.__enter__, context.__exit__
+
+        @functools.wraps(enter)
+        def begin(self_: Any) -> Any:
+            self.count += 1
+            depth = getattr(self._local, "depth", 0)
+            self._local.depth = depth + 1
+            if not depth:
+                self._local.begun = time.perf_counter()
+            return enter(self_)
+
+        @functools.wraps(leave)
+        def end(self_: Any, *error: Any) -> Any:
+            depth = self._local.depth = max(getattr(self._local, "depth", 1) - 1, 0)
+            if not depth:
+                self.seconds += time.perf_counter() - getattr(self._local, "begun", 0.0)
+            return leave(self_, *error)
+
+        context.__enter__, context.__exit__ = begin, end
+        return True

@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 from compilescope.model.bodies import FailedGuard
-from compilescope.model.guard_text import readable, without_comment
+from compilescope.model.guards import readable, without_comment
 from compilescope.model.stack import Frame
 from compilescope.processes.interruptions import let_through
 

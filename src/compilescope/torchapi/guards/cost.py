@@ -19,8 +19,7 @@ from typing import Any
 import torch
 
 from compilescope.errors import ToolError
-from compilescope.model.guard_text import without_comment
-from compilescope.model.guards import GuardCheck, GuardCost, GuardNode
+from compilescope.model.guards import GuardCheck, GuardCost, GuardNode, without_comment
 from compilescope.registry.capabilities import load_capabilities
 from compilescope.torchapi.capabilities import has
 from compilescope.torchapi.compilation.current import current_compile_id

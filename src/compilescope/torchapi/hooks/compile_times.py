@@ -6,8 +6,8 @@ other hooks gathered on the way is written here.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
+from time import time_ns
 from typing import Any, Literal
 
 from compilescope.model.bodies import CompileFailed, CompileTime, Recompile
@@ -54,7 +54,7 @@ def _record(watch: Watch, call: HookedCall) -> None:
         _write_failure(watch, error, phase, frame, compile_id)
     phases = {name: us for name, us in metrics.items() if name.endswith("_us") and type(us) is int}
     body = CompileTime(
-        duration_ns=time.time_ns() - context._start_time_ns,
+        duration_ns=time_ns() - context._start_time_ns,
         phases_us=phases,
         phase=phase,
         ok=error is None and metrics.get("fail_type") is None,

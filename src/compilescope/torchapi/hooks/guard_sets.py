@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from compilescope.model.bodies import Guard, GuardSet
-from compilescope.model.guard_text import without_comment
+from compilescope.model.guards import without_comment
 from compilescope.model.stack import Frame, innermost_user_frame
 from compilescope.model.storms import MOST_KEPT, compilation_number, frame_number
 from compilescope.torchapi.compilation.current import current_compile_id

@@ -10,7 +10,7 @@ import re
 from typing import Any
 
 from compilescope.model.bodies import CacheEntryMiss, FailedGuard
-from compilescope.model.guard_text import readable, without_comment
+from compilescope.model.guards import readable, without_comment
 from compilescope.model.storms import MOST_WALKED, compilation_number
 from compilescope.torchapi.compilation.current import current_compile_id
 from compilescope.torchapi.guards.checks import failed_guards

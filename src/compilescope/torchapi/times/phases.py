@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 import weakref
+from threading import get_ident
 from typing import Any
 
 from compilescope.model.bodies import CompilePhases
@@ -36,7 +37,7 @@ class _ThreadPhases:
     __slots__ = ("ident", "in_compilation", "kept", "last_ns", "stack")
 
     def __init__(self) -> None:
-        self.ident = threading.get_ident()
+        self.ident = get_ident()
         self.stack: list[SeenPhase] = []
         self.kept: list[SeenPhase] = []
         # In order of their start. Its own thread alone appends; others take from the front.
@@ -104,7 +105,7 @@ class PhaseLog:
     def close(self) -> None:
         """Write what is left, and the phases that have no end as far as they are known."""
         try:
-            at_work = sys._current_frames().keys() - {threading.get_ident()}
+            at_work = sys._current_frames().keys() - {get_ident()}
             now = time.time_ns()
             for log in self._threads:
                 for phase in log.stack:
@@ -155,7 +156,7 @@ class PhaseLog:
             self._taking.release()
 
     def _write(self, log: _ThreadPhases, taken: list[SeenPhase]) -> None:
-        thread = None if log.ident == threading.get_ident() else log.ident
+        thread = None if log.ident == get_ident() else log.ident
         for outer, group in by_compilation(taken):
             self._sink.emit(CompilePhases(recorded(outer, group), thread), compile_id=outer)
 
