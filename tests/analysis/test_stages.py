@@ -15,10 +15,9 @@ from builders import event, run_of
 from compilescope.analysis.stages.kernels import KernelBlock, OutputCode, read_output_code
 from compilescope.analysis.stages.line_links import Family, ReadStage
 from compilescope.analysis.stages.panes import StagePane, stage_panes
-from compilescope.analysis.stages.printed_graph import read_printed
+from compilescope.analysis.stages.printed_graph import portable_graphs, read_printed, tensor_of
 from compilescope.analysis.stages.reader import StageReader
 from compilescope.analysis.stages.staged_graphs import Stage, StagedGraph, staged_graphs
-from compilescope.analysis.stages.tensors import portable_graphs, tensor_of
 from compilescope.model.bodies import CacheAccess, GraphCaptured, KernelEmitted
 from compilescope.model.graph import KernelCall
 from compilescope.model.run import Run

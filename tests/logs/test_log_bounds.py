@@ -9,7 +9,7 @@ import pytest
 
 from compilescope.logs import run_writer
 from compilescope.logs.reader import OUR_FAULT, read_logs
-from compilescope.logs.text.mlir.locs import Locs
+from compilescope.logs.text.mlir import Locs
 from logs.traces import read_bytes, record
 
 STAMP = b"V1115 00:00:01.000000 4242 torch/_dynamo/x.py:12] [0/0] "

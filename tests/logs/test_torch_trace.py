@@ -11,7 +11,7 @@ from compilescope.analysis.digest import Digest, digest
 from compilescope.logs.trace.phases import Phases
 from compilescope.logs.words.break_words import read_break
 from compilescope.model import bodies
-from compilescope.model.guard_text import decode_guards
+from compilescope.model.guards import decode_guards
 from compilescope.model.run import Run
 from logs.traces import golden, read_bytes, record
 

@@ -7,13 +7,25 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from builders import event, run_of
 from compilescope.analysis.step_causes import steps_json
-from compilescope.profiles.calls import CallPlace, HostLine, StepPlaces, UserLine
+from compilescope.model.artifacts import MemoryArtifacts
+from compilescope.model.bodies import StepsProfiled
+from compilescope.model.run import Run
+from compilescope.profiles.calls import (
+    CallPlace,
+    HostLine,
+    StepPlaces,
+    UserLine,
+    read_places,
+    read_unfused,
+)
 from compilescope.profiles.causes import Cause, causes_of
 from compilescope.profiles.kernel_rows import KernelRow, Roof, bound_of, kernel_rows
 from compilescope.profiles.step import bar_of
+from compilescope.profiles.step_profile import profiles_of
 from compilescope.profiles.trace import STEP, Trace, TraceSpan, compact, read_stored
-from compilescope.report.step_trace import spans_of
+from compilescope.report.step_trace import spans_of, step_events
 from profiles.traces import (
     STEP_US,
     host,
@@ -246,3 +258,17 @@ def test_a_trace_to_look_at_has_kernels_with_lines() -> None:
     assert found["args"] == {"place": "train.py:12", "correlation": 1} and found["ts"] == 103
     (asked,) = (e for e in spans if e["name"] == "cudaLaunchKernel")
     assert asked["args"]["correlation"] == 1
+
+
+@pytest.mark.parametrize("damaged", ["", "{", '{"names": ["\ud800"]}', "[" * 20_000])
+def test_a_damaged_profile_spoils_no_page(damaged: str) -> None:
+    artifacts = MemoryArtifacts()
+    names = (artifacts.put(damaged, "profile"), artifacts.put(damaged, "json"))
+    told = StepsProfiled(steps=2, step_ns=(1,), trace=names[0], places=names[1], unfused=names[1])
+    whole = run_of(event(told, number=0))
+    run = Run(whole.header, whole.events, artifacts)
+    (profile,) = profiles_of(run)
+    assert profile.bar is None
+    assert profile.told.reason == ("its record is damaged" if damaged else "")
+    assert list(step_events(run, 0)) == []
+    assert read_places(damaged) == StepPlaces() and read_unfused(damaged) == []

@@ -89,6 +89,7 @@ def test_a_training_step(tmp_path: Path) -> None:
     assert len(told.step_ns) == 3 and told.device == "" and not told.reason
 
 
+@pytest.mark.slow
 def test_too_few_steps(tmp_path: Path) -> None:
     done, run = _run(tmp_path, 6, "--profile")
     assert done.returncode == 0

@@ -16,7 +16,6 @@ from compilescope.model.bodies import (
     Recompile,
 )
 from compilescope.model.stack import CodeRef
-from compilescope.report.advice import ShownAdvice, advice_blocks, advice_text
 from compilescope.report.blocks import (
     Block,
     Diff,
@@ -28,7 +27,8 @@ from compilescope.report.blocks import (
     Part,
     plain,
 )
-from compilescope.report.first_causes import start_with
+from compilescope.report.cause_list import start_with
+from compilescope.report.finding import ShownAdvice, advice_blocks, advice_text
 from compilescope.report.render.html import to_html
 from compilescope.report.render.markdown import to_markdown
 from compilescope.report.render.terminal import to_text

@@ -124,3 +124,20 @@ def test_small_markdown_is_whole() -> None:
     text = fit_bytes(document, 60_000, to_markdown, REST)
     assert sorted(text.splitlines()) == sorted(to_markdown(document).splitlines())
     assert text.index("## Graph breaks") < text.index("## Timeline")
+
+
+def test_a_long_text_in_each_row_of_markdown_is_cut_before_it_is_drawn() -> None:
+    longest = "a" * 100_000
+    rows = tuple(Paragraph(words(longest)) for _ in range(50))
+    document = Document("many", "", (Part("rows", "Rows", rows),))
+    drawn_letters = 0
+
+    def draw(given: Document) -> str:
+        nonlocal drawn_letters
+        text = to_markdown(given)
+        drawn_letters += len(text)
+        return text
+
+    text = fit_bytes(document, 60_000, draw, REST)
+    assert len(text) <= 60_000 and "more letters; JSON has them all" in text
+    assert drawn_letters < 10 * 60_000

@@ -24,10 +24,10 @@ from compilescope.model.bodies import (
 )
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef
-from compilescope.report.amounts import shown_bytes, shown_flops
 from compilescope.report.blocks import Block, Fold, Item, Panes, Paragraph, Table, plain
 from compilescope.report.document import report_document
 from compilescope.report.graph_panes import graph_texts
+from compilescope.report.places import shown_bytes, shown_flops
 from compilescope.report.render.html import to_html
 from compilescope.report.render.markdown import to_markdown
 from compilescope.report.render.terminal import to_text

@@ -20,8 +20,8 @@ from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef
 from compilescope.report.blocks import Bar, Block, Cell, Fold, Item, Timeline, Tree
 from compilescope.report.document import report_document
+from compilescope.report.render.html import tree_values
 from compilescope.report.render.spans import round_ticks
-from compilescope.report.render.timeline import tree_values
 from compilescope.report.section import Reading
 from compilescope.report.sections.tree import SECTION
 from samples import RUNS, big_run

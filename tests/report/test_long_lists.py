@@ -185,7 +185,7 @@ def test_any_list_of_a_long_run_is_bounded_and_counted(
     long_runs: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever the section: this one knows no bound of its own."""
-    monkeypatch.setattr("compilescope.report.first_items.MOST_IN_FULL", 10)
+    monkeypatch.setattr("compilescope.report.section.MOST_IN_FULL", 10)
     faults = [event(ToolFault(f"hook {n}", "no"), number=n) for n in range(30)]
     figures = [event(Measurement("speed", n, f"m{n}"), number=30 + n) for n in range(30)]
     reading = Reading(run_of(*faults, *figures), full=True, page=True)
@@ -214,7 +214,7 @@ def test_breaks_of_a_long_log_that_nobody_draws_are_counted_and_not_made(
         parts = report_document(Reading(run, full=True, page=True)).parts
         return str(next(part.blocks for part in parts if part.id == "log"))
 
-    monkeypatch.setattr("compilescope.report.first_items.MOST_IN_FULL", 10)
+    monkeypatch.setattr("compilescope.report.section.MOST_IN_FULL", 10)
     whole = shown()
     assert len(made) == CAUSES
     made.clear()
@@ -243,7 +243,7 @@ def test_a_place_that_is_not_drawn_takes_no_room_from_the_causes() -> None:
 
 
 def test_a_short_run_is_drawn_in_full(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("compilescope.report.first_items.MOST_IN_FULL", 10)
+    monkeypatch.setattr("compilescope.report.section.MOST_IN_FULL", 10)
     figures = [event(Measurement("speed", n, f"m{n}"), number=n) for n in range(30)]
     text = to_text(report_document(Reading(run_of(*figures), full=True)))
     assert "m29" in text and "more; see" not in text

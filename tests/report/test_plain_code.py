@@ -86,3 +86,33 @@ def test_lines_of_real_programs_and_broken_ones() -> None:
     assert len(read) > len(texts) / 2
     for text, made in read:
         assert html(made) == html(by_pygments(text)), text
+
+
+_MIXED = r'''"""One
+
+two \n and ' in it."""
+import os
+x = f"{x!r:>{n}}"
+y = """a
+# no """
+z = 1
+def __init__(self):
+    r"""doc"""
+    f"""{
+    self
+    }"""
+    print("naïve")
+w = """ open
+'''
+
+
+def test_files_are_read_partly_here_and_partly_by_pygments() -> None:
+    chance = random.Random(19)
+    texts = [path.read_text(encoding="utf-8") for path in sorted(SOURCES.glob("*.py"))[:12]]
+    texts += [_MIXED, _MIXED.replace("y =", "def"), _MIXED.replace("z = 1", "match x\n_")]
+    for text in [*texts, *([_MIXED] * 60)]:
+        at = chance.randrange(len(text) + 1)
+        texts.append(text[:at] + chance.choice(_MUTATIONS) + text[at + chance.randrange(2) :])
+    assert sum(plain_tokens(text) is None for text in texts) > len(texts) / 2
+    for text in texts:
+        assert html(code_colors.code_tokens(text)) == html(by_pygments(text)), text

@@ -18,8 +18,7 @@ from compilescope.report.blocks import (
 )
 from compilescope.report.render import terminal
 from compilescope.report.render.terminal import blocks_to_text, to_text
-from compilescope.report.size_limits import fit_lines
-from compilescope.report.text_limits import SHORT_TEXT, fit_letters, fit_texts
+from compilescope.report.size_limits import SHORT_TEXT, fit_letters, fit_lines, fit_texts
 
 
 def document(*blocks) -> Document:

@@ -26,8 +26,7 @@ from compilescope.model.header import read_header, write_header
 from compilescope.model.home import list_runs
 from compilescope.model.provenance import SEALS
 from compilescope.model.run import Run, read_run
-from compilescope.sharing.archive import UnpackLimits, write_archive, write_run
-from compilescope.sharing.run_import import import_archive
+from compilescope.sharing.archive import UnpackLimits, import_archive, write_archive, write_run
 
 NAME = "abc123-model"
 TEXT = "x = 1\n"
@@ -460,7 +459,7 @@ def test_a_signal_leaves_nothing(run: Path, tmp_path: Path) -> None:
     write_archive(run, tmp_path / "run.zip")
     code = (
         "import sys, time; from pathlib import Path\n"
-        "from compilescope.sharing.run_import import import_archive\n"
+        "from compilescope.sharing.archive import import_archive\n"
         "def wait(done, total): print('busy', flush=True); time.sleep(60)\n"
         f"import_archive(Path({str(tmp_path / 'run.zip')!r}), Path({str(tmp_path / 'other')!r}),"
         " progress=wait)\n"

@@ -34,7 +34,7 @@ from compilescope.model.bodies import (
 from compilescope.model.cache_key import cache_access, decode_key
 from compilescope.model.event import encode
 from compilescope.model.graph import Call, Graph, Node, TensorInfo, decode_graph, encode_graph
-from compilescope.model.guard_text import decode_guards
+from compilescope.model.guards import decode_guards
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef, Frame, origin_of
 from compilescope.rules.recompiles import layer_index
@@ -42,10 +42,10 @@ from compilescope.sharing.redaction import code, files, vocabulary
 from compilescope.sharing.redaction import diagnosis as compared
 from compilescope.sharing.redaction.code import Numbers, Words
 from compilescope.sharing.redaction.diagnosis import changed, compared_diagnosis, diagnosis
+from compilescope.sharing.redaction.files import redact_path
 from compilescope.sharing.redaction.lexer import tokens
 from compilescope.sharing.redaction.name_survey import collect_sizes, collect_source
 from compilescope.sharing.redaction.names import Names
-from compilescope.sharing.redaction.paths import redact_path
 from compilescope.sharing.redaction.policies import POLICIES
 from compilescope.sharing.redaction.prose import Prose
 from compilescope.sharing.redaction.run import Redaction, a_few, leaked_names, redact

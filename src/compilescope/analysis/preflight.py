@@ -12,9 +12,9 @@ import msgspec
 
 from compilescope.analysis.digest import Digest
 from compilescope.analysis.stages.line_links import Family, ReadStage
+from compilescope.analysis.stages.printed_graph import portable_graphs
 from compilescope.analysis.stages.reader import StageReader
 from compilescope.analysis.stages.staged_graphs import StagedGraph, staged_graphs
-from compilescope.analysis.stages.tensors import portable_graphs
 from compilescope.findings.violations import ViolationFinding, violation
 from compilescope.model.bodies import GraphStage, Violation
 from compilescope.model.device import Device

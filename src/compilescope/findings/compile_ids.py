@@ -10,7 +10,8 @@ from compilescope.model.run import Run
 from compilescope.patterns import late
 from compilescope.texts import whole_number
 
-_ATTEMPT = late(r"^compile_attempt_(\d{1,9})$")
+_ATTEMPT_BEGINS = "compile_attempt_"
+_ATTEMPT = late(rf"^{_ATTEMPT_BEGINS}(\d{{1,9}})$")
 _NS = 1e9
 """Nanoseconds of a second."""
 Process = tuple[str, int]
@@ -41,11 +42,6 @@ def without_attempt(compile_id: str) -> str:
     return compile_id.partition("_")[0]
 
 
-def frame_number(compile_id: str) -> str:
-    """What all compilations of one code object share: `3` of `3/0`, `!0/3` of `!0/3/0`."""
-    return compile_id.rpartition("/")[0] or compile_id
-
-
 # What causes cost in compile time: recompiles as a whole, breaks by the tracing thrown away.
 
 
@@ -71,7 +67,9 @@ def retrace_seconds(run: Run) -> dict[str, float]:
     attempts: dict[tuple[CompileKey, int], int] = {}
     for event, phases in run.of(CompilePhases):
         for phase in phases.phases:
-            match = _ATTEMPT.match(phase.name)
+            # Of all phases few are attempts: an expression is asked of those alone.
+            name = phase.name
+            match = _ATTEMPT.match(name) if name.startswith(_ATTEMPT_BEGINS) else None
             if match is None:
                 continue
             key = compile_key(event, phase.compile_id or event.compile_id)

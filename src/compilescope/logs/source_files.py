@@ -1,13 +1,15 @@
 """The program's files, where they are at hand: in folders that a user names, or at a log's paths.
 
-A log may come from anywhere and name anything. A file is taken for the program's only if it agrees
-with what the log shows of it: the text of its lines, else the functions that they are in. Within a
-folder that the user named, a file may also be taken on the user's word.
+A log may come from anywhere and name anything: a device or a pipe is never opened. A file is taken
+for the program's only if it agrees with what the log shows of it: the text of its lines, else the
+functions that they are in. Within a folder that the user named, a file may also be taken on the
+user's word.
 """
 
 from __future__ import annotations
 
 import ast
+import functools
 import os
 import re
 from collections.abc import Iterator
@@ -15,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from compilescope.logs.words.local_source import line_here, lines_here, text_here
+from compilescope.model.plain_files import read_source_text
 from compilescope.model.python_text import parse_python
 from compilescope.model.stack import Frame
 
@@ -116,7 +118,7 @@ def _compared(file: str, here: str, lines: dict[int, tuple[str, str]]) -> Checke
     own = lines_here(here)
     if not own:
         return Checked(file, here, problem="it cannot be read")
-    functions = _functions(text_here(here))
+    functions = _functions(_text_here(here))
     agrees = 0
     for number, (source, function) in sorted(lines.items()):
         if number > len(own):
@@ -129,7 +131,7 @@ def _compared(file: str, here: str, lines: dict[int, tuple[str, str]]) -> Checke
         if not source and _is_named(function) and function not in functions.get(number, ()):
             return Checked(file, here, problem=f"line {number} is not in `{function}`")
         agrees += bool(source) or _is_named(function)
-    return Checked(file, here, text_here(here), agrees)
+    return Checked(file, here, _text_here(here), agrees)
 
 
 def _is_named(function: str) -> bool:
@@ -153,3 +155,26 @@ def _functions(text: str) -> dict[int, set[str]]:
             for line in range(first, (node.end_lineno or node.lineno) + 1):
                 found.setdefault(line, set()).add(node.name)
     return found
+
+
+def line_here(file: str, number: int) -> str:
+    """The line as it is here, with its indentation; empty where there is none."""
+    lines = _lines(file)
+    return lines[number - 1] if 0 < number <= len(lines) else ""
+
+
+def lines_here(file: str) -> tuple[str, ...]:
+    """None where there is no such file, or it is none of text."""
+    return _lines(file)
+
+
+def _text_here(file: str) -> str:
+    return "\n".join((*_lines(file), ""))
+
+
+@functools.lru_cache(maxsize=256)
+def _lines(file: str) -> tuple[str, ...]:
+    try:
+        return tuple(read_source_text(file).split("\n")[:-1])
+    except (OSError, ValueError, SyntaxError, UnicodeError):
+        return ()

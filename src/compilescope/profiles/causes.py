@@ -13,8 +13,15 @@ from typing import Literal, NamedTuple, TypeVar
 
 import msgspec
 
-from compilescope.profiles.calls import CallPlace, Calls, StepCall, StepPlaces, UserLine
-from compilescope.profiles.host import device_work, is_sync
+from compilescope.profiles.calls import (
+    CallPlace,
+    Calls,
+    StepCall,
+    StepPlaces,
+    UserLine,
+    device_work,
+    is_sync,
+)
 from compilescope.profiles.step import Wait, waits_of
 from compilescope.profiles.trace import Trace, TraceSpan
 

@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from compilescope.profiles.calls import CallPlace, Calls, StepPlaces, UserLine
-from compilescope.profiles.host import device_work
+from compilescope.profiles.calls import CallPlace, Calls, StepPlaces, UserLine, device_work
 from compilescope.profiles.trace import Trace
 
 _Size = Sequence[int]

@@ -13,13 +13,15 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from compilescope.profiles.calls import Calls, StepPlaces, UserLine
-from compilescope.profiles.host import (
+from compilescope.profiles.calls import (
     DEVICE_WORK,
     HOST_WORK,
+    Calls,
     DeviceWork,
     HostThread,
     HostWork,
+    StepPlaces,
+    UserLine,
     device_work,
     is_sync,
 )

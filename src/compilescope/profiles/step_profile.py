@@ -6,6 +6,7 @@ from statistics import median
 
 import msgspec
 
+from compilescope.errors import ToolError
 from compilescope.model.bodies import StepsProfiled
 from compilescope.model.run import Run
 from compilescope.profiles.calls import UnfusedPair, read_places, read_unfused
@@ -41,10 +42,11 @@ def profiles_of(run: Run) -> list[StepProfile]:
     for event, body in run.of(StepsProfiled):
         step_us = median(body.step_ns) / 1e3 if body.step_ns else None
         # A run from anywhere may name one trace in each of its events.
-        key = (body.trace, body.places, body.unfused, step_us, body.matmul_precision)
+        key = (body.trace, body.places, body.unfused, step_us, body.matmul_precision, body.reason)
         if key not in read:
             read[key] = _profile(run, event.rank, body, step_us)
-        found.append(msgspec.structs.replace(read[key], rank=event.rank, told=body))
+        told = msgspec.structs.replace(body, reason=read[key].told.reason)
+        found.append(msgspec.structs.replace(read[key], rank=event.rank, told=told))
     return sorted(found, key=lambda profile: profile.rank)
 
 
@@ -52,7 +54,11 @@ def _profile(run: Run, rank: int, body: StepsProfiled, step_us: float | None) ->
     text = run.artifacts.get(body.trace) if body.trace else None
     if not text:
         return StepProfile(rank, body)
-    trace = read_stored(text)
+    try:
+        trace = read_stored(text)
+    except ToolError:
+        damaged = msgspec.structs.replace(body, reason="its record is damaged")
+        return StepProfile(rank, damaged)
     places = read_places(run.artifacts.get(body.places) if body.places else None)
     causes = causes_of(trace, places, step_us, body.matmul_precision)
     graphs = any("GraphLaunch" in span.name for span in trace.host)

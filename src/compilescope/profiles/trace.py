@@ -268,6 +268,6 @@ def read_stored(text: str) -> Trace:
                 stored.rows
             )
         ]
-    except (msgspec.DecodeError, IndexError) as error:
+    except (msgspec.DecodeError, UnicodeEncodeError, IndexError) as error:
         raise ToolError(f"The profile of this run cannot be read ({error}).") from None
     return Trace.of(spans, stored.devices)

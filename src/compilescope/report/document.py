@@ -27,11 +27,10 @@ from compilescope.model.uncollected import uncollected
 from compilescope.plugins import discover
 from compilescope.report import sections
 from compilescope.report.blocks import Document, Part, ShownRun
-from compilescope.report.first_items import bounded
+from compilescope.report.links import with_lines
 from compilescope.report.program_state import ended_style
 from compilescope.report.repeats import without_repeats
-from compilescope.report.section import Reading, Section
-from compilescope.report.source_links import with_lines
+from compilescope.report.section import Reading, Section, bounded
 
 ABOUT: dict[str, tuple[type[Any], ...]] = {
     "benchmarks": (Benchmark, Machine),

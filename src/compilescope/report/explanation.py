@@ -13,7 +13,6 @@ from compilescope.findings.failures import FailureFinding
 from compilescope.findings.recompiles import RecompiledFrame, RecompileFinding, recompile_findings
 from compilescope.model.stack import Frame, origin_of
 from compilescope.model.storms import MOST_KEPT
-from compilescope.report.advice import advice_blocks
 from compilescope.report.blocks import (
     Block,
     Document,
@@ -29,6 +28,7 @@ from compilescope.report.blocks import (
 )
 from compilescope.report.cause_list import causes_table
 from compilescope.report.finding import (
+    advice_blocks,
     finding_item,
     lines_at,
     listing,

@@ -1,22 +1,41 @@
-"""One finding as an item: what a gate, a comparison and a failed test show of a cause,
-with its excerpt of source and its links.
+"""One finding as an item: what a gate, a comparison and a failed test show of a cause, with its
+excerpt of source and its links.
+
+What to do about it is drawn the same wherever it is told: the change and its worth.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import msgspec
+
 from compilescope.findings.breaks import BreakFinding
 from compilescope.findings.failures import FailureFinding
 from compilescope.findings.finding import Finding
+from compilescope.findings.remedy import Advice, Status
 from compilescope.patterns import late
 from compilescope.registry.pages import Pages, pytorch_page
-from compilescope.report.advice import ShownAdvice, advice_blocks
-from compilescope.report.blocks import Block, Excerpt, Item, Listing, Paragraph, Span, prose, words
+from compilescope.report.blocks import (
+    Block,
+    Diff,
+    Excerpt,
+    Fold,
+    Item,
+    Listing,
+    Paragraph,
+    Span,
+    note,
+    prose,
+    words,
+)
 from compilescope.report.places import first_line, place, repro_place
+from compilescope.report.render.code_lines import diff_kind
 from compilescope.source.spots import Sources
 
 # Chosen: what a reader needs to know the place again.
 _AROUND = 3
-_MOST_LINES = 12
+_MOST_SOURCE_LINES = 12
 """Of an expression that goes on and on. Chosen likewise."""
 _OF_PYTORCH = late(r"https://(?:(?:[\w-]+\.)*pytorch\.org|(?:meta-)?pytorch\.github\.io)/")
 
@@ -92,7 +111,12 @@ def listing(found: BreakFinding | FailureFinding, sources: Sources) -> list[Bloc
     """The whole expression, and some lines around it."""
     end = found.end_line or found.line
     blocks = lines_at(
-        sources, found.file, found.line, found.source, _AROUND, min(end, found.line + _MOST_LINES)
+        sources,
+        found.file,
+        found.line,
+        found.source,
+        _AROUND,
+        min(end, found.line + _MOST_SOURCE_LINES),
     )
     return [
         Listing(
@@ -140,3 +164,124 @@ def repro_words(failure: FailureFinding, cwd: str = "") -> list[Block]:
         said = words(Span(path, "code"), f"{inside}, verified in a fresh process")
         return [Paragraph(said, "Repro:")]
     return [Paragraph(prose(failure.no_repro), "No repro:")] if failure.no_repro else []
+
+
+_LABELS: dict[Status, str] = {
+    "proven": "Verified:",
+    "proposed": "Try:",
+    "by hand": "By hand:",
+    "not tried": "Not tried:",
+}
+_UNPROVEN = "unverified; `compilescope fix` can verify it"
+_UNPROVEN_IN_PYTHON = "unverified"
+_UNPROVEN_IN_LOG = "unverified: a log has no program to run"
+_UNPROVEN_FROM_STDIN = (
+    "unverified; save the program in a file, and `compilescope fix` can verify it"
+)
+_PROVEN = "verified: with this change the cause is gone and the results are the same"
+_MOST_DIFF_LINES = 24
+"""Of a diff in a summary. Chosen: a summary stays a screen or two."""
+
+
+class ShownAdvice(msgspec.Struct, frozen=True):
+    """What one document has shown of changes so far: each change is shown once."""
+
+    in_python: bool = False
+    """Read in a notebook, where nobody can type a command."""
+    from_log: bool = False
+    """Of a log, whose program may be anywhere."""
+    from_stdin: bool = False
+    """Of a program that is in no file."""
+    folding: bool = False
+    """Read on a page, where what only some readers want can be folded away."""
+    places: dict[str, str] = msgspec.field(default_factory=dict)
+    """By its text: where each change was shown first."""
+    texts: dict[str, str] = msgspec.field(default_factory=dict)
+    """By its words: where each advice was given first."""
+
+
+def advice_blocks(
+    advice: tuple[Advice, ...], told: ShownAdvice, where: str, *, brief: bool
+) -> list[Block]:
+    """In a summary the first alone; else all."""
+    drawn = _drawn(advice[:1] if brief else advice, told, where, brief=brief)
+    first, others = next(drawn, []), [block for blocks in drawn for block in blocks]
+    if not told.folding or not others:
+        return [*first, *others]
+    ways = "1 other way" if len(advice) == 2 else f"{len(advice) - 1} other ways"
+    return [*first, Fold(words(ways), tuple(others))]
+
+
+def _drawn(
+    advice: tuple[Advice, ...], told: ShownAdvice, where: str, *, brief: bool
+) -> Iterator[list[Block]]:
+    for number, each in enumerate(advice):
+        blocks: list[Block] = []
+        label = _LABELS[each.status] if not number else "Or:"
+        first = told.places.get(each.diff) if each.diff else None
+        before = told.texts.setdefault(each.text, where)
+        if first is not None and first == before != where:
+            yield [Paragraph(words(f"same as {first}"), label)]
+            continue
+        # Others than the first are for a reader who will not take that one: no diff, but the id.
+        fix = f"`{each.fix}`: " if number and each.diff and first is None else ""
+        blocks.append(Paragraph(prose(fix + each.text), label))
+        if first is not None and first != where:
+            blocks.append(note(f"same change as for {first}"))
+        elif each.diff and first is None and not number:
+            told.places[each.diff] = where
+            blocks.append(_diff(each, told, brief=brief))
+            blocks.append(note(_worth(each, told)))
+        yield blocks
+
+
+def advice_text(finding: Finding) -> str:
+    """What to try first, as plain text: for formats that carry sentences."""
+    if not finding.advice:
+        return f"By hand: {finding.first_step}" if finding.first_step else ""
+    first = finding.advice[0]
+    label = _LABELS[first.status]
+    if not first.diff:
+        return f"{label} {first.text}"
+    worth = _worth(first, ShownAdvice()).replace("`", "")
+    return f"{label} {first.text} ({worth})\n{first.diff.rstrip()}"
+
+
+def _worth(advice: Advice, told: ShownAdvice) -> str:
+    if advice.status == "proven":
+        return _PROVEN
+    if told.from_log:
+        return _UNPROVEN_IN_LOG
+    if told.from_stdin:
+        return _UNPROVEN_FROM_STDIN
+    return _UNPROVEN_IN_PYTHON if told.in_python else _UNPROVEN
+
+
+def _diff(advice: Advice, told: ShownAdvice, *, brief: bool) -> Block:
+    if not brief:
+        return Diff(advice.diff)
+    lines = _gist(advice.diff)
+    if len(lines) <= _MOST_DIFF_LINES:
+        return Diff("\n".join(lines) + "\n")
+    more = "`.digest` has it" if told.in_python else "`compilescope explain` shows it"
+    return note(f"a {len(lines)}-line change; {more}")
+
+
+def _gist(diff: str) -> list[str]:
+    """The changed lines, each stretch with one line before and after it, and its place."""
+    lines = diff.splitlines()
+    kinds = [diff_kind(line) for line in lines]
+    files = sum(line.startswith("+++ ") for line in lines)
+    near = {
+        number + step
+        for number, kind in enumerate(kinds)
+        if kind in ("added", "removed")
+        for step in (-1, 0, 1)
+    }
+    return [
+        line
+        for number, (line, kind) in enumerate(zip(lines, kinds, strict=True))
+        if (kind == "file" and files > 1)
+        or (kind == "place" and (files > 1 or kinds.count("place") > 1))
+        or (number in near and kind not in ("file", "place"))
+    ]

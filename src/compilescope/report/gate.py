@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from compilescope.analysis.findings import by_cost
-from compilescope.analysis.gate.counts import each_once
+from compilescope.analysis.gate.terms import each_once
 from compilescope.analysis.gate.verdict import AcceptedFinding, Judgement, unsure_of
 from compilescope.findings.finding import Finding
 from compilescope.model.body import Verdict

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from compilescope.analysis.dynamo_graphs import BreakReason, DynamoGraph
-from compilescope.analysis.guard_groups import GuardGroup, guard_groups
-from compilescope.analysis.guarded_graphs import GuardedGraph
+from compilescope.analysis.guarded_graphs import GuardedGraph, GuardGroup, guard_groups
 from compilescope.model.guards import GuardCost, GuardNode
 from compilescope.report.blocks import (
     Block,

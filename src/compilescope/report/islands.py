@@ -17,7 +17,6 @@ from compilescope.backends.islands.records import (
 )
 from compilescope.graphs.statistics import Amount
 from compilescope.model.stack import Frame
-from compilescope.report.amounts import shown_bytes, shown_flops
 from compilescope.report.blocks import (
     Block,
     Document,
@@ -35,7 +34,7 @@ from compilescope.report.blocks import (
     prose,
     words,
 )
-from compilescope.report.places import count, place
+from compilescope.report.places import count, place, shown_bytes, shown_flops
 from compilescope.report.render.terminal import to_text
 
 _STAGES = {

@@ -1,9 +1,10 @@
-"""What a section of a report is, and what it is drawn from."""
+"""What a section of a report is, what it is drawn from, and how much of a long list it draws."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+import shlex
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, TypeVar, cast
 
 import msgspec
@@ -18,12 +19,13 @@ from compilescope.model.bodies import LogRead
 from compilescope.model.event import Event
 from compilescope.model.run import Run
 from compilescope.registry.pages import Pages
-from compilescope.report.advice import ShownAdvice
-from compilescope.report.blocks import Block, Quote
+from compilescope.report.blocks import Block, Fold, Paragraph, Quote, Span, Table, note, words
+from compilescope.report.finding import ShownAdvice
 from compilescope.source.spots import Sources
 
 if TYPE_CHECKING:
     from compilescope.analysis.stages.staged_graphs import StagedGraph
+
 
 T = TypeVar("T")
 
@@ -207,3 +209,40 @@ class Section(msgspec.Struct, frozen=True):
     note: str = ""
     in_summary: bool = True
     """Part of what `show` prints; every section is part of the full report."""
+
+
+def first_items(
+    reading: Reading, found: Sequence[T], draw: Callable[[int, T], Block], section: str
+) -> list[Block]:
+    """Each drawn with its number, from 1; of very many only the first ones."""
+    most = reading.most_items
+    blocks = [draw(number, each) for number, each in enumerate(found[:most], 1)]
+    if len(found) > most:
+        blocks.append(_more(reading, len(found) - most, section))
+    return blocks
+
+
+def bounded(reading: Reading, blocks: Sequence[Block]) -> tuple[Block, ...]:
+    """Of a long run, whose sections may all be long: what a list or a table has beyond what anyone
+    reads is counted."""
+    most = MOST_IN_FULL
+    found: list[Block] = []
+    for block in blocks[:most]:
+        if isinstance(block, Table) and len(block.rows) > most:
+            left = len(block.rows) - most
+            block = msgspec.structs.replace(block, rows=block.rows[:most])
+            found += [block, note(f"and {left:,} more; {reading.see_all}")]
+        elif isinstance(block, Fold):
+            found.append(msgspec.structs.replace(block, blocks=bounded(reading, block.blocks)))
+        else:
+            found.append(block)
+    if len(blocks) > most:
+        found.append(note(f"and {len(blocks) - most:,} more; {reading.see_all}"))
+    return tuple(found)
+
+
+def _more(reading: Reading, left: int, section: str) -> Block:
+    if not reading.page:
+        return note(f"and {left:,} more; {reading.see_all}")
+    command = ["compilescope", "show", "--all", "--section", section, reading.digest.run]
+    return Paragraph(words(f"and {left:,} more: ", Span(shlex.join(command), "code")))

@@ -3,12 +3,17 @@
 What goes is whole: items and rows from the end of the longest list, which is the least expensive
 end; then sections from the last one. A diff is never cut in two. The last line says what shows the
 rest.
+
+Where letters are too many, the longest texts lose their end, all to the same length, and say how
+much it was. Code, diffs and drawings stay as they are: their renderers cut lines to the width that
+there is.
 """
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -17,6 +22,7 @@ from compilescope.report.blocks import (
     Branch,
     Diff,
     Document,
+    Excerpt,
     Facts,
     Fold,
     Heatmap,
@@ -27,6 +33,7 @@ from compilescope.report.blocks import (
     Paragraph,
     Part,
     Quote,
+    SourceFile,
     Span,
     Table,
     Timeline,
@@ -34,7 +41,6 @@ from compilescope.report.blocks import (
     note,
     words,
 )
-from compilescope.report.text_limits import fit_letters
 
 Measure = Callable[[Document], int]
 _WHOLE = (Fold, Timeline, Panes, Heatmap, Listing)
@@ -301,7 +307,9 @@ def _only_row(block: Table | Matrix | Facts, number: int) -> Table | Matrix | Fa
 
 
 def fit_bytes(document: Document, most: int, draw: Callable[[Document], str], rest: str) -> str:
-    """Markdown of at most so many bytes: causes first, whole blocks only; the rest is named."""
+    """Markdown of at most so many bytes: causes first, whole blocks only; the rest is named. What
+    cannot have room is cut before it is drawn: one long text may stand in each of many rows."""
+    document = fit_letters(document, most)
     ordered = msgspec.structs.replace(document, parts=tuple(sorted(document.parts, key=_rank)))
     if _size(ordered, draw) <= most:
         return draw(ordered)
@@ -349,3 +357,93 @@ def _with_rest(
     absent = f"Left out for size: {', '.join(left_out)}. Everything: "
     last = Paragraph(words(absent, Span(rest, "code")))
     return msgspec.structs.replace(document, parts=(*parts, Part("rest", "", (last,))))
+
+
+T = TypeVar("T")
+SHORT_TEXT = 2_000
+"""Letters that a text may always have. Chosen: a screen of 80 columns, more than we ever say
+ourselves."""
+_LINE = 80
+"""Letters, on the usual terminal."""
+TAB = 8
+"""Columns, on every terminal."""
+_CUT_ELSEWHERE = (Diff, Excerpt, Heatmap, Listing, Panes, SourceFile)
+
+
+def fit_letters(document: Document, most: int) -> Document:
+    """The same object where all texts have room, which is nearly always. Its findings stay whole:
+    no drawing reads them."""
+    drawn = msgspec.structs.replace(document, findings=(), accepted=None)
+    kept = fit_texts(drawn, most)
+    if kept is drawn:
+        return document
+    return msgspec.structs.replace(kept, findings=document.findings, accepted=document.accepted)
+
+
+def fit_texts(value: T, most: int) -> T:
+    """The same for blocks that belong to no document."""
+    lengths = sorted(map(_room, _long_texts(value)), reverse=True)
+    if sum(lengths) <= most:
+        return value
+    return _cut(value, _length_for(lengths, most))  # type: ignore[no-any-return]
+
+
+def _room(text: str) -> int:
+    """A line break takes the rest of its line, a tab the way to its stop."""
+    return len(text) + _LINE * text.count("\n") + TAB * text.count("\t")
+
+
+def _length_for(lengths: list[int], most: int) -> int:
+    """That of all texts that are longer, so that together they have at most so many letters."""
+    room = most
+    for done, length in enumerate(reversed(lengths)):
+        left = len(lengths) - done
+        if length * left > room:
+            return max(room // left, SHORT_TEXT)
+        room -= length
+    return lengths[0]
+
+
+def _long_texts(value: Any) -> list[str]:
+    """In a loop, without a call for each: a document has hundreds of thousands of values."""
+    found = []
+    left = [value]
+    while left:
+        one = left.pop()
+        if isinstance(one, str):
+            if len(one) > SHORT_TEXT:
+                found.append(one)
+        elif isinstance(one, tuple):
+            left += one
+        elif isinstance(one, msgspec.Struct) and not isinstance(one, _CUT_ELSEWHERE):
+            left += [getattr(one, name) for name in one.__struct_fields__]
+    return found
+
+
+def _cut(value: Any, longest: int) -> Any:
+    if isinstance(value, str):
+        return _first_letters(value, longest)
+    if isinstance(value, tuple):
+        parts = tuple(_cut(each, longest) for each in value)
+        same = all(new is old for new, old in zip(parts, value, strict=True))
+        return value if same else parts
+    if isinstance(value, msgspec.Struct) and not isinstance(value, _CUT_ELSEWHERE):
+        changed = {}
+        for name in value.__struct_fields__:
+            old = getattr(value, name)
+            new = _cut(old, longest)
+            if new is not old:
+                # Half an address leads nowhere.
+                changed[name] = "" if name in ("url", "target", "anchor") else new
+        return msgspec.structs.replace(value, **changed) if changed else value
+    return value
+
+
+def _first_letters(text: str, longest: int) -> str:
+    if len(text) <= SHORT_TEXT or _room(text) <= longest:
+        return text
+    kept = text[: longest * len(text) // _room(text)]
+    lines = kept.split("\n", longest // _LINE)
+    if len(lines) > longest // _LINE:
+        kept = "\n".join(lines[:-1])
+    return f"{kept}… ({len(text) - len(kept):,} more letters; JSON has them all)"

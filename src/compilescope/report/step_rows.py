@@ -20,7 +20,6 @@ from compilescope.profiles.calls import UserLine, operator_name
 from compilescope.profiles.kernel_rows import Bound, KernelRow, Roof
 from compilescope.profiles.step import Part, StepBar, StepTime
 from compilescope.profiles.step_profile import StepProfile, profiles_of
-from compilescope.report.amounts import shown_number, shown_rate
 from compilescope.report.blocks import (
     Block,
     Measures,
@@ -34,9 +33,9 @@ from compilescope.report.blocks import (
     prose,
     words,
 )
-from compilescope.report.places import count, place
+from compilescope.report.links import line_target
+from compilescope.report.places import count, place, shown_number, shown_rate
 from compilescope.report.section import Reading
-from compilescope.report.source_links import line_target
 
 _DEVICE: dict[Part, str] = {
     "generated": "generated kernels",

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from compilescope.analysis.step_kernels import kernels_by_profile
+from compilescope.errors import ToolError
 from compilescope.model.bodies import StepsProfiled
 from compilescope.model.run import Run
 from compilescope.profiles.calls import Calls, StepPlaces, read_places
@@ -33,7 +34,10 @@ def step_events(run: Run, origin_ns: int) -> Iterator[dict[str, Any]]:
         text = run.artifacts.get(body.trace) if body.trace else None
         if not text:
             continue
-        trace = read_stored(text)
+        try:
+            trace = read_stored(text)
+        except ToolError:
+            continue  # The page says so.
         places = read_places(run.artifacts.get(body.places) if body.places else None)
         pid = _PID + event.rank
         name = f"rank {event.rank}: {body.steps} profiled steps"

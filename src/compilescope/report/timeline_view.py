@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import msgspec
 
-from compilescope.analysis.timeline.bars import TimelineBar
+from compilescope.analysis.timeline.bars import Mark, TimelineBar
 from compilescope.analysis.timeline.lanes import RunTimeline, TimelineLane
-from compilescope.analysis.timeline.marks import Mark
 from compilescope.model.stack import CodeRef
 from compilescope.report import blocks
+from compilescope.report.links import Targets
 from compilescope.report.places import first_line, place
-from compilescope.report.targets import Targets
 
 # Chosen: the longest; more bars can't be told apart on a screen and make the page slow.
 _MOST_COMPILATIONS = 800
@@ -36,17 +34,9 @@ class Drawing(msgspec.Struct, frozen=True):
     targets: Targets
 
 
-class _Around(NamedTuple):
-    """A bar around a moment."""
-
-    bar: TimelineBar
-    depth: int
-    """As drawn."""
-    shown: bool
-    in_backend: bool
-    """It is a backend's work, or within such."""
-
-
+_Around = tuple[TimelineBar, int, bool, bool]
+"""A bar around a moment; its depth as drawn; is it drawn; is it a backend's work, or within such.
+A plain tuple: there is one for each bar of a run."""
 _Path = list[_Around]
 """Outermost first."""
 
@@ -85,19 +75,21 @@ def drawn_lane(lane: TimelineLane, drawing: Drawing) -> tuple[tuple[blocks.Bar, 
     for bar in lane.bars:
         while waiting and waiting[-1].time_ns < bar.start_ns:
             drawn.append(_moment(waiting.pop(), around, drawing))
-        while path and path[-1].bar.depth >= bar.depth:
+        while path and path[-1][0].depth >= bar.depth:
             left = path.pop()
             if around and around[-1] is left:
                 around.pop()
-        outer = path[-1] if path else None
-        depth = outer.depth + 1 if outer else 0
-        in_backend = bar.name == _BACKEND or (outer is not None and outer.in_backend)
-        if outer and _same_time(outer.bar, bar):
-            # torch's own name for the whole of a compilation adds nothing to look at.
-            path.append(_Around(bar, depth - 1, outer.shown, in_backend))
-            continue
-        shown = id(bar) in drawing.chosen and (not outer or outer.shown)
-        path.append(_Around(bar, depth, shown, in_backend))
+        depth, in_backend, has_room = 0, bar.name == _BACKEND, True
+        if path:
+            outer, depth, has_room, outer_in_backend = path[-1]
+            in_backend = in_backend or outer_in_backend
+            if _same_time(outer, bar):
+                # torch's own name for the whole of a compilation adds nothing to look at.
+                path.append((bar, depth, has_room, in_backend))
+                continue
+            depth += 1
+        shown = has_room and id(bar) in drawing.chosen
+        path.append((bar, depth, shown, in_backend))
         if shown:
             around.append(path[-1])
             drawn.append(_stroke(bar, depth, _kind(bar, in_backend, drawing.targets), drawing))
@@ -108,7 +100,7 @@ def drawn_lane(lane: TimelineLane, drawing: Drawing) -> tuple[tuple[blocks.Bar, 
 
 
 def _same_time(outer: TimelineBar, bar: TimelineBar) -> bool:
-    return (outer.start_ns, outer.end_ns) == (bar.start_ns, bar.end_ns) and bar.kind == "phase"
+    return outer.start_ns == bar.start_ns and outer.end_ns == bar.end_ns and bar.kind == "phase"
 
 
 def _chosen(marks: tuple[Mark, ...], most: int) -> Sequence[Mark]:

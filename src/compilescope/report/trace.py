@@ -10,9 +10,8 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from compilescope.analysis.timeline.bars import TimelineBar
+from compilescope.analysis.timeline.bars import Mark, TimelineBar
 from compilescope.analysis.timeline.lanes import RunTimeline, TimelineLane, timeline
-from compilescope.analysis.timeline.marks import Mark
 from compilescope.findings.compile_ids import Process, process_of
 from compilescope.model.bodies import ProcessStarted, StepsProfiled
 from compilescope.model.run import Run

@@ -14,8 +14,8 @@ import msgspec
 from compilescope.analysis.digest import Digest
 from compilescope.analysis.findings import findings
 from compilescope.analysis.gate.benchmarks import benchmark_checks
-from compilescope.analysis.gate.counts import CHECKED_KINDS, UNTRIED, Count, counters, each_once
 from compilescope.analysis.gate.doubts import blind_spot, doubts
+from compilescope.analysis.gate.terms import CHECKED_KINDS, UNTRIED, Count, counters, each_once
 from compilescope.analysis.gate.terms import NOTHING_LOST as NOTHING_LOST
 from compilescope.analysis.gate.terms import NOTHING_WRONG as NOTHING_WRONG
 from compilescope.analysis.gate.terms import GateCheck as GateCheck

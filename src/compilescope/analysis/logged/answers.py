@@ -12,8 +12,13 @@ import msgspec
 from compilescope.analysis.digest import Digest
 from compilescope.analysis.logged.device_breaks import UNREPORTED
 from compilescope.analysis.logged.fallbacks import FallbackOp, fallback_ops
-from compilescope.analysis.logged.graph import MEANINGS, GraphClass, LoggedGraph
-from compilescope.analysis.logged.graphs import count_of, logged_graphs
+from compilescope.analysis.logged.graphs import (
+    MEANINGS,
+    GraphClass,
+    LoggedGraph,
+    count_of,
+    logged_graphs,
+)
 from compilescope.analysis.logged.verdict import LogVerdict, judge_log
 from compilescope.findings.breaks import BreakFinding
 from compilescope.model.bodies import ReproWritten, SourceChecked

@@ -20,8 +20,7 @@ from compilescope.analysis.logged.fallbacks import (
     calls,
     fallback_ops,
 )
-from compilescope.analysis.logged.graph import LoggedGraph
-from compilescope.analysis.logged.graphs import logged_graphs
+from compilescope.analysis.logged.graphs import LoggedGraph, logged_graphs
 from compilescope.findings.breaks import BreakFinding
 from compilescope.model.bodies import GraphExecuted
 from compilescope.model.event import Event

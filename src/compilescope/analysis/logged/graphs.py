@@ -1,21 +1,178 @@
 """The graphs of a logged run, each with its reason, and how many there are.
 
-Where an XLA compiler wrote into the log, its graphs are counted; else Dynamo's own.
+Where an XLA compiler wrote into the log, its graphs are counted; else Dynamo's own. What Dynamo did
+in a process (graphs captured, breaks, frames given up) is gathered here only to find out why each
+graph was compiled; the findings themselves come from the digest.
 """
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 from compilescope.analysis.logged.callers import asked_by, in_module
-from compilescope.analysis.logged.graph import LoggedGraph, Reason
-from compilescope.analysis.logged.process import ProcessLog
 from compilescope.findings.compile_ids import Process, process_of, without_attempt
+from compilescope.model import bodies
 from compilescope.model.bodies import FrameSkipped, GraphCaptured, GraphCompiled
 from compilescope.model.event import Event
+from compilescope.model.logged import BreakEcho, FallbackOps, ModuleStage
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef, Frame
 from compilescope.source.spots import Sources
+
+GraphClass = Literal[
+    "region",
+    "graph-break",
+    "override-echo",
+    "recompile",
+    "cpu-fallback",
+    "probe",
+    "eager",
+    "sync",
+    "backward",
+    "failed",
+    "unknown",
+]
+
+MEANINGS: dict[GraphClass, str] = {
+    "region": "the one graph that a compiled function needs",
+    "graph-break": "the rest of a function after a graph break",
+    "override-echo": "an operator that runs alone after a break, through the plugin's override",
+    "recompile": "the same code again, for other shapes or values",
+    "cpu-fallback": "part of a graph that operators without a lowering split up",
+    "probe": "the bridge testing whether an operator has a lowering",
+    "eager": "operators outside compiled code, or a value read on the host",
+    "sync": "an explicit sync or mark_step",
+    "backward": "the backward half of a compiled function",
+    "failed": "a compilation that failed",
+    "unknown": "the log doesn't say",
+}
+"""In the order in which a reader wants them."""
+
+REMEDIES: dict[GraphClass, str] = {
+    "graph-break": "Remove the break; the breaks below say how.",
+    "override-echo": "Goes away with the break that caused it.",
+    "recompile": "Keep shapes and values fixed: pad, or mark what varies as dynamic.",
+    "cpu-fallback": "Replace the operators that have no lowering, or move them out of the model.",
+    "probe": "Goes away with the operators that have no lowering.",
+    "eager": "Move the operators into the compiled function; read values only after the last step.",
+    "sync": "One sync per step is enough; the compiled function needs none inside.",
+    "failed": "See the error; nothing after it can be trusted.",
+}
+
+
+class Reason(msgspec.Struct, frozen=True):
+    """Why a graph exists."""
+
+    kind: GraphClass
+    words: str = ""
+    """What of the log says so."""
+    because: str | None = None
+    """Id of the event that led to it: a graph break, most of the time."""
+
+
+class LoggedGraph(msgspec.Struct, frozen=True, kw_only=True):
+    """A graph in the log."""
+
+    event: str
+    name: str
+    """What the log calls it: a module's name, a hash, a compile id."""
+    rank: int
+    kind: GraphClass
+    words: str
+    because: str | None
+    stages: tuple[ModuleStage, ...]
+    ops: int | None
+    place: Frame | None
+    """The line of the program that most of it came from, or that asked for it."""
+    through: tuple[Frame, ...] = ()
+    """Helpers and libraries between that line and torch_xla."""
+    error: str = ""
+    failed_stage: str = ""
+    cut: str = ""
+
+
+_OVERRIDE = "__torch_function__"
+
+
+class ProcessLog:
+    """Dynamo's side of one process: what it captured, where it broke, what it gave up.
+
+    A log may hold a hundred thousand breaks: every question is answered by looking one thing up.
+    """
+
+    def __init__(self, events: list[Event]) -> None:
+        self.captured: dict[str, tuple[Event, bodies.GraphCaptured]] = {}
+        """Graphs of Dynamo's by compile id; the last attempt counts."""
+        self._failed: dict[str, bodies.CompileFailed] = {}
+        self._overrides: set[tuple[str, str]] = set()
+        self._first_at: dict[tuple[str, int], str] = {}
+        """The first break whose stack has this line."""
+        self._last_in: dict[str | CodeRef | None, str] = {}
+        """The last break in this function, in this file, or (None) at all."""
+        self._given_up: dict[CodeRef | tuple[str, str], tuple[int, str]] = {}
+        """Functions that run eagerly because of a break: which, and how late that was."""
+        self.has_fallbacks = False
+        for number, event in enumerate(events):
+            self._take(number, event)
+
+    def _take(self, number: int, event: Event) -> None:
+        body = event.body
+        if isinstance(body, bodies.GraphCaptured) and body.stage == "dynamo":
+            if event.compile_id is not None:
+                self.captured[without_attempt(event.compile_id)] = (event, body)
+        elif isinstance(body, bodies.GraphBreak):
+            self._take_break(event, body)
+        elif isinstance(body, bodies.FrameSkipped) and body.because is not None:
+            code = body.frame
+            self._given_up[code] = (number, body.because)
+            self._given_up[(code.file, code.function)] = (number, body.because)
+        elif isinstance(body, bodies.CompileFailed) and event.compile_id is not None:
+            self._failed[without_attempt(event.compile_id)] = body
+        elif isinstance(body, BreakEcho) and body.override is not None:
+            self._overrides.add((body.override.file, body.override.function))
+        elif isinstance(body, FallbackOps):
+            self.has_fallbacks = True
+
+    def _take_break(self, event: Event, body: bodies.GraphBreak) -> None:
+        self._last_in[None] = event.id
+        if body.frame is not None:
+            self._last_in[body.frame] = event.id
+        for frame in event.stack:
+            self._first_at.setdefault((frame.file, frame.line), event.id)
+            self._last_in[frame.file] = event.id
+
+    def failure(self, compile_id: str | None) -> bodies.CompileFailed | None:
+        return None if compile_id is None else self._failed.get(without_attempt(compile_id))
+
+    def is_override(self, code: CodeRef) -> bool:
+        """Code that every operator of the program runs through, and no part of the program."""
+        return code.function == _OVERRIDE or (code.file, code.function) in self._overrides
+
+    def break_at(self, file: str, line: int) -> str | None:
+        """The break at which a function stopped on this line, there or in what it called."""
+        return self._first_at.get((file, line))
+
+    def break_that_gave_up(self, code: CodeRef | None, stack: tuple[Frame, ...]) -> str | None:
+        """The break for which this function, or one that the stack lies in, runs eagerly."""
+        found = [self._given_up.get((frame.file, frame.function)) for frame in stack]
+        if code is not None:
+            found.append(self._given_up.get(code))
+        latest = max((each for each in found if each is not None), default=None)
+        return latest[1] if latest is not None else None
+
+    @property
+    def last_given_up(self) -> str | None:
+        """The last break for which any function runs eagerly."""
+        return max(self._given_up.values(), default=(0, None))[1]
+
+    def last_break_of(self, region: CodeRef | None) -> str | None:
+        """The latest break in a region: in its own function, else in its file."""
+        if region is None:
+            return self._last_in.get(None)
+        return self._last_in.get(region) or self._last_in.get(region.file)
+
 
 _BRIDGE = "dynamo_bridge.py"
 _PROBING = ("partition_fx_graph_for_cpu_fallback", "run_node")
@@ -208,6 +365,19 @@ class _GraphReasons:
         return Reason("region", body.cause)
 
     def _by_dynamo(self, event: Event, body: GraphCompiled) -> Reason:
+        words = f"Dynamo's graph {without_attempt(body.after or '')} was compiled in pieces"
+        return self._by_captured(event, body) or Reason("cpu-fallback", words)
+
+    def _by_order(self, event: Event, body: GraphCompiled) -> Reason:
+        reason = self._by_captured(event, body)
+        if reason is not None:
+            return reason
+        if _shape(event, body) in self._shapes:
+            return Reason("recompile", "another graph from the same lines")
+        return self._eager(event, "no Dynamo graph came before it")
+
+    def _by_captured(self, event: Event, body: GraphCompiled) -> Reason | None:
+        """By the graph that Dynamo captured before it; None if one was compiled of that already."""
         if _in_backward(event):
             return Reason("backward", "compiled while autograd ran")
         key = None if body.after is None else without_attempt(body.after)
@@ -215,23 +385,9 @@ class _GraphReasons:
         if key is None or known is None:
             return self._without_dynamo(event, body)
         if key in self._used:
-            return Reason("cpu-fallback", f"Dynamo's graph {key} was compiled in pieces")
+            return None
         self._used.add(key)
         return self._by_frame(key, known[1], event)
-
-    def _by_order(self, event: Event, body: GraphCompiled) -> Reason:
-        if _in_backward(event):
-            return Reason("backward", "compiled while autograd ran")
-        key = None if body.after is None else without_attempt(body.after)
-        known = self._process.captured.get(key) if key is not None else None
-        if key is None or known is None:
-            return self._without_dynamo(event, body)
-        if key not in self._used:
-            self._used.add(key)
-            return self._by_frame(key, known[1], event)
-        if _shape(event, body) in self._shapes:
-            return Reason("recompile", "another graph from the same lines")
-        return self._eager(event, "no Dynamo graph came before it")
 
     def _by_frame(self, key: str | None, graph: GraphCaptured, event: Event) -> Reason:
         code, region = graph.frame, graph.region

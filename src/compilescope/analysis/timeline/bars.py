@@ -1,8 +1,8 @@
-"""The bars of one thread: its compilations, and in each its attempts and phases.
+"""What one thread did when: bars for compilations, their attempts and phases, and single moments.
 
 Two sources tell of a compilation: the event at its end, and the phases that torch timed. They are
 joined by compile id and time, since one id may be compiled forward, then backward, and tuned
-later on.
+later on. Moments are breaks, recompiles, failures, and what the caches answered.
 
 Invariant: each bar lies within its parent, whatever the clocks said.
 """
@@ -13,13 +13,23 @@ import bisect
 import functools
 import re
 from collections.abc import Iterable
-from itertools import islice
 from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
 
+from compilescope.analysis.cache_lookups import CACHE_NAMES
 from compilescope.findings.compile_ids import CompileKey
-from compilescope.model.bodies import CompileTime, Phase
+from compilescope.model.bodies import (
+    CacheAccess,
+    CompileFailed,
+    CompileTime,
+    CudagraphSkip,
+    FrameSkipped,
+    GraphBreak,
+    Phase,
+    Recompile,
+)
+from compilescope.model.event import Event
 from compilescope.model.stack import CodeRef
 
 T = TypeVar("T")
@@ -47,28 +57,27 @@ def nested(stretches: Iterable[TimeStretch[T]]) -> list[TimeStretch[T]]:
     begins within another and ends after it is cut at that one's end.
     """
     ordered = sorted(stretches, key=lambda s: (s.start_ns, -s.end_ns, s.rank))
-    open_ones: list[int] = []
+    open_ones: list[tuple[int, TimeStretch[T]]] = []
     for number, stretch in enumerate(ordered):
-        stretch.end_ns = max(stretch.end_ns, stretch.start_ns)
-        while open_ones and not _holds(ordered[open_ones[-1]], stretch):
+        # Without calls for each: a long run has some hundred thousand of them, twice.
+        start, end = stretch.start_ns, stretch.end_ns
+        if end < start:
+            stretch.end_ns = end = start
+        while open_ones:
+            at, outer = open_ones[-1]
+            outer_end = outer.end_ns
+            # One without length lies in another at its very end only if that has no length either.
+            if start < outer_end or start == end == outer.start_ns == outer_end:
+                stretch.parent = at
+                if end > outer_end:
+                    stretch.end_ns = end = outer_end
+                outer.self_ns -= end - start
+                break
             open_ones.pop()
-        if open_ones:
-            parent = ordered[open_ones[-1]]
-            stretch.parent = open_ones[-1]
-            stretch.end_ns = min(stretch.end_ns, parent.end_ns)
         stretch.depth = len(open_ones)
-        stretch.self_ns = stretch.end_ns - stretch.start_ns
-        if stretch.parent is not None:
-            ordered[stretch.parent].self_ns -= stretch.self_ns
-        open_ones.append(number)
+        stretch.self_ns = end - start
+        open_ones.append((number, stretch))
     return ordered
-
-
-def _holds(outer: TimeStretch[T], inner: TimeStretch[T]) -> bool:
-    if inner.start_ns < outer.end_ns:
-        return True
-    # One without length lies in another at its very end only if that has no length either.
-    return inner.start_ns == outer.start_ns == outer.end_ns == inner.end_ns
 
 
 _ATTEMPT = re.compile(r"^compile_attempt_(\d{1,9})$")
@@ -180,8 +189,10 @@ def _owners(
     owners = [by_root[root] for root in roots]
     for stretch, owner in zip(phases, owners, strict=True):
         if owner is not None:
-            owner.start_ns = min(owner.start_ns, stretch.start_ns)
-            owner.end_ns = max(owner.end_ns, stretch.end_ns)
+            if stretch.start_ns < owner.start_ns:
+                owner.start_ns = stretch.start_ns
+            if stretch.end_ns > owner.end_ns:
+                owner.end_ns = stretch.end_ns
             attempt = _attempt(stretch.subject[1].name)
             if attempt is not None and attempt > owner.last_attempt:
                 owner.last_attempt = attempt
@@ -239,7 +250,7 @@ def _told_late(
 ) -> CompilationBar | None:
     """A compilation is told of when it has ended: on a busy machine that takes a while."""
     first = bisect.bisect_left(told, root.end_ns, key=lambda c: c.told_ns)
-    for one in islice(told, first, first + _MOST_TOLD):
+    for one in told[first : first + _MOST_TOLD]:
         if id(one) in taken:
             continue
         longest = one.end_ns - one.start_ns
@@ -329,3 +340,83 @@ def _part(
 
 def first_lines(texts: tuple[str, ...]) -> list[str]:
     return [text.strip().split("\n", 1)[0] for text in texts]
+
+
+MarkKind = Literal["break", "recompile", "eager", "failure", "cache", "cudagraphs"]
+
+_MOST_GUARDS = 3
+"""Of one recompile, in its tooltip. Chosen: the rest is counted."""
+
+
+_KINDS: dict[type, MarkKind] = {
+    GraphBreak: "break",
+    Recompile: "recompile",
+    FrameSkipped: "eager",
+    CompileFailed: "failure",
+    CacheAccess: "cache",
+    CudagraphSkip: "cudagraphs",
+}
+
+
+class Mark(msgspec.Struct, frozen=True, gc=False):
+    """Something that took no time. Its words are made when they are asked for: of a hundred
+    thousand a page draws a few hundred."""
+
+    kind: MarkKind
+    time_ns: int
+    event: Event
+    """What was recorded of it."""
+
+    @property
+    def name(self) -> str:
+        return _words(self.event.body)[0]
+
+    @property
+    def detail(self) -> str:
+        return _words(self.event.body)[1]
+
+
+def mark_of(event: Event) -> Mark | None:
+    """The event as a moment, if it is one that a reader looks for."""
+    body = event.body
+    kind = _KINDS.get(type(body))
+    if kind is None or (isinstance(body, FrameSkipped) and body.cause == "harmless"):
+        return None
+    return Mark(kind, event.time_ns, event)
+
+
+def _words(body: object) -> tuple[str, str]:
+    """Its name, and what more is known."""
+    match body:
+        case GraphBreak():
+            return f"graph break {body.gb_id or ''}".rstrip(), body.gb_type
+        case Recompile():
+            name = f"recompile blocked ({body.refused})" if body.refused else "recompile"
+            return f"{name} of {body.frame.function}", failed_guards(body)
+        case FrameSkipped():
+            return f"{body.frame.function} runs eagerly", body.reason
+        case CompileFailed():
+            return f"{body.phase} failed: {body.error}", body.message.strip().split("\n")[0]
+        case CacheAccess():
+            cache = CACHE_NAMES.get(body.cache, body.cache)
+            return f"{cache} cache {body.outcome}", body.reason
+        case CudagraphSkip():
+            return "CUDA graphs skipped", body.reason
+    return "", ""
+
+
+def failed_guards(body: Recompile) -> str:
+    """What changed since the compilation that was used last; torch's words where that is all."""
+    if not body.entries:
+        return ""
+    latest = body.entries[0]
+    if not latest.failed:
+        return latest.reason
+    told = [
+        f"{guard.subject}: expected {guard.expected or '?'}, got {guard.actual or '?'}"
+        if guard.expected or guard.actual
+        else guard.guard
+        for guard in latest.failed[:_MOST_GUARDS]
+    ]
+    more = len(latest.failed) - _MOST_GUARDS
+    return "; ".join(told) + (f"; and {more} more" if more > 0 else "")

@@ -9,20 +9,19 @@ compilation has a bar; one whose end was never seen reaches to where it was last
 from __future__ import annotations
 
 import bisect
-from collections import Counter
 from collections.abc import Iterable
-from itertools import islice
 
 import msgspec
 
 from compilescope.analysis.timeline.bars import (
     CompilationBar,
+    Mark,
     RunSeen,
     ThreadSeen,
     TimelineBar,
     bars_of,
+    mark_of,
 )
-from compilescope.analysis.timeline.marks import Mark, mark_of
 from compilescope.findings.compile_ids import (
     CompileKey,
     Process,
@@ -168,7 +167,7 @@ def _note(event: Event, process: Process, thread: _Thread, seen: RunSeen) -> Non
     if type(body) in _COMPILING:
         heard = thread.seen.heard.get(key)
         thread.seen.heard[key] = (heard[0] if heard else event.time_ns, event.time_ns)
-    if isinstance(body, _NAMING) and body.frame is not None and key not in seen.codes:
+    if key not in seen.codes and isinstance(body, _NAMING) and body.frame is not None:
         seen.codes[key] = shown_code(body.frame, event.stack)
 
 
@@ -177,7 +176,7 @@ def _near(told: list[CompilationBar], time_ns: int) -> Iterable[CompilationBar]:
     if len(told) <= _MOST_TOLD:
         return told
     first = bisect.bisect_left(told, time_ns, key=lambda one: one.told_ns)
-    return islice(told, max(first - _MOST_TOLD, 0), first + _MOST_TOLD)
+    return told[max(first - _MOST_TOLD, 0) : first + _MOST_TOLD]
 
 
 def _placed(
@@ -230,21 +229,26 @@ def phase_times(timeline: RunTimeline) -> list[PhaseTime]:
     found: dict[str, PhaseTime] = {}
     for lane in timeline.lanes:
         path: list[str] = []
-        inside: Counter[str] = Counter()
-        for number, bar in enumerate(lane.bars):
-            while len(path) > bar.depth:
+        inside: dict[str, int] = {}
+        # The next one tells whether a bar has others within it.
+        depths = [*(bar.depth for bar in lane.bars[1:]), 0]
+        for bar, next_depth in zip(lane.bars, depths, strict=False):
+            depth = bar.depth
+            while len(path) > depth:
                 inside[path.pop()] -= 1
-            leaf = number + 1 == len(lane.bars) or lane.bars[number + 1].depth <= bar.depth
+            leaf = next_depth <= depth
             name = _name(bar, leaf)
             entry = found.get(name)
             if entry is None:
                 entry = found[name] = PhaseTime(name=name)
             entry.self_ns += bar.self_ns
-            if bar.kind != "compilation" or leaf:
+            around = inside.get(name, 0)
+            if leaf or bar.kind != "compilation":
                 entry.count += 1
-                entry.total_ns += 0 if inside[name] else bar.duration_ns
+                if not around:
+                    entry.total_ns += bar.end_ns - bar.start_ns
             path.append(name)
-            inside[name] += 1
+            inside[name] = around + 1
     outside = found.get(OUTSIDE)
     if outside is not None:
         outside.total_ns = outside.self_ns

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from compilescope.logs.format import Format, LogSource, Writer
 
 if TYPE_CHECKING:
-    from compilescope.logs.text.tt.reader import TtReader
+    from compilescope.logs.text.tt import TtReader
 
 _MARKS = (b"MLIR Module ", b"END OF MLIR MODULE", b"module_builder.cc:")
 
@@ -18,7 +18,7 @@ def _sniff(head: bytes) -> bool:
 
 def _reader(writer: Writer, source: LogSource) -> TtReader:
     # Where nothing but a structured trace is read, its patterns need not be compiled.
-    from compilescope.logs.text.tt.reader import TtReader
+    from compilescope.logs.text.tt import TtReader
 
     return TtReader()
 

@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from compilescope.logs.trace.causes import write_recompile
 from compilescope.logs.trace.process import TracedCompilation, TracedProcess
-from compilescope.logs.trace.recompiles import write_recompile
 from compilescope.logs.trace.record import MetricsMeta, TraceRecord
 from compilescope.logs.words.tracebacks import make_frame, read_traceback, user_part
 from compilescope.model.bodies import (

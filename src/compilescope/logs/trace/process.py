@@ -1,12 +1,14 @@
 """What is known of one process while its trace is read. Bounded, however long the trace is.
 
-Its strings, its code objects, the compilations that are under way; what a finished compilation
-leaves behind is small.
+Its clock, its strings, its code objects, the compilations that are under way; what a finished
+compilation leaves behind is small.
 """
 
 from __future__ import annotations
 
+import calendar
 import re
+import time
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
@@ -15,12 +17,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from compilescope.logs.format import LogSource, Writer
-from compilescope.logs.trace.clock import TraceClock
 from compilescope.logs.trace.phases import Phases
 from compilescope.logs.trace.record import StackFrame, TraceRecord
 from compilescope.logs.words.tracebacks import make_frame
 from compilescope.model.bodies import Body, CacheEntryMiss, GraphBreak, Unknown
-from compilescope.model.guard_text import WholeFiles
+from compilescope.model.guards import WholeFiles
 from compilescope.model.logged import TraceRecords
 from compilescope.model.stack import CodeRef, Frame, plain_function_name
 from compilescope.patterns import late
@@ -28,6 +29,7 @@ from compilescope.patterns import late
 if TYPE_CHECKING:
     from compilescope.logs.words.break_words import BreakWords
     from compilescope.logs.words.failed_guards import GuardLines
+
 
 # Chosen: bounds for memory; the oldest go first.
 _GUARD_BYTES = 16 << 20
@@ -271,3 +273,46 @@ def short_name(name: str) -> str:
     """Bytecode is named for the user's function; which one, its record tells."""
     found = _BYTECODE.match(name)
     return f"{found[1]}_BYTECODE" if found else name[:_LONGEST_NAME]
+
+
+_QUARTER_S = 900
+"""Time zones differ by multiples of a quarter of an hour."""
+_DAY_NS = 86_400_000_000_000
+
+
+class TraceClock:
+    """The clock of one process. Where a record tells the true time, the zone is known from it."""
+
+    def __init__(self, modified_ns: int) -> None:
+        self._modified_ns = modified_ns
+        self._year = time.gmtime(modified_ns // 10**9).tm_year
+        self._offset_s = -time.timezone
+        self._known = False
+        self._last = (b"", 0)
+
+    def read(self, stamp: bytes, fraction: bytes) -> int:
+        """`MMDD HH:MM:SS` and the digits after the point."""
+        if stamp != self._last[0]:
+            self._last = (stamp, self._seconds(stamp) * 10**9)
+        return self._last[1] + int(fraction[:9].ljust(9, b"0"))
+
+    def settle(self, stamp: bytes, true_us: float) -> None:
+        """The record of this stamp says that it was written at `true_us`."""
+        if self._known or not 0 < true_us < 1e16:
+            return
+        self._known = True
+        self._year = time.gmtime(true_us / 1e6).tm_year
+        apart = self._seconds(stamp, 0) - true_us / 1e6
+        self._offset_s = round(apart / _QUARTER_S) * _QUARTER_S
+        self._last = (b"", 0)
+
+    def _seconds(self, stamp: bytes, offset: int | None = None) -> int:
+        day, _, clock = stamp.partition(b" ")
+        month, date = int(day[:2]), int(day[2:])
+        hour, minute, second = (int(part) for part in clock.split(b":"))
+        parts = (self._year, min(max(month, 1), 12), max(date, 1), hour, minute, second)
+        seconds = calendar.timegm(parts) - (self._offset_s if offset is None else offset)
+        # Written in December, read in January.
+        if not self._known and seconds * 10**9 > self._modified_ns + 2 * _DAY_NS:
+            seconds = calendar.timegm((self._year - 1, *parts[1:])) - self._offset_s
+        return max(seconds, 0)

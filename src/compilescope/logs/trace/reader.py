@@ -12,7 +12,7 @@ from collections.abc import Callable
 import msgspec
 
 from compilescope.logs.format import LogSource, Writer
-from compilescope.logs.trace import breaks, frames, graphs, recompiles, shapes
+from compilescope.logs.trace import causes, frames, graphs
 from compilescope.logs.trace.phases import ReadyEvent
 from compilescope.logs.trace.process import TracedProcess
 from compilescope.logs.trace.record import ENVELOPE, HEAD, TraceLine, TraceRecord
@@ -281,9 +281,9 @@ def _keep(process: TracedProcess, record: TraceRecord) -> None:
 
 
 _ARTIFACTS: dict[str, _Handler] = {
-    "dynamo_graph_break_reason": breaks.graph_break,
-    "dynamo_error": breaks.error,
-    "recompile_reasons": recompiles.reasons,
+    "dynamo_graph_break_reason": causes.graph_break,
+    "dynamo_error": causes.error,
+    "recompile_reasons": causes.recompile_reasons,
     "torch_version": _version,
     graphs.PROVENANCE: graphs.provenance,
 }
@@ -293,10 +293,10 @@ _KINDS: dict[str, _Handler] = {
     "dynamo_start": frames.start,
     "compilation_metrics": frames.metrics,
     "bwd_compilation_metrics": frames.metrics,
-    "dynamo_cpp_guards_str": recompiles.guards,
+    "dynamo_cpp_guards_str": causes.guards,
     "inductor_output_code": graphs.output_code,
     **dict.fromkeys(graphs.STAGES, _graph),
-    **dict.fromkeys(shapes.KINDS, shapes.shape),
+    **dict.fromkeys(causes.SHAPE_KINDS, causes.shape),
     **dict.fromkeys(
         (
             "describe_storage",

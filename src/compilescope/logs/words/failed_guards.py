@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import msgspec
 
 from compilescope.model.bodies import CacheEntryMiss, FailedGuard, Guard
-from compilescope.model.guard_text import WholeFiles, guard_place, readable
+from compilescope.model.guards import WholeFiles, guard_place, readable
 from compilescope.model.python_text import read_literal
 from compilescope.model.stack import Frame, innermost_user_frame
 from compilescope.patterns import late

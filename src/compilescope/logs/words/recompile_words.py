@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from compilescope.model.bodies import CacheEntryMiss, FailedGuard
-from compilescope.model.guard_text import WholeFiles, guard_place, readable, without_comment
+from compilescope.model.guards import WholeFiles, guard_place, readable, without_comment
 from compilescope.patterns import late
 
 _ENTRY = late(r"^\s*(?:- )?(?P<id>\[?!?\d+/\d+(?:_\d+)?(?:/\d+)?\]?): (?P<words>.*)\Z", re.S)

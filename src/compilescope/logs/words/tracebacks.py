@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from compilescope.logs.words.local_source import line_here
+from compilescope.logs.source_files import line_here
 from compilescope.model.python_text import parse_python
 from compilescope.model.stack import Frame, origin_of, plain_function_name
 from compilescope.patterns import late

@@ -9,7 +9,7 @@ import posixpath
 
 from compilescope.analysis.gate.verdict import GateCheck, Judgement
 from compilescope.findings.finding import Finding
-from compilescope.report.advice import advice_text
+from compilescope.report.finding import advice_text
 from compilescope.texts import visible
 
 

@@ -8,9 +8,9 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from compilescope.report.amounts import shown_number, shown_rate
 from compilescope.report.blocks import Roofline, RooflineDot, Trend, TrendPoint
-from compilescope.report.render.addresses import is_address
+from compilescope.report.places import shown_number, shown_rate
+from compilescope.report.render.safe_html import is_address
 
 _ROOF_WIDTH, _ROOF_HEIGHT = 1000, 500
 """Of the drawing's own grid, which a page stretches to the room that it has."""

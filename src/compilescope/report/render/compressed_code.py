@@ -89,7 +89,9 @@ def _visible_texts(pane: Pane) -> list[str]:
     # Of most stages one look at all of it shows that nothing is hidden in any line.
     whole = "".join(texts)
     is_plain = whole.isascii() and whole.isprintable()
-    return texts if is_plain else list(map(visible, texts))
+    if is_plain:
+        return texts
+    return [text if text.isascii() and text.isprintable() else visible(text) for text in texts]
 
 
 def _folds(pane: Pane) -> list[tuple[int, int, str]]:

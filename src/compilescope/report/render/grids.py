@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from compilescope.report.blocks import Block, Heatmap, Matrix, Span, Table, Words, note, words
-from compilescope.report.render.addresses import is_address
+from compilescope.report.render.safe_html import is_address
 
 _LETTERS = " .:-=+*#%!"
 _CELL_WIDTH, _CELL_HEIGHT = 8, 10

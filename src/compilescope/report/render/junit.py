@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 from compilescope.analysis.gate.verdict import GateCheck, Judgement
 from compilescope.findings.finding import Finding
 from compilescope.model.stack import place_of
-from compilescope.report.advice import advice_text
+from compilescope.report.finding import advice_text
 from compilescope.report.places import place, shown_path
 from compilescope.texts import visible
 

@@ -34,12 +34,12 @@ from compilescope.report.blocks import (
     Words,
     words,
 )
-from compilescope.report.render.addresses import is_outside
 from compilescope.report.render.charts import roofline_summary, trend_strokes, trend_summary
 from compilescope.report.render.code_lines import excerpt_part, marked_part, shortened
 from compilescope.report.render.grids import fitted_table, shaded
 from compilescope.report.render.measures import MEASURE_CELLS, measure_rows
 from compilescope.report.render.portions import portion_shares
+from compilescope.report.render.safe_html import is_outside
 from compilescope.report.render.source_file import text_lines
 from compilescope.report.render.spans import duration, taken
 from compilescope.report.render.visible_blocks import cleaned_document

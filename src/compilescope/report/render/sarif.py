@@ -19,8 +19,8 @@ import msgspec
 from compilescope.findings.finding import Finding
 from compilescope.model.stack import origin_of
 from compilescope.registry.pages import Pages
-from compilescope.report.advice import advice_text
 from compilescope.report.blocks import Document, ShownRun
+from compilescope.report.finding import advice_text
 from compilescope.rules.causes.catalogue import RuleWords, rule_words
 from compilescope.texts import plain_json, visible
 from compilescope.version import VERSION

@@ -46,12 +46,12 @@ from compilescope.report.blocks import (
     Words,
     note,
 )
-from compilescope.report.render.addresses import is_outside
 from compilescope.report.render.charts import roofline_summary, trend_strokes, trend_summary
 from compilescope.report.render.code_lines import DiffKind, diff_kind, marked_part, shortened
 from compilescope.report.render.grids import fitted_table, shaded
 from compilescope.report.render.measures import measure_rows
 from compilescope.report.render.portions import portion_cells, portion_groups
+from compilescope.report.render.safe_html import is_outside
 from compilescope.report.render.source_file import text_lines
 from compilescope.report.render.spans import taken
 from compilescope.report.render.terminal_rows import (
@@ -61,7 +61,7 @@ from compilescope.report.render.terminal_rows import (
     print_numbered,
 )
 from compilescope.report.render.visible_blocks import cleaned, cleaned_document
-from compilescope.report.text_limits import TAB, fit_letters, fit_texts
+from compilescope.report.size_limits import TAB, fit_letters, fit_texts
 
 _STYLES: dict[Style, str] = {
     "plain": "",

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from compilescope.report.blocks import Block, Paragraph, words
-from compilescope.report.first_items import first_items
 from compilescope.report.places import count
-from compilescope.report.section import Reading, Section
+from compilescope.report.section import Reading, Section, first_items
 
 
 def _build(reading: Reading) -> list[Block]:

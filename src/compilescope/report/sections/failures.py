@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from compilescope.report.blocks import Block
-from compilescope.report.first_items import first_items
-from compilescope.report.section import Reading, Section
+from compilescope.report.section import Reading, Section, first_items
 
 
 def _build(reading: Reading) -> list[Block]:

@@ -7,14 +7,12 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from compilescope.analysis.stages.figures import GraphFigures, graph_figures
-from compilescope.analysis.stages.panes import stage_title
+from compilescope.analysis.stages.panes import GraphFigures, graph_figures, stage_title
 from compilescope.analysis.stages.printed_graph import PrintedGraph
 from compilescope.analysis.stages.reader import StageReader
 from compilescope.analysis.stages.staged_graphs import StagedGraph, compilation
 from compilescope.model.stack import CodeRef
 from compilescope.model.uncollected import uncollected
-from compilescope.report.amounts import shown_bytes, shown_flops
 from compilescope.report.blocks import (
     Block,
     Facts,
@@ -29,9 +27,8 @@ from compilescope.report.blocks import (
     prose,
     words,
 )
-from compilescope.report.graph_panes import GraphText, graph_texts
-from compilescope.report.graph_words import figure_rows, missing_stages
-from compilescope.report.places import count, first_line, place
+from compilescope.report.graph_panes import GraphText, figure_rows, graph_texts, missing_stages
+from compilescope.report.places import count, first_line, place, shown_bytes, shown_flops
 from compilescope.report.section import Reading, Section
 
 _COLUMNS = ("graph", "place", "compile ID", "ops", "FLOPs", "memory", "backend", "ended by")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from compilescope.analysis.guard_groups import guard_groups
-from compilescope.analysis.guarded_graphs import GuardedGraph, guarded_graphs
+from compilescope.analysis.guarded_graphs import GuardedGraph, guard_groups, guarded_graphs
 from compilescope.report.blocks import Block, Fold, Paragraph, Table, note, words
 from compilescope.report.guards import group_item
 from compilescope.report.places import count

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from compilescope.findings.eager import UnexplainedSkip
 from compilescope.report.blocks import Block, Item, Paragraph, Span, words
-from compilescope.report.first_items import first_items
 from compilescope.report.places import place
-from compilescope.report.section import Reading, Section
+from compilescope.report.section import Reading, Section, first_items
 
 
 def _build(reading: Reading) -> list[Block]:

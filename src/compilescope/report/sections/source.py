@@ -25,10 +25,10 @@ from compilescope.report.blocks import (
     Stripe,
     note,
 )
+from compilescope.report.links import line_target
 from compilescope.report.places import anchor_of, count, shown_path
 from compilescope.report.render.spans import duration
 from compilescope.report.section import MOST_FILES, Reading, Section
-from compilescope.report.source_links import line_target
 
 # Lines of a file that is shown whole. Chosen: longer ones are shown around their losses only.
 _LONGEST_WHOLE = 3_000

@@ -20,7 +20,7 @@ from compilescope.report.blocks import (
     Words,
     words,
 )
-from compilescope.report.first_causes import start_with
+from compilescope.report.cause_list import start_with
 from compilescope.report.places import count, first_few
 from compilescope.report.program_state import (
     before_note,

@@ -16,10 +16,10 @@ from compilescope.analysis.timeline.lanes import (
 )
 from compilescope.report import blocks
 from compilescope.report.blocks import Block, Heading, Span, Table, Words, note, words
+from compilescope.report.links import targets
 from compilescope.report.places import count, place
 from compilescope.report.render.spans import duration
 from compilescope.report.section import Reading, Section
-from compilescope.report.targets import targets
 from compilescope.report.timeline_view import Drawing, drawing_of, drawn_lane
 
 # Chosen: threads, and phases in the table of times; the rest is counted.

@@ -5,11 +5,10 @@ from __future__ import annotations
 from compilescope.analysis.tree.compile_tree import compile_tree
 from compilescope.analysis.tree.frames import UnplacedItem
 from compilescope.report.blocks import Block, Heading, Paragraph, Tree, note, words
-from compilescope.report.icicle import Icicle
+from compilescope.report.links import targets
 from compilescope.report.places import count, place
 from compilescope.report.section import Reading, Section
-from compilescope.report.targets import targets
-from compilescope.report.tree_view import TreeDrawing
+from compilescope.report.tree_view import Icicle, TreeDrawing
 
 _MOST_ELSEWHERE = 20
 """Chosen: what is read at a glance; the rest is counted."""

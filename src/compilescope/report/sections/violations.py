@@ -19,9 +19,8 @@ from compilescope.report.blocks import (
     prose,
     words,
 )
-from compilescope.report.first_items import first_items
 from compilescope.report.places import count, place, repro_place
-from compilescope.report.section import Reading, Section
+from compilescope.report.section import Reading, Section, first_items
 
 
 def _build(reading: Reading) -> list[Block]:

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator
 from compilescope.registry.taxonomy import load_taxonomy
 from compilescope.sharing.redaction import vocabulary
 from compilescope.sharing.redaction.code import Words
+from compilescope.sharing.redaction.files import redact_path
 from compilescope.sharing.redaction.lexer import NUMBER
 from compilescope.sharing.redaction.names import Context, KnownPaths
-from compilescope.sharing.redaction.paths import redact_path
 
 LineOf = Callable[[str, int, str], str]
 """(file, line number, its text) -> the line, redacted."""

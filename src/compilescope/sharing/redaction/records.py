@@ -18,13 +18,12 @@ from compilescope.model.bodies import CompileFailed, FailedGuard, Guard, Unknown
 from compilescope.model.cache_key import KeyParts
 from compilescope.model.event import Event
 from compilescope.model.graph import Call, Graph, KernelOrigins, Origins
-from compilescope.model.guard_text import decode_guards
+from compilescope.model.guards import decode_guards
 from compilescope.model.stack import CodeRef, Frame
 from compilescope.sharing.redaction.code import Words
-from compilescope.sharing.redaction.files import Files
+from compilescope.sharing.redaction.files import Files, redact_path
 from compilescope.sharing.redaction.name_survey import is_structural
 from compilescope.sharing.redaction.names import Context
-from compilescope.sharing.redaction.paths import redact_path
 from compilescope.sharing.redaction.policies import POLICIES, Policy
 from compilescope.sharing.redaction.prose import Prose
 

@@ -23,7 +23,7 @@ from compilescope.model.uncollected import uncollected
 from compilescope.sharing.archive import Progress
 from compilescope.sharing.redaction import vocabulary
 from compilescope.sharing.redaction.code import Words
-from compilescope.sharing.redaction.files import Files
+from compilescope.sharing.redaction.files import KEPT_WORDS, Files, is_public_file, parts_of
 from compilescope.sharing.redaction.name_survey import (
     collect_graph,
     collect_library,
@@ -32,7 +32,6 @@ from compilescope.sharing.redaction.name_survey import (
     collect_values,
     names_in,
 )
-from compilescope.sharing.redaction.paths import KEPT_WORDS, is_public_file, parts_of
 from compilescope.sharing.redaction.policies import POLICIES
 from compilescope.sharing.redaction.prose import Prose
 from compilescope.sharing.redaction.records import Records, Texts, fields_beyond

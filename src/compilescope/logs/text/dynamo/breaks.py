@@ -3,24 +3,35 @@
 A break is held until the log has told what followed it: torch 2.9 says only then that the frame was
 skipped, and only the reason of the graph cut there still has the program's line where a compiler's
 override stands in front of it.
+
+tt-xla runs every operator through a `__torch_function__` of its own. Where the frame compiled is
+the program's, the line that called the operator is to blame. Where it is the override's own frame,
+an operator ran through it eagerly, after a break: an echo of that one.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import msgspec
 
 from compilescope.logs.text.console import Console, ConsoleProcess
-from compilescope.logs.text.dynamo.echoes import Echoes, Held
-from compilescope.logs.text.dynamo.frames import Compiled, Frames
-from compilescope.logs.text.dynamo.origins import is_override, is_program, origin, recast
-from compilescope.logs.text.dynamo.reasons import CompileReason
+from compilescope.logs.text.dynamo.frames import (
+    Compiled,
+    Frames,
+    is_override,
+    is_program,
+    origin,
+    recast,
+)
 from compilescope.logs.text.dynamo.record import LogRecord, frame_key
 from compilescope.logs.words.break_words import read_break
 from compilescope.logs.words.tracebacks import make_frame, read_traceback, user_part
-from compilescope.model.bodies import GraphBreak
+from compilescope.model.bodies import BreakEcho, GraphBreak
 from compilescope.model.break_text import BreakTexts, parse_message
+from compilescope.model.python_text import read_literal
 from compilescope.model.stack import CodeRef, Frame
 
 _SKIPPED = re.compile(
@@ -237,3 +248,113 @@ def frame_of(code: CodeRef) -> Frame:
     return msgspec.structs.replace(
         make_frame(code.file, code.line, code.function), origin=origin(code.file)
     )
+
+
+@dataclass
+class Held:
+    """A break of which the log may yet tell more."""
+
+    body: GraphBreak
+    stack: tuple[Frame, ...]
+    file: str
+    line: int
+    time_ns: int
+    compile_id: str | None
+    suppressed: bool
+    """torch left its stack out: the same break was reported before."""
+    epoch: int = 0
+    compiled: Compiled | None = None
+
+
+class Echoes:
+    """The echoes of one process."""
+
+    def __init__(self, console: Console, process: ConsoleProcess) -> None:
+        self._console = console
+        self._process = process
+        self._places: dict[tuple[str, int], str] = {}
+
+    def remember(self, stack: tuple[Frame, ...], break_id: str) -> None:
+        """A break of the program's own was written."""
+        site = _site(stack)
+        if site is not None and len(self._places) < _MOST_SITES:
+            self._places[site.file, site.line] = break_id
+
+    def takes(self, held: Held, last_id: str | None) -> bool:
+        """Write the break as an echo, if it is one."""
+        if not self._is_echo(held):
+            return False
+        body = held.body
+        echo = BreakEcho(
+            gb_type=body.gb_type,
+            gb_id=body.gb_id,
+            explanation=body.explanation,
+            context=body.context,
+            override=held.stack[-1] if held.stack else make_frame(held.file, held.line, ""),
+            because=self._echoed(held) or last_id,
+        )
+        self._console.event(
+            self._process,
+            echo,
+            stack=held.stack,
+            compile_id=held.compile_id,
+            time_ns=held.time_ns,
+            epoch=held.epoch,
+        )
+        return True
+
+    def _is_echo(self, held: Held) -> bool:
+        if not is_override(held.file):
+            return False
+        if held.compiled is not None:
+            return origin(held.compiled.code.file) == "torch"
+        if held.suppressed:
+            return _site(held.stack) is None
+        # Without the frame's name: an operator runs through the override by itself only after a
+        # break at its line.
+        return self._echoed(held) is not None
+
+    def _echoed(self, held: Held) -> str | None:
+        site = _site(held.stack)
+        return self._places.get((site.file, site.line)) if site else None
+
+
+def _site(stack: tuple[Frame, ...]) -> Frame | None:
+    return next((frame for frame in reversed(stack) if is_program(frame)), None)
+
+
+_STRING = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
+_REASON = re.compile(
+    rf"GraphCompileReason\(reason=(?P<reason>{_STRING}), user_stack=\[(?P<stack>[^\[\]]*)\]"
+    r"(?:, graph_break=(?P<broken>True|False))?\)",
+    re.S,
+)
+_SUMMARY = re.compile(
+    r"<FrameSummary file (?P<file>[^<>\n]{1,1000}?), line (?P<line>\d{1,9}) in "
+    r"(?P<name><\w+>|[^<>\n]{1,300})>(?=, <|$)"
+)
+
+
+class CompileReason(NamedTuple):
+    """Why Dynamo stopped tracing and compiled what it had."""
+
+    reason: str
+    stack: tuple[Frame, ...]
+    broken: bool | None
+    """A graph break, and not the function's end."""
+
+
+def read_reason(text: str) -> CompileReason | None:
+    found = _REASON.search(text)
+    if found is None:
+        return None
+    try:
+        reason = str(read_literal(found["reason"]))
+    except ValueError:
+        reason = found["reason"][1:-1]
+    frames = [
+        make_frame(summary["file"], int(summary["line"]), summary["name"])
+        for summary in _SUMMARY.finditer(found["stack"])
+    ]
+    broken = None if found["broken"] is None else found["broken"] == "True"
+    return CompileReason(reason, recast(frames), broken)

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 
 from compilescope.logs.text.console import Console, ConsoleProcess
+from compilescope.logs.text.dynamo.breaks import CompileReason
 from compilescope.logs.text.dynamo.frames import Frames
-from compilescope.logs.text.dynamo.reasons import CompileReason
 from compilescope.logs.text.dynamo.record import LogRecord, frame_key
 from compilescope.model.bodies import GraphCaptured, GraphStage, KernelEmitted
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from compilescope.logs.text.console import Console, ConsoleProcess
-from compilescope.logs.text.dynamo.breaks import Breaks
+from compilescope.logs.text.dynamo.breaks import Breaks, read_reason
 from compilescope.logs.text.dynamo.frames import Compiled, Frames
 from compilescope.logs.text.dynamo.graphs import Graphs
-from compilescope.logs.text.dynamo.guards import Guards
-from compilescope.logs.text.dynamo.reasons import read_reason
-from compilescope.logs.text.dynamo.recompiles import Recompiles
+from compilescope.logs.text.dynamo.recompiles import Guards, Recompiles
 from compilescope.logs.text.dynamo.record import LogRecord, frame_key
 from compilescope.logs.text.dynamo.skips import Skips, read_error
 from compilescope.logs.text.lines import plain

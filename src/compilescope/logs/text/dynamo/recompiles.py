@@ -1,6 +1,7 @@
-"""Recompiles: those that the artifact `recompiles` reports, and those that compile ids imply.
+"""The guards of each cache entry, and the recompiles that follow when one of them fails.
 
-Reported ones come with their guards; the others are marked as inferred.
+Recompiles that the artifact `recompiles` reports come with their guards; those that only compile
+ids imply are marked as inferred.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from compilescope.logs.text.dynamo.record import LogRecord, frame_key
 from compilescope.logs.text.lines import plain
 from compilescope.logs.words.failed_guards import GuardFacts, explained, facts_of
 from compilescope.logs.words.recompile_words import read_reason
-from compilescope.model.bodies import CacheEntryMiss, Guard, Recompile
-from compilescope.model.guard_text import WholeFiles, read_guard_tree
+from compilescope.model.bodies import CacheEntryMiss, Guard, GuardSet, Recompile
+from compilescope.model.guards import KIND, WholeFiles, count_kinds, read_guard_tree
 from compilescope.model.stack import CodeRef, Frame
 
 _TITLE = re.compile(
@@ -233,3 +234,42 @@ def _entries(lines: list[str], files: WholeFiles) -> Iterable[CacheEntryMiss]:
         entry = read_reason("\n".join(group), files)
         if entry is not None:
             yield entry
+
+
+_TREE = b"TREE_GUARD_MANAGER:"
+
+
+class Guards:
+    """The guards of one process."""
+
+    def __init__(self, console: Console, process: ConsoleProcess, frames: Frames) -> None:
+        self._console = console
+        self._process = process
+        self._frames = frames
+
+    def told(self, record: LogRecord) -> bytes:
+        """A record of the artifact: a title, the tree, or how long checking it took. Gives the
+        tree's text."""
+        lines = [record.first, *record.rest]
+        start = next((n for n, line in enumerate(lines) if line.startswith(_TREE)), None)
+        if start is None:
+            return b""
+        text = b"\n".join(lines[start:])
+        kinds = count_kinds(text)
+        compiled = self._frames.of(record.compile_id)
+        body = GuardSet(
+            count=sum(kinds.values()),
+            kinds=kinds,
+            artifact=self._console.writer.artifact(text, KIND),
+            frame=compiled.code if compiled else None,
+        )
+        if compiled is not None:
+            compiled.guards = body.count
+        self._console.event(
+            self._process,
+            body,
+            compile_id=record.compile_id,
+            time_ns=record.time_ns,
+            epoch=self._frames.epoch,
+        )
+        return text

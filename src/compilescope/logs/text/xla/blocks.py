@@ -6,7 +6,7 @@ import functools
 import re
 from dataclasses import dataclass, field
 
-from compilescope.logs.text.dynamo.origins import recast
+from compilescope.logs.text.dynamo.frames import recast
 from compilescope.logs.text.lines import plain
 from compilescope.logs.words.tracebacks import make_frame
 from compilescope.model.stack import Frame

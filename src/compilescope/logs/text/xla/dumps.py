@@ -9,10 +9,9 @@ from collections.abc import Sequence
 import msgspec
 
 from compilescope.logs.text.console import Console, ConsoleProcess
-from compilescope.logs.text.dynamo.origins import is_program, origin
+from compilescope.logs.text.dynamo.frames import is_program, origin
 from compilescope.logs.text.lines import UNTAGGED, Tag, plain
-from compilescope.logs.text.mlir.locs import MlirPlace, resumed_code
-from compilescope.logs.text.mlir.module import ModuleBody
+from compilescope.logs.text.mlir import MlirPlace, ModuleBody, resumed_code
 from compilescope.model.bodies import GraphDumped
 from compilescope.model.logged import GraphForm, OpPlace
 from compilescope.model.stack import CodeRef
